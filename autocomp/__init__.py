@@ -1,0 +1,1 @@
+"""Search for fast, proven kernels for tensor accelerators."""

@@ -1,0 +1,62 @@
+"""Where the data that ships with the package lies: accelerators, menus, workloads, schedules.
+
+Search order for a name: the path as given, the folders of `--path` and `AUTOCOMP_PATH`, the working directory,
+then the package's own data.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from autocomp.errors import ConfigError
+
+KINDS = ("isa", "menus", "workloads", "schedules")
+
+
+def data_dir(kind: str) -> Path:
+    """Folder of the shipped data of one kind; works in a wheel, an editable install and a plain checkout."""
+    here = Path(__file__).resolve().parent
+    installed = here / "data" / kind
+    return installed if installed.is_dir() else here.parent / kind
+
+
+def search_path(kind: str, extra: Sequence[Path] = ()) -> list[Path]:
+    """Folders looked through for one kind of data, first one first."""
+    listed = [Path(p) for p in os.environ.get("AUTOCOMP_PATH", "").split(os.pathsep) if p]
+    roots = [*extra, *listed, Path.cwd()]
+    return [folder for root in roots for folder in (root, root / kind)] + [data_dir(kind)]
+
+
+def find(kind: str, name: str, suffix: str, extra: Sequence[Path] = ()) -> Path:
+    """The file a user means by `name`: a path, or a bare name with or without the suffix.
+
+    Raises ConfigError naming the closest shipped names.
+    """
+    given = Path(name).expanduser()
+    if given.is_file():
+        return given
+    file_names = [name] if name.endswith(suffix) else [name + suffix]
+    if os.sep in name or given.is_absolute():
+        tail = Path(file_names[0]).name if given.parts[:1] == (kind,) else None
+        file_names = [tail] if tail else []
+    for folder in search_path(kind, extra):
+        for file_name in file_names:
+            candidate = folder / file_name
+            if candidate.is_file():
+                return candidate
+    known = sorted({p.stem for folder in search_path(kind, extra)[-1:] for p in folder.glob(f"*{suffix}")})
+    hint = closest(Path(name).stem, known)
+    raise ConfigError(
+        f"no {kind} file called {name!r}",
+        hint=(f"did you mean {hint!r}? " if hint else "") + f"known: {', '.join(known) or 'none'}",
+    )
+
+
+def closest(word: str, known: Sequence[str]) -> str | None:
+    """The known word most like `word`, or None when none is near."""
+    import difflib
+
+    matches = difflib.get_close_matches(word, known, n=1, cutoff=0.5)
+    return matches[0] if matches else None

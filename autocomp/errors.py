@@ -1,0 +1,80 @@
+"""Errors a user can cause, each with its place, its advice and its exit code."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Place:
+    """A position in a text; lines and columns count from 1."""
+
+    source: str
+    line: int
+    column: int
+    text: str = ""
+    width: int = 1
+
+    def render(self) -> str:
+        """The place as `file:line:column`, then the line with a caret under the spot."""
+        head = f"{self.source}:{self.line}:{self.column}"
+        if not self.text:
+            return head
+        shown = self.text.expandtabs(1)[:400]
+        return f"{head}\n    {shown}\n    {' ' * (min(self.column, 400) - 1)}{'^' * max(1, min(self.width, 400))}"
+
+
+class AutocompError(Exception):
+    """Base of every error that is the input's and not ours. `exit_code` is documented in docs/reference/exit-codes.md."""
+
+    exit_code = 1
+
+    def __init__(self, message: str, *, place: Place | None = None, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.place = place
+        self.hint = hint
+
+    def __str__(self) -> str:
+        lines = [self.message]
+        if self.place is not None:
+            lines = [f"{self.place.render()}\n{self.message}"]
+        if self.hint:
+            lines.append(f"hint: {self.hint}")
+        return "\n".join(lines)
+
+
+class ConfigError(AutocompError):
+    """A workload, menu or option is not as it should be."""
+
+    exit_code = 3
+
+
+class IsaError(AutocompError):
+    """An accelerator description does not parse or check."""
+
+    exit_code = 4
+
+
+class KernelError(AutocompError):
+    """A kernel does not parse, check or compile."""
+
+    exit_code = 5
+
+
+class CandidateFailure(AutocompError):
+    """A kernel compiles and fails a correctness stage."""
+
+    exit_code = 6
+
+
+class RunFolderError(AutocompError):
+    """A run folder is damaged, in use, or not one."""
+
+    exit_code = 7
+
+
+class ModelError(AutocompError):
+    """A language model or its endpoint did not give what was asked for."""
+
+    exit_code = 8

@@ -1,0 +1,274 @@
+"""The model of an accelerator that an ISA file describes: frozen data, names resolved, parameters folded in."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from autocomp.errors import Place
+
+ElementType = Literal["i8", "u8", "i16", "u16", "i32", "u32", "i64", "u64", "f32", "f64"]
+
+
+# --- expressions -------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Number:
+    value: int | float
+
+
+@dataclass(frozen=True)
+class Name:
+    """A parameter of the instruction, a loop variable, a `let`, or a state field without an index."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class StateField:
+    """`ld[id].stride`: one field of a state record; `index` is None for a record that is not an array."""
+
+    state: str
+    index: Expression | None
+    field: str
+
+
+@dataclass(frozen=True)
+class AddressField:
+    """`dst.row`: a bit field (or the `none` test) of an address parameter."""
+
+    parameter: str
+    field: str
+
+
+@dataclass(frozen=True)
+class Element:
+    """`spad[row][col]` of a memory or register, or `src[index]` of a DRAM pointer parameter (one index)."""
+
+    memory: str
+    indices: tuple[Expression, ...]
+
+
+@dataclass(frozen=True)
+class Unary:
+    operator: str
+    operand: Expression
+
+
+@dataclass(frozen=True)
+class Binary:
+    operator: str
+    left: Expression
+    right: Expression
+
+
+@dataclass(frozen=True)
+class Conditional:
+    condition: Expression
+    then: Expression
+    otherwise: Expression
+
+
+@dataclass(frozen=True)
+class Call:
+    """A built-in function; `type_argument` is the `i8` of `saturate<i8>(x)`."""
+
+    function: str
+    arguments: tuple[Expression, ...]
+    type_argument: str | None = None
+
+
+@dataclass(frozen=True)
+class Sum:
+    """`sum(k < bound: body)`."""
+
+    variable: str
+    bound: Expression
+    body: Expression
+
+
+Expression = Number | Name | StateField | AddressField | Element | Unary | Binary | Conditional | Call | Sum
+
+
+# --- statements of semantics -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Require:
+    condition: Expression
+    message: str
+    place: Place | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True)
+class Let:
+    name: str
+    value: Expression
+
+
+@dataclass(frozen=True)
+class Assign:
+    target: Element | StateField
+    value: Expression
+    place: Place | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True)
+class For:
+    """`for r < rows, c < cols: body`; every value of the nest is computed before any is stored."""
+
+    variables: tuple[tuple[str, Expression], ...]
+    body: tuple[Statement, ...]
+
+
+@dataclass(frozen=True)
+class When:
+    condition: Expression
+    then: tuple[Statement, ...]
+    otherwise: tuple[Statement, ...] = ()
+
+
+Statement = Require | Let | Assign | For | When
+
+
+# --- declarations ------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Memory:
+    name: str
+    kind: Literal["dram", "local", "register"]
+    rows: int  # 0 for dram
+    cols: int  # elements in a row; 0 for dram
+    element: ElementType
+    banks: int = 1
+    settings: Mapping[str, int | float | str] = field(default_factory=dict)  # ports, latency, bus …
+    doc: str = ""
+
+    @property
+    def row_bytes(self) -> int:
+        return self.cols * int(self.element[1:]) // 8
+
+
+@dataclass(frozen=True)
+class AddressSpace:
+    """How an integer operand names a row of a local memory: bit fields, `(name, high bit, low bit)`."""
+
+    name: str
+    fields: tuple[tuple[str, int, int], ...]
+    none: int | None  # the value that names nothing ("garbage"); a field called `none` tests for it
+    memories: tuple[tuple[str, int, int], ...]  # (memory, mask, match): value & mask == match selects the memory
+    row_field: str = "row"
+    text_names: tuple[tuple[str, str], ...] = ()  # (spelling in traces, memory), e.g. ("sp", "spad")
+    doc: str = ""
+
+
+@dataclass(frozen=True)
+class StateRecord:
+    """Configuration registers: `count` records of the same fields (count 0: a single record without index)."""
+
+    name: str
+    count: int
+    fields: tuple[tuple[str, ElementType, int | float], ...]  # (name, type, initial value)
+    doc: str = ""
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """An operand. `kind`: integer, float, address (of `space`), or pointer (into DRAM, elements of `element`)."""
+
+    name: str
+    kind: Literal["integer", "float", "address", "pointer"]
+    element: ElementType | None = None
+    space: str | None = None
+    low: int | None = None  # inclusive range of integers, as evaluated
+    high: int | None = None
+    choices: tuple[str, ...] = ()  # names of constants that are meant here, for documentation and prompts
+    doc: str = ""
+
+
+@dataclass(frozen=True)
+class Instruction:
+    name: str
+    parameters: tuple[Parameter, ...]
+    unit: str | None  # None: executed by the front end (fence, flush)
+    body: tuple[Statement, ...]
+    timing: Mapping[str, Expression]  # property -> expression over parameters and state
+    words: Mapping[str, str] = field(default_factory=dict)  # timing properties that are words, e.g. role: preload
+    doc: str = ""
+    place: Place | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True)
+class Alias:
+    """A call form defined over instructions: each expansion is an instruction (or alias) with argument expressions
+    over the alias's own parameters."""
+
+    name: str
+    parameters: tuple[str, ...]
+    expansion: tuple[tuple[str, tuple[Expression, ...]], ...]
+    doc: str = ""
+    place: Place | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True)
+class Unit:
+    name: str
+    settings: Mapping[str, int | float | str]
+    doc: str = ""
+
+
+@dataclass(frozen=True)
+class Idiom:
+    """A tile-level recipe that does not follow from semantics: dialect text with named holes, e.g. how to set a
+    machine up for a GEMM. `text` is kernel-dialect source in which `$name` stands for a hole."""
+
+    name: str
+    parameters: tuple[str, ...]
+    text: str
+    doc: str = ""
+
+
+@dataclass(frozen=True)
+class Accelerator:
+    name: str
+    doc: str
+    parameters: Mapping[str, int | float]  # `param`s with overrides applied
+    constants: Mapping[str, int | float]  # names a kernel may use: DIM, WEIGHT_STATIONARY … (parameters included)
+    types: Mapping[str, ElementType]  # type names a kernel may use: elem_t, acc_t
+    memories: tuple[Memory, ...]
+    spaces: tuple[AddressSpace, ...]
+    states: tuple[StateRecord, ...]
+    units: tuple[Unit, ...]
+    instructions: tuple[Instruction, ...]
+    aliases: tuple[Alias, ...]
+    idioms: tuple[Idiom, ...]
+    settings: Mapping[str, int | float | str]  # "host.issue", "front.queue", "hazards.…"
+    source: str  # the text it was parsed from
+    digest: str  # sha256 of source and parameter values, hex
+    path: str = ""
+
+    def memory(self, name: str) -> Memory:
+        return next(m for m in self.memories if m.name == name)
+
+    def instruction(self, name: str) -> Instruction | None:
+        return next((i for i in self.instructions if i.name == name), None)
+
+    def alias(self, name: str) -> Alias | None:
+        return next((a for a in self.aliases if a.name == name), None)
+
+    def space(self, name: str) -> AddressSpace:
+        return next(s for s in self.spaces if s.name == name)
+
+    def idiom(self, name: str) -> Idiom | None:
+        return next((i for i in self.idioms if i.name == name), None)
+
+    @property
+    def dram(self) -> Memory:
+        return next(m for m in self.memories if m.kind == "dram")
+
+    @property
+    def local_memories(self) -> tuple[Memory, ...]:
+        return tuple(m for m in self.memories if m.kind == "local")

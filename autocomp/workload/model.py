@@ -1,0 +1,68 @@
+"""What is to be computed: tensors, the reference result, inputs to try, and the work it takes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+Arrays = Mapping[str, npt.NDArray[Any]]
+
+
+@dataclass(frozen=True)
+class TensorSpec:
+    """A tensor parameter of the kernel, in the order of the kernel's signature. `dtype` is a NumPy name."""
+
+    name: str
+    dtype: str
+    shape: tuple[int, ...]
+    role: Literal["input", "output", "inout"]
+
+    @property
+    def bytes(self) -> int:
+        return int(np.dtype(self.dtype).itemsize * np.prod(self.shape))
+
+
+@dataclass(frozen=True)
+class InputSet:
+    """One named set of inputs: `kind` is the distribution, `seed` makes it repeatable."""
+
+    name: str
+    kind: str  # random, extremes, zeros, one_hot, sparse, large
+    seed: int
+
+
+@dataclass(frozen=True)
+class Workload:
+    """A tensor operation with fixed shapes. Picklable; the reference is a NumPy definition or the user's function.
+
+    `dims` names the sizes (gemm: I, J, K); `options` the rest of the operation (bias, scale, activation, transposes).
+    `constants` are the symbolic names a kernel may use. `tolerance` is None for exact equality, else (rtol, atol).
+    """
+
+    name: str
+    operation: str  # gemm, custom, …
+    accelerator: str
+    overrides: Mapping[str, int | float]  # parameters of the accelerator (`--set`)
+    tensors: tuple[TensorSpec, ...]
+    dims: Mapping[str, int]
+    options: Mapping[str, Any]
+    constants: Mapping[str, int]
+    tolerance: tuple[float, float] | None
+    multiply_accumulates: int
+    starting_kernel: str | None  # the user's own kernel text, or None for the generated naive one
+    reference_source: str | None = None  # "file.py:function" for custom operations
+    path: str = ""
+    digest: str = ""
+    input_sets: tuple[InputSet, ...] = field(default_factory=tuple)
+
+    @property
+    def inputs(self) -> tuple[TensorSpec, ...]:
+        return tuple(t for t in self.tensors if t.role != "output")
+
+    @property
+    def outputs(self) -> tuple[TensorSpec, ...]:
+        return tuple(t for t in self.tensors if t.role != "input")

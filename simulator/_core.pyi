@@ -1,0 +1,66 @@
+"""Types of the native core. Enumerators (DType, ExprOp, …) are exposed as nanobind enums with the C++ names."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+class DType:
+    I8: DType; U8: DType; I16: DType; U16: DType; I32: DType; U32: DType; I64: DType; U64: DType; F32: DType; F64: DType
+
+class MachineBuilder:
+    """Collects the tables of machine.hpp; every method checks its indices and raises ValueError."""
+
+    def __init__(self) -> None: ...
+    def memory(self, name: str, kind: str, rows: int, cols: int, dtype: str, banks: int = 1) -> int: ...
+    def state(self, name: str, initial: float, is_float: bool = False) -> int: ...
+    def expr(self, op: str, a: int = -1, b: int = -1, c: int = -1, imm: int = 0, fimm: float = 0.0, is_float: bool = False) -> int: ...
+    def require(self, condition: int, message: str) -> int: ...
+    def store(self, memory: int, row: int, col: int, value: int) -> int: ...
+    def store_dram(self, pointer: int, offset: int, value: int, dtype: str) -> int: ...
+    def set_state(self, slot: int, index: int, value: int) -> int: ...
+    def loop(self, count: int, body: Sequence[int]) -> int: ...
+    def when(self, condition: int, body: Sequence[int], otherwise: Sequence[int] = ()) -> int: ...
+    def unit(self, name: str, settings: dict[str, int], choices: dict[str, str]) -> int: ...
+    def instruction(
+        self,
+        name: str,
+        unit: int,
+        parameters: Sequence[tuple[str, bool]],  # (name, is_float)
+        body: Sequence[int],
+        accesses: Sequence[dict[str, Any]],  # keys as struct Access; dims: [(count, stride)]
+        properties: Sequence[tuple[str, int]],
+    ) -> int: ...
+    def setting(self, key: str, value: int | str) -> None: ...
+    def build(self) -> Machine: ...
+
+class Machine:
+    """Frozen tables; safe to share between threads."""
+
+class Program:
+    def __init__(
+        self,
+        machine: Machine,
+        code: np.ndarray,  # int64 [n, 5]: code, a, b, c, imm
+        lines: np.ndarray,  # int32 [n]
+        tensors: Sequence[tuple[str, str, tuple[int, ...], bytes | None, bool]],  # name, dtype, shape, initial, parameter
+        frame_size: int,
+        stack_size: int,
+    ) -> None: ...
+
+class Trace:
+    """Commands without a kernel: instruction indices and their arguments (float64 holds both kinds exactly up to 2^53)."""
+
+    def __init__(
+        self,
+        machine: Machine,
+        instructions: np.ndarray,  # int32 [n]
+        arguments: Sequence[Sequence[float | int]],
+        host_cycles: np.ndarray,  # int64 [n], idle host cycles before each
+    ) -> None: ...
+
+# Both release the GIL and return plain dictionaries that simulator/results.py turns into dataclasses.
+def run(machine: Machine, program: Program, tensors: Sequence[np.ndarray], options: dict[str, Any]) -> dict[str, Any]: ...
+def replay(machine: Machine, trace: Trace, options: dict[str, Any]) -> dict[str, Any]: ...
+def operator_names() -> list[str]: ...
+def code_names() -> list[str]: ...

@@ -1,0 +1,163 @@
+// The machine as tables: what the ISA language lowers to. Nothing here names an accelerator.
+//
+// A machine is built once through the builder methods (each checks every index it is given), then frozen and
+// shared by any number of simulations at the same time.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace autocomp {
+
+// Element types of memories and tensors.
+enum class DType : uint8_t { I8, U8, I16, U16, I32, U32, I64, U64, F32, F64 };
+[[nodiscard]] int size_of(DType dtype);
+[[nodiscard]] bool is_float(DType dtype);
+
+// An expression node evaluates to a 64-bit integer (Int) or to an IEEE binary32 (Float).
+enum class ValueType : uint8_t { Int, Float };
+
+// Operand roles of a node's a, b, c are given behind each operator; `imm` and `fimm` are immediates.
+enum class ExprOp : uint8_t {
+  ConstInt,    // imm
+  ConstFloat,  // fimm (a binary32 value)
+  Argument,    // imm = index of the instruction's parameter
+  State,       // imm = first slot of the field; a = element index node, or -1 for element 0
+  Loop,        // imm = depth of the loop variable, 0 = outermost loop of the statement; Sum's variable counts on
+  // Int x Int -> Int (64-bit two's complement, wrapping)
+  Add, Sub, Mul,
+  Div,      // truncating, as in C; a zero divisor is a program error
+  Mod,      // sign of the dividend, as in C; a zero divisor is a program error
+  CeilDiv,  // ceil(a / b), b > 0
+  Min, Max, And, Or, Xor, Shl, Shr,  // Shr is arithmetic; shift counts are taken mod 64
+  // comparisons: Int x Int or Float x Float -> Int 0/1
+  Eq, Ne, Lt, Le, Gt, Ge,
+  LogicalAnd, LogicalOr,  // short circuit
+  Neg, Not, LogicalNot,   // a (Neg: Int or Float; Not is bitwise)
+  Select,                 // a ? b : c; evaluates only the chosen side; b and c have one type
+  // Float x Float -> Float, each rounded once to binary32
+  FAdd, FSub, FMul, FDiv, FMin, FMax,
+  Fma,  // a * b + c with one rounding
+  // conversions and numeric helpers
+  ToFloat,        // Int a -> nearest binary32, ties to even
+  RoundToInt,     // Float a -> Int, ties to even; NaN -> INT64_MAX; saturates at the ends of int64
+  BitsToFloat,    // Int a: the low 32 bits as a binary32
+  FloatToBits,    // Float a -> Int, its 32 bits
+  Saturate,       // Int a clamped to the range of a signed integer of imm bits
+  SaturateU,      // the same for unsigned
+  Wrap,           // Int a truncated to imm bits and sign-extended
+  WrapU,          // truncated to imm bits, zero-extended
+  RoundingShift,  // Int a / 2^b rounded to nearest, ties to even; b in 0..63
+  Read,           // element of a local memory or register: imm = memory, a = row, b = column
+  ReadDram,       // element of a tensor: a = pointer node, b = byte offset node, imm = DType
+  Sum,            // sum of b over the next loop variable in 0..a-1; Int or Float (in order, starting from +0)
+  FmaChain,       // Float: acc = c; for v in 0..a-1: acc = fma(x, y, acc), where b is an FMul node (x, y)
+};
+
+struct Expr {
+  ExprOp op = ExprOp::ConstInt;
+  ValueType type = ValueType::Int;
+  int32_t a = -1, b = -1, c = -1;
+  int64_t imm = 0;
+  float fimm = 0.0F;
+};
+
+enum class MemoryKind : uint8_t {
+  Dram,      // tensors, byte addressed through pointers; exactly one per machine
+  Local,     // rows of elements, visible to programs, tracked by the memory discipline
+  Register,  // rows of elements inside a unit (weights in an array …): no ports, no discipline
+};
+
+struct Memory {
+  std::string name;
+  MemoryKind kind = MemoryKind::Local;
+  int64_t rows = 0;  // Dram: 0
+  int64_t cols = 0;  // elements in a row; Dram: 0
+  DType dtype = DType::I8;
+  int64_t banks = 1;  // equal, contiguous ranges of rows
+};
+
+enum class StatementKind : uint8_t { Require, Store, StoreDram, SetState, Loop, When };
+
+// A statement reads all that it needs before it writes anything (array semantics): a Loop nest evaluates every
+// value of the nest's stores, then performs the stores in loop order. Sequences of statements run in order.
+struct Statement {
+  StatementKind kind = StatementKind::Require;
+  int32_t memory = -1;             // Store: target memory
+  int32_t a = -1, b = -1, c = -1;  // Require: a condition. Store: a row, b column, c value. StoreDram: a pointer,
+                                   // b byte offset, c value. SetState: a element index or -1, c value.
+                                   // Loop: a count (negative = 0). When: a condition
+  int64_t imm = 0;                 // SetState: first slot of the field. StoreDram: DType
+  std::string message;             // Require
+  std::vector<int32_t> body;       // Loop, When: statements
+  std::vector<int32_t> otherwise;  // When
+};
+
+// One memory access of an instruction, derived from its semantics: the rows base + sum(i_d * stride_d),
+// 0 <= i_d < count_d. Dims are ordered outermost loop first. For DRAM base, strides and extents are bytes.
+struct Access {
+  struct Dim {
+    int32_t count = -1;   // expression
+    int32_t stride = -1;  // expression; 0 at run time means that the dimension collapses
+  };
+  int32_t memory = -1;
+  bool write = false;
+  int32_t guard = -1;    // expression, or -1 for always: the access happens only if it is non-zero
+  int32_t pointer = -1;  // DRAM: expression of the pointer; local: -1
+  int32_t base = -1;     // expression: first row, or byte offset behind the pointer
+  std::vector<Dim> dims;
+  int32_t first_col = -1, cols = -1;  // local: expressions, columns touched in each row; DRAM: -1
+  int32_t bytes = -1;                 // DRAM: expression, contiguous bytes at each point of dims
+  int32_t parameter = -1;             // the instruction parameter that gives the address, or -1
+  bool accumulate_read = false;       // this read is the old value of the location the same statement writes
+};
+
+struct Property {  // a timing property: its key and the expression that gives its value for one command
+  std::string key;
+  int32_t value = -1;
+};
+
+struct Instruction {
+  std::string name;
+  int32_t unit = -1;  // index into units, or -1: executed by the front end, as a fence is
+  std::vector<std::string> parameters;
+  std::vector<ValueType> parameter_types;
+  std::vector<int32_t> body;        // statements
+  std::vector<Access> accesses;     // evaluated with the state before the instruction
+  std::vector<Property> properties; // likewise
+};
+
+struct Unit {
+  std::string name;
+  std::vector<std::pair<std::string, int64_t>> settings;      // integer settings, e.g. entries, queue
+  std::vector<std::pair<std::string, std::string>> choices;   // word settings, e.g. issue: in_order
+};
+
+struct Machine {
+  std::vector<Expr> exprs;
+  std::vector<Memory> memories;
+  std::vector<Statement> statements;
+  std::vector<Instruction> instructions;
+  std::vector<Unit> units;
+  std::vector<double> state_initial;        // one per state slot
+  std::vector<ValueType> state_types;       // likewise
+  std::vector<std::string> state_names;     // likewise, for messages: "ld[1].stride"
+  // "section.key" -> integer, for everything timing-related that belongs to no unit: memories' ports, host, front
+  std::vector<std::pair<std::string, int64_t>> settings;
+  std::vector<std::pair<std::string, std::string>> choices;
+
+  // Throws std::invalid_argument naming the first index, type or shape that is wrong.
+  void validate() const;
+};
+
+// A DRAM pointer in an argument or register: tensor index + 1 in the high 16 bits, signed byte offset in the low 48.
+// 0 is the null pointer.
+constexpr int kPointerShift = 48;
+[[nodiscard]] constexpr int64_t make_pointer(int64_t tensor, int64_t offset) {
+  return static_cast<int64_t>((static_cast<uint64_t>(tensor + 1) << kPointerShift) |
+                              (static_cast<uint64_t>(offset) & ((uint64_t{1} << kPointerShift) - 1)));
+}
+
+}  // namespace autocomp

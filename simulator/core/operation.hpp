@@ -1,0 +1,56 @@
+// A decoded command: everything that timing and the memory discipline need to know of one issued instruction,
+// with arguments and configuration state already folded in. Traces and kernels both become a list of these.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace autocomp {
+
+constexpr int kMaxDims = 3;
+
+struct AccessInstance {
+  int16_t memory = -1;
+  bool write = false;
+  bool accumulate_read = false;
+  int8_t dims = 0;     // dimensions with stride 0 or count 1 are dropped
+  int8_t parameter = -1;
+  int32_t tensor = -1; // DRAM only
+  int64_t base = 0;    // first row; DRAM: byte offset in the tensor
+  int64_t count[kMaxDims] = {1, 1, 1};
+  int64_t stride[kMaxDims] = {0, 0, 0};
+  int64_t first_col = 0, cols = 0;  // local memories
+  int64_t bytes = 0;                // DRAM: contiguous bytes at each point
+
+  // Rows (DRAM: bytes) [first, last) that enclose the access.
+  [[nodiscard]] int64_t first() const {
+    int64_t low = base;
+    for (int d = 0; d < dims; ++d)
+      if (stride[d] < 0) low += stride[d] * (count[d] - 1);
+    return low;
+  }
+  [[nodiscard]] int64_t last() const {
+    int64_t high = base + (bytes > 0 ? bytes : 1);
+    for (int d = 0; d < dims; ++d)
+      if (stride[d] > 0) high += stride[d] * (count[d] - 1);
+    return high;
+  }
+};
+
+struct Operation {
+  int32_t instruction = -1;
+  int32_t line = 0;          // source line, 0 for a trace without one
+  int64_t host_cycles = 0;   // cycles the host needs between the previous command and this one, beyond issue itself
+  uint32_t first_access = 0, access_count = 0;  // into OperationList::accesses; zero-sized and guarded-off ones left out
+  uint32_t first_property = 0;                  // into OperationList::properties, in the order of Instruction::properties
+};
+
+struct OperationList {
+  std::vector<Operation> operations;
+  std::vector<AccessInstance> accesses;
+  std::vector<int64_t> properties;
+  std::vector<int64_t> tensor_addresses;  // byte address of each tensor's first element, for alignment effects
+  int64_t host_tail_cycles = 0;           // host cycles behind the last command
+};
+
+}  // namespace autocomp

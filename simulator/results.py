@@ -1,0 +1,103 @@
+"""What a simulation returns, as plain frozen data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+
+@dataclass(frozen=True)
+class ProgramError:
+    """A kernel did something that the machine or the language forbids; execution stopped there.
+
+    `kind` is one of: bounds, requirement, steps, division, stack, deadlock, shape.
+    """
+
+    kind: str
+    message: str
+    line: int
+
+
+@dataclass(frozen=True)
+class Violation:
+    """One breach of the memory discipline; `count` says how often it occurred, the rest describes the first.
+
+    `kind` is one of: uninitialised-read (local memory never written), unwritten-output, unordered-local
+    (two accesses of local memory that the machine does not order), unordered-dram (likewise DRAM, device or host).
+    """
+
+    kind: str
+    message: str
+    line: int
+    other_line: int | None
+    count: int
+
+
+@dataclass(frozen=True)
+class MemoryUse:
+    """Rows of a local memory that a run touched."""
+
+    memory: str
+    rows: int
+    rows_touched: int
+    rows_live_peak: int
+
+
+@dataclass(frozen=True)
+class UnitCycles:
+    """Cycles of a unit by cause; they add up to the makespan."""
+
+    unit: str
+    causes: Mapping[str, int]
+
+    @property
+    def busy(self) -> int:
+        return self.causes.get("Busy", 0)
+
+
+@dataclass(frozen=True)
+class Commands:
+    """One entry per issued command, in program order; times in cycles."""
+
+    instruction: npt.NDArray[np.int32]
+    unit: npt.NDArray[np.int32]  # -1: front end
+    line: npt.NDArray[np.int32]
+    offered: npt.NDArray[np.int64]
+    accepted: npt.NDArray[np.int64]
+    allocated: npt.NDArray[np.int64]
+    issued: npt.NDArray[np.int64]
+    started: npt.NDArray[np.int64]
+    completed: npt.NDArray[np.int64]
+    cause: npt.NDArray[np.int32]  # index into Timing.cause_names
+    wait_cycles: npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Timing:
+    cycles: int
+    segment_cycles: Sequence[int]
+    units: Sequence[UnitCycles]
+    cause_names: Sequence[str]
+    commands: Commands | None
+    notes: Sequence[str] = ()
+
+
+@dataclass(frozen=True)
+class SimulationResult:
+    """`outputs` holds every parameter tensor after the run; empty for a trace."""
+
+    error: ProgramError | None
+    steps: int
+    command_count: int
+    outputs: Mapping[str, np.ndarray]
+    timing: Timing | None
+    violations: Sequence[Violation] = ()
+    memory: Sequence[MemoryUse] = ()
+    dram_bytes_read: int = 0
+    dram_bytes_written: int = 0
+    multiply_accumulates: int = 0
+    seconds: float = 0.0
+    trace: object | None = field(default=None, repr=False)
