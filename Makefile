@@ -1,20 +1,69 @@
-# Two commands matter to a newcomer: `make demo` and `make test`. Everything runs inside .venv.
+# Two commands matter to a newcomer: `make demo` and `make test`. Everything is installed into .venv, nothing elsewhere.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-STAMP := $(VENV)/.installed
-CORE_SOURCES := $(wildcard simulator/core/*.cpp simulator/core/*.hpp simulator/core/*/*.cpp simulator/core/*/*.hpp) simulator/CMakeLists.txt
-PYTHON_FILES := $(shell find autocomp simulator isa menus workloads schedules -name '*.py' -o -name '*.lark' -o -name '*.j2' 2>/dev/null)
+WORKERS ?= 2
+CORE := $(wildcard simulator/core/*.cpp simulator/core/*.hpp simulator/core/*/*.cpp simulator/core/*/*.hpp)
+BUILD_TOOLS := "scikit-build-core>=0.10" "nanobind>=2.4" "cmake>=3.20" "ninja>=1.11"
 
-.PHONY: setup build
-setup: $(STAMP)
+.PHONY: demo test check check-long bench fidelity format setup build clean
 
-$(STAMP): pyproject.toml
-	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet "scikit-build-core>=0.10" "nanobind>=2.4" "cmake>=3.20" "ninja>=1.11"
-	$(BIN)/python -m pip install --quiet --no-build-isolation -e ".[dev]"
+demo: $(VENV)/.core  ## set up, then search for a fast 512x512x512 GEMM kernel
+	$(BIN)/autocomp search workloads/gemm.yaml --workers $(WORKERS)
+
+test: $(VENV)/.test  ## set up, then the test suite
+	$(BIN)/python -m pytest -n $(WORKERS) -q -m "not long"
+
+check: $(VENV)/.dev  ## lint, formatting, types, dependency rules
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/clang-format --dry-run --Werror $(CORE)
+
+check-long: $(VENV)/.dev  ## everything that takes longer: long tests, sanitizers, the whole RTL data set
+	$(BIN)/python -m pytest -n $(WORKERS) -q -m "long"
+	$(MAKE) sanitize
+	$(MAKE) fidelity
+
+.PHONY: sanitize
+sanitize: $(VENV)/.dev  ## the simulator's tests against a core built with ASan and UBSan
+	PATH="$(abspath $(BIN)):$$PATH" tests/sanitize.sh
+
+bench: $(VENV)/.core  ## speed of the simulator, as tables
+	$(BIN)/python -m benchmarks.simulator_speed
+
+fidelity: $(VENV)/.core  ## error against measured RTL cycles, by group
+	$(BIN)/autocomp fidelity benchmarks/rtl
+
+format: $(VENV)/.dev
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+	$(BIN)/clang-format -i $(CORE)
+
+setup: $(VENV)/.dev
+
+build: $(VENV)/.python  ## rebuild the native core, and pick up new Python files
+	flock $(VENV)/.lock $(BIN)/python -m pip install --quiet --no-build-isolation --no-deps -e .
+
+clean:
+	rm -rf $(VENV) build dist
+
+$(VENV)/.python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' || { echo "autocomp needs Python 3.10 or newer: make PYTHON=python3.11 …"; exit 1; }
+	@$(PYTHON) -c 'import sysconfig, os, sys; sys.exit(not os.path.exists(os.path.join(sysconfig.get_path("include"), "Python.h")))' || { echo "Python's headers are missing: install python3-dev (Debian, Ubuntu) or python3-devel (Fedora)"; exit 1; }
+	$(PYTHON) -m venv $(VENV) || { echo "python3 cannot make a virtual environment: install python3-venv"; rm -rf $(VENV); exit 1; }
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check $(BUILD_TOOLS)
 	touch $@
 
-build:
-	flock .venv/.lock $(BIN)/python -m pip install --quiet --no-build-isolation --no-deps -e .
+$(VENV)/.core: $(VENV)/.python pyproject.toml simulator/CMakeLists.txt $(CORE)
+	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation -e .
+	touch $@
+
+$(VENV)/.test: $(VENV)/.core
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation -e ".[test]"
+	touch $@
+
+$(VENV)/.dev: $(VENV)/.test
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation -e ".[dev]"
+	touch $@
