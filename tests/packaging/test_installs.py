@@ -1,0 +1,102 @@
+"""A wheel and an editable install both work from any directory, with their data."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import sysconfig
+import venv
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PIP = [sys.executable, "-m", "pip", "--disable-pip-version-check"]
+# The build tools (cmake, ninja) are installed beside this interpreter.
+BUILD_PATH = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
+
+pytestmark = [pytest.mark.packaging, pytest.mark.xdist_group("packaging")]
+
+
+@pytest.fixture
+def environment(tmp_path: Path) -> Path:
+    """A fresh virtual environment that sees this one's libraries, but not this one's autocomp."""
+    home = tmp_path / "venv"
+    venv.create(home, with_pip=False)
+    site = next((home / "lib").glob("python*/site-packages"))
+    (site / "libraries.pth").write_text(sysconfig.get_path("purelib") + "\n")
+    return home
+
+
+def install(environment: Path, *arguments: str) -> None:
+    command = [*PIP, "--python", str(environment / "bin" / "python"), "install", "--quiet", "--no-deps", "--no-index"]
+    subprocess.run(
+        [*command, "--no-build-isolation", "--ignore-installed", *arguments],
+        check=True,
+        cwd=ROOT,
+        env={**os.environ, "PATH": BUILD_PATH},
+    )
+
+
+def autocomp(environment: Path, folder: Path, *arguments: str) -> str:
+    kept = {key: value for key, value in os.environ.items() if key not in ("PYTHONPATH", "AUTOCOMP_PATH")}
+    done = subprocess.run(
+        [str(environment / "bin" / "autocomp"), *arguments],
+        cwd=folder,
+        env=kept,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def check_works_from(environment: Path, folder: Path) -> None:
+    assert "mvin" in autocomp(environment, folder, "isa", "show", "gemmini")
+    kernel = folder / "kernel.c"
+    search = json.loads(
+        autocomp(
+            environment,
+            folder,
+            "search",
+            "gemm_100x70x30.yaml",
+            "--evaluations",
+            "3",
+            "--workers",
+            "1",
+            "--json",
+        )
+    )
+    kernel.write_text(Path(folder / search["kernel"]).read_text())
+    run = json.loads(
+        autocomp(environment, folder, "run", str(kernel), "--workload", "gemm_100x70x30", "--json"),
+    )
+    assert run["correct"]
+    assert run["cycles"] == search["best_cycles"]
+
+
+def test_a_wheel_works_from_any_directory(environment: Path, tmp_path: Path) -> None:
+    wheels = tmp_path / "wheels"
+    subprocess.run(
+        [*PIP, "wheel", "--quiet", "--no-deps", "--no-index", "--no-build-isolation", "-w", str(wheels), str(ROOT)],
+        check=True,
+        env={**os.environ, "PATH": BUILD_PATH},
+    )
+    (wheel,) = wheels.glob("autocomp-*.whl")
+    install(environment, str(wheel))
+    folder = tmp_path / "elsewhere"
+    folder.mkdir()
+    check_works_from(environment, folder)
+
+
+def test_an_editable_install_works_from_any_directory(environment: Path, tmp_path: Path) -> None:
+    # A copy of the checkout: the editable build must not disturb the one under test.
+    copy = tmp_path / "checkout"
+    subprocess.run(["git", "clone", "--quiet", "--no-hardlinks", str(ROOT), str(copy)], check=True)
+    install(environment, "-e", str(copy))
+    folder = tmp_path / "elsewhere"
+    folder.mkdir()
+    check_works_from(environment, folder)
