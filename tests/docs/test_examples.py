@@ -1,0 +1,85 @@
+"""Every example in the documentation runs.
+
+- ```console: each line behind `$ ` is run in an empty folder that holds the page's earlier named files; it exits with 0,
+  or with N where the block's info string says `exit=N`.
+- ```isa, ```c and ```yaml are parsed and checked as an accelerator, a kernel and a workload; with `file=NAME` in the info
+  string they are also written for later commands of the page. `fragment` marks text that is not a whole file.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from autocomp import isa, kernel, workload
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
+FENCE = re.compile(r"^```(\w+)([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Example:
+    language: str
+    options: dict[str, str]
+    text: str
+
+
+def examples(page: Path) -> list[Example]:
+    found = []
+    for language, info, text in FENCE.findall(page.read_text()):
+        options = dict(part.partition("=")[::2] for part in shlex.split(info))
+        found.append(Example(language, options, text))
+    return found
+
+
+def run_console(example: Example, folder: Path) -> None:
+    commands = [line[2:] for line in example.text.splitlines() if line.startswith("$ ")]
+    assert commands, "a console example has a line that starts with '$ '"
+    for command in commands:
+        words = shlex.split(command)
+        if words[0] in ("make", "git", "pip", "cd"):
+            continue  # setting up is what this suite itself runs on
+        assert words[0] == "autocomp", f"only autocomp is run from the documentation: {command}"
+        done = subprocess.run(
+            [sys.executable, "-m", "autocomp", *words[1:]],
+            cwd=folder,
+            env={**os.environ, "COLUMNS": "120", "PYTHONPATH": str(ROOT)},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == int(example.options.get("exit", "0")), f"{command}\n{done.stdout}\n{done.stderr}"
+
+
+def check(example: Example, folder: Path) -> None:
+    name = example.options.get("file")
+    if name:
+        (folder / name).write_text(example.text)
+    if "fragment" in example.options:
+        return
+    if example.language == "console":
+        run_console(example, folder)
+    elif example.language == "isa":
+        isa.lower(isa.parse(example.text, "example", {}))
+    elif example.language == "c":
+        kernel.parse(example.text)
+    elif example.language == "yaml":
+        path = folder / (name or "example.yaml")
+        path.write_text(example.text)
+        workload.load(str(path))
+    elif example.language == "python" and name is None:
+        exec(compile(example.text, "example", "exec"), {})
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_example_of_a_page_runs(page: Path, tmp_path: Path) -> None:
+    for example in examples(page):
+        check(example, tmp_path)
