@@ -1,0 +1,34 @@
+"""Rules about the shape of the code that the import linter cannot see."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def imported_modules(path: Path) -> set[str]:
+    names: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            names.add(node.module)
+    return names
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "simulator").glob("*.py*")), ids=lambda p: p.name)
+def test_the_simulator_knows_nothing_of_the_rest_of_the_package(path: Path) -> None:
+    foreign = {n for n in imported_modules(path) if n.startswith("autocomp") and not n.startswith("autocomp.simulator")}
+    assert not foreign
+
+
+@pytest.mark.parametrize("name", ["autocomp", "simulator"])
+def test_no_module_calls_into_a_shared_folder_or_an_absolute_path(name: str) -> None:
+    for path in (ROOT / name).rglob("*.py"):
+        text = path.read_text()
+        assert "../shared" not in text
+        assert "/work/" not in text
