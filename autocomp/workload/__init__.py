@@ -1,0 +1,15 @@
+"""What is to be computed: a workload file in, tensors, inputs, the reference result and a starting kernel out."""
+
+from __future__ import annotations
+
+from autocomp.workload.inputs import make_inputs as make_inputs
+from autocomp.workload.load import load as load
+from autocomp.workload.load import parse as parse
+from autocomp.workload.model import InputSet as InputSet
+from autocomp.workload.model import TensorSpec as TensorSpec
+from autocomp.workload.model import Workload as Workload
+from autocomp.workload.reference import Case as Case
+from autocomp.workload.reference import Cases as Cases
+from autocomp.workload.reference import compute as compute
+
+__all__ = ["Case", "Cases", "InputSet", "TensorSpec", "Workload", "compute", "load", "make_inputs", "parse"]

@@ -1,0 +1,152 @@
+"""From a workload file to a `Workload`."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from autocomp.data import find
+from autocomp.errors import ConfigError
+from autocomp.workload import schema
+from autocomp.workload.inputs import input_sets
+from autocomp.workload.model import TensorSpec, Workload
+
+MAX_TENSOR_BYTES = 1 << 30
+
+
+def load(
+    name_or_path: str | Path,
+    extra_paths: Sequence[Path] = (),
+    overrides: Mapping[str, int | float] | None = None,
+) -> Workload:
+    """The workload of a file, or of a bare name found as `autocomp.data.find` says.
+
+    `overrides` are parameters of the accelerator and win over the file's own `set`. Raises ConfigError.
+    """
+    path = find("workloads", str(name_or_path), ".yaml", extra_paths)
+    return parse(schema.read(path), path, overrides)
+
+
+def parse(text: str, path: Path, overrides: Mapping[str, int | float] | None = None) -> Workload:
+    """The workload that `text` describes; `path` names it in messages and is where its own files are looked up."""
+    file = schema.parse(text, str(path))
+    built = _gemm(file, path) if isinstance(file, schema.GemmFile) else _custom(file, path)
+    workload = replace(built, overrides={**file.set, **(overrides or {})}, path=str(path.resolve()))
+    for tensor in workload.tensors:
+        if tensor.bytes > MAX_TENSOR_BYTES:
+            raise ConfigError(f"{path}: tensor {tensor.name!r} is {tensor.bytes} bytes, at most {MAX_TENSOR_BYTES}")
+    return replace(workload, digest=digest(workload))
+
+
+def digest(workload: Workload) -> str:
+    """sha256 of all that decides what is computed and on which machine, names and paths left out."""
+    identity = {
+        "operation": workload.operation,
+        "accelerator": workload.accelerator,
+        "overrides": dict(sorted(workload.overrides.items())),
+        "tensors": [[t.name, t.dtype, list(t.shape), t.role] for t in workload.tensors],
+        "dims": dict(sorted(workload.dims.items())),
+        "options": dict(sorted(workload.options.items())),
+        "constants": dict(sorted(workload.constants.items())),
+        "tolerance": workload.tolerance,
+        "starting_kernel": workload.starting_kernel,
+        "reference": _reference_text(workload),
+        "inputs": [[s.name, s.kind, s.seed] for s in workload.input_sets],
+    }
+    return hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()
+
+
+def _reference_text(workload: Workload) -> str | None:
+    if workload.reference_source is None:
+        return None
+    file, function = workload.reference_source.rsplit(":", 1)
+    return f"{function}\n{schema.read(Path(file))}"
+
+
+def _gemm(file: schema.GemmFile, path: Path) -> Workload:
+    i, j, k = file.dims.I, file.dims.J, file.dims.K
+    tensors = [
+        TensorSpec("A", "int8", (k, i) if file.transpose_a else (i, k), "input"),
+        TensorSpec("B", "int8", (j, k) if file.transpose_b else (k, j), "input"),
+    ]
+    if file.bias != "none":
+        tensors.append(TensorSpec("bias", "int32", (1 if file.bias == "row" else i, j), "input"))
+    tensors.append(TensorSpec("C", "int8", (i, j), "output"))
+    keys = ("bias", "activation", "scale", "transpose_a", "transpose_b")
+    return Workload(
+        name=file.name or path.stem,
+        operation="gemm",
+        accelerator=file.accelerator,
+        overrides={},
+        tensors=tuple(tensors),
+        dims={"I": i, "J": j, "K": k},
+        options={key: getattr(file, key) for key in keys},
+        constants={},
+        tolerance=None,
+        multiply_accumulates=i * j * k,
+        starting_kernel=None,
+        input_sets=input_sets(file.seed),
+    )
+
+
+def _custom(file: schema.CustomFile, path: Path) -> Workload:
+    tensors = tuple(_tensor(entry, file.constants, path) for entry in file.tensors)
+    names = [tensor.name for tensor in tensors]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise ConfigError(f"{path}: key 'tensors': two tensors are called {twice!r}")
+    if all(tensor.role == "input" for tensor in tensors):
+        raise ConfigError(f"{path}: key 'tensors': no tensor is an output", hint="give one `role: output`")
+    source, function = file.reference.rsplit(":", 1)
+    reference_path = path.resolve().parent / source
+    schema.read(reference_path)
+    ranges = {entry.name: list(entry.range) for entry in file.tensors if entry.range is not None}
+    floats = any(tensor.dtype.startswith("float") and tensor.role != "input" for tensor in tensors)
+    tolerance = file.tolerance or (schema.Tolerance(relative=1e-5, absolute=1e-6) if floats else None)
+    return Workload(
+        name=file.name or path.stem,
+        operation="custom",
+        accelerator=file.accelerator,
+        overrides={},
+        tensors=tensors,
+        dims=dict(file.constants),
+        options={"ranges": ranges},
+        constants=dict(file.constants),
+        tolerance=None if tolerance is None else (tolerance.relative, tolerance.absolute),
+        multiply_accumulates=file.multiply_accumulates,
+        starting_kernel=schema.read(path.resolve().parent / file.kernel),
+        reference_source=f"{reference_path}:{function}",
+        input_sets=input_sets(file.seed),
+    )
+
+
+def _tensor(entry: schema.TensorEntry, constants: Mapping[str, int], path: Path) -> TensorSpec:
+    shape = tuple(_extent(extent, constants, f"{path}: shape of tensor {entry.name!r}") for extent in entry.shape)
+    return TensorSpec(entry.name, entry.dtype, shape, entry.role)
+
+
+def _extent(extent: Any, constants: Mapping[str, int], where: str) -> int:
+    """An extent: an integer, or a constant with an optional `+ n`, `- n` or `* n`."""
+    if isinstance(extent, int):
+        value = extent
+    else:
+        match = re.fullmatch(r"\s*([A-Za-z_]\w*)\s*(?:([-+*])\s*(\d{1,9}))?\s*", extent)
+        if match is None:
+            raise ConfigError(f"{where}: found {extent!r}, expected an integer or an expression such as 'N + 1'")
+        name, operator, number = match.groups()
+        if name not in constants:
+            raise ConfigError(
+                f"{where}: {name!r} is not one of the constants", hint=f"constants: {', '.join(constants)}"
+            )
+        value = constants[name]
+        if operator:
+            amount = int(number)
+            value = value + amount if operator == "+" else value - amount if operator == "-" else value * amount
+    if value < 1:
+        raise ConfigError(f"{where}: the extent is {value}, expected at least 1")
+    return value

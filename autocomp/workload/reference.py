@@ -1,0 +1,131 @@
+"""The right result, from NumPy: an operation's definition, or the user's own function."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from autocomp.errors import ConfigError
+from autocomp.workload.inputs import make_inputs
+from autocomp.workload.model import Arrays, InputSet, Workload
+
+Array = npt.NDArray[Any]
+EXACT_DEPTH = 1024  # 1024 * 128 * 128 = 2^24: sums of int8 products up to here are exact in binary32
+
+
+@dataclass(frozen=True)
+class Case:
+    """One input set made concrete: arrays of every tensor before the run, and the outputs expected after it."""
+
+    input_set: InputSet
+    arrays: Arrays
+    expected: Arrays
+
+
+class Cases:
+    """The cases of one workload, each made once. Belongs to one process; its arrays are not to be written."""
+
+    def __init__(self, workload: Workload) -> None:
+        self._workload = workload
+        self._cases: dict[InputSet, Case] = {}
+
+    def case(self, input_set: InputSet) -> Case:
+        """The case of an input set. Raises ConfigError when the user's reference function does not deliver."""
+        if input_set not in self._cases:
+            arrays = make_inputs(self._workload, input_set)
+            self._cases[input_set] = Case(input_set, arrays, compute(self._workload, arrays))
+        return self._cases[input_set]
+
+
+def compute(workload: Workload, arrays: Arrays) -> dict[str, Array]:
+    """Outputs (role output or inout) by name. Raises ConfigError when the user's function does not deliver them."""
+    if workload.operation == "gemm":
+        return {"C": _gemm(workload, arrays)}
+    return _custom(workload, arrays)
+
+
+def _gemm(workload: Workload, arrays: Arrays) -> Array:
+    """C = saturate_i8(round(scale * activation(A·B + bias))): the sum wraps at 32 bits, the activation comes before
+    the scale, the product is rounded to binary32 and then to the nearest integer, ties to even."""
+    options = workload.options
+    a = arrays["A"].T if options["transpose_a"] else arrays["A"]
+    b = arrays["B"].T if options["transpose_b"] else arrays["B"]
+    total = multiply(a, b)
+    if options["bias"] != "none":
+        total = total + arrays["bias"].astype(np.int64)
+    wrapped = total.astype(np.int32)
+    if options["activation"] == "relu":
+        wrapped = np.maximum(wrapped, 0)
+    if options["scale"] == 1.0:
+        return np.clip(wrapped, -128, 127).astype(np.int8)
+    scaled = np.rint(wrapped.astype(np.float32) * np.float32(options["scale"]))
+    return np.clip(scaled, -128, 127).astype(np.int8)
+
+
+def multiply(a: Array, b: Array) -> npt.NDArray[np.int64]:
+    """The exact product of int8 matrices as int64 [I][J], by binary32 BLAS over depths that stay exact."""
+    total = np.zeros((a.shape[0], b.shape[1]), np.int64)
+    for start in range(0, a.shape[1], EXACT_DEPTH):
+        part = slice(start, start + EXACT_DEPTH)
+        total += (a[:, part].astype(np.float32) @ b[part].astype(np.float32)).astype(np.int64)
+    return total
+
+
+def _custom(workload: Workload, arrays: Arrays) -> dict[str, Array]:
+    function = _user_function(workload)
+    given = {tensor.name: np.array(arrays[tensor.name]) for tensor in workload.inputs}
+    try:
+        returned = function(**given)
+    except Exception as error:
+        raise ConfigError(
+            f"{workload.reference_source}: the reference function failed: {type(error).__name__}: {error}",
+            hint=f"it is called with the keyword arguments {', '.join(given)}",
+        ) from error
+    names = [tensor.name for tensor in workload.outputs]
+    if not isinstance(returned, Mapping):
+        values = returned if isinstance(returned, tuple) else (returned,)
+        if len(values) != len(names):
+            raise ConfigError(f"{workload.reference_source}: returned {len(values)} arrays, expected {len(names)}")
+        returned = dict(zip(names, values, strict=True))
+    missing = [name for name in names if name not in returned]
+    if missing:
+        raise ConfigError(f"{workload.reference_source}: the result lacks {', '.join(missing)}")
+    return {tensor.name: _checked(workload, tensor.name, returned[tensor.name]) for tensor in workload.outputs}
+
+
+def _checked(workload: Workload, name: str, value: Any) -> Array:
+    tensor = next(t for t in workload.outputs if t.name == name)
+    array = np.asarray(value)
+    where = f"{workload.reference_source}: result {name!r}"
+    if array.shape != tensor.shape:
+        raise ConfigError(f"{where} has shape {array.shape}, expected {tensor.shape}")
+    cast = array.astype(tensor.dtype)
+    if np.dtype(tensor.dtype).kind != "f" and not np.array_equal(cast, array):
+        raise ConfigError(
+            f"{where} holds values that {tensor.dtype} cannot, from {array.min()} to {array.max()}",
+            hint="saturate or wrap them in the reference, as the operation is defined",
+        )
+    return cast
+
+
+def _user_function(workload: Workload) -> Callable[..., Any]:
+    file, name = str(workload.reference_source).rsplit(":", 1)
+    spec = importlib.util.spec_from_file_location(f"_workload_reference_{workload.digest[:16]}", Path(file))
+    if spec is None or spec.loader is None:
+        raise ConfigError(f"{file} cannot be loaded as Python")
+    module = importlib.util.module_from_spec(spec)
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        raise ConfigError(f"{file} failed to load: {type(error).__name__}: {error}") from error
+    function = getattr(module, name, None)
+    if not callable(function):
+        raise ConfigError(f"{file} has no function {name!r}", hint="`reference` is file.py:function")
+    result: Callable[..., Any] = function
+    return result

@@ -1,0 +1,264 @@
+"""The shape of a workload file: pydantic models, and the message a user gets when a file is not of that shape."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic_core import ErrorDetails
+
+from autocomp.data import closest
+from autocomp.errors import ConfigError, Place
+
+PositiveInt = Annotated[int, Field(strict=True, ge=1, le=1 << 20)]
+Identifier = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
+Dtype = Literal["int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "float32", "float64"]
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class _Common(_Strict):
+    """Keys of every workload. `set` overrides parameters of the accelerator, as `--set` does."""
+
+    name: str | None = None
+    doc: str = ""
+    accelerator: str
+    set: dict[str, int | float] = {}
+    seed: Annotated[int, Field(strict=True, ge=0)] = 0
+
+
+class GemmDims(_Strict):
+    """C[I][J] = A[I][K] · B[K][J]."""
+
+    I: PositiveInt
+    J: PositiveInt
+    K: PositiveInt
+
+
+class GemmFile(_Common):
+    """`bias` is a row int32 [1][J] or full int32 [I][J]; a transposed operand is stored as A[K][I], B[J][K]."""
+
+    operation: Literal["gemm"]
+    dims: GemmDims
+    bias: Literal["none", "row", "full"] = "none"
+    activation: Literal["none", "relu"] = "none"
+    scale: Annotated[float, Field(allow_inf_nan=False, ge=-3.4e38, le=3.4e38)] = 1.0
+    transpose_a: bool = False
+    transpose_b: bool = False
+
+
+class TensorEntry(_Strict):
+    """One parameter of the kernel. Extents are integers or expressions such as `NHORIZON + 1` over `constants`.
+
+    `range` limits the values that inputs are drawn from, both ends included.
+    """
+
+    name: Identifier
+    dtype: Dtype
+    shape: Annotated[list[int | str], Field(min_length=1, max_length=4)]
+    role: Literal["input", "output", "inout"]
+    range: tuple[float, float] | None = None
+
+
+class Tolerance(_Strict):
+    """An element is right if |got - expected| <= absolute + relative * |expected|."""
+
+    relative: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
+    absolute: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
+
+
+class CustomFile(_Common):
+    """An operation that the user defines: `reference` is `file.py:function`, `kernel` the kernel to start from.
+
+    Both files are looked up beside the workload file.
+    """
+
+    operation: Literal["custom"]
+    tensors: Annotated[list[TensorEntry], Field(min_length=1)]
+    reference: Annotated[str, Field(pattern=r"^[^:]+\.py:[A-Za-z_][A-Za-z0-9_]*$")]
+    kernel: str
+    constants: dict[Identifier, Annotated[int, Field(strict=True)]] = {}
+    tolerance: Tolerance | None = None
+    multiply_accumulates: Annotated[int, Field(strict=True, ge=0)] = 0
+
+
+OPERATIONS: dict[str, type[GemmFile] | type[CustomFile]] = {"gemm": GemmFile, "custom": CustomFile}
+_FILES: TypeAdapter[GemmFile | CustomFile] = TypeAdapter(
+    Annotated[GemmFile | CustomFile, Field(discriminator="operation")]
+)
+_EXPECTED = {
+    "missing": "a value",
+    "int_type": "an integer",
+    "int_parsing": "an integer",
+    "int_from_float": "an integer",
+    "bool_parsing": "true or false",
+    "bool_type": "true or false",
+    "float_parsing": "a number",
+    "float_type": "a number",
+    "string_type": "text",
+    "list_type": "a list",
+    "dict_type": "a mapping",
+    "model_type": "a mapping",
+    "model_attributes_type": "a mapping",
+}
+
+
+def parse(text: str, source: str) -> GemmFile | CustomFile:
+    """Check a workload file's text. Raises ConfigError with the key's path and place, what was found and expected."""
+    try:
+        document = yaml.safe_load(text)
+        tree = yaml.compose(text, Loader=yaml.SafeLoader)
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark
+        place = _place(text, source, mark.line, mark.column) if mark else Place(source, 1, 1)
+        raise ConfigError(f"not valid YAML: {error.problem or error.context}", place=place) from None
+    except yaml.YAMLError as error:
+        raise ConfigError(f"{source}: not valid YAML: {error}") from None
+    _refuse_duplicates(tree, text, source)
+    if not isinstance(document, dict):
+        raise ConfigError(
+            f"{source}: a workload file is a mapping of keys to values, this is {_shown(document)}",
+            hint="start with `operation: gemm`",
+        )
+    try:
+        return _FILES.validate_python(document)
+    except ValidationError as error:
+        details = sorted(error.errors(), key=lambda detail: detail["type"] != "extra_forbidden")
+        raise _explain(details[0], document, tree, text, source) from None
+
+
+def _refuse_duplicates(node: yaml.Node | None, text: str, source: str) -> None:
+    """YAML keeps the last of two equal keys without a word; a workload file must not lose one."""
+    if isinstance(node, yaml.SequenceNode):
+        for item in node.value:
+            _refuse_duplicates(item, text, source)
+    if isinstance(node, yaml.MappingNode):
+        seen: set[str] = set()
+        for key, value in node.value:
+            if key.value in seen:
+                mark = key.start_mark
+                raise ConfigError(f"key {key.value!r} stands twice", place=_place(text, source, mark.line, mark.column))
+            seen.add(key.value)
+            _refuse_duplicates(value, text, source)
+
+
+def _explain(detail: ErrorDetails, document: dict[str, Any], tree: yaml.Node, text: str, source: str) -> ConfigError:
+    if detail["type"] in ("union_tag_invalid", "union_tag_not_found"):
+        return _unknown_operation(document, tree, text, source)
+    operation = document["operation"]
+    path = _key_path(detail["loc"][1:], document)
+    mark = _node_at(tree, path).start_mark
+    place = _place(text, source, mark.line, mark.column)
+    key = _dotted(path)
+    if detail["type"] == "extra_forbidden":
+        known = _known_keys(operation, path[:-1])
+        near = closest(str(path[-1]), known)
+        hint = (f"did you mean {near!r}? " if near else "") + f"keys here: {', '.join(known)}"
+        return ConfigError(f"unknown key {key!r} of operation {operation!r}", place=place, hint=hint)
+    if detail["type"] == "missing":
+        known = _known_keys(operation, path[:-1])
+        return ConfigError(f"key {key!r} is missing", place=place, hint=f"keys here: {', '.join(known)}")
+    found = _shown(detail["input"])
+    hint = None
+    if detail["type"] == "literal_error" and isinstance(detail["input"], str):
+        choices = [word.strip(" '") for word in detail["ctx"]["expected"].replace(" or ", ",").split(",")]
+        near = closest(detail["input"], choices)
+        hint = f"did you mean {near!r}?" if near else None
+    return ConfigError(f"key {key!r}: found {found}, expected {_expectation(detail)}", place=place, hint=hint)
+
+
+def _unknown_operation(document: dict[str, Any], tree: yaml.Node, text: str, source: str) -> ConfigError:
+    known = ", ".join(OPERATIONS)
+    mark = _node_at(tree, ("operation",)).start_mark
+    place = _place(text, source, mark.line, mark.column)
+    if "operation" not in document:
+        return ConfigError("key 'operation' is missing", place=place, hint=f"operations: {known}")
+    near = closest(str(document["operation"]), list(OPERATIONS))
+    message = f"key 'operation': found {_shown(document['operation'])}, expected one of: {known}"
+    return ConfigError(message, place=place, hint=f"did you mean {near!r}?" if near else None)
+
+
+def _expectation(detail: ErrorDetails) -> str:
+    context = detail.get("ctx", {})
+    if detail["type"] == "literal_error":
+        return f"one of: {context['expected']}"
+    if detail["type"] in _EXPECTED:
+        return _EXPECTED[detail["type"]]
+    message = detail["msg"]
+    for lead in ("Input should be ", "String should ", "List should ", "Value error, "):
+        message = message.removeprefix(lead)
+    return message
+
+
+def _key_path(location: Sequence[int | str], document: Any) -> tuple[int | str, ...]:
+    """The part of pydantic's location that names keys of the file (union members are left out)."""
+    path: list[int | str] = []
+    node = document
+    for part in location:
+        known = isinstance(node, list) and isinstance(part, int) and part < len(node)
+        if known or (isinstance(node, dict) and part in node):
+            node = node[part]
+        elif not isinstance(node, dict):
+            break
+        else:
+            node = None
+        path.append(part)
+    return tuple(path)
+
+
+def _known_keys(operation: str, path: Sequence[int | str]) -> list[str]:
+    model: type[BaseModel] = OPERATIONS[operation]
+    for part in path:
+        if part == "dims":
+            model = GemmDims
+        elif part == "tensors":
+            model = TensorEntry
+        elif part == "tolerance":
+            model = Tolerance
+    return list(model.model_fields)
+
+
+def _node_at(tree: yaml.Node, path: Sequence[int | str]) -> yaml.Node:
+    """The node of the last key on `path` that the file has, else its nearest ancestor."""
+    node, shown = tree, tree
+    for part in path:
+        if isinstance(node, yaml.MappingNode):
+            pair = next(((k, v) for k, v in node.value if k.value == str(part)), None)
+            if pair is None:
+                break
+            shown, node = pair
+        elif isinstance(node, yaml.SequenceNode) and isinstance(part, int) and part < len(node.value):
+            shown = node = node.value[part]
+        else:
+            break
+    return shown
+
+
+def _place(text: str, source: str, line: int, column: int) -> Place:
+    lines = text.splitlines()
+    return Place(source, line + 1, column + 1, lines[line] if line < len(lines) else "")
+
+
+def _dotted(path: Sequence[int | str]) -> str:
+    words = ""
+    for part in path:
+        words += f"[{part}]" if isinstance(part, int) else f".{part}" if words else str(part)
+    return words
+
+
+def _shown(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def read(path: Path) -> str:
+    """The text of a file that a workload names. Raises ConfigError when it cannot be read."""
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"cannot read {path}: {error}") from None
