@@ -1,0 +1,32 @@
+"""What all tests share: golden files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+Golden = Callable[..., None]
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--update-golden", action="store_true", help="write the golden files instead of comparing")
+
+
+@pytest.fixture
+def golden(request: pytest.FixtureRequest) -> Golden:
+    """`golden(text)` compares with `golden/<test name>.txt` beside the test's file; `name=` overrides the file name."""
+    folder = Path(request.path).parent / "golden"
+    update = bool(request.config.getoption("--update-golden"))
+
+    def check(text: str, name: str | None = None) -> None:
+        path = folder / (name or f"{request.node.name}.txt")
+        if update:
+            folder.mkdir(exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+            return
+        assert path.is_file(), f"{path} is missing: run pytest with --update-golden, and review what it writes"
+        assert text == path.read_text(encoding="utf-8"), f"{path} differs: --update-golden if the change is meant"
+
+    return check
