@@ -27,18 +27,39 @@ enum class ExprOp : uint8_t {
   State,       // imm = first slot of the field; a = element index node, or -1 for element 0
   Loop,        // imm = depth of the loop variable, 0 = outermost loop of the statement; Sum's variable counts on
   // Int x Int -> Int (64-bit two's complement, wrapping)
-  Add, Sub, Mul,
+  Add,
+  Sub,
+  Mul,
   Div,      // truncating, as in C; a zero divisor is a program error
   Mod,      // sign of the dividend, as in C; a zero divisor is a program error
   CeilDiv,  // ceil(a / b), b > 0
-  Min, Max, And, Or, Xor, Shl, Shr,  // Shr is arithmetic; shift counts are taken mod 64
+  Min,
+  Max,
+  And,
+  Or,
+  Xor,
+  Shl,
+  Shr,  // Shr is arithmetic; shift counts are taken mod 64
   // comparisons: Int x Int or Float x Float -> Int 0/1
-  Eq, Ne, Lt, Le, Gt, Ge,
-  LogicalAnd, LogicalOr,  // short circuit
-  Neg, Not, LogicalNot,   // a (Neg: Int or Float; Not is bitwise)
-  Select,                 // a ? b : c; evaluates only the chosen side; b and c have one type
+  Eq,
+  Ne,
+  Lt,
+  Le,
+  Gt,
+  Ge,
+  LogicalAnd,
+  LogicalOr,  // short circuit
+  Neg,
+  Not,
+  LogicalNot,  // a (Neg: Int or Float; Not is bitwise)
+  Select,      // a ? b : c; evaluates only the chosen side; b and c have one type
   // Float x Float -> Float, each rounded once to binary32
-  FAdd, FSub, FMul, FDiv, FMin, FMax,
+  FAdd,
+  FSub,
+  FMul,
+  FDiv,
+  FMin,
+  FMax,
   Fma,  // a * b + c with one rounding
   // conversions and numeric helpers
   ToFloat,        // Int a -> nearest binary32, ties to even
@@ -124,15 +145,15 @@ struct Instruction {
   int32_t unit = -1;  // index into units, or -1: executed by the front end, as a fence is
   std::vector<std::string> parameters;
   std::vector<ValueType> parameter_types;
-  std::vector<int32_t> body;        // statements
-  std::vector<Access> accesses;     // evaluated with the state before the instruction
-  std::vector<Property> properties; // likewise
+  std::vector<int32_t> body;         // statements
+  std::vector<Access> accesses;      // evaluated with the state before the instruction
+  std::vector<Property> properties;  // likewise
 };
 
 struct Unit {
   std::string name;
-  std::vector<std::pair<std::string, int64_t>> settings;      // integer settings, e.g. entries, queue
-  std::vector<std::pair<std::string, std::string>> choices;   // word settings, e.g. issue: in_order
+  std::vector<std::pair<std::string, int64_t>> settings;     // integer settings, e.g. entries, queue
+  std::vector<std::pair<std::string, std::string>> choices;  // word settings, e.g. issue: in_order
 };
 
 struct Machine {
@@ -141,9 +162,9 @@ struct Machine {
   std::vector<Statement> statements;
   std::vector<Instruction> instructions;
   std::vector<Unit> units;
-  std::vector<double> state_initial;        // one per state slot
-  std::vector<ValueType> state_types;       // likewise
-  std::vector<std::string> state_names;     // likewise, for messages: "ld[1].stride"
+  std::vector<double> state_initial;     // one per state slot
+  std::vector<ValueType> state_types;    // likewise
+  std::vector<std::string> state_names;  // likewise, for messages: "ld[1].stride"
   // "section.key" -> integer, for everything timing-related that belongs to no unit: memories' ports, host, front
   std::vector<std::pair<std::string, int64_t>> settings;
   std::vector<std::pair<std::string, std::string>> choices;
