@@ -1,6 +1,7 @@
 """The kernel dialect's syntax tree: frozen, hashable by structure, without positions in equality.
 
-Expressions and statements carry `line` (1-based, 0 = made by a transformation), which equality and hashes ignore.
+Expressions and statements carry `line` and expressions `column` (1-based, 0 = made by a transformation), which equality
+and hashes ignore.
 """
 
 from __future__ import annotations
@@ -36,6 +37,7 @@ class IntLiteral:
     text: str = field(default="", compare=False)  # as written (hex is kept when printing)
     suffix: str = ""  # u, l, ul, ll, ull in lower case
     line: int = _line()
+    column: int = _line()
 
 
 @dataclass(frozen=True)
@@ -44,12 +46,14 @@ class FloatLiteral:
     single: bool = False  # 1.0f
     text: str = field(default="", compare=False)
     line: int = _line()
+    column: int = _line()
 
 
 @dataclass(frozen=True)
 class Name:
     name: str
     line: int = _line()
+    column: int = _line()
 
 
 @dataclass(frozen=True)
@@ -57,6 +61,7 @@ class Index:
     base: Expression
     index: Expression
     line: int = _line()
+    column: int = _line()
 
 
 @dataclass(frozen=True)
@@ -64,6 +69,7 @@ class Unary:
     operator: Literal["-", "+", "!", "~", "&", "*"]
     operand: Expression
     line: int = _line()
+    column: int = _line()
 
 
 @dataclass(frozen=True)
@@ -72,6 +78,7 @@ class Binary:
     left: Expression
     right: Expression
     line: int = _line()
+    column: int = _line()
 
 
 @dataclass(frozen=True)
@@ -80,6 +87,7 @@ class Conditional:
     then: Expression
     otherwise: Expression
     line: int = _line()
+    column: int = _line()
 
 
 @dataclass(frozen=True)
@@ -87,12 +95,14 @@ class Cast:
     type: Type
     operand: Expression
     line: int = _line()
+    column: int = _line()
 
 
 @dataclass(frozen=True)
 class SizeOf:
     operand: Type | Expression
     line: int = _line()
+    column: int = _line()
 
 
 @dataclass(frozen=True)
@@ -102,6 +112,7 @@ class Call:
     function: str
     arguments: tuple[Expression, ...]
     line: int = _line()
+    column: int = _line()
 
 
 @dataclass(frozen=True)
@@ -112,6 +123,7 @@ class Assignment:
     value: Expression
     operator: str = ""
     line: int = _line()
+    column: int = _line()
 
 
 @dataclass(frozen=True)
@@ -122,16 +134,29 @@ class Step:
     operator: Literal["++", "--"]
     prefix: bool
     line: int = _line()
+    column: int = _line()
 
 
 @dataclass(frozen=True)
 class InitializerList:
     values: tuple[Expression, ...]
     line: int = _line()
+    column: int = _line()
 
 
 Expression = (
-    IntLiteral | FloatLiteral | Name | Index | Unary | Binary | Conditional | Cast | SizeOf | Call | Assignment | Step
+    IntLiteral
+    | FloatLiteral
+    | Name
+    | Index
+    | Unary
+    | Binary
+    | Conditional
+    | Cast
+    | SizeOf
+    | Call
+    | Assignment
+    | Step
     | InitializerList
 )
 
@@ -145,6 +170,7 @@ class Declarator:
     type: Type
     initializer: Expression | None = None
     line: int = _line()
+    column: int = _line()
 
 
 @dataclass(frozen=True)
@@ -165,6 +191,7 @@ class ExpressionStatement:
 class Block:
     statements: tuple[Statement, ...]
     line: int = _line()
+    end_line: int = _line()  # of the closing brace; 0 where the source has no braces
 
 
 @dataclass(frozen=True)
@@ -202,16 +229,19 @@ class DoWhile:
 class Return:
     value: Expression | None = None
     line: int = _line()
+    column: int = _line()
 
 
 @dataclass(frozen=True)
 class Break:
     line: int = _line()
+    column: int = _line()
 
 
 @dataclass(frozen=True)
 class Continue:
     line: int = _line()
+    column: int = _line()
 
 
 @dataclass(frozen=True)
@@ -222,9 +252,7 @@ class Comment:
     line: int = _line()
 
 
-Statement = (
-    Declaration | ExpressionStatement | Block | If | For | While | DoWhile | Return | Break | Continue | Comment
-)
+Statement = Declaration | ExpressionStatement | Block | If | For | While | DoWhile | Return | Break | Continue | Comment
 
 
 # --- the kernel --------------------------------------------------------------------------------------------------
@@ -236,6 +264,7 @@ class KernelParameter:
     type: Type
     const: bool = False
     line: int = _line()
+    column: int = _line()
 
 
 @dataclass(frozen=True)
@@ -245,6 +274,7 @@ class Function:
     parameters: tuple[KernelParameter, ...]
     body: Block
     line: int = _line()
+    column: int = _line()
 
 
 @dataclass(frozen=True)
