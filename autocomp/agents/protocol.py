@@ -58,6 +58,14 @@ class Usage:
     requests: int = 0
     cached: int = 0
 
+    def __add__(self, other: Usage) -> Usage:
+        return Usage(
+            self.prompt_tokens + other.prompt_tokens,
+            self.completion_tokens + other.completion_tokens,
+            self.requests + other.requests,
+            self.cached + other.cached,
+        )
+
 
 @dataclass(frozen=True)
 class Implementation:

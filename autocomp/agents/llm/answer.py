@@ -1,0 +1,108 @@
+"""What an endpoint answered: the one place that knows the form of a chat completion."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from autocomp.agents.protocol import Usage
+from autocomp.errors import ModelError
+
+Outcome = Literal["answered", "truncated", "refused", "empty"]
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A well-formed completion. `text` may be there for a truncated one, and is the reason for a refused one."""
+
+    outcome: Outcome
+    text: str
+    usage: Usage
+
+    def require(self, model: str) -> str:
+        """The text of a whole answer; ModelError says what came instead."""
+        match self.outcome:
+            case "answered":
+                return self.text
+            case "truncated":
+                raise ModelError(
+                    f"{model} was cut off after {self.usage.completion_tokens or 'too many'} tokens",
+                    hint="raise the limit of tokens per answer, or the context size of a local server",
+                )
+            case "refused":
+                raise ModelError(f"{model} refused: {_shortened(self.text) or 'no reason given'}")
+            case "empty":
+                raise ModelError(f"{model} gave an empty answer")
+
+
+class MalformedAnswer(Exception):
+    """The endpoint answered with something that is no chat completion."""
+
+
+def parse_completion(body: str) -> Answer:
+    """Read the body of a chat completion. Raises MalformedAnswer for anything else."""
+    try:
+        document = json.loads(body)
+    except json.JSONDecodeError as error:
+        raise MalformedAnswer(f"the endpoint's answer is not JSON: {_shortened(body)!r}") from error
+    if isinstance(document, dict) and "choices" not in document:
+        raise MalformedAnswer(f"the endpoint's answer has no choices: {_shortened(body)!r}")
+    try:
+        completion = _Completion.model_validate(document)
+    except ValidationError as error:
+        raise MalformedAnswer(f"the endpoint's answer is no chat completion: {_shortened(body)!r}") from error
+    return _answer(completion)
+
+
+def _answer(completion: _Completion) -> Answer:
+    counts = completion.usage or _Tokens()
+    usage = Usage(counts.prompt_tokens or 0, counts.completion_tokens or 0, requests=1)
+    if not completion.choices:
+        return Answer("empty", "", usage)
+    choice = completion.choices[0]
+    message = choice.message
+    text = message.plain_text
+    if message.refusal or choice.finish_reason == "content_filter":
+        return Answer("refused", message.refusal or text, usage)
+    if choice.finish_reason == "length":
+        return Answer("truncated", text, usage)
+    return Answer("answered" if text.strip() else "empty", text, usage)
+
+
+class _Lenient(BaseModel):
+    model_config = ConfigDict(extra="ignore")
+
+
+class _Message(_Lenient):
+    content: str | list[dict[str, Any]] | None = None
+    refusal: str | None = None
+
+    @property
+    def plain_text(self) -> str:
+        """The text, joined where the endpoint gives it in parts."""
+        if isinstance(self.content, list):
+            return "".join(str(part.get("text", "")) for part in self.content)
+        return self.content or ""
+
+
+class _Choice(_Lenient):
+    message: _Message
+    finish_reason: str | None = None
+
+
+class _Tokens(_Lenient):
+    prompt_tokens: int | None = 0
+    completion_tokens: int | None = 0
+
+
+class _Completion(_Lenient):
+    choices: list[_Choice]
+    usage: _Tokens | None = None
+
+
+def _shortened(text: str, limit: int = 200) -> str:
+    flat = " ".join(text.split())
+    return flat if len(flat) <= limit else flat[:limit] + " …"

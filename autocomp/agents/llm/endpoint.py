@@ -1,0 +1,71 @@
+"""Which model at which address: `openai:MODEL` or `openai:MODEL@BASE_URL`, and the key from the environment."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from autocomp.errors import ConfigError, ModelError
+
+PUBLIC_BASE_URL = "https://api.openai.com/v1"
+KEY_VARIABLES = ("AUTOCOMP_API_KEY", "OPENAI_API_KEY")
+_FORM = "write openai:MODEL, or openai:MODEL@BASE_URL as in openai:my-model@http://localhost:8080/v1"
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """A model and the address it is asked at. Holds no key, so that it may be written anywhere."""
+
+    model: str
+    base_url: str
+
+    @property
+    def public(self) -> bool:
+        return self.base_url == PUBLIC_BASE_URL
+
+
+def parse_spec(spec: str, environment: Mapping[str, str] = os.environ) -> Endpoint:
+    """The endpoint that a spec names; without an address OPENAI_BASE_URL counts, else the public one.
+
+    Raises ConfigError for another form, and for an address that carries a user, a password or a query: specs are
+    stored with a run, and secrets must not be.
+    """
+    provider, colon, rest = spec.partition(":")
+    if provider != "openai" or not colon:
+        raise ConfigError(f"{spec!r} names no model endpoint", hint=_FORM)
+    model, at, address = rest.partition("@")
+    if at and not re.match(r"https?://", address):
+        if re.search(r"[:/]", address):
+            raise ConfigError(f"{spec!r}: an address starts with http:// or https://", hint=_FORM)
+        model, address = rest, ""
+    if not model:
+        raise ConfigError(f"{spec!r} names no model", hint=_FORM)
+    return Endpoint(model, _checked(address or environment.get("OPENAI_BASE_URL") or PUBLIC_BASE_URL))
+
+
+def api_key(endpoint: Endpoint, environment: Mapping[str, str] = os.environ) -> str | None:
+    """The key, or None for an endpoint that may do without one. Raises ModelError where one is needed."""
+    for variable in KEY_VARIABLES:
+        if environment.get(variable):
+            return environment[variable]
+    if endpoint.public:
+        raise ModelError(
+            f"{PUBLIC_BASE_URL} needs a key and the environment has none",
+            hint="set OPENAI_API_KEY, or name an endpoint of your own: openai:MODEL@http://localhost:8080/v1",
+        )
+    return None
+
+
+def _checked(address: str) -> str:
+    parts = urlsplit(address)
+    if parts.username or parts.password or parts.query:
+        raise ConfigError(
+            "the address of a model endpoint carries a secret or a query",
+            hint="give the plain address, and the key as OPENAI_API_KEY",
+        )
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise ConfigError(f"{address!r} is no http(s) address of a model endpoint", hint=_FORM)
+    return address.rstrip("/")

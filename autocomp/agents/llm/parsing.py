@@ -1,0 +1,190 @@
+"""What a model wrote, read with patience: plans as JSON or as a numbered list, a kernel as fenced or bare code."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from autocomp.agents.menu import Menu, MenuOption
+from autocomp.agents.protocol import Plan
+
+ENTRY = "solution"
+MAX_ITEM_CHARACTERS = 8000
+_OPEN = re.compile(r"^[ \t]*(`{3,}|~{3,})[ \t]*([^\s`]*)[^\n`]*$")
+_FUNCTION = re.compile(r"^[ \t]*(?:static[ \t]+)?\w+[ \t]+\w+[ \t]*\([^;{}]*\)\s*\{", re.MULTILINE)
+_HEADED = re.compile(r"^[ \t]{0,3}(?:#+[ \t]*)?(?:\*\*)?[ \t]*plan[ \t]+#?(\d+)\b[ \t*.:)–-]*", re.IGNORECASE)
+_NUMBERED = re.compile(r"^[ \t]{0,3}(?:#+[ \t]*)?(?:\*\*)?(\d+)[.)](?:\*\*)?[ \t]+")
+_TEXT_KEYS = ("plan", "text", "description", "change", "summary", "rationale")
+
+
+def parse_plans(text: str, menu: Menu, author: str) -> tuple[Plan, ...]:
+    """The plans in an answer, in its order; none where it proposes nothing. Never raises."""
+    answer = without_thoughts(text)
+    for document in _json_documents(answer):
+        plans = tuple(_plan_of_entry(entry, menu, author) for entry in _entries(document))
+        found = tuple(plan for plan in plans if plan is not None)
+        if found:
+            return found
+    items = _items(answer, _HEADED) or _items(answer, _NUMBERED)
+    if not items and _mentioned(answer, menu) is not None:
+        items = [answer.strip()]
+    return tuple(_plan_of_item(item, menu, author) for item in items)
+
+
+def extract_kernel(text: str) -> str | None:
+    """The kernel in an answer: the last fenced block that defines the entry function, else the last that defines any
+    function, else code that stands there without a fence. None where there is none."""
+    answer = without_thoughts(text)
+    blocks = [block for block in fenced_blocks(answer) if _FUNCTION.search(block)]
+    entry = [block for block in blocks if re.search(rf"\b{ENTRY}\s*\(", block)]
+    if entry or blocks:
+        return (entry or blocks)[-1].strip() + "\n"
+    return _bare_code(answer)
+
+
+def fenced_blocks(text: str) -> list[str]:
+    """The contents of all ``` and ~~~ blocks; one that is left open runs to the end."""
+    blocks: list[str] = []
+    fence, lines = "", []  # type: tuple[str, list[str]]
+    for line in text.splitlines():
+        opening = _OPEN.match(line)
+        if not fence and opening:
+            fence, lines = opening.group(1), []
+        elif fence and re.fullmatch(rf"\s*{re.escape(fence[0])}{{{len(fence)},}}\s*", line):
+            blocks.append("\n".join(lines))
+            fence = ""
+        elif fence:
+            lines.append(line)
+    return [*blocks, "\n".join(lines)] if fence else blocks
+
+
+def without_thoughts(text: str) -> str:
+    """The answer proper, where a model shows its reasoning in front of it."""
+    return re.sub(r"<think(?:ing)?>.*?</think(?:ing)?>", "", text, flags=re.DOTALL).rpartition("</think>")[2]
+
+
+def _bare_code(answer: str) -> str | None:
+    first = _FUNCTION.search(answer)
+    entry = list(re.finditer(rf"^[ \t]*void\s+{ENTRY}\s*\([^;{{}}]*\)\s*\{{", answer, re.MULTILINE))
+    if first is None or not entry:
+        return None
+    end = _closing_brace(answer, entry[-1].end() - 1)
+    start = min(first.start(), entry[-1].start())
+    return answer[start:end].strip() + "\n"
+
+
+def _closing_brace(text: str, opening: int) -> int:
+    """The position behind the brace that closes the one at `opening`; the end of the text if none does."""
+    depth = 0
+    for match in re.finditer(r"//[^\n]*|/\*.*?\*/|[{}]", text[opening:], re.DOTALL):
+        depth += {"{": 1, "}": -1}.get(match.group(), 0)
+        if depth == 0 and match.group() == "}":
+            return opening + match.end()
+    return len(text)
+
+
+def _json_documents(text: str) -> Iterator[Any]:
+    """Every JSON object or list in the text: fenced ones, the whole, then any that starts at a bracket."""
+    for candidate in (*fenced_blocks(text), text):
+        document = _json(candidate)
+        if document is not None:
+            yield document
+    decoder = json.JSONDecoder(strict=False)
+    position = 0
+    while (found := re.compile(r"[\[{]").search(text, position)) is not None:
+        try:
+            document, position = decoder.raw_decode(text, found.start())
+            yield document
+        except (json.JSONDecodeError, RecursionError):
+            position = found.end()
+
+
+def _json(text: str) -> Any | None:
+    for attempt in (text, re.sub(r",(\s*[\]}])", r"\1", text)):
+        try:
+            document = json.loads(attempt, strict=False)
+        except (json.JSONDecodeError, RecursionError):
+            continue
+        return document if isinstance(document, dict | list) else None
+    return None
+
+
+def _entries(document: Any) -> Sequence[Any]:
+    if isinstance(document, dict):
+        plans = document.get("plans", document)
+        return plans if isinstance(plans, list) else [plans]
+    return document if isinstance(document, list) else []
+
+
+def _plan_of_entry(entry: Any, menu: Menu, author: str) -> Plan | None:
+    """A plan from a JSON entry, or None for an entry that is none (a number, an object with other keys)."""
+    if isinstance(entry, str):
+        return _plan_of_item(entry, menu, author) if _words(entry) else None
+    if not isinstance(entry, dict):
+        return None
+    texts = [str(entry[key]).strip() for key in _TEXT_KEYS if isinstance(entry.get(key), str) and entry[key].strip()]
+    option = _named(str(entry.get("option") or entry.get("id") or ""), menu)
+    if not texts and option is None:
+        return None
+    text = "\n".join(texts) or (option.title if option else "")
+    transformation, parameters = _mechanical(entry, option, menu)
+    return Plan(option.id if option else "", text[:MAX_ITEM_CHARACTERS], transformation, parameters, author)
+
+
+def _mechanical(
+    entry: Mapping[str, Any], option: MenuOption | None, menu: Menu
+) -> tuple[str | None, Mapping[str, Any]]:
+    """The transformation an entry asks for, if the menu has it, with its parameters."""
+    given = entry.get("parameters")
+    parameters = {str(key): value for key, value in given.items()} if isinstance(given, dict) else {}
+    wanted = entry.get("transformation")
+    known = {o.transformation for o in menu.options} | ({option.transformation} if option else set())
+    if isinstance(wanted, str) and wanted in known:
+        return wanted, parameters
+    return None, parameters
+
+
+def _plan_of_item(item: str, menu: Menu, author: str) -> Plan:
+    option = _mentioned(item, menu)
+    return Plan(option.id if option else "", item.strip()[:MAX_ITEM_CHARACTERS], author=author)
+
+
+def _items(answer: str, start: re.Pattern[str]) -> list[str]:
+    """The items of a list whose numbers count up from 1; numbers out of turn belong to the text of an item."""
+    items: list[list[str]] = []
+    for line in answer.splitlines():
+        match = start.match(line)
+        if match and int(match.group(1)[:9]) == len(items) + 1:
+            items.append([line[match.end() :]])
+        elif items:
+            items[-1].append(line)
+    texts = ["\n".join(lines).strip() for lines in items]
+    return [text for text in texts if text]
+
+
+def _mentioned(text: str, menu: Menu) -> MenuOption | None:
+    """The option that a text is about: the one it calls `option: …`, else the one that is named first."""
+    explicit = re.search(r"\boption\W{0,4}:\W{0,4}([\w -]+)", text, re.IGNORECASE)
+    if explicit:
+        named = _named(explicit.group(1), menu)
+        if named is not None:
+            return named
+    words = f" {_words(text)} "
+    places = [
+        (place, option)
+        for option in menu.options
+        for name in (option.id, option.title)
+        if (place := words.find(f" {_words(name)} ")) >= 0
+    ]
+    return min(places, key=lambda found: found[0])[1] if places else None
+
+
+def _named(name: str, menu: Menu) -> MenuOption | None:
+    words = _words(name)
+    return next((o for o in menu.options if words in (_words(o.id), _words(o.title))), None) if words else None
+
+
+def _words(text: str) -> str:
+    return " ".join(re.findall(r"[a-z0-9]+", text.lower()))
