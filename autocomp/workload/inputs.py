@@ -43,8 +43,9 @@ def make_inputs(workload: Workload, input_set: InputSet) -> dict[str, Array]:
 def poison(tensor: TensorSpec) -> Array:
     """Contents of an output before the run: 0x5B bytes, or NaN for floats."""
     if tensor.dtype.startswith("float"):
-        return np.full(tensor.shape, np.nan, dtype=tensor.dtype)
-    return np.frombuffer(b"\x5b" * tensor.bytes, dtype=tensor.dtype).reshape(tensor.shape).copy()
+        return np.full(tensor.shape, np.nan, np.dtype(tensor.dtype))
+    pattern: Array = np.frombuffer(b"\x5b" * tensor.bytes, dtype=tensor.dtype).reshape(tensor.shape).copy()
+    return pattern
 
 
 def _gemm_operand(workload: Workload, tensor: TensorSpec, kind: str, random: np.random.Generator) -> Array:
@@ -77,16 +78,20 @@ def _matrix(
     if kind == "one_hot":
         return full
     magnitude = np.exp(random.uniform(0.0, math.log(128.0), outer))
-    return np.trunc(full * magnitude / 128.0 + np.where(full < 0, -0.5, 0.5)).astype(np.int64)
+    varied: npt.NDArray[np.int64] = np.trunc(full * magnitude / 128.0 + np.where(full < 0, -0.5, 0.5)).astype(np.int64)
+    return varied
 
 
-def _sparse(full: npt.NDArray[np.int64], left: bool, workload: Workload, random: np.random.Generator) -> Any:
+def _sparse(
+    full: npt.NDArray[np.int64], left: bool, workload: Workload, random: np.random.Generator
+) -> npt.NDArray[np.int64]:
     """The left operand in {-1, 0, 1} and few of them, so that sums stay near the range of the result."""
     if not left:
         return full // 2
     scale = abs(float(workload.options["scale"])) or 1.0
     wanted = min(1.0, max(2.0, (64.0 / scale / 37.0) ** 2) / workload.dims["K"])
-    return np.sign(full) * (random.random(full.shape) < wanted)
+    signs: npt.NDArray[np.int64] = np.sign(full) * (random.random(full.shape) < wanted)
+    return signs
 
 
 def _bias(workload: Workload, tensor: TensorSpec, kind: str, random: np.random.Generator) -> Array:

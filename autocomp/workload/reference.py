@@ -59,12 +59,13 @@ def _gemm(workload: Workload, arrays: Arrays) -> Array:
     total = multiply(a, b)
     if options["bias"] != "none":
         total = total + arrays["bias"].astype(np.int64)
-    wrapped = total.astype(np.int32)
+    wrapped: Array = total.astype(np.int32)
     if options["activation"] == "relu":
         wrapped = np.maximum(wrapped, 0)
     if options["scale"] == 1.0:
         return np.clip(wrapped, -128, 127).astype(np.int8)
-    scaled = np.rint(wrapped.astype(np.float32) * np.float32(options["scale"]))
+    with np.errstate(over="ignore"):
+        scaled: Array = np.rint(wrapped.astype(np.float32) * np.float32(options["scale"]))
     return np.clip(scaled, -128, 127).astype(np.int8)
 
 

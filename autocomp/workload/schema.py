@@ -35,7 +35,7 @@ class _Common(_Strict):
 class GemmDims(_Strict):
     """C[I][J] = A[I][K] · B[K][J]."""
 
-    I: PositiveInt
+    I: PositiveInt  # noqa: E741
     J: PositiveInt
     K: PositiveInt
 
@@ -120,7 +120,7 @@ def parse(text: str, source: str) -> GemmFile | CustomFile:
     except yaml.YAMLError as error:
         raise ConfigError(f"{source}: not valid YAML: {error}") from None
     _refuse_duplicates(tree, text, source)
-    if not isinstance(document, dict):
+    if tree is None or not isinstance(document, dict):
         raise ConfigError(
             f"{source}: a workload file is a mapping of keys to values, this is {_shown(document)}",
             hint="start with `operation: gemm`",
@@ -164,12 +164,12 @@ def _explain(detail: ErrorDetails, document: dict[str, Any], tree: yaml.Node, te
         known = _known_keys(operation, path[:-1])
         return ConfigError(f"key {key!r} is missing", place=place, hint=f"keys here: {', '.join(known)}")
     found = _shown(detail["input"])
-    hint = None
+    advice: str | None = None
     if detail["type"] == "literal_error" and isinstance(detail["input"], str):
         choices = [word.strip(" '") for word in detail["ctx"]["expected"].replace(" or ", ",").split(",")]
         near = closest(detail["input"], choices)
-        hint = f"did you mean {near!r}?" if near else None
-    return ConfigError(f"key {key!r}: found {found}, expected {_expectation(detail)}", place=place, hint=hint)
+        advice = f"did you mean {near!r}?" if near else None
+    return ConfigError(f"key {key!r}: found {found}, expected {_expectation(detail)}", place=place, hint=advice)
 
 
 def _unknown_operation(document: dict[str, Any], tree: yaml.Node, text: str, source: str) -> ConfigError:
