@@ -1,0 +1,21 @@
+"""Search: candidates, strategies, budgets, executors, the run folder and its resumable loop."""
+
+from autocomp.search.candidate import Candidate, History
+from autocomp.search.folder import RunFolder
+from autocomp.search.options import Options
+from autocomp.search.search import Problem, Search, SearchResult
+from autocomp.search.strategy import BeamSearch, Expand, Stop, Strategy
+
+__all__ = [
+    "BeamSearch",
+    "Candidate",
+    "Expand",
+    "History",
+    "Options",
+    "Problem",
+    "RunFolder",
+    "Search",
+    "SearchResult",
+    "Stop",
+    "Strategy",
+]

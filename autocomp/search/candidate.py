@@ -1,0 +1,112 @@
+"""Candidates, and the history that a strategy decides from."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from autocomp.agents.protocol import LineageStep, Plan
+from autocomp.evaluate.model import STAGES, Evaluation
+
+CORRECT = "correct"
+DUPLICATE = "duplicate"
+NO_PLAN = "no plan"
+NOT_IMPLEMENTED = "not implemented"
+SKIPPED = "skipped"
+WORKER_LOST = "worker lost"
+ERROR = "error"
+PENDING = "pending"  # on the way; no candidate of a finished step is
+FAILED_STAGES = tuple(f"failed {stage}" for stage in STAGES)
+OUTCOMES = (CORRECT, DUPLICATE, NO_PLAN, NOT_IMPLEMENTED, *FAILED_STAGES, WORKER_LOST, ERROR, SKIPPED)
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One kernel that the search considered; id 0 is the naive kernel. Ids count in proposal order, so that they do
+    not depend on which worker finished first. `kernel` is the digest of the text in the run folder, `hash` the
+    canonical hash; both are "" where there is no kernel."""
+
+    id: int
+    step: int
+    parent: int | None
+    plan: Plan | None
+    kernel: str
+    hash: str
+    outcome: str
+    message: str = ""
+    repaired: bool = False
+    evaluation: Evaluation | None = field(default=None, repr=False)
+
+    @property
+    def correct(self) -> bool:
+        return self.outcome == CORRECT
+
+    @property
+    def cycles(self) -> int:
+        """Cycles of a correct candidate."""
+        if self.evaluation is None or self.evaluation.cycles is None:
+            raise ValueError(f"candidate {self.id} ({self.outcome}) has no cycles")
+        return self.evaluation.cycles
+
+
+@dataclass(frozen=True)
+class Step:
+    """One round of the search: who was expanded, what came of it, and how many evaluations that took."""
+
+    number: int
+    parents: tuple[int, ...]
+    candidates: tuple[Candidate, ...]
+    evaluations: int = 0
+
+
+@dataclass(frozen=True)
+class History:
+    """All that happened so far; a step is added when it is complete."""
+
+    root: Candidate
+    steps: tuple[Step, ...] = ()
+
+    def extended(self, step: Step) -> History:
+        return History(self.root, (*self.steps, step))
+
+    def __iter__(self) -> Iterator[Candidate]:
+        yield self.root
+        for step in self.steps:
+            yield from step.candidates
+
+    def __getitem__(self, candidate_id: int) -> Candidate:
+        return self.root if candidate_id == 0 else next(c for c in self if c.id == candidate_id)
+
+    @property
+    def best(self) -> Candidate:
+        return min((c for c in self if c.correct), key=lambda c: (c.cycles, c.id))
+
+    @property
+    def hashes(self) -> frozenset[str]:
+        return frozenset(c.hash for c in self if c.hash)
+
+    @property
+    def evaluations(self) -> int:
+        return 1 + sum(step.evaluations for step in self.steps)
+
+    def ancestry(self, candidate: Candidate) -> tuple[Candidate, ...]:
+        """From the naive kernel to the candidate, both included."""
+        by_id = {c.id: c for c in self}
+        chain = [candidate]
+        while chain[-1].parent is not None:
+            chain.append(by_id[chain[-1].parent])
+        return tuple(reversed(chain))
+
+    def lineage(self, candidate: Candidate) -> tuple[LineageStep, ...]:
+        """The plans that led from the naive kernel to the candidate."""
+        return tuple(LineageStep(c.plan, c.cycles) for c in self.ancestry(candidate) if c.plan is not None)
+
+    def outcomes(self) -> Mapping[str, int]:
+        """Candidates by outcome, in a fixed order, without zeros; the naive kernel is not counted."""
+        counted = Counter(c.outcome for step in self.steps for c in step.candidates)
+        return {outcome: counted[outcome] for outcome in OUTCOMES if counted[outcome]}
+
+    def fresh_children(self, step: Step, parent: int) -> int:
+        """How many kernels not seen before a parent led to in a step."""
+        return sum(1 for c in step.candidates if c.parent == parent and c.evaluation is not None)

@@ -1,0 +1,205 @@
+"""Where the work of a search runs: in this process, in threads, in worker processes, or on a Dask cluster."""
+
+from __future__ import annotations
+
+import functools
+import multiprocessing
+import multiprocessing.connection
+import os
+import pickle
+import signal
+import sys
+import threading
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, ThreadPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass
+from typing import Any, Generic, Protocol, TypeVar
+
+from autocomp.errors import ConfigError
+
+Key = TypeVar("Key", bound=Hashable)
+
+
+class Target:
+    """An object whose methods are called by an executor; pickled once, when first sent to another process."""
+
+    def __init__(self, instance: object) -> None:
+        self.instance = instance
+
+    @functools.cached_property
+    def pickled(self) -> bytes:
+        return pickle.dumps(self.instance)
+
+    def call(self, method: str, argument: object) -> Any:
+        return getattr(self.instance, method)(argument)
+
+
+class Executor(Protocol):
+    """`capacity` calls are worth having in flight. A call whose process dies ends in BrokenProcessPool."""
+
+    capacity: int
+
+    def submit(self, target: Target, method: str, argument: object) -> Future[Any]: ...
+
+    def shutdown(self) -> None: ...
+
+
+class InlineExecutor:
+    """Calls at once, in this process."""
+
+    capacity = 1
+
+    def submit(self, target: Target, method: str, argument: object) -> Future[Any]:
+        future: Future[Any] = Future()
+        try:
+            future.set_result(target.call(method, argument))
+        except Exception as error:
+            future.set_exception(error)
+        return future
+
+    def shutdown(self) -> None:
+        return None
+
+
+class ThreadExecutor:
+    """Threads of this process, for calls that wait on a network."""
+
+    def __init__(self, capacity: int) -> None:
+        self.capacity = capacity
+        self._pool = ThreadPoolExecutor(capacity, thread_name_prefix="agent")
+
+    def submit(self, target: Target, method: str, argument: object) -> Future[Any]:
+        return self._pool.submit(target.call, method, argument)
+
+    def shutdown(self) -> None:
+        self._pool.shutdown(wait=False, cancel_futures=True)
+
+
+class ProcessExecutor:
+    """Worker processes on this machine; they outlive a crash of one, and end when this process does."""
+
+    def __init__(self, workers: int) -> None:
+        self.capacity = workers
+        self._pool: ProcessPoolExecutor | None = None
+
+    def submit(self, target: Target, method: str, argument: object) -> Future[Any]:
+        try:
+            return self._ready().submit(_call_pickled, target.pickled, method, argument)
+        except BrokenProcessPool:
+            self._pool = None
+            return self._ready().submit(_call_pickled, target.pickled, method, argument)
+
+    def shutdown(self) -> None:
+        if self._pool is not None:
+            self._pool.shutdown(wait=True, cancel_futures=True)
+            self._pool = None
+
+    def _ready(self) -> ProcessPoolExecutor:
+        if self._pool is None:
+            method = "forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn"
+            context = multiprocessing.get_context(method)
+            self._pool = ProcessPoolExecutor(self.capacity, mp_context=context, initializer=_start_worker)
+        return self._pool
+
+
+class DaskExecutor:
+    """Workers of a Dask cluster, by the address of its scheduler."""
+
+    def __init__(self, address: str) -> None:
+        try:
+            from distributed import Client
+        except ImportError as error:
+            raise ConfigError(
+                "evaluating on a cluster needs the package 'distributed'", hint="pip install 'autocomp[cluster]'"
+            ) from error
+        self._client = Client(address)
+        self._pool = self._client.get_executor(pure=False)
+        self.capacity = max(1, 2 * sum(self._client.ncores().values()))
+
+    def submit(self, target: Target, method: str, argument: object) -> Future[Any]:
+        future: Future[Any] = self._pool.submit(_call_pickled, target.pickled, method, argument)
+        return future
+
+    def shutdown(self) -> None:
+        self._client.close()
+
+
+def make_executor(workers: int, cluster: str | None = None) -> Executor:
+    """One worker runs in this process; more are processes; a cluster's address takes precedence."""
+    if cluster:
+        return DaskExecutor(cluster)
+    if workers < 1:
+        raise ConfigError(f"--workers is {workers}; it must be at least 1")
+    return InlineExecutor() if workers == 1 else ProcessExecutor(workers)
+
+
+def available_cores() -> int:
+    """Cores this process may run on."""
+    return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
+
+
+@dataclass(frozen=True)
+class Call(Generic[Key]):
+    key: Key
+    target: Target
+    method: str
+    argument: object
+
+
+@dataclass(frozen=True)
+class WorkerLost:
+    """The process that worked on a call died of it, twice."""
+
+    message: str = "the worker process died while it worked on this"
+
+
+def run_calls(
+    executor: Executor, calls: Sequence[Call[Key]], expired: Callable[[], bool] = lambda: False
+) -> Iterator[tuple[Key, Any]]:
+    """Results by key, as they arrive; once `expired`, no further call starts and those in flight are waited for.
+
+    A dying process takes all calls in flight with it: those are then run one at a time, and what kills its process
+    again yields WorkerLost.
+    """
+    waiting = list(reversed(calls))
+    flying: dict[Future[Any], Call[Key]] = {}
+    lost: list[Call[Key]] = []
+    while flying or (waiting and not expired()):
+        while waiting and len(flying) < executor.capacity and not expired():
+            call = waiting.pop()
+            flying[executor.submit(call.target, call.method, call.argument)] = call
+        done, _ = wait(flying, return_when=FIRST_COMPLETED)
+        for future in sorted(done, key=lambda f: list(flying).index(f)):
+            call = flying.pop(future)
+            try:
+                yield call.key, future.result()
+            except BrokenProcessPool:
+                lost.append(call)
+    for call in lost:
+        try:
+            yield call.key, executor.submit(call.target, call.method, call.argument).result()
+        except BrokenProcessPool:
+            yield call.key, WorkerLost()
+
+
+@functools.lru_cache(maxsize=4)
+def _unpickled(pickled: bytes) -> object:
+    return pickle.loads(pickled)
+
+
+def _call_pickled(pickled: bytes, method: str, argument: object) -> Any:
+    return getattr(_unpickled(pickled), method)(argument)
+
+
+def _start_worker() -> None:
+    """Leave Ctrl-C to the main process, and do not outlive it: a killed pool leaves its workers waiting for ever."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        multiprocessing.connection.wait([parent.sentinel])
+        os._exit(1)

@@ -1,0 +1,129 @@
+"""The run folder: a snapshot of what was asked for, the kernels by digest, the event log, and a lock."""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+import os
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from autocomp.errors import RunFolderError
+
+FORMAT = 1
+
+
+class RunFolder:
+    """Paths and files of a run. Kernels are stored by the sha256 of their text, before any event names them."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    @property
+    def events(self) -> Path:
+        return self.path / "events.jsonl"
+
+    @property
+    def best_kernel(self) -> Path:
+        return self.path / "best.c"
+
+    @classmethod
+    def create(cls, path: Path, snapshot: Mapping[str, Any]) -> RunFolder:
+        """A new run folder; the folder may exist if it is empty."""
+        if path.exists() and (not path.is_dir() or any(path.iterdir())):
+            raise RunFolderError(
+                f"{path} already exists", hint=f"continue it with: autocomp resume {path}, or choose another --run-dir"
+            )
+        try:
+            (path / "kernels").mkdir(parents=True, exist_ok=True)
+            write_atomically(path / "config.json", json.dumps({"format": FORMAT, **snapshot}, indent=1) + "\n")
+        except OSError as error:
+            raise RunFolderError(f"cannot write to {path}: {error.strerror}") from error
+        return cls(path)
+
+    @classmethod
+    def open(cls, path: Path) -> RunFolder:
+        folder = cls(path)
+        folder.snapshot()
+        return folder
+
+    def snapshot(self) -> dict[str, Any]:
+        """What the run was started with."""
+        file = self.path / "config.json"
+        try:
+            snapshot = json.loads(file.read_text(encoding="utf-8"))
+        except OSError as error:
+            raise RunFolderError(
+                f"{self.path} is not a run folder: cannot read config.json ({error.strerror})",
+                hint="give the folder that `autocomp search` printed, such as runs/20260131-120000-gemm",
+            ) from error
+        except ValueError as error:
+            raise RunFolderError(f"{file} is not valid JSON: {error}") from error
+        if not isinstance(snapshot, dict) or snapshot.get("format") != FORMAT:
+            found = snapshot.get("format") if isinstance(snapshot, dict) else type(snapshot).__name__
+            raise RunFolderError(f"{file} has format {found!r}; this version reads format {FORMAT}")
+        return snapshot
+
+    def store_kernel(self, text: str) -> str:
+        """Keep a kernel's text; its digest."""
+        digest = hashlib.sha256(text.encode()).hexdigest()
+        file = self._kernel_path(digest)
+        if not file.exists():
+            write_atomically(file, text)
+        return digest
+
+    def kernel(self, digest: str) -> str:
+        try:
+            text = self._kernel_path(digest).read_text(encoding="utf-8")
+        except OSError as error:
+            raise RunFolderError(f"kernel {digest} is missing from {self.path}: {error.strerror}") from error
+        if hashlib.sha256(text.encode()).hexdigest() != digest:
+            raise RunFolderError(f"{self._kernel_path(digest)} was changed after it was stored")
+        return text
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Hold the run for one writer; the lock goes with the process, however that ends."""
+        with (self.path / "lock").open("a+") as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                lock.seek(0)
+                holder = lock.read().strip()
+                who = f" (process {holder})" if holder else ""
+                raise RunFolderError(f"{self.path} is in use by another search{who}") from None
+            lock.truncate(0)
+            lock.write(str(os.getpid()))
+            lock.flush()
+            yield
+
+    def _kernel_path(self, digest: str) -> Path:
+        return self.path / "kernels" / f"{digest}.c"
+
+
+def new_run_path(parent: Path, name: str, now: datetime) -> Path:
+    """A path below `parent` that does not exist yet: time stamp, name, and a number if need be."""
+    stem = f"{now:%Y%m%d-%H%M%S}-{name}"
+    candidates = [parent / stem, *(parent / f"{stem}-{number}" for number in range(2, 1000))]
+    return next(path for path in candidates if not path.exists())
+
+
+def write_atomically(path: Path, text: str) -> None:
+    """Replace a file's content so that a reader, or a crash, sees either the old or the new, durably."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(descriptor, "w", encoding="utf-8", newline="") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(temporary, 0o644)
+        os.replace(temporary, path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise

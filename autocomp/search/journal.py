@@ -1,0 +1,119 @@
+"""The event log: append-only JSON lines, each made durable before the search goes on.
+
+The search is a deterministic program whose effects (asking an agent, evaluating a kernel) are recorded here under a
+key. Resuming runs the program again from its start: an effect whose key is in the journal is not repeated, its
+recorded result is used. So a kill at any instant costs at most the effects that were in flight.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from autocomp.errors import RunFolderError
+
+Event = Mapping[str, Any]
+Listener = Callable[[Event], None]
+
+
+def read_events(path: Path) -> tuple[list[dict[str, Any]], int]:
+    """Events of a log and the length in bytes of its intact part.
+
+    A last line that is torn (cut short, or not JSON) is left out, as a kill or power cut leaves one behind; a broken
+    line before the last raises RunFolderError.
+    """
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise RunFolderError(f"cannot read {path}: {error.strerror}", hint="is this a run folder?") from error
+    events: list[dict[str, Any]] = []
+    intact = 0
+    lines = content.split(b"\n")
+    for number, line in enumerate(lines[:-1], start=1):
+        event = _parse(line)
+        if event is None:
+            if b"".join(lines[number:]).strip(b"\0"):
+                raise RunFolderError(
+                    f"{path}:{number}: not an event: {line[:80].decode(errors='replace')!r}",
+                    hint="the log was edited or damaged before its end; cut it off at this line to resume from there",
+                )
+            break
+        events.append(event)
+        intact += len(line) + 1
+    return events, intact
+
+
+def _parse(line: bytes) -> dict[str, Any] | None:
+    try:
+        event = json.loads(line)
+    except ValueError:
+        return None
+    return event if isinstance(event, dict) and "kind" in event else None
+
+
+class Journal:
+    """Durable memory of effects. `seconds` counts the time the search has run, over all its sessions."""
+
+    def __init__(
+        self, path: Path, listener: Listener | None = None, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self.path = path
+        self._listener = listener
+        self._clock = clock
+        events, intact = read_events(path) if path.exists() else ([], 0)
+        self._entries = {event["key"]: event for event in events if "key" in event}
+        self._file = path.open("ab")
+        if self._file.tell() != intact:
+            self._file.truncate(intact)
+        self._started = clock() - (float(events[-1].get("t", 0.0)) if events else 0.0)
+        for event in events:
+            self._tell(event)
+
+    @property
+    def seconds(self) -> float:
+        return self._clock() - self._started
+
+    def __contains__(self, key: str) -> bool:
+        return key in self._entries
+
+    def __getitem__(self, key: str) -> Event:
+        return self._entries[key]
+
+    def __iter__(self) -> Iterator[Event]:
+        return iter(self._entries.values())
+
+    def record(self, kind: str, key: str, payload: Mapping[str, Any]) -> Event:
+        """The event recorded under a key, appended first if there is none. Payloads are read back from their JSON,
+        so that a fresh effect and a replayed one are the same to the search."""
+        if key not in self._entries:
+            self._entries[key] = self._append({"kind": kind, "key": key, **payload})
+        return self._entries[key]
+
+    def note(self, kind: str, payload: Mapping[str, Any]) -> None:
+        """Append an event that only readers care about."""
+        self._append({"kind": kind, **payload})
+
+    def close(self) -> None:
+        self._file.close()
+
+    def _append(self, event: Mapping[str, Any]) -> dict[str, Any]:
+        line = json.dumps({**event, "t": round(self.seconds, 3)}, separators=(",", ":"), allow_nan=False)
+        try:
+            self._file.write(line.encode() + b"\n")
+            self._file.flush()
+            os.fsync(self._file.fileno())
+        except OSError as error:
+            raise RunFolderError(
+                f"cannot write {self.path}: {error.strerror}", hint="make room, then resume the run"
+            ) from error
+        written: dict[str, Any] = json.loads(line)
+        self._tell(written)
+        return written
+
+    def _tell(self, event: Event) -> None:
+        if self._listener is not None:
+            self._listener(event)

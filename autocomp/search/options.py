@@ -1,0 +1,54 @@
+"""What a user sets about a search."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+
+from autocomp.errors import ConfigError
+
+
+@dataclass(frozen=True)
+class Options:
+    """Shape and budgets of a search; `seconds` and `evaluations` are None for no budget.
+
+    `dropout` is the probability that a menu option is withheld from one planning; `patience` the number of steps
+    without a better kernel after which the search ends; `target` the ratio of bound to cycles that is good enough.
+    """
+
+    seed: int = 0
+    beam: int = 6
+    plans_per_parent: int = 6
+    codes_per_plan: int = 1
+    dropout: float = 0.25
+    keep_parents: bool = True
+    patience: int = 4
+    max_steps: int = 40
+    evaluations: int | None = None
+    seconds: float | None = None
+    target: float = 0.995
+    repair: bool = True
+
+    def __post_init__(self) -> None:
+        for name, low in (
+            ("beam", 1),
+            ("plans_per_parent", 1),
+            ("codes_per_plan", 1),
+            ("patience", 1),
+            ("max_steps", 0),
+            ("evaluations", 1),
+            ("seconds", 0),
+        ):
+            value = getattr(self, name)
+            if value is not None and value < low:
+                raise ConfigError(f"search option {name} is {value}; it must be at least {low}")
+        if not 0 <= self.dropout < 1:
+            raise ConfigError(f"search option dropout is {self.dropout}; it must be at least 0 and below 1")
+
+    @classmethod
+    def from_json(cls, document: dict[str, object]) -> Options:
+        """Options from a snapshot; names that this version does not know are an error."""
+        known = {f.name for f in fields(cls)}
+        unknown = sorted(set(document) - known)
+        if unknown:
+            raise ConfigError(f"unknown search options {', '.join(unknown)}", hint=f"known: {', '.join(sorted(known))}")
+        return cls(**document)  # type: ignore[arg-type]

@@ -1,0 +1,339 @@
+"""The search loop: ask the strategy, ask the agents, evaluate, remember."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from autocomp.errors import CandidateFailure, KernelError
+from autocomp.evaluate.serial import evaluation_from_json
+from autocomp.search.candidate import (
+    CORRECT,
+    DUPLICATE,
+    ERROR,
+    NO_PLAN,
+    NOT_IMPLEMENTED,
+    PENDING,
+    SKIPPED,
+    WORKER_LOST,
+    Candidate,
+    History,
+    Step,
+)
+from autocomp.search.executor import Call, Executor, Target, WorkerLost, run_calls
+from autocomp.search.folder import RunFolder, write_atomically
+from autocomp.search.journal import Event, Journal
+from autocomp.search.options import Options
+from autocomp.search.strategy import Expand, Stop, Strategy
+from autocomp.search.targets import AgentCall, AgentTarget, EvaluationTarget, plan_from_json, plan_to_json
+
+OUT_OF_TIME = "the budget of seconds is spent"
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What a search is about: where it starts, whom it asks, what judges."""
+
+    starting_kernel: str
+    agents: AgentTarget
+    evaluation: EvaluationTarget
+
+
+@dataclass(frozen=True)
+class SearchResult:
+    history: History
+    reason: str  # why the search ended
+    seconds: float
+
+    @property
+    def naive(self) -> Candidate:
+        return self.history.root
+
+    @property
+    def best(self) -> Candidate:
+        return self.history.best
+
+    @property
+    def evaluations(self) -> int:
+        return self.history.evaluations
+
+
+class Search:
+    """One run from its start to its end; everything that happened before is taken from the journal.
+
+    The result is a function of the problem, the strategy, the options and the journal alone: neither the number of
+    workers nor the order in which they finish has an influence. Only the budget of seconds depends on the clock, and
+    when it runs out, that is an event of the journal.
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        strategy: Strategy,
+        options: Options,
+        folder: RunFolder,
+        journal: Journal,
+        executor: Executor,
+        agent_executor: Executor,
+    ) -> None:
+        self._problem = problem
+        self._strategy = strategy
+        self._options = options
+        self._folder = folder
+        self._journal = journal
+        self._executor = executor
+        self._agent_executor = agent_executor
+        self._agents = Target(problem.agents)
+        self._evaluator = Target(problem.evaluation)
+        self._step_number = 0
+
+    def run(self) -> SearchResult:
+        """Search until the strategy stops or a budget is spent.
+
+        Raises KernelError or CandidateFailure if the starting kernel is not correct.
+        """
+        history = History(self._root())
+        while True:
+            self._step_number = len(history.steps)
+            reason = self._spent(history)
+            decision = Stop(reason) if reason else self._strategy.decide(history)
+            if isinstance(decision, Stop):
+                break
+            history = history.extended(self._step(history, decision))
+            self._note_step(history)
+        best = history.best
+        write_atomically(self._folder.best_kernel, self._folder.kernel(best.kernel))
+        payload = {"reason": decision.reason, "best": best.id, "cycles": best.cycles, "outcomes": history.outcomes()}
+        stop = self._journal.record("stop", "stop", payload)
+        return SearchResult(history, str(stop["reason"]), float(stop["t"]))
+
+    # --- steps ---------------------------------------------------------------------------------------------------
+
+    def _root(self) -> Candidate:
+        text = self._problem.starting_kernel
+        kernel = self._folder.store_kernel(text)
+        canonical = self._problem.agents.canonical_hash(text)
+        draft = Candidate(0, 0, None, None, kernel, canonical, PENDING)
+        key = f"evaluate/{canonical}"
+        for _, result in run_calls(self._executor, [self._evaluate_call(draft)] if key not in self._journal else []):
+            self._record_evaluation(draft, result)
+        root = self._judged(draft)
+        if not root.correct:
+            error = KernelError if root.outcome == "failed check" else CandidateFailure
+            raise error(
+                f"the starting kernel is not correct ({root.outcome}): {root.message}",
+                hint=f"its text is {self._folder.path}/kernels/{kernel}.c",
+            )
+        self._record_candidate(root)
+        return root
+
+    def _step(self, history: History, request: Expand) -> Step:
+        number = self._step_number = len(history.steps) + 1
+        drafts = self._implement(history, number, self._plan(history, request, number))
+        allowed = self._options.evaluations
+        left = None if allowed is None else allowed - history.evaluations
+        judged, made = self._evaluate(drafts, history.hashes, left)
+        if self._options.repair:
+            left = None if left is None else left - made
+            judged, repairs = self._repair(history, number, judged, left)
+            made += repairs
+        for candidate in judged:
+            self._record_candidate(candidate)
+        return Step(number, tuple(parent.id for parent in request.parents), tuple(judged), made)
+
+    def _plan(self, history: History, request: Expand, number: int) -> list[Candidate]:
+        """One draft for each kernel to be written; a parent without plans gets a draft that says why."""
+        calls: dict[str, AgentCall] = {}
+        for parent in request.parents:
+            call = self._agent_call(history, parent, f"plan/{number}/{parent.kernel}")
+            calls[f"plan/{number}/{parent.id}"] = replace(call, count=request.plans)
+        self._perform("plan", "plan", calls, lambda document: document)
+        first = max(candidate.id for candidate in history) + 1
+        drafts: list[Candidate] = []
+        for parent in request.parents:
+            answer = self._known(f"plan/{number}/{parent.id}")
+            blank = Candidate(0, number, parent.id, None, "", "", PENDING)
+            plans = [plan_from_json(document) for document in answer.get("plans", ())]
+            drafts += [replace(blank, plan=plan) for plan in plans for _ in range(request.codes)]
+            if answer and not plans:
+                message = "; ".join(answer["messages"]) or "the planner has no plan for this kernel"
+                drafts.append(replace(blank, outcome=ERROR if answer.get("error") else NO_PLAN, message=message))
+        return [replace(draft, id=first + position) for position, draft in enumerate(drafts)]
+
+    def _implement(self, history: History, number: int, drafts: Sequence[Candidate]) -> list[Candidate]:
+        calls: dict[str, AgentCall] = {}
+        for draft in drafts:
+            if draft.plan is not None:
+                call = self._agent_call(history, history[draft.parent or 0], f"code/{number}/{draft.id}")
+                calls[f"code/{number}/{draft.id}"] = replace(call, plan=draft.plan)
+        self._perform("code", "implement", calls, self._stored)
+        return [self._draft(d, self._known(f"code/{number}/{d.id}")) if d.plan is not None else d for d in drafts]
+
+    def _evaluate(
+        self, drafts: Sequence[Candidate], seen: frozenset[str], left: int | None
+    ) -> tuple[list[Candidate], int]:
+        """Judge what has a kernel not seen before, `left` of them at most; also how many evaluations that took."""
+        chosen: dict[str, Candidate] = {}
+        marked: list[Candidate] = []
+        for draft in drafts:
+            if draft.outcome == PENDING and (draft.hash in seen or draft.hash in chosen):
+                draft = replace(draft, outcome=DUPLICATE)
+            elif draft.outcome == PENDING and left is not None and len(chosen) >= left:
+                draft = replace(draft, outcome=SKIPPED, message="the budget of evaluations is spent")
+            elif draft.outcome == PENDING:
+                chosen[draft.hash] = draft
+            marked.append(draft)
+        missing = [self._evaluate_call(d) for h, d in chosen.items() if f"evaluate/{h}" not in self._journal]
+        for canonical, result in self._run(self._executor, missing):
+            self._record_evaluation(chosen[canonical], result)
+        made = sum(1 for canonical in chosen if f"evaluate/{canonical}" in self._journal)
+        return [self._judged(c) if c.outcome == PENDING else c for c in marked], made
+
+    def _repair(
+        self, history: History, number: int, judged: Sequence[Candidate], left: int | None
+    ) -> tuple[list[Candidate], int]:
+        """One more attempt at each kernel that failed a stage; a repair that fails leaves the failure as it was."""
+        failed = {c.id: c for c in judged if c.outcome.startswith("failed ")}
+        if not failed or left == 0:
+            return list(judged), 0
+        calls: dict[str, AgentCall] = {}
+        for candidate in failed.values():
+            call = self._agent_call(history, history[candidate.parent or 0], f"repair/{number}/{candidate.kernel}")
+            broken = self._folder.kernel(candidate.kernel)
+            calls[f"repair/{number}/{candidate.id}"] = replace(
+                call, plan=candidate.plan, broken=broken, failure=failure_text(candidate)
+            )
+        self._perform("repair", "repair", calls, self._stored)
+        drafts = []
+        for candidate in failed.values():
+            answer = self._known(f"repair/{number}/{candidate.id}")
+            if answer.get("kernel"):
+                drafts.append(self._draft(replace(candidate, outcome=PENDING, repaired=True, evaluation=None), answer))
+        seen = history.hashes | {c.hash for c in judged if c.hash}
+        repaired, made = self._evaluate(drafts, seen, left)
+        mended = {c.id: c for c in repaired if c.correct}
+        return [mended.get(candidate.id, candidate) for candidate in judged], made
+
+    # --- effects -------------------------------------------------------------------------------------------------
+
+    def _perform(
+        self,
+        kind: str,
+        method: str,
+        calls: Mapping[str, AgentCall],
+        stored: Callable[[Mapping[str, Any]], Mapping[str, Any]],
+    ) -> None:
+        """Make the agent calls whose results the journal does not have."""
+        missing = [Call(key, self._agents, method, call) for key, call in calls.items() if key not in self._journal]
+        for key, result in self._run(self._agent_executor, missing):
+            if isinstance(result, WorkerLost):
+                result = {"kernel": None, "message": result.message, "error": True}
+            self._journal.record(kind, key, stored(result))
+
+    def _run(self, executor: Executor, calls: Sequence[Call[str]]) -> Iterator[tuple[str, Any]]:
+        if not self._expired():
+            yield from run_calls(executor, calls, self._expired)
+            self._expired()
+
+    def _expired(self) -> bool:
+        """Whether the budget of seconds is spent. Once it is, the journal says so, and in which step: then no effect
+        is made any more, neither now nor when the run is replayed."""
+        seconds = self._options.seconds
+        if "expired" not in self._journal and seconds is not None and self._journal.seconds >= seconds:
+            self._journal.record("expired", "expired", {"step": self._step_number})
+        return "expired" in self._journal
+
+    def _spent(self, history: History) -> str | None:
+        """The reason to stop before the next step, if a budget is spent."""
+        allowed = self._options.evaluations
+        if allowed is not None and history.evaluations >= allowed:
+            return "budget of evaluations spent"
+        if self._expired() and len(history.steps) >= self._journal["expired"]["step"]:
+            return "budget of seconds spent"
+        return None
+
+    def _known(self, key: str) -> Event:
+        return self._journal[key] if key in self._journal else {}
+
+    def _agent_call(self, history: History, parent: Candidate, label: str) -> AgentCall:
+        if parent.evaluation is None:
+            raise ValueError(f"candidate {parent.id} was not evaluated and cannot be a parent")
+        return AgentCall(
+            kernel=self._folder.kernel(parent.kernel),
+            evaluation=parent.evaluation,
+            lineage=history.lineage(parent),
+            tried=history.hashes,
+            chance=f"{self._options.seed}/{label}",
+        )
+
+    def _evaluate_call(self, draft: Candidate) -> Call[str]:
+        return Call(draft.hash, self._evaluator, "evaluate", self._folder.kernel(draft.kernel))
+
+    def _record_evaluation(self, draft: Candidate, result: Mapping[str, Any] | WorkerLost) -> None:
+        payload = {"evaluation": None, "message": result.message} if isinstance(result, WorkerLost) else result
+        lost = {"lost": True} if isinstance(result, WorkerLost) else {}
+        self._journal.record("evaluate", f"evaluate/{draft.hash}", {"kernel": draft.kernel, **payload, **lost})
+
+    def _stored(self, document: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The document with the kernel's text replaced by its digest in the run folder."""
+        text = document.get("kernel")
+        return document if text is None else {**document, "kernel": self._folder.store_kernel(text)}
+
+    def _draft(self, candidate: Candidate, answer: Mapping[str, Any]) -> Candidate:
+        """The candidate with what its coder answered; no answer means that time ran out."""
+        if not answer:
+            return replace(candidate, outcome=SKIPPED, message=OUT_OF_TIME)
+        if not answer["kernel"]:
+            outcome = ERROR if answer.get("error") else NOT_IMPLEMENTED
+            return replace(candidate, outcome=outcome, message=answer.get("message", ""))
+        return replace(candidate, kernel=answer["kernel"], hash=answer["hash"])
+
+    def _judged(self, candidate: Candidate) -> Candidate:
+        """The candidate with the verdict that the journal has on its kernel."""
+        event = self._known(f"evaluate/{candidate.hash}")
+        if not event:
+            return replace(candidate, outcome=SKIPPED, message=OUT_OF_TIME)
+        if event["evaluation"] is None:
+            return replace(candidate, outcome=WORKER_LOST if event.get("lost") else ERROR, message=event["message"])
+        evaluation = evaluation_from_json(event["evaluation"])
+        failure = evaluation.failure
+        if evaluation.correct and evaluation.cycles is not None:
+            return replace(candidate, outcome=CORRECT, evaluation=evaluation)
+        stage, message = (failure.stage, failure.message) if failure else ("check", "no stage has passed")
+        return replace(candidate, outcome=f"failed {stage}", message=message, evaluation=evaluation)
+
+    def _record_candidate(self, candidate: Candidate) -> None:
+        evaluation = candidate.evaluation if candidate.correct else None
+        document = {
+            "id": candidate.id,
+            "step": candidate.step,
+            "parent": candidate.parent,
+            "plan": plan_to_json(candidate.plan) if candidate.plan else None,
+            "kernel": candidate.kernel,
+            "hash": candidate.hash,
+            "outcome": candidate.outcome,
+            "message": candidate.message,
+            "repaired": candidate.repaired,
+            "cycles": evaluation.cycles if evaluation else None,
+            "ratio": evaluation.ratio if evaluation else None,
+        }
+        self._journal.record("candidate", f"candidate/{candidate.id}", document)
+
+    def _note_step(self, history: History) -> None:
+        step, best = history.steps[-1], history.best
+        document = {
+            "step": step.number,
+            "parents": list(step.parents),
+            "best": best.id,
+            "cycles": best.cycles,
+            "evaluations": history.evaluations,
+        }
+        self._journal.record("step", f"step/{step.number}", document)
+
+
+def failure_text(candidate: Candidate) -> str:
+    """What a repair is told: the stage that failed, the line, and the message."""
+    failure = candidate.evaluation.failure if candidate.evaluation else None
+    where = f" at line {failure.line}" if failure and failure.line else ""
+    return f"{candidate.outcome}{where}: {candidate.message}"

@@ -1,0 +1,135 @@
+"""What executors call: an agent pair and an evaluator, with plain JSON documents as results."""
+
+from __future__ import annotations
+
+import dataclasses
+import traceback
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from random import Random
+from typing import Any
+
+from autocomp.agents.menu import Menu
+from autocomp.agents.protocol import Coder, Context, Implementation, LineageStep, Plan, Planner
+from autocomp.errors import AutocompError, ModelError
+from autocomp.evaluate.model import Evaluation, Evaluator
+from autocomp.isa.model import Accelerator
+from autocomp.workload.model import Workload
+
+CanonicalHash = Callable[[str], str]
+
+
+@dataclass(frozen=True)
+class AgentCall:
+    """What one question to an agent depends on, besides what the whole search shares.
+
+    `chance` seeds all randomness of the call; calls with different labels are independent. `broken` and `failure`
+    are a kernel that failed and why, for a repair.
+    """
+
+    kernel: str
+    evaluation: Evaluation
+    lineage: tuple[LineageStep, ...]
+    tried: frozenset[str]
+    chance: str
+    count: int = 1
+    plan: Plan | None = None
+    broken: str = ""
+    failure: str = ""
+
+
+@dataclass(frozen=True)
+class AgentTarget:
+    """The two agents and what all their contexts share.
+
+    An agent that raises is recorded as having failed at this call; only ModelError ends the search, since it says
+    that no answer can be had: nothing is recorded then, and resuming asks again.
+    """
+
+    planner: Planner
+    coder: Coder
+    accelerator: Accelerator
+    workload: Workload
+    menu: Menu
+    rules: tuple[str, ...]
+    dropout: float
+    canonical_hash: CanonicalHash
+
+    def plan(self, call: AgentCall) -> dict[str, Any]:
+        try:
+            menu = self.menu.dropout(Random(f"menu/{call.chance}"), self.dropout)
+            planning = self.planner.plan(self._context(call, menu), call.count)
+        except ModelError:
+            raise
+        except Exception as error:
+            return {"plans": [], "messages": [describe(error)], "error": True}
+        return {
+            "plans": [plan_to_json(plan) for plan in planning.plans[: call.count]],
+            "messages": list(planning.messages),
+            "usage": dataclasses.asdict(planning.usage),
+        }
+
+    def implement(self, call: AgentCall) -> dict[str, Any]:
+        return self._implementation(lambda plan: self.coder.implement(self._context(call, self.menu), plan), call)
+
+    def repair(self, call: AgentCall) -> dict[str, Any]:
+        """A second attempt at `call.plan`: the context is the parent's, `call.broken` the kernel that failed."""
+        context = self._context(call, self.menu)
+        return self._implementation(lambda plan: self.coder.repair(context, plan, call.broken, call.failure), call)
+
+    def _implementation(self, ask: Callable[[Plan], Implementation], call: AgentCall) -> dict[str, Any]:
+        if call.plan is None:
+            raise TypeError("an implementation needs a plan")
+        try:
+            answer = ask(call.plan)
+        except ModelError:
+            raise
+        except Exception as error:
+            return {"kernel": None, "message": describe(error), "error": not isinstance(error, AutocompError)}
+        document = {"kernel": answer.kernel, "message": answer.message, "usage": dataclasses.asdict(answer.usage)}
+        if answer.kernel is not None:
+            document["hash"] = self.canonical_hash(answer.kernel)
+        return document
+
+    def _context(self, call: AgentCall, menu: Menu) -> Context:
+        return Context(
+            accelerator=self.accelerator,
+            workload=self.workload,
+            kernel=call.kernel,
+            evaluation=call.evaluation,
+            lineage=call.lineage,
+            menu=menu,
+            rules=self.rules,
+            random=Random(f"agent/{call.chance}"),
+            tried=call.tried,
+        )
+
+
+@dataclass(frozen=True)
+class EvaluationTarget:
+    """An evaluator. One that raises has a fault of its own: that is recorded, and the search goes on."""
+
+    evaluator: Evaluator
+
+    def evaluate(self, kernel: str) -> dict[str, Any]:
+        try:
+            return {"evaluation": self.evaluator.evaluate(kernel).to_json()}
+        except Exception as error:
+            return {"evaluation": None, "message": describe(error)}
+
+
+def describe(error: BaseException) -> str:
+    """A user's error as it is; any other with its type and the place it came from."""
+    if isinstance(error, AutocompError):
+        return str(error)
+    frames = traceback.extract_tb(error.__traceback__)
+    where = f" (in {frames[-1].name}, {frames[-1].filename.rsplit('/', 1)[-1]}:{frames[-1].lineno})" if frames else ""
+    return f"internal error: {type(error).__name__}: {error}{where}"
+
+
+def plan_to_json(plan: Plan) -> dict[str, Any]:
+    return {**dataclasses.asdict(plan), "parameters": dict(plan.parameters)}
+
+
+def plan_from_json(document: Mapping[str, Any]) -> Plan:
+    return Plan(**document)

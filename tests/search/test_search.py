@@ -1,0 +1,145 @@
+"""What a search finds, counts and refuses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from toy_search import NAIVE, Toy, canonical_hash, cycles_of, summary
+
+from autocomp.errors import CandidateFailure, ConfigError, KernelError
+from autocomp.search import Options
+from autocomp.search.executor import Executor, InlineExecutor, ProcessExecutor, ThreadExecutor
+from autocomp.search.journal import read_events
+
+ALL_GOOD = ("tile", "hoist", "unroll", "stage", "pipeline")
+
+
+@pytest.fixture
+def toy(tmp_path: Path) -> Toy:
+    return Toy(tmp_path / "run")
+
+
+def test_finds_the_best_kernel(toy: Toy) -> None:
+    result = toy.with_options(beam=6, plans_per_parent=8, dropout=0.0).run()
+    assert set((toy.folder / "best.c").read_text().split()) == {NAIVE, *ALL_GOOD}
+    assert result.best.cycles < result.naive.cycles == cycles_of(NAIVE)
+
+
+def test_lineage_leads_from_the_naive_kernel_to_the_best(toy: Toy) -> None:
+    result = toy.run()
+    chain = result.history.ancestry(result.best)
+    assert chain[0] == result.naive
+    assert [c.parent for c in chain[1:]] == [c.id for c in chain[:-1]]
+    assert [step.cycles for step in result.history.lineage(result.best)] == [c.cycles for c in chain[1:]]
+
+
+def test_every_candidate_is_counted_by_outcome(toy: Toy) -> None:
+    result = toy.with_options(dropout=0.0, plans_per_parent=8).run()
+    outcomes = result.history.outcomes()
+    assert sum(outcomes.values()) == sum(len(step.candidates) for step in result.history.steps)
+    assert {"correct", "duplicate", "not implemented", "failed check", "failed smoke"} == set(outcomes)
+    not_implemented = next(c for c in result.history if c.outcome == "not implemented")
+    assert not_implemented.message == "nothing to do here"
+
+
+def test_no_kernel_is_evaluated_twice(toy: Toy, tmp_path: Path) -> None:
+    log = tmp_path / "evaluated"
+    result = Toy(toy.folder, toy.options, log=log).run()
+    evaluated = [canonical_hash(text) for text in log.read_text().splitlines()]
+    assert len(evaluated) == len(set(evaluated)) == result.evaluations
+
+
+def test_same_seed_gives_the_same_run_and_another_seed_another(tmp_path: Path) -> None:
+    runs = [summary(Toy(tmp_path / str(i)).with_options(seed=seed).run()) for i, seed in enumerate((5, 5, 6))]
+    assert runs[0] == runs[1]
+    assert runs[0] != runs[2]
+
+
+@pytest.mark.parametrize("executor", [lambda: ProcessExecutor(2), lambda: ThreadExecutor(5)], ids=["processes", "threads"])
+def test_workers_and_their_order_have_no_influence(tmp_path: Path, executor: Callable[[], Executor]) -> None:
+    alone = Toy(tmp_path / "alone").run()
+    together = Toy(tmp_path / "together", executor=executor, delay=0.0005).run()
+    assert summary(together) == summary(alone)
+
+
+def test_budget_of_evaluations_is_kept_exactly(toy: Toy) -> None:
+    result = toy.with_options(evaluations=10).run()
+    assert result.evaluations == 10
+    assert result.reason == "budget of evaluations spent"
+    assert result.history.outcomes()["skipped"] > 0
+
+
+def test_budget_of_seconds_ends_the_search_and_is_an_event(toy: Toy) -> None:
+    ticks = iter(range(10_000))
+    result = toy.with_options(seconds=60.0).run(clock=lambda: float(next(ticks)))
+    assert result.reason == "budget of seconds spent"
+    events, _ = read_events(toy.folder / "events.jsonl")
+    assert [event["kind"] for event in events].count("expired") == 1
+    assert summary(toy.with_options(seconds=60.0).run()) == summary(result), "replayed, it stops in the same place"
+
+
+def test_no_seconds_still_evaluates_the_naive_kernel(toy: Toy) -> None:
+    result = toy.with_options(seconds=0.0).run()
+    assert result.best == result.naive
+    assert result.reason == "budget of seconds spent"
+
+
+def test_stops_when_nothing_gets_better(toy: Toy) -> None:
+    result = Toy(toy.folder, toy.options, words=("nothing", "wrong")).run()
+    assert result.reason == "no better kernel in 3 steps"
+
+
+def test_stops_when_every_parent_is_exhausted(toy: Toy) -> None:
+    result = Toy(toy.folder, toy.options, words=("nothing",)).with_options(patience=9).run()
+    assert result.reason == "nothing left to expand"
+
+
+def test_stops_at_the_target_ratio(toy: Toy) -> None:
+    result = toy.with_options(target=0.12).run()
+    assert result.reason == "target ratio reached"
+
+
+def test_a_repaired_kernel_takes_the_place_of_the_broken_one(toy: Toy) -> None:
+    result = Toy(toy.folder, toy.options, words=("wrong",), mends=True).run()
+    first = result.history[1]
+    assert (first.outcome, first.repaired) == ("correct", True)
+
+
+def test_faults_of_agents_and_evaluator_are_counted_not_fatal(toy: Toy) -> None:
+    result = Toy(toy.folder, toy.options, words=("fault", "raise", "mute", "tile")).run()
+    messages = {c.message.split(" (in ")[0] for c in result.history if c.outcome == "error"}
+    assert messages == {
+        "internal error: ValueError: the coder has a fault",
+        "internal error: ZeroDivisionError: the evaluator has a fault",
+        "internal error: RuntimeError: the planner has a fault",
+    }
+    assert result.best.correct
+
+
+def test_a_kernel_that_kills_its_worker_is_counted_and_the_rest_goes_on(toy: Toy) -> None:
+    toy = Toy(toy.folder, toy.options, words=("crash", "tile", "hoist"), executor=lambda: ProcessExecutor(2))
+    result = toy.with_options(max_steps=2, dropout=0.0).run()
+    assert result.history.outcomes()["worker lost"] >= 1
+    assert result.best.cycles == cycles_of("naive tile hoist")
+
+
+@pytest.mark.parametrize(("kernel", "error"), [("naive broken", KernelError), ("naive wrong", CandidateFailure)])
+def test_a_wrong_starting_kernel_is_refused_with_the_reason(toy: Toy, kernel: str, error: type[Exception]) -> None:
+    with pytest.raises(error, match="starting kernel is not correct.*fails"):
+        Toy(toy.folder, toy.options, starting_kernel=kernel).run()
+
+
+@pytest.mark.parametrize("change", [{"beam": 0}, {"dropout": 1.0}, {"patience": 0}, {"seconds": -1.0}, {"evaluations": 0}])
+def test_impossible_options_are_refused_by_name(change: dict[str, int]) -> None:
+    with pytest.raises(ConfigError, match=next(iter(change))):
+        Options(**change)
+
+
+def test_inline_is_what_one_worker_means() -> None:
+    from autocomp.search.executor import make_executor
+
+    assert isinstance(make_executor(1), InlineExecutor)
+    with pytest.raises(ConfigError, match="--workers"):
+        make_executor(0)
