@@ -79,6 +79,12 @@ int32_t MachineBuilder::instruction(Instruction instruction) {
   return append(machine_.instructions, std::move(instruction));
 }
 
+void MachineBuilder::word(int32_t instruction, const std::string& key, const std::string& word) {
+  if (instruction < 0 || static_cast<size_t>(instruction) >= machine_.instructions.size())
+    throw std::invalid_argument("instruction " + std::to_string(instruction) + " does not exist");
+  assign(machine_.instructions[static_cast<size_t>(instruction)].words, key, word);
+}
+
 void MachineBuilder::setting(const std::string& key, int64_t value) { assign(machine_.settings, key, value); }
 void MachineBuilder::choice(const std::string& key, const std::string& value) { assign(machine_.choices, key, value); }
 

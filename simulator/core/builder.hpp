@@ -18,6 +18,7 @@ class MachineBuilder {
   int32_t statement(Statement statement);
   int32_t unit(Unit unit);
   int32_t instruction(Instruction instruction);
+  void word(int32_t instruction, const std::string& key, const std::string& word);  // a timing property
   void setting(const std::string& key, int64_t value);
   void choice(const std::string& key, const std::string& value);
 

@@ -148,6 +148,7 @@ struct Instruction {
   std::vector<int32_t> body;         // statements
   std::vector<Access> accesses;      // evaluated with the state before the instruction
   std::vector<Property> properties;  // likewise
+  std::vector<std::pair<std::string, std::string>> words;  // timing properties that are words, e.g. role: preload
 };
 
 struct Unit {
