@@ -38,22 +38,22 @@ class Answer:
                 raise ModelError(f"{model} gave an empty answer")
 
 
-class MalformedAnswer(Exception):
+class MalformedAnswerError(Exception):
     """The endpoint answered with something that is no chat completion."""
 
 
 def parse_completion(body: str) -> Answer:
-    """Read the body of a chat completion. Raises MalformedAnswer for anything else."""
+    """Read the body of a chat completion. Raises MalformedAnswerError for anything else."""
     try:
         document = json.loads(body)
     except json.JSONDecodeError as error:
-        raise MalformedAnswer(f"the endpoint's answer is not JSON: {_shortened(body)!r}") from error
+        raise MalformedAnswerError(f"the endpoint's answer is not JSON: {_shortened(body)!r}") from error
     if isinstance(document, dict) and "choices" not in document:
-        raise MalformedAnswer(f"the endpoint's answer has no choices: {_shortened(body)!r}")
+        raise MalformedAnswerError(f"the endpoint's answer has no choices: {_shortened(body)!r}")
     try:
         completion = _Completion.model_validate(document)
     except ValidationError as error:
-        raise MalformedAnswer(f"the endpoint's answer is no chat completion: {_shortened(body)!r}") from error
+        raise MalformedAnswerError(f"the endpoint's answer is no chat completion: {_shortened(body)!r}") from error
     return _answer(completion)
 
 

@@ -17,14 +17,14 @@ from typing import Any
 import openai
 import tenacity
 
-from autocomp.agents.llm.answer import Answer, MalformedAnswer, parse_completion
+from autocomp.agents.llm.answer import Answer, MalformedAnswerError, parse_completion
 from autocomp.agents.llm.cache import AnswerCache, default_folder, redacted, request_key
 from autocomp.agents.llm.endpoint import Endpoint, api_key
 from autocomp.agents.llm.prompts import Message
 from autocomp.errors import ModelError
 
 
-class EndpointRefuses(ModelError):
+class EndpointRefusalError(ModelError):
     """No request to this endpoint can succeed as things are: wrong key, unknown model, no credit."""
 
 
@@ -63,7 +63,7 @@ class Client:
     def complete(self, messages: Sequence[Message], *, sample: int = 0) -> Answer:
         """The model's answer to `messages`. `sample` tells apart requests that are otherwise the same.
 
-        Raises EndpointRefuses where no request can succeed, ModelError where this one did not after all attempts.
+        Raises EndpointRefusalError where no request can succeed, ModelError where this one did not after all attempts.
         """
         request = self._body(messages)
         key = request_key({"base_url": self.endpoint.base_url, "sample": sample, **request})
@@ -97,7 +97,7 @@ class Client:
         )
         try:
             answer: Answer = retrying(self._once, request)
-        except _Passing as failure:
+        except _TransientError as failure:
             attempts = retrying.statistics["attempt_number"]
             tried = f" ({attempts} attempts)" if attempts > 1 else ""
             raise self._error(ModelError, f"{failure}{tried}", failure.hint) from None
@@ -110,13 +110,13 @@ class Client:
                 model=request["model"], messages=request["messages"], extra_body=_rest(request)
             )
             return parse_completion(raw.content.decode("utf-8", errors="replace"))
-        except MalformedAnswer as error:
-            raise _Passing(str(error)) from error
+        except MalformedAnswerError as error:
+            raise _TransientError(str(error)) from error
         except openai.APITimeoutError as error:
-            raise _Passing(f"no answer within {self.options.timeout:g} s") from error
+            raise _TransientError(f"no answer within {self.options.timeout:g} s") from error
         except openai.APIConnectionError as error:
             cause = f": {error.__cause__}" if error.__cause__ and str(error.__cause__) else ""
-            raise _Passing(f"the connection failed{cause}") from error
+            raise _TransientError(f"the connection failed{cause}") from error
         except openai.APIStatusError as error:
             raise self._classified(error) from None
 
@@ -124,22 +124,22 @@ class Client:
         status, reason = error.status_code, _reason(error)
         message = f"HTTP {status}: {reason}"
         if status == 429 and error.code == "insufficient_quota":
-            return self._error(EndpointRefuses, message, "the account has no credit left")
+            return self._error(EndpointRefusalError, message, "the account has no credit left")
         if status in (408, 409, 425, 429) or status >= 500:
-            return _Passing(message, retry_after=_retry_after(error.response.headers))
+            return _TransientError(message, retry_after=_retry_after(error.response.headers))
         if status in (401, 403):
-            return self._error(EndpointRefuses, message, "check OPENAI_API_KEY and what the key may use")
+            return self._error(EndpointRefusalError, message, "check OPENAI_API_KEY and what the key may use")
         if status == 404:
-            return self._error(EndpointRefuses, message, "check the model's name and the address (it ends in /v1)")
+            return self._error(EndpointRefusalError, message, "check the model's name and the address (it ends in /v1)")
         return self._error(ModelError, message)
 
     def _worth_another(self, error: BaseException) -> bool:
-        return isinstance(error, _Passing) and (error.retry_after or 0) <= self.options.longest_wait
+        return isinstance(error, _TransientError) and (error.retry_after or 0) <= self.options.longest_wait
 
     def _wait(self, state: tenacity.RetryCallState) -> float:
         """Retry-After where the endpoint gives it, else 1, 2, 4 … s with full jitter, up to the longest wait."""
         error = state.outcome.exception() if state.outcome else None
-        if isinstance(error, _Passing) and error.retry_after is not None:
+        if isinstance(error, _TransientError) and error.retry_after is not None:
             return error.retry_after
         return float(tenacity.wait_random_exponential(multiplier=1, max=self.options.longest_wait)(state))
 
@@ -167,7 +167,7 @@ class Client:
         self._lock = threading.Lock()
 
 
-class _Passing(Exception):
+class _TransientError(Exception):
     """A failure that another attempt may not meet. `retry_after` is the endpoint's own wish, in seconds."""
 
     def __init__(self, message: str, retry_after: float | None = None) -> None:

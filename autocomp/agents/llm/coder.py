@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from autocomp.agents.llm.client import Client, EndpointRefuses, Options
+from autocomp.agents.llm.client import Client, EndpointRefusalError, Options
 from autocomp.agents.llm.endpoint import parse_spec
 from autocomp.agents.llm.parsing import extract_kernel
 from autocomp.agents.llm.prompts import Message, render_prompt
@@ -17,7 +17,8 @@ from autocomp.errors import ModelError
 class LlmCoder:
     """Kernels from the model that `spec` names (`openai:MODEL` or `openai:MODEL@BASE_URL`).
 
-    Raises EndpointRefuses where no request can succeed; an answer without a kernel is an `Implementation` that says so.
+    Raises EndpointRefusalError where no request can succeed; an answer without a kernel is an `Implementation` that
+    says so.
     """
 
     def __init__(
@@ -47,7 +48,7 @@ class LlmCoder:
             answer = self.client.complete(prompt, sample=context.random.getrandbits(32))
             usage = answer.usage
             kernel = extract_kernel(answer.require(self.name))
-        except EndpointRefuses:
+        except EndpointRefusalError:
             raise
         except ModelError as error:
             return Implementation(None, str(error), usage)

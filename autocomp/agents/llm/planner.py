@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from autocomp.agents.llm.client import Client, EndpointRefuses, Options
+from autocomp.agents.llm.client import Client, EndpointRefusalError, Options
 from autocomp.agents.llm.endpoint import parse_spec
 from autocomp.agents.llm.parsing import parse_plans
 from autocomp.agents.llm.prompts import render_prompt
@@ -18,8 +18,8 @@ from autocomp.errors import ModelError
 class LlmPlanner:
     """Plans from the model that `spec` names (`openai:MODEL` or `openai:MODEL@BASE_URL`).
 
-    Each request asks for at most `plans_per_request`. Raises EndpointRefuses where no request can succeed; what goes
-    wrong with a single answer is a message beside the plans of the others.
+    Each request asks for at most `plans_per_request`. Raises EndpointRefusalError where no request can succeed; what
+    goes wrong with a single answer is a message beside the plans of the others.
     """
 
     def __init__(
@@ -50,7 +50,7 @@ class LlmPlanner:
                 answer = self.client.complete(prompt, sample=context.random.getrandbits(32))
                 usage += answer.usage
                 found = parse_plans(answer.require(self.name), context.menu, self.name)
-            except EndpointRefuses:
+            except EndpointRefusalError:
                 raise
             except ModelError as error:
                 messages.append(str(error))

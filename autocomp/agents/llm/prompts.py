@@ -125,7 +125,7 @@ def _stalls(evaluation: Evaluation) -> list[tuple[str, list[tuple[str, int, floa
 
 def _lineage(context: Context) -> list[Mapping[str, Any]]:
     """The steps so far with the speed-up of each over the step before it; the first has none to compare with."""
-    steps = []
+    steps: list[Mapping[str, Any]] = []
     before: int | None = None
     for step in context.lineage:
         gain = before / step.cycles if before and step.cycles else None

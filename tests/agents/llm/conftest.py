@@ -1,0 +1,207 @@
+"""A real HTTP server on loopback that answers as scripted, and a context to write prompts from."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from random import Random
+from typing import Any
+
+import pytest
+
+from autocomp.agents.menu import Applies, Menu, MenuOption
+from autocomp.agents.protocol import Context, LineageStep, Plan
+from autocomp.evaluate.model import Bound, Evaluation, LineCycles, StageVerdict
+from autocomp.isa.model import Accelerator
+from autocomp.workload.model import TensorSpec, Workload
+
+KEY = "sk-very-secret-0123456789"
+
+
+@dataclass(frozen=True)
+class Reply:
+    """One answer: `cut` sends that many bytes of the body and closes; `withheld` sends nothing until the test ends."""
+
+    status: int = 200
+    body: str = ""
+    headers: tuple[tuple[str, str], ...] = ()
+    cut: int | None = None
+    withheld: bool = False
+
+
+def completion(text: str | None, *, finish: str = "stop", refusal: str | None = None) -> Reply:
+    message = {"role": "assistant", "content": text, "refusal": refusal}
+    body = {
+        "id": "x",
+        "object": "chat.completion",
+        "choices": [{"index": 0, "message": message, "finish_reason": finish}],
+        "usage": {"prompt_tokens": 11, "completion_tokens": 7, "total_tokens": 18},
+    }
+    return Reply(body=json.dumps(body))
+
+
+def failure(status: int, message: str = "no", headers: tuple[tuple[str, str], ...] = (), **fields: str) -> Reply:
+    return Reply(status, json.dumps({"error": {"message": message, **fields}}), headers)
+
+
+@dataclass
+class Request:
+    path: str
+    headers: dict[str, str]
+    body: dict[str, Any]
+
+    @property
+    def prompt(self) -> str:
+        return "\n".join(message["content"] for message in self.body["messages"])
+
+
+@dataclass
+class ScriptedServer:
+    """Answers with the replies of the script in turn, or with what `respond` makes of a request."""
+
+    url: str = ""
+    requests: list[Request] = field(default_factory=list)
+    respond: Callable[[Request], Reply] | None = None
+    over: threading.Event = field(default_factory=threading.Event)
+    _script: list[Reply] = field(default_factory=list)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def script(self, *replies: Reply) -> None:
+        self._script.extend(replies)
+
+    @property
+    def spec(self) -> str:
+        return f"openai:test-model@{self.url}"
+
+    def reply_to(self, request: Request) -> Reply:
+        with self._lock:
+            self.requests.append(request)
+            if self.respond is not None:
+                return self.respond(request)
+            return self._script.pop(0) if self._script else failure(400, "the script is over")
+
+
+def handler_for(server: ScriptedServer) -> type[BaseHTTPRequestHandler]:
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            length = int(self.headers["Content-Length"])
+            request = Request(
+                self.path,
+                {name.lower(): value for name, value in self.headers.items()},
+                json.loads(self.rfile.read(length)),
+            )
+            reply = server.reply_to(request)
+            self.close_connection = True
+            if reply.withheld:
+                server.over.wait()
+                return
+            payload = reply.body.encode()
+            self.send_response(reply.status)
+            for name, value in (("Content-Type", "application/json"), *reply.headers):
+                self.send_header(name, value)
+            self.send_header("Content-Length", str(len(payload)))
+            self.end_headers()
+            self.wfile.write(payload if reply.cut is None else payload[: reply.cut])
+
+        def log_message(self, format: str, *args: Any) -> None:
+            """Quiet."""
+
+    return Handler
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[ScriptedServer]:
+    for name in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv(name.lower(), raising=False)
+    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+    monkeypatch.delenv("AUTOCOMP_API_KEY", raising=False)
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    scripted = ScriptedServer()
+    http = ThreadingHTTPServer(("127.0.0.1", 0), handler_for(scripted))
+    scripted.url = f"http://127.0.0.1:{http.server_address[1]}/v1"
+    thread = threading.Thread(target=http.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    yield scripted
+    scripted.over.set()
+    http.shutdown()
+    http.server_close()
+    thread.join()
+
+
+@pytest.fixture
+def naps() -> list[float]:
+    """The sleeps that a client asked for, in seconds; none is slept."""
+    return []
+
+
+KERNEL = """\
+void solution(int8_t A[4][8], int8_t B[8][4], int8_t C[4][4]) {
+  for (int k = 0; k < 8; k += 4) {
+    load(&A[0][k], 0);
+    load(&B[k][0], 4);
+    multiply(0, 4, 8);
+  }
+  store(&C[0][0], 8);
+}
+"""
+
+
+def an_accelerator() -> Accelerator:
+    return Accelerator("toy", "A toy.", {}, {}, {}, (), (), (), (), (), (), (), {}, "", "digest")
+
+
+def a_workload() -> Workload:
+    tensors = (
+        TensorSpec("A", "int8", (4, 8), "input"),
+        TensorSpec("B", "int8", (8, 4), "input"),
+        TensorSpec("C", "int8", (4, 4), "output"),
+    )
+    options = {"bias": "none", "activation": "none", "scale": 1.0, "transpose_a": False, "transpose_b": False}
+    dims = {"I": 4, "J": 4, "K": 8}
+    return Workload("gemm_4x4x8", "gemm", "toy", {}, tensors, dims, options, {}, None, 128, None)
+
+
+def an_evaluation() -> Evaluation:
+    line = LineCycles(3, "    load(&A[0][k], 0);", 2, 40, {"MemoryLatency": 30, "Bus": 10})
+    return Evaluation(
+        stages=(StageVerdict("check", "passed"), StageVerdict("smoke", "passed")),
+        cycles=1200,
+        bound=Bound(300, 300, 120, "compute"),
+        utilisation=0.0667,
+        commands=7,
+        steps=30,
+        unit_cycles={"load": {"Busy": 200, "MemoryLatency": 600, "Idle": 400}, "execute": {"Idle": 1100, "Busy": 100}},
+        memory_rows={"local": (12, 64)},
+        dram_bytes=(64, 16),
+        lines=(line,),
+        seconds=0.01,
+    )
+
+
+def a_menu(options: Sequence[str] = ("tile", "hoist")) -> Menu:
+    made = (MenuOption(o, f"Do {o} to it", f"Guidance for {o}.", o, Applies(), f"before -> after {o}") for o in options)
+    return Menu(tuple(made), "test")
+
+
+@pytest.fixture
+def context(monkeypatch: pytest.MonkeyPatch) -> Context:
+    """A context that depends on nothing that ships, so that its golden prompts change with the templates alone."""
+    monkeypatch.setattr(
+        "autocomp.isa.reference", lambda accelerator, markdown: f"Reference of {accelerator.name}.", raising=False
+    )
+    lineage = (
+        LineageStep(Plan("tile", "Cut k into blocks of 4."), 2400),
+        LineageStep(Plan("", "Move the store out\nof the loop."), 1200),
+    )
+    rules = ("rows: 1 to 4", "the destination must be a row")
+    return Context(an_accelerator(), a_workload(), KERNEL, an_evaluation(), lineage, a_menu(), rules, Random(5))
+
+
+@pytest.fixture
+def again(context: Context) -> Callable[[], Context]:
+    """The same context with its chance wound back, as a second run has it."""
+    return lambda: replace(context, random=Random(5))

@@ -1,0 +1,280 @@
+"""The client against a server that answers well and badly."""
+
+from __future__ import annotations
+
+import logging
+import pickle
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime, timedelta, timezone
+from email.utils import format_datetime
+from pathlib import Path
+
+import pytest
+
+from autocomp.agents.llm import Client, Message, Options, parse_spec
+from autocomp.agents.llm.client import EndpointRefusalError
+from autocomp.agents.protocol import Usage
+from autocomp.errors import ModelError
+
+from .conftest import KEY, Reply, Request, ScriptedServer, completion, failure
+
+HELLO = (Message("user", "hello"),)
+MakeClient = Callable[..., Client]
+
+
+@pytest.fixture
+def client(server: ScriptedServer, tmp_path: Path, naps: list[float]) -> MakeClient:
+    def make(**options: object) -> Client:
+        chosen = Options(**{"attempts": 3, **options})  # type: ignore[arg-type]
+        return Client(parse_spec(server.spec), chosen, cache_dir=tmp_path, sleep=naps.append)
+
+    return make
+
+
+def test_an_answer_comes_with_what_it_cost(server: ScriptedServer, client: MakeClient) -> None:
+    server.script(completion("hi"))
+    answer = client().complete(HELLO)
+    assert (answer.outcome, answer.text) == ("answered", "hi")
+    assert answer.usage == Usage(11, 7, requests=1)
+    assert server.requests[0].path == "/v1/chat/completions"
+    assert server.requests[0].headers["authorization"] == f"Bearer {KEY}"
+
+
+def test_only_what_was_asked_for_is_sent(server: ScriptedServer, client: MakeClient) -> None:
+    server.script(completion("hi"), completion("hi"))
+    client().complete(HELLO)
+    client(temperature=0.5, max_tokens=99, extra={"top_p": 0.9}).complete(HELLO)
+    plain = {"model": "test-model", "messages": [{"role": "user", "content": "hello"}]}
+    assert server.requests[0].body == plain
+    assert server.requests[1].body == {**plain, "temperature": 0.5, "max_tokens": 99, "top_p": 0.9}
+
+
+def test_a_local_endpoint_needs_no_key(
+    server: ScriptedServer, client: MakeClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY")
+    server.script(completion("hi"))
+    assert client().complete(HELLO).text == "hi"
+
+
+def test_the_public_endpoint_says_that_it_needs_a_key(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for variable in ("OPENAI_API_KEY", "AUTOCOMP_API_KEY", "OPENAI_BASE_URL"):
+        monkeypatch.delenv(variable, raising=False)
+    with pytest.raises(ModelError, match="OPENAI_API_KEY"):
+        Client(parse_spec("openai:m"), cache_dir=tmp_path).complete(HELLO)
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        failure(429, "slow down"),
+        failure(500, "oops"),
+        failure(503),
+        Reply(502, "<html>Bad gateway</html>"),
+        Reply(body="<html>not a completion</html>"),
+        Reply(body='{"error": {"message": "overloaded"}}'),
+        Reply(body='{"choices": 5}'),
+        Reply(body=completion("hi").body, cut=20),
+        Reply(body="", cut=0),
+    ],
+    ids=["429", "500", "503", "502-html", "200-html", "200-error", "wrong-form", "cut", "nothing"],
+)
+def test_what_may_pass_is_tried_again(
+    server: ScriptedServer, client: MakeClient, naps: list[float], bad: Reply
+) -> None:
+    server.script(bad, completion("hi"))
+    answer = client().complete(HELLO)
+    assert answer.text == "hi"
+    assert answer.usage.requests == 2
+    assert len(naps) == 1
+
+
+def test_attempts_end_with_an_error_that_says_why(
+    server: ScriptedServer, client: MakeClient, naps: list[float]
+) -> None:
+    server.script(*[failure(500, "disk on fire")] * 3)
+    with pytest.raises(ModelError, match=r"test-model at http://127.*HTTP 500: disk on fire \(3 attempts\)"):
+        client().complete(HELLO)
+    assert len(server.requests) == 3
+    assert len(naps) == 2
+
+
+def test_waits_grow_with_jitter_up_to_the_longest(
+    server: ScriptedServer, client: MakeClient, naps: list[float]
+) -> None:
+    server.script(*[failure(500)] * 8)
+    with pytest.raises(ModelError):
+        client(attempts=8, longest_wait=5.0).complete(HELLO)
+    assert all(0 <= nap <= min(5.0, 2.0**position) for position, nap in enumerate(naps))
+
+
+@pytest.mark.parametrize("value", ["7", "7.0"])
+def test_retry_after_in_seconds_is_honoured(
+    server: ScriptedServer, client: MakeClient, naps: list[float], value: str
+) -> None:
+    server.script(failure(429, headers=(("Retry-After", value),)), completion("hi"))
+    client().complete(HELLO)
+    assert naps == [7.0]
+
+
+def test_retry_after_as_a_date_is_honoured(server: ScriptedServer, client: MakeClient, naps: list[float]) -> None:
+    date = format_datetime(datetime.now(timezone.utc) + timedelta(seconds=40), usegmt=True)
+    server.script(failure(429, headers=(("Retry-After", date),)), completion("hi"))
+    client().complete(HELLO)
+    assert 0 < naps[0] <= 40
+
+
+def test_a_wait_that_is_too_long_is_an_error(server: ScriptedServer, client: MakeClient, naps: list[float]) -> None:
+    server.script(failure(429, headers=(("Retry-After", "3600"),)))
+    with pytest.raises(ModelError, match="asks to wait 3600 s"):
+        client().complete(HELLO)
+    assert naps == []
+
+
+def test_no_answer_in_time_is_tried_again_and_then_an_error(
+    server: ScriptedServer, client: MakeClient, naps: list[float]
+) -> None:
+    server.script(Reply(withheld=True), Reply(withheld=True))
+    with pytest.raises(ModelError, match=r"no answer within 0.05 s \(2 attempts\)"):
+        client(timeout=0.05, attempts=2).complete(HELLO)
+
+
+def test_an_endpoint_that_is_not_there_is_an_error(tmp_path: Path, server: ScriptedServer, naps: list[float]) -> None:
+    spec = parse_spec("openai:m@http://127.0.0.1:9/v1")
+    with pytest.raises(ModelError, match="the connection failed"):
+        Client(spec, Options(attempts=2), cache_dir=tmp_path, sleep=naps.append).complete(HELLO)
+
+
+@pytest.mark.parametrize(
+    ("reply", "expected"),
+    [
+        (failure(401, "bad key"), "HTTP 401: bad key"),
+        (failure(403, "not yours"), "HTTP 403: not yours"),
+        (failure(404, "no such model"), "HTTP 404: no such model"),
+        (failure(429, "pay first", code="insufficient_quota"), "HTTP 429: pay first"),
+    ],
+)
+def test_what_no_request_can_pass_is_not_tried_again(
+    server: ScriptedServer, client: MakeClient, naps: list[float], reply: Reply, expected: str
+) -> None:
+    server.script(reply)
+    with pytest.raises(EndpointRefusalError, match=expected):
+        client().complete(HELLO)
+    assert naps == []
+
+
+def test_a_request_that_is_wrong_is_not_tried_again(
+    server: ScriptedServer, client: MakeClient, naps: list[float]
+) -> None:
+    server.script(failure(400, "context too long"))
+    with pytest.raises(ModelError, match="HTTP 400: context too long") as caught:
+        client().complete(HELLO)
+    assert not isinstance(caught.value, EndpointRefusalError)
+    assert naps == []
+
+
+@pytest.mark.parametrize(
+    ("reply", "outcome", "message"),
+    [
+        (completion("half an ans", finish="length"), "truncated", "cut off after 7 tokens"),
+        (completion(None, refusal="I would rather not"), "refused", "refused: I would rather not"),
+        (completion("", finish="content_filter"), "refused", "refused: no reason given"),
+        (completion(""), "empty", "gave an empty answer"),
+        (completion(None), "empty", "gave an empty answer"),
+        (Reply(body='{"choices": []}'), "empty", "gave an empty answer"),
+    ],
+)
+def test_an_answer_that_is_none_is_told_apart(
+    server: ScriptedServer, client: MakeClient, reply: Reply, outcome: str, message: str
+) -> None:
+    server.script(reply)
+    answer = client().complete(HELLO)
+    assert answer.outcome == outcome
+    with pytest.raises(ModelError, match=message):
+        answer.require("m")
+
+
+def test_a_second_run_makes_no_request(server: ScriptedServer, client: MakeClient) -> None:
+    server.script(completion("hi"))
+    first = client().complete(HELLO)
+    second = client().complete(HELLO)
+    assert (second.outcome, second.text) == (first.outcome, first.text)
+    assert second.usage == Usage(cached=1)
+    assert len(server.requests) == 1
+
+
+def test_samples_options_and_messages_are_cached_apart(server: ScriptedServer, client: MakeClient) -> None:
+    server.script(*[completion(text) for text in "abcd"])
+    texts = [
+        client().complete(HELLO).text,
+        client().complete(HELLO, sample=1).text,
+        client(temperature=1.0).complete(HELLO).text,
+        client().complete((Message("user", "goodbye"),)).text,
+    ]
+    assert texts == list("abcd")
+
+
+def test_a_damaged_cache_entry_is_asked_for_anew(server: ScriptedServer, client: MakeClient, tmp_path: Path) -> None:
+    server.script(completion("hi"), completion("hi again"))
+    client().complete(HELLO)
+    (entry,) = tmp_path.rglob("*.json")
+    entry.write_text(entry.read_text()[:30])
+    assert client().complete(HELLO).text == "hi again"
+    assert client().complete(HELLO).text == "hi again"
+
+
+def test_failures_are_not_cached_and_no_partial_file_stays(
+    server: ScriptedServer, client: MakeClient, tmp_path: Path
+) -> None:
+    server.script(failure(400), completion("hi"))
+    with pytest.raises(ModelError):
+        client().complete(HELLO)
+    assert list(tmp_path.rglob("*")) == []
+    client().complete(HELLO)
+    assert [path.suffix for path in tmp_path.rglob("*") if path.is_file()] == [".json"]
+
+
+def test_without_a_cache_nothing_is_kept(server: ScriptedServer, client: MakeClient, tmp_path: Path) -> None:
+    server.script(completion("a"), completion("b"))
+    asked = client(use_cache=False)
+    assert [asked.complete(HELLO).text, asked.complete(HELLO).text] == ["a", "b"]
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_key_shows_nowhere(
+    server: ScriptedServer, client: MakeClient, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    server.script(completion(f"you said {KEY}"), failure(401, f"wrong key {KEY}"), failure(500, KEY))
+    asked = client(attempts=1)
+    answer = asked.complete(HELLO)
+    with pytest.raises(ModelError) as refused:
+        asked.complete(HELLO, sample=1)
+    with pytest.raises(ModelError) as failed:
+        asked.complete(HELLO, sample=2)
+    kept = "".join(path.read_text() for path in tmp_path.rglob("*.json"))
+    shown = (answer.text, kept, caplog.text, str(refused.value), str(failed.value), repr(vars(asked.endpoint)))
+    assert kept
+    assert all(KEY not in text for text in shown)
+    assert KEY.encode() not in pickle.dumps(asked)
+
+
+def test_a_client_survives_pickling(server: ScriptedServer, tmp_path: Path) -> None:
+    server.script(completion("hi"), completion("there"))
+    asked = Client(parse_spec(server.spec), cache_dir=tmp_path)
+    asked.complete(HELLO)
+    copy = pickle.loads(pickle.dumps(asked))
+    assert copy.complete(HELLO).usage.cached == 1
+    assert copy.complete(HELLO, sample=1).text == "there"
+
+
+def test_several_threads_may_ask_at_once(server: ScriptedServer, client: MakeClient) -> None:
+    def echo(request: Request) -> Reply:
+        return completion(request.body["messages"][0]["content"])
+
+    server.respond = echo
+    asked = client()
+    with ThreadPoolExecutor(4) as pool:
+        answers = list(pool.map(lambda n: asked.complete((Message("user", f"text {n}"),)).text, range(12)))
+    assert answers == [f"text {n}" for n in range(12)]
