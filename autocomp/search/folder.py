@@ -34,13 +34,12 @@ class RunFolder:
 
     @classmethod
     def create(cls, path: Path, snapshot: Mapping[str, Any]) -> RunFolder:
-        """A new run folder; the folder may exist if it is empty."""
-        if path.exists() and (not path.is_dir() or any(path.iterdir())):
+        """A new run folder; the folder may exist if it is empty, or if making it was interrupted."""
+        if path.exists() and not _is_blank(path):
             raise RunFolderError(
                 f"{path} already exists", hint=f"continue it with: autocomp resume {path}, or choose another --run-dir"
             )
         try:
-            (path / "kernels").mkdir(parents=True, exist_ok=True)
             write_atomically(path / "config.json", json.dumps({"format": FORMAT, **snapshot}, indent=1) + "\n")
         except OSError as error:
             raise RunFolderError(f"cannot write to {path}: {error.strerror}") from error
@@ -104,6 +103,10 @@ class RunFolder:
 
     def _kernel_path(self, digest: str) -> Path:
         return self.path / "kernels" / f"{digest}.c"
+
+
+def _is_blank(path: Path) -> bool:
+    return path.is_dir() and all(entry.name.startswith(".config.json.") for entry in path.iterdir())
 
 
 def new_run_path(parent: Path, name: str, now: datetime) -> Path:

@@ -1,0 +1,143 @@
+"""A schedule: the fastest kernel known for one operation on one machine, how it came about, and its file's form."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping
+from typing import Any, Literal
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from autocomp.errors import ConfigError
+
+VERSION = 1
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Machine(_Part):
+    """The accelerator; `digest` is that of its description with the parameters applied."""
+
+    name: str = Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]*$")
+    parameters: dict[str, int | float]
+    digest: str
+
+
+class Tensor(_Part):
+    name: str
+    dtype: str
+    shape: tuple[int, ...]
+    role: Literal["input", "output", "inout"]
+
+
+class Operation(_Part):
+    """What is computed. `reference` is the digest of a user's own definition, which `name` alone does not identify."""
+
+    name: str = Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]*$")
+    dims: dict[str, int]
+    options: dict[str, Any] = {}
+    tensors: tuple[Tensor, ...]
+    reference: str | None = None
+
+
+class PlanStep(_Part):
+    """One step from the naive kernel; `cycles` after it."""
+
+    option: str
+    text: str
+    transformation: str | None = None
+    parameters: dict[str, Any] = {}
+    author: str
+    cycles: int
+
+
+class Result(_Part):
+    cycles: int = Field(gt=0)
+    naive_cycles: int
+    bound_cycles: int
+    ratio: float
+    utilisation: float
+    stages: dict[str, str]
+
+
+class Provenance(_Part):
+    """Where a record comes from: enough to run the search again."""
+
+    strategy: str
+    seed: int
+    planner: str
+    coder: str
+    evaluations: int
+    versions: dict[str, str]
+    created: str
+
+
+class ScheduleRecord(_Part):
+    """One file of the store; fields are in the order in which a reviewer wants them."""
+
+    version: Literal[1] = VERSION
+    accelerator: Machine
+    operation: Operation
+    result: Result
+    plans: tuple[PlanStep, ...]
+    provenance: Provenance
+    kernel: str
+
+    @property
+    def identity(self) -> str:
+        """sha256 of what the record is a schedule for; records of the same identity compete."""
+        parts = {
+            "accelerator": [self.accelerator.name, self.accelerator.parameters],
+            "operation": self.operation.model_dump(mode="json"),
+        }
+        return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+
+    @property
+    def file_name(self) -> str:
+        """Readable sizes, then what tells apart records of the same sizes, as in `I512_J512_K512-1a2b3c4d.yaml`."""
+        sizes = "_".join(f"{name}{size}" for name, size in self.operation.dims.items())
+        return f"{re.sub(r'[^A-Za-z0-9_]', '', sizes)[:80] or 'record'}-{self.identity[:8]}.yaml"
+
+
+def to_yaml(record: ScheduleRecord) -> str:
+    """The record as YAML with its kernel as a literal block; `from_yaml` gives back an equal record."""
+    return yaml.dump(record.model_dump(mode="json"), Dumper=_Dumper, sort_keys=False, width=110, allow_unicode=True)
+
+
+def from_yaml(text: str, source: str) -> ScheduleRecord:
+    """Read a record. Raises ConfigError naming the file and the field at fault."""
+    try:
+        document = yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        raise ConfigError(f"{source}: not valid YAML: {' '.join(str(error).split())}") from None
+    if not isinstance(document, Mapping):
+        raise ConfigError(f"{source}: a schedule is a mapping, this is {type(document).__name__}")
+    if document.get("version") != VERSION:
+        raise ConfigError(f"{source}: schedule version {document.get('version')!r}; this program reads {VERSION}")
+    try:
+        return ScheduleRecord.model_validate(document)
+    except ValidationError as error:
+        detail = error.errors()[0]
+        where = ".".join(str(part) for part in detail["loc"])
+        raise ConfigError(f"{source}: field {where!r}: {detail['msg']}") from None
+
+
+class _Dumper(yaml.SafeDumper):
+    """Texts of several lines as literal blocks, sequences of numbers on one line."""
+
+
+def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style="|" if "\n" in text else None)
+
+
+def _list(dumper: yaml.SafeDumper, items: list[Any]) -> yaml.SequenceNode:
+    return dumper.represent_sequence("tag:yaml.org,2002:seq", items, flow_style=all(isinstance(i, int) for i in items))
+
+
+_Dumper.add_representer(str, _text)
+_Dumper.add_representer(list, _list)
