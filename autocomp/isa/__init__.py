@@ -1,0 +1,28 @@
+"""Accelerators as data: the language that describes them, its model, and its lowering to the native core."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from autocomp.data import find
+from autocomp.errors import IsaError
+from autocomp.isa.declarations import parse
+from autocomp.isa.model import Accelerator
+
+__all__ = ["load", "parse"]
+
+
+def load(
+    name_or_path: str | Path, overrides: Mapping[str, int | float] | None = None, extra_paths: Sequence[Path] = ()
+) -> Accelerator:
+    """The accelerator of a file, or of a name on the search path, with parameters overridden.
+
+    Raises ConfigError when there is no such file, IsaError when it does not parse or check.
+    """
+    path = find("isa", str(name_or_path), ".isa", extra_paths)
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise IsaError(f"{path} cannot be read: {error}", hint="a description is a text file in UTF-8") from None
+    return parse(text, str(path), overrides)

@@ -45,10 +45,12 @@ class AddressField:
 
 @dataclass(frozen=True)
 class Element:
-    """`spad[row][col]` of a memory or register, or `src[index]` of a DRAM pointer parameter (one index)."""
+    """`spad[row][col]` of a memory or register; or `src.i8[offset]`: the element of type `element` that lies `offset`
+    bytes behind the DRAM pointer parameter `memory`."""
 
     memory: str
     indices: tuple[Expression, ...]
+    element: ElementType | None = None
 
 
 @dataclass(frozen=True)
@@ -104,6 +106,8 @@ class Require:
 
 @dataclass(frozen=True)
 class Let:
+    """A name for a value, taken with the state at this point."""
+
     name: str
     value: Expression
 
@@ -162,7 +166,13 @@ class AddressSpace:
     memories: tuple[tuple[str, int, int], ...]  # (memory, mask, match): value & mask == match selects the memory
     row_field: str = "row"
     text_names: tuple[tuple[str, str], ...] = ()  # (spelling in traces, memory), e.g. ("sp", "spad")
+    text_flags: tuple[tuple[str, str], ...] = ()  # (spelling behind a `+` in traces, one-bit field that it sets)
+    text_none: str | None = None  # spelling of `none` in traces
     doc: str = ""
+
+    def field(self, name: str) -> tuple[int, int]:
+        """High and low bit of a field."""
+        return next((high, low) for field, high, low in self.fields if field == name)
 
 
 @dataclass(frozen=True)
@@ -209,6 +219,7 @@ class Alias:
     name: str
     parameters: tuple[str, ...]
     expansion: tuple[tuple[str, tuple[Expression, ...]], ...]
+    trace: bool = False  # names a command of traces, whose operands are the parameters; not callable in kernels
     doc: str = ""
     place: Place | None = field(default=None, compare=False)
 
@@ -249,6 +260,7 @@ class Accelerator:
     source: str  # the text it was parsed from
     digest: str  # sha256 of source and parameter values, hex
     path: str = ""
+    notes: Mapping[str, str] = field(default_factory=dict)  # what a parameter or constant means
 
     def memory(self, name: str) -> Memory:
         return next(m for m in self.memories if m.name == name)
@@ -256,8 +268,17 @@ class Accelerator:
     def instruction(self, name: str) -> Instruction | None:
         return next((i for i in self.instructions if i.name == name), None)
 
-    def alias(self, name: str) -> Alias | None:
-        return next((a for a in self.aliases if a.name == name), None)
+    def alias(self, name: str, arguments: int | None = None) -> Alias | None:
+        """The call form of this name, among several of one name the one with this many arguments."""
+        return next((a for a in self.forms(name) if arguments in (None, len(a.parameters))), None)
+
+    def forms(self, name: str) -> tuple[Alias, ...]:
+        """All call forms of a name that kernels may use; they differ in their number of parameters."""
+        return tuple(a for a in self.aliases if a.name == name and not a.trace)
+
+    def trace_form(self, name: str) -> Alias | None:
+        """The form in which traces spell a command; without one, traces use the instruction's or alias's own name."""
+        return next((a for a in self.aliases if a.name == name and a.trace), None)
 
     def space(self, name: str) -> AddressSpace:
         return next(s for s in self.spaces if s.name == name)

@@ -1,0 +1,125 @@
+"""From syntax to statements of an instruction's body."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from typing import cast
+
+from lark import Token
+
+from autocomp.isa.expressions import build, build_int, check_free, fail, is_tree, reference
+from autocomp.isa.model import Assign, Element, Expression, For, Let, Name, Require, StateField, Statement, When
+from autocomp.isa.scope import Function, Scope
+from autocomp.isa.syntax import SyntaxTree
+
+MAX_LOOPS = 6  # loop variables in one nest, sums included
+
+
+def text_of(node: SyntaxTree) -> str:
+    """The text of adjacent strings, joined by spaces where a string does not end in one."""
+    parts = [str(ast.literal_eval(str(token).replace("\t", " "))) for token in node.children]
+    return " ".join(part.strip() for part in parts).strip()
+
+
+def names_of(node: SyntaxTree) -> tuple[str, ...]:
+    """The words of a list of names."""
+    return tuple(str(token) for token in node.children)
+
+
+def build_function(scope: Scope, node: SyntaxTree, local: bool) -> tuple[str, Function]:
+    """A function's name and meaning from `let f(x) = …` or `function f(x) = …`."""
+    token, parameters, body = node.children
+    names = names_of(cast(SyntaxTree, parameters))
+    if len(set(names)) != len(names):
+        fail(scope, node, f"{token} has two parameters of one name")
+    if str(token) in scope.functions or scope.taken(str(token)):
+        fail(scope, cast(Token, token), f"{str(token)!r} is already defined", "choose another name")
+    return str(token), Function(names, cast(SyntaxTree, body), scope if local else None)
+
+
+def build_block(scope: Scope, nodes: Sequence[SyntaxTree], loops: int = 0) -> tuple[Statement, ...]:
+    """The statements of a block; its lets are visible behind them to the block's end."""
+    statements, _ = build_sequence(scope, nodes, loops)
+    return statements
+
+
+def build_sequence(scope: Scope, nodes: Sequence[SyntaxTree], loops: int = 0) -> tuple[tuple[Statement, ...], Scope]:
+    """The statements and the scope behind them."""
+    statements: list[Statement] = []
+    for node in nodes:
+        if is_tree(node, "let"):
+            token = cast(Token, node.children[0])
+            check_free(scope, token)
+            value = build(scope, cast(SyntaxTree, node.children[1]))
+            statements.append(Let(str(token), value.expression))
+            scope = scope.bind_variable(str(token), value.kind)
+        elif is_tree(node, "let_function"):
+            name, function = build_function(scope, node, local=True)
+            scope = scope.define(name, function)
+        else:
+            statements.append(_statement(scope, node, loops))
+    return tuple(statements), scope
+
+
+def _statement(scope: Scope, node: SyntaxTree, loops: int) -> Statement:
+    data = str(node.data)
+    if data == "require":
+        return build_require(scope, node)
+    if data == "for_loop":
+        return _loop(scope, node, loops)
+    if data == "when":
+        return _when(scope, node, loops)
+    return _assign(scope, node, loops)
+
+
+def build_require(scope: Scope, node: SyntaxTree) -> Require:
+    """A condition and the message for when it does not hold."""
+    condition, text = cast(list[SyntaxTree], node.children)
+    return Require(build_int(scope, condition), text_of(text), scope.source.of(node))
+
+
+def _loop(scope: Scope, node: SyntaxTree, loops: int) -> For:
+    variables: list[tuple[str, Expression]] = []
+    *heads, body = cast(list[SyntaxTree], node.children)
+    for head in heads:
+        token, bound = head.children
+        variables.append((str(token), build_int(scope, cast(SyntaxTree, bound))))
+        check_free(scope, cast(Token, token))
+        scope = scope.bind_variable(str(token))
+    if loops + len(variables) > MAX_LOOPS:
+        fail(scope, node, f"more than {MAX_LOOPS} loops are nested")
+    nodes = cast(list[SyntaxTree], body.children) if is_tree(body, "block") else [body]
+    for inner in nodes:
+        if is_tree(inner, "require"):
+            fail(scope, inner, "a requirement cannot stand in a loop", "state it before the loop")
+    return For(tuple(variables), build_block(scope, nodes, loops + len(variables)))
+
+
+def _when(scope: Scope, node: SyntaxTree, loops: int) -> When:
+    condition, then, *otherwise = cast(list[SyntaxTree], node.children)
+    other = otherwise[0] if otherwise else None
+    other_nodes: list[SyntaxTree] = []
+    if other is not None:
+        other_nodes = cast(list[SyntaxTree], other.children) if is_tree(other, "block") else [other]
+    return When(
+        build_int(scope, condition),
+        build_block(scope, cast(list[SyntaxTree], then.children), loops),
+        build_block(scope, other_nodes, loops),
+    )
+
+
+def _assign(scope: Scope, node: SyntaxTree, loops: int) -> Assign:
+    target_node, value_node = cast(list[SyntaxTree], node.children)
+    target = reference(scope, target_node)
+    if isinstance(target.expression, Name) or not isinstance(target.expression, Element | StateField):
+        fail(scope, target_node, "only memory, registers, DRAM and state can be assigned to")
+    if isinstance(target.expression, StateField) and loops:
+        fail(scope, node, "state cannot be assigned in a loop")
+    value = build(scope, value_node)
+    if value.kind != target.kind:
+        hint = "float(x) converts an integer" if target.kind == "float" else "round(x) converts a float"
+        if not (target.kind == "float" and hasattr(value.expression, "value")):
+            fail(scope, value_node, f"a {value.kind} is assigned to a {target.kind}", hint)
+        return Assign(target.expression, type(value.expression)(float(value.expression.value)), scope.source.of(node))  # type: ignore[call-arg,arg-type,union-attr]
+    return Assign(target.expression, value.expression, scope.source.of(node))

@@ -1,0 +1,140 @@
+"""From text to a syntax tree, with every failure turned into a located IsaError."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from importlib import resources
+
+from lark import Lark, Token, Tree
+from lark.exceptions import UnexpectedCharacters, UnexpectedEOF, UnexpectedInput, UnexpectedToken
+
+from autocomp.data import closest
+from autocomp.errors import IsaError, Place
+
+SyntaxTree = Tree[Token]
+
+MAX_SOURCE_BYTES = 2_000_000
+MAX_DEPTH = 150  # nesting of the syntax tree; bounds the recursion of all that walks it
+
+_SPELLED = {
+    "NAME": "a name",
+    "NUMBER": "a number",
+    "STRING": "a text in quotes",
+    "TEMPLATE": "a text between ```",
+    "ELEMENT": "an element type (i8, u8, i16, u16, i32, u32, i64, u64, f32, f64)",
+    "SIGN": "'+' or '-'",
+    "NOT": "'!' or '~'",
+    "EQUALITY": "'==' or '!='",
+    "COMPARISON": "'<', '<=', '>' or '>='",
+    "SHIFT": "'<<' or '>>'",
+    "STAR": "'*'",
+    "DIVIDE": "'/' or '%'",
+    "TYPED": "'saturate<…>' or 'wrap<…>'",
+    "$END": "the end of the file",
+}
+_OPERATORS = {"SIGN", "EQUALITY", "COMPARISON", "SHIFT", "STAR", "DIVIDE", "VBAR", "AMPERSAND", "CIRCUMFLEX", "QMARK"}
+
+
+@lru_cache(maxsize=1)
+def _parser() -> Lark:
+    grammar = resources.files("autocomp.isa").joinpath("grammar.lark").read_text(encoding="utf-8")
+    return Lark(grammar, parser="lalr", propagate_positions=True, maybe_placeholders=False)
+
+
+class Source:
+    """A text and its name: makes places for messages."""
+
+    def __init__(self, text: str, name: str) -> None:
+        self.text = text
+        self.name = name
+        self.expansions = 0  # of functions so far; bounds the work that a small text can cause
+        self._lines = text.splitlines() or [""]
+
+    def place(self, line: int, column: int, width: int = 1) -> Place:
+        """The place of `width` characters at a line and column that count from 1."""
+        text = self._lines[line - 1] if 0 < line <= len(self._lines) else ""
+        return Place(self.name, max(line, 1), max(column, 1), text, width)
+
+    def of(self, node: SyntaxTree | Token) -> Place:
+        """The place of a node of the tree, up to the end of its first line."""
+        if isinstance(node, Token):
+            return self.place(node.line or 1, node.column or 1, len(node))
+        meta = node.meta
+        if meta.empty:
+            return self.place(1, 1)
+        width = meta.end_column - meta.column if meta.end_line == meta.line else 1
+        return self.place(meta.line, meta.column, width)
+
+
+def parse_syntax(source: Source) -> SyntaxTree:
+    """The syntax tree of a description.
+
+    Raises IsaError for text that does not follow the grammar, is nested deeper than MAX_DEPTH or is too large.
+    """
+    if len(source.text.encode("utf-8", "replace")) > MAX_SOURCE_BYTES:
+        raise IsaError(
+            f"{source.name}: the description is larger than {MAX_SOURCE_BYTES:,} bytes",
+            hint="a description holds declarations only; keep data elsewhere",
+        )
+    try:
+        tree = _parser().parse(source.text)
+    except UnexpectedInput as error:
+        raise _syntax_error(source, error) from None
+    _check_depth(source, tree)
+    return tree
+
+
+def _check_depth(source: Source, tree: SyntaxTree) -> None:
+    pending: list[tuple[SyntaxTree, int]] = [(tree, 0)]
+    while pending:
+        node, depth = pending.pop()
+        if depth > MAX_DEPTH:
+            raise IsaError(
+                f"nested more than {MAX_DEPTH} levels deep",
+                place=source.of(node),
+                hint="name parts of the expression with `let`, or of the statement with a function",
+            )
+        pending.extend((child, depth + 1) for child in node.children if isinstance(child, Tree))
+
+
+def _syntax_error(source: Source, error: UnexpectedInput) -> IsaError:
+    if isinstance(error, UnexpectedCharacters):
+        found = source.text[error.pos_in_stream] if error.pos_in_stream is not None else ""
+        expected = sorted(error.allowed or ())
+        place = source.place(error.line, error.column)
+        what = "a text without its closing quote" if found == '"' else f"{found!r}"
+        return IsaError(f"{what} does not belong here; {_expectation(expected)}", place=place)
+    if isinstance(error, UnexpectedToken):
+        token = error.token
+        expected = sorted(error.accepts or error.expected or ())
+        if token.type == "$END":
+            return IsaError(
+                f"the file ends too early; {_expectation(expected)}",
+                place=source.place(len(source.text.splitlines()), len((source.text.splitlines() or [""])[-1]) + 1),
+                hint="is a closing '}' missing?" if "RBRACE" in expected else None,
+            )
+        guess = closest(str(token), [_keyword(t) for t in expected if _keyword(t).isalpha()])
+        return IsaError(
+            f"{str(token)[:40]!r} does not belong here; {_expectation(expected)}",
+            place=source.of(token),
+            hint=f"did you mean {guess!r}?" if guess and guess != str(token) else None,
+        )
+    if isinstance(error, UnexpectedEOF):
+        return IsaError("the file ends too early", place=source.place(len(source.text.splitlines()), 1))
+    return IsaError(str(error).splitlines()[0], place=source.place(1, 1))
+
+
+def _keyword(terminal: str) -> str:
+    definition = next((t for t in _parser().terminals if t.name == terminal), None)
+    return definition.pattern.value if definition is not None and definition.pattern.type == "str" else ""
+
+
+def _expectation(expected: list[str]) -> str:
+    operators = [t for t in expected if t in _OPERATORS]
+    rest = [t for t in expected if t not in _OPERATORS or len(operators) < 3]
+    spelled = sorted({_SPELLED.get(t) or repr(_keyword(t) or t) for t in rest})
+    if len(operators) >= 3:
+        spelled.append("an operator")
+    if not spelled:
+        return "nothing may follow"
+    return "expected " + (spelled[0] if len(spelled) == 1 else ", ".join(spelled[:-1]) + " or " + spelled[-1])
