@@ -89,4 +89,6 @@ class Evaluator(Protocol):
     accelerator: Accelerator
     workload: Workload
 
-    def evaluate(self, kernel_text: str, *, record_commands: bool = False, stages: tuple[str, ...] = STAGES) -> Evaluation: ...
+    def evaluate(
+        self, kernel_text: str, *, record_commands: bool = False, stages: tuple[str, ...] = STAGES
+    ) -> Evaluation: ...

@@ -15,7 +15,8 @@ from autocomp.data import closest
 from autocomp.errors import ConfigError
 from autocomp.isa.model import Accelerator, Memory
 from autocomp.isa.roles import contraction_tile
-from autocomp.kernel import format_kernel, parse
+from autocomp.kernel.parser import parse
+from autocomp.kernel.printer import print_kernel
 from autocomp.workload.fold import fold_kernel
 from autocomp.workload.model import TensorSpec, Workload
 
@@ -70,22 +71,26 @@ def naive_gemm(workload: Workload, accelerator: Accelerator) -> str:
     tile = contraction_tile(accelerator)
     if tile is None:
         raise ConfigError(f"accelerator {accelerator.name!r} has no instruction that multiplies and sums")
-    names = {**_tile_addresses(workload, accelerator, tile), **_facts(workload), **_pointers(workload)}
-    holes, sizes = _extents(workload, tile)
-    holes = {**names, **holes}
+    addresses = _addresses(workload, accelerator, tile)
+    extents, sizes = _extents(workload, tile)
+    holes = {name: name for name, _ in addresses} | _facts(workload) | _pointers(workload) | extents
 
     def idiom(name: str) -> str:
         return _fill(accelerator, name, holes)
 
-    i, j, k = (f"for (int {v} = 0; {v} < {workload.dims[d]}; {v} += {t})" for v, d, t in zip("ijk", "IJK", tile))
+    def loop(variable: str, step: int) -> str:
+        extent = workload.dims[variable.upper()]
+        head = f"for (int {variable} = 0; {variable} < {extent}; {variable} += {step})"
+        return f"{head} {{ {sizes[variable]}"
+
     lines = [
         _signature(workload.tensors) + " {",
-        *(f"const uint32_t {name} = {value};" for name, value in _addresses(workload, accelerator, tile)),
+        *(f"const uint32_t {name} = {value};" for name, value in addresses),
         idiom("gemm_configure"),
-        f"{i} {{ {sizes['i']}",
-        f"{j} {{ {sizes['j']}",
+        loop("i", tile[0]),
+        loop("j", tile[1]),
         idiom("gemm_begin"),
-        f"{k} {{ {sizes['k']}",
+        loop("k", tile[2]),
         idiom("gemm_tile"),
         "}",
         idiom("gemm_store"),
@@ -93,7 +98,7 @@ def naive_gemm(workload: Workload, accelerator: Accelerator) -> str:
         idiom("gemm_finish"),
         "}",
     ]
-    return format_kernel(fold_kernel(parse("\n".join(lines), f"<naive kernel of {workload.name}>")))
+    return print_kernel(fold_kernel(parse("\n".join(lines), f"<naive kernel of {workload.name}>")))
 
 
 def _signature(tensors: tuple[TensorSpec, ...]) -> str:
@@ -131,10 +136,6 @@ def _address(accelerator: Accelerator, memory: Memory, row: int) -> str:
                 value = match | row << space.field(space.row_field)[1]
                 return hex(value) if value >= 1 << 16 else str(value)
     return str(row)
-
-
-def _tile_addresses(workload: Workload, accelerator: Accelerator, tile: tuple[int, int, int]) -> dict[str, str]:
-    return {name: name for name, _ in _addresses(workload, accelerator, tile)}
 
 
 def _facts(workload: Workload) -> dict[str, str]:

@@ -1,0 +1,144 @@
+"""The evaluator that runs kernels on the simulator."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from autocomp import isa, kernel, simulator
+from autocomp.errors import KernelError
+from autocomp.evaluate.bounds import bound, utilisation
+from autocomp.evaluate.hotspots import line_cycles
+from autocomp.evaluate.model import STAGES, Evaluation, StageVerdict
+from autocomp.evaluate.stages import STAGE_FUNCTIONS, Conditions, StageFailure
+from autocomp.isa.model import Accelerator
+from autocomp.simulator.results import SimulationResult
+from autocomp.workload import Case, Cases, InputSet, Workload
+
+MAX_STEPS = 1 << 30  # bytecode steps of one run
+MAX_CYCLES_OVER_BOUND = 10_000  # a run is cut off when it needs this many times the lower bound
+
+
+class SimulatorEvaluator:
+    """Evaluates kernels for one workload on one machine. Picklable: native tables and cases are rebuilt on demand."""
+
+    def __init__(self, accelerator: Accelerator, workload: Workload) -> None:
+        self.accelerator = accelerator
+        self.workload = workload
+        self._bound = bound(workload, accelerator)
+        self._tables: isa.MachineTables | None = None
+        self._cases: Cases | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_tables": None, "_cases": None}
+
+    @property
+    def tables(self) -> isa.MachineTables:
+        """The machine's native tables, built on first use in each process."""
+        if self._tables is None:
+            self._tables = isa.lower(self.accelerator)
+        return self._tables
+
+    def case(self, input_set: InputSet) -> Case:
+        """The case of an input set, computed on first use in each process."""
+        if self._cases is None:
+            self._cases = Cases(self.workload)
+        return self._cases.case(input_set)
+
+    def evaluate(
+        self, kernel_text: str, *, record_commands: bool = False, stages: tuple[str, ...] = STAGES
+    ) -> Evaluation:
+        """Run the named stages in order up to the first that fails; the rest are skipped.
+
+        Nothing that a kernel does wrong raises. A workload whose own reference function fails raises ConfigError.
+        """
+        started = time.perf_counter()
+        session = _Session(self, kernel_text)
+        verdicts: list[StageVerdict] = []
+        failed = False
+        for stage in (name for name in STAGES if name in stages):
+            verdict = StageVerdict(stage, "skipped") if failed else _verdict(stage, session)
+            failed = failed or verdict.status == "failed"
+            verdicts.append(verdict)
+        return self._evaluation(session, tuple(verdicts), record_commands, time.perf_counter() - started)
+
+    def _evaluation(
+        self, session: _Session, verdicts: tuple[StageVerdict, ...], record_commands: bool, seconds: float
+    ) -> Evaluation:
+        run = session.timed
+        timing = run.timing if run is not None and run.error is None else None
+        cycles = timing.cycles if timing is not None else None
+        return Evaluation(
+            stages=verdicts,
+            cycles=cycles,
+            bound=self._bound,
+            utilisation=utilisation(self.workload, self.accelerator, cycles),
+            commands=run.command_count if run is not None else 0,
+            steps=run.steps if run is not None else 0,
+            unit_cycles={unit.unit: dict(unit.causes) for unit in timing.units} if timing is not None else {},
+            memory_rows={use.memory: (use.rows_touched, use.rows) for use in run.memory} if run is not None else {},
+            dram_bytes=(run.dram_bytes_read, run.dram_bytes_written) if run is not None else (0, 0),
+            lines=line_cycles(timing, session.kernel_text) if timing is not None else (),
+            seconds=seconds,
+            timing=timing if record_commands else None,
+        )
+
+
+def _verdict(stage: str, session: _Session) -> StageVerdict:
+    started = time.perf_counter()
+    try:
+        message = STAGE_FUNCTIONS[stage](session)
+    except StageFailure as failure:
+        return StageVerdict(stage, "failed", failure.message, failure.line, time.perf_counter() - started)
+    return StageVerdict(stage, "passed", message, None, time.perf_counter() - started)
+
+
+@dataclass
+class _Session:
+    """One kernel under evaluation: compiled once, simulated under several conditions."""
+
+    evaluator: SimulatorEvaluator
+    kernel_text: str
+    program: Any = None
+    timed: SimulationResult | None = None  # the run that gives the kernel's cycles
+
+    @property
+    def workload(self) -> Workload:
+        return self.evaluator.workload
+
+    def case(self, input_set: InputSet) -> Case:
+        return self.evaluator.case(input_set)
+
+    def compile(self) -> None:
+        workload = self.workload
+        try:
+            parsed = kernel.parse(self.kernel_text, "kernel")
+            self.program = kernel.compile_kernel(parsed, self.evaluator.tables, workload)
+        except KernelError as error:
+            raise StageFailure(str(error), error.place.line if error.place is not None else None) from None
+
+    def simulate(self, case: Case, conditions: Conditions) -> SimulationResult:
+        if self.program is None:
+            self.compile()
+        arrays = [case.arrays[tensor.name] for tensor in self.workload.tensors]
+        result = simulator.run(self.evaluator.tables.machine, self.program, arrays, **self._options(conditions))
+        if conditions == Conditions(timing=True):
+            self.timed = result
+        return result
+
+    def _options(self, conditions: Conditions) -> Mapping[str, Any]:
+        dram = self.evaluator.accelerator.dram
+        latency = int(dram.settings.get("latency", 0)) * conditions.latency_scale
+        slowest = self.evaluator._bound.cycles * MAX_CYCLES_OVER_BOUND + 1_000_000
+        return {
+            "timing": conditions.timing,
+            "discipline": conditions.discipline,
+            "record_commands": conditions.timing and conditions == Conditions(timing=True),
+            "seed": conditions.contents,
+            "host_scale": conditions.host_scale,
+            "settings": {f"{dram.name}.latency": latency} if conditions.latency_scale != 1 else {},
+            "max_steps": MAX_STEPS,
+            "max_cycles": slowest,
+        }
