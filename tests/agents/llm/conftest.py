@@ -106,7 +106,7 @@ def handler_for(server: ScriptedServer) -> type[BaseHTTPRequestHandler]:
             self.end_headers()
             self.wfile.write(payload if reply.cut is None else payload[: reply.cut])
 
-        def log_message(self, format: str, *args: Any) -> None:
+        def log_message(self, *args: Any) -> None:
             """Quiet."""
 
     return Handler

@@ -1,0 +1,97 @@
+"""What is sent to a model, word for word."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from autocomp.agents.llm import Message, render_prompt
+from autocomp.agents.llm.prompts import numbered
+from autocomp.agents.protocol import Context, Plan
+from autocomp.errors import ConfigError
+from autocomp.workload.model import TensorSpec, Workload
+
+from .conftest import KERNEL, a_workload
+
+PLAN = Plan("tile", "Cut the loop at line 2.", "tile", {"loop": "k", "by": 8})
+
+
+def document(messages: tuple[Message, ...]) -> str:
+    return "\n".join(f"=== {message.role} ===\n{message.content}" for message in messages)
+
+
+def test_plan_prompt(context: Context, golden) -> None:  # type: ignore[no-untyped-def]
+    golden(document(render_prompt("plan", context, count=3)))
+
+
+def test_implement_prompt(context: Context, golden) -> None:  # type: ignore[no-untyped-def]
+    golden(document(render_prompt("implement", context, plan=PLAN)))
+
+
+def test_repair_prompt(context: Context, golden) -> None:  # type: ignore[no-untyped-def]
+    failure = "smoke: C[0][1] is 3, expected 5 (line 6)"
+    golden(document(render_prompt("repair", context, plan=PLAN, kernel=KERNEL, failure=failure)))
+
+
+def test_custom_workload_prompt(context: Context, golden, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    (tmp_path / "reference.py").write_text("def scale(x):\n    return {'y': 2 * x}\n")
+    tensors = (TensorSpec("x", "float32", (3,), "input"), TensorSpec("y", "float32", (3,), "output"))
+    source = f"{tmp_path / 'reference.py'}:scale"
+    workload = Workload(
+        "scale", "custom", "toy", {}, tensors, {}, {}, {"N": 3}, (1e-5, 0.0), 0, KERNEL, reference_source=source
+    )
+    messages = render_prompt("plan", replace(context, workload=workload, rules=(), lineage=()))
+    golden(messages[1].content.split("# The kernel to improve")[0])
+
+
+def test_a_prompt_depends_on_nothing_but_its_arguments(context: Context) -> None:
+    assert render_prompt("plan", context) == render_prompt("plan", context)
+    assert context.random.getstate() == type(context.random)(5).getstate()
+
+
+def test_transposes_and_bias_are_stated(context: Context) -> None:
+    options = {**a_workload().options, "transpose_a": True, "bias": "row", "activation": "relu"}
+    text = render_prompt("plan", replace(context, workload=replace(a_workload(), options=options)))[1].content
+    assert "A[K][I]" in text
+    assert "A · B + bias" in text
+    assert "activation = relu" in text
+
+
+def test_only_the_options_that_are_left_in_the_menu_are_shown(context: Context) -> None:
+    one = replace(context.menu, options=context.menu.options[:1])
+    text = render_prompt("plan", replace(context, menu=one))[1].content
+    assert "## tile" in text
+    assert "## hoist" not in text
+
+
+def test_lines_are_numbered_as_messages_count_them() -> None:
+    text = numbered("a\n\n" + "b\n" * 9)
+    assert text.splitlines()[:3] == [" 1 | a", " 2 |", " 3 | b"]
+    assert text.splitlines()[-1] == "11 | b"
+
+
+def test_a_users_template_replaces_the_shipped_one(context: Context, tmp_path: Path) -> None:
+    (tmp_path / "plan.j2").write_text(
+        'Make {{ workload.name }} fast, in {{ count }} ways.\n{% include "workload.j2" %}'
+    )
+    system, user = render_prompt("plan", context, count=2, templates=tmp_path)
+    assert user.content.startswith("Make gemm_4x4x8 fast, in 2 ways.\n# What is to be computed")
+    assert system == render_prompt("plan", context)[0]
+
+
+@pytest.mark.parametrize(
+    ("template", "expected"),
+    [
+        ("{{ wrokload }}", "plan.j2: 'wrokload' is undefined"),
+        ("line\n{% if %}", r"plan\.j2:2: "),
+        ('{% include "lost.j2" %}', "no prompt template 'lost.j2'"),
+    ],
+)
+def test_a_template_that_does_not_render_is_an_error(
+    context: Context, tmp_path: Path, template: str, expected: str
+) -> None:
+    (tmp_path / "plan.j2").write_text(template)
+    with pytest.raises(ConfigError, match=expected):
+        render_prompt("plan", context, templates=tmp_path)
