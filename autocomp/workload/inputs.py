@@ -77,8 +77,8 @@ def _matrix(
         return _sparse(full, left, workload, random)
     if kind == "one_hot":
         return full
-    magnitude = np.exp(random.uniform(0.0, math.log(128.0), outer))
-    varied: npt.NDArray[np.int64] = np.trunc(full * magnitude / 128.0 + np.where(full < 0, -0.5, 0.5)).astype(np.int64)
+    magnitude = np.minimum(128.0, np.exp(random.uniform(0.0, math.log(256.0), outer)))
+    varied: npt.NDArray[np.int64] = np.rint(full * magnitude / 128.0).astype(np.int64)
     return varied
 
 

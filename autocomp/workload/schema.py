@@ -187,6 +187,10 @@ def _expectation(detail: ErrorDetails) -> str:
     context = detail.get("ctx", {})
     if detail["type"] == "literal_error":
         return f"one of: {context['expected']}"
+    if detail["type"] in ("too_short", "too_long"):
+        return f"{context.get('min_length', 0)} to {context.get('max_length') or 'any number of'} items"
+    if detail["type"] == "string_pattern_mismatch":
+        return "`file.py:function`" if ".py" in context["pattern"] else "a name of letters, digits and _"
     if detail["type"] in _EXPECTED:
         return _EXPECTED[detail["type"]]
     message = detail["msg"]
