@@ -14,6 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from autocomp.errors import ConfigError
 
 VERSION = 1
+_NOT_PLAIN = re.compile("[^\n\x20-\x7e\xa0-\u2027\u202a-\ud7ff]")  # YAML breaks lines at these, or refuses them
 
 
 class _Part(BaseModel):
@@ -132,7 +133,13 @@ class _Dumper(yaml.SafeDumper):
 
 
 def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
-    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style="|" if "\n" in text else None)
+    if _NOT_PLAIN.search(text):
+        style = '"'
+    elif "\n" in text:
+        style = '"' if text.startswith((" ", "\n")) else "|"
+    else:
+        style = None
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
 
 
 def _list(dumper: yaml.SafeDumper, items: list[Any]) -> yaml.SequenceNode:

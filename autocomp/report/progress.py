@@ -1,0 +1,72 @@
+"""What a running search shows: a live panel on a terminal, a line a step elsewhere."""
+
+from __future__ import annotations
+
+from types import TracebackType
+
+from rich.console import Console, Group
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+from autocomp.report.run import RunView
+from autocomp.report.terminal import cycles_text, percent
+from autocomp.search.journal import Event
+
+REFRESHES_PER_SECOND = 4
+
+
+class SearchProgress:
+    """A journal listener; use as a context manager around the search."""
+
+    def __init__(self, console: Console, title: str) -> None:
+        self._console = console
+        self._title = title
+        self._view = RunView()
+        self._live: Live | None = None
+
+    def __enter__(self) -> SearchProgress:
+        if self._console.is_terminal:
+            self._live = Live(
+                console=self._console,
+                get_renderable=self._panel,
+                refresh_per_second=REFRESHES_PER_SECOND,
+                transient=True,
+            )
+            self._live.start()
+        else:
+            self._console.print(self._title)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._live is not None:
+            self._live.stop()
+
+    def __call__(self, event: Event) -> None:
+        self._view.add(event)
+        if event["kind"] == "step":
+            self._console.print(step_line(self._view))
+
+    def _panel(self) -> Group:
+        view = self._view
+        rate = view.evaluations / view.seconds if view.seconds else 0.0
+        table = Table.grid(padding=(0, 2))
+        table.add_row("best", f"{cycles_text(view.best_cycles)} cycles", f"naive {cycles_text(view.naive_cycles)}")
+        table.add_row("bound", f"{cycles_text(view.bound_cycles)} cycles", f"reached {percent(view.ratio)}")
+        table.add_row("evaluations", f"{view.evaluations}", f"{rate:.1f}/s")
+        table.add_row("candidates", outcomes_text(view.outcomes))
+        return Group(Text(f"{self._title} - step {view.step + 1}, {view.seconds:.0f} s", style="bold"), table)
+
+
+def step_line(view: RunView) -> str:
+    """One step in one line."""
+    return (
+        f"step {view.step:>3}  best {cycles_text(view.best_cycles):>13} cycles  {percent(view.ratio):>7} of bound  "
+        f"{view.evaluations:>5} evaluations  {view.seconds:>6.1f} s  {outcomes_text(view.outcomes)}"
+    )
+
+
+def outcomes_text(outcomes: dict[str, int]) -> str:
+    return ", ".join(f"{count} {outcome}" for outcome, count in outcomes.items()) or "none yet"

@@ -1,0 +1,116 @@
+"""A run as its event log tells it: the basis of progress, tables and summaries."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from autocomp.search.candidate import CORRECT, DUPLICATE, OUTCOMES, SKIPPED
+from autocomp.search.journal import Event, read_events
+
+
+@dataclass
+class RunView:
+    """Folds events, one after the other; usable live and afterwards. Cycles are None until the first evaluation."""
+
+    candidates: dict[int, Event] = field(default_factory=dict)
+    naive_cycles: int | None = None
+    bound_cycles: int | None = None
+    best_cycles: int | None = None
+    best_id: int = 0
+    step: int = 0
+    evaluations: int = 0
+    seconds: float = 0.0
+    reason: str | None = None
+    agent_messages: Counter[str] = field(default_factory=Counter)
+    _live: Counter[str] = field(default_factory=Counter)
+
+    @classmethod
+    def of(cls, events_file: Path) -> RunView:
+        return cls.folded(read_events(events_file)[0])
+
+    @classmethod
+    def folded(cls, events: Iterable[Event]) -> RunView:
+        view = cls()
+        for event in events:
+            view.add(event)
+        return view
+
+    def add(self, event: Event) -> None:
+        self.seconds = max(self.seconds, float(event.get("t", 0.0)))
+        handler = getattr(self, f"_on_{event['kind']}", None)
+        if handler is not None:
+            handler(event)
+
+    @property
+    def ratio(self) -> float | None:
+        """Bound over best cycles."""
+        return self.bound_cycles / self.best_cycles if self.bound_cycles and self.best_cycles else None
+
+    @property
+    def outcomes(self) -> dict[str, int]:
+        """Candidates by outcome; those of a step under way as far as they are known."""
+        counted = Counter(c["outcome"] for c in self.candidates.values() if c["id"]) + self._live
+        return {outcome: counted[outcome] for outcome in OUTCOMES if counted[outcome]}
+
+    def causes(self) -> list[tuple[str, str, int]]:
+        """Why candidates did not get further: (outcome, first line of the message, how many), most frequent first."""
+        counted = Counter(
+            (c["outcome"], first_line(c["message"]))
+            for c in self.candidates.values()
+            if c["outcome"] not in (CORRECT, DUPLICATE)
+        )
+        return [(outcome, message, n) for (outcome, message), n in counted.most_common() if outcome != SKIPPED]
+
+    def lineage(self) -> list[Event]:
+        """Candidates from the naive kernel to the best."""
+        chain: list[Event] = []
+        current: int | None = self.best_id
+        while current is not None and current in self.candidates:
+            chain.append(self.candidates[current])
+            current = self.candidates[current]["parent"]
+        return chain[::-1]
+
+    def _on_plan(self, event: Event) -> None:
+        self.agent_messages.update(first_line(message) for message in event["messages"])
+
+    def _on_code(self, event: Event) -> None:
+        if event["kernel"] is None:
+            self._live["error" if event.get("error") else "not implemented"] += 1
+
+    def _on_evaluate(self, event: Event) -> None:
+        self.evaluations += 1
+        evaluation = event["evaluation"]
+        if evaluation is None:
+            self._live["worker lost" if event.get("lost") else "error"] += 1
+            return
+        failed = next((stage["stage"] for stage in evaluation["stages"] if stage["status"] == "failed"), None)
+        if self.naive_cycles is not None:
+            self._live[f"failed {failed}" if failed else CORRECT] += 1
+        if failed is None:
+            self._improve(evaluation["cycles"], evaluation["bound"]["cycles"])
+
+    def _improve(self, cycles: int, bound: int) -> None:
+        self.bound_cycles = bound
+        self.naive_cycles = cycles if self.naive_cycles is None else self.naive_cycles
+        self.best_cycles = cycles if self.best_cycles is None else min(cycles, self.best_cycles)
+
+    def _on_candidate(self, event: Event) -> None:
+        self.candidates[event["id"]] = event
+        self._live.clear()
+
+    def _on_step(self, event: Event) -> None:
+        self.step = event["step"]
+        self.best_id = event["best"]
+
+    def _on_stop(self, event: Event) -> None:
+        self.reason = event["reason"]
+        self.best_id = event["best"]
+
+
+def first_line(message: Any) -> str:
+    lines = str(message).strip().splitlines()
+    return lines[0] if lines else ""

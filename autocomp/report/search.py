@@ -1,0 +1,86 @@
+"""What a finished (or interrupted) search shows: its lineage, what became of the candidates, how to look further."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from autocomp.report.progress import outcomes_text
+from autocomp.report.run import RunView, first_line
+from autocomp.report.terminal import cycles_text, percent
+
+SHOWN_CAUSES = 6
+
+
+def lineage_table(view: RunView) -> Table:
+    """Each step from the naive kernel to the best: option, plan, cycles, speed-up over the step before, ratio."""
+    table = Table(title="Lineage of the best kernel", title_justify="left")
+    table.add_column("step", justify="right")
+    table.add_column("option", no_wrap=True)
+    table.add_column("plan", ratio=1)
+    table.add_column("cycles", justify="right", no_wrap=True)
+    table.add_column("gain", justify="right", no_wrap=True)
+    table.add_column("of bound", justify="right", no_wrap=True)
+    before = None
+    for candidate in view.lineage():
+        plan = candidate["plan"]
+        table.add_row(
+            str(candidate["step"]),
+            Text((plan["option"] or "free") if plan else "naive"),
+            Text(first_line(plan["text"]) if plan else "the starting kernel"),
+            cycles_text(candidate["cycles"]),
+            f"{before / candidate['cycles']:.2f}x" if before else "",
+            percent(candidate["ratio"]),
+        )
+        before = candidate["cycles"]
+    return table
+
+
+def causes_table(view: RunView) -> Table | None:
+    """Why candidates failed, by stage and cause; None if none did."""
+    causes = view.causes()
+    if not causes:
+        return None
+    table = Table(title="Candidates that did not work", title_justify="left")
+    table.add_column("count", justify="right")
+    table.add_column("outcome", no_wrap=True)
+    table.add_column("cause", ratio=1)
+    for outcome, message, count in causes[:SHOWN_CAUSES]:
+        table.add_row(str(count), outcome, Text(message))
+    rest = causes[SHOWN_CAUSES:]
+    if rest:
+        table.add_row(str(sum(count for *_, count in rest)), "", f"{len(rest)} other causes; see events.jsonl")
+    return table
+
+
+def print_search(console: Console, view: RunView, utilisation: float) -> None:
+    """The tables and figures of a search's end."""
+    console.print(lineage_table(view))
+    causes = causes_table(view)
+    if causes is not None:
+        console.print(causes)
+    for message, count in view.agent_messages.most_common(3):
+        console.print(Text(f"planner said ({count}x): {message}"))
+    naive, best = view.naive_cycles, view.best_cycles
+    speedup = f" ({naive / best:.1f}x faster)" if naive and best else ""
+    console.print(
+        f"{cycles_text(naive)} -> {cycles_text(best)} cycles{speedup}; bound {cycles_text(view.bound_cycles)}, "
+        f"{percent(view.ratio)} of it; utilisation {percent(utilisation)}"
+    )
+    console.print(
+        f"{view.evaluations} evaluations in {view.seconds:.1f} s; candidates: {outcomes_text(view.outcomes)}; "
+        f"ended: {view.reason or 'interrupted'}"
+    )
+
+
+def print_paths(console: Console, kernel: Path, run: Path, schedule: Path | None, workload: str) -> None:
+    """Where the results lie, and how to look further."""
+    rows = [("kernel", str(kernel)), ("run", str(run))]
+    if schedule is not None:
+        rows.append(("schedule", str(schedule)))
+    rows.append(("look further", f"autocomp run {kernel} --workload {workload}"))
+    for label, value in rows:
+        console.print(f"{label + ':':<14}{value}", soft_wrap=True, markup=False)

@@ -1,0 +1,26 @@
+"""Consoles: coloured and live on a terminal, plain text elsewhere."""
+
+from __future__ import annotations
+
+import sys
+from typing import TextIO
+
+from rich.console import Console
+
+PLAIN_WIDTH = 160  # a pipe has no width of its own
+
+
+def make_console(stream: TextIO | None = None, plain: bool = False) -> Console:
+    """A console on a stream (standard output by default); plain when asked for or when the stream is no terminal."""
+    stream = stream or sys.stdout
+    if plain or not stream.isatty():
+        return Console(file=stream, no_color=True, highlight=False, force_terminal=False, width=PLAIN_WIDTH)
+    return Console(file=stream, highlight=False)
+
+
+def percent(ratio: float | None) -> str:
+    return "-" if ratio is None else f"{100 * ratio:.1f} %"
+
+
+def cycles_text(cycles: int | None) -> str:
+    return "-" if cycles is None else f"{cycles:,}"
