@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from autocomp.isa import model as m
-from autocomp.isa.walk import assignments, expressions, has_element, is_product, names, substitute, terms, walk
+from autocomp.isa.algebra import substitute, walk
+from autocomp.isa.walk import assignments, expressions, has_element, is_product, names, terms
 
 Kind = Literal[
     "load", "store", "contraction", "preload", "elementwise", "copy", "configuration", "front end", "synchronisation"
@@ -121,7 +122,9 @@ def _operand_names(accelerator: m.Accelerator, name: str, count: int) -> tuple[s
 def _with_field_words(accelerator: m.Accelerator, instruction: m.Instruction, analysis: _Analysis) -> Role:
     """Words for operands that only set a state field come from how other instructions use that field."""
     words = dict(analysis.words)
-    for parameter, target in analysis.sets.items():
+    kept = {parameter: target for (parameter, _), target in analysis.addresses.items()}
+    rows = {p: target for (p, bits), target in analysis.addresses.items() if bits in _row_fields(accelerator)}
+    for parameter, target in {**analysis.sets, **kept, **rows}.items():
         if words[parameter] == "other":
             uses = (_Analysis(accelerator, other).fields.get(target) for other in accelerator.instructions)
             words[parameter] = next((word for word in uses if word), "other")
@@ -150,6 +153,7 @@ class _Analysis:
         self.writes: set[str] = set()
         self.states_read: set[tuple[str, str]] = set()
         self.sets: dict[str, tuple[str, str]] = {}  # parameter -> the field it is stored in
+        self.addresses: dict[tuple[str, str], tuple[str, str]] = {}  # (operand, its field) -> the state it is kept in
         self.sets_fields: set[tuple[str, str]] = set()
         self.fields: dict[tuple[str, str], str] = {}  # state field -> its role here
         self.words = {p.name: _first_word(p) for p in instruction.parameters}
@@ -185,9 +189,12 @@ class _Analysis:
             self.sets_fields.add((target.state, target.field))
             if isinstance(target.index, m.Name):
                 self._say(target.index.name, "selector")
-            for name in names(self._inline(statement.value)):
+            value = self._inline(statement.value)
+            for name in names(value):
                 if name in self.words:
                     self.sets.setdefault(name, (target.state, target.field))
+            if isinstance(value, m.AddressField):
+                self.addresses[value.parameter, value.field] = (target.state, target.field)
         else:
             self._element(target, written=True)
         self._expression(statement.value)
@@ -231,9 +238,13 @@ class _Analysis:
             for name in names(self._inline(element.indices[1])):
                 if name in self._bounds and self._variables.get(name) != "depth":
                     self._variables[name] = "cols" if self._variables.get(name) != "rows" or written else "rows"
+        word = "destination" if written else "source"
+        for node in terms(row):
+            if isinstance(node, m.StateField):
+                self.fields.setdefault((node.state, node.field), word)
         for node in walk(row):
             if isinstance(node, m.AddressField):
-                self._say(node.parameter, "destination" if written else "source")
+                self._say(node.parameter, word)
 
     def _row_variables(self, row: m.Expression) -> Iterator[str]:
         """Loop variables that step through rows one by one (not `(c / DIM) * stride`, which steps through blocks)."""
@@ -261,6 +272,8 @@ class _Analysis:
     def _name_bounds(self) -> None:
         for variable, bound in self._bounds.items():
             word = self._variables.get(variable)
+            if word and isinstance(bound, m.StateField):
+                self.fields.setdefault((bound.state, bound.field), word)
             for name in names(self._inline(bound)):
                 if word and name in self.words:
                     self._say(name, word)
@@ -333,7 +346,19 @@ class _Analysis:
         return next((element for name, element, _ in fields if name == node.field), "")
 
     def _inline(self, expression: m.Expression) -> m.Expression:
-        return substitute(expression, self._lets)
+        """The expression with every `let` in it replaced by its value."""
+        if not self._lets:
+            return expression
+
+        def value(part: m.Expression) -> m.Expression | None:
+            found = self._lets.get(part.name) if isinstance(part, m.Name) else None
+            return None if found is None else self._inline(found)
+
+        return substitute(expression, value)
+
+
+def _row_fields(accelerator: m.Accelerator) -> frozenset[str]:
+    return frozenset(space.row_field for space in accelerator.spaces)
 
 
 def _first_word(parameter: m.Parameter) -> str:

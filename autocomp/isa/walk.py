@@ -1,36 +1,11 @@
-"""Walking the expressions and statements of semantics."""
+"""Walking the statements of semantics, and what their expressions are made of."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from autocomp.isa import model as m
-
-
-def children(expression: m.Expression) -> tuple[m.Expression, ...]:
-    """The direct sub-expressions of an expression, in order."""
-    if isinstance(expression, m.Element):
-        return expression.indices
-    if isinstance(expression, m.StateField):
-        return () if expression.index is None else (expression.index,)
-    if isinstance(expression, m.Unary):
-        return (expression.operand,)
-    if isinstance(expression, m.Binary):
-        return (expression.left, expression.right)
-    if isinstance(expression, m.Conditional):
-        return (expression.condition, expression.then, expression.otherwise)
-    if isinstance(expression, m.Call):
-        return expression.arguments
-    if isinstance(expression, m.Sum):
-        return (expression.bound, expression.body)
-    return ()
-
-
-def walk(expression: m.Expression) -> Iterator[m.Expression]:
-    """An expression and everything below it, parents first."""
-    yield expression
-    for child in children(expression):
-        yield from walk(child)
+from autocomp.isa.algebra import walk
 
 
 def expressions(statement: m.Statement) -> Iterator[m.Expression]:
@@ -61,35 +36,6 @@ def _inner(statement: m.Statement) -> tuple[m.Statement, ...]:
     if isinstance(statement, m.When):
         return (*statement.then, *statement.otherwise)
     return ()
-
-
-def substitute(expression: m.Expression, lets: Mapping[str, m.Expression]) -> m.Expression:
-    """The expression with names of `lets` replaced by what they stand for, at every depth."""
-    if not lets:
-        return expression
-    if isinstance(expression, m.Name):
-        value = lets.get(expression.name)
-        return (
-            expression if value is None else substitute(value, {k: v for k, v in lets.items() if k != expression.name})
-        )
-    if isinstance(expression, m.Element):
-        indices = tuple(substitute(index, lets) for index in expression.indices)
-        return m.Element(expression.memory, indices, expression.element)
-    if isinstance(expression, m.StateField) and expression.index is not None:
-        return m.StateField(expression.state, substitute(expression.index, lets), expression.field)
-    if isinstance(expression, m.Unary):
-        return m.Unary(expression.operator, substitute(expression.operand, lets))
-    if isinstance(expression, m.Binary):
-        return m.Binary(expression.operator, substitute(expression.left, lets), substitute(expression.right, lets))
-    if isinstance(expression, m.Conditional):
-        parts = (substitute(part, lets) for part in children(expression))
-        return m.Conditional(*parts)
-    if isinstance(expression, m.Call):
-        arguments = tuple(substitute(argument, lets) for argument in expression.arguments)
-        return m.Call(expression.function, arguments, expression.type_argument)
-    if isinstance(expression, m.Sum):
-        return m.Sum(expression.variable, substitute(expression.bound, lets), substitute(expression.body, lets))
-    return expression
 
 
 def names(expression: m.Expression) -> Iterator[str]:

@@ -1,0 +1,24 @@
+void solution(int8_t A[100][30], int8_t B[30][70], int8_t C[100][70]) {
+    const uint32_t a_tile = 0;
+    const uint32_t b_tile = 16;
+    const uint32_t c_tile = 0x80000000;
+    config_ex(WEIGHT_STATIONARY, NO_ACTIVATION, 1, false, false);
+    config_ld(30, 1.0f, DIM, 0);
+    config_ld(70, 1.0f, DIM, 1);
+    config_st(70);
+    for (int i = 0; i < 100; i += 16) {
+        const int rows = 100 - i < 16 ? 100 - i : 16;
+        for (int j = 0; j < 70; j += 16) {
+            const int cols = 70 - j < 16 ? 70 - j : 16;
+            for (int k = 0; k < 30; k += 16) {
+                const int depth = 30 - k < 16 ? 30 - k : 16;
+                mvin(&A[i][k], a_tile, depth, rows);
+                mvin2(&B[k][j], b_tile, cols, depth);
+                preload(b_tile, k == 0 ? c_tile : c_tile | 0x40000000, cols, depth, cols, rows);
+                compute_preloaded(a_tile, 0xffffffff, depth, rows, cols, rows);
+            }
+            mvout(&C[i][j], c_tile, cols, rows);
+        }
+    }
+    fence();
+}
