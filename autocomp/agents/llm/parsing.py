@@ -62,7 +62,7 @@ def fenced_blocks(text: str) -> list[str]:
 
 def without_thoughts(text: str) -> str:
     """The answer proper, where a model shows its reasoning in front of it."""
-    return re.sub(r"<think(?:ing)?>.*?</think(?:ing)?>", "", text, flags=re.DOTALL).rpartition("</think>")[2]
+    return re.split(r"</think(?:ing)?>", text)[-1]
 
 
 def _bare_code(answer: str) -> str | None:
