@@ -18,7 +18,9 @@ from autocomp.agents.protocol import Usage
 
 
 def default_folder() -> Path:
-    return user_cache_path("autocomp") / "answers"
+    """The folder AUTOCOMP_CACHE, else the user's cache folder; answers lie below it."""
+    chosen = os.environ.get("AUTOCOMP_CACHE")
+    return (Path(chosen) if chosen else user_cache_path("autocomp")) / "answers"
 
 
 def request_key(request: Mapping[str, Any]) -> str:

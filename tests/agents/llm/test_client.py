@@ -278,3 +278,12 @@ def test_several_threads_may_ask_at_once(server: ScriptedServer, client: MakeCli
     with ThreadPoolExecutor(4) as pool:
         answers = list(pool.map(lambda n: asked.complete((Message("user", f"text {n}"),)).text, range(12)))
     assert answers == [f"text {n}" for n in range(12)]
+
+
+def test_the_environment_names_the_folder_of_the_cache(
+    server: ScriptedServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AUTOCOMP_CACHE", str(tmp_path / "mine"))
+    server.script(completion("hi"))
+    Client(parse_spec(server.spec)).complete(HELLO)
+    assert len(list((tmp_path / "mine" / "answers").rglob("*.json"))) == 1
