@@ -242,6 +242,8 @@ class _Analysis:
         for node in terms(row):
             if isinstance(node, m.StateField):
                 self.fields.setdefault((node.state, node.field), word)
+            elif isinstance(node, m.Name):
+                self._say(node.name, word)
         for node in walk(row):
             if isinstance(node, m.AddressField):
                 self._say(node.parameter, word)
