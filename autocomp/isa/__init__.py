@@ -8,9 +8,10 @@ from pathlib import Path
 from autocomp.data import find
 from autocomp.errors import IsaError
 from autocomp.isa.declarations import parse
+from autocomp.isa.lower import MachineTables, lower
 from autocomp.isa.model import Accelerator
 
-__all__ = ["load", "parse"]
+__all__ = ["Accelerator", "MachineTables", "load", "lower", "parse"]
 
 
 def load(

@@ -1,0 +1,190 @@
+"""From the model to the tables of the native core."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from autocomp.errors import IsaError
+from autocomp.isa.model import (
+    Accelerator,
+    Assign,
+    Binary,
+    Expression,
+    For,
+    Instruction,
+    Let,
+    Name,
+    Number,
+    Parameter,
+    Require,
+    StateField,
+    Statement,
+    When,
+)
+from autocomp.isa.nodes import Environment, Nodes
+from autocomp.isa.regions import Region, derive
+from autocomp.simulator import _core
+
+
+@dataclass(frozen=True)
+class MachineTables:
+    """A native machine and the indices of its parts. `slots` has one entry per state value, e.g. `ld[1].stride`."""
+
+    machine: _core.Machine
+    instructions: Mapping[str, int]
+    memories: Mapping[str, int]
+    units: Mapping[str, int]
+    slots: Mapping[str, int]
+    parameters: Mapping[str, tuple[Parameter, ...]]
+
+
+def lower(accelerator: Accelerator) -> MachineTables:
+    """The accelerator as tables for the native core.
+
+    Raises IsaError for descriptions that parse but that the core cannot run.
+    """
+    lowering = _Lowering(accelerator)
+    try:
+        return lowering.tables()
+    except ValueError as error:
+        raise IsaError(f"{accelerator.path or accelerator.name}: {error}") from None
+
+
+class _Lowering:
+    def __init__(self, accelerator: Accelerator) -> None:
+        self.accelerator = accelerator
+        self.builder = _core.MachineBuilder()
+        self.memories = {
+            m.name: self.builder.memory(m.name, m.kind, m.rows, m.cols, m.element, m.banks)
+            for m in accelerator.memories
+        }
+        self.slots: dict[str, int] = {}
+        self.first_slot: dict[tuple[str, str], int] = {}
+        self._add_state()
+        self.units = {u.name: self._add_unit(u.name, u.settings) for u in accelerator.units}
+
+    def tables(self) -> MachineTables:
+        self._add_settings()
+        instructions = {i.name: self._add_instruction(i) for i in self.accelerator.instructions}
+        parameters = {i.name: i.parameters for i in self.accelerator.instructions}
+        return MachineTables(self.builder.build(), instructions, self.memories, self.units, self.slots, parameters)
+
+    # --- declarations
+
+    def _add_state(self) -> None:
+        for record in self.accelerator.states:
+            for field, element, initial in record.fields:
+                for index in range(max(1, record.count)):
+                    name = f"{record.name}[{index}].{field}" if record.count else f"{record.name}.{field}"
+                    slot = self.builder.state(name, float(initial), element[0] == "f")
+                    self.slots[name] = slot
+                    self.first_slot.setdefault((record.name, field), slot)
+
+    def _add_unit(self, name: str, settings: Mapping[str, int | float | str]) -> int:
+        numbers = {k: self._whole(f"{name}.{k}", v) for k, v in settings.items() if not isinstance(v, str)}
+        return self.builder.unit(name, numbers, {k: v for k, v in settings.items() if isinstance(v, str)})
+
+    def _add_settings(self) -> None:
+        settings = dict(self.accelerator.settings)
+        for memory in self.accelerator.memories:
+            settings.update({f"{memory.name}.{key}": value for key, value in memory.settings.items()})
+        for key, value in settings.items():
+            self.builder.setting(key, value if isinstance(value, str) else self._whole(key, value))
+
+    def _whole(self, key: str, value: int | float) -> int:
+        if isinstance(value, float) and not value.is_integer():
+            raise IsaError(f"{self.accelerator.path}: setting {key} is {value}; an integer is needed")
+        return int(value)
+
+    # --- instructions
+
+    def _add_instruction(self, instruction: Instruction) -> int:
+        nodes = Nodes(self.builder, self.accelerator, instruction, self.memories, self.first_slot)
+        body = [self._range_check(nodes, p) for p in instruction.parameters if p.low is not None]
+        statements, environment = self._block(nodes, instruction.body, Environment())
+        index = self.builder.instruction(
+            instruction.name,
+            -1 if instruction.unit is None else self.units[instruction.unit],
+            [(p.name, p.kind == "float") for p in instruction.parameters],
+            body + statements,
+            [self._access(nodes, region) for region in derive(self.accelerator, instruction)],
+            [(key, nodes.build(value, environment)) for key, value in instruction.timing.items()],
+        )
+        for key, word in instruction.words.items():
+            self.builder.word(index, key, word)
+        return index
+
+    def _range_check(self, nodes: Nodes, parameter: Parameter) -> int:
+        low, high = parameter.low, parameter.high
+        assert low is not None and high is not None
+        name = Name(parameter.name)
+        condition = Binary("&&", Binary(">=", name, Number(low)), Binary("<=", name, Number(high)))
+        allowed = f"must be {low}" if low == high else f"must be {low} to {high}"
+        return self.builder.require(nodes.build(condition, Environment()), f"{parameter.name} {allowed}")
+
+    def _block(
+        self, nodes: Nodes, body: Sequence[Statement], environment: Environment
+    ) -> tuple[list[int], Environment]:
+        statements = []
+        for statement in body:
+            if isinstance(statement, Let):
+                environment = environment.let(
+                    statement.name, nodes.build(statement.value, environment), statement.value
+                )
+                continue
+            statements.append(self._statement(nodes, statement, environment))
+            environment = environment.after(statement)
+        return statements, environment
+
+    def _statement(self, nodes: Nodes, statement: Statement, environment: Environment) -> int:
+        if isinstance(statement, Require):
+            return self.builder.require(nodes.build(statement.condition, environment), statement.message)
+        if isinstance(statement, For):
+            counts = []
+            for variable, bound in statement.variables:
+                counts.append(nodes.build(bound, environment))
+                environment = environment.loop(variable, nodes.loop(environment.depth))
+            body, _ = self._block(nodes, statement.body, environment)
+            for count in reversed(counts):
+                body = [self.builder.loop(count, body)]
+            return body[0]
+        if isinstance(statement, When):
+            condition = nodes.build(statement.condition, environment)
+            then, _ = self._block(nodes, statement.then, environment)
+            otherwise, _ = self._block(nodes, statement.otherwise, environment)
+            return self.builder.when(condition, then, otherwise)
+        assert isinstance(statement, Assign)
+        return self._assign(nodes, statement, environment)
+
+    def _assign(self, nodes: Nodes, statement: Assign, environment: Environment) -> int:
+        target = statement.target
+        if isinstance(target, StateField):
+            value = nodes.build(nodes.fit_state(target, statement.value), environment)
+            index = -1 if target.index is None else nodes.build(target.index, environment)
+            return self.builder.set_state(self.first_slot[target.state, target.field], index, value)
+        value = nodes.build(statement.value, environment)
+        indices = [nodes.build(index, environment) for index in target.indices]
+        if target.element is not None:
+            pointer = nodes.build(Name(target.memory), environment)
+            return self.builder.store_dram(pointer, indices[0], value, target.element)
+        return self.builder.store(self.memories[target.memory], indices[0], indices[1], value)
+
+    def _access(self, nodes: Nodes, region: Region) -> dict[str, object]:
+        def build(expression: Expression | None) -> int:
+            return -1 if expression is None else nodes.build(expression, Environment())
+
+        names = [p.name for p in nodes.instruction.parameters]
+        return {
+            "memory": self.memories[region.memory],
+            "write": region.write,
+            "guard": build(region.guard),
+            "pointer": -1 if region.pointer is None else build(Name(region.pointer)),
+            "base": build(region.base),
+            "dims": [(build(dim.count), build(dim.stride)) for dim in region.dims],
+            "first_col": build(region.first_col),
+            "cols": build(region.cols),
+            "bytes": build(region.bytes),
+            "parameter": -1 if region.parameter is None else names.index(region.parameter),
+            "accumulate_read": region.accumulate_read,
+        }
