@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from autocomp import isa, kernel, simulator
+from autocomp import isa, kernel
 from autocomp.errors import KernelError
 from autocomp.evaluate.bounds import bound, utilisation
 from autocomp.evaluate.hotspots import line_cycles
 from autocomp.evaluate.model import STAGES, Evaluation, StageVerdict
 from autocomp.evaluate.stages import STAGE_FUNCTIONS, Conditions, StageFailure
 from autocomp.isa.model import Accelerator
-from autocomp.simulator.results import SimulationResult
+from autocomp.simulator import Options, SimulationResult, run_program
 from autocomp.workload import Case, Cases, InputSet, Workload
 
 MAX_STEPS = 1 << 30  # bytecode steps of one run
@@ -33,6 +32,11 @@ class SimulatorEvaluator:
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_tables": None, "_cases": None}
+
+    @property
+    def max_cycles(self) -> int:
+        """Where a run is cut off."""
+        return self._bound.cycles * MAX_CYCLES_OVER_BOUND + 1_000_000
 
     @property
     def tables(self) -> isa.MachineTables:
@@ -122,23 +126,22 @@ class _Session:
     def simulate(self, case: Case, conditions: Conditions) -> SimulationResult:
         if self.program is None:
             self.compile()
-        arrays = [case.arrays[tensor.name] for tensor in self.workload.tensors]
-        result = simulator.run(self.evaluator.tables.machine, self.program, arrays, **self._options(conditions))
+        result = run_program(self.evaluator.tables.machine, self.program, case.arrays, self._options(conditions))
         if conditions == Conditions(timing=True):
             self.timed = result
         return result
 
-    def _options(self, conditions: Conditions) -> Mapping[str, Any]:
+    def _options(self, conditions: Conditions) -> Options:
         dram = self.evaluator.accelerator.dram
         latency = int(dram.settings.get("latency", 0)) * conditions.latency_scale
-        slowest = self.evaluator._bound.cycles * MAX_CYCLES_OVER_BOUND + 1_000_000
-        return {
-            "timing": conditions.timing,
-            "discipline": conditions.discipline,
-            "record_commands": conditions.timing and conditions == Conditions(timing=True),
-            "seed": conditions.contents,
-            "host_scale": conditions.host_scale,
-            "settings": {f"{dram.name}.latency": latency} if conditions.latency_scale != 1 else {},
-            "max_steps": MAX_STEPS,
-            "max_cycles": slowest,
-        }
+        return Options(
+            timing=conditions.timing,
+            discipline=conditions.discipline,
+            record_commands=conditions == Conditions(timing=True),
+            max_cycles=self.evaluator.max_cycles,
+            max_steps=MAX_STEPS,
+            seed=conditions.contents,
+            host_scale=conditions.host_scale,
+            settings={f"{dram.name}.latency": latency} if conditions.latency_scale != 1 else {},
+            outputs=tuple(tensor.name for tensor in self.workload.outputs if tensor.role == "output"),
+        )

@@ -6,23 +6,17 @@ whose variable steps through local rows, a DRAM stride is what that variable is 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
 
 from autocomp.isa import model as m
-from autocomp.isa.algebra import substitute, walk
-from autocomp.isa.walk import assignments, expressions, has_element, is_product, names, terms
-
-Kind = Literal[
-    "load", "store", "contraction", "preload", "elementwise", "copy", "configuration", "front end", "synchronisation"
-]
+from autocomp.isa.analysis import Analysis, Kind
 
 
 @dataclass(frozen=True)
 class Role:
     """`parameters` maps each operand to a word: pointer, source, destination, rows, cols, depth, dram stride,
-    block stride, scale, activation, transpose, selector (an index of a state record), or other."""
+    row stride, block stride, scale, selector (an index of a state record), or other."""
 
     kind: Kind
     parameters: Mapping[str, str]
@@ -58,9 +52,19 @@ class CallRole:
         return self.arguments.index(word) if word in self.arguments else None
 
 
+def instruction_roles(accelerator: m.Accelerator) -> Mapping[str, Role]:
+    """The role of every instruction, by name."""
+    analyses = {i.name: Analysis(accelerator, i) for i in accelerator.instructions}
+    used: dict[tuple[str, str], str] = {}
+    for analysis in analyses.values():
+        for target, word in analysis.fields.items():
+            used.setdefault(target, word)
+    return {name: _role(accelerator, analysis, used) for name, analysis in analyses.items()}
+
+
 def instruction_role(accelerator: m.Accelerator, instruction: m.Instruction) -> Role:
     """The role of an instruction and of its operands."""
-    return _with_field_words(accelerator, instruction, _Analysis(accelerator, instruction))
+    return instruction_roles(accelerator)[instruction.name]
 
 
 def call_role(accelerator: m.Accelerator, name: str, count: int | None = None) -> CallRole | None:
@@ -68,15 +72,39 @@ def call_role(accelerator: m.Accelerator, name: str, count: int | None = None) -
 
     None for what is no instruction and no alias of exactly one instruction.
     """
-    instruction = accelerator.instruction(name)
-    if instruction is not None:
-        role = instruction_role(accelerator, instruction)
-        return CallRole(name, name, role, tuple(role.parameters.values()))
+    return _call_role(accelerator, instruction_roles(accelerator), name, count)
+
+
+def call_roles(accelerator: m.Accelerator, kind: Kind | None = None) -> tuple[CallRole, ...]:
+    """The roles of all call forms, instructions first; of one kind if `kind` is given."""
+    roles = instruction_roles(accelerator)
+    forms = [(i.name, len(i.parameters)) for i in accelerator.instructions]
+    forms += [(a.name, len(a.parameters)) for a in accelerator.aliases if not a.trace]
+    found = [_call_role(accelerator, roles, name, count) for name, count in forms]
+    return tuple(role for role in found if role is not None and kind in (None, role.kind))
+
+
+def contraction_tile(accelerator: m.Accelerator) -> tuple[int, int, int] | None:
+    """The largest (I, J, K) of one contraction: rows and columns of its result and the depth of its sum.
+
+    Sizes come from loop bounds that fold to numbers or from the range of the operand that bounds them; None when the
+    machine has no contraction.
+    """
+    for instruction in accelerator.instructions:
+        analysis = Analysis(accelerator, instruction)
+        if analysis.kind == "contraction" and analysis.tile is not None:
+            return analysis.tile
+    return None
+
+
+def _call_role(accelerator: m.Accelerator, roles: Mapping[str, Role], name: str, count: int | None) -> CallRole | None:
+    if name in roles:
+        return CallRole(name, name, roles[name], tuple(roles[name].parameters.values()))
     alias = accelerator.alias(name, count)
     if alias is None or len(alias.expansion) != 1:
         return None
     inner_name, arguments = alias.expansion[0]
-    inner = call_role(accelerator, inner_name, len(arguments))
+    inner = _call_role(accelerator, roles, inner_name, len(arguments))
     if inner is None or len(arguments) != len(inner.arguments):
         return None
     words = dict.fromkeys(alias.parameters, "other")
@@ -90,27 +118,6 @@ def call_role(accelerator: m.Accelerator, name: str, count: int | None = None) -
     return CallRole(name, inner.instruction, inner.role, tuple(words.values()), fixed)
 
 
-def call_roles(accelerator: m.Accelerator, kind: Kind | None = None) -> tuple[CallRole, ...]:
-    """The roles of all call forms, instructions first; of one kind if `kind` is given."""
-    forms = [(i.name, len(i.parameters)) for i in accelerator.instructions]
-    forms += [(a.name, len(a.parameters)) for a in accelerator.aliases if not a.trace]
-    found = [call_role(accelerator, name, count) for name, count in forms]
-    return tuple(role for role in found if role is not None and kind in (None, role.kind))
-
-
-def contraction_tile(accelerator: m.Accelerator) -> tuple[int, int, int] | None:
-    """The largest (I, J, K) of one contraction: rows and columns of its result and the depth of its sum.
-
-    Sizes come from loop bounds that fold to numbers or from the range of the operand that bounds them; None when the
-    machine has no contraction.
-    """
-    for instruction in accelerator.instructions:
-        analysis = _Analysis(accelerator, instruction)
-        if analysis.kind == "contraction" and analysis.tile is not None:
-            return analysis.tile
-    return None
-
-
 def _operand_names(accelerator: m.Accelerator, name: str, count: int) -> tuple[str, ...]:
     instruction = accelerator.instruction(name)
     if instruction is not None:
@@ -119,15 +126,14 @@ def _operand_names(accelerator: m.Accelerator, name: str, count: int) -> tuple[s
     return alias.parameters if alias is not None else ()
 
 
-def _with_field_words(accelerator: m.Accelerator, instruction: m.Instruction, analysis: _Analysis) -> Role:
-    """Words for operands that only set a state field come from how other instructions use that field."""
+def _role(accelerator: m.Accelerator, analysis: Analysis, used: Mapping[tuple[str, str], str]) -> Role:
+    """Operands that only set a state field get the word for how instructions use that field."""
     words = dict(analysis.words)
     kept = {parameter: target for (parameter, _), target in analysis.addresses.items()}
     rows = {p: target for (p, bits), target in analysis.addresses.items() if bits in _row_fields(accelerator)}
     for parameter, target in {**analysis.sets, **kept, **rows}.items():
         if words[parameter] == "other":
-            uses = (_Analysis(accelerator, other).fields.get(target) for other in accelerator.instructions)
-            words[parameter] = next((word for word in uses if word), "other")
+            words[parameter] = used.get(target, "other")
     return Role(
         analysis.kind,
         words,
@@ -138,243 +144,5 @@ def _with_field_words(accelerator: m.Accelerator, instruction: m.Instruction, an
     )
 
 
-class _Analysis:
-    """One pass over an instruction's statements."""
-
-    def __init__(self, accelerator: m.Accelerator, instruction: m.Instruction) -> None:
-        self._accelerator = accelerator
-        self._instruction = instruction
-        self._memories = {memory.name: memory.kind for memory in accelerator.memories}
-        self._pointers = {p.name for p in instruction.parameters if p.kind == "pointer"}
-        self._lets: dict[str, m.Expression] = {}
-        self._bounds: dict[str, m.Expression] = {}  # loop variable -> bound
-        self._variables: dict[str, str] = {}  # loop variable -> rows, cols or depth
-        self.reads: set[str] = set()
-        self.writes: set[str] = set()
-        self.states_read: set[tuple[str, str]] = set()
-        self.sets: dict[str, tuple[str, str]] = {}  # parameter -> the field it is stored in
-        self.addresses: dict[tuple[str, str], tuple[str, str]] = {}  # (operand, its field) -> the state it is kept in
-        self.sets_fields: set[tuple[str, str]] = set()
-        self.fields: dict[tuple[str, str], str] = {}  # state field -> its role here
-        self.words = {p.name: _first_word(p) for p in instruction.parameters}
-        self.tile: tuple[int, int, int] | None = None
-        self._multiplies = False
-        for statement in instruction.body:
-            self._statement(statement)
-        self._name_bounds()
-        self.kind = self._kind()
-
-    # statements
-
-    def _statement(self, statement: m.Statement) -> None:
-        if isinstance(statement, m.Let):
-            self._lets[statement.name] = statement.value
-            self._expression(statement.value)
-        elif isinstance(statement, m.When):
-            self._expression(statement.condition)
-            for inner in (*statement.then, *statement.otherwise):
-                self._statement(inner)
-        elif isinstance(statement, m.For):
-            for variable, bound in statement.variables:
-                self._bounds[variable] = bound
-                self._expression(bound)
-            for inner in statement.body:
-                self._statement(inner)
-        elif isinstance(statement, m.Assign):
-            self._assign(statement)
-
-    def _assign(self, statement: m.Assign) -> None:
-        target = statement.target
-        if isinstance(target, m.StateField):
-            self.sets_fields.add((target.state, target.field))
-            if isinstance(target.index, m.Name):
-                self._say(target.index.name, "selector")
-            value = self._inline(statement.value)
-            for name in names(value):
-                if name in self.words:
-                    self.sets.setdefault(name, (target.state, target.field))
-            if isinstance(value, m.AddressField):
-                self.addresses[value.parameter, value.field] = (target.state, target.field)
-        else:
-            self._element(target, written=True)
-        self._expression(statement.value)
-
-    # expressions
-
-    def _expression(self, expression: m.Expression) -> None:
-        for node in walk(self._inline(expression)):
-            if isinstance(node, m.Element):
-                self._element(node, written=False)
-            elif isinstance(node, m.StateField):
-                self.states_read.add((node.state, node.field))
-                if isinstance(node.index, m.Name):
-                    self._say(node.index.name, "selector")
-            elif isinstance(node, m.Sum):
-                self._bounds[node.variable] = node.bound
-                self._variables[node.variable] = "depth"
-                self._multiplies |= is_product(self._inline(node.body))
-            elif isinstance(node, m.Binary) and node.operator == "*":
-                self._factor(node)
-
-    def _factor(self, node: m.Binary) -> None:
-        """A state field that a loaded or stored value is multiplied by is a scale."""
-        for side, other in ((node.left, node.right), (node.right, node.left)):
-            if isinstance(side, m.StateField) and self._field_type(side) == "f32" and has_element(other):
-                self.fields.setdefault((side.state, side.field), "scale")
-
-    def _element(self, element: m.Element, *, written: bool) -> None:
-        base = element.memory.split(".")[0]
-        pointer = base in self._pointers
-        memory = self._accelerator.dram.name if pointer else base
-        (self.writes if written else self.reads).add(memory)
-        if pointer:
-            self._strides(self._inline(element.indices[0]), "dram stride")
-            return
-        row = self._inline(element.indices[0])
-        self._strides(row, "block stride")
-        for name in self._row_variables(row):
-            self._variables.setdefault(name, "rows")
-        if len(element.indices) > 1:
-            for name in names(self._inline(element.indices[1])):
-                if name in self._bounds and self._variables.get(name) != "depth":
-                    self._variables[name] = "cols" if self._variables.get(name) != "rows" or written else "rows"
-        word = "destination" if written else "source"
-        for node in terms(row):
-            if isinstance(node, m.StateField):
-                self.fields.setdefault((node.state, node.field), word)
-            elif isinstance(node, m.Name):
-                self._say(node.name, word)
-        for node in walk(row):
-            if isinstance(node, m.AddressField):
-                self._say(node.parameter, word)
-
-    def _row_variables(self, row: m.Expression) -> Iterator[str]:
-        """Loop variables that step through rows one by one (not `(c / DIM) * stride`, which steps through blocks)."""
-        for node in terms(row):
-            if isinstance(node, m.Name) and node.name in self._bounds:
-                yield node.name
-
-    def _strides(self, offset: m.Expression, word: str) -> None:
-        for term in terms(offset):
-            if not (isinstance(term, m.Binary) and term.operator == "*"):
-                continue
-            for side, other in ((term.left, term.right), (term.right, term.left)):
-                if not any(name in self._bounds for name in names(other)):
-                    continue
-                divided = any(isinstance(n, m.Binary) and n.operator == "/" for n in walk(other))
-                chosen = word if word == "dram stride" or divided else "row stride"
-                for node in walk(side):
-                    if isinstance(node, m.StateField):
-                        self.fields.setdefault((node.state, node.field), chosen)
-                    elif isinstance(node, m.Name) and node.name in self.words:
-                        self._say(node.name, chosen)
-
-    # conclusions
-
-    def _name_bounds(self) -> None:
-        for variable, bound in self._bounds.items():
-            word = self._variables.get(variable)
-            if word and isinstance(bound, m.StateField):
-                self.fields.setdefault((bound.state, bound.field), word)
-            for name in names(self._inline(bound)):
-                if word and name in self.words:
-                    self._say(name, word)
-        compared = (
-            node
-            for statement in self._instruction.body
-            for expression in expressions(statement)
-            for node in walk(self._inline(expression))
-            if isinstance(node, m.Binary) and node.operator == "<" and isinstance(node.left, m.Name)
-        )
-        for node in compared:
-            word = self._variables.get(node.left.name) if isinstance(node.left, m.Name) else None
-            if word and isinstance(node.right, m.Name) and node.right.name in self.words:
-                self._say(node.right.name, word)
-
-    def _kind(self) -> Kind:
-        dram = self._accelerator.dram.name
-        local_read = {name for name in self.reads if self._memories.get(name) == "local"}
-        local_write = {name for name in self.writes if self._memories.get(name) == "local"}
-        if self._multiplies:
-            self.tile = self._tile()
-            return "contraction"
-        if dram in self.reads and local_write:
-            return "load"
-        if dram in self.writes and local_read:
-            return "store"
-        if dram in self.reads and dram in self.writes:
-            return "copy"
-        if local_write:
-            return "elementwise"
-        if self.writes or (local_read and self.sets_fields):
-            return "preload"
-        if any(p.kind == "address" for p in self._instruction.parameters) and self.sets_fields:
-            return "preload"
-        if self.sets_fields:
-            return "configuration"
-        return "front end" if self._instruction.unit is None else "synchronisation"
-
-    def _tile(self) -> tuple[int, int, int] | None:
-        sizes: dict[str, int] = {}
-        for variable, bound in self._bounds.items():
-            word = self._variables.get(variable)
-            size = self._largest(self._inline(bound))
-            if word and size is not None:
-                sizes[word] = max(size, sizes.get(word, 0))
-        if not {"rows", "cols", "depth"} <= sizes.keys():
-            return None
-        return sizes["rows"], sizes["cols"], sizes["depth"]
-
-    def _largest(self, bound: m.Expression) -> int | None:
-        if isinstance(bound, m.Number):
-            return int(bound.value)
-        if isinstance(bound, m.Name):
-            parameter = next((p for p in self._instruction.parameters if p.name == bound.name), None)
-            return parameter.high if parameter is not None else None
-        if isinstance(bound, m.Call) and bound.function in ("min", "max"):
-            sizes = [size for size in map(self._largest, bound.arguments) if size is not None]
-            return (min(sizes) if bound.function == "min" else max(sizes)) if sizes else None
-        if isinstance(bound, m.StateField):  # latched by another instruction from an operand of known range
-            return _latched_range(self._accelerator, (bound.state, bound.field))
-        return None
-
-    def _say(self, parameter: str, word: str) -> None:
-        if self.words.get(parameter) == "other":
-            self.words[parameter] = word
-
-    def _field_type(self, node: m.StateField) -> str:
-        record = next((s for s in self._accelerator.states if s.name == node.state), None)
-        fields = record.fields if record is not None else ()
-        return next((element for name, element, _ in fields if name == node.field), "")
-
-    def _inline(self, expression: m.Expression) -> m.Expression:
-        """The expression with every `let` in it replaced by its value."""
-        if not self._lets:
-            return expression
-
-        def value(part: m.Expression) -> m.Expression | None:
-            found = self._lets.get(part.name) if isinstance(part, m.Name) else None
-            return None if found is None else self._inline(found)
-
-        return substitute(expression, value)
-
-
 def _row_fields(accelerator: m.Accelerator) -> frozenset[str]:
     return frozenset(space.row_field for space in accelerator.spaces)
-
-
-def _first_word(parameter: m.Parameter) -> str:
-    return "pointer" if parameter.kind == "pointer" else "other"
-
-
-def _latched_range(accelerator: m.Accelerator, target: tuple[str, str]) -> int | None:
-    for instruction in accelerator.instructions:
-        for statement in instruction.body:
-            for assign in assignments(statement):
-                is_target = isinstance(assign.target, m.StateField)
-                if is_target and (assign.target.state, assign.target.field) == target:  # type: ignore[union-attr]
-                    used = set(names(assign.value))
-                    highs = [p.high for p in instruction.parameters if p.name in used and p.high is not None]
-                    if highs:
-                        return max(highs)
-    return None
