@@ -1,0 +1,132 @@
+"""Simulate an accelerator: what a kernel computes, how many cycles it takes and why, and what it did wrong.
+
+Machines, programs and traces are built with `simulator._core` (their tables come from `isa` and `kernel`); the two
+functions here run them and return the plain data of `simulator.results`. Both release the GIL, keep no state between
+calls and may be called from several threads at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from . import _core
+from .results import (
+    Commands,
+    MemoryUse,
+    ProgramError,
+    SimulationResult,
+    Timing,
+    UnitCycles,
+    Violation,
+)
+
+__all__ = [
+    "Commands",
+    "MemoryUse",
+    "Options",
+    "ProgramError",
+    "SimulationResult",
+    "Timing",
+    "UnitCycles",
+    "Violation",
+    "replay_trace",
+    "run_program",
+]
+
+
+@dataclass(frozen=True)
+class Options:
+    """How to simulate.
+
+    `seed` sets the initial contents of local memories (0: zeros). `host_scale` multiplies the host's cycles between
+    commands. `settings` overrides machine settings such as `dram.latency` for timing. `outputs` names the tensors of
+    which every element must be written (checked with `discipline`). `generic` interprets every instruction without
+    the recognised fast forms; results are the same.
+    """
+
+    timing: bool = True
+    discipline: bool = False
+    record_commands: bool = False
+    record_trace: bool = False
+    generic: bool = False
+    requirements: bool = True
+    max_cycles: int = 1 << 40
+    max_steps: int = 1 << 32
+    seed: int = 0
+    host_scale: float = 1.0
+    settings: Mapping[str, int] = field(default_factory=dict)
+    outputs: Sequence[str] = ()
+
+    def _fields(self, tensor_names: Sequence[str]) -> dict[str, Any]:
+        unknown = [name for name in self.outputs if name not in tensor_names]
+        if unknown:
+            raise ValueError(f"outputs: no parameter named {', '.join(unknown)}; there are {', '.join(tensor_names)}")
+        fields = {name: getattr(self, name) for name in self.__dataclass_fields__ if name not in ("settings", "outputs")}
+        fields["settings"] = dict(self.settings)
+        fields["outputs"] = [tensor_names.index(name) for name in self.outputs]
+        return fields
+
+
+def run_program(
+    machine: _core.Machine,
+    program: _core.Program,
+    tensors: Mapping[str, np.ndarray],
+    options: Options | None = None,
+) -> SimulationResult:
+    """Run `program` on copies of `tensors`, which must have the shapes and element types of its parameters.
+
+    An error of the program is in the result's `error`; ValueError and TypeError tell of wrong use of this function.
+    """
+    options = options or Options()
+    copies: dict[str, np.ndarray] = {}
+    for name, dtype, shape in program.parameters:
+        if name not in tensors:
+            raise ValueError(f"tensor {name!r} is missing; given: {', '.join(tensors) or 'none'}")
+        expected = np.dtype(f"{dtype[0]}{int(dtype[1:]) // 8}")
+        given = tensors[name]
+        if given.shape != shape or given.dtype != expected:
+            raise ValueError(f"tensor {name!r} is {given.dtype}{list(given.shape)}, expected {expected}{list(shape)}")
+        copies[name] = np.array(given, order="C", copy=True)
+    raw = _core.run(machine, program, list(copies.values()), options._fields(list(copies)))
+    return _result(raw, copies)
+
+
+def replay_trace(machine: _core.Machine, trace: _core.Trace, options: Options | None = None) -> SimulationResult:
+    """Time `trace` without data: configuration is followed, memory contents are not. A requirement that fails is a
+    note of the timing; an access outside a local memory is an error."""
+    return _result(_core.replay(machine, trace, (options or Options())._fields([])), {})
+
+
+def _result(raw: dict[str, Any], outputs: Mapping[str, np.ndarray]) -> SimulationResult:
+    return SimulationResult(
+        error=None if raw["error"] is None else ProgramError(*raw["error"]),
+        steps=raw["steps"],
+        command_count=raw["command_count"],
+        outputs=outputs,
+        timing=_timing(raw["timing"], raw["notes"]),
+        violations=tuple(Violation(*violation) for violation in raw["violations"]),
+        memory=tuple(MemoryUse(*use) for use in raw["memory"]),
+        dram_bytes_read=raw["dram_bytes_read"],
+        dram_bytes_written=raw["dram_bytes_written"],
+        multiply_accumulates=raw["multiply_accumulates"],
+        seconds=raw["seconds"],
+        trace=raw["trace"],
+    )
+
+
+def _timing(raw: dict[str, Any] | None, notes: Sequence[str]) -> Timing | None:
+    if raw is None:
+        return None
+    names: list[str] = raw["cause_names"]
+    return Timing(
+        cycles=raw["cycles"],
+        segment_cycles=tuple(raw["segment_cycles"]),
+        units=tuple(UnitCycles(unit, dict(zip(names, row, strict=True))) for unit, row in raw["units"]),
+        cause_names=tuple(names),
+        commands=None if raw["commands"] is None else Commands(**raw["commands"]),
+        notes=(*notes, *raw["notes"]),
+    )

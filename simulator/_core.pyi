@@ -49,6 +49,9 @@ class Program:
         stack_size: int,
     ) -> None: ...
 
+    @property
+    def parameters(self) -> list[tuple[str, str, tuple[int, ...]]]: ...
+
 class Trace:
     """Commands without a kernel: instruction indices and their arguments (float64 holds both kinds exactly up to 2^53)."""
 
@@ -58,7 +61,10 @@ class Trace:
         instructions: np.ndarray,  # int32 [n]
         arguments: Sequence[Sequence[float | int]],
         host_cycles: np.ndarray,  # int64 [n], idle host cycles before each
+        lines: np.ndarray | None = None,  # int32 [n], source lines
     ) -> None: ...
+    def commands(self, machine: Machine) -> list[tuple[int, list[int | float], int, int]]: ...
+    def __len__(self) -> int: ...
 
 # Both release the GIL and return plain dictionaries that simulator/results.py turns into dataclasses.
 def run(machine: Machine, program: Program, tensors: Sequence[np.ndarray], options: dict[str, Any]) -> dict[str, Any]: ...

@@ -66,7 +66,10 @@ int32_t add_expr(MachineBuilder& b, const std::string& op, int32_t a, int32_t se
 int32_t add_instruction(MachineBuilder& b, const std::string& name, int32_t unit,
                         const std::vector<std::pair<std::string, bool>>& parameters, const Indices& body,
                         const nb::list& accesses, const std::vector<std::pair<std::string, int32_t>>& properties) {
-  Instruction instruction{.name = name, .unit = unit, .body = body};
+  Instruction instruction;
+  instruction.name = name;
+  instruction.unit = unit;
+  instruction.body = body;
   for (const auto& [parameter, is_float] : parameters) {
     instruction.parameters.push_back(parameter);
     instruction.parameter_types.push_back(is_float ? ValueType::Float : ValueType::Int);

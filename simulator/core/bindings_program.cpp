@@ -61,6 +61,14 @@ void init_program(Program* self, const CompiledMachine& machine, const CodeArray
   new (self) Program(std::move(program));
 }
 
+nb::list program_parameters(const Program& program) {
+  nb::list parameters;
+  for (const auto& tensor : program.tensors)
+    if (tensor.parameter)
+      parameters.append(nb::make_tuple(tensor.name, name_of(tensor.dtype), nb::tuple(nb::cast(tensor.shape))));
+  return parameters;
+}
+
 Value value_from(nb::handle item, ValueType type) {
   if (type == ValueType::Float) return float_value(nb::cast<float>(nb::float_(item)));
   if (nb::isinstance<nb::int_>(item)) {
@@ -124,7 +132,8 @@ nb::list trace_commands(const Trace& trace, const CompiledMachine& machine) {
 void bind_program(nb::module_& m) {
   using namespace nb::literals;
   nb::class_<Program>(m, "Program", "Checked bytecode of one kernel for one machine.")
-      .def("__init__", &init_program, "machine"_a, "code"_a, "lines"_a, "tensors"_a, "frame_size"_a, "stack_size"_a);
+      .def("__init__", &init_program, "machine"_a, "code"_a, "lines"_a, "tensors"_a, "frame_size"_a, "stack_size"_a)
+      .def_prop_ro("parameters", &program_parameters, "(name, dtype, shape) of each parameter tensor, in order");
   nb::class_<Trace>(m, "Trace", "Commands without a kernel.")
       .def("__init__", &init_trace, "machine"_a, "instructions"_a, "arguments"_a, "host_cycles"_a,
            "lines"_a = nb::none())

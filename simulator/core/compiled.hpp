@@ -1,17 +1,47 @@
-// A machine together with what is worked out once from its tables.
+// A machine together with what is worked out once from its tables: which expressions can be evaluated ahead of an
+// instruction's loops, and in which order.
 #pragma once
 
+#include <vector>
+
 #include "machine.hpp"
+#include "typing.hpp"
 
 namespace autocomp {
 
+struct InstructionPlan {
+  // Nodes without loop variables and memory reads, operands first. Evaluated once per command; a node's value is kept
+  // under its own index.
+  std::vector<int32_t> tape;
+  bool tape_reads_state = false;
+};
+
 class CompiledMachine {
  public:
-  explicit CompiledMachine(Machine machine) : machine_(std::move(machine)) {}
+  explicit CompiledMachine(Machine machine);
+
   [[nodiscard]] const Machine& machine() const { return machine_; }
+  [[nodiscard]] const std::vector<Expr>& exprs() const { return machine_.exprs; }
+  [[nodiscard]] bool ahead(int32_t node) const { return ahead_[static_cast<size_t>(node)] != 0; }
+  [[nodiscard]] bool multiplies(int32_t node) const { return multiplies_[static_cast<size_t>(node)] != 0; }
+  [[nodiscard]] const InstructionPlan& plan(int32_t instruction) const {
+    return plans_[static_cast<size_t>(instruction)];
+  }
+  [[nodiscard]] int64_t field_size(int64_t slot) const { return field_sizes_[static_cast<size_t>(slot)]; }
+  [[nodiscard]] int32_t dram() const { return dram_; }
 
  private:
+  void analyse_exprs();
+  void analyse_state();
+  void plan_instruction(size_t index);
+
   Machine machine_;
+  std::vector<ExprFacts> facts_;
+  std::vector<uint8_t> ahead_;
+  std::vector<uint8_t> multiplies_;   // a Sum of products or an FmaChain
+  std::vector<int64_t> field_sizes_;  // elements of the state field that starts at a slot
+  std::vector<InstructionPlan> plans_;
+  int32_t dram_ = -1;
 };
 
 }  // namespace autocomp

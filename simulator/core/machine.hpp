@@ -145,9 +145,9 @@ struct Instruction {
   int32_t unit = -1;  // index into units, or -1: executed by the front end, as a fence is
   std::vector<std::string> parameters;
   std::vector<ValueType> parameter_types;
-  std::vector<int32_t> body;         // statements
-  std::vector<Access> accesses;      // evaluated with the state before the instruction
-  std::vector<Property> properties;  // likewise
+  std::vector<int32_t> body;                               // statements
+  std::vector<Access> accesses;                            // evaluated with the state before the instruction
+  std::vector<Property> properties;                        // likewise
   std::vector<std::pair<std::string, std::string>> words;  // timing properties that are words, e.g. role: preload
 };
 

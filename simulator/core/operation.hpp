@@ -13,10 +13,10 @@ struct AccessInstance {
   int16_t memory = -1;
   bool write = false;
   bool accumulate_read = false;
-  int8_t dims = 0;     // dimensions with stride 0 or count 1 are dropped
+  int8_t dims = 0;  // dimensions with stride 0 or count 1 are dropped
   int8_t parameter = -1;
-  int32_t tensor = -1; // DRAM only
-  int64_t base = 0;    // first row; DRAM: byte offset in the tensor
+  int32_t tensor = -1;  // DRAM only
+  int64_t base = 0;     // first row; DRAM: byte offset in the tensor
   int64_t count[kMaxDims] = {1, 1, 1};
   int64_t stride[kMaxDims] = {0, 0, 0};
   int64_t first_col = 0, cols = 0;  // local memories
@@ -39,10 +39,11 @@ struct AccessInstance {
 
 struct Operation {
   int32_t instruction = -1;
-  int32_t line = 0;          // source line, 0 for a trace without one
-  int64_t host_cycles = 0;   // cycles the host needs between the previous command and this one, beyond issue itself
-  uint32_t first_access = 0, access_count = 0;  // into OperationList::accesses; zero-sized and guarded-off ones left out
-  uint32_t first_property = 0;                  // into OperationList::properties, in the order of Instruction::properties
+  int32_t line = 0;         // source line, 0 for a trace without one
+  int64_t host_cycles = 0;  // cycles the host needs between the previous command and this one, beyond issue itself
+  uint32_t first_access = 0,
+           access_count = 0;    // into OperationList::accesses; zero-sized and guarded-off ones left out
+  uint32_t first_property = 0;  // into OperationList::properties, in the order of Instruction::properties
 };
 
 struct OperationList {

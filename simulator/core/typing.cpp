@@ -108,7 +108,6 @@ ExprFacts check_expr(const Machine& machine, size_t index, const std::vector<Exp
     result.loops = std::max(result.loops, f.loops);
     result.arguments = std::max(result.arguments, f.arguments);
     result.reads = result.reads || f.reads;
-    result.may_fail = result.may_fail || f.may_fail;
   };
   ValueType before = ValueType::Int;
   for (size_t i = 0; i < wanted.size(); ++i) {
@@ -127,7 +126,6 @@ ExprFacts check_expr(const Machine& machine, size_t index, const std::vector<Exp
         result.loops = std::max(result.loops, inner.loops - 1);
         result.arguments = std::max(result.arguments, inner.arguments);
         result.reads = result.reads || inner.reads;
-        result.may_fail = result.may_fail || inner.may_fail;
         continue;
       }
     }
@@ -145,20 +143,12 @@ ExprFacts check_expr(const Machine& machine, size_t index, const std::vector<Exp
         if (static_cast<size_t>(e.a) >= index) fail("the index is not an earlier expression");
         if (machine.exprs[static_cast<size_t>(e.a)].type != ValueType::Int) fail("the index must be an integer");
         absorb(e.a);
-        result.may_fail = result.may_fail || machine.exprs[static_cast<size_t>(e.a)].op != ConstInt;
       }
       break;
     case Loop:
       if (e.imm < 0 || e.imm >= kMaxLoops) fail("depth " + std::to_string(e.imm) + " is out of range");
       result.loops = static_cast<int>(e.imm) + 1;
       break;
-    case Div:
-    case Mod:
-    case CeilDiv: {
-      const Expr& divisor = machine.exprs[static_cast<size_t>(e.b)];
-      if (divisor.op != ConstInt || divisor.imm == 0) result.may_fail = true;
-      break;
-    }
     case Saturate:
     case SaturateU:
     case Wrap:

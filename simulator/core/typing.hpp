@@ -11,10 +11,9 @@ constexpr int kMaxLoops = 12;  // loop variables alive at once, those of Sum inc
 
 // What a node depends on, over its whole subtree.
 struct ExprFacts {
-  int loops = 0;          // 1 + the deepest loop variable used and not bound below; 0: none
-  int arguments = 0;      // 1 + the highest parameter used
-  bool reads = false;     // element of a memory
-  bool may_fail = false;  // a division whose divisor is not a non-zero constant, or an indexed state slot
+  int loops = 0;       // 1 + the deepest loop variable used and not bound below; 0: none
+  int arguments = 0;   // 1 + the highest parameter used
+  bool reads = false;  // element of a memory
 };
 
 [[nodiscard]] ValueType value_type_of(DType dtype);

@@ -1,0 +1,98 @@
+#include "compiled.hpp"
+
+#include <algorithm>
+
+namespace autocomp {
+namespace {
+
+// "ld[1].stride" -> "ld[].stride": slots of one field differ in the bracketed index only.
+std::string field_name(const std::string& slot) {
+  const size_t open = slot.find('[');
+  const size_t close = slot.find(']');
+  if (open == std::string::npos || close == std::string::npos || close < open) return slot;
+  return slot.substr(0, open + 1) + slot.substr(close);
+}
+
+// Marks every node below `root`, itself included.
+void mark(const std::vector<Expr>& exprs, int32_t root, std::vector<uint8_t>& seen) {
+  if (root < 0 || seen[static_cast<size_t>(root)] != 0) return;
+  seen[static_cast<size_t>(root)] = 1;
+  const Expr& e = exprs[static_cast<size_t>(root)];
+  mark(exprs, e.a, seen);
+  mark(exprs, e.b, seen);
+  mark(exprs, e.c, seen);
+}
+
+void mark_statement(const Machine& machine, int32_t index, std::vector<uint8_t>& seen) {
+  const Statement& s = machine.statements[static_cast<size_t>(index)];
+  for (const int32_t node : {s.a, s.b, s.c}) mark(machine.exprs, node, seen);
+  for (const int32_t child : s.body) mark_statement(machine, child, seen);
+  for (const int32_t child : s.otherwise) mark_statement(machine, child, seen);
+}
+
+}  // namespace
+
+CompiledMachine::CompiledMachine(Machine machine) : machine_(std::move(machine)) {
+  analyse_exprs();
+  analyse_state();
+  for (size_t i = 0; i < machine_.instructions.size(); ++i) plan_instruction(i);
+  for (size_t i = 0; i < machine_.memories.size(); ++i)
+    if (machine_.memories[i].kind == MemoryKind::Dram) dram_ = static_cast<int32_t>(i);
+}
+
+void CompiledMachine::analyse_exprs() {
+  const auto& exprs = machine_.exprs;
+  facts_.resize(exprs.size());
+  ahead_.resize(exprs.size());
+  multiplies_.resize(exprs.size());
+  for (size_t i = 0; i < exprs.size(); ++i) {
+    facts_[i] = check_expr(machine_, i, facts_);
+    const Expr& e = exprs[i];
+    const bool binds = e.op == ExprOp::Sum || e.op == ExprOp::FmaChain;
+    const auto child_ahead = [&](int32_t node) { return node < 0 || ahead_[static_cast<size_t>(node)] != 0; };
+    ahead_[i] =
+        facts_[i].loops == 0 && !facts_[i].reads && !binds && child_ahead(e.a) && child_ahead(e.b) && child_ahead(e.c);
+    if (e.op == ExprOp::Sum) {
+      const Expr* body = &exprs[static_cast<size_t>(e.b)];
+      if (body->op == ExprOp::Select) body = &exprs[static_cast<size_t>(body->b)];
+      multiplies_[i] = body->op == ExprOp::Mul || body->op == ExprOp::FMul;
+    }
+    if (e.op == ExprOp::FmaChain) multiplies_[i] = 1;
+  }
+}
+
+void CompiledMachine::analyse_state() {
+  const auto& names = machine_.state_names;
+  field_sizes_.resize(names.size(), 1);
+  for (size_t i = 0; i < names.size(); ++i) {
+    size_t end = i + 1;
+    while (end < names.size() && field_name(names[end]) == field_name(names[i])) ++end;
+    field_sizes_[i] = static_cast<int64_t>(end - i);
+  }
+}
+
+void CompiledMachine::plan_instruction(size_t index) {
+  const Instruction& instruction = machine_.instructions[index];
+  std::vector<uint8_t> seen(machine_.exprs.size());
+  for (const int32_t s : instruction.body) mark_statement(machine_, s, seen);
+  for (const auto& access : instruction.accesses) {
+    for (const int32_t node : {access.guard, access.pointer, access.base, access.first_col, access.cols, access.bytes})
+      mark(machine_.exprs, node, seen);
+    for (const auto& dim : access.dims) {
+      mark(machine_.exprs, dim.count, seen);
+      mark(machine_.exprs, dim.stride, seen);
+    }
+  }
+  for (const auto& property : instruction.properties) mark(machine_.exprs, property.value, seen);
+  InstructionPlan plan;
+  for (size_t i = 0; i < seen.size(); ++i) {
+    if (seen[i] == 0 || ahead_[i] == 0) continue;
+    const ExprOp op = machine_.exprs[i].op;
+    if (op == ExprOp::ConstInt || op == ExprOp::ConstFloat) continue;
+    plan.tape.push_back(static_cast<int32_t>(i));
+    plan.tape_reads_state = plan.tape_reads_state || op == ExprOp::State;
+  }
+  plans_.push_back(std::move(plan));
+}
+
+}  // namespace autocomp

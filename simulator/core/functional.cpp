@@ -1,0 +1,99 @@
+#include "functional.hpp"
+
+namespace autocomp {
+
+Executor::Executor(const CompiledMachine& machine, Evaluator& evaluator, std::vector<LocalStore>& memories,
+                   std::vector<TensorStore>& tensors, bool generic)
+    : machine_(machine), evaluator_(evaluator), memories_(memories), tensors_(tensors), generic_(generic) {}
+
+void Executor::execute(int32_t instruction) {
+  refresh_after_state_ = machine_.plan(instruction).tape_reads_state;
+  pending_.clear();
+  sequence(machine_.machine().instructions[static_cast<size_t>(instruction)].body);
+}
+
+void Executor::sequence(const std::vector<int32_t>& body) {
+  for (const int32_t index : body) {
+    statement(index);
+    if (evaluator_.depth == 0) commit();
+  }
+}
+
+void Executor::statement(int32_t index) {
+  const Statement& s = machine_.machine().statements[static_cast<size_t>(index)];
+  switch (s.kind) {
+    case StatementKind::Require:
+      if (evaluator_.integer(s.a) == 0) throw Fault{"requirement", s.message};
+      break;
+    case StatementKind::Store:
+    case StatementKind::StoreDram:
+    case StatementKind::SetState: evaluate_store(s); break;
+    case StatementKind::When: sequence(evaluator_.integer(s.a) != 0 ? s.body : s.otherwise); break;
+    case StatementKind::Loop: {
+      const int64_t count = evaluator_.integer(s.a);
+      const int level = evaluator_.depth++;
+      for (int64_t i = 0; i < count; ++i) {
+        evaluator_.loops[static_cast<size_t>(level)] = i;
+        sequence(s.body);
+      }
+      evaluator_.depth = level;
+      break;
+    }
+  }
+}
+
+void Executor::evaluate_store(const Statement& s) {
+  const Value value = evaluator_.value(s.c);
+  if (s.kind == StatementKind::SetState) {
+    pending_.push_back({s.kind, DType::I64, nullptr, evaluator_.state_slot(s.imm, s.a), value});
+    return;
+  }
+  if (s.kind == StatementKind::StoreDram) {
+    const auto dtype = static_cast<DType>(s.imm);
+    uint8_t* at = resolve(tensors_, evaluator_.integer(s.a), evaluator_.integer(s.b), size_of(dtype), "a write");
+    pending_.push_back({s.kind, dtype, at, 0, value});
+    return;
+  }
+  LocalStore& memory = memories_[static_cast<size_t>(s.memory)];
+  const int64_t row = evaluator_.integer(s.a);
+  const int64_t col = evaluator_.integer(s.b);
+  if (!memory.contains(row, col))
+    throw Fault{"bounds", "a write of " + machine_.machine().memories[static_cast<size_t>(s.memory)].name + "[" +
+                              std::to_string(row) + "][" + std::to_string(col) + "] is outside its " +
+                              std::to_string(memory.rows) + " rows of " + std::to_string(memory.cols) + " elements"};
+  pending_.push_back({s.kind, memory.dtype, memory.at(row, col), 0, value});
+}
+
+void Executor::commit() {
+  bool state_changed = false;
+  for (const auto& p : pending_) {
+    if (p.kind == StatementKind::SetState) {
+      evaluator_.state[static_cast<size_t>(p.slot)] = p.value;
+      state_changed = true;
+    } else {
+      store_element(p.at, p.dtype, p.value);
+    }
+  }
+  pending_.clear();
+  if (state_changed && refresh_after_state_) evaluator_.refresh();
+}
+
+const std::string* Executor::configure(int32_t instruction) {
+  refresh_after_state_ = machine_.plan(instruction).tape_reads_state;
+  failed_ = nullptr;
+  pending_.clear();
+  configure(machine_.machine().instructions[static_cast<size_t>(instruction)].body);
+  return failed_;
+}
+
+void Executor::configure(const std::vector<int32_t>& body) {
+  for (const int32_t index : body) {
+    const Statement& s = machine_.machine().statements[static_cast<size_t>(index)];
+    if (s.kind == StatementKind::Require && failed_ == nullptr && evaluator_.integer(s.a) == 0) failed_ = &s.message;
+    if (s.kind == StatementKind::SetState) evaluate_store(s);
+    if (s.kind == StatementKind::When) configure(evaluator_.integer(s.a) != 0 ? s.body : s.otherwise);
+    commit();
+  }
+}
+
+}  // namespace autocomp
