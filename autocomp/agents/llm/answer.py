@@ -82,10 +82,10 @@ class _Message(_Lenient):
 
     @property
     def plain_text(self) -> str:
-        """The text, joined where the endpoint gives it in parts."""
-        if isinstance(self.content, list):
-            return "".join(str(part.get("text", "")) for part in self.content)
-        return self.content or ""
+        """The text, joined where the endpoint gives it in parts; half a surrogate pair becomes a question mark."""
+        parts = self.content if isinstance(self.content, list) else [{"text": self.content or ""}]
+        text = "".join(str(part.get("text", "")) for part in parts)
+        return text.encode("utf-8", errors="replace").decode("utf-8")
 
 
 class _Choice(_Lenient):

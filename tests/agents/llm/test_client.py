@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import pickle
 from collections.abc import Callable
@@ -193,6 +194,16 @@ def test_an_answer_that_is_none_is_told_apart(
     assert answer.outcome == outcome
     with pytest.raises(ModelError, match=message):
         answer.require("m")
+
+
+@pytest.mark.parametrize(
+    ("content", "text"),
+    [([{"type": "text", "text": "a"}, {"type": "text", "text": "b"}], "ab"), ("half \ud83d a pair", "half ? a pair")],
+)
+def test_odd_contents_are_read_and_kept(server: ScriptedServer, client: MakeClient, content: object, text: str) -> None:
+    body = json.dumps({"choices": [{"message": {"content": content}}]})
+    server.script(Reply(body=body))
+    assert [client().complete(HELLO).text for _ in range(2)] == [text, text]
 
 
 def test_a_second_run_makes_no_request(server: ScriptedServer, client: MakeClient) -> None:
