@@ -1,5 +1,10 @@
 """The command line."""
 
+from __future__ import annotations
+
 
 def main() -> None:
     """Entry point of the `autocomp` command."""
+    from autocomp.cli.commands import autocomp
+
+    autocomp(prog_name="autocomp")

@@ -81,7 +81,7 @@ class Provenance(_Part):
 class ScheduleRecord(_Part):
     """One file of the store; fields are in the order in which a reviewer wants them."""
 
-    version: Literal[1] = VERSION
+    version: Literal[1] = 1
     accelerator: Machine
     operation: Operation
     result: Result

@@ -69,7 +69,8 @@ class Store:
                 write_atomically(path, to_yaml(record))
         except OSError as error:
             raise RunFolderError(
-                f"cannot write the schedule {path}: {error.strerror}", hint="set AUTOCOMP_SCHEDULES to a writable folder"
+                f"cannot write the schedule {path}: {error.strerror}",
+                hint="set AUTOCOMP_SCHEDULES to a writable folder",
             ) from error
         return path, True
 
@@ -159,12 +160,9 @@ def find(name: str, warn: Warn, roots: Sequence[Path] | None = None) -> Stored:
     """The one record a user means: a path, a file name, or the start of the file name or its identity."""
     stored = all_schedules(warn, roots)
     tail = Path(name).name
-    for test in (
-        lambda s: s.path.resolve() == Path(name).expanduser().resolve(),
-        lambda s: s.entry.path == name or s.path.name == tail or s.path.stem == tail,
-        lambda s: s.path.name.startswith(tail) or s.entry.identity.startswith(tail),
-    ):
-        matches = [s for s in stored if test(s)]
+    whole = [s for s in stored if name in (str(s.path), s.entry.path) or tail in (s.path.name, s.path.stem)]
+    begun = [s for s in stored if s.path.name.startswith(tail) or s.entry.identity.startswith(tail)]
+    for matches in (whole, begun):
         if len(matches) == 1:
             return matches[0]
         if matches:

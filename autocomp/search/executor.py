@@ -108,7 +108,7 @@ class DaskExecutor:
 
     def __init__(self, address: str) -> None:
         try:
-            from distributed import Client
+            from distributed import Client  # type: ignore[import-not-found,unused-ignore]
         except ImportError as error:
             raise ConfigError(
                 "evaluating on a cluster needs the package 'distributed'", hint="pip install 'autocomp[cluster]'"

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -83,8 +83,9 @@ class Journal:
     def __getitem__(self, key: str) -> Event:
         return self._entries[key]
 
-    def __iter__(self) -> Iterator[Event]:
-        return iter(self._entries.values())
+    def get(self, key: str) -> Event:
+        """The event of a key, empty if there is none."""
+        return self._entries.get(key, {})
 
     def record(self, kind: str, key: str, payload: Mapping[str, Any]) -> Event:
         """The event recorded under a key, appended first if there is none. Payloads are read back from their JSON,

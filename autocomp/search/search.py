@@ -254,7 +254,7 @@ class Search:
         return None
 
     def _known(self, key: str) -> Event:
-        return self._journal[key] if key in self._journal else {}
+        return self._journal.get(key)
 
     def _agent_call(self, history: History, parent: Candidate, label: str) -> AgentCall:
         if parent.evaluation is None:

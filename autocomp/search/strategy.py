@@ -28,7 +28,8 @@ class Stop:
 class Strategy(Protocol):
     """Must be a pure function of the history: resuming a run calls it again on the same history."""
 
-    name: str
+    @property
+    def name(self) -> str: ...
 
     def decide(self, history: History) -> Expand | Stop: ...
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from autocomp.agents.menu import Menu
 from autocomp.agents.protocol import Coder, Context, Implementation, LineageStep, Plan, Planner
-from autocomp.errors import AutocompError, ModelError
+from autocomp.errors import AutocompError, ConfigError, ModelError
 from autocomp.evaluate.model import Evaluation, Evaluator
 from autocomp.isa.model import Accelerator
 from autocomp.workload.model import Workload
@@ -107,13 +107,16 @@ class AgentTarget:
 
 @dataclass(frozen=True)
 class EvaluationTarget:
-    """An evaluator. One that raises has a fault of its own: that is recorded, and the search goes on."""
+    """An evaluator. ConfigError says that nothing can be evaluated and ends the search; any other error is a fault
+    of the evaluator's own at this kernel: that is recorded, and the search goes on."""
 
     evaluator: Evaluator
 
     def evaluate(self, kernel: str) -> dict[str, Any]:
         try:
             return {"evaluation": self.evaluator.evaluate(kernel).to_json()}
+        except ConfigError:
+            raise
         except Exception as error:
             return {"evaluation": None, "message": describe(error)}
 

@@ -34,7 +34,9 @@ def make(cycles: int = 100, size: int = 4, digest: str = "d", kernel: str = KERN
                 "utilisation": 0.5,
                 "stages": {"check": "passed"},
             },
-            "plans": [{"option": "tile", "text": "Tile.", "parameters": {"loop": "i"}, "author": "rules", "cycles": cycles}],
+            "plans": [
+                {"option": "tile", "text": "Tile.", "parameters": {"loop": "i"}, "author": "rules", "cycles": cycles}
+            ],
             "provenance": {
                 "strategy": "beam",
                 "seed": 0,
@@ -84,7 +86,12 @@ def test_a_changed_machine_description_replaces_the_record(tmp_path: Path) -> No
 def test_corrupt_records_are_named_and_left_out(tmp_path: Path) -> None:
     store = Store(tmp_path)
     good, _ = store.put(make(size=4))
-    for name, text in (("a.yaml", "{"), ("b.yaml", "[]"), ("c.yaml", "version: 99"), ("d.yaml", "version: 1\nkernel: 3")):
+    for name, text in (
+        ("a.yaml", "{"),
+        ("b.yaml", "[]"),
+        ("c.yaml", "version: 99"),
+        ("d.yaml", "version: 1\nkernel: 3"),
+    ):
         (good.parent / name).write_text(text)
     (good.parent / "e.yaml").write_bytes(b"\xff\xfe\x00")
     warnings: list[str] = []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import random
 import shutil
@@ -28,7 +29,9 @@ from toy_search import Toy
 from autocomp.search.executor import InlineExecutor, ProcessExecutor
 if __name__ == "__main__":
     executor = InlineExecutor if sys.argv[3] == "1" else lambda: ProcessExecutor(2)
-    Toy(Path(sys.argv[2]), delay=0.002, log=Path(sys.argv[2] + ".log"), executor=executor).run(lambda e: print(e["kind"], flush=True))
+    Toy(Path(sys.argv[2]), delay=0.002, log=Path(sys.argv[2] + ".log"), executor=executor).run(
+        lambda event: print(event["kind"], flush=True)
+    )
 """
 
 
@@ -43,7 +46,7 @@ def test_truncation_at_every_event_and_inside_every_line(undisturbed: Toy, tmp_p
     expected = summary(undisturbed.run())
     content = (undisturbed.folder / "events.jsonl").read_bytes()
     ends = [0] + [i + 1 for i, byte in enumerate(content) if byte == ord("\n")]
-    cuts = set(ends) | {(a + b) // 2 for a, b in zip(ends, ends[1:], strict=False)} | {end - 1 for end in ends[1:]}
+    cuts = set(ends) | {(a + b) // 2 for a, b in itertools.pairwise(ends)} | {end - 1 for end in ends[1:]}
     copy = tmp_path / "run"
     shutil.copytree(undisturbed.folder, copy)
     for cut in sorted(cuts):

@@ -57,7 +57,9 @@ def test_same_seed_gives_the_same_run_and_another_seed_another(tmp_path: Path) -
     assert runs[0] != runs[2]
 
 
-@pytest.mark.parametrize("executor", [lambda: ProcessExecutor(2), lambda: ThreadExecutor(5)], ids=["processes", "threads"])
+@pytest.mark.parametrize(
+    "executor", [lambda: ProcessExecutor(2), lambda: ThreadExecutor(5)], ids=["processes", "threads"]
+)
 def test_workers_and_their_order_have_no_influence(tmp_path: Path, executor: Callable[[], Executor]) -> None:
     alone = Toy(tmp_path / "alone").run()
     together = Toy(tmp_path / "together", executor=executor, delay=0.0005).run()
@@ -127,11 +129,13 @@ def test_a_kernel_that_kills_its_worker_is_counted_and_the_rest_goes_on(toy: Toy
 
 @pytest.mark.parametrize(("kernel", "error"), [("naive broken", KernelError), ("naive wrong", CandidateFailure)])
 def test_a_wrong_starting_kernel_is_refused_with_the_reason(toy: Toy, kernel: str, error: type[Exception]) -> None:
-    with pytest.raises(error, match="starting kernel is not correct.*fails"):
+    with pytest.raises(error, match=r"starting kernel is not correct.*fails"):
         Toy(toy.folder, toy.options, starting_kernel=kernel).run()
 
 
-@pytest.mark.parametrize("change", [{"beam": 0}, {"dropout": 1.0}, {"patience": 0}, {"seconds": -1.0}, {"evaluations": 0}])
+@pytest.mark.parametrize(
+    "change", [{"beam": 0}, {"dropout": 1.0}, {"patience": 0}, {"seconds": -1.0}, {"evaluations": 0}]
+)
 def test_impossible_options_are_refused_by_name(change: dict[str, int]) -> None:
     with pytest.raises(ConfigError, match=next(iter(change))):
         Options(**change)

@@ -22,6 +22,7 @@ from autocomp.search.targets import AgentTarget, EvaluationTarget
 WORDS = ("tile", "hoist", "unroll", "stage", "pipeline", "broken", "wrong", "nothing")
 SAVINGS = {"tile": 300, "hoist": 120, "unroll": 50, "stage": 200, "pipeline": 90}
 NAIVE = "naive"
+SMALL = Options(seed=1, beam=3, plans_per_parent=4, patience=3, max_steps=6)
 BOUND = 100
 
 
@@ -39,7 +40,9 @@ class ToyEvaluator:
     delay: float = 0.0
     log: Path | None = None
 
-    def evaluate(self, kernel_text: str, *, record_commands: bool = False, stages: tuple[str, ...] = STAGES) -> Evaluation:
+    def evaluate(
+        self, kernel_text: str, *, record_commands: bool = False, stages: tuple[str, ...] = STAGES
+    ) -> Evaluation:
         words = kernel_text.split()
         if self.log is not None:
             with self.log.open("a") as log:
@@ -86,7 +89,9 @@ class ToyPlanner:
         if "mute" in context.kernel.split():
             raise RuntimeError("the planner has a fault")
         options = [option.id for option in context.menu.options]
-        return Planning(tuple(Plan(word, f"do {word}", parameters={"chance": context.random.random()}) for word in options[:count]))
+        return Planning(
+            tuple(Plan(word, f"do {word}", parameters={"chance": context.random.random()}) for word in options[:count])
+        )
 
 
 @dataclass(frozen=True)
@@ -119,7 +124,7 @@ class Toy:
     """A search set up in a folder; `run` starts it, or continues what is there."""
 
     folder: Path
-    options: Options = Options(seed=1, beam=3, plans_per_parent=4, patience=3, max_steps=6)
+    options: Options = SMALL
     words: tuple[str, ...] = WORDS
     mends: bool = False
     delay: float = 0.0
@@ -133,7 +138,14 @@ class Toy:
     def problem(self) -> Problem:
         menu = Menu(tuple(MenuOption(word, word, word) for word in self.words))
         agents = AgentTarget(
-            ToyPlanner(), ToyCoder(mends=self.mends), None, None, menu, (), self.options.dropout, canonical_hash  # type: ignore[arg-type]
+            ToyPlanner(),
+            ToyCoder(mends=self.mends),
+            None,
+            None,
+            menu,
+            (),
+            self.options.dropout,
+            canonical_hash,  # type: ignore[arg-type]
         )
         return Problem(self.starting_kernel, agents, EvaluationTarget(ToyEvaluator(delay=self.delay, log=self.log)))
 

@@ -1,0 +1,63 @@
+"""The `autocomp` command: its subcommands, and how errors reach the user."""
+
+from __future__ import annotations
+
+import json
+import sys
+from importlib import metadata
+from typing import Any
+
+import click
+
+from autocomp.cli.isa import isa
+from autocomp.cli.menu import menu
+from autocomp.cli.options import wants_json
+from autocomp.cli.resume import resume
+from autocomp.cli.run import run
+from autocomp.cli.schedules import schedules
+from autocomp.cli.search import search
+from autocomp.cli.workloads import workloads
+from autocomp.errors import AutocompError
+
+INTERRUPTED = 130
+
+
+class UserError(click.ClickException):
+    """An AutocompError on its way out: its message on standard error, its exit code, no traceback."""
+
+    def __init__(self, error: AutocompError, as_json: bool) -> None:
+        super().__init__(str(error))
+        self.exit_code = error.exit_code  # type: ignore[misc]
+        self._document = {"error": error.message, "hint": error.hint, "exit_code": error.exit_code}
+        self._as_json = as_json
+
+    def show(self, file: Any = None) -> None:
+        click.echo(f"error: {self.message}", file=sys.stderr)
+        if self._as_json:
+            click.echo(json.dumps(self._document))
+
+
+class Commands(click.Group):
+    """A group that turns errors of the input into messages and exit codes."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except AutocompError as error:
+            raise UserError(error, wants_json(ctx)) from error
+        except KeyboardInterrupt:
+            click.echo("interrupted", err=True)
+            ctx.exit(INTERRUPTED)
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120})
+@click.version_option(metadata.version("autocomp"), prog_name="autocomp")
+def autocomp() -> None:
+    """Search for fast, proven kernels for tensor accelerators.
+
+    Start with: autocomp search gemm.yaml
+    """
+
+
+for command in (search, resume, run, schedules, workloads, menu, isa):
+    autocomp.add_command(command)

@@ -1,0 +1,85 @@
+"""Options that several commands share."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def _note_json(ctx: click.Context, _: click.Parameter, value: bool) -> bool:
+    ctx.find_root().meta["autocomp.json"] = value
+    return value
+
+
+def wants_json(ctx: click.Context) -> bool:
+    return bool(ctx.find_root().meta.get("autocomp.json", False))
+
+
+def print_json(document: Any) -> None:
+    """The one document that a command with --json writes to standard output."""
+    click.echo(json.dumps(document, indent=2, allow_nan=False))
+
+
+def warn(message: str) -> None:
+    click.echo(f"warning: {message}", file=sys.stderr)
+
+
+def _overrides(ctx: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> dict[str, int | float]:
+    parsed: dict[str, int | float] = {}
+    for value in values:
+        match = re.fullmatch(r"\s*([A-Za-z_]\w*)\s*=\s*(\S+)\s*", value)
+        number = _number(match.group(2)) if match else None
+        if match is None or number is None:
+            raise click.BadParameter(f"{value!r} is not NAME=NUMBER, as in DIM=32", ctx, parameter)
+        parsed[match.group(1)] = number
+    return parsed
+
+
+def _number(text: str) -> int | float | None:
+    for convert in (lambda t: int(t, 0), float):
+        try:
+            return convert(text)
+        except ValueError:
+            continue
+    return None
+
+
+json_option = click.option(
+    "--json", "as_json", is_flag=True, callback=_note_json, help="Print one JSON document, and nothing else, on stdout."
+)
+plain_option = click.option("--plain", is_flag=True, help="No colours, no live display.")
+path_option = click.option(
+    "--path",
+    "paths",
+    multiple=True,
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Folder to look for workloads, accelerators and menus in first; repeatable.",
+)
+set_option = click.option(
+    "--set",
+    "overrides",
+    multiple=True,
+    callback=_overrides,
+    metavar="NAME=NUMBER",
+    help="Override a parameter of the accelerator, as in --set DIM=32; repeatable.",
+)
+workers_option = click.option(
+    "--workers",
+    type=click.IntRange(min=1),
+    default=None,
+    help="Kernels evaluated at a time (default: the cores at hand).",
+)
+cluster_option = click.option("--cluster", metavar="ADDRESS", help="Evaluate on the Dask cluster with this scheduler.")
+
+
+def output_options(function: Function) -> Function:
+    """--json and --plain."""
+    return json_option(plain_option(function))

@@ -1,0 +1,82 @@
+"""`autocomp run`: is this kernel right, how fast is it, and where do its cycles go?"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from autocomp.cli.options import output_options, path_option, print_json, set_option
+from autocomp.errors import CandidateFailure, KernelError
+
+if TYPE_CHECKING:
+    from autocomp.evaluate.model import Evaluation
+
+
+@click.command()
+@click.argument("kernel", type=click.Path(path_type=Path, allow_dash=True))
+@click.option("--workload", required=True, help="What the kernel is to compute: a file or the name of a shipped one.")
+@set_option
+@path_option
+@output_options
+def run(
+    kernel: Path,
+    workload: str,
+    overrides: dict[str, int | float],
+    paths: tuple[Path, ...],
+    as_json: bool,
+    plain: bool,
+) -> None:
+    """Evaluate the kernel in the file KERNEL ("-" for standard input).
+
+    Exits with 5 if it does not parse or check, with 6 if it fails another correctness stage.
+    """
+    from autocomp import isa
+    from autocomp import workload as workloads
+    from autocomp.evaluate import evaluate_kernel
+    from autocomp.report import make_console, print_evaluation
+
+    text = _read(kernel)
+    loaded = workloads.load(workload, paths, overrides)
+    accelerator = isa.load(loaded.accelerator, loaded.overrides, (*paths, Path(loaded.path).parent))
+    evaluation = evaluate_kernel(text, loaded, accelerator)
+    if as_json:
+        print_json(document(evaluation))
+    else:
+        print_evaluation(make_console(sys.stdout, plain), evaluation)
+    if evaluation.failure is not None:
+        error = KernelError if evaluation.failure.stage == "check" else CandidateFailure
+        raise click.exceptions.Exit(error.exit_code)
+
+
+def document(evaluation: Evaluation) -> dict[str, Any]:
+    """What --json prints of an evaluation; times in seconds, the rest in cycles, rows and bytes."""
+    full = evaluation.to_json()
+    bound = full.pop("bound")
+    return {
+        "correct": evaluation.correct,
+        "stages": full.pop("stages"),
+        "cycles": evaluation.cycles,
+        "bound_cycles": bound["cycles"],
+        "ratio": evaluation.ratio,
+        "utilisation": evaluation.utilisation,
+        "instructions": full.pop("commands"),
+        "seconds": evaluation.seconds,
+        "bound": bound,
+        **{
+            key: value
+            for key, value in full.items()
+            if key not in ("correct", "cycles", "ratio", "utilisation", "seconds")
+        },
+    }
+
+
+def _read(kernel: Path) -> str:
+    try:
+        if str(kernel) == "-":
+            return sys.stdin.read()
+        return kernel.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise KernelError(f"cannot read the kernel {kernel}: {error}") from None

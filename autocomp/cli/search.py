@@ -1,0 +1,118 @@
+"""`autocomp search`: from a workload to the fastest kernel that can be found for it."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from autocomp.cli.options import cluster_option, output_options, path_option, set_option, workers_option
+
+if TYPE_CHECKING:
+    from autocomp.agents.menu import Menu
+    from autocomp.workload.model import Workload
+
+RUNS = Path("runs")
+
+
+@click.command()
+@click.argument("workload")
+@click.option("--planner", default="rules", show_default=True, help="rules, or openai:MODEL[@BASE_URL].")
+@click.option("--coder", default=None, help="Like --planner (default: the same).")
+@click.option("--menu", "menus", multiple=True, help="Optimisation menu, by name or path; repeatable.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Same seed, same run.")
+@click.option("--beam", type=click.IntRange(min=1), default=6, show_default=True, help="Kernels expanded in each step.")
+@click.option("--plans", type=click.IntRange(min=1), default=6, show_default=True, help="Plans for each parent.")
+@click.option("--codes", type=click.IntRange(min=1), default=1, show_default=True, help="Kernels for each plan.")
+@click.option("--dropout", type=float, default=0.25, show_default=True, help="Chance that a menu option is withheld.")
+@click.option("--patience", type=click.IntRange(min=1), default=4, show_default=True, help="Steps without gain to end.")
+@click.option("--steps", type=click.IntRange(min=0), default=40, show_default=True, help="Steps at most.")
+@click.option("--evaluations", type=click.IntRange(min=1), default=None, help="Evaluations at most.")
+@click.option("--seconds", type=click.FloatRange(min=0), default=None, help="Wall-clock time at most.")
+@click.option("--target", type=click.FloatRange(min=0), default=0.995, show_default=True, help="Ratio good enough.")
+@click.option("--keep-parents/--no-keep-parents", default=True, show_default=True, help="Parents stay in the beam.")
+@click.option("--repair/--no-repair", default=True, show_default=True, help="Let the coder mend a failed kernel once.")
+@click.option("--run-dir", type=click.Path(path_type=Path), default=None, help="Folder of the run (default: runs/...).")
+@workers_option
+@cluster_option
+@set_option
+@path_option
+@output_options
+def search(
+    workload: str,
+    planner: str,
+    coder: str | None,
+    menus: tuple[str, ...],
+    seed: int,
+    beam: int,
+    plans: int,
+    codes: int,
+    dropout: float,
+    patience: int,
+    steps: int,
+    evaluations: int | None,
+    seconds: float | None,
+    target: float,
+    keep_parents: bool,
+    repair: bool,
+    run_dir: Path | None,
+    workers: int | None,
+    cluster: str | None,
+    overrides: dict[str, int | float],
+    paths: tuple[Path, ...],
+    as_json: bool,
+    plain: bool,
+) -> None:
+    """Search for the fastest correct kernel of WORKLOAD (a file, or the name of a shipped one)."""
+    from autocomp import isa
+    from autocomp import workload as workloads
+    from autocomp.agents.factory import make_agents
+    from autocomp.cli.session import search_and_report
+    from autocomp.search import Options
+    from autocomp.search.folder import new_run_path
+    from autocomp.search.snapshot import Request, create
+
+    options = Options(
+        seed=seed,
+        beam=beam,
+        plans_per_parent=plans,
+        codes_per_plan=codes,
+        dropout=dropout,
+        keep_parents=keep_parents,
+        patience=patience,
+        max_steps=steps,
+        evaluations=evaluations,
+        seconds=seconds,
+        target=target,
+        repair=repair,
+    )
+    loaded = workloads.load(workload, paths, overrides)
+    near = (*paths, Path(loaded.path).parent)
+    request = Request(
+        workload=loaded,
+        accelerator=isa.load(loaded.accelerator, loaded.overrides, near),
+        menu=_menu(menus, loaded, paths),
+        planner=planner,
+        coder=coder or planner,
+        options=options,
+    )
+    make_agents(request.planner, request.coder)  # refuses what cannot work before there is a folder
+    now = datetime.now().astimezone()
+    folder = create(run_dir or new_run_path(RUNS, loaded.name, now), request, now)
+    search_and_report(folder, request, workers=workers, cluster=cluster, as_json=as_json, plain=plain)
+
+
+def _menu(names: tuple[str, ...], workload: Workload, paths: tuple[Path, ...]) -> Menu:
+    """The menus asked for, else the operation's own menu, else the general one; only options for this operation."""
+    from autocomp.agents import menu
+    from autocomp.cli.listing import named_files
+
+    def load(chosen: Any) -> Menu:
+        return menu.load(chosen, paths).for_operation(workload.operation)
+
+    if names:
+        return load(names)
+    known = named_files("menus", ".yaml", paths)
+    return load([str(known.get(workload.operation, known["general"]))])

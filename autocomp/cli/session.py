@@ -1,0 +1,80 @@
+"""What `search` and `resume` have in common: progress, the schedule record, the summary, and Ctrl-C."""
+
+from __future__ import annotations
+
+import sys
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import click
+
+from autocomp.cli.options import print_json
+from autocomp.report import RunView, SearchProgress, make_console, print_paths, print_search
+from autocomp.schedules.from_run import record_of
+from autocomp.schedules.store import Store, user_root
+from autocomp.search import RunFolder, SearchResult
+from autocomp.search.executor import available_cores
+from autocomp.search.session import run_session
+from autocomp.search.snapshot import Request
+
+INTERRUPTED = 130
+
+
+def search_and_report(
+    folder: RunFolder, request: Request, *, workers: int | None, cluster: str | None, as_json: bool, plain: bool
+) -> None:
+    """Run a session; people read its end on standard output, programs with --json instead."""
+    console = make_console(sys.stderr if as_json else sys.stdout, plain or as_json)
+    title = f"{request.workload.name} on {request.accelerator.name}"
+    try:
+        with SearchProgress(console, title) as progress:
+            result = run_session(
+                request, folder, workers=workers or available_cores(), cluster=cluster, listener=progress
+            )
+    except KeyboardInterrupt:
+        click.echo(f"interrupted; continue with: autocomp resume {folder.path}", err=True)
+        if as_json:
+            print_json({"interrupted": True, "run": str(folder.path), "exit_code": INTERRUPTED})
+        raise click.exceptions.Exit(INTERRUPTED) from None
+    schedule = _keep(request, folder, result)
+    if as_json:
+        print_json(document(folder, result, schedule))
+        return
+    print_search(console, RunView.of(folder.events), _utilisation(result))
+    print_paths(console, folder.best_kernel, folder.path, schedule, request.workload.path or request.workload.name)
+
+
+def document(folder: RunFolder, result: SearchResult, schedule: Path | None) -> dict[str, Any]:
+    """What --json prints of a finished search; times in seconds."""
+    best = result.best
+    bound = best.evaluation.bound.cycles if best.evaluation else None
+    return {
+        "naive_cycles": result.naive.cycles,
+        "best_cycles": best.cycles,
+        "bound_cycles": bound,
+        "ratio": best.evaluation.ratio if best.evaluation else None,
+        "utilisation": _utilisation(result),
+        "evaluations": result.evaluations,
+        "candidates": dict(result.history.outcomes()),
+        "steps": len(result.history.steps),
+        "seconds": result.seconds,
+        "reason": result.reason,
+        "lineage": [{"option": step.plan.option, "cycles": step.cycles} for step in result.history.lineage(best)],
+        "kernel": str(folder.best_kernel),
+        "run": str(folder.path),
+        "schedule": str(schedule) if schedule else None,
+    }
+
+
+def _keep(request: Request, folder: RunFolder, result: SearchResult) -> Path | None:
+    """Put the winner into the user's store; the naive kernel is no schedule."""
+    if result.best == result.naive:
+        return None
+    kernel = folder.kernel(result.best.kernel)
+    record = record_of(request, result, kernel, datetime.now().astimezone())
+    return Store(user_root()).put(record)[0]
+
+
+def _utilisation(result: SearchResult) -> float:
+    return result.best.evaluation.utilisation if result.best.evaluation else 0.0

@@ -1,0 +1,52 @@
+"""`autocomp workloads`: what there is to search for."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from autocomp.cli.options import output_options, path_option, print_json, warn
+
+
+@click.command()
+@path_option
+@output_options
+def workloads(paths: tuple[Path, ...], as_json: bool, plain: bool) -> None:
+    """List the workloads that a search finds by name."""
+    from rich.table import Table
+
+    from autocomp import workload as loader
+    from autocomp.cli.listing import named_files
+    from autocomp.errors import AutocompError
+    from autocomp.report import make_console
+
+    found = []
+    for file in named_files("workloads", ".yaml", paths).values():
+        try:
+            found.append(loader.load(file, paths))
+        except AutocompError as error:
+            warn(f"left out {file}: {error}")
+    if as_json:
+        print_json(
+            [
+                {
+                    "name": w.name,
+                    "operation": w.operation,
+                    "accelerator": w.accelerator,
+                    "dims": dict(w.dims),
+                    "multiply_accumulates": w.multiply_accumulates,
+                    "path": w.path,
+                }
+                for w in found
+            ]
+        )
+        return
+    table = Table()
+    for heading in ("workload", "operation", "accelerator", "dims", "file"):
+        table.add_column(heading, overflow="fold")
+    for w in found:
+        dims = " ".join(f"{name}={size}" for name, size in w.dims.items())
+        table.add_row(w.name, w.operation, w.accelerator, dims, Path(w.path).name)
+    make_console(sys.stdout, plain).print(table)

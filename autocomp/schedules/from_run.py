@@ -1,0 +1,69 @@
+"""From a finished search to its record."""
+
+from __future__ import annotations
+
+import hashlib
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from autocomp.schedules.record import ScheduleRecord
+from autocomp.search import SearchResult
+from autocomp.search.snapshot import Request, versions
+from autocomp.search.targets import plan_to_json
+from autocomp.workload.model import Workload
+
+
+def record_of(request: Request, result: SearchResult, kernel: str, created: datetime) -> ScheduleRecord:
+    """The record of the best kernel of a search; `kernel` is its text."""
+    best = result.best
+    evaluation = best.evaluation
+    if evaluation is None or not evaluation.correct:
+        raise ValueError("only a correct kernel is a schedule")
+    return ScheduleRecord.model_validate(
+        {
+            "accelerator": {
+                "name": request.accelerator.name,
+                "parameters": dict(request.accelerator.parameters),
+                "digest": request.accelerator.digest,
+            },
+            "operation": _operation(request.workload),
+            "result": {
+                "cycles": best.cycles,
+                "naive_cycles": result.naive.cycles,
+                "bound_cycles": evaluation.bound.cycles,
+                "ratio": round(evaluation.ratio, 4),
+                "utilisation": round(evaluation.utilisation, 4),
+                "stages": {stage.stage: stage.status for stage in evaluation.stages},
+            },
+            "plans": [{**plan_to_json(step.plan), "cycles": step.cycles} for step in result.history.lineage(best)],
+            "provenance": {
+                "strategy": request.strategy,
+                "seed": request.options.seed,
+                "planner": request.planner,
+                "coder": request.coder,
+                "evaluations": result.evaluations,
+                "versions": versions(),
+                "created": created.isoformat(timespec="seconds"),
+            },
+            "kernel": kernel,
+        }
+    )
+
+
+def _operation(workload: Workload) -> dict[str, Any]:
+    """What is computed. A user's own operation is known by its workload's name and its reference's text."""
+    own = workload.reference_source is not None
+    reference = None
+    if own:
+        text = Path(str(workload.reference_source).rsplit(":", 1)[0]).read_bytes()
+        reference = hashlib.sha256(text).hexdigest()
+    return {
+        "name": workload.name if own else workload.operation,
+        "dims": dict(workload.dims),
+        "options": dict(workload.options),
+        "tensors": [
+            {"name": t.name, "dtype": t.dtype, "shape": list(t.shape), "role": t.role} for t in workload.tensors
+        ],
+        "reference": reference,
+    }

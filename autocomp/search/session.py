@@ -1,0 +1,73 @@
+"""One session of a run: from a request and a folder to a result, with the executors that it needs."""
+
+from __future__ import annotations
+
+import hashlib
+
+from autocomp import isa, kernel
+from autocomp.agents.factory import AgentPair, make_agents
+from autocomp.errors import ConfigError, KernelError
+from autocomp.evaluate import SimulatorEvaluator
+from autocomp.search.executor import Executor, ThreadExecutor, make_executor
+from autocomp.search.folder import RunFolder
+from autocomp.search.journal import Journal, Listener
+from autocomp.search.options import Options
+from autocomp.search.search import Problem, Search, SearchResult
+from autocomp.search.snapshot import Request
+from autocomp.search.strategy import BeamSearch, Strategy
+from autocomp.search.targets import AgentTarget, EvaluationTarget
+from autocomp.workload.naive import starting_kernel
+
+NETWORK_CALLS = 16  # requests to a model that are in flight at once
+
+
+def run_session(
+    request: Request, folder: RunFolder, *, workers: int, cluster: str | None = None, listener: Listener | None = None
+) -> SearchResult:
+    """Start or continue the run in `folder`. Holds the folder's lock; KeyboardInterrupt leaves a run that resumes."""
+    agents = make_agents(request.planner, request.coder)
+    problem = make_problem(request, agents)
+    strategy = make_strategy(request.strategy, request.options)
+    executor = make_executor(workers, cluster)
+    agent_executor: Executor = ThreadExecutor(NETWORK_CALLS) if agents.waits_on == "network" else executor
+    try:
+        with folder.locked():
+            journal = Journal(folder.events, listener)
+            try:
+                return Search(problem, strategy, request.options, folder, journal, executor, agent_executor).run()
+            finally:
+                journal.close()
+    finally:
+        agent_executor.shutdown()
+        executor.shutdown()
+
+
+def make_problem(request: Request, agents: AgentPair) -> Problem:
+    """Where the search starts, and whom it asks."""
+    target = AgentTarget(
+        planner=agents.planner,
+        coder=agents.coder,
+        accelerator=request.accelerator,
+        workload=request.workload,
+        menu=request.menu,
+        rules=isa.rules(request.accelerator),
+        dropout=request.options.dropout,
+        canonical_hash=kernel_hash,
+    )
+    evaluator = SimulatorEvaluator(request.accelerator, request.workload)
+    return Problem(starting_kernel(request.workload, request.accelerator), target, EvaluationTarget(evaluator))
+
+
+def make_strategy(name: str, options: Options) -> Strategy:
+    """A strategy by name."""
+    if name != "beam":
+        raise ConfigError(f"no search strategy called {name!r}", hint="known: beam")
+    return BeamSearch(options)
+
+
+def kernel_hash(text: str) -> str:
+    """The canonical hash of a kernel; of one that does not parse, that of its text."""
+    try:
+        return kernel.canonical_hash(kernel.parse(text))
+    except KernelError:
+        return hashlib.sha256(b"text " + text.encode()).hexdigest()
