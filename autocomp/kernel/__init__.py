@@ -1,6 +1,21 @@
 """The kernel dialect: text to syntax tree and back, checks, bytecode, canonical hash."""
 
+from autocomp.kernel.bytecode import CompiledProgram, CompiledTensor
+from autocomp.kernel.calls import call_forms
+from autocomp.kernel.compiler import CheckedKernel, check, compile, link
 from autocomp.kernel.parser import parse
 from autocomp.kernel.printer import print_expression, print_kernel, print_statement
 
-__all__ = ["parse", "print_expression", "print_kernel", "print_statement"]
+__all__ = [
+    "CheckedKernel",
+    "CompiledProgram",
+    "CompiledTensor",
+    "call_forms",
+    "check",
+    "compile",
+    "link",
+    "parse",
+    "print_expression",
+    "print_kernel",
+    "print_statement",
+]

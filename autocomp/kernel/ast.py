@@ -12,7 +12,7 @@ from typing import Literal
 
 
 def _line() -> int:
-    return field(default=0, compare=False, repr=False)  # type: ignore[no-any-return]
+    return field(default=0, compare=False, repr=False)
 
 
 # --- types -------------------------------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ A word that ends in `_t` is a type, as C programmers write them, unless the text
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from lark import Token
@@ -16,8 +16,14 @@ from autocomp.errors import KernelError, Place
 
 MAX_DEPTH = 200  # of brackets, and of the syntax tree
 QUALIFIERS = frozenset({"const", "volatile", "restrict", "register", "inline"})
-TYPE_WORDS = frozenset("void int long short unsigned signed bool _Bool float double char size_t".split())
-UNSUPPORTED = frozenset("goto switch case default struct union enum typedef extern auto".split())
+TYPE_WORDS = frozenset(["void", "int", "long", "short", "unsigned", "signed", "float", "double", "size_t"]) | {
+    "bool",
+    "_Bool",
+    "char",
+}
+    ["void", "int", "long", "short", "unsigned", "signed", "bool", "_Bool", "float", "double", "char", "size_t"]
+)
+UNSUPPORTED = frozenset(["goto", "switch", "case", "default", "struct", "union", "enum", "typedef", "extern", "auto"])
 
 TOKEN = re.compile(
     r"""(?P<WORD>[A-Za-z_]\w*)
@@ -97,8 +103,8 @@ def _number(value: str) -> str:
     return f"{value!r} is not a number of the dialect; integers are written 12, 0x1F, 7u, floats 1.0, 1e-3, 0.5f"
 
 
-PROBLEMS = {
-    "UNCLOSED": lambda _: "this comment is never closed",
+PROBLEMS: Mapping[str, Callable[[str], str]] = {
+    "UNCLOSED": lambda _value: "this comment is never closed",
     "NUMBER": _number,
     "STRING": lambda _: "a kernel has no strings or characters, and no I/O: printf and the like do not exist here",
     "DIRECTIVE": lambda _: "a kernel has no preprocessor: leave out #include, and write a #define as a const variable",

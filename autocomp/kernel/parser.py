@@ -144,7 +144,9 @@ class _Builder(Transformer[Token, Any]):
             assert name is not None
             raise _at(name, f"parameter {str(name)!r} needs every extent written out, as in int8_t A[16][16]")
         line, column = (name.line, name.column) if name is not None else (0, 0)
-        return ast.KernelParameter(str(name or ""), ast.Type(base, stars, tuple(extents)), const, line, column)
+        return ast.KernelParameter(
+            str(name or ""), ast.Type(base, stars, tuple(extents)), const, line or 0, column or 0
+        )
 
     def specifiers(self, c: list[Token]) -> tuple[str, bool, bool]:
         words = [str(token) for token in c if token.type == "TYPE"]
@@ -174,12 +176,13 @@ class _Builder(Transformer[Token, Any]):
             extents[0] = ast.IntLiteral(len(initializer.values))
         if None in extents:
             raise _at(name, f"array {str(name)!r} needs an extent")
-        return ast.Declarator(str(name), ast.Type("", stars, tuple(extents)), initializer, name.line, name.column)
+        kind = ast.Type("", stars, tuple(extents))
+        return ast.Declarator(str(name), kind, initializer, name.line or 0, name.column or 0)
 
     def alignment(self, c: list[Any]) -> str:
         return "alignment"
 
-    def list(self, c: list[Any]) -> ast.InitializerList:
+    def list_(self, c: list[Any]) -> ast.InitializerList:
         return ast.InitializerList(tuple(v for v in c[1:-1] if v is not None), c[0].line, c[0].column)
 
     def expression_statement(self, c: list[Any]) -> ast.ExpressionStatement:
@@ -239,7 +242,7 @@ class _Builder(Transformer[Token, Any]):
     def cast(self, c: list[Any]) -> ast.Cast:
         return ast.Cast(c[1], c[2], c[0].line, c[0].column)
 
-    def type(self, c: list[Any]) -> ast.Type:
+    def type_(self, c: list[Any]) -> ast.Type:
         return ast.Type(c[0][0], sum(1 for child in c[1:] if child.type == "STAR"))
 
     def sizeof(self, c: list[Any]) -> ast.SizeOf:
@@ -266,7 +269,7 @@ class _Builder(Transformer[Token, Any]):
         return ast.FloatLiteral(value, text[-1] in "fF", text, token.line, token.column)  # type: ignore[arg-type]
 
 
-for _keyword in ("if", "for", "while", "return", "break", "continue"):
+for _keyword in ("if", "for", "while", "return", "break", "continue", "list", "type"):
     setattr(_Builder, _keyword, getattr(_Builder, _keyword + "_"))
 
 
