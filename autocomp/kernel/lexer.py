@@ -21,8 +21,6 @@ TYPE_WORDS = frozenset(["void", "int", "long", "short", "unsigned", "signed", "f
     "_Bool",
     "char",
 }
-    ["void", "int", "long", "short", "unsigned", "signed", "bool", "_Bool", "float", "double", "char", "size_t"]
-)
 UNSUPPORTED = frozenset(["goto", "switch", "case", "default", "struct", "union", "enum", "typedef", "extern", "auto"])
 
 TOKEN = re.compile(
