@@ -26,6 +26,9 @@ TRANSFORMATIONS = {
     "reuse_weights",
     "prefetch",
     "simplify",
+    "collapse",
+    "defer_stores",
+    "place_in_banks",
 }
 
 
