@@ -2,7 +2,8 @@
 
 from autocomp.kernel.bytecode import CompiledProgram, CompiledTensor
 from autocomp.kernel.calls import call_forms
-from autocomp.kernel.compiler import CheckedKernel, check, compile, link
+from autocomp.kernel.canonical import canonical_form, canonical_hash
+from autocomp.kernel.compiler import CheckedKernel, check, compile, link  # noqa: A004
 from autocomp.kernel.parser import parse
 from autocomp.kernel.printer import print_expression, print_kernel, print_statement
 
@@ -11,6 +12,8 @@ __all__ = [
     "CompiledProgram",
     "CompiledTensor",
     "call_forms",
+    "canonical_form",
+    "canonical_hash",
     "check",
     "compile",
     "link",

@@ -1,7 +1,7 @@
 """C's arithmetic over typed expressions: conversions, operators, folding of constants, and no needless narrowing.
 
 Operators that only depend on the low bits of their operands (+ - * & | ^ << ~ and negation) are computed in 64 bits
-over operands that are not yet narrowed; one narrowing at the end is enough, and none where the bounds show that it fits.
+over operands that are not narrowed yet: one narrowing at the end is enough, and none where the bounds show a fit.
 """
 
 from __future__ import annotations
@@ -103,6 +103,12 @@ _TESTS = frozenset(
     | {Code.LogicalNot, Code.ToBool}
 )
 RING = {"+": Code.Add, "-": Code.Sub, "*": Code.Mul, "&": Code.And, "|": Code.Or, "^": Code.Xor}
+_DIVIDE = {
+    ("/", False): Code.Div,
+    ("/", True): Code.DivU,
+    ("%", False): Code.Mod,
+    ("%", True): Code.ModU,
+}
 _FLOATING = {"+": Code.FAdd, "-": Code.FSub, "*": Code.FMul, "/": Code.FDiv}
 _COMPARE = {"==": "Eq", "!=": "Ne", "<": "Lt", "<=": "Le", ">": "Lt", ">=": "Le"}
 
@@ -123,9 +129,10 @@ def operation(kind: CType, code: Code, left: Value, right: Value | None = None) 
         zero = next((v for v in (left, right) if type(v) is Constant and v.value == 0), None)
         if zero is not None and is_pure(left) and is_pure(right):
             return Constant(kind, 0)
-        if isinstance(left, Operation) and left.code is Code.Mul and isinstance(left.right, Constant):
-            if isinstance(right, Constant):
-                left, right = left.left, operation(kind, Code.Mul, left.right, right)
+        if isinstance(right, Constant) and isinstance(left, Operation) and left.code is Code.Mul:
+            inner = left.right
+            if isinstance(inner, Constant):  # (x * a) * b = x * (a * b)
+                left, right = left.left, Constant(kind, register(int(inner.value) * int(right.value)))
     low, high = _result_bounds(code, left, right)
     return Operation(kind, code, left, right, low, high)
 
@@ -253,7 +260,8 @@ def unary(operator: str, value: Value) -> Value:
 
 def binary(operator: str, left: Value, right: Value) -> Value:
     """A binary operator of C, other than && and ||, on arithmetic values."""
-    assert isinstance(left.type, Scalar) and isinstance(right.type, Scalar)
+    assert isinstance(left.type, Scalar)
+    assert isinstance(right.type, Scalar)
     if operator in ("<<", ">>"):
         return _shift(operator, left, right)
     kind = common(left.type, right.type)
@@ -267,15 +275,13 @@ def binary(operator: str, left: Value, right: Value) -> Value:
         cut = kind.bits
         return narrow(operation(kind, RING[operator], _low_bits(left, cut), _low_bits(right, cut)), kind)
     unsigned = kind == UINT64 and (bounds(left)[0] < 0 or bounds(right)[0] < 0)
-    if operator == "/":
-        code = Code.DivU if unsigned else Code.Div
-    else:
-        code = Code.ModU if unsigned else Code.Mod
+    code = _DIVIDE[operator, unsigned]
     return narrow(operation(kind, code, left, right), kind)
 
 
 def _shift(operator: str, left: Value, right: Value) -> Value:
-    assert isinstance(left.type, Scalar) and isinstance(right.type, Scalar)
+    assert isinstance(left.type, Scalar)
+    assert isinstance(right.type, Scalar)
     kind = promote(left.type)
     left, right = convert(left, kind), convert(right, promote(right.type))
     if operator == "<<":
@@ -306,10 +312,10 @@ def add_to_pointer(pointer: Value, index: Value, size: int, *, subtract: bool = 
     step = operation(INT64, Code.Mul, retype(index, INT64), Constant(INT64, size))
     if subtract:
         return operation(kind, Code.Sub, pointer, step)
-    if isinstance(step, Constant) and isinstance(pointer, Operation) and isinstance(pointer.left, Constant):
-        if pointer.code is Code.Add:
-            base = operation(kind, Code.Add, pointer.left, step)
-            return operation(kind, Code.Add, base, pointer.right)
+    movable = isinstance(pointer, Operation) and pointer.code is Code.Add and isinstance(pointer.left, Constant)
+    if isinstance(step, Constant) and movable:
+        assert isinstance(pointer, Operation)
+        return operation(kind, Code.Add, operation(kind, Code.Add, pointer.left, step), pointer.right)
     return operation(kind, Code.Add, pointer, step)
 
 

@@ -180,8 +180,8 @@ class Calls:
             return value
         if isinstance(value.type, Scalar) and value.type.bits == 64 and not value.type.floating:
             return value
-        text = f"the address of a tensor, as in &A[i][j], or 0, not {describe(value.type)}"
-        self._refuse(node, name, text, place)
+        expected = f"the address of a tensor, as in &A[i][j], or 0, not {describe(value.type)}"
+        return self._refuse(node, name, expected, place)
 
     # --- aliases ---
 

@@ -156,7 +156,7 @@ class Expressions:
             if isinstance(source, Scalar) and source.floating:
                 self.fail(node, f"{source} cannot become a pointer")
             return retype(value, kind)
-        self.fail(node, f"{describe(source)} cannot become {describe(kind)}")
+        return self.fail(node, f"{describe(source)} cannot become {describe(kind)}")
 
     # --- places ---
 
@@ -184,7 +184,7 @@ class Expressions:
             if not isinstance(pointer.type, Pointer) or isinstance(pointer.type.target, Void):
                 self.fail(node, f"{describe(pointer.type)} does not point at anything")
             return load(pointer)
-        self.fail(node, "this is a value: it cannot be assigned and has no address")
+        return self.fail(node, "this is a value: it cannot be assigned and has no address")
 
     def _unknown(self, node: ast.Name) -> NoReturn:
         known = sorted({*self.scope.names(), *self.unit.constants, *BUILTIN_NAMES})
@@ -224,7 +224,7 @@ class Expressions:
         for kind in kinds:
             if kind.low <= value <= kind.high:
                 return Constant(kind, register(value))
-        self.fail(node, f"{value} does not fit into 64 bits")
+        return self.fail(node, f"{value} does not fit into 64 bits")
 
     def _float(self, node: ast.FloatLiteral) -> Value:
         return Constant(FLOAT, to_float32(node.value)) if node.single else Constant(DOUBLE, node.value)
@@ -256,7 +256,8 @@ class Expressions:
         return self._pointer_binary(operator, left, right, node)
 
     def arithmetic(self, operator: str, left: Value, right: Value, node: Any) -> Value:
-        assert isinstance(left.type, Scalar) and isinstance(right.type, Scalar)
+        assert isinstance(left.type, Scalar)
+        assert isinstance(right.type, Scalar)
         if operator in ("%", "&", "|", "^", "<<", ">>"):
             self._need_integer(left, node, f"an operand of {operator!r}")
             self._need_integer(right, node, f"an operand of {operator!r}")
@@ -281,7 +282,7 @@ class Expressions:
             )
             if comparable:
                 return compare_pointers(operator, retype(left, UINT64), retype(right, UINT64))
-        self.fail(node, f"{describe(left.type)} {operator} {describe(right.type)} has no meaning")
+        return self.fail(node, f"{describe(left.type)} {operator} {describe(right.type)} has no meaning")
 
     def _logical(self, node: ast.Binary) -> Value:
         left, right = self.condition(node.left), self.condition(node.right)

@@ -82,7 +82,7 @@ class KernelLexer(Lexer):
                         raise _error(text, line, column, 1, f"brackets are nested more than {MAX_DEPTH} deep")
                 elif value in ")]}":
                     depth -= 1
-            elif kind in PROBLEMS:
+            elif kind is not None and kind in PROBLEMS:
                 raise _error(text, line, column, len(value), PROBLEMS[kind](value))
             yield Token(kind, value, start, line, column)  # type: ignore[arg-type]
 
