@@ -1,0 +1,129 @@
+"""`autocomp search`, `resume` and `schedules`, as a user meets them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import Result
+
+Command = Callable[..., Result]
+KEYS = {"naive_cycles", "best_cycles", "bound_cycles", "utilisation", "evaluations", "seconds", "kernel", "run"}
+
+
+@pytest.fixture
+def found(autocomp: Command, toy: None) -> dict[str, Any]:
+    result = autocomp("search", "gemm", "--workers", 1, "--json", "--dropout", 0)
+    assert result.exit_code == 0, result.output
+    document: dict[str, Any] = json.loads(result.stdout)
+    return document
+
+
+def test_json_is_one_document_with_the_figures(found: dict[str, Any]) -> None:
+    assert found.keys() >= KEYS
+    assert found["best_cycles"] < found["naive_cycles"]
+    assert Path(found["kernel"]).read_text().startswith("naive")
+    assert [step["cycles"] for step in found["lineage"]][-1] == found["best_cycles"]
+
+
+def test_people_read_lineage_paths_and_how_to_look_further(autocomp: Command, toy: None) -> None:
+    output = autocomp("search", "gemm.yaml", "--workers", 1, "--dropout", 0).stdout
+    for words in ("Lineage of the best kernel", "do tile", "kernel:", "run:", "schedule:", "autocomp run runs/"):
+        assert words in output
+
+
+def test_the_winner_is_a_schedule(autocomp: Command, found: dict[str, Any]) -> None:
+    (listed,) = json.loads(autocomp("schedules", "list", "--json").stdout)
+    assert listed["cycles"] == found["best_cycles"]
+    assert listed["path"] == found["schedule"]
+    shown = json.loads(autocomp("schedules", "show", Path(found["schedule"]).name, "--json").stdout)
+    assert [plan["option"] for plan in shown["plans"]] == [step["option"] for step in found["lineage"]]
+    assert autocomp("schedules", "show", listed["identity"][:8], "--kernel").stdout == shown["kernel"]
+    assert "I=512 J=512 K=512" in autocomp("schedules", "list").stdout
+
+
+def test_a_finished_run_resumes_to_the_same_result(autocomp: Command, found: dict[str, Any]) -> None:
+    result = autocomp("resume", found["run"], "--json", "--workers", 1)
+    assert json.loads(result.stdout) == found
+
+
+def test_a_truncated_run_resumes_to_the_same_result(autocomp: Command, found: dict[str, Any]) -> None:
+    log = Path(found["run"]) / "events.jsonl"
+    log.write_bytes(log.read_bytes()[:3000])
+    again = json.loads(autocomp("resume", found["run"], "--json", "--workers", 1).stdout)
+    assert again | {"seconds": 0} == found | {"seconds": 0}
+
+
+def test_interruption_leaves_a_run_that_resumes(
+    autocomp: Command, toy: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from toy_search import ToyEvaluator
+
+    evaluate = ToyEvaluator.evaluate
+
+    def interrupted(self: ToyEvaluator, kernel_text: str) -> Any:
+        if "tile" in kernel_text:
+            raise KeyboardInterrupt
+        return evaluate(self, kernel_text)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(ToyEvaluator, "evaluate", interrupted)
+        result = autocomp("search", "gemm", "--workers", 1, "--run-dir", "here", "--json")
+    assert result.exit_code == 130
+    assert "continue with: autocomp resume here" in result.stderr
+    assert json.loads(result.stdout)["run"] == "here"
+    assert autocomp("resume", "here", "--workers", 1).exit_code == 0
+
+
+def test_key_and_address_do_not_reach_the_run_folder_unasked(
+    autocomp: Command, toy: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-very-secret")
+    assert autocomp("search", "gemm", "--planner", "openai:m", "--run-dir", "here", "--workers", 1).exit_code == 0
+    assert not any("very-secret" in file.read_text() for file in Path("here").rglob("*") if file.is_file())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["search", "gemn"], 3, "did you mean 'gemm'"),
+        (["search", "gemm", "--planner", "oracle"], 3, "rules, or openai:MODEL"),
+        (["search", "gemm", "--menu", "nonsense"], 3, "no menus file called 'nonsense'"),
+        (["search", "gemm", "--dropout", "2"], 3, "dropout is 2.0"),
+        (["search", "gemm", "--set", "DIM"], 2, "'DIM' is not NAME=NUMBER"),
+        (["search", "gemm", "--set", "DIN=4"], 4, "DIN"),
+        (["search", "gemm", "--workers", "0"], 2, "--workers"),
+        (["search", "gemm", "--planner", "openai:m"], 8, "set OPENAI_API_KEY"),
+        (["search"], 2, "Missing argument"),
+        (["resume", "."], 7, "is not a run folder"),
+        (["resume", "nowhere"], 7, "is not a run folder"),
+        (["schedules", "show", "nothing"], 3, "no schedule called 'nothing'"),
+        (["isa", "check", "nowhere.isa"], 3, "no isa file called"),
+        (["run", "nowhere.c", "--workload", "gemm"], 5, "cannot read the kernel nowhere.c"),
+        (["frobnicate"], 2, "No such command"),
+    ],
+)
+def test_errors_say_what_and_have_their_code(
+    autocomp: Command, monkeypatch: pytest.MonkeyPatch, arguments: list[str], code: int, message: str
+) -> None:
+    for variable in ("OPENAI_API_KEY", "AUTOCOMP_API_KEY", "OPENAI_BASE_URL"):
+        monkeypatch.delenv(variable, raising=False)
+    result = autocomp(*arguments)
+    assert result.exit_code == code, result.output
+    assert message in result.stderr
+    assert "Traceback" not in result.output
+    assert not Path("runs").exists(), "a refused search leaves nothing behind"
+
+
+def test_an_error_is_one_json_document_too(autocomp: Command) -> None:
+    result = autocomp("search", "gemn", "--json")
+    assert json.loads(result.stdout)["exit_code"] == result.exit_code == 3
+
+
+def test_an_existing_run_folder_is_not_overwritten(autocomp: Command, found: dict[str, Any]) -> None:
+    result = autocomp("search", "gemm", "--run-dir", found["run"])
+    assert result.exit_code == 7
+    assert f"autocomp resume {found['run']}" in result.stderr
