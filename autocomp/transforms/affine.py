@@ -1,0 +1,225 @@
+"""Integer expressions as sums of variables, with intervals: what addresses, subscripts and guards are made of.
+
+The arithmetic is that of mathematical integers: subscripts and addresses of a kernel that runs at all do not wrap.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from autocomp.kernel import ast
+
+Interval = tuple[int, int]  # inclusive
+Ranges = Mapping[str, Interval]
+
+
+@dataclass(frozen=True)
+class Affine:
+    """constant + sum of coefficient * atom; an atom is a name, or an expression that is not affine itself."""
+
+    constant: int
+    terms: tuple[tuple[ast.Expression, int], ...] = ()
+
+    def coefficient(self, name: str) -> int:
+        """The factor of a variable; 0 if it does not occur on its own."""
+        return next((factor for atom, factor in self.terms if atom == ast.Name(name)), 0)
+
+    def __add__(self, other: Affine) -> Affine:
+        factors = dict(self.terms)
+        for atom, factor in other.terms:
+            factors[atom] = factors.get(atom, 0) + factor
+        return Affine(self.constant + other.constant, tuple((a, f) for a, f in factors.items() if f))
+
+    def scaled(self, factor: int) -> Affine:
+        if factor == 0:
+            return Affine(0)
+        return Affine(self.constant * factor, tuple((atom, f * factor) for atom, f in self.terms))
+
+    def __sub__(self, other: Affine) -> Affine:
+        return self + other.scaled(-1)
+
+    @property
+    def is_constant(self) -> bool:
+        return not self.terms
+
+
+def affine(expression: ast.Expression) -> Affine:
+    """The expression as a sum; what is not linear becomes an atom."""
+    if isinstance(expression, ast.IntLiteral):
+        return Affine(expression.value)
+    if isinstance(expression, ast.Unary) and expression.operator in "+-":
+        inner = affine(expression.operand)
+        return inner if expression.operator == "+" else inner.scaled(-1)
+    if isinstance(expression, ast.Binary):
+        if expression.operator in ("+", "-"):
+            left, right = affine(expression.left), affine(expression.right)
+            return left + right if expression.operator == "+" else left - right
+        if expression.operator == "*":
+            left, right = affine(expression.left), affine(expression.right)
+            if left.is_constant or right.is_constant:
+                return right.scaled(left.constant) if left.is_constant else left.scaled(right.constant)
+        if expression.operator == "<<":
+            right = affine(expression.right)
+            if right.is_constant and 0 <= right.constant < 64:
+                return affine(expression.left).scaled(1 << right.constant)
+    return Affine(0, ((expression, 1),))
+
+
+def expression(value: Affine) -> ast.Expression:
+    """The shortest expression of a sum: positive terms first, the constant last."""
+    ordered = sorted(value.terms, key=lambda term: term[1] < 0)
+    constant = value.constant
+    result: ast.Expression | None = None
+    if constant and (not ordered or ordered[0][1] < 0 or constant >= 1 << 28):
+        result, constant = literal(constant), 0
+    for atom, factor in ordered:
+        size = abs(factor)
+        term: ast.Expression = atom if size == 1 else ast.Binary("*", atom, literal(size))
+        if result is None:
+            result = term if factor > 0 else ast.Unary("-", term)
+        else:
+            result = ast.Binary("+" if factor > 0 else "-", result, term)
+    if result is None:
+        return literal(0)
+    if constant:
+        return ast.Binary("+" if constant > 0 else "-", result, literal(abs(constant)))
+    return result
+
+
+def literal(value: int) -> ast.Expression:
+    """An integer literal; large ones are written in hexadecimal, negative ones with a minus."""
+    if value < 0:
+        return ast.Unary("-", literal(-value))
+    return ast.IntLiteral(value, f"0x{value:08x}" if value >= 1 << 28 else str(value))
+
+
+def interval(node: ast.Expression, ranges: Ranges) -> Interval | None:
+    """Bounds of an expression's value, or None where nothing is known. `ranges` bounds the variables."""
+    if isinstance(node, ast.IntLiteral):
+        return node.value, node.value
+    if isinstance(node, ast.Name):
+        return ranges.get(node.name)
+    if isinstance(node, ast.Cast) and not node.type.pointer:
+        return interval(node.operand, ranges)
+    if isinstance(node, ast.Conditional):
+        then, otherwise = interval(node.then, ranges), interval(node.otherwise, ranges)
+        if then is None or otherwise is None:
+            return None
+        low, high = min(then[0], otherwise[0]), max(then[1], otherwise[1])
+        least = minimum_of(node)
+        return (low, min(high, then[1], otherwise[1])) if least else (low, high)
+    if isinstance(node, ast.Unary):
+        return _interval_of_unary(node, ranges)
+    if isinstance(node, ast.Binary):
+        return _interval_of_binary(node, ranges)
+    return None
+
+
+def interval_of(value: Affine, ranges: Ranges) -> Interval | None:
+    """Bounds of a sum, or None where an atom is unbounded."""
+    low = high = value.constant
+    for atom, factor in value.terms:
+        bounds = interval(atom, ranges)
+        if bounds is None:
+            return None
+        ends = (bounds[0] * factor, bounds[1] * factor)
+        low, high = low + min(ends), high + max(ends)
+    return low, high
+
+
+def minimum_of(node: ast.Expression) -> tuple[ast.Expression, ast.Expression] | None:
+    """(x, y) of `x < y ? x : y` and its mirror images, else None."""
+    if not (isinstance(node, ast.Conditional) and isinstance(node.condition, ast.Binary)):
+        return None
+    left, right = node.condition.left, node.condition.right
+    if node.condition.operator in ("<", "<=") and (left, right) == (node.then, node.otherwise):
+        return left, right
+    if node.condition.operator in (">", ">=") and (left, right) == (node.otherwise, node.then):
+        return right, left
+    return None
+
+
+def minimum(left: ast.Expression, right: ast.Expression) -> ast.Expression:
+    """`left < right ? left : right`."""
+    return ast.Conditional(ast.Binary("<", left, right), left, right)
+
+
+def possible_bits(bounds: Interval) -> int:
+    """The bits that a value between two non-negative bounds may have set."""
+    low, high = bounds
+    return high | ((1 << (low ^ high).bit_length()) - 1)
+
+
+def _interval_of_unary(node: ast.Unary, ranges: Ranges) -> Interval | None:
+    bounds = interval(node.operand, ranges)
+    if node.operator == "!":
+        return 0, 1
+    if bounds is None or node.operator not in "+-":
+        return None
+    return bounds if node.operator == "+" else (-bounds[1], -bounds[0])
+
+
+def _interval_of_binary(node: ast.Binary, ranges: Ranges) -> Interval | None:
+    if node.operator in ("==", "!=", "<", "<=", ">", ">=", "&&", "||"):
+        return _interval_of_test(node, ranges)
+    if node.operator in ("+", "-"):
+        sides = affine(node)
+        if sides.terms and not (len(sides.terms) == 1 and sides.terms[0][0] == node):
+            return interval_of(sides, ranges)
+    left, right = interval(node.left, ranges), interval(node.right, ranges)
+    if left is None or right is None:
+        return None
+    if node.operator in ("+", "-"):
+        return (
+            (left[0] + right[0], left[1] + right[1])
+            if node.operator == "+"
+            else (left[0] - right[1], left[1] - right[0])
+        )
+    if node.operator == "*":
+        ends = [a * b for a in left for b in right]
+        return min(ends), max(ends)
+    if left[0] < 0 or right[0] < 0:
+        return None
+    if node.operator == "/" and right[0] > 0:
+        return left[0] // right[1], left[1] // right[0]
+    if node.operator == "%" and right[0] > 0:
+        return left if left[1] < right[0] else (0, min(left[1], right[1] - 1))
+    if node.operator == "|":
+        return max(left[0], right[0]), possible_bits(left) | possible_bits(right)
+    if node.operator == "&":
+        return 0, min(left[1], right[1])
+    if node.operator == "<<" and right[1] < 64:
+        return left[0] << right[0], left[1] << right[1]
+    if node.operator == ">>" and right[1] < 64:
+        return left[0] >> right[1], left[1] >> right[0]
+    return None
+
+
+def _interval_of_test(node: ast.Binary, ranges: Ranges) -> Interval:
+    if node.operator in ("&&", "||"):
+        left, right = interval(node.left, ranges) or (0, 1), interval(node.right, ranges) or (0, 1)
+        both = (truth(left), truth(right))
+        if node.operator == "&&":
+            return (0, 0) if False in both else (1, 1) if both == (True, True) else (0, 1)
+        return (1, 1) if True in both else (0, 0) if both == (False, False) else (0, 1)
+    difference = interval_of(affine(node.left) - affine(node.right), ranges)
+    if difference is None:
+        return 0, 1
+    low, high = difference
+    outcome = {
+        "<": (high < 0, low >= 0),
+        "<=": (high <= 0, low > 0),
+        ">": (low > 0, high <= 0),
+        ">=": (low >= 0, high < 0),
+        "==": (low == high == 0, low > 0 or high < 0),
+        "!=": (low > 0 or high < 0, low == high == 0),
+    }[node.operator]
+    return (1, 1) if outcome[0] else (0, 0) if outcome[1] else (0, 1)
+
+
+def truth(bounds: Interval) -> bool | None:
+    """Whether a value between the bounds counts as true in C; None where both are possible."""
+    if bounds == (0, 0):
+        return False
+    return True if bounds[0] > 0 or bounds[1] < 0 else None

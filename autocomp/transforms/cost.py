@@ -1,0 +1,87 @@
+"""Rough times of moves and computation, to rank parameters by before anything is simulated.
+
+The figures come from the machine's DRAM settings where it states them (`bus` bytes a cycle, `latency`, `inflight`
+requests); they need to be right in proportion only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import prod
+
+from autocomp.transforms.affine import interval
+from autocomp.transforms.facts import Buffer, Facts, Site
+from autocomp.transforms.rewrite import names
+
+
+def setting(facts: Facts, name: str, default: float) -> float:
+    """A setting of the DRAM, or a default where the machine does not state it."""
+    value = facts.accelerator.dram.settings.get(name, default)
+    return float(value) if isinstance(value, int | float) else default
+
+
+def move_cycles(facts: Facts, site: Site, columns: int | None = None) -> float:
+    """Cycles between two moves like this in a stream of them; `columns` replaces the move's own width."""
+    rows = site.highest("rows") or 1
+    width = columns or site.highest("cols") or 1
+    element = _element_bytes(facts, site)
+    beats = -(-width * element // setting(facts, "bus", 16.0))
+    requests = (setting(facts, "latency", 0.0) + 6 + beats) / max(1.0, setting(facts, "inflight", 16.0))
+    return rows * max(1.0, beats, requests)
+
+
+def compute_cycles(facts: Facts) -> float:
+    """Cycles of one contraction of a full tile in a stream of them: one row of an operand a cycle."""
+    return float(max(1, facts.tile[2]))
+
+
+def block_cost(facts: Facts, result: Buffer, sides: Mapping[str, int], capacity: int) -> float:
+    """Estimated cycles of the whole nest when blocks of `sides` results stay in place through the reduction."""
+    contraction = facts.contractions[0]
+    trips = {item.variable: item.trips for item in contraction.loops}
+    blocks = prod(-(-trips[name] // side) for name, side in sides.items())
+    other = prod(count for name, count in trips.items() if name not in sides)
+    compute = prod(trips.values()) * compute_cycles(facts)
+    loads = first = 0.0
+    for site in facts.sites:
+        if site.kind != "load" or not set(site.loops) & set(contraction.loops):
+            continue
+        pointer = site.argument("pointer")
+        used = names(pointer) if pointer is not None else frozenset()
+        wide = move_cycles(facts, site, _widest(site)) * (site.highest("cols") or 1) / _widest(site)
+        step = prod(side for name, side in sides.items() if name in used) * wide
+        loads += step * blocks * other
+        first += step
+    stores = sum(move_cycles(facts, site) for site in result.sites("store"))
+    held = prod(sides.values())
+    store = stores * prod(trips[name] for name in sides)
+    exposed = store if held * 2 > capacity else stores * held
+    return max(compute, loads, store) + exposed + first * min(other, 4)
+
+
+def _widest(site: Site) -> int:
+    """The most columns that one move of this kind can cover."""
+    position = site.role.position("cols")
+    parameter = site.parameters[position] if position is not None else None
+    return (parameter.high if parameter is not None else None) or site.highest("cols") or 1
+
+
+def _element_bytes(facts: Facts, site: Site) -> int:
+    pointer = site.pointer
+    if pointer is None:
+        return 1
+    for parameter in facts.kernel.entry.parameters:
+        if parameter.name == pointer.tensor:
+            name = facts.accelerator.types.get(parameter.type.name, parameter.type.name)
+            digits = "".join(c for c in name.removesuffix("_t") if c.isdigit())
+            return int(digits) // 8 if digits else {"float": 4, "double": 8, "int": 4}.get(name, 1)
+    return 1
+
+
+def tensor_extent(facts: Facts, tensor: str, dimension: int) -> int | None:
+    """The extent of a tensor parameter, if it is a plain number."""
+    for parameter in facts.kernel.entry.parameters:
+        if parameter.name == tensor and -len(parameter.type.extents) <= dimension < len(parameter.type.extents):
+            bounds = interval(parameter.type.extents[dimension], {})
+            return bounds[0] if bounds is not None else None
+    return None

@@ -1,0 +1,302 @@
+"""What the transformations know of a kernel: its instruction calls with their loops, and its use of local memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from autocomp.isa import model as m
+from autocomp.isa.roles import CallRole, call_roles, contraction_tile
+from autocomp.kernel import ast
+from autocomp.transforms.affine import Affine, Interval, affine, interval, interval_of, literal
+from autocomp.transforms.loops import Loop, conjuncts, loop
+from autocomp.transforms.normal import normalise
+from autocomp.transforms.rewrite import Path, blocks, call_of, substitute
+
+
+@dataclass(frozen=True)
+class Site:
+    """One call of an instruction: where it stands, under which loops and conditions."""
+
+    call: ast.Call
+    path: Path
+    loops: tuple[Loop, ...]
+    guards: tuple[ast.Expression, ...]
+    ranges: Mapping[str, Interval] = field(compare=False)
+    role: CallRole = field(compare=False)
+    parameters: tuple[m.Parameter | None, ...] = field(compare=False)  # of the instruction, by argument
+
+    @property
+    def kind(self) -> str:
+        return self.role.kind
+
+    def argument(self, word: str) -> ast.Expression | None:
+        """The first argument with a role, such as rows or cols."""
+        position = self.role.position(word)
+        return None if position is None else self.call.arguments[position]
+
+    def highest(self, word: str) -> int | None:
+        """The largest value of the argument with a role."""
+        argument = self.argument(word)
+        bounds = None if argument is None else interval(argument, self.ranges)
+        return None if bounds is None else bounds[1]
+
+    @property
+    def pointer(self) -> Pointer | None:
+        """The DRAM operand taken apart, or None (also for a null pointer)."""
+        argument = self.argument("pointer")
+        return None if argument is None else pointer(argument)
+
+
+@dataclass(frozen=True)
+class Pointer:
+    """`&T[i][j]`: a tensor and its subscripts as sums."""
+
+    tensor: str
+    subscripts: tuple[Affine, ...]
+
+
+@dataclass(frozen=True)
+class Operand:
+    """An argument of a call that names rows of a local memory."""
+
+    site: Site
+    position: int
+    memory: str
+    row: Affine
+
+    @cached_property
+    def hull(self) -> Interval | None:
+        """First and last row that the call touches through it, over all iterations."""
+        bounds = interval_of(self.row, self.site.ranges)
+        return None if bounds is None else (bounds[0], bounds[1] + self.height - 1)
+
+    @cached_property
+    def height(self) -> int:
+        """Rows that one call covers at most; 1 for operands of the compute unit, whose size the moves tell."""
+        if self.site.kind not in ("load", "store"):
+            return 1
+        return self.site.highest("rows") or 1
+
+
+@dataclass(frozen=True)
+class Buffer:
+    """Rows of one local memory that hold the same data: its writers and readers overlap."""
+
+    memory: str
+    low: int
+    high: int
+    operands: tuple[Operand, ...]
+
+    @property
+    def rows(self) -> int:
+        return self.high - self.low + 1
+
+    def sites(self, kind: str) -> tuple[Site, ...]:
+        return tuple(operand.site for operand in self.operands if operand.site.kind == kind)
+
+    @property
+    def tensor(self) -> str:
+        """The tensor that is moved through these rows; empty if there is none."""
+        pointers = (operand.site.pointer for operand in self.operands if operand.site.kind in ("load", "store"))
+        return next((found.tensor for found in pointers if found is not None), "")
+
+    @property
+    def is_input(self) -> bool:
+        """Loaded and never stored."""
+        return bool(self.sites("load")) and not self.sites("store")
+
+    @property
+    def is_result(self) -> bool:
+        return bool(self.sites("store"))
+
+
+@dataclass(frozen=True)
+class Facts:
+    """A kernel in normal form, and what follows from it."""
+
+    kernel: ast.Kernel
+    accelerator: m.Accelerator
+    constants: Mapping[str, int | float]
+    given: ast.Kernel  # as it was before
+
+    @property
+    def body(self) -> ast.Block:
+        return self.kernel.entry.body
+
+    @cached_property
+    def sites(self) -> tuple[Site, ...]:
+        """All instruction calls, in source order."""
+        return tuple(_sites(self))
+
+    @cached_property
+    def operands(self) -> tuple[Operand, ...]:
+        return tuple(operand for site in self.sites for operand in _operands(self, site))
+
+    @cached_property
+    def buffers(self) -> tuple[Buffer, ...]:
+        """Local memory by use, in order of memory and row."""
+        return tuple(_buffers(self.operands))
+
+    @cached_property
+    def tile(self) -> tuple[int, int, int]:
+        """Rows, columns and depth of one contraction; ones where the machine has none."""
+        return contraction_tile(self.accelerator) or (1, 1, 1)
+
+    def buffer_of(self, tensor: str) -> Buffer | None:
+        """The buffer that a tensor is moved through, if it is one only."""
+        found = [buffer for buffer in self.buffers if buffer.tensor == tensor]
+        return found[0] if len(found) == 1 else None
+
+    @property
+    def contractions(self) -> tuple[Site, ...]:
+        return tuple(site for site in self.sites if site.kind == "contraction")
+
+    def bank_rows(self, memory: str) -> int:
+        """Rows of one bank of a local memory."""
+        found = self.accelerator.memory(memory)
+        return found.rows // max(1, found.banks)
+
+    def with_kernel(self, kernel: ast.Kernel) -> Facts:
+        """The facts of another version of the kernel."""
+        return analyse(kernel, self.accelerator, self.constants)
+
+
+def analyse(
+    kernel: ast.Kernel, accelerator: m.Accelerator, constants: Mapping[str, int | float] | None = None
+) -> Facts:
+    """The facts of a kernel on a machine; `constants` are the workload's, added to the machine's and the kernel's."""
+    known = {**accelerator.constants, **kernel.constants, **(constants or {})}
+    return Facts(normalise(kernel, known), accelerator, known, kernel)
+
+
+def pointer(argument: ast.Expression) -> Pointer | None:
+    """The tensor and the subscripts of `&T[i][j]`, `T[i]` or `T`, or None."""
+    node = argument
+    while isinstance(node, ast.Cast) or (isinstance(node, ast.Unary) and node.operator == "&"):
+        node = node.operand
+    subscripts: list[Affine] = []
+    while isinstance(node, ast.Index):
+        subscripts.insert(0, affine(node.index))
+        node = node.base
+    return Pointer(node.name, tuple(subscripts)) if isinstance(node, ast.Name) else None
+
+
+def leaves(argument: ast.Expression) -> Iterator[Affine]:
+    """The sums that an address can be, one for each way through its conditional expressions."""
+    if isinstance(argument, ast.Conditional):
+        yield from leaves(argument.then)
+        yield from leaves(argument.otherwise)
+        return
+    total = affine(argument)
+    choice = next((a for a, f in total.terms if isinstance(a, ast.Conditional) and f == 1), None)
+    if choice is None:
+        yield total
+        return
+    rest = total - Affine(0, ((choice, 1),))
+    for side in (choice.then, choice.otherwise):
+        for leaf in leaves(side):
+            yield leaf + rest
+
+
+def local_row(space: m.AddressSpace, total: Affine) -> tuple[str, Affine] | None:
+    """The memory and the row that an address names, or None for an absent operand."""
+    constant = total.constant & 0xFFFFFFFF
+    if total.is_constant and constant == space.none:
+        return None
+    high, low = next(((h, lo) for name, h, lo in space.fields if name == space.row_field), (31, 0))
+    mask = ((1 << (high + 1)) - 1) & ~((1 << low) - 1)
+    for memory, bits, match in space.memories:
+        if constant & bits == match:
+            return memory, Affine((constant & mask) >> low, total.terms)
+    return None
+
+
+def call_parameters(accelerator: m.Accelerator, name: str, arity: int) -> tuple[m.Parameter | None, ...]:
+    """The instruction's operand behind each argument of a call form (None: in no operand as it stands)."""
+    instruction = accelerator.instruction(name)
+    if instruction is not None:
+        return instruction.parameters
+    forms = (form for form in accelerator.aliases if (form.name, len(form.parameters)) == (name, arity))
+    alias = next(forms, None)
+    if alias is None or len(alias.expansion) != 1:
+        return ()
+    inner, arguments = alias.expansion[0]
+    found: dict[str, m.Parameter | None] = dict.fromkeys(alias.parameters)
+    for argument, parameter in zip(arguments, call_parameters(accelerator, inner, len(arguments)), strict=False):
+        if isinstance(argument, m.Name) and argument.name in found:
+            found[argument.name] = parameter
+    return tuple(found.values())
+
+
+def _sites(facts: Facts) -> Iterator[Site]:
+    roles = {(role.name, len(role.arguments)): role for role in call_roles(facts.accelerator)}
+    known = {name: literal(value) for name, value in facts.constants.items() if isinstance(value, int)}
+
+    def visit(
+        statements: tuple[ast.Statement, ...],
+        path: Path,
+        offset: int,
+        loops: tuple[Loop, ...],
+        guards: tuple[ast.Expression, ...],
+        ranges: Mapping[str, Interval],
+    ) -> Iterator[Site]:
+        scope = dict(ranges)
+        for number, statement in enumerate(statements):
+            here = (*path, number + offset)
+            if isinstance(statement, ast.Declaration):
+                for declarator in statement.declarators:
+                    bounds = None if declarator.initializer is None else interval(declarator.initializer, scope)
+                    if bounds is not None and statement.const:
+                        scope[declarator.name] = bounds
+            call = call_of(statement)
+            if call is not None:
+                role = roles.get((call.function, len(call.arguments)))
+                if role is not None:
+                    parameters = call_parameters(facts.accelerator, call.function, len(call.arguments))
+                    yield Site(substitute(call, known), here, loops, guards, scope, role, parameters)
+                continue
+            found = loop(statement)
+            inner_loops = (*loops, found) if found is not None else loops
+            inner_scope = {**scope, found.variable: (0, found.trips - 1)} if found is not None else scope
+            start = 0
+            for number_of_block, held in enumerate(blocks(statement)):
+                inner_guards = guards
+                if isinstance(statement, ast.If):
+                    negated = (ast.Unary("!", statement.condition),)
+                    inner_guards = (*guards, *(conjuncts(statement.condition) if number_of_block == 0 else negated))
+                yield from visit(held.statements, here, start, inner_loops, inner_guards, inner_scope)
+                start += len(held.statements)
+
+    yield from visit(facts.body.statements, (), 0, (), (), {})
+
+
+def _operands(facts: Facts, site: Site) -> Iterator[Operand]:
+    for position, (argument, parameter) in enumerate(zip(site.call.arguments, site.parameters, strict=True)):
+        if parameter is None or parameter.kind != "address" or parameter.space is None:
+            continue
+        space = facts.accelerator.space(parameter.space)
+        rows = {row for row in (local_row(space, leaf) for leaf in leaves(argument)) if row is not None}
+        for memory, row in rows:
+            yield Operand(site, position, memory, row)
+
+
+def _buffers(operands: tuple[Operand, ...]) -> Iterator[Buffer]:
+    """Operands of the same memory whose rows overlap, directly or through others."""
+    known = [(operand, operand.hull) for operand in operands]
+    ordered = sorted(
+        ((operand.memory, hull, operand) for operand, hull in known if hull is not None), key=lambda e: (e[0], e[1])
+    )
+    group: list[Operand] = []
+    memory, low, high = "", 0, -1
+    for name, hull, operand in ordered:
+        if group and (name != memory or hull[0] > high):
+            yield Buffer(memory, low, high, tuple(group))
+            group = []
+        if not group:
+            memory, low, high = name, hull[0], hull[1]
+        group.append(operand)
+        high = max(high, hull[1])
+    if group:
+        yield Buffer(memory, low, high, tuple(group))

@@ -1,0 +1,59 @@
+"""Hoist: configuration that does not change moves out of the loops."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from autocomp.kernel import ast
+from autocomp.transforms.facts import Facts, Site
+from autocomp.transforms.protocol import NotApplicable, Parameters, Proposal
+from autocomp.transforms.rewrite import Path, names, rewrite_statements, statement_at, with_body
+
+
+class Hoist:
+    name = "hoist"
+    title = "Move what does not change out of the loop"
+
+    def proposals(self, facts: Facts) -> Sequence[Proposal]:
+        """All configuration that can move out."""
+        try:
+            self.apply(facts, {})
+        except NotApplicable:
+            return ()
+        return [Proposal({}, "configure once, before the loops")]
+
+    def apply(self, facts: Facts, parameters: Parameters) -> ast.Kernel:
+        """Takes no parameters: every configuration whose operands do not change and that no other one overrides moves
+        in front of the loops around it."""
+        moving = [site for site in facts.sites if site.kind == "configuration" and _moves(facts, site)]
+        if not moving:
+            raise NotApplicable("no configuration in a loop is the same in every iteration")
+        going = {site.path for site in moving}
+        homes: dict[Path, list[ast.Statement]] = {}
+        for site in moving:
+            homes.setdefault(site.path[:1], []).append(statement_at(facts.body, site.path))
+
+        def change(statement: ast.Statement, path: Path) -> tuple[ast.Statement, ...] | None:
+            if path in going:
+                return ()
+            return (*dict.fromkeys(homes[path]), statement) if path in homes else None
+
+        return with_body(facts.kernel, rewrite_statements(facts.body, change))
+
+
+def _moves(facts: Facts, site: Site) -> bool:
+    variables = {item.variable for item in site.loops}
+    if not site.loops or any(names(argument) & variables for argument in site.call.arguments):
+        return False
+    rivals = [
+        other
+        for other in facts.sites
+        if other.path != site.path and other.role.role.states_written & site.role.role.states_written
+    ]
+    return all(other.call == site.call or _selects_another(other, site) for other in rivals)
+
+
+def _selects_another(one: Site, other: Site) -> bool:
+    """Whether two configurations write different records of the same state."""
+    first, second = one.argument("selector"), other.argument("selector")
+    return isinstance(first, ast.IntLiteral) and isinstance(second, ast.IntLiteral) and first != second

@@ -1,0 +1,154 @@
+"""Background moves spread over the iterations of a computing nest, one every few iterations."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
+
+from autocomp.kernel import ast
+from autocomp.transforms.affine import affine, expression, literal
+from autocomp.transforms.loops import Loop, linear_index, make_constant, make_if, make_loop, make_nest
+from autocomp.transforms.nest import Statements, peel_nest
+from autocomp.transforms.rewrite import fresh, names, substitute, walk
+
+
+@dataclass(frozen=True)
+class Moves:
+    """A nest of moves, iterations of which can be issued one by one."""
+
+    loops: tuple[Loop, ...]
+    guards: tuple[ast.Expression, ...]
+    calls: Statements
+
+    @property
+    def count(self) -> int:
+        return prod(item.trips for item in self.loops)
+
+
+def moves_of(statement: ast.Statement) -> Moves:
+    """The moves that a statement makes."""
+    return Moves(*peel_nest(statement))
+
+
+def shifted_iteration(
+    statements: Statements, constants: Sequence[ast.Declaration], variable: str, value: ast.Expression
+) -> Statements:
+    """The statements as they are in another iteration of a loop, `value` in place of its variable; `constants` are
+    the index constants of the loop's body."""
+    values: dict[str, ast.Expression] = {variable: value}
+    for declaration in constants:
+        for declarator in declaration.declarators:
+            if declarator.initializer is not None:
+                values[declarator.name] = substitute(declarator.initializer, values)
+    return tuple(substitute(statement, values) for statement in statements)
+
+
+def interleave(
+    nest: ast.Statement,
+    moves: Sequence[Moves],
+    condition: ast.Expression,
+    taken: set[str],
+    *,
+    spacing: int = 0,
+) -> ast.Statement:
+    """The nest with the moves issued between its iterations while `condition` holds.
+
+    `spacing` is the number of iterations from one move to the next; 0 spreads the moves evenly. Conditions of the nest
+    move inside, so that every iteration has its turn.
+    """
+    loops, guards, held = peel_nest(nest)
+    turns = prod(item.trips for item in loops)
+    total = sum(item.count for item in moves)
+    every = min(spacing or max(1, turns // total), max(1, turns // total))
+    burst = -(-total // turns)
+    turn = linear_index(loops)
+    if burst > 1:
+        number = fresh("burst", taken)
+        taken.add(number)
+        value = expression(affine(turn).scaled(burst) + affine(ast.Name(number)))
+        slot: Statements = (make_loop(number, burst, _choose(moves, value, taken)),)
+        slot = make_if((condition,), slot)
+    else:
+        conditions = [condition]
+        if every > 1:
+            conditions.append(ast.Binary("==", ast.Binary("%", turn, literal(every)), literal(0)))
+        chosen = turn if every == 1 else ast.Binary("/", turn, literal(every))
+        slot = make_if(conditions, _choose(moves, chosen, taken))
+    return make_nest(loops, (*slot, *make_if(guards, held)))[0]
+
+
+def _choose(moves: Sequence[Moves], value: ast.Expression, taken: set[str]) -> Statements:
+    """Statements that issue move number `value` of all the moves in order, if there is one."""
+    name = fresh("move", taken)
+    taken.add(name)
+    number: ast.Expression = ast.Name(name)
+    tail: ast.Block | None = None
+    end = sum(item.count for item in moves)
+    for item in reversed(moves):
+        start = end - item.count
+        body = _one(item, expression(affine(number)) if not start else ast.Binary("-", number, literal(start)), taken)
+        tail = ast.Block((ast.If(ast.Binary("<", number, literal(end)), ast.Block(body), tail),))
+        end = start
+    return (make_constant(name, value), *(tail.statements if tail is not None else ()))
+
+
+def _one(item: Moves, number: ast.Expression, taken: set[str]) -> Statements:
+    """One iteration of a nest of moves, by its number."""
+    inner = item.count
+    constants: list[ast.Statement] = []
+    values: dict[str, ast.Expression] = {}
+    for entry in item.loops:
+        inner //= entry.trips
+        value = number if inner == 1 else ast.Binary("/", number, literal(inner))
+        if entry is not item.loops[0]:
+            value = ast.Binary("%", value, literal(entry.trips))
+        name = fresh(f"{entry.variable}_moved", taken)
+        taken.add(name)
+        constants.append(make_constant(name, value))
+        values[entry.variable] = ast.Name(name)
+    calls = tuple(substitute(call, values) for call in item.calls)
+    guards = tuple(substitute(guard, values) for guard in item.guards)
+    return (*constants, *make_if(guards, calls))
+
+
+def renamed_constants(
+    constants: Sequence[ast.Declaration], suffix: str, taken: set[str]
+) -> tuple[tuple[ast.Declaration, ...], Mapping[str, ast.Expression]]:
+    """Copies of declarations under new names, and what replaces the old names."""
+    values: dict[str, ast.Expression] = {}
+    copies = []
+    for declaration in constants:
+        for declarator in declaration.declarators:
+            name = fresh(f"{declarator.name}_{suffix}", taken)
+            taken.add(name)
+            if declarator.initializer is not None:
+                copies.append(make_constant(name, substitute(declarator.initializer, values)))
+            values[declarator.name] = ast.Name(name)
+    return tuple(copies), values
+
+
+def used_constants(constants: Sequence[ast.Declaration], statements: Statements) -> tuple[ast.Declaration, ...]:
+    """The constants that statements need, directly or through other constants."""
+    needed = set[str]().union(*(names(statement) for statement in statements))
+    kept: list[ast.Declaration] = []
+    for declaration in reversed(constants):
+        if any(declarator.name in needed for declarator in declaration.declarators):
+            needed |= names(declaration)
+            kept.insert(0, declaration)
+    return tuple(kept)
+
+
+def index_constants(body: Statements) -> tuple[ast.Declaration, ...]:
+    """The constants that open a loop's body."""
+    found = []
+    for statement in body:
+        if not isinstance(statement, ast.Declaration) or not statement.const:
+            break
+        found.append(statement)
+    return tuple(found)
+
+
+def kinds(statement: ast.Statement, roles: Mapping[str, str]) -> set[str]:
+    """What the calls below a statement do; `roles` maps call forms to kinds."""
+    return {roles[node.function] for node in walk(statement) if isinstance(node, ast.Call) and node.function in roles}

@@ -1,0 +1,135 @@
+"""Keep the accumulator: a block of results stays in local memory through the whole reduction."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from autocomp.kernel import ast
+from autocomp.transforms.addresses import linear, make_room, shift_operands
+from autocomp.transforms.cost import block_cost
+from autocomp.transforms.facts import Buffer, Facts
+from autocomp.transforms.loops import Loop
+from autocomp.transforms.parameters import factors_of
+from autocomp.transforms.protocol import NotApplicable, Parameters, Proposal
+from autocomp.transforms.rewrite import names, with_body
+from autocomp.transforms.tile import tile_nest
+
+
+class KeepAccumulator:
+    name = "keep_accumulator"
+    title = "Keep results in the accumulator across the reduction"
+
+    def proposals(self, facts: Facts) -> Sequence[Proposal]:
+        """Block shapes that fit, half or all of the accumulator, by the traffic and the time that they cost."""
+        nest = _output_loops(facts)
+        if nest is None:
+            return ()
+        result, loops, _ = nest
+        if _is_block(result):
+            return ()
+        capacity = facts.accelerator.memory(result.memory).rows // result.rows
+        ranked = []
+        for shape in _shapes(loops, capacity):
+            sides = dict(zip((item.variable for item in loops), shape, strict=True))
+            cost = block_cost(facts, result, sides, capacity)
+            ranked.append((cost, shape))
+        ranked.sort()
+        return [
+            Proposal(
+                {"loops": {item.variable: size for item, size in zip(loops, shape, strict=True)}},
+                f"{' x '.join(map(str, shape))} tiles of {result.tensor} stay in {result.memory} while the reduction "
+                f"runs, so that each operand tile that is loaded serves several of them",
+                gain=-cost,
+            )
+            for cost, shape in ranked[:12]
+        ]
+
+    def apply(self, facts: Facts, parameters: Parameters) -> ast.Kernel:
+        """`loops` maps the loops over the result, outermost first, to the sides of the block in iterations."""
+        factors = factors_of(parameters, "loops")
+        nest = _output_loops(facts)
+        if nest is None:
+            raise NotApplicable("no contraction whose result stays in place while an inner loop reduces")
+        result, loops, reduction = nest
+        chosen = [item for item in loops if item.variable in factors]
+        if list(factors) != [item.variable for item in chosen]:
+            known = ", ".join(item.variable for item in loops)
+            raise NotApplicable(f"the loops over the result are {known}, outermost first; got {', '.join(factors)}")
+        sides = [(item.variable, min(factors[item.variable], item.trips)) for item in chosen]
+        count = 1
+        for _, side in sides:
+            count *= side
+        needed = result.rows * count
+        facts = make_room(facts, {result.low: needed}, result.memory)
+        result = next(b for b in facts.buffers if b.is_result and b.tensor == result.tensor)
+        tiled, _ = tile_nest(
+            facts.with_kernel(with_body(facts.kernel, facts.body)), factors, lambda item: item.variable in reduction
+        )
+        return _spread_result(facts, result, sides, tiled)
+
+
+def _spread_result(
+    facts: Facts, result: Buffer, sides: Sequence[tuple[str, int]], tiled: tuple[ast.Statement, ...]
+) -> ast.Kernel:
+    """The tiled kernel with rows of its own for each tile of the block."""
+    after = facts.with_kernel(with_body(facts.kernel, ast.Block(tiled)))
+    offset = linear([side for side in sides if side[1] > 1], result.rows)
+    operands = [o for b in after.buffers if b.memory == result.memory and b.low == result.low for o in b.operands]
+    return with_body(after.kernel, shift_operands(after, operands, lambda operand: offset))
+
+
+def _output_loops(facts: Facts) -> tuple[Buffer, tuple[Loop, ...], frozenset[str]] | None:
+    """The buffer of results, the loops over results, and the loops that reduce into them."""
+    for result in facts.buffers:
+        stores = result.sites("store")
+        producers = [o.site for o in result.operands if o.site.kind in ("contraction", "preload")]
+        if len(stores) != 1 or not producers:
+            continue
+        around = producers[0].loops
+        common = tuple(item for item in around if item in stores[0].loops)
+        reduction = frozenset(item.variable for item in around if item not in common)
+        if common and reduction and common == around[: len(common)]:
+            outputs = _stored_loops(result, common)
+            if outputs:
+                return result, outputs, reduction
+    return None
+
+
+def _stored_loops(result: Buffer, common: tuple[Loop, ...]) -> tuple[Loop, ...]:
+    """The loops nearest to the reduction that select what is stored."""
+    store = result.sites("store")[0]
+    pointer = store.argument("pointer")
+    used = names(pointer) if pointer is not None else frozenset()
+    chosen: list[Loop] = []
+    for item in reversed(common):
+        if item.variable not in used:
+            break
+        chosen.insert(0, item)
+    return tuple(chosen)
+
+
+def _is_block(result: Buffer) -> bool:
+    """Whether the results spread over several tiles already."""
+    return any(operand.row.terms for operand in result.operands)
+
+
+def _shapes(loops: Sequence[Loop], capacity: int) -> Iterator[tuple[int, ...]]:
+    """Sides of blocks of at most `capacity` tiles."""
+    if not loops:
+        yield ()
+        return
+    for side in _sides(loops[0].trips, capacity):
+        for rest in _shapes(loops[1:], capacity // side):
+            yield (side, *rest)
+
+
+def _sides(trips: int, capacity: int) -> Iterator[int]:
+    """Sides that cut a loop into equal parts, or nearly so."""
+    seen: set[int] = set()
+    for parts in range(1, trips + 1):
+        side = -(-trips // parts)
+        if side <= capacity and side not in seen:
+            seen.add(side)
+            yield side
+        if side == 1:
+            break

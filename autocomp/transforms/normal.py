@@ -1,0 +1,237 @@
+"""The normal form that the transformations work on.
+
+Loops count from 0 in steps of 1, blocks inside blocks are flattened, scalar constants are propagated into their uses,
+and expressions are folded as far as the bounds of the loop variables allow. What cannot be brought into this form
+stays as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from autocomp.kernel import ast
+from autocomp.transforms.affine import Interval, Ranges, interval, literal, truth
+from autocomp.transforms.arithmetic import replace_sums, simplify
+from autocomp.transforms.loops import make_loop, progression
+from autocomp.transforms.rewrite import (
+    assigned,
+    blocks,
+    declared,
+    fresh,
+    map_expressions,
+    names,
+    substitute,
+    walk,
+    with_blocks,
+    with_body,
+)
+
+_LIMITS: Mapping[str, Interval] = {
+    "int8_t": (-(1 << 7), (1 << 7) - 1),
+    "uint8_t": (0, (1 << 8) - 1),
+    "int16_t": (-(1 << 15), (1 << 15) - 1),
+    "uint16_t": (0, (1 << 16) - 1),
+    "int": (-(1 << 31), (1 << 31) - 1),
+    "int32_t": (-(1 << 31), (1 << 31) - 1),
+    "uint32_t": (0, (1 << 32) - 1),
+    "int64_t": (-(1 << 63), (1 << 63) - 1),
+    "uint64_t": (0, (1 << 64) - 1),
+    "size_t": (0, (1 << 64) - 1),
+    "int_fast32_t": (-(1 << 31), (1 << 31) - 1),
+}
+
+
+def normalise(kernel: ast.Kernel, constants: Mapping[str, int | float]) -> ast.Kernel:
+    """The kernel with its entry function in normal form. `constants` are the machine's and the workload's names."""
+    body = _distinct_variables(kernel.entry.body, frozenset(p.name for p in kernel.entry.parameters))
+    known = {name: literal(value) for name, value in constants.items() if isinstance(value, int)}
+    known = {name: value for name, value in known.items() if name not in declared(body)}
+    body = map_expressions(body, lambda node: _with_constants(node, known))
+    changing = assigned(body)
+    statements = _Normaliser(changing).statements(body.statements, {})
+    return with_body(kernel, replace(body, statements=statements))
+
+
+def _with_constants(node: ast.Expression, known: Mapping[str, ast.Expression]) -> ast.Expression:
+    """Arithmetic with named constants replaced by their values; names that stand alone are kept for the reader."""
+    if isinstance(node, ast.Binary | ast.Unary | ast.Conditional | ast.Assignment | ast.Index):
+        operands = {
+            field: known[value.name]
+            for field, value in vars(node).items()
+            if isinstance(value, ast.Name) and value.name in known
+        }
+        return replace(node, **operands) if operands else node  # type: ignore[arg-type]
+    return node
+
+
+class _Normaliser:
+    """One pass over a function's body, with the bounds of the variables in scope."""
+
+    def __init__(self, changing: frozenset[str]) -> None:
+        self._changing = changing
+
+    def statements(self, given: tuple[ast.Statement, ...], ranges: Ranges) -> tuple[ast.Statement, ...]:
+        result: list[ast.Statement] = []
+        scope = dict(ranges)
+        pending = list(given)
+        while pending:
+            statement = pending.pop(0)
+            if isinstance(statement, ast.Declaration):
+                kept, values = self._declaration(statement, scope)
+                if values:
+                    pending = [substitute(later, values) for later in pending]
+                if kept is not None:
+                    result.append(kept)
+                continue
+            result.extend(self._statement(statement, scope))
+        return tuple(result)
+
+    def _statement(self, statement: ast.Statement, ranges: Ranges) -> tuple[ast.Statement, ...]:
+        if isinstance(statement, ast.For):
+            return self._for(statement, ranges)
+        if isinstance(statement, ast.If):
+            return self._if(statement, ranges)
+        if isinstance(statement, ast.Block):
+            inner = self.statements(statement.statements, ranges)
+            return (ast.Block(inner),) if any(isinstance(s, ast.Declaration) for s in inner) else inner
+        if isinstance(statement, ast.While | ast.DoWhile):
+            return (replace(statement, body=ast.Block(self.statements(statement.body.statements, {}))),)
+        if isinstance(statement, ast.ExpressionStatement):
+            return (replace(statement, expression=simplify(statement.expression, ranges)),)
+        return (statement,)
+
+    def _for(self, statement: ast.For, ranges: Ranges) -> tuple[ast.Statement, ...]:
+        found = progression(simplify(statement, ranges))
+        if found is None:
+            return (replace(statement, body=ast.Block(self.statements(statement.body.statements, ranges))),)
+        value = replace_sums(
+            ast.Binary("+", ast.Binary("*", ast.Name(found.variable), literal(found.step)), literal(found.start))
+        )
+        if found.trips == 1:
+            value = literal(found.start)
+        body = (
+            statement.body if value == ast.Name(found.variable) else substitute(statement.body, {found.variable: value})
+        )
+        if found.trips == 0:
+            return ()
+        inner = self.statements(body.statements, {**ranges, found.variable: (0, found.trips - 1)})
+        if not inner:
+            return ()
+        if found.trips == 1 and not any(isinstance(s, ast.Declaration) for s in inner):
+            return inner
+        return (make_loop(found.variable, found.trips, inner),)
+
+    def _if(self, statement: ast.If, ranges: Ranges) -> tuple[ast.Statement, ...]:
+        condition = simplify(statement.condition, ranges)
+        then = self.statements(statement.then.statements, ranges)
+        other = self.statements(statement.otherwise.statements, ranges) if statement.otherwise else ()
+        verdict = truth(interval(condition, ranges) or (0, 1))
+        if verdict is not None:
+            return then if verdict else other
+        if not then and not other:
+            return ()
+        return (ast.If(condition, ast.Block(then), ast.Block(other) if other else None),)
+
+    def _declaration(
+        self, statement: ast.Declaration, scope: dict[str, Interval]
+    ) -> tuple[ast.Declaration | None, dict[str, ast.Expression]]:
+        """What is left of a declaration, and the values of the variables that it is rid of."""
+        kept: list[ast.Declarator] = []
+        values: dict[str, ast.Expression] = {}
+        for declarator in statement.declarators:
+            initial = declarator.initializer
+            if initial is not None:
+                initial = simplify(substitute(initial, values), scope)
+            settled = declarator.name not in self._changing and not statement.static
+            bounds = interval(initial, scope) if initial is not None else None
+            if settled and initial is not None and _propagates(declarator, initial, bounds, scope):
+                values[declarator.name] = initial
+                continue
+            if settled and bounds is not None:
+                scope[declarator.name] = bounds
+            kept.append(replace(declarator, initializer=initial))
+        return (replace(statement, declarators=tuple(kept)) if kept else None), values
+
+
+def _propagates(
+    declarator: ast.Declarator, value: ast.Expression, bounds: Interval | None, scope: Mapping[str, Interval]
+) -> bool:
+    """Whether a declaration is a mere name for an expression; loop indices split off by / and % keep theirs."""
+    limits = _LIMITS.get(declarator.type.name)
+    if limits is None or declarator.type.pointer or declarator.type.extents:
+        return False
+    if bounds is None or bounds[0] < limits[0] or bounds[1] > limits[1]:
+        return False
+    if any(isinstance(node, ast.Call | ast.Assignment | ast.Step | ast.Index) for node in walk(value)):
+        return False
+    if not names(value) <= scope.keys():
+        return False
+    return not any(isinstance(node, ast.Binary) and node.operator in "/%" for node in walk(value))
+
+
+def _distinct_variables(body: ast.Block, taken: frozenset[str]) -> ast.Block:
+    """The body with no variable hiding another, so that expressions can be moved between scopes."""
+    return ast.Block(_Renamer(taken, declared(body)).statements(body.statements))
+
+
+class _Renamer:
+    """Gives variables that hide others, or that other scopes declare again, names of their own.
+
+    Loops beside each other may share a variable; the transformations recognise related loops by it.
+    """
+
+    def __init__(self, taken: frozenset[str], known: frozenset[str]) -> None:
+        self._used = set(taken)  # by parameters and by declarations other than those of loops
+        self._known = known
+        self._live = list(taken)  # variables of the loops around
+
+    def statements(self, given: tuple[ast.Statement, ...]) -> tuple[ast.Statement, ...]:
+        result: list[ast.Statement] = []
+        pending = list(given)
+        while pending:
+            statement = pending.pop(0)
+            if isinstance(statement, ast.Declaration):
+                for declarator in statement.declarators:
+                    new = fresh(declarator.name, self._used)
+                    self._used.add(new)
+                    if new != declarator.name:
+                        statement, *pending = (_renamed(s, declarator.name, new) for s in (statement, *pending))
+                result.append(statement)
+            elif isinstance(statement, ast.For) and isinstance(statement.initial, ast.Declaration):
+                result.append(self._for(statement, statement.initial))
+            else:
+                inner = tuple(ast.Block(self.statements(held.statements)) for held in blocks(statement))
+                result.append(with_blocks(statement, inner) if inner else statement)
+        return tuple(result)
+
+    def _for(self, statement: ast.For, initial: ast.Declaration) -> ast.For:
+        opened: list[str] = []
+        for declarator in initial.declarators:
+            name = declarator.name
+            if name in self._live:
+                name = fresh(name, self._used | self._known)
+                self._used.add(name)
+                renamed = _renamed(statement, declarator.name, name)
+                assert isinstance(renamed, ast.For)
+                statement = renamed
+            opened.append(name)
+        self._live.extend(opened)
+        result = replace(statement, body=ast.Block(self.statements(statement.body.statements)))
+        del self._live[len(self._live) - len(opened) :]
+        return result
+
+
+def _renamed(statement: ast.Statement, old: str, new: str) -> ast.Statement:
+    """The statement with a variable renamed, its declaration included."""
+    result = substitute(statement, {old: ast.Name(new)})
+    if isinstance(result, ast.For) and isinstance(result.initial, ast.Declaration):
+        return replace(result, initial=_renamed_declaration(result.initial, old, new))
+    return _renamed_declaration(result, old, new) if isinstance(result, ast.Declaration) else result
+
+
+def _renamed_declaration(statement: ast.Declaration, old: str, new: str) -> ast.Declaration:
+    return replace(
+        statement,
+        declarators=tuple(replace(d, name=new) if d.name == old else d for d in statement.declarators),
+    )

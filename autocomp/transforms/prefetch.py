@@ -1,0 +1,122 @@
+"""Prefetch: the operands of the next iteration are loaded between the computations of the present one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from autocomp.kernel import ast
+from autocomp.transforms.affine import literal
+from autocomp.transforms.collapse import Collapse, pipeline_loops
+from autocomp.transforms.double_buffer import DoubleBuffer, is_doubled
+from autocomp.transforms.facts import Facts
+from autocomp.transforms.interleave import (
+    index_constants,
+    interleave,
+    kinds,
+    moves_of,
+    renamed_constants,
+    shifted_iteration,
+    used_constants,
+)
+from autocomp.transforms.loops import Loop, make_loop
+from autocomp.transforms.nest import Statements, change_loop, peel_nest
+from autocomp.transforms.parameters import names_of, number_of
+from autocomp.transforms.protocol import NotApplicable, Parameters, Proposal
+from autocomp.transforms.rewrite import all_names, substitute, with_body
+
+
+class Prefetch:
+    name = "prefetch"
+    title = "Load the next block while this one computes"
+
+    def proposals(self, facts: Facts) -> Sequence[Proposal]:
+        """All enclosing loops as one, then the innermost alone; evenly spread or as early as possible."""
+        chain = pipeline_loops(facts)
+        found: list[Proposal] = []
+        for loops in dict.fromkeys(chain[start:] for start in range(len(chain))):
+            for spacing in (0, 2, 1):
+                parameters = {"loops": list(loops), "spacing": spacing}
+                try:
+                    self.apply(facts, parameters)
+                except NotApplicable:
+                    break
+                pace = "spread evenly" if not spacing else f"one every {spacing} iterations"
+                found.append(
+                    Proposal(
+                        parameters,
+                        f"load the next block during this one's computation, over {', '.join(loops)}; {pace}",
+                    )
+                )
+        return found
+
+    def apply(self, facts: Facts, parameters: Parameters) -> ast.Kernel:
+        """`loops`, outermost first, are collapsed if they are several; operands that do not alternate yet are
+        double-buffered; their loads run one iteration ahead, one every `spacing` iterations of the computing nest
+        (0: spread evenly)."""
+        loops = names_of(parameters, "loops")
+        spacing = number_of(parameters, "spacing", 0)
+        if not loops:
+            raise NotApplicable("no loop was named")
+        variable = loops[0]
+        if len(loops) > 1:
+            before = all_names(facts.kernel)
+            facts = facts.with_kernel(Collapse().apply(facts, {"loops": list(loops)}))
+            variable = next(
+                item.variable for s in facts.contractions for item in s.loops if item.variable not in before
+            )
+        facts = _with_alternating_operands(facts, variable)
+        taken = set(all_names(facts.kernel))
+
+        def change(statement: ast.For, item: Loop) -> Statements:
+            return _rotate(facts, statement, item, spacing, taken)
+
+        return with_body(facts.kernel, ast.Block(change_loop(facts.body.statements, variable, change)))
+
+
+def _with_alternating_operands(facts: Facts, variable: str) -> Facts:
+    """The facts after double-buffering the operands that are loaded in the loop's body."""
+    tensors = [
+        buffer.tensor
+        for buffer in facts.buffers
+        if buffer.is_input
+        and not is_doubled(buffer)
+        and any(item.variable == variable for site in buffer.sites("load") for item in site.loops)
+    ]
+    if not tensors:
+        return facts
+    for apart in ("bank", "rows"):
+        try:
+            return facts.with_kernel(DoubleBuffer().apply(facts, {"tensors": tensors, "apart": apart}))
+        except NotApplicable as error:
+            reason = error
+    raise reason
+
+
+def _rotate(facts: Facts, statement: ast.For, item: Loop, spacing: int, taken: set[str]) -> Statements:
+    constants = index_constants(statement.body.statements)
+    rest = statement.body.statements[len(constants) :]
+    roles = {site.call.function: site.kind for site in facts.sites}
+    loads = tuple(s for s in rest if kinds(s, roles) == {"load"})
+    computing = [s for s in rest if "contraction" in kinds(s, roles)]
+    if not loads or not computing:
+        raise NotApplicable(f"the body of the loop over {item.variable!r} has no loads apart from its computation")
+    if item.trips < 2:
+        raise NotApplicable(f"the loop over {item.variable!r} runs once")
+    target = max(computing, key=lambda s: _turns(s))
+    following = ast.Binary("+", ast.Name(item.variable), literal(1))
+    ahead, values = renamed_constants(used_constants(constants, loads), "next", taken)
+    next_values = {item.variable: following}
+    ahead = tuple(substitute(declaration, next_values) for declaration in ahead)
+    moves = [moves_of(substitute(load, {**values, **next_values})) for load in loads]
+    more = ast.Binary("<", ast.Name(item.variable), literal(item.trips - 1))
+    nest = interleave(target, moves, more, taken, spacing=spacing)
+    body = [nest if s is target else s for s in rest if not any(s is load for load in loads)]
+    first = shifted_iteration(loads, constants, item.variable, literal(0))
+    return (*first, make_loop(item.variable, item.trips, (*constants, *ahead, *body)))
+
+
+def _turns(statement: ast.Statement) -> int:
+    turns = 1
+    for item in peel_nest(statement)[0]:
+        turns *= item.trips
+    return turns

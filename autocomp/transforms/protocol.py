@@ -1,0 +1,41 @@
+"""What a transformation is: a named, parameterised rewriting of a kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from autocomp.errors import AutocompError
+from autocomp.kernel import ast
+from autocomp.transforms.facts import Facts
+
+Parameters = Mapping[str, Any]  # plain data: strings, integers, lists, dictionaries
+
+
+class NotApplicable(AutocompError):  # noqa: N818 — a verdict more than an error
+    """A transformation does not fit a kernel, or not with these parameters; the message says why."""
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """Parameters worth trying, with the reason in words. `gain` estimates the cycles saved, to rank by."""
+
+    parameters: Parameters
+    reason: str
+    gain: float = 0.0
+
+
+class Transformation(Protocol):
+    """Equal parameters on equal kernels give equal results."""
+
+    name: str
+    title: str
+
+    def proposals(self, facts: Facts) -> Sequence[Proposal]:
+        """Parameters that fit this kernel and machine, best first; empty if there are none."""
+        ...
+
+    def apply(self, facts: Facts, parameters: Parameters) -> ast.Kernel:
+        """The rewritten kernel. Raises NotApplicable."""
+        ...

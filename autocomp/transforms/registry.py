@@ -1,0 +1,54 @@
+"""The transformations that ship."""
+
+from __future__ import annotations
+
+from autocomp.data import closest
+from autocomp.transforms.collapse import Collapse
+from autocomp.transforms.defer_stores import DeferStores
+from autocomp.transforms.double_buffer import DoubleBuffer
+from autocomp.transforms.fuse import Fuse
+from autocomp.transforms.hoist import Hoist
+from autocomp.transforms.keep_accumulator import KeepAccumulator
+from autocomp.transforms.place_in_banks import PlaceInBanks
+from autocomp.transforms.prefetch import Prefetch
+from autocomp.transforms.protocol import NotApplicable, Transformation
+from autocomp.transforms.reorder import Reorder
+from autocomp.transforms.reuse_weights import ReuseWeights
+from autocomp.transforms.simplify import Simplify
+from autocomp.transforms.split import Split
+from autocomp.transforms.stage_operand import StageOperand
+from autocomp.transforms.tile import Tile
+from autocomp.transforms.unroll import Unroll
+from autocomp.transforms.widen_moves import WidenMoves
+
+TRANSFORMATIONS: tuple[Transformation, ...] = (
+    KeepAccumulator(),
+    StageOperand(),
+    WidenMoves(),
+    PlaceInBanks(),
+    DoubleBuffer(),
+    Prefetch(),
+    DeferStores(),
+    ReuseWeights(),
+    Tile(),
+    Reorder(),
+    Collapse(),
+    Split(),
+    Fuse(),
+    Unroll(),
+    Hoist(),
+    Simplify(),
+)
+
+
+def transformation(name: str) -> Transformation:
+    """The transformation of a name. Raises NotApplicable, with the closest name, where there is none."""
+    for item in TRANSFORMATIONS:
+        if item.name == name:
+            return item
+    known = [item.name for item in TRANSFORMATIONS]
+    near = closest(name, known)
+    raise NotApplicable(
+        f"no transformation is called {name!r}",
+        hint=(f"did you mean {near!r}? " if near else "") + f"known: {', '.join(known)}",
+    )

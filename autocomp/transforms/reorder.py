@@ -1,0 +1,78 @@
+"""Reorder: exchange the loops of a perfect nest."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from autocomp.kernel import ast
+from autocomp.transforms.facts import Facts
+from autocomp.transforms.loops import Loop, make_if, make_nest
+from autocomp.transforms.nest import Statements, change_loop, peel_nest
+from autocomp.transforms.parameters import names_of
+from autocomp.transforms.protocol import NotApplicable, Parameters, Proposal
+from autocomp.transforms.rewrite import with_body
+
+
+class Reorder:
+    name = "reorder"
+    title = "Change the order of nested loops"
+
+    def proposals(self, facts: Facts) -> Sequence[Proposal]:
+        """Each loop of the computing nest as the innermost one, and exchanges of neighbours."""
+        orders: list[list[str]] = []
+        for site in facts.contractions[:1]:
+            names = [item.variable for item in site.loops]
+            orders += [[*names[:n], *names[n + 1 :], names[n]] for n in range(len(names) - 2, -1, -1)]
+            orders += [[*names[:n], names[n + 1], names[n], *names[n + 2 :]] for n in range(len(names) - 2, -1, -1)]
+        found: list[Proposal] = []
+        for order in orders:
+            changed = _changed_part(order, [item.variable for item in facts.contractions[0].loops])
+            parameters = {"loops": changed}
+            try:
+                self.apply(facts, parameters)
+            except NotApplicable:
+                continue
+            if all(parameters != other.parameters for other in found):
+                found.append(Proposal(parameters, f"run the loops in the order {', '.join(changed)}"))
+        return found
+
+    def apply(self, facts: Facts, parameters: Parameters) -> ast.Kernel:
+        """`loops` names the loops of a perfect nest in their new order, outermost first."""
+        order = names_of(parameters, "loops")
+        return with_body(facts.kernel, ast.Block(reordered(facts.body.statements, order)))
+
+
+def reordered(statements: Statements, order: Sequence[str]) -> Statements:
+    """The statements with a perfect nest's loops in another order; conditions move inside. Raises NotApplicable."""
+    if len(order) < 2 or len(set(order)) != len(order):
+        raise NotApplicable("an order names at least two loops, each once")
+    changed = False
+
+    def change(statement: ast.For, item: Loop) -> Statements:
+        nonlocal changed
+        loops, guards, held = peel_nest(statement)
+        present = [entry for entry in loops[: len(order)] if entry.variable in order]
+        if len(present) != len(order):
+            return (statement,)
+        if [entry.variable for entry in present] == list(order):
+            return (statement,)
+        changed = True
+        by_name = {entry.variable: entry for entry in loops}
+        nest = [by_name[name] for name in order] + list(loops[len(order) :])
+        return make_nest(nest, make_if(guards, held))
+
+    result = statements
+    for name in order:
+        try:
+            result = change_loop(statements, name, change)
+        except NotApplicable:
+            continue
+        if changed:
+            return result
+    raise NotApplicable(f"{', '.join(order)} are not the loops of a perfect nest in another order")
+
+
+def _changed_part(order: Sequence[str], present: Sequence[str]) -> list[str]:
+    """The part of an order from its first change to its last."""
+    changes = [n for n, (new, old) in enumerate(zip(order, present, strict=True)) if new != old]
+    return list(order[changes[0] : changes[-1] + 1]) if changes else list(order)

@@ -1,0 +1,183 @@
+"""Walking and rewriting kernels: every function returns a new tree and leaves the old one alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import fields, replace
+from typing import Any, TypeVar, get_args
+
+from autocomp.kernel import ast
+
+_EXPRESSIONS = get_args(ast.Expression)
+_STATEMENTS = get_args(ast.Statement)
+_NODES = (*_EXPRESSIONS, *_STATEMENTS, ast.Declarator, ast.Type)
+
+Node = TypeVar("Node")
+Path = tuple[int, ...]  # child numbers from the entry function's body down to a statement
+
+
+def children(node: Any) -> Iterator[Any]:
+    """The direct sub-nodes of a statement, expression, declarator or type, in source order."""
+    for entry in fields(node):
+        value = getattr(node, entry.name)
+        for item in value if isinstance(value, tuple) else (value,):
+            if isinstance(item, _NODES):
+                yield item
+
+
+def walk(node: Any) -> Iterator[Any]:
+    """The node and everything below it, parents first."""
+    yield node
+    for child in children(node):
+        yield from walk(child)
+
+
+def map_expressions(node: Node, change: Callable[[ast.Expression], ast.Expression]) -> Node:
+    """The tree with `change` applied to every expression, operands before their operators."""
+    updates: dict[str, Any] = {}
+    for entry in fields(node):  # type: ignore[arg-type]
+        value = getattr(node, entry.name)
+        if isinstance(value, tuple):
+            mapped = tuple(map_expressions(item, change) if isinstance(item, _NODES) else item for item in value)
+            if any(new is not old for new, old in zip(mapped, value, strict=True)):
+                updates[entry.name] = mapped
+        elif isinstance(value, _NODES):
+            new = map_expressions(value, change)
+            if new is not value:
+                updates[entry.name] = new
+    result = replace(node, **updates) if updates else node  # type: ignore[type-var]
+    return change(result) if isinstance(result, _EXPRESSIONS) else result  # type: ignore[return-value]
+
+
+def substitute(node: Node, values: Mapping[str, ast.Expression]) -> Node:
+    """The tree with names replaced by expressions. Declared names must not be among them."""
+    if not values:
+        return node
+
+    def change(expression: ast.Expression) -> ast.Expression:
+        return values.get(expression.name, expression) if isinstance(expression, ast.Name) else expression
+
+    return map_expressions(node, change)
+
+
+def names(node: Any) -> frozenset[str]:
+    """Every variable that is read or written below the node."""
+    return frozenset(item.name for item in walk(node) if isinstance(item, ast.Name))
+
+
+def declared(node: Any) -> frozenset[str]:
+    """Every variable that is declared below the node."""
+    return frozenset(item.name for item in walk(node) if isinstance(item, ast.Declarator))
+
+
+def assigned(node: Any) -> frozenset[str]:
+    """Every variable whose value changes below the node after its declaration."""
+    targets = (item.target for item in walk(node) if isinstance(item, ast.Assignment | ast.Step))
+    return frozenset(target.name for target in targets if isinstance(target, ast.Name))
+
+
+def all_names(kernel: ast.Kernel) -> frozenset[str]:
+    """Names that a new variable must not take."""
+    found: set[str] = set(kernel.constants)
+    for function in kernel.functions:
+        found.add(function.name)
+        found.update(parameter.name for parameter in function.parameters)
+        found |= names(function.body) | declared(function.body)
+        found.update(call.function for call in walk(function.body) if isinstance(call, ast.Call))
+    return frozenset(found)
+
+
+def fresh(wanted: str, taken: Iterable[str]) -> str:
+    """`wanted`, or `wanted` with the lowest number that makes it new."""
+    used = set(taken)
+    if wanted not in used:
+        return wanted
+    number = 2
+    while f"{wanted}{number}" in used:
+        number += 1
+    return f"{wanted}{number}"
+
+
+def call_of(statement: ast.Statement) -> ast.Call | None:
+    """The call that a statement consists of, or None."""
+    if isinstance(statement, ast.ExpressionStatement) and isinstance(statement.expression, ast.Call):
+        return statement.expression
+    return None
+
+
+def blocks(statement: ast.Statement) -> tuple[ast.Block, ...]:
+    """The blocks that a statement holds directly."""
+    if isinstance(statement, ast.Block):
+        return (statement,)
+    if isinstance(statement, ast.If):
+        return (statement.then,) if statement.otherwise is None else (statement.then, statement.otherwise)
+    if isinstance(statement, ast.For | ast.While | ast.DoWhile):
+        return (statement.body,)
+    return ()
+
+
+def with_blocks(statement: ast.Statement, new: tuple[ast.Block, ...]) -> ast.Statement:
+    """The statement with its blocks exchanged; `new` is as long as `blocks(statement)`."""
+    if isinstance(statement, ast.Block):
+        return new[0]
+    if isinstance(statement, ast.If):
+        return replace(statement, then=new[0], otherwise=new[1] if len(new) > 1 else None)
+    if isinstance(statement, ast.For | ast.While | ast.DoWhile):
+        return replace(statement, body=new[0])
+    return statement
+
+
+Rewriter = Callable[[ast.Statement, Path], "ast.Statement | tuple[ast.Statement, ...] | None"]
+
+
+def rewrite_statements(block: ast.Block, change: Rewriter, path: Path = ()) -> ast.Block:
+    """The block with statements replaced, inner ones first.
+
+    `change(statement, path)` returns a statement, several (possibly none), or None to keep it. A path numbers the
+    statements from the outside in; the second block of an `if` counts on from where the first one ends.
+    """
+    result: list[ast.Statement] = []
+    for number, statement in enumerate(block.statements):
+        here = (*path, number)
+        inner: list[ast.Block] = []
+        offset = 0
+        for held in blocks(statement):
+            inner.append(_rewrite_from(held, change, here, offset))
+            offset += len(held.statements)
+        kept = statement
+        if any(new is not old for new, old in zip(inner, blocks(statement), strict=True)):
+            kept = with_blocks(statement, tuple(inner))
+        new = change(kept, here)
+        result.extend((kept,) if new is None else new if isinstance(new, tuple) else (new,))
+    if len(result) == len(block.statements) and all(a is b for a, b in zip(result, block.statements, strict=True)):
+        return block
+    return replace(block, statements=tuple(result))
+
+
+def _rewrite_from(block: ast.Block, change: Rewriter, path: Path, offset: int) -> ast.Block:
+    if offset == 0:
+        return rewrite_statements(block, change, path)
+    return rewrite_statements(block, lambda s, p: change(s, _shift(p, len(path), offset)), path)
+
+
+def _shift(path: Path, depth: int, offset: int) -> Path:
+    return (*path[:depth], path[depth] + offset, *path[depth + 1 :])
+
+
+def replace_at(block: ast.Block, path: Path, new: ast.Statement | tuple[ast.Statement, ...]) -> ast.Block:
+    """The block with the statement at `path` replaced."""
+    return rewrite_statements(block, lambda statement, here: new if here == path else None)
+
+
+def statement_at(block: ast.Block, path: Path) -> ast.Statement:
+    """The statement at `path`."""
+    statements: tuple[ast.Statement, ...] = block.statements
+    for number in path[:-1]:
+        statements = tuple(s for held in blocks(statements[number]) for s in held.statements)
+    return statements[path[-1]]
+
+
+def with_body(kernel: ast.Kernel, body: ast.Block) -> ast.Kernel:
+    """The kernel with another body of its entry function, detached from its old text."""
+    entry = replace(kernel.entry, body=body)
+    return replace(kernel, functions=(*kernel.functions[:-1], entry), source="")

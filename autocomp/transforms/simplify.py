@@ -1,0 +1,26 @@
+"""Simplify: fold arithmetic, propagate constants, drop what never runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from autocomp.kernel import ast
+from autocomp.transforms.facts import Facts
+from autocomp.transforms.protocol import NotApplicable, Parameters, Proposal
+
+
+class Simplify:
+    name = "simplify"
+    title = "Simplify arithmetic and drop dead code"
+
+    def proposals(self, facts: Facts) -> Sequence[Proposal]:
+        """The kernel in normal form, if it is not yet."""
+        if facts.given == facts.kernel:
+            return ()
+        return [Proposal({}, "fold constant arithmetic, propagate scalars and count loops from 0")]
+
+    def apply(self, facts: Facts, parameters: Parameters) -> ast.Kernel:
+        """Takes no parameters."""
+        if facts.given == facts.kernel:
+            raise NotApplicable("there is nothing to simplify")
+        return facts.kernel

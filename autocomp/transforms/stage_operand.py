@@ -1,0 +1,197 @@
+"""Stage an operand: load a panel of it at an outer loop, and address it from the inner ones."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from autocomp.kernel import ast
+from autocomp.transforms.addresses import linear, make_room, shift_operands
+from autocomp.transforms.facts import Buffer, Facts, Site
+from autocomp.transforms.loops import Loop, loop, make_if, make_nest
+from autocomp.transforms.nest import enclosing
+from autocomp.transforms.parameters import factors_of, name_of, names_of
+from autocomp.transforms.protocol import NotApplicable, Parameters, Proposal
+from autocomp.transforms.rewrite import Path, names, rewrite_statements, statement_at, walk, with_body
+from autocomp.transforms.tile import Tile
+
+
+class StageOperand:
+    name = "stage_operand"
+    title = "Stage an operand in local memory at an outer loop"
+
+    def proposals(self, facts: Facts) -> Sequence[Proposal]:
+        """Every loop that a load can move out of; all operands together, and the small ones as a whole."""
+        inputs = [b for b in facts.buffers if b.is_input and len(b.sites("load")) == 1 and _consumers(b)]
+        tensors = [buffer.tensor for buffer in inputs]
+        found: list[Proposal] = []
+        for level in _levels(facts):
+            for chosen in _subsets(tensors):
+                for split in _splits(facts, level):
+                    parameters: dict[str, object] = {"tensors": list(chosen), "loop": level}
+                    if split:
+                        parameters["split"] = split
+                    try:
+                        self.apply(facts, parameters)
+                    except NotApplicable:
+                        continue
+                    where = f"once per iteration of {level}" if level else "once, before all loops"
+                    found.append(Proposal(parameters, f"load {' and '.join(chosen)} {where}"))
+        return found
+
+    def apply(self, facts: Facts, parameters: Parameters) -> ast.Kernel:
+        """`tensors` are loaded at the head of the body of `loop` ("": before the nest). `split` first cuts loops into
+        blocks, so that `loop` can name such a block's loop."""
+        split = factors_of(parameters, "split")
+        for variable, size in split.items():
+            facts = facts.with_kernel(Tile().apply(facts, {"loops": {variable: size}}))
+        tensors = names_of(parameters, "tensors")
+        if not tensors:
+            raise NotApplicable("no tensor to stage was named")
+        level = name_of(parameters, "loop")
+        kernel = facts.kernel
+        for tensor in reversed(tensors):  # each goes to the head of the body, so the first one ends up first
+            kernel = _stage(facts, tensor, level)
+            facts = facts.with_kernel(kernel)
+        return kernel
+
+
+@dataclass(frozen=True)
+class _Move:
+    """A load on its way out: the position of its new home, and the loops that come along."""
+
+    home: Path  # of the loop whose body it moves to; of the nest's statement if it leaves all loops
+    loops: tuple[Loop, ...]  # that the loaded data depends on
+    fresh: tuple[Loop, ...]  # those among them for which there is no room yet
+    guards: tuple[ast.Expression, ...]
+
+
+def _stage(facts: Facts, tensor: str, level: str) -> ast.Kernel:
+    buffer = facts.buffer_of(tensor)
+    if buffer is None or len(buffer.sites("load")) != 1:
+        raise NotApplicable(f"{tensor!r} is not loaded into rows of its own by one call")
+    move = _plan(facts, buffer, level)
+    room = buffer.rows
+    for item in move.fresh:
+        room *= item.trips
+    unit = buffer.rows
+    facts = make_room(facts, {buffer.low: room}, buffer.memory)
+    buffer = _again(facts, tensor)
+    offset = linear([(item.variable, item.trips) for item in move.fresh], unit)
+    body = shift_operands(facts, buffer.operands, lambda operand: offset)
+    site = buffer.sites("load")[0]
+    load = statement_at(body, site.path)
+    nest = make_nest(move.loops, make_if(move.guards, (load,)))
+
+    def change(statement: ast.Statement, path: Path) -> ast.Statement | tuple[ast.Statement, ...] | None:
+        if path == site.path:
+            return ()
+        if path != move.home:
+            return None
+        if not level:
+            return (*nest, statement)
+        assert isinstance(statement, ast.For)
+        declarations = 0
+        while declarations < len(statement.body.statements) and isinstance(
+            statement.body.statements[declarations], ast.Declaration
+        ):
+            declarations += 1
+        held = statement.body.statements
+        return ast.For(
+            statement.initial,
+            statement.condition,
+            statement.step,
+            ast.Block((*held[:declarations], *nest, *held[declarations:])),
+        )
+
+    return with_body(facts.kernel, rewrite_statements(body, change))
+
+
+def _again(facts: Facts, tensor: str) -> Buffer:
+    buffer = facts.buffer_of(tensor)
+    if buffer is None:
+        raise NotApplicable(f"{tensor!r} shares its rows with another tensor")
+    return buffer
+
+
+def _plan(facts: Facts, buffer: Buffer, level: str) -> _Move:
+    site = buffer.sites("load")[0]
+    variables = [item.variable for item in site.loops]
+    if level and level not in variables:
+        raise NotApplicable(f"the load of {buffer.tensor!r} is not inside a loop over {level!r}")
+    if not site.loops:
+        raise NotApplicable(f"{buffer.tensor!r} is loaded outside of all loops already")
+    position = variables.index(level) + 1 if level else 0
+    passed = site.loops[position:]
+    used = frozenset().union(*(names(argument) for argument in site.call.arguments))
+    row = next(o.row for o in buffer.operands if o.site is site)
+    outside = frozenset(variables[:position]) | _constants(facts, site)
+    guards = _kept_guards(site, used | outside)
+    used |= frozenset().union(*(names(guard) for guard in guards), frozenset())
+    moving = tuple(item for item in passed if item.variable in used)
+    if moving == passed and _is_nest_of(facts, site, passed):
+        raise NotApplicable(f"the load of {buffer.tensor!r} is at {level or 'the outermost level'!r} already")
+    spread = tuple(item for item in moving if not row.coefficient(item.variable))
+    for operand in buffer.operands:
+        missing = [item.variable for item in spread if item not in operand.site.loops]
+        if missing:
+            raise NotApplicable(f"a use of {buffer.tensor!r} is outside of the loop over {missing[0]!r}")
+    home = _home(facts, site, level)
+    if level and any(operand.site.path[: len(home)] != home for operand in buffer.operands):
+        raise NotApplicable(f"{buffer.tensor!r} is used outside of the loop over {level!r}")
+    return _Move(home, moving, spread, guards)
+
+
+def _kept_guards(site: Site, allowed: frozenset[str]) -> tuple[ast.Expression, ...]:
+    """Conditions that still make sense at the new place."""
+    return tuple(guard for guard in site.guards if names(guard) <= allowed)
+
+
+def _constants(facts: Facts, site: Site) -> frozenset[str]:
+    """Named constants in scope at a site: neither loop variables nor tensors."""
+    loops = {item.variable for item in site.loops}
+    return frozenset(name for name in site.ranges if name not in loops)
+
+
+def _is_nest_of(facts: Facts, site: Site, passed: tuple[Loop, ...]) -> bool:
+    """Whether the passed loops hold nothing but the load."""
+    if not passed:
+        return True
+    for statement in enclosing(facts.body, site.path):
+        found = loop(statement)
+        if found is not None and found == passed[0]:
+            return sum(isinstance(s, ast.ExpressionStatement) for s in _flat(statement)) == 1
+    return False
+
+
+def _flat(statement: ast.Statement) -> list[ast.Statement]:
+    return [node for node in walk(statement) if isinstance(node, ast.ExpressionStatement)]
+
+
+def _home(facts: Facts, site: Site, level: str) -> Path:
+    for depth, statement in enumerate(enclosing(facts.body, site.path), start=1):
+        found = loop(statement)
+        if found is not None and (not level or found.variable == level):
+            return site.path[:depth]
+    raise NotApplicable(f"no loop over {level!r} around the load")
+
+
+def _consumers(buffer: Buffer) -> bool:
+    return any(operand.site.kind in ("contraction", "preload", "elementwise") for operand in buffer.operands)
+
+
+def _levels(facts: Facts) -> list[str]:
+    """Loops around the first contraction, innermost first, then the outside of all."""
+    for site in facts.contractions[:1]:
+        return [item.variable for item in reversed(site.loops)] + [""]
+    return []
+
+
+def _subsets(tensors: Sequence[str]) -> list[tuple[str, ...]]:
+    """All operands together first, then each alone."""
+    whole = [tuple(tensors)] if tensors else []
+    return whole + [(tensor,) for tensor in tensors if len(tensors) > 1]
+
+
+def _splits(facts: Facts, level: str) -> list[dict[str, int]]:
+    return [{}]

@@ -1,0 +1,93 @@
+"""Tile: cut loops of a nest into loops over blocks and loops inside a block."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from autocomp.kernel import ast
+from autocomp.transforms.facts import Facts
+from autocomp.transforms.loops import Loop, make_nest
+from autocomp.transforms.nest import Statements, change_loop, single_loop, sink, strip_mine, with_values
+from autocomp.transforms.parameters import factors_of
+from autocomp.transforms.protocol import NotApplicable, Parameters, Proposal
+from autocomp.transforms.rewrite import all_names, fresh, with_body
+
+
+class Tile:
+    name = "tile"
+    title = "Tile loops so that a block fits in local memory"
+
+    def proposals(self, facts: Facts) -> Sequence[Proposal]:
+        """The reduction loop in pieces: what a staged operand or a wide move can work on."""
+        found: list[Proposal] = []
+        for site in facts.contractions[:1]:
+            for item in site.loops:
+                sizes = [size for size in (2, 4, 8) if size < item.trips]
+                found.extend(
+                    Proposal(
+                        {"loops": {item.variable: size}}, f"work on {size} iterations of {item.variable} at a time"
+                    )
+                    for size in sizes
+                )
+        return found
+
+    def apply(self, facts: Facts, parameters: Parameters) -> ast.Kernel:
+        """`loops` maps variables of a perfect nest, outermost first, to block sizes."""
+        factors = factors_of(parameters, "loops")
+        body, _ = tile_nest(facts, factors, lambda found: False)
+        return with_body(facts.kernel, ast.Block(body))
+
+
+class _Blocks:
+    """The loops of one tiled nest, gathered on the way in."""
+
+    def __init__(self, facts: Facts) -> None:
+        self.taken = set(all_names(facts.kernel))
+        self.outer: list[Loop] = []
+        self.inner: list[Loop] = []
+        self.guards: list[ast.Expression] = []
+        self.values: dict[str, ast.Expression] = {}
+
+    def add(self, item: Loop, factor: int) -> None:
+        outer_name = fresh(f"{item.variable}_block", self.taken)
+        self.taken.add(outer_name)
+        outer, inner, value, guard = strip_mine(item, factor, outer_name, item.variable)
+        self.outer.append(outer)
+        self.inner.append(inner)
+        self.values[item.variable] = value
+        if guard is not None:
+            self.guards.append(guard)
+
+
+def tile_nest(
+    facts: Facts, factors: Mapping[str, int], below: Callable[[Loop], bool]
+) -> tuple[Statements, tuple[Loop, ...]]:
+    """The body with a nest tiled, and the loops inside a block. `below(loop)` says which loops of the nest's body come
+    to stand outside the loops inside a block. Raises NotApplicable."""
+    if not factors:
+        raise NotApplicable("no loop to tile was named")
+    blocks = _Blocks(facts)
+    first, *rest = factors
+
+    def enter(statement: ast.For, item: Loop) -> Statements:
+        remaining = list(rest)
+        size = factors[first]
+        while True:
+            if size < 1:
+                raise NotApplicable(f"a block of {size} iterations of {item.variable!r} is none")
+            blocks.add(item, min(size, item.trips))
+            if not remaining:
+                break
+            inner = single_loop(statement.body.statements)
+            if inner is None or inner[1].variable != remaining[0]:
+                raise NotApplicable(
+                    f"the loop over {remaining[0]!r} is not nested directly in that over {item.variable!r}"
+                )
+            statement, item = inner
+            size = factors[remaining.pop(0)]
+        body = with_values(statement.body.statements, blocks.values)
+        held = sink(blocks.inner, blocks.guards, body, below)
+        return make_nest(blocks.outer, held)
+
+    changed = change_loop(facts.body.statements, first, enter)
+    return changed, tuple(blocks.inner)

@@ -1,0 +1,244 @@
+"""Widen moves: merge the moves of neighbouring column tiles into one that covers several blocks of columns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from autocomp.kernel import ast
+from autocomp.transforms.affine import Affine, affine, expression, literal, minimum, minimum_of
+from autocomp.transforms.cost import move_cycles
+from autocomp.transforms.facts import Facts, Site
+from autocomp.transforms.loops import Loop, loop, make_if, make_nest
+from autocomp.transforms.nest import enclosing, peel_nest
+from autocomp.transforms.parameters import names_of, number_of
+from autocomp.transforms.protocol import NotApplicable, Parameters, Proposal
+from autocomp.transforms.rewrite import Path, replace_at, rewrite_statements, substitute, with_body
+
+
+class WidenMoves:
+    name = "widen_moves"
+    title = "Move more with each command"
+
+    def proposals(self, facts: Facts) -> Sequence[Proposal]:
+        """All moves that can be widened at once, then each alone, then half as wide."""
+        able: list[str] = []
+        saved = 0.0
+        for tensor, site in _moves(facts):
+            try:
+                found = _plan(facts, tensor, site, 0)
+            except NotApplicable:
+                continue
+            if tensor not in able:
+                able.append(tensor)
+            whole = move_cycles(facts, site) * found.blocks
+            saved += whole - move_cycles(facts, site, found.width * found.blocks)
+        if not able:
+            return ()
+        reason = "several column blocks with each command: fewer and longer requests"
+        choices: list[dict[str, object]] = [{"tensors": able}]
+        choices += [{"tensors": [tensor]} for tensor in able if len(able) > 1]
+        choices.append({"tensors": able, "blocks": 2})
+        return [Proposal(choice, f"move {reason} ({', '.join(able)})", saved) for choice in choices]
+
+    def apply(self, facts: Facts, parameters: Parameters) -> ast.Kernel:
+        """`tensors` whose moves are merged; `blocks` is the most column blocks to a move (0: all that it takes)."""
+        tensors = names_of(parameters, "tensors")
+        limit = number_of(parameters, "blocks", 0)
+        if not tensors:
+            raise NotApplicable("no tensor was named")
+        kernel = facts.kernel
+        for tensor in tensors:
+            number = sum(name == tensor for name, _ in _moves(facts))
+            if not number:
+                raise NotApplicable(f"no move of {tensor!r}")
+            for index in range(number):
+                site = [site for name, site in _moves(facts) if name == tensor][index]
+                kernel = _widen(facts, _plan(facts, tensor, site, limit))
+                facts = facts.with_kernel(kernel)
+        return kernel
+
+
+@dataclass(frozen=True)
+class _Widening:
+    """One move to be widened: along which loop, how many blocks of how many columns, how far apart locally."""
+
+    site: Site
+    nest: Path  # of the outermost loop that holds nothing but the move
+    along: Loop
+    blocks: int
+    width: int
+    stride: int
+    columns: ast.Expression  # of the widened move, over `along` counting blocks of blocks
+
+
+def _moves(facts: Facts) -> list[tuple[str, Site]]:
+    found = [(site, site.pointer) for site in facts.sites if site.kind in ("load", "store")]
+    return [(pointer.tensor, site) for site, pointer in found if pointer is not None]
+
+
+def _plan(facts: Facts, tensor: str, site: Site, limit: int) -> _Widening:
+    position = site.role.position("cols")
+    operand = next((o for o in facts.operands if o.site == site), None)
+    pointer = site.pointer
+    if position is None or operand is None or pointer is None or not pointer.subscripts:
+        raise NotApplicable(f"the move of {tensor!r} has no column count")
+    parameter = site.parameters[position]
+    highest = parameter.high if parameter is not None else None
+    width = facts.accelerator.memory(operand.memory).cols
+    most = (highest or 0) // width
+    if limit:
+        most = min(most, limit)
+    if most < 2:
+        raise NotApplicable(f"{site.call.function} moves {highest} columns at most")
+    nest, loops, guards = _own_nest(facts, site)
+    along = next((i for i in reversed(loops) if pointer.subscripts[-1].coefficient(i.variable) == width), None)
+    if along is None:
+        raise NotApplicable(f"no loop around the move of {tensor!r} alone steps from one column tile to the next")
+    stride = operand.row.coefficient(along.variable)
+    if stride < operand.height:
+        raise NotApplicable(f"the tiles of {tensor!r} share rows")
+    blocks = min(most, along.trips)
+    if blocks < 2:
+        raise NotApplicable(f"{tensor!r} has one tile in a row of a block")
+    columns = _columns(site.call.arguments[position], guards, along, blocks, width)
+    return _Widening(site, nest, along, blocks, width, stride, columns)
+
+
+def _own_nest(facts: Facts, site: Site) -> tuple[Path, tuple[Loop, ...], tuple[ast.Expression, ...]]:
+    """The nest that holds the move only."""
+    for depth, statement in enumerate(enclosing(facts.body, site.path), start=1):
+        if loop(statement) is None:
+            continue
+        loops, guards, held = peel_nest(statement)
+        if len(held) == 1 and isinstance(held[0], ast.ExpressionStatement):
+            return site.path[:depth], loops, guards
+    raise NotApplicable("the move is not in a loop of its own; stage the operand first")
+
+
+def _columns(
+    present: ast.Expression, guards: Sequence[ast.Expression], along: Loop, blocks: int, width: int
+) -> ast.Expression:
+    """Columns of the widened move: full blocks, but no more than what the moves it replaces cover."""
+    first = {along.variable: ast.Binary("*", ast.Name(along.variable), literal(blocks))}
+    wide = literal(blocks * width)
+    limits: list[ast.Expression] = []
+    least = minimum_of(present)
+    if least is not None:
+        rest = next((side for side in least if affine(side).coefficient(along.variable) == -width), None)
+        if rest is None or literal(width) not in least:
+            raise NotApplicable("the columns of the move do not shrink tile by tile at an edge")
+        limits.append(substitute(rest, first))
+    elif present != literal(width):
+        raise NotApplicable("the columns of the move vary in a way that is not a remainder")
+    else:
+        for guard in guards:
+            room = _room(guard, along.variable)
+            if room is not None:
+                limits.append(expression(affine(substitute(expression(room), first)).scaled(width)))
+    if along.trips % blocks:
+        whole = Affine(along.trips * width) - affine(first[along.variable]).scaled(width)
+        limits.append(expression(whole))
+    result = wide
+    for limit in _tightest(limits):
+        result = minimum(limit, result)
+    return result
+
+
+def _tightest(limits: Sequence[ast.Expression]) -> list[ast.Expression]:
+    """The limits without those that another one undercuts by a constant."""
+    kept: list[ast.Expression] = []
+    for limit in limits:
+        gaps = [affine(limit) - affine(other) for other in kept]
+        if any(gap.is_constant and gap.constant >= 0 for gap in gaps):
+            continue
+        lower = [o for o, gap in zip(kept, gaps, strict=True) if not (gap.is_constant and gap.constant < 0)]
+        kept = [*lower, limit]
+    return kept
+
+
+def _room(guard: ast.Expression, variable: str) -> Affine | None:
+    """How many iterations from a value of the variable on satisfy `value < bound`."""
+    if isinstance(guard, ast.Binary) and guard.operator == "<":
+        room = affine(guard.right) - affine(guard.left)
+        if room.coefficient(variable) == -1:
+            return room
+    return None
+
+
+def _widen(facts: Facts, found: _Widening) -> ast.Kernel:
+    site = found.site
+    position = site.role.position("cols")
+    assert position is not None
+    statement = enclosing(facts.body, found.nest)[-1]
+    loops, guards, _ = peel_nest(statement)
+    rest = tuple(item for item in loops if item != found.along)
+    merged = Loop(found.along.variable, -(-found.along.trips // found.blocks))
+    first = {found.along.variable: ast.Binary("*", ast.Name(found.along.variable), literal(found.blocks))}
+    arguments = [substitute(argument, first) for argument in site.call.arguments]
+    arguments[position] = found.columns
+    call = ast.ExpressionStatement(replace(site.call, arguments=tuple(arguments)))
+    conditions = tuple(substitute(guard, first) for guard in guards)
+    nest = make_nest((*rest, merged), make_if(conditions, (call,)))
+    body = replace_at(facts.body, found.nest, nest)
+    return with_body(facts.kernel, _with_stride(facts, body, found))
+
+
+def _with_stride(facts: Facts, body: ast.Block, found: _Widening) -> ast.Block:
+    """The body with the distance between column blocks configured as the buffer is laid out."""
+    state = next((s for s in found.site.role.role.states_read if _is_block_stride(facts, s)), None)
+    if state is None:
+        height = facts.tile[0]
+        if found.stride != height:
+            raise NotApplicable(
+                f"{found.site.call.function} puts column blocks {height} rows apart, not {found.stride}"
+            )
+        return body
+    selector = _selector(found.site)
+    settings = [s for s in facts.sites if state in s.role.role.states_written and _selector(s) == selector]
+    if not settings or any(s.argument("block stride") is None for s in settings):
+        raise NotApplicable(f"no call configures the block stride of {found.site.call.function}")
+    for other in facts.sites:
+        if other.kind == "load" and other != found.site and _selector(other) == selector and _is_wide(facts, other):
+            raise NotApplicable(f"{other.call.function} moves another operand with a block stride of its own")
+    paths = {s.path: s.role.position("block stride") for s in settings}
+
+    def change(statement: ast.Statement, path: Path) -> ast.Statement | None:
+        where = paths.get(path)
+        if where is None or not isinstance(statement, ast.ExpressionStatement):
+            return None
+        call = statement.expression
+        assert isinstance(call, ast.Call)
+        arguments = tuple(literal(found.stride) if n == where else a for n, a in enumerate(call.arguments))
+        return ast.ExpressionStatement(replace(call, arguments=arguments))
+
+    # Configuration stands outside the nest that was replaced by one statement, so its paths still hold.
+    return rewrite_statements(body, change)
+
+
+def _is_block_stride(facts: Facts, state: tuple[str, str]) -> bool:
+    return (
+        any(
+            state in site.role.role.states_written and site.argument("block stride") is not None
+            for site in facts.sites
+            if site.kind == "configuration"
+        )
+        and "block" in state[1]
+    )
+
+
+def _is_wide(facts: Facts, site: Site) -> bool:
+    return any(
+        (site.highest("cols") or 0) > facts.accelerator.memory(o.memory).cols for o in facts.operands if o.site == site
+    )
+
+
+def _selector(site: Site) -> int | float | None:
+    """Which record of the configuration a call uses."""
+    for parameter, word in site.role.role.parameters.items():
+        if word == "selector":
+            if parameter in site.role.fixed:
+                return site.role.fixed[parameter]
+            argument = affine(site.argument("selector") or ast.Name("?"))
+            return argument.constant if argument.is_constant else None
+    return None
