@@ -88,7 +88,11 @@ def lines_table(evaluation: Evaluation) -> Table:
     table.add_column("source", ratio=1)
     for line in evaluation.lines[:SHOWN_LINES]:
         table.add_row(
-            str(line.line), f"{line.commands:,}", f"{line.wait_cycles:,}", _main_causes(line.causes), Text(line.text.strip())
+            str(line.line),
+            f"{line.commands:,}",
+            f"{line.wait_cycles:,}",
+            _main_causes(line.causes),
+            Text(line.text.strip()),
         )
     return table
 

@@ -36,9 +36,10 @@ class Target:
 
 
 class Executor(Protocol):
-    """`capacity` calls are worth having in flight. A call whose process dies ends in BrokenProcessPool."""
+    """`capacity` calls are worth having in flight; a call whose process dies ends in the exception `lost`."""
 
     capacity: int
+    lost: type[Exception]
 
     def submit(self, target: Target, method: str, argument: object) -> Future[Any]: ...
 
@@ -49,6 +50,7 @@ class InlineExecutor:
     """Calls at once, in this process."""
 
     capacity = 1
+    lost: type[Exception] = BrokenProcessPool
 
     def submit(self, target: Target, method: str, argument: object) -> Future[Any]:
         future: Future[Any] = Future()
@@ -65,6 +67,8 @@ class InlineExecutor:
 class ThreadExecutor:
     """Threads of this process, for calls that wait on a network."""
 
+    lost: type[Exception] = BrokenProcessPool
+
     def __init__(self, capacity: int) -> None:
         self.capacity = capacity
         self._pool = ThreadPoolExecutor(capacity, thread_name_prefix="agent")
@@ -78,6 +82,8 @@ class ThreadExecutor:
 
 class ProcessExecutor:
     """Worker processes on this machine; they outlive a crash of one, and end when this process does."""
+
+    lost: type[Exception] = BrokenProcessPool
 
     def __init__(self, workers: int) -> None:
         self.capacity = workers
@@ -108,11 +114,12 @@ class DaskExecutor:
 
     def __init__(self, address: str) -> None:
         try:
-            from distributed import Client  # type: ignore[import-not-found,unused-ignore]
+            from distributed import Client, KilledWorker  # type: ignore[import-not-found,unused-ignore]
         except ImportError as error:
             raise ConfigError(
                 "evaluating on a cluster needs the package 'distributed'", hint="pip install 'autocomp[cluster]'"
             ) from error
+        self.lost: type[Exception] = KilledWorker
         self._client = Client(address)
         self._pool = self._client.get_executor(pure=False)
         self.capacity = max(1, 2 * sum(self._client.ncores().values()))
@@ -174,12 +181,12 @@ def run_calls(
             call = flying.pop(future)
             try:
                 yield call.key, future.result()
-            except BrokenProcessPool:
+            except executor.lost:
                 lost.append(call)
     for call in lost:
         try:
             yield call.key, executor.submit(call.target, call.method, call.argument).result()
-        except BrokenProcessPool:
+        except executor.lost:
             yield call.key, WorkerLost()
 
 
