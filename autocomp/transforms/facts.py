@@ -113,13 +113,26 @@ class Buffer:
 
 
 @dataclass(frozen=True)
+class Machine:
+    """What call forms a machine has: by name and number of arguments, their roles and the operands behind them."""
+
+    accelerator: m.Accelerator
+    roles: Mapping[tuple[str, int], CallRole]
+    parameters: Mapping[tuple[str, int], tuple[m.Parameter | None, ...]]
+
+
+@dataclass(frozen=True)
 class Facts:
     """A kernel in normal form, and what follows from it."""
 
     kernel: ast.Kernel
-    accelerator: m.Accelerator
+    machine: Machine
     constants: Mapping[str, int | float]
     given: ast.Kernel  # as it was before
+
+    @property
+    def accelerator(self) -> m.Accelerator:
+        return self.machine.accelerator
 
     @property
     def body(self) -> ast.Block:
@@ -160,7 +173,13 @@ class Facts:
 
     def with_kernel(self, kernel: ast.Kernel) -> Facts:
         """The facts of another version of the kernel."""
-        return analyse(kernel, self.accelerator, self.constants)
+        return Facts(normalise(kernel, self.constants), self.machine, self.constants, kernel)
+
+
+def machine(accelerator: m.Accelerator) -> Machine:
+    """The call forms of an accelerator, looked up once."""
+    roles = {(role.name, len(role.arguments)): role for role in call_roles(accelerator)}
+    return Machine(accelerator, roles, {key: call_parameters(accelerator, *key) for key in roles})
 
 
 def analyse(
@@ -168,7 +187,7 @@ def analyse(
 ) -> Facts:
     """The facts of a kernel on a machine; `constants` are the workload's, added to the machine's and the kernel's."""
     known = {**accelerator.constants, **kernel.constants, **(constants or {})}
-    return Facts(normalise(kernel, known), accelerator, known, kernel)
+    return Facts(normalise(kernel, known), machine(accelerator), known, kernel)
 
 
 def pointer(argument: ast.Expression) -> Pointer | None:
@@ -231,7 +250,6 @@ def call_parameters(accelerator: m.Accelerator, name: str, arity: int) -> tuple[
 
 
 def _sites(facts: Facts) -> Iterator[Site]:
-    roles = {(role.name, len(role.arguments)): role for role in call_roles(facts.accelerator)}
     known = {name: literal(value) for name, value in facts.constants.items() if isinstance(value, int)}
 
     def visit(
@@ -252,9 +270,10 @@ def _sites(facts: Facts) -> Iterator[Site]:
                         scope[declarator.name] = bounds
             call = call_of(statement)
             if call is not None:
-                role = roles.get((call.function, len(call.arguments)))
+                key = (call.function, len(call.arguments))
+                role = facts.machine.roles.get(key)
                 if role is not None:
-                    parameters = call_parameters(facts.accelerator, call.function, len(call.arguments))
+                    parameters = facts.machine.parameters[key]
                     yield Site(substitute(call, known), here, loops, guards, scope, role, parameters)
                 continue
             found = loop(statement)

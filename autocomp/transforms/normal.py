@@ -46,7 +46,8 @@ def normalise(kernel: ast.Kernel, constants: Mapping[str, int | float]) -> ast.K
     """The kernel with its entry function in normal form. `constants` are the machine's and the workload's names."""
     body = _distinct_variables(kernel.entry.body, frozenset(p.name for p in kernel.entry.parameters))
     known = {name: literal(value) for name, value in constants.items() if isinstance(value, int)}
-    known = {name: value for name, value in known.items() if name not in declared(body)}
+    hidden = declared(body)
+    known = {name: value for name, value in known.items() if name not in hidden}
     body = map_expressions(body, lambda node: _with_constants(node, known))
     changing = assigned(body)
     statements = _Normaliser(changing).statements(body.statements, {})

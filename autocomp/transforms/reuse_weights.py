@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from autocomp.isa.roles import call_roles
 from autocomp.kernel import ast
 from autocomp.transforms.affine import literal
 from autocomp.transforms.facts import Facts, Site
@@ -94,7 +93,7 @@ def _preload(facts: Facts, variable: str) -> tuple[Site, int]:
 
 def _keeping_form(facts: Facts, compute: Site) -> str | None:
     """The call form of the same instruction and operands that leaves the array's operand alone."""
-    for role in call_roles(facts.accelerator):
+    for role in facts.machine.roles.values():
         same = role.instruction == compute.role.instruction and role.arguments == compute.role.arguments
         if same and role.name != compute.role.name and dict(role.fixed) != dict(compute.role.fixed):
             known = facts.accelerator.alias(role.name)

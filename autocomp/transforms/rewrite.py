@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import fields, replace
+from functools import cache
 from typing import Any, TypeVar, get_args
 
 from autocomp.kernel import ast
 
-_EXPRESSIONS = get_args(ast.Expression)
-_STATEMENTS = get_args(ast.Statement)
-_NODES = (*_EXPRESSIONS, *_STATEMENTS, ast.Declarator, ast.Type)
+_EXPRESSIONS = frozenset(get_args(ast.Expression))
+_NODES = _EXPRESSIONS | {*get_args(ast.Statement), ast.Declarator, ast.Type}
 
 Node = TypeVar("Node")
 Path = tuple[int, ...]  # child numbers from the entry function's body down to a statement
@@ -18,35 +18,46 @@ Path = tuple[int, ...]  # child numbers from the entry function's body down to a
 
 def children(node: Any) -> Iterator[Any]:
     """The direct sub-nodes of a statement, expression, declarator or type, in source order."""
-    for entry in fields(node):
-        value = getattr(node, entry.name)
-        for item in value if isinstance(value, tuple) else (value,):
-            if isinstance(item, _NODES):
-                yield item
+    for name in _field_names(type(node)):
+        value = getattr(node, name)
+        if type(value) is tuple:
+            for item in value:
+                if type(item) in _NODES:
+                    yield item
+        elif type(value) in _NODES:
+            yield value
+
+
+@cache
+def _field_names(kind: type) -> tuple[str, ...]:
+    """The fields of a node that may hold nodes."""
+    return tuple(entry.name for entry in fields(kind) if entry.name not in ("line", "text", "name", "operator"))
 
 
 def walk(node: Any) -> Iterator[Any]:
-    """The node and everything below it, parents first."""
-    yield node
-    for child in children(node):
-        yield from walk(child)
+    """The node and everything below it, parents first, in source order."""
+    pending = [node]
+    while pending:
+        item = pending.pop()
+        yield item
+        pending.extend(reversed(tuple(children(item))))
 
 
 def map_expressions(node: Node, change: Callable[[ast.Expression], ast.Expression]) -> Node:
     """The tree with `change` applied to every expression, operands before their operators."""
     updates: dict[str, Any] = {}
-    for entry in fields(node):  # type: ignore[arg-type]
-        value = getattr(node, entry.name)
-        if isinstance(value, tuple):
-            mapped = tuple(map_expressions(item, change) if isinstance(item, _NODES) else item for item in value)
+    for name in _field_names(type(node)):
+        value = getattr(node, name)
+        if type(value) is tuple:
+            mapped = tuple([map_expressions(item, change) if type(item) in _NODES else item for item in value])
             if any(new is not old for new, old in zip(mapped, value, strict=True)):
-                updates[entry.name] = mapped
-        elif isinstance(value, _NODES):
+                updates[name] = mapped
+        elif type(value) in _NODES:
             new = map_expressions(value, change)
             if new is not value:
-                updates[entry.name] = new
+                updates[name] = new
     result = replace(node, **updates) if updates else node  # type: ignore[type-var]
-    return change(result) if isinstance(result, _EXPRESSIONS) else result  # type: ignore[return-value]
+    return change(result) if type(result) in _EXPRESSIONS else result  # type: ignore[arg-type,return-value]
 
 
 def substitute(node: Node, values: Mapping[str, ast.Expression]) -> Node:
