@@ -4,21 +4,25 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from autocomp.agents.llm.client import Client, EndpointRefusalError, Options
 from autocomp.agents.llm.endpoint import parse_spec
+from autocomp.agents.llm.moves import apply_move
 from autocomp.agents.llm.parsing import extract_kernel
 from autocomp.agents.llm.prompts import Message, render_prompt
 from autocomp.agents.protocol import Context, Implementation, Plan, Usage
 from autocomp.errors import ModelError
+from autocomp.transforms import NotApplicable
 
 
 class LlmCoder:
     """Kernels from the model that `spec` names (`openai:MODEL` or `openai:MODEL@BASE_URL`).
 
-    Raises EndpointRefusalError where no request can succeed; an answer without a kernel is an `Implementation` that
-    says so.
+    A plan that names a transformation is carried out exactly, without the model; the model is asked where that does not
+    fit the kernel. Raises EndpointRefusalError where no request can succeed; an answer without a kernel is an
+    `Implementation` that says so.
     """
 
     def __init__(
@@ -35,6 +39,11 @@ class LlmCoder:
         self.templates = templates
 
     def implement(self, context: Context, plan: Plan) -> Implementation:
+        if plan.transformation is not None:
+            try:
+                return Implementation(apply_move(context, plan))
+            except NotApplicable as misfit:
+                plan = replace(plan, text=f"{plan.text}\n(Not applicable mechanically: {misfit})")
         prompt = render_prompt("implement", context, plan=plan, templates=self.templates)
         return self._kernel(context, prompt)
 

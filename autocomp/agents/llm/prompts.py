@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any, Literal
 import jinja2
 
 from autocomp import isa
+from autocomp.agents.llm.moves import moves
 from autocomp.agents.protocol import Context, Plan
 from autocomp.errors import ConfigError
 from autocomp.evaluate.model import Evaluation
@@ -42,7 +44,7 @@ def render_prompt(
     Raises ConfigError for a template that does not render.
     """
     environment = _environment(templates)
-    values = {**_facts(context), "count": count, "plan": plan, "failure": failure, "failed_kernel": kernel}
+    values = {**_facts(context, phase), "count": count, "plan": plan, "failure": failure, "failed_kernel": kernel}
 
     def render(name: str) -> str:
         try:
@@ -71,7 +73,7 @@ def numbered(kernel: str) -> str:
     return "\n".join(f"{number:>{width}} | {line}".rstrip() for number, line in enumerate(lines, 1))
 
 
-def _facts(context: Context) -> Mapping[str, Any]:
+def _facts(context: Context, phase: Phase) -> Mapping[str, Any]:
     evaluation = context.evaluation
     return {
         "accelerator": context.accelerator,
@@ -87,6 +89,7 @@ def _facts(context: Context) -> Mapping[str, Any]:
         "hottest": evaluation.lines[:HOTTEST_LINES],
         "lineage": _lineage(context),
         "menu": context.menu.options,
+        "moves": moves(context) if phase == "plan" else (),
     }
 
 
@@ -144,6 +147,7 @@ def _environment(templates: Path | None) -> jinja2.Environment:
         keep_trailing_newline=True,
     )
     environment.filters["thousands"] = lambda number: f"{number:,}"
+    environment.filters["json"] = lambda value: json.dumps(value, default=str)
     environment.filters["percent"] = lambda share: f"{100 * share:.1f} %"
     return environment
 

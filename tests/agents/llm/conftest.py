@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from autocomp.agents.llm.moves import Move
 from autocomp.agents.menu import Applies, Menu, MenuOption
 from autocomp.agents.protocol import Context, LineageStep, Plan
 from autocomp.evaluate.model import Bound, Evaluation, LineCycles, StageVerdict
@@ -193,6 +194,8 @@ def context(monkeypatch: pytest.MonkeyPatch) -> Context:
     monkeypatch.setattr(
         "autocomp.isa.reference", lambda accelerator, markdown: f"Reference of {accelerator.name}.", raising=False
     )
+    move = Move("tile", "tile", {"loops": {"k": 4}}, "work on 4 iterations of k at a time")
+    monkeypatch.setattr("autocomp.agents.llm.prompts.moves", lambda context: (move,))
     lineage = (
         LineageStep(Plan("tile", "Cut k into blocks of 4."), 2400),
         LineageStep(Plan("", "Move the store out\nof the loop."), 1200),

@@ -1,0 +1,78 @@
+"""Transformations that a model chooses by name and that are carried out exactly."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from autocomp import isa, kernel, workload
+from autocomp.agents.llm import LlmCoder, LlmPlanner
+from autocomp.agents.llm.moves import apply_move, moves
+from autocomp.agents.menu import load
+from autocomp.agents.protocol import Context, Plan
+from autocomp.errors import AutocompError
+from autocomp.workload.naive import starting_kernel
+
+from .conftest import ScriptedServer, an_evaluation, completion
+
+WORKLOAD = "operation: gemm\naccelerator: gemmini\ndims: {I: 128, J: 128, K: 128}\n"
+
+
+@pytest.fixture
+def naive(monkeypatch: pytest.MonkeyPatch) -> Context:
+    """The naive kernel of a small GEMM, with a part of the shipped menu."""
+    monkeypatch.setattr("autocomp.isa.reference", lambda accelerator, markdown: "", raising=False)
+    menu = load(["general"])
+    few = replace(menu, options=tuple(menu.get(name) for name in ("tile", "reuse_weights", "reorder")))
+    small = workload.parse(WORKLOAD, Path("small.yaml"))
+    accelerator = isa.load(small.accelerator)
+    text = starting_kernel(small, accelerator)
+    return Context(accelerator, small, text, an_evaluation(), (), few, (), Random(1))
+
+
+def test_moves_fit_the_kernel_and_belong_to_the_menu(naive: Context) -> None:
+    found = moves(naive)
+    assert {move.option for move in found} == {"tile", "reuse_weights", "reorder"}
+    one = replace(naive, menu=replace(naive.menu, options=(naive.menu.get("tile"),)))
+    assert {move.option for move in moves(one)} == {"tile"}
+
+
+def test_every_move_can_be_applied_after_a_trip_through_json(naive: Context) -> None:
+    for move in moves(naive):
+        parameters = json.loads(json.dumps(move.parameters))
+        text = apply_move(naive, Plan(move.option, "", move.transformation, parameters))
+        assert kernel.parse(text)
+
+
+def test_a_chosen_move_is_carried_out_without_asking_the_model(
+    server: ScriptedServer, naive: Context, tmp_path: Path
+) -> None:
+    chosen = next(move for move in moves(naive) if move.option == "tile")
+    plan = {"option": "tile", "plan": "p", "transformation": "tile", "parameters": chosen.parameters}
+    server.script(completion(json.dumps({"plans": [plan]})))
+    (made,) = LlmPlanner(server.spec, cache_dir=tmp_path).plan(naive, 1).plans
+    implementation = LlmCoder(server.spec, cache_dir=tmp_path).implement(naive, made)
+    assert implementation.kernel == apply_move(naive, made)
+    assert len(server.requests) == 1
+    assert json.dumps(chosen.parameters) in server.requests[0].prompt
+
+
+@pytest.mark.parametrize("parameters", [{"loops": {"nowhere": 4}}, {"loops": 7}, {}])
+def test_the_model_is_asked_where_a_move_does_not_fit(
+    server: ScriptedServer, naive: Context, tmp_path: Path, parameters: dict[str, object]
+) -> None:
+    server.script(completion(f"```c\n{naive.kernel}```"))
+    plan = Plan("tile", "Tile it.", "tile", parameters)
+    assert LlmCoder(server.spec, cache_dir=tmp_path).implement(naive, plan).kernel == naive.kernel
+    assert "Not applicable mechanically" in server.requests[0].prompt
+
+
+def test_a_plan_without_a_transformation_cannot_be_applied(naive: Context) -> None:
+    with pytest.raises(ValueError, match="names no transformation"):
+        apply_move(naive, Plan("tile", "p"))
+    with pytest.raises(AutocompError, match="no transformation is called"):
+        apply_move(naive, Plan("tile", "p", "tyle"))
