@@ -39,13 +39,13 @@ def search_and_report(
         raise click.exceptions.Exit(INTERRUPTED) from None
     schedule = _keep(request, folder, result)
     if as_json:
-        print_json(document(folder, result, schedule))
+        print_json(document(folder, result, schedule, progress.view))
         return
-    print_search(console, RunView.of(folder.events), _utilisation(result))
+    print_search(console, progress.view, _utilisation(result))
     print_paths(console, folder.best_kernel, folder.path, schedule, request.workload.path or request.workload.name)
 
 
-def document(folder: RunFolder, result: SearchResult, schedule: Path | None) -> dict[str, Any]:
+def document(folder: RunFolder, result: SearchResult, schedule: Path | None, view: RunView) -> dict[str, Any]:
     """What --json prints of a finished search; times in seconds."""
     best = result.best
     bound = best.evaluation.bound.cycles if best.evaluation else None
@@ -61,6 +61,7 @@ def document(folder: RunFolder, result: SearchResult, schedule: Path | None) -> 
         "seconds": result.seconds,
         "reason": result.reason,
         "lineage": [{"option": step.plan.option, "cycles": step.cycles} for step in result.history.lineage(best)],
+        "usage": dict(view.usage),
         "kernel": str(folder.best_kernel),
         "run": str(folder.path),
         "schedule": str(schedule) if schedule else None,

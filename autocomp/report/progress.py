@@ -22,7 +22,7 @@ class SearchProgress:
     def __init__(self, console: Console, title: str) -> None:
         self._console = console
         self._title = title
-        self._view = RunView()
+        self.view = RunView()
         self._live: Live | None = None
 
     def __enter__(self) -> SearchProgress:
@@ -45,18 +45,20 @@ class SearchProgress:
             self._live.stop()
 
     def __call__(self, event: Event) -> None:
-        self._view.add(event)
+        self.view.add(event)
         if event["kind"] == "step":
-            self._console.print(step_line(self._view))
+            self._console.print(step_line(self.view))
 
     def _panel(self) -> Group:
-        view = self._view
+        view = self.view
         rate = view.evaluations / view.seconds if view.seconds else 0.0
         table = Table.grid(padding=(0, 2))
         table.add_row("best", f"{cycles_text(view.best_cycles)} cycles", f"naive {cycles_text(view.naive_cycles)}")
         table.add_row("bound", f"{cycles_text(view.bound_cycles)} cycles", f"reached {percent(view.ratio)}")
         table.add_row("evaluations", f"{view.evaluations}", f"{rate:.1f}/s")
         table.add_row("candidates", outcomes_text(view.outcomes))
+        if usage_text(view):
+            table.add_row("model", usage_text(view))
         return Group(Text(f"{self._title} - step {view.step + 1}, {view.seconds:.0f} s", style="bold"), table)
 
 
@@ -65,6 +67,17 @@ def step_line(view: RunView) -> str:
     return (
         f"step {view.step:>3}  best {cycles_text(view.best_cycles):>13} cycles  {percent(view.ratio):>7} of bound  "
         f"{view.evaluations:>5} evaluations  {view.seconds:>6.1f} s  {outcomes_text(view.outcomes)}"
+    )
+
+
+def usage_text(view: RunView) -> str:
+    """What the language models cost so far; empty if none was asked."""
+    usage = view.usage
+    if not usage["requests"] and not usage["cached"]:
+        return ""
+    return (
+        f"{usage['requests']} requests, {usage['cached']} answers from the cache, "
+        f"{usage['prompt_tokens']:,} + {usage['completion_tokens']:,} tokens"
     )
 
 

@@ -26,6 +26,7 @@ class RunView:
     seconds: float = 0.0
     reason: str | None = None
     agent_messages: Counter[str] = field(default_factory=Counter)
+    usage: Counter[str] = field(default_factory=Counter)  # tokens and requests, by the names of `Usage`
     _live: Counter[str] = field(default_factory=Counter)
 
     @classmethod
@@ -75,9 +76,14 @@ class RunView:
         return chain[::-1]
 
     def _on_plan(self, event: Event) -> None:
+        self.usage.update(event.get("usage", {}))
         self.agent_messages.update(first_line(message) for message in event["messages"])
 
+    def _on_repair(self, event: Event) -> None:
+        self.usage.update(event.get("usage", {}))
+
     def _on_code(self, event: Event) -> None:
+        self.usage.update(event.get("usage", {}))
         if event["kernel"] is None:
             self._live["error" if event.get("error") else "not implemented"] += 1
 

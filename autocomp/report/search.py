@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from autocomp.report.progress import outcomes_text
+from autocomp.report.progress import outcomes_text, usage_text
 from autocomp.report.run import RunView, first_line
 from autocomp.report.terminal import cycles_text, percent
 
@@ -74,6 +74,8 @@ def print_search(console: Console, view: RunView, utilisation: float) -> None:
         f"{view.evaluations} evaluations in {view.seconds:.1f} s; candidates: {outcomes_text(view.outcomes)}; "
         f"ended: {view.reason or 'interrupted'}"
     )
+    if usage_text(view):
+        console.print(f"language models: {usage_text(view)}")
 
 
 def print_paths(console: Console, kernel: Path, run: Path, schedule: Path | None, workload: str) -> None:

@@ -14,6 +14,7 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, ThreadPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
+from multiprocessing.connection import Connection
 from typing import Any, Generic, Protocol, TypeVar
 
 from autocomp.errors import ConfigError
@@ -81,12 +82,19 @@ class ThreadExecutor:
 
 
 class ProcessExecutor:
-    """Worker processes on this machine; they outlive a crash of one, and end when this process does."""
+    """Worker processes on this machine; they outlive a crash of one.
+
+    Each worker watches a pipe of which this process alone holds the other end: it ends at once when that is closed,
+    by `shutdown` or by the death of this process, whatever it is working on.
+    """
 
     lost: type[Exception] = BrokenProcessPool
 
     def __init__(self, workers: int) -> None:
         self.capacity = workers
+        method = "forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn"
+        self._context = multiprocessing.get_context(method)
+        self._watched, self._held = self._context.Pipe(duplex=False)
         self._pool: ProcessPoolExecutor | None = None
 
     def submit(self, target: Target, method: str, argument: object) -> Future[Any]:
@@ -97,15 +105,17 @@ class ProcessExecutor:
             return self._ready().submit(_call_pickled, target.pickled, method, argument)
 
     def shutdown(self) -> None:
+        self._held.close()
         if self._pool is not None:
             self._pool.shutdown(wait=True, cancel_futures=True)
             self._pool = None
+        self._watched.close()
 
     def _ready(self) -> ProcessPoolExecutor:
         if self._pool is None:
-            method = "forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn"
-            context = multiprocessing.get_context(method)
-            self._pool = ProcessPoolExecutor(self.capacity, mp_context=context, initializer=_start_worker)
+            self._pool = ProcessPoolExecutor(
+                self.capacity, mp_context=self._context, initializer=_start_worker, initargs=(self._watched,)
+            )
         return self._pool
 
 
@@ -199,14 +209,12 @@ def _call_pickled(pickled: bytes, method: str, argument: object) -> Any:
     return getattr(_unpickled(pickled), method)(argument)
 
 
-def _start_worker() -> None:
-    """Leave Ctrl-C to the main process, and do not outlive it: a killed pool leaves its workers waiting for ever."""
+def _start_worker(watched: Connection) -> None:
+    """Leave Ctrl-C to the main process, and end with it: workers of a killed pool would wait for work for ever."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=_end_with_parent, daemon=True).start()
+    threading.Thread(target=_end_with_parent, args=(watched,), daemon=True).start()
 
 
-def _end_with_parent() -> None:
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        multiprocessing.connection.wait([parent.sentinel])
-        os._exit(1)
+def _end_with_parent(watched: Connection) -> None:
+    multiprocessing.connection.wait([watched])
+    os._exit(1)

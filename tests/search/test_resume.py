@@ -19,6 +19,7 @@ from autocomp.errors import RunFolderError
 from autocomp.search import Options, RunFolder
 from autocomp.search.journal import Journal, read_events
 
+KILLS = 3
 SMALL = Options(seed=3, beam=2, plans_per_parent=3, patience=3, max_steps=3)
 
 CHILD = """
@@ -61,7 +62,7 @@ def test_kill_at_random_instants(tmp_path: Path, workers: str) -> None:
     run = tmp_path / "run"
     chance = random.Random(workers)
     command = [sys.executable, "-c", CHILD, str(Path(__file__).parent), str(run), workers]
-    for _ in range(4):
+    for _ in range(KILLS):
         child = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
         assert child.stdout is not None
         for _ in range(len(read_events(run / "events.jsonl")[0]) if run.exists() else 0):
@@ -73,7 +74,7 @@ def test_kill_at_random_instants(tmp_path: Path, workers: str) -> None:
         child.stdout.close()
     assert summary(Toy(run, delay=0.002).run()) == expected
     evaluated = (tmp_path / "run.log").read_text().splitlines()
-    assert len(evaluated) <= len(set(evaluated)) + 4 * 2, "only what was in flight is evaluated again"
+    assert len(evaluated) <= len(set(evaluated)) + KILLS * 2, "only what was in flight is evaluated again"
 
 
 def test_workers_end_when_the_search_is_killed(tmp_path: Path) -> None:

@@ -171,3 +171,20 @@ def summary(result: SearchResult) -> list[tuple[Any, ...]]:
         (c.id, c.step, c.parent, c.plan, c.kernel, c.hash, c.outcome, c.message, c.repaired, c.evaluation)
         for c in result.history
     ] + [(result.reason, result.evaluations)]
+
+
+class Worker:
+    """What an executor calls."""
+
+    def double(self, number: int) -> int:
+        return 2 * number
+
+    def die(self, number: int) -> int:
+        os.kill(os.getpid(), signal.SIGKILL)
+        return number
+
+    def fail(self, number: int) -> int:
+        raise ValueError(f"no {number}")
+
+    def sleep(self, seconds: float) -> None:
+        time.sleep(seconds)

@@ -1,0 +1,85 @@
+"""What people read, from a run folder or an evaluation alone."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+from toy_search import Toy, ToyEvaluator
+
+from autocomp.evaluate.model import LineCycles
+from autocomp.report import RunView, SearchProgress, make_console, print_evaluation, print_search
+from autocomp.search.journal import read_events
+
+Golden = Callable[..., None]
+
+
+@pytest.fixture
+def toy(tmp_path: Path) -> Toy:
+    return Toy(tmp_path / "run").with_options(max_steps=3)
+
+
+def text_of(show: Callable[[Console], None]) -> str:
+    stream = io.StringIO()
+    show(make_console(stream))
+    return re.sub(r"\d+\.\d s", "N s", stream.getvalue())
+
+
+def test_end_of_a_search(toy: Toy, golden: Golden) -> None:
+    toy.run()
+    view = RunView.of(toy.folder / "events.jsonl")
+    golden(text_of(lambda console: print_search(console, view, 0.25)))
+
+
+def test_progress_without_a_terminal_is_a_line_a_step(toy: Toy, golden: Golden) -> None:
+    def show(console: Console) -> None:
+        with SearchProgress(console, "toy") as progress:
+            toy.run(progress)
+
+    golden(text_of(show))
+
+
+def test_progress_on_a_terminal_shows_best_bound_rate_and_outcomes(toy: Toy) -> None:
+    stream = io.StringIO()
+    console = Console(file=stream, force_terminal=True, width=120)
+    with SearchProgress(console, "toy") as progress:
+        toy.run(progress)
+        console.print(progress._panel())
+    for words in ("naive 1,001", "reached", "/s", "correct", "failed check"):
+        assert words in stream.getvalue()
+
+
+def test_the_view_agrees_with_the_search(toy: Toy) -> None:
+    result = toy.run()
+    view = RunView.of(toy.folder / "events.jsonl")
+    assert view.outcomes == result.history.outcomes()
+    assert (view.naive_cycles, view.best_cycles) == (result.naive.cycles, result.best.cycles)
+    assert [c["id"] for c in view.lineage()] == [c.id for c in result.history.ancestry(result.best)]
+    assert view.evaluations == result.evaluations
+
+
+def test_every_prefix_of_a_log_can_be_viewed(toy: Toy) -> None:
+    toy.run()
+    events, _ = read_events(toy.folder / "events.jsonl")
+    for end in range(len(events)):
+        view = RunView.folded(events[:end])
+        text_of(lambda console, view=view: print_search(console, view, 0.0))  # type: ignore[misc]
+
+
+def test_a_correct_evaluation(golden: Golden) -> None:
+    evaluation = replace(
+        ToyEvaluator().evaluate("naive tile"),
+        unit_cycles={"load": {"Busy": 600, "Bus": 100, "Idle": 2}, "execute": {"Busy": 512, "ReadAfterWrite": 190}},
+        memory_rows={"spad": (4096, 16384), "acc": (0, 1024)},
+        lines=(LineCycles(12, "    mvin(A[i], [sp], 4, 4);", 64, 300, {"Bus": 200, "ReadAfterWrite": 100}),),
+    )
+    golden(text_of(lambda console: print_evaluation(console, evaluation)))
+
+
+def test_an_incorrect_evaluation_shows_the_message_whole(golden: Golden) -> None:
+    golden(text_of(lambda console: print_evaluation(console, ToyEvaluator().evaluate("naive broken"))))
