@@ -38,8 +38,8 @@ int64_t last_register(const Bytecode& b, const Machine& machine) {
     case Code::Load:
     case Code::Store: return std::max(b.a, b.b);
     case Code::Issue:
-      return b.a + static_cast<int64_t>(machine.instructions[static_cast<size_t>(b.imm)].parameters.size());
-    case Code::HostCall: return b.a + kHostCallArguments;
+      return b.a + static_cast<int64_t>(machine.instructions[static_cast<size_t>(b.imm)].parameters.size()) - 1;
+    case Code::HostCall: return b.a + kHostCallArguments - 1;
     default: return std::max({b.a, b.b, b.c});
   }
 }
