@@ -23,17 +23,12 @@ void mark(const std::vector<Expr>& exprs, int32_t root, std::vector<uint8_t>& se
   mark(exprs, e.c, seen);
 }
 
-void mark_statement(const Machine& machine, int32_t index, std::vector<uint8_t>& seen) {
-  const Statement& s = machine.statements[static_cast<size_t>(index)];
-  for (const int32_t node : {s.a, s.b, s.c}) mark(machine.exprs, node, seen);
-  for (const int32_t child : s.body) mark_statement(machine, child, seen);
-  for (const int32_t child : s.otherwise) mark_statement(machine, child, seen);
-}
-
 }  // namespace
 
 CompiledMachine::CompiledMachine(Machine machine) : machine_(std::move(machine)) {
   analyse_exprs();
+  recognise_forms();
+  analyse_exprs();  // the forms' derived expressions as well
   analyse_state();
   for (size_t i = 0; i < machine_.instructions.size(); ++i) plan_instruction(i);
   for (size_t i = 0; i < machine_.memories.size(); ++i)
@@ -71,10 +66,35 @@ void CompiledMachine::analyse_state() {
   }
 }
 
+// Nests are recognised where an instruction enters them; loops inside loops belong to their nest.
+void CompiledMachine::recognise_forms() {
+  form_of_.assign(machine_.statements.size(), -1);
+  std::vector<uint8_t> inner(machine_.statements.size());
+  for (const auto& s : machine_.statements)
+    if (s.kind == StatementKind::Loop)
+      for (const int32_t child : s.body) inner[static_cast<size_t>(child)] = 1;
+  const std::vector<uint8_t> ahead = ahead_;
+  for (size_t i = 0; i < machine_.statements.size(); ++i) {
+    if (machine_.statements[i].kind != StatementKind::Loop || inner[i] != 0) continue;
+    Form form;
+    if (!recognise(machine_, machine_.exprs, ahead, static_cast<int32_t>(i), form)) continue;
+    form_of_[i] = static_cast<int32_t>(forms_.size());
+    forms_.push_back(std::move(form));
+  }
+}
+
+void CompiledMachine::mark_statement(int32_t index, std::vector<uint8_t>& seen) const {
+  const Statement& s = machine_.statements[static_cast<size_t>(index)];
+  for (const int32_t node : {s.a, s.b, s.c}) mark(machine_.exprs, node, seen);
+  for (const int32_t child : s.body) mark_statement(child, seen);
+  for (const int32_t child : s.otherwise) mark_statement(child, seen);
+  if (const Form* form = form_of(index)) visit_nodes(*form, [&](int32_t node) { mark(machine_.exprs, node, seen); });
+}
+
 void CompiledMachine::plan_instruction(size_t index) {
   const Instruction& instruction = machine_.instructions[index];
   std::vector<uint8_t> seen(machine_.exprs.size());
-  for (const int32_t s : instruction.body) mark_statement(machine_, s, seen);
+  for (const int32_t s : instruction.body) mark_statement(s, seen);
   for (const auto& access : instruction.accesses) {
     for (const int32_t node : {access.guard, access.pointer, access.base, access.first_col, access.cols, access.bytes})
       mark(machine_.exprs, node, seen);

@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "forms.hpp"
 #include "machine.hpp"
 #include "typing.hpp"
 
@@ -28,11 +29,19 @@ class CompiledMachine {
     return plans_[static_cast<size_t>(instruction)];
   }
   [[nodiscard]] int64_t field_size(int64_t slot) const { return field_sizes_[static_cast<size_t>(slot)]; }
+  // The recognised form of the nest that starts at a statement, or nullptr.
+  [[nodiscard]] const Form* form_of(int32_t statement) const {
+    const int32_t form = form_of_[static_cast<size_t>(statement)];
+    return form < 0 ? nullptr : &forms_[static_cast<size_t>(form)];
+  }
+  [[nodiscard]] size_t form_count() const { return forms_.size(); }
   [[nodiscard]] int32_t dram() const { return dram_; }
 
  private:
   void analyse_exprs();
   void analyse_state();
+  void recognise_forms();
+  void mark_statement(int32_t index, std::vector<uint8_t>& seen) const;
   void plan_instruction(size_t index);
 
   Machine machine_;
@@ -40,6 +49,8 @@ class CompiledMachine {
   std::vector<uint8_t> ahead_;
   std::vector<uint8_t> multiplies_;   // a Sum of products or an FmaChain
   std::vector<int64_t> field_sizes_;  // elements of the state field that starts at a slot
+  std::vector<Form> forms_;
+  std::vector<int32_t> form_of_;  // per statement
   std::vector<InstructionPlan> plans_;
   int32_t dram_ = -1;
 };

@@ -4,7 +4,12 @@ namespace autocomp {
 
 Executor::Executor(const CompiledMachine& machine, Evaluator& evaluator, std::vector<LocalStore>& memories,
                    std::vector<TensorStore>& tensors, bool generic)
-    : machine_(machine), evaluator_(evaluator), memories_(memories), tensors_(tensors), generic_(generic) {}
+    : machine_(machine),
+      evaluator_(evaluator),
+      memories_(memories),
+      tensors_(tensors),
+      generic_(generic),
+      engine_(form_engine()) {}
 
 void Executor::execute(int32_t instruction) {
   refresh_after_state_ = machine_.plan(instruction).tape_reads_state;
@@ -30,6 +35,7 @@ void Executor::statement(int32_t index) {
     case StatementKind::SetState: evaluate_store(s); break;
     case StatementKind::When: sequence(evaluator_.integer(s.a) != 0 ? s.body : s.otherwise); break;
     case StatementKind::Loop: {
+      if (run_form(index)) break;
       const int64_t count = evaluator_.integer(s.a);
       const int level = evaluator_.depth++;
       for (int64_t i = 0; i < count; ++i) {
@@ -40,6 +46,14 @@ void Executor::statement(int32_t index) {
       break;
     }
   }
+}
+
+bool Executor::run_form(int32_t statement) {
+  if (generic_ || evaluator_.depth != 0 || !evaluator_.tape_valid()) return false;
+  const Form* form = machine_.form_of(statement);
+  if (form == nullptr) return false;
+  FormContext context{evaluator_.values(), memories_, tensors_, scratch_, evaluator_.multiply_accumulates};
+  return engine_(*form, context);
 }
 
 void Executor::evaluate_store(const Statement& s) {

@@ -30,6 +30,7 @@ class Executor {
 
   void sequence(const std::vector<int32_t>& body);
   void statement(int32_t index);
+  [[nodiscard]] bool run_form(int32_t statement);
   void evaluate_store(const Statement& s);
   void commit();
   void configure(const std::vector<int32_t>& body);
@@ -39,6 +40,8 @@ class Executor {
   std::vector<LocalStore>& memories_;
   std::vector<TensorStore>& tensors_;
   bool generic_;
+  FormEngine engine_;
+  std::vector<uint8_t> scratch_;
   bool refresh_after_state_ = false;
   std::vector<Pending> pending_;
   const std::string* failed_ = nullptr;

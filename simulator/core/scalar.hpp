@@ -16,38 +16,41 @@ union Value {  // read only as the ValueType that the expression or parameter ha
 [[nodiscard]] inline Value int_value(int64_t i) { return Value{.i = i}; }
 [[nodiscard]] inline Value float_value(float f) { return Value{.f = f}; }
 
+// Internal linkage, so that a copy compiled for a wider instruction set is never called from elsewhere.
 namespace scalar {
 
 constexpr int64_t kMin = std::numeric_limits<int64_t>::min();
 constexpr int64_t kMax = std::numeric_limits<int64_t>::max();
 
-[[nodiscard]] inline uint64_t u(int64_t x) { return static_cast<uint64_t>(x); }
-[[nodiscard]] inline int64_t s(uint64_t x) { return static_cast<int64_t>(x); }
+[[nodiscard]] static inline uint64_t u(int64_t x) { return static_cast<uint64_t>(x); }
+[[nodiscard]] static inline int64_t s(uint64_t x) { return static_cast<int64_t>(x); }
 
-[[nodiscard]] inline int64_t add(int64_t a, int64_t b) { return s(u(a) + u(b)); }
-[[nodiscard]] inline int64_t sub(int64_t a, int64_t b) { return s(u(a) - u(b)); }
-[[nodiscard]] inline int64_t mul(int64_t a, int64_t b) { return s(u(a) * u(b)); }
-[[nodiscard]] inline int64_t neg(int64_t a) { return s(0 - u(a)); }
-[[nodiscard]] inline int64_t div(int64_t a, int64_t b) { return b == -1 ? neg(a) : a / b; }  // b != 0
-[[nodiscard]] inline int64_t mod(int64_t a, int64_t b) { return b == -1 ? 0 : a % b; }       // b != 0
-[[nodiscard]] inline int64_t ceil_div(int64_t a, int64_t b) {                                // b > 0
+[[nodiscard]] static inline int64_t add(int64_t a, int64_t b) { return s(u(a) + u(b)); }
+[[nodiscard]] static inline int64_t sub(int64_t a, int64_t b) { return s(u(a) - u(b)); }
+[[nodiscard]] static inline int64_t mul(int64_t a, int64_t b) { return s(u(a) * u(b)); }
+[[nodiscard]] static inline int64_t neg(int64_t a) { return s(0 - u(a)); }
+[[nodiscard]] static inline int64_t div(int64_t a, int64_t b) { return b == -1 ? neg(a) : a / b; }  // b != 0
+[[nodiscard]] static inline int64_t mod(int64_t a, int64_t b) { return b == -1 ? 0 : a % b; }       // b != 0
+[[nodiscard]] static inline int64_t ceil_div(int64_t a, int64_t b) {                                // b > 0
   return a / b + (a % b > 0 ? 1 : 0);
 }
-[[nodiscard]] inline int64_t shl(int64_t a, int64_t b) { return s(u(a) << (u(b) & 63)); }
-[[nodiscard]] inline int64_t shr(int64_t a, int64_t b) { return a >> (u(b) & 63); }
+[[nodiscard]] static inline int64_t shl(int64_t a, int64_t b) { return s(u(a) << (u(b) & 63)); }
+[[nodiscard]] static inline int64_t shr(int64_t a, int64_t b) { return a >> (u(b) & 63); }
 
-[[nodiscard]] inline int64_t saturate(int64_t a, int64_t bits) {
+[[nodiscard]] static inline int64_t saturate(int64_t a, int64_t bits) {
   if (bits >= 64) return a;
   const int64_t high = s((uint64_t{1} << (bits - 1)) - 1);
   return std::clamp(a, -high - 1, high);
 }
-[[nodiscard]] inline int64_t saturate_unsigned(int64_t a, int64_t bits) {
+[[nodiscard]] static inline int64_t saturate_unsigned(int64_t a, int64_t bits) {
   return std::clamp<int64_t>(a, 0, bits >= 63 ? kMax : s((uint64_t{1} << bits) - 1));
 }
-[[nodiscard]] inline int64_t wrap(int64_t a, int64_t bits) { return s(u(a) << (64 - bits)) >> (64 - bits); }
-[[nodiscard]] inline int64_t wrap_unsigned(int64_t a, int64_t bits) { return s(u(a) << (64 - bits) >> (64 - bits)); }
+[[nodiscard]] static inline int64_t wrap(int64_t a, int64_t bits) { return s(u(a) << (64 - bits)) >> (64 - bits); }
+[[nodiscard]] static inline int64_t wrap_unsigned(int64_t a, int64_t bits) {
+  return s(u(a) << (64 - bits) >> (64 - bits));
+}
 
-[[nodiscard]] inline int64_t rounding_shift(int64_t a, int64_t shift) {
+[[nodiscard]] static inline int64_t rounding_shift(int64_t a, int64_t shift) {
   const uint64_t n = u(shift) & 63;
   if (n == 0) return a;
   const uint64_t half = u(a) >> (n - 1) & 1;
@@ -56,22 +59,22 @@ constexpr int64_t kMax = std::numeric_limits<int64_t>::max();
   return floor + ((half != 0 && (below || (floor & 1) != 0)) ? 1 : 0);
 }
 
-[[nodiscard]] inline int64_t round_to_int(float x) {
+[[nodiscard]] static inline int64_t round_to_int(float x) {
   if (std::isnan(x)) return kMax;
   if (x >= 9223372036854775808.0F) return kMax;
   if (x < -9223372036854775808.0F) return kMin;
   return static_cast<int64_t>(std::nearbyint(x));  // the default rounding mode: ties to even
 }
-[[nodiscard]] inline float bits_to_float(int64_t a) { return std::bit_cast<float>(static_cast<uint32_t>(u(a))); }
-[[nodiscard]] inline int64_t float_to_bits(float x) { return std::bit_cast<uint32_t>(x); }
+[[nodiscard]] static inline float bits_to_float(int64_t a) { return std::bit_cast<float>(static_cast<uint32_t>(u(a))); }
+[[nodiscard]] static inline int64_t float_to_bits(float x) { return std::bit_cast<uint32_t>(x); }
 
 // The smaller or larger operand; the other one if one is a NaN; -0 counts as less than +0.
-[[nodiscard]] inline float fmin(float a, float b) {
+[[nodiscard]] static inline float fmin(float a, float b) {
   if (std::isnan(a)) return b;
   if (std::isnan(b)) return a;
   return a < b || (a == b && std::signbit(a)) ? a : b;
 }
-[[nodiscard]] inline float fmax(float a, float b) {
+[[nodiscard]] static inline float fmax(float a, float b) {
   if (std::isnan(a)) return b;
   if (std::isnan(b)) return a;
   return a > b || (a == b && !std::signbit(a)) ? a : b;

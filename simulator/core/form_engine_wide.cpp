@@ -1,0 +1,15 @@
+// Forms on processors with AVX2 and FMA; compiled for these where the target can have them.
+#include <algorithm>
+#include <limits>
+#include <type_traits>
+
+#include "form_engine.hpp"
+
+namespace autocomp::wide {
+namespace {
+#include "form_engine.inc"
+}  // namespace
+
+bool run(const Form& form, FormContext& context) { return run_form(form, context); }
+
+}  // namespace autocomp::wide
