@@ -29,7 +29,7 @@ class Affine:
     terms: tuple[Term, ...] = ()
 
 
-class Unbounded(Exception):
+class UnboundedError(Exception):
     """Nothing is known about the values of an expression before the instruction runs."""
 
 
@@ -116,7 +116,7 @@ def _sum(left: Affine, right: Affine) -> Affine:
 def interval(expression: Expression, loops: Loops) -> tuple[Expression, Expression]:
     """Smallest and largest value, both inclusive, as fixed expressions; they enclose the true range.
 
-    Divisors and moduli are taken to be positive. Raises Unbounded when the value comes from a memory.
+    Divisors and moduli are taken to be positive. Raises UnboundedError when the value comes from a memory.
     """
     if is_fixed(expression, loops):
         return expression, expression
@@ -135,7 +135,7 @@ def interval(expression: Expression, loops: Loops) -> tuple[Expression, Expressi
         return sides[0], sides[1]
     if isinstance(expression, Binary):
         return _interval_of_binary(expression, loops)
-    raise Unbounded
+    raise UnboundedError
 
 
 def _interval_of_choice(expression: Conditional, loops: Loops) -> tuple[Expression, Expression]:
@@ -149,7 +149,7 @@ def _interval_of_choice(expression: Conditional, loops: Loops) -> tuple[Expressi
 def _interval_of_binary(expression: Binary, loops: Loops) -> tuple[Expression, Expression]:
     symbol = expression.operator
     if symbol not in ("+", "-", "*", "/", "%"):
-        raise Unbounded
+        raise UnboundedError
     (left_low, left_high), (right_low, right_high) = interval(expression.left, loops), interval(expression.right, loops)
     if symbol == "+":
         return algebra.add(left_low, right_low), algebra.add(left_high, right_high)
@@ -158,7 +158,7 @@ def _interval_of_binary(expression: Binary, loops: Loops) -> tuple[Expression, E
     if symbol == "*":
         return _interval_of_product((left_low, left_high), (right_low, right_high))
     if right_low != right_high:
-        raise Unbounded
+        raise UnboundedError
     if symbol == "/":
         return algebra.binary("/", left_low, right_low), algebra.binary("/", left_high, right_low)
     if isinstance(left_low, Number) and left_low.value >= 0:

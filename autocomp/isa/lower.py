@@ -117,7 +117,8 @@ class _Lowering:
 
     def _range_check(self, nodes: Nodes, parameter: Parameter) -> int:
         low, high = parameter.low, parameter.high
-        assert low is not None and high is not None
+        assert low is not None
+        assert high is not None
         name = Name(parameter.name)
         condition = Binary("&&", Binary(">=", name, Number(low)), Binary("<=", name, Number(high)))
         allowed = f"must be {low}" if low == high else f"must be {low} to {high}"

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from autocomp.isa import algebra
-from autocomp.isa.affine import Affine, Loops, Term, Unbounded, affine, interval, is_fixed
+from autocomp.isa.affine import Affine, Loops, Term, UnboundedError, affine, interval, is_fixed
 from autocomp.isa.model import (
     Accelerator,
     AddressField,
@@ -146,7 +146,7 @@ def _of_block(accelerator: Accelerator, body: Sequence[Statement], context: _Con
 def _fixed_bound(bound: Expression, loops: Loops) -> Expression:
     try:
         return interval(bound, loops)[1]
-    except Unbounded:
+    except UnboundedError:
         return Number(1 << 24)
 
 
@@ -236,7 +236,7 @@ def _region(
     base, dims = _rows(row, context.loops, memory.rows)
     try:
         low, high = interval(column, context.loops)
-    except Unbounded:
+    except UnboundedError:
         low, high = algebra.ZERO, Number(memory.cols - 1)
     cols = algebra.add(algebra.subtract(high, low), algebra.ONE)
     names = {part.parameter for part in algebra.walk(base) if isinstance(part, AddressField)}
@@ -251,7 +251,7 @@ def _rows(row: Expression, loops: Loops, rows: int) -> tuple[Expression, tuple[D
         return form.base, _dims(form, loops)
     try:
         low, high = interval(row, loops)
-    except Unbounded:
+    except UnboundedError:
         low, high = algebra.ZERO, Number(rows - 1)
     count = algebra.add(algebra.subtract(high, low), algebra.ONE)
     return low, (Dim(count, algebra.ONE),)
@@ -296,7 +296,7 @@ def _bytes(offset: Expression, loops: Loops, size: int) -> tuple[Expression, tup
             return form.base, _dims(Affine(form.base, rest), loops), algebra.multiply(count, Number(size))
     try:
         low, high = interval(offset, loops)
-    except Unbounded:
+    except UnboundedError:
         return algebra.ZERO, (), Number(1 << 40)
     return low, (), algebra.add(algebra.subtract(high, low), Number(size))
 
@@ -314,13 +314,17 @@ def _merge(regions: list[Region]) -> list[Region]:
 
 def _merge_paths(paths: list[Path]) -> list[Path]:
     remaining = list(dict.fromkeys(paths))
-    changed = True
-    while changed:
-        changed = False
-        for path in remaining:
-            if path and (*path[:-1], (path[-1][0], not path[-1][1])) in remaining:
-                other = (*path[:-1], (path[-1][0], not path[-1][1]))
-                remaining = list(dict.fromkeys(path[:-1] if p in (path, other) else p for p in remaining))
-                changed = True
-                break
-    return [p for p in remaining if not any(q != p and p[: len(q)] == q for q in remaining)]
+    while (pair := _complementary(remaining)) is not None:
+        first, second, common = pair
+        remaining = list(dict.fromkeys(common if p in (first, second) else p for p in remaining))
+    return [p for p in remaining if not any(q != p and set(q) <= set(p) for q in remaining)]
+
+
+def _complementary(paths: list[Path]) -> tuple[Path, Path, Path] | None:
+    """Two paths that differ in the value of one condition only, and what they share."""
+    for path in paths:
+        for position, (condition, wanted) in enumerate(path):
+            other = (*path[:position], (condition, not wanted), *path[position + 1 :])
+            if other in paths:
+                return path, other, (*path[:position], *path[position + 1 :])
+    return None
