@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from autocomp import isa, kernel
@@ -16,6 +16,7 @@ from autocomp.isa.model import Accelerator
 from autocomp.simulator import Options, SimulationResult, run_program
 from autocomp.workload import Case, Cases, InputSet, Workload
 
+SOURCE_NAME = "kernel.c"  # what messages call the kernel
 MAX_STEPS = 1 << 30  # bytecode steps of one run
 MAX_CYCLES_OVER_BOUND = 10_000  # a run is cut off when it needs this many times the lower bound
 
@@ -106,6 +107,7 @@ class _Session:
     evaluator: SimulatorEvaluator
     kernel_text: str
     program: Any = None
+    names: tuple[str, ...] = ()  # what the kernel calls the workload's tensors, in order
     timed: SimulationResult | None = None  # the run that gives the kernel's cycles
 
     @property
@@ -116,17 +118,23 @@ class _Session:
         return self.evaluator.case(input_set)
 
     def compile(self) -> None:
-        workload = self.workload
+        workload, evaluator = self.workload, self.evaluator
         try:
-            parsed = kernel.parse(self.kernel_text, "kernel")
-            self.program = kernel.compile_kernel(parsed, self.evaluator.tables, workload)
+            parsed = kernel.parse(self.kernel_text, SOURCE_NAME)
+            checked = kernel.check(parsed, evaluator.accelerator, workload.constants, workload.tensors)
         except KernelError as error:
             raise StageFailure(str(error), error.place.line if error.place is not None else None) from None
+        self.program = kernel.link(checked.program, evaluator.tables)
+        self.names = tuple(parameter.name for parameter in checked.parameters)
 
     def simulate(self, case: Case, conditions: Conditions) -> SimulationResult:
         if self.program is None:
             self.compile()
-        result = run_program(self.evaluator.tables.machine, self.program, case.arrays, self._options(conditions))
+        tensors = self.workload.tensors
+        arrays = {name: case.arrays[tensor.name] for name, tensor in zip(self.names, tensors, strict=True)}
+        result = run_program(self.evaluator.tables.machine, self.program, arrays, self._options(conditions))
+        outputs = {tensor.name: result.outputs[name] for name, tensor in zip(self.names, tensors, strict=True)}
+        result = replace(result, outputs=outputs)
         if conditions == Conditions(timing=True):
             self.timed = result
         return result
@@ -143,5 +151,7 @@ class _Session:
             seed=conditions.contents,
             host_scale=conditions.host_scale,
             settings={f"{dram.name}.latency": latency} if conditions.latency_scale != 1 else {},
-            outputs=tuple(tensor.name for tensor in self.workload.outputs if tensor.role == "output"),
+            outputs=tuple(
+                name for name, tensor in zip(self.names, self.workload.tensors, strict=True) if tensor.role == "output"
+            ),
         )
