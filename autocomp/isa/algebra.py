@@ -125,7 +125,7 @@ def binary(symbol: str, left: Expression, right: Expression) -> Expression:
     """`left symbol right`, folded where it is known; ZeroDivisionError for a constant division by zero."""
     if isinstance(left, Number) and isinstance(right, Number):
         return Number(apply_binary(symbol, left.value, right.value))
-    if symbol in ("/", "%") and right == ZERO and isinstance(right.value, int):  # type: ignore[union-attr]
+    if symbol in ("/", "%") and right == ZERO and isinstance(right.value, int):
         raise ZeroDivisionError
     neutral = _neutral(symbol, left, right)
     return Binary(symbol, left, right) if neutral is None else neutral

@@ -147,7 +147,7 @@ class Nodes:
             return self._binary(expression.operator, left, right)
         if isinstance(expression, Conditional):
             parts = [self.build(part, environment) for part in algebra.children(expression)]
-            return self._node("Select", *parts, is_float=parts[1] in self._floats)
+            return self._node("Select", parts[0], parts[1], parts[2], is_float=parts[1] in self._floats)
         if isinstance(expression, Sum):
             bound = self.build(expression.bound, environment)
             inner = environment.loop(expression.variable, self.loop(environment.depth))
@@ -158,7 +158,7 @@ class Nodes:
     def _node(
         self, op: str, a: int = -1, b: int = -1, c: int = -1, imm: int = 0, fimm: float = 0.0, is_float: bool = False
     ) -> int:
-        node = self._builder.expr(op, a, b, c, imm, fimm, is_float)
+        node: int = self._builder.expr(op, a, b, c, imm, fimm, is_float)
         if is_float:
             self._floats.add(node)
         return node
@@ -222,12 +222,13 @@ class Nodes:
             )
         if expression.function in ("min", "max"):
             op = expression.function.capitalize()
-            return self._node(f"F{op}" if is_float else op, *arguments, is_float=is_float)
+            return self._node(f"F{op}" if is_float else op, arguments[0], arguments[1], is_float=is_float)
         if expression.function == "relu":
             zero = self._number(0.0 if is_float else 0)
             return self._relu(arguments[0], zero, is_float)
         result_is_float = expression.function in ("float", "fma", "bits_to_float")
-        return self._node(_FUNCTION[expression.function], *arguments, is_float=result_is_float)
+        a, b, c = (*arguments, -1, -1)[:3]
+        return self._node(_FUNCTION[expression.function], a, b, c, is_float=result_is_float)
 
     def _relu(self, value: int, zero: int, is_float: bool) -> int:
         """Integers: max(x, 0). Floats: x < 0 or NaN gives +0, -0 stays."""

@@ -9,7 +9,7 @@ from typing import cast
 from lark import Token
 
 from autocomp.isa.expressions import build, build_int, check_free, fail, is_tree, reference
-from autocomp.isa.model import Assign, Element, Expression, For, Let, Name, Require, StateField, Statement, When
+from autocomp.isa.model import Assign, Element, Expression, For, Let, Number, Require, StateField, Statement, When
 from autocomp.isa.scope import Function, Scope
 from autocomp.isa.syntax import SyntaxTree
 
@@ -112,14 +112,20 @@ def _when(scope: Scope, node: SyntaxTree, loops: int) -> When:
 def _assign(scope: Scope, node: SyntaxTree, loops: int) -> Assign:
     target_node, value_node = cast(list[SyntaxTree], node.children)
     target = reference(scope, target_node)
-    if isinstance(target.expression, Name) or not isinstance(target.expression, Element | StateField):
+    if not isinstance(target.expression, Element | StateField):
         fail(scope, target_node, "only memory, registers, DRAM and state can be assigned to")
     if isinstance(target.expression, StateField) and loops:
         fail(scope, node, "state cannot be assigned in a loop")
     value = build(scope, value_node)
-    if value.kind != target.kind:
+    expression = value.expression
+    if value.kind == "int" and target.kind == "float" and isinstance(expression, Number):
+        expression = Number(float(expression.value))
+    elif value.kind != target.kind:
         hint = "float(x) converts an integer" if target.kind == "float" else "round(x) converts a float"
-        if not (target.kind == "float" and hasattr(value.expression, "value")):
-            fail(scope, value_node, f"a {value.kind} is assigned to a {target.kind}", hint)
-        return Assign(target.expression, type(value.expression)(float(value.expression.value)), scope.source.of(node))  # type: ignore[call-arg,arg-type,union-attr]
-    return Assign(target.expression, value.expression, scope.source.of(node))
+        fail(
+            scope,
+            value_node,
+            f"a{'n' if value.kind == 'int' else ''} {value.kind} is assigned to a {target.kind}",
+            hint,
+        )
+    return Assign(target.expression, expression, scope.source.of(node))
