@@ -11,7 +11,6 @@ namespace {
 constexpr int64_t kMaxStack = int64_t{1} << 20;
 constexpr int64_t kMaxTensors = 32000;
 constexpr int64_t kHostCalls = 2;
-constexpr int kHostCallArguments = 6;
 
 // Highest register a bytecode touches, counted from its frame.
 int64_t last_register(const Bytecode& b, const Machine& machine) {
@@ -39,7 +38,7 @@ int64_t last_register(const Bytecode& b, const Machine& machine) {
     case Code::Store: return std::max(b.a, b.b);
     case Code::Issue:
       return b.a + static_cast<int64_t>(machine.instructions[static_cast<size_t>(b.imm)].parameters.size()) - 1;
-    case Code::HostCall: return b.a + kHostCallArguments - 1;
+    case Code::HostCall: return b.a + (b.imm == 0 ? 4 : 3);
     default: return std::max({b.a, b.b, b.c});
   }
 }
