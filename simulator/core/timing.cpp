@@ -16,14 +16,16 @@ namespace {
 
 using UnitState = std::variant<TransferIn, TransferOut, Array, Serial>;
 
-UnitState make_unit(Context& context, int32_t unit, std::vector<int64_t>& semaphores) {
+constexpr int64_t kSemaphores = 1024;
+
+UnitState make_unit(Context& context, int32_t unit) {
   switch (context.settings.units[static_cast<size_t>(unit)].kind) {
     case UnitKind::TransferIn: return UnitState(std::in_place_type<TransferIn>, context, unit);
     case UnitKind::TransferOut: return UnitState(std::in_place_type<TransferOut>, context, unit);
     case UnitKind::Array: return UnitState(std::in_place_type<Array>, context, unit);
     case UnitKind::Serial: break;
   }
-  return UnitState(std::in_place_type<Serial>, context, unit, semaphores);
+  return UnitState(std::in_place_type<Serial>, context, unit);
 }
 
 class Engine {
@@ -38,7 +40,7 @@ class Engine {
     result.unit_cycles.assign(settings.units.size(), std::vector<int64_t>(static_cast<size_t>(Cause::Count), 0));
     units_.reserve(settings.units.size());
     for (size_t u = 0; u < settings.units.size(); ++u)
-      units_.push_back(make_unit(context_, static_cast<int32_t>(u), semaphores_));
+      units_.push_back(make_unit(context_, static_cast<int32_t>(u)));
   }
 
   void run() {
@@ -126,8 +128,11 @@ class Engine {
       const int32_t slot = pool.unissued.front();
       Command& command = context_.command(slot);
       if (command.waits_for != 0) continue;
-      if (settings_.units[u].serial && pool.live > static_cast<int64_t>(pool.unissued.size())) continue;
-      const bool at_once = command.role == Role::Configure && settings_.units[u].kind != UnitKind::Array;
+      if (settings_.units[u].serial != 0 && pool.live > static_cast<int64_t>(pool.unissued.size())) continue;
+      const bool synchronises = command.role == Role::Wait || command.role == Role::Signal;
+      if (synchronises && !synchronise(command, pool)) continue;
+      const bool at_once =
+          synchronises || (command.role == Role::Configure && settings_.units[u].kind != UnitKind::Array);
       if (!at_once && !std::visit([](auto& unit) { return unit.accepts(); }, units_[u])) continue;
       pool.unissued.pop();
       command.times.issued = context_.now;
@@ -137,6 +142,22 @@ class Engine {
       else
         std::visit([slot](auto& unit) { unit.issue(slot); }, units_[u]);
     }
+  }
+
+  // A wait takes 1 from its semaphore when it can; a signal adds 1 when all older commands of the unit have completed.
+  bool synchronise(const Command& command, const Pool& pool) {
+    const int64_t index = command.value(Key::Semaphore);
+    if (index < 0 || index >= kSemaphores)
+      throw std::invalid_argument("semaphore " + std::to_string(index) + " does not exist");
+    int64_t& semaphore = semaphores_[static_cast<size_t>(index)];
+    if (command.role == Role::Signal) {
+      if (pool.live > static_cast<int64_t>(pool.unissued.size())) return false;
+      ++semaphore;
+      return true;
+    }
+    if (semaphore == 0) return false;
+    --semaphore;
+    return true;
   }
 
   bool skip() {
@@ -159,6 +180,7 @@ class Engine {
     const Pool& pool = context_.pools[u];
     if (!pool.unissued.empty()) {
       const Command& head = context_.command(pool.unissued.front());
+      if (head.role == Role::Wait || head.role == Role::Signal) return Cause::Semaphore;
       return head.waits_for != 0 ? head.hazard : Cause::QueueFull;
     }
     return pool.live > 0 ? Cause::Pipeline : front_.idle_cause();
@@ -179,7 +201,7 @@ class Engine {
   Context context_;
   Front front_;
   Channel channel_;
-  std::vector<int64_t> semaphores_;
+  std::vector<int64_t> semaphores_ = std::vector<int64_t>(kSemaphores, 0);
   std::vector<UnitState> units_;
 };
 
@@ -200,7 +222,8 @@ void Engine::deadlock() {
     }
     message += ";";
   }
-  if (front_.blocked() >= 0) message += " command " + std::to_string(front_.blocked()) + " has no room in its unit's pool;";
+  if (front_.blocked() >= 0)
+    message += " command " + std::to_string(front_.blocked()) + " has no room in its unit's pool;";
   if (front_.at_fence()) message += " the host waits in a fence;";
   message.back() = '.';
   result_.deadlock_message = message;

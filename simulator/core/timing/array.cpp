@@ -1,0 +1,254 @@
+#include "array.hpp"
+
+#include <algorithm>
+
+namespace autocomp::timing {
+
+Array::Array(Context& context, int32_t unit)
+    : context_(context), settings_(context.settings.units[static_cast<size_t>(unit)]) {}
+
+void Array::push_item(int32_t slot, bool silent, int64_t visible) {
+  if (!queue_.empty()) visible = std::max(visible, queue_.back().visible + 1);
+  queue_.push({visible, slot, silent});
+}
+
+void Array::issue(int32_t slot) {
+  const Command& command = context_.command(slot);
+  const int64_t visible = context_.now + settings_.start;
+  if (command.role == Role::Multiply && command.value(Key::Passes) > 1 && !queue_.empty() &&
+      context_.command(queue_.back().slot).role == Role::Preload) {
+    // The pair runs several times; only the last pass counts.
+    const int32_t preload = queue_.back().slot;
+    queue_.back().visible = std::max(queue_.back().visible, visible);
+    queue_.back().silent = true;
+    for (int64_t pass = 1; pass < command.value(Key::Passes); ++pass) {
+      push_item(slot, true, visible);
+      push_item(preload, pass + 1 < command.value(Key::Passes), visible);
+    }
+  }
+  push_item(slot, false, visible);
+}
+
+void Array::write_results() {
+  while (!results_.empty() && results_.front().cycle <= context_.now) {
+    const Result result = results_.front();
+    results_.pop();
+    // Results are written before anything else in a cycle asks for a port.
+    if (result.row >= 0)
+      (void)context_.ports.write(result.memory, result.row, result.accumulate, context_.now);
+    context_.progress = true;
+    if (!result.last) continue;
+    context_.complete(result.owner, context_.now);
+    for (Tag& tag : tags_)
+      if (tag.owner == result.owner && tag.released == kNever) tag.released = context_.now;
+  }
+}
+
+bool Array::tagged(const Command& command) const {
+  for (const Tag& tag : tags_)
+    if (tag.released >= context_.now)
+      for (size_t i = 0; i < command.read_count; ++i)
+        if (command.reads[i]->memory == tag.memory && command.reads[i]->base == tag.base) return true;
+  return false;
+}
+
+void Array::add_operands(const Command& command, bool early, bool reversed) {
+  const auto mask = static_cast<uint64_t>(command.value(Key::Early));
+  for (size_t i = 0; i < command.read_count; ++i) {
+    const AccessInstance* access = command.reads[i];
+    const bool is_early = access->parameter >= 0 && ((mask >> access->parameter) & 1) != 0;
+    if (is_early == early) operands_.push_back({access, points(*access), reversed});
+  }
+}
+
+void Array::begin(bool multiply, bool preload) {
+  operands_.clear();
+  multiply_ = preload_ = -1;
+  rows_ = settings_.min_rows;
+  size_t next = 0;
+  emits_ = deferred_;
+  deferred_ = Target{};
+  if (multiply) {
+    multiply_ = queue_[0].slot;
+    silent_multiply_ = queue_[0].silent;
+    Command& command = context_.command(multiply_);
+    add_operands(command, false, false);
+    if (!settings_.owner_preload && command.write != nullptr) loaded_ = {command.write, multiply_, command.accumulate};
+    rows_ = std::max(rows_, command.value(Key::Rows));
+    context_.start(multiply_);
+    next = 1;
+  }
+  if (preload) {
+    preload_ = queue_[next].slot;
+    silent_preload_ = queue_[next].silent;
+    const Command& command = context_.command(preload_);
+    if (next + 1 < queue_.size() && role(next + 1) == Role::Multiply)
+      add_operands(context_.command(queue_[next + 1].slot), true, false);
+    add_operands(command, false, true);
+    rows_ = std::max(rows_, command.value(Key::Rows));
+    context_.start(preload_);
+    if (command.result != nullptr && !silent_preload_)
+      tags_.push_back({command.result->memory, preload_, command.result->base, kNever});
+  }
+  row_ = 0;
+  pending_ = (uint64_t{1} << operands_.size()) - 1;
+  running_ = true;
+}
+
+void Array::flush() {
+  const bool follows = last_step_ >= 0 && context_.now == last_step_ + 1;
+  flush_end_ = follows ? last_step_ + settings_.flush_first : context_.now + settings_.flush_period;
+  flushing_ = true;
+  context_.progress = true;
+  if (deferred_.owner < 0) return;
+  const Target target = deferred_;
+  deferred_ = Target{};
+  const Command& owner = context_.command(target.owner);
+  const int64_t rows = std::max<int64_t>({settings_.min_rows, owner.value(Key::Rows), 1});
+  for (int64_t i = 0; i < rows; ++i) {
+    const bool writes = target.access != nullptr && rows - 1 - i < points(*target.access);
+    results_.push({context_.now + i + settings_.latency, writes ? row_at(*target.access, rows - 1 - i) : -1,
+                   target.access != nullptr ? target.access->memory : -1, target.owner, target.accumulate,
+                   i + 1 == rows});
+  }
+}
+
+void Array::configure() {
+  const int32_t slot = queue_[0].slot;
+  const bool drain = context_.command(slot).value(Key::Drain) != 0;
+  if (drain && in_progress()) {
+    flush();
+    return;
+  }
+  context_.start(slot);
+  context_.complete(slot, context_.now);
+  queue_.pop();
+  cause_ = Cause::Busy;
+}
+
+void Array::decide() {
+  wait_ = Cause::Idle;
+  if (flushing_) {
+    if (flush_end_ > context_.now) {
+      wait_ = Cause::Drain;
+      return;
+    }
+    flushing_ = false;
+  }
+  std::erase_if(tags_, [&](const Tag& tag) { return tag.released < context_.now; });
+  if (visible(0)) {
+    const Role head = role(0);
+    if (head == Role::Configure) {
+      configure();
+      if (flushing_) wait_ = Cause::Drain;
+      return;
+    }
+    if (head == Role::Preload && visible(1)) {
+      if (!tagged(context_.command(queue_[0].slot)) && !tagged(context_.command(queue_[1].slot))) {
+        begin(false, true);
+        return;
+      }
+      wait_ = Cause::ReadAfterWrite;
+    } else if (head == Role::Preload) {
+      wait_ = Cause::Pairing;
+    } else {
+      const auto ahead = static_cast<size_t>(settings_.lookahead);
+      const bool overlap = visible(1) && role(1) == Role::Preload && visible(ahead - 1) &&
+                           !tagged(context_.command(queue_[1].slot)) &&
+                           (ahead < 3 || !tagged(context_.command(queue_[2].slot)));
+      begin(true, overlap);
+      return;
+    }
+  }
+  if (deferring_ && in_progress()) {
+    flush();
+    wait_ = Cause::Drain;
+  }
+}
+
+void Array::emit(const Target& target, int64_t index, bool last) {
+  const bool writes = target.access != nullptr && index < points(*target.access);
+  results_.push({context_.now + settings_.latency, writes ? row_at(*target.access, index) : -1,
+                 target.access != nullptr ? target.access->memory : -1, target.owner, target.accumulate, last});
+}
+
+void Array::step_row() {
+  for (uint64_t left = pending_; left != 0; left &= left - 1) {
+    const auto i = static_cast<size_t>(std::countr_zero(left));
+    const Operand& operand = operands_[i];
+    const int64_t index = operand.reversed ? rows_ - 1 - row_ : row_;
+    if (index >= operand.points || context_.ports.read(operand.access->memory, row_at(*operand.access, index), context_.now)) {
+      pending_ &= ~(uint64_t{1} << i);
+      context_.progress = true;
+    }
+  }
+  if (pending_ != 0) {
+    cause_ = Cause::BankConflict;
+    return;
+  }
+  context_.progress = true;
+  cause_ = Cause::Busy;
+  const bool last = row_ + 1 == rows_;
+  if (emits_.owner >= 0) emit(emits_, rows_ - 1 - row_, last);
+  if (multiply_ >= 0 && !silent_multiply_ && loaded_.owner >= 0 &&
+      context_.command(multiply_).value(Key::Deferred) == 0)
+    emit(loaded_, row_, last);
+  pending_ = (uint64_t{1} << operands_.size()) - 1;
+  ++row_;
+  if (last) finish();
+}
+
+void Array::finish() {
+  running_ = false;
+  last_step_ = context_.now;
+  if (multiply_ >= 0) {
+    if (!silent_multiply_) {
+      if (loaded_.owner >= 0 && context_.command(multiply_).value(Key::Deferred) != 0) deferred_ = loaded_;
+      deferring_ = context_.command(multiply_).value(Key::Deferred) != 0;
+      if (loaded_.owner != multiply_) context_.complete(multiply_, context_.now + 1);
+      loaded_ = Target{};
+    }
+    queue_.pop();
+  }
+  if (preload_ >= 0) {
+    const Command& command = context_.command(preload_);
+    if (!silent_preload_) {
+      if (loaded_.owner >= 0) context_.complete(loaded_.owner, context_.now + 1);  // its multiply never came
+      loaded_ = Target{};
+      if (command.result != nullptr)
+        loaded_ = {command.result, preload_, command.accumulate};
+      else
+        context_.complete(preload_, context_.now + 1);
+    }
+    queue_.pop();
+  }
+}
+
+void Array::step() {
+  if (!running_) decide();
+  if (running_) step_row();
+}
+
+int32_t Array::lone_preload() const {
+  if (running_ || flushing_ || !results_.empty() || queue_.size() != 1) return -1;
+  const Item& item = queue_.front();
+  return context_.command(item.slot).role == Role::Preload ? item.slot : -1;
+}
+
+void Array::schedule() {
+  if (!results_.empty()) context_.at(results_.front().cycle);
+  if (flushing_) context_.at(flush_end_);
+  for (size_t i = 0; i < std::min<size_t>(queue_.size(), static_cast<size_t>(settings_.lookahead)); ++i)
+    context_.at(queue_[i].visible);
+  for (const Tag& tag : tags_)
+    if (tag.released != kNever) context_.at(tag.released + 1);
+}
+
+Cause Array::cause() const {
+  if (cause_ != Cause::Idle) return cause_;
+  if (wait_ != Cause::Idle) return wait_;
+  if (!queue_.empty()) return Cause::Pairing;
+  return Cause::Pipeline;
+}
+
+}  // namespace autocomp::timing

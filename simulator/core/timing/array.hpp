@@ -1,0 +1,84 @@
+// A compute array: operations stream operand rows from banks, one row of each operand a step; a preload may overlap
+// with the multiply before it; results leave a fixed latency later; flushes push results out before a reconfiguration.
+#pragma once
+
+#include <vector>
+
+#include "engine.hpp"
+
+namespace autocomp::timing {
+
+class Array {
+ public:
+  Array(Context& context, int32_t unit);
+  void begin_cycle() { cause_ = Cause::Idle; }
+  void issue(int32_t slot);
+  [[nodiscard]] bool accepts() const { return queue_.size() < static_cast<size_t>(settings_.queue); }
+  void write_results();
+  void step();
+  void schedule();
+  [[nodiscard]] Cause cause() const;
+  [[nodiscard]] bool active() const { return running_ || !queue_.empty() || !results_.empty(); }
+  // The slot of a preload that waits for a multiply which has not come, or -1.
+  [[nodiscard]] int32_t lone_preload() const;
+
+ private:
+  struct Item {  // a command in the queue; a doubled pair appears twice, the first time silently
+    int64_t visible = 0;
+    int32_t slot = -1;
+    bool silent = false;
+  };
+  struct Operand {
+    const AccessInstance* access = nullptr;
+    int64_t points = 0;
+    bool reversed = false;
+  };
+  struct Target {  // where results go, and whose they are
+    const AccessInstance* access = nullptr;
+    int32_t owner = -1;
+    bool accumulate = false;
+  };
+  struct Result {  // one row that leaves the array
+    int64_t cycle = 0, row = 0;  // row -1: nothing is written
+    int32_t memory = -1, owner = -1;
+    bool accumulate = false, last = false;
+  };
+  struct Tag {  // a result in the array, known by its first row
+    int32_t memory = -1, owner = -1;
+    int64_t base = 0, released = kNever;
+  };
+  [[nodiscard]] bool visible(size_t i) const { return i < queue_.size() && queue_[i].visible <= context_.now; }
+  [[nodiscard]] Role role(size_t i) { return context_.command(queue_[i].slot).role; }
+  [[nodiscard]] bool tagged(const Command& command) const;
+  [[nodiscard]] bool in_progress() const { return !results_.empty() || deferred_.owner >= 0; }
+  void push_item(int32_t slot, bool silent, int64_t visible);
+  void decide();
+  void configure();
+  void begin(bool multiply, bool preload);
+  void flush();
+  void add_operands(const Command& command, bool early, bool reversed);
+  void step_row();
+  void emit(const Target& target, int64_t row_index, bool last);
+  void finish();
+
+  Context& context_;
+  const UnitSettings& settings_;
+  Ring<Item> queue_;
+  Ring<Result> results_;
+  std::vector<Tag> tags_;
+  // the running operation
+  bool running_ = false, flushing_ = false;
+  int32_t multiply_ = -1, preload_ = -1;  // slots
+  bool silent_multiply_ = false, silent_preload_ = false;
+  std::vector<Operand> operands_;
+  uint64_t pending_ = 0;  // operands of this step still to be read
+  int64_t rows_ = 0, row_ = 0;
+  Target emits_;          // results that leave with this operation
+  Target loaded_;         // result of the next multiply, by the preload before it
+  Target deferred_;       // a finished multiply's result that leaves with the next operation
+  bool deferring_ = false; // the last multiply's results leave with the next operation
+  int64_t last_step_ = -1, flush_end_ = -1;
+  Cause cause_ = Cause::Idle, wait_ = Cause::Idle;
+};
+
+}  // namespace autocomp::timing

@@ -1,0 +1,86 @@
+// The machine's port to main memory: one request beat a cycle out, one in-order response beat a cycle back.
+// Read data and write acknowledgements share the way back.
+#pragma once
+
+#include "engine.hpp"
+
+namespace autocomp::timing {
+
+struct Response {
+  int64_t valid = 0;   // first cycle in which its first beat is there
+  int32_t unit = -1;
+  int32_t slot = -1;   // command it belongs to
+  bool acknowledge = false;
+  int32_t beats = 1, taken = 0;
+  int64_t row = 0;                  // index of the DRAM row it belongs to
+  int64_t position = 0, useful = 0; // bytes [position, position + useful) of that row …
+  int64_t skip = 0;                 // … which follow `skip` other bytes
+};
+
+class Channel {
+ public:
+  // One request beat may leave in a cycle, whoever sends it.
+  [[nodiscard]] bool take_request(int64_t now) {
+    if (request_cycle_ == now) return false;
+    request_cycle_ = now;
+    return true;
+  }
+  void respond(const Response& response) { responses_.push(response); }
+  [[nodiscard]] Response* front(int64_t now) {
+    if (responses_.empty() || responses_.front().valid > now || held_until_ > now) return nullptr;
+    return &responses_.front();
+  }
+  void pop(int64_t held_until) {
+    responses_.pop();
+    held_until_ = held_until;
+  }
+  void schedule(Context& context) const {
+    if (responses_.empty()) return;
+    context.at(responses_.front().valid);
+    context.at(held_until_);
+  }
+  [[nodiscard]] bool waiting(int64_t now) const { return !responses_.empty() && responses_.front().valid > now; }
+
+ private:
+  Ring<Response> responses_;
+  int64_t request_cycle_ = -1, held_until_ = 0;
+};
+
+// Requests that may be outstanding at a time. A slot is free again some cycles after its last beat.
+class RequestSlots {
+ public:
+  explicit RequestSlots(int64_t limit) : limit_(limit) {}
+  [[nodiscard]] bool free(int64_t now) {
+    while (!released_.empty() && released_.front() <= now) {
+      released_.pop();
+      --taken_;
+    }
+    return taken_ < limit_;
+  }
+  void take() { ++taken_; }
+  void release(int64_t cycle) { released_.push(cycle); }
+  void schedule(Context& context) const {
+    if (!released_.empty()) context.at(released_.front());
+  }
+
+ private:
+  int64_t limit_, taken_ = 0;
+  Ring<int64_t> released_;
+};
+
+struct Piece {
+  int64_t bytes = 0, skip = 0, useful = 0;  // a request of `bytes`, of which [skip, skip + useful) is wanted
+};
+
+// The naturally aligned power-of-two request that covers most of [address, address + length); the smaller on ties.
+[[nodiscard]] inline Piece best_request(int64_t address, int64_t length, int64_t smallest, int64_t largest) {
+  Piece best;
+  for (int64_t bytes = smallest; bytes <= largest; bytes *= 2) {
+    const int64_t skip = ((address % bytes) + bytes) % bytes;
+    const int64_t useful = std::min(length, bytes - skip);
+    if (useful > best.useful) best = {bytes, skip, useful};
+  }
+  return best;
+}
+
+}  // namespace autocomp::timing

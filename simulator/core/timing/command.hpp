@@ -1,0 +1,60 @@
+// A command as timing sees it, from its allocation in a unit's pool to its completion.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "operation.hpp"
+#include "settings.hpp"
+#include "timing.hpp"
+
+namespace autocomp::timing {
+
+struct Range {  // rows [first, last) of a memory
+  int32_t memory = -1;
+  bool write = false;
+  int64_t first = 0, last = 0;
+};
+
+constexpr size_t kMaxRanges = 8;
+constexpr size_t kMaxReads = 4;
+
+struct Command {
+  int32_t operation = -1;
+  Role role = Role::Work;
+  std::array<int64_t, kKeys> values{};
+  std::array<const AccessInstance*, kMaxReads> reads{};  // operands in local memory, in order of parameters
+  size_t read_count = 0;
+  const AccessInstance* write = nullptr;  // local memory written
+  const AccessInstance* dram = nullptr;
+  bool accumulate = false;     // the write reads the old value
+  const AccessInstance* result = nullptr;  // preload: the write of its multiply, which this command owns
+  std::array<Range, kMaxRanges> ranges{};
+  size_t range_count = 0;
+  uint64_t waits_for = 0;  // slots of commands that must complete before this one may issue
+  Cause hazard = Cause::ReadAfterWrite;
+  CommandTiming times;
+
+  [[nodiscard]] int64_t value(Key key) const { return values[static_cast<size_t>(key)]; }
+};
+
+[[nodiscard]] inline int64_t points(const AccessInstance& access) {
+  int64_t n = 1;
+  for (int d = 0; d < access.dims; ++d) n *= access.count[d];
+  return n;
+}
+
+// Row of an access's i-th point, outermost dimension first.
+[[nodiscard]] inline int64_t row_at(const AccessInstance& access, int64_t i) {
+  int64_t row = access.base;
+  for (int d = access.dims - 1; d > 0; --d) {
+    row += (i % access.count[d]) * access.stride[d];
+    i /= access.count[d];
+  }
+  return access.dims > 0 ? row + i * access.stride[0] : row;
+}
+
+// Decodes operation `index` of the list. `owned` is the write of the multiply that a preload pairs with, or null.
+[[nodiscard]] Command decode(const Settings& settings, const OperationList& list, int32_t index);
+
+}  // namespace autocomp::timing

@@ -1,0 +1,76 @@
+// What the mechanisms share in one run: settings, time, ports, and the pools that commands live in.
+#pragma once
+
+#include <bit>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include "command.hpp"
+#include "ports.hpp"
+#include "ring.hpp"
+#include "settings.hpp"
+
+namespace autocomp::timing {
+
+constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
+
+struct Completion {
+  int64_t ready = 0;  // first cycle in which it may complete
+  int32_t slot = -1;
+};
+
+// One unit's commands between allocation and completion. Slots are numbered over all units.
+struct Pool {
+  int32_t first_slot = 0;
+  uint64_t all = 0;             // mask of this unit's slots
+  Ring<int32_t> unissued;       // slots in program order
+  Ring<Completion> completing;  // waiting for the completion arbiter
+  int64_t live = 0;
+};
+
+class Context {
+ public:
+  Context(const Settings& settings, const OperationList& list)
+      : settings(settings), list(list), ports(settings), pools(settings.units.size()) {
+    int32_t slot = 0;
+    for (size_t u = 0; u < pools.size(); ++u) {
+      pools[u].first_slot = slot;
+      const int64_t entries = settings.units[u].entries;
+      for (int64_t e = 0; e < entries; ++e) pools[u].all |= uint64_t{1} << (slot++);
+    }
+    slots.resize(static_cast<size_t>(slot));
+    unit_of.resize(static_cast<size_t>(slot));
+    for (size_t u = 0; u < pools.size(); ++u)
+      for (uint64_t m = pools[u].all; m != 0; m &= m - 1) unit_of[static_cast<size_t>(std::countr_zero(m))] = u;
+  }
+
+  [[nodiscard]] Command& command(int32_t slot) { return slots[static_cast<size_t>(slot)]; }
+  void start(int32_t slot) {
+    CommandTiming& times = command(slot).times;
+    if (times.started < 0) times.started = now;
+    progress = true;
+  }
+  // The command's last step is done; it completes in cycle `ready` or when the arbiter lets it.
+  void complete(int32_t slot, int64_t ready) {
+    const size_t unit = unit_of[static_cast<size_t>(slot)];
+    pools[unit].completing.push({ready + settings.units[unit].completion, slot});
+    progress = true;
+  }
+  void at(int64_t cycle) {  // something can happen in that cycle at the latest
+    if (cycle > now && cycle < timer) timer = cycle;
+  }
+
+  const Settings& settings;
+  const OperationList& list;
+  Ports ports;
+  std::vector<Pool> pools;
+  std::vector<Command> slots;
+  std::vector<size_t> unit_of;
+  uint64_t occupied = 0;
+  int64_t now = 0;
+  bool progress = false;    // something changed in this cycle
+  int64_t timer = kNever;   // earliest cycle in which something is known to happen
+};
+
+}  // namespace autocomp::timing

@@ -1,0 +1,180 @@
+#include "front.hpp"
+
+#include <algorithm>
+
+namespace autocomp::timing {
+
+Role Front::role(int32_t operation) const {
+  const auto instruction = context_.list.operations[static_cast<size_t>(operation)].instruction;
+  return context_.settings.instructions[static_cast<size_t>(instruction)].role;
+}
+
+void Front::end_segment() {
+  if (segment_open_) segments_.push_back(context_.now - segment_start_);
+  segment_open_ = false;
+}
+
+void Front::host(bool machine_idle) {
+  while (next_ < count()) {
+    const Operation& operation = context_.list.operations[static_cast<size_t>(next_)];
+    if (!counted_) {
+      offer_ = std::max(offer_, context_.now) + std::max<int64_t>(0, operation.host_cycles);
+      counted_ = true;
+    }
+    if (!segment_open_ && role(next_) != Role::Fence) {
+      segment_open_ = true;
+      segment_start_ = context_.now;
+    }
+    if (offer_ > context_.now) return;
+    if (role(next_) == Role::Fence) {
+      fence_ = !(machine_idle && queue_.empty());
+      if (fence_) return;
+      end_segment();
+      if (record_ != nullptr) {
+        CommandTiming& times = (*record_)[static_cast<size_t>(next_)];
+        times.offered = offer_;
+        times.accepted = times.allocated = times.issued = times.started = times.completed = context_.now;
+        times.wait = Cause::Fence;
+        times.wait_cycles = context_.now - offer_;
+      }
+      ++next_;
+      counted_ = false;
+      context_.progress = true;
+      continue;
+    }
+    if (queue_.size() >= static_cast<size_t>(context_.settings.front_queue)) return;
+    queue_.push({offer_, context_.now, next_});
+    context_.progress = true;
+    ++next_;
+    counted_ = false;
+    offer_ = context_.now + context_.settings.host_issue;
+    if (next_ < count()) {
+      offer_ += std::max<int64_t>(0, context_.list.operations[static_cast<size_t>(next_)].host_cycles);
+      counted_ = true;
+    }
+    return;
+  }
+}
+
+void Front::find_hazards(Command& command, size_t unit) {
+  if (!context_.settings.hazards || command.range_count == 0) return;
+  for (uint64_t others = context_.occupied & ~context_.pools[unit].all; others != 0; others &= others - 1) {
+    const int slot = std::countr_zero(others);
+    const Command& old = context_.command(slot);
+    for (size_t a = 0; a < command.range_count; ++a) {
+      const Range& mine = command.ranges[a];
+      for (size_t b = 0; b < old.range_count; ++b) {
+        const Range& theirs = old.ranges[b];
+        if (mine.memory != theirs.memory || mine.first >= theirs.last || theirs.first >= mine.last) continue;
+        if (!mine.write && !theirs.write) continue;
+        command.waits_for |= uint64_t{1} << slot;
+        command.hazard = !mine.write ? Cause::ReadAfterWrite : theirs.write ? Cause::WriteAfterWrite : Cause::WriteAfterRead;
+      }
+    }
+  }
+}
+
+void Front::allocate() {
+  if (queue_.empty()) return;
+  const Entry& head = queue_.front();
+  if (head.accepted + context_.settings.front_latency > context_.now) return;
+  const Role kind = role(head.operation);
+  const auto instruction = context_.list.operations[static_cast<size_t>(head.operation)].instruction;
+  const int32_t unit = context_.settings.instructions[static_cast<size_t>(instruction)].unit;
+  if (kind == Role::Immediate || unit < 0) {
+    if (record_ != nullptr) {
+      CommandTiming& times = (*record_)[static_cast<size_t>(head.operation)];
+      times.offered = head.offered;
+      times.accepted = head.accepted;
+      times.allocated = times.issued = times.started = times.completed = context_.now;
+    }
+    queue_.pop();
+    context_.progress = true;
+    return;
+  }
+  Pool& pool = context_.pools[static_cast<size_t>(unit)];
+  const uint64_t free = pool.all & ~context_.occupied;
+  if (free == 0) return;
+  const int slot = std::countr_zero(free);
+  Command& command = context_.command(slot);
+  command = decode(context_.settings, context_.list, head.operation);
+  command.times.offered = head.offered;
+  command.times.accepted = head.accepted;
+  command.times.allocated = context_.now;
+  command.times.issued = command.times.started = -1;
+  find_hazards(command, static_cast<size_t>(unit));
+  context_.occupied |= uint64_t{1} << slot;
+  ++pool.live;
+  pool.unissued.push(slot);
+  queue_.pop();
+  context_.progress = true;
+}
+
+void Front::record(const Command& command) {
+  if (record_ == nullptr) return;
+  CommandTiming times = command.times;
+  times.completed = context_.now;
+  if (times.started < 0) times.started = times.issued;
+  const int64_t front = times.allocated - times.accepted - context_.settings.front_latency;
+  const int64_t hazard = times.issued - times.allocated - 1;
+  const int64_t unit = times.started - times.issued - 1;
+  times.wait_cycles = std::max<int64_t>({front, hazard, unit, 0});
+  if (times.wait_cycles == 0)
+    times.wait = Cause::Busy;
+  else if (times.wait_cycles == front)
+    times.wait = Cause::QueueFull;
+  else if (times.wait_cycles == hazard)
+    times.wait = command.hazard;
+  else
+    times.wait = command.dram != nullptr ? Cause::Bus : Cause::Pairing;
+  (*record_)[static_cast<size_t>(command.operation)] = times;
+}
+
+void Front::free_slot(int32_t slot) {
+  record(context_.command(slot));
+  const uint64_t bit = uint64_t{1} << slot;
+  context_.occupied &= ~bit;
+  --context_.pools[context_.unit_of[static_cast<size_t>(slot)]].live;
+  for (uint64_t left = context_.occupied; left != 0; left &= left - 1) {
+    Command& other = context_.command(std::countr_zero(left));
+    other.waits_for &= ~bit;
+  }
+  context_.progress = true;
+}
+
+void Front::retire() {
+  while (!immediate_.empty()) {
+    free_slot(immediate_.front());
+    immediate_.pop();
+  }
+  Pool* best = nullptr;
+  int64_t priority = kNever;
+  for (size_t u = 0; u < context_.pools.size(); ++u) {
+    Pool& pool = context_.pools[u];
+    if (pool.completing.empty() || pool.completing.front().ready > context_.now) continue;
+    if (context_.settings.units[u].priority >= priority) continue;
+    best = &pool;
+    priority = context_.settings.units[u].priority;
+  }
+  if (best == nullptr) return;
+  free_slot(best->completing.front().slot);
+  best->completing.pop();
+}
+
+void Front::schedule() {
+  if (next_ < count()) context_.at(offer_);
+  if (!queue_.empty()) context_.at(queue_.front().accepted + context_.settings.front_latency);
+  for (const Pool& pool : context_.pools)
+    if (!pool.completing.empty()) context_.at(pool.completing.front().ready);
+}
+
+Cause Front::idle_cause() const {
+  if (!queue_.empty()) {
+    const bool late = queue_.front().accepted + context_.settings.front_latency > context_.now;
+    return late ? Cause::Host : Cause::QueueFull;
+  }
+  if (fence_) return Cause::Fence;
+  return next_ < count() ? Cause::Host : Cause::Idle;
+}
+
+}  // namespace autocomp::timing

@@ -1,0 +1,54 @@
+// The way of a command to its unit: the host issues, a front queue delays, an in-order allocator places it into its
+// unit's pool with the hazards it has to wait for, and the arbiter retires it.
+#pragma once
+
+#include "engine.hpp"
+
+namespace autocomp::timing {
+
+class Front {
+ public:
+  Front(Context& context, std::vector<CommandTiming>* record) : context_(context), record_(record) {}
+
+  // The host has the next command ready or waits in a fence.
+  void host(bool machine_idle);
+  void allocate();
+  void retire();
+  void schedule();
+
+  [[nodiscard]] bool host_done() const { return next_ >= count() && queue_.empty(); }
+  [[nodiscard]] bool at_fence() const { return fence_; }
+  [[nodiscard]] bool empty() const { return queue_.empty(); }
+  [[nodiscard]] int32_t blocked() const { return queue_.empty() ? -1 : queue_.front().operation; }
+  // Why a unit without commands has none.
+  [[nodiscard]] Cause idle_cause() const;
+  [[nodiscard]] const std::vector<int64_t>& segments() const { return segments_; }
+  [[nodiscard]] int32_t position() const { return next_; }
+  void end_segment();
+  void immediate(int32_t slot) { immediate_.push(slot); }  // completes at the end of this cycle, without the arbiter
+
+ private:
+  struct Entry {
+    int64_t offered = 0, accepted = 0;
+    int32_t operation = -1;
+  };
+  [[nodiscard]] int32_t count() const { return static_cast<int32_t>(context_.list.operations.size()); }
+  [[nodiscard]] Role role(int32_t operation) const;
+  void find_hazards(Command& command, size_t unit);
+  void free_slot(int32_t slot);
+  void record(const Command& command);
+
+  Context& context_;
+  std::vector<CommandTiming>* record_;
+  Ring<Entry> queue_;
+  Ring<int32_t> immediate_;
+  int32_t next_ = 0;        // next operation of the host
+  int64_t offer_ = 0;       // cycle in which the host has it ready
+  bool counted_ = false;    // its host cycles are in offer_
+  bool fence_ = false;      // the host waits for the machine to be idle
+  int64_t segment_start_ = 0;
+  bool segment_open_ = false;
+  std::vector<int64_t> segments_;
+};
+
+}  // namespace autocomp::timing

@@ -1,0 +1,39 @@
+// A queue in one block of memory that grows when it has to and never shrinks.
+#pragma once
+
+#include <cstddef>
+#include <utility>
+#include <vector>
+
+namespace autocomp::timing {
+
+template <typename T>
+class Ring {
+ public:
+  [[nodiscard]] bool empty() const { return head_ == tail_; }
+  [[nodiscard]] size_t size() const { return tail_ - head_; }
+  [[nodiscard]] T& front() { return slots_[head_ & mask_]; }
+  [[nodiscard]] const T& front() const { return slots_[head_ & mask_]; }
+  [[nodiscard]] T& back() { return slots_[(tail_ - 1) & mask_]; }
+  [[nodiscard]] T& operator[](size_t i) { return slots_[(head_ + i) & mask_]; }
+  [[nodiscard]] const T& operator[](size_t i) const { return slots_[(head_ + i) & mask_]; }
+  void push(T item) {
+    if (size() == slots_.size()) grow();
+    slots_[tail_++ & mask_] = std::move(item);
+  }
+  void pop() { ++head_; }
+
+ private:
+  void grow() {
+    std::vector<T> larger(slots_.size() * 2);
+    for (size_t i = 0, n = size(); i < n; ++i) larger[i] = std::move((*this)[i]);
+    tail_ = size();
+    head_ = 0;
+    slots_ = std::move(larger);
+    mask_ = slots_.size() - 1;
+  }
+  std::vector<T> slots_ = std::vector<T>(16);
+  size_t mask_ = 15, head_ = 0, tail_ = 0;
+};
+
+}  // namespace autocomp::timing

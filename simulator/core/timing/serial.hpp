@@ -1,0 +1,32 @@
+// A unit that executes one command after the other, each for as long as it says.
+#pragma once
+
+#include "engine.hpp"
+
+namespace autocomp::timing {
+
+class Serial {
+ public:
+  Serial(Context& context, int32_t unit)
+      : context_(context), settings_(context.settings.units[static_cast<size_t>(unit)]) {}
+  void begin_cycle() { cause_ = Cause::Idle; }
+  void issue(int32_t slot) { queue_.push({context_.now + settings_.start, slot}); }
+  [[nodiscard]] bool accepts() const { return queue_.size() < static_cast<size_t>(settings_.queue); }
+  void step();
+  void schedule();
+  [[nodiscard]] Cause cause() const { return cause_ != Cause::Idle ? cause_ : Cause::Pipeline; }
+  [[nodiscard]] bool active() const { return !queue_.empty() || busy_until_ > context_.now; }
+
+ private:
+  struct Item {
+    int64_t ready = 0;
+    int32_t slot = -1;
+  };
+  Context& context_;
+  const UnitSettings& settings_;
+  Ring<Item> queue_;
+  int64_t busy_until_ = 0;   // the unit takes its next command then
+  Cause cause_ = Cause::Idle;
+};
+
+}  // namespace autocomp::timing

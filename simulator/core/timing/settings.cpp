@@ -1,0 +1,166 @@
+#include "settings.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+
+namespace autocomp::timing {
+namespace {
+
+struct Field {
+  const char* key;
+  int64_t UnitSettings::*member;
+  int64_t low;
+};
+
+constexpr int64_t kMost = int64_t{1} << 30;
+
+const std::vector<Field>& unit_fields() {
+  using U = UnitSettings;
+  static const std::vector<Field> fields = {
+      {"entries", &U::entries, 1},
+      {"queue", &U::queue, 1},
+      {"start", &U::start, 1},
+      {"priority", &U::priority, 0},
+      {"serial", &U::serial, 0},
+      {"completion", &U::completion, 0},
+      {"in_flight", &U::in_flight, 1},
+      {"request_latency", &U::request_latency, 0},
+      {"request_queue", &U::request_queue, 1},
+      {"requests", &U::requests, 1},
+      {"recovery", &U::recovery, 0},
+      {"request_min", &U::request_min, 1},
+      {"request_max", &U::request_max, 1},
+      {"command_steps", &U::command_steps, 1},
+      {"write_buffer", &U::write_buffer, 1},
+      {"zero_latency", &U::zero_latency, 0},
+      {"scale_slots", &U::scale_slots, 1},
+      {"scale_latency", &U::scale_latency, 0},
+      {"scale_interval", &U::scale_interval, 0},
+      {"scale_recovery", &U::scale_recovery, 0},
+      {"scale_window", &U::scale_window, 1},
+      {"read_recovery", &U::read_recovery, 0},
+      {"idle_delay", &U::idle_delay, 0},
+      {"lookahead", &U::lookahead, 2},
+      {"min_rows", &U::min_rows, 1},
+      {"latency", &U::latency, 0},
+      {"flush_first", &U::flush_first, 1},
+      {"flush_period", &U::flush_period, 1},
+  };
+  return fields;
+}
+
+[[noreturn]] void fail(const std::string& where, const std::string& key, const std::string& what) {
+  throw std::invalid_argument(where + ": '" + key + "' " + what);
+}
+
+int64_t in_range(const std::string& where, const std::string& key, int64_t value, int64_t low) {
+  if (value < low || value > kMost)
+    fail(where, key, "is " + std::to_string(value) + "; expected a number from " + std::to_string(low) + " on");
+  return value;
+}
+
+UnitSettings resolve_unit(const Unit& unit) {
+  UnitSettings settings;
+  settings.name = unit.name;
+  const std::string where = "unit " + unit.name;
+  for (const auto& [key, value] : unit.settings) {
+    const auto& fields = unit_fields();
+    const auto field = std::find_if(fields.begin(), fields.end(), [&](const Field& f) { return key == f.key; });
+    if (field == fields.end()) fail(where, key, "is not a setting of a unit's timing");
+    settings.*(field->member) = in_range(where, key, value, field->low);
+  }
+  for (const auto& [key, word] : unit.choices) {
+    if (key == "kind") {
+      if (word == "serial") settings.kind = UnitKind::Serial;
+      else if (word == "transfer_in") settings.kind = UnitKind::TransferIn;
+      else if (word == "transfer_out") settings.kind = UnitKind::TransferOut;
+      else if (word == "array") settings.kind = UnitKind::Array;
+      else fail(where, key, "is '" + word + "'; expected serial, transfer_in, transfer_out or array");
+    } else if (key == "result_owner") {
+      if (word != "preload" && word != "multiply") fail(where, key, "is '" + word + "'; expected preload or multiply");
+      settings.owner_preload = word == "preload";
+    } else {
+      fail(where, key, "is not a word setting of a unit's timing");
+    }
+  }
+  return settings;
+}
+
+Role role_from(const std::string& where, const std::string& word) {
+  static const std::vector<std::pair<const char*, Role>> roles = {
+      {"work", Role::Work},         {"configure", Role::Configure}, {"transfer", Role::Transfer},
+      {"preload", Role::Preload},   {"multiply", Role::Multiply},   {"fence", Role::Fence},
+      {"immediate", Role::Immediate}, {"wait", Role::Wait},         {"signal", Role::Signal}};
+  for (const auto& [name, role] : roles)
+    if (word == name) return role;
+  fail(where, "role", "is '" + word + "', which is no role");
+}
+
+InstructionTiming resolve_instruction(const Instruction& instruction, const std::vector<UnitSettings>& units) {
+  InstructionTiming timing;
+  timing.unit = instruction.unit;
+  const std::string where = "instruction " + instruction.name;
+  if (instruction.unit < 0) {
+    timing.role = Role::Immediate;
+  } else {
+    const UnitKind kind = units.at(static_cast<size_t>(instruction.unit)).kind;
+    timing.role = kind == UnitKind::Serial ? Role::Work : kind == UnitKind::Array ? Role::Multiply : Role::Transfer;
+  }
+  for (const auto& [key, word] : instruction.words) {
+    if (key != "role") fail(where, key, "is not a word property of timing");
+    timing.role = role_from(where, word);
+  }
+  for (size_t i = 0; i < instruction.properties.size(); ++i) {
+    const std::string& key = instruction.properties[i].key;
+    const auto found = std::find_if(kKeyNames.begin(), kKeyNames.end(), [&](const char* name) { return key == name; });
+    if (found == kKeyNames.end()) fail(where, key, "is not a timing property");
+    timing.keys.emplace_back(static_cast<Key>(found - kKeyNames.begin()), static_cast<uint32_t>(i));
+  }
+  return timing;
+}
+
+int64_t number(const Machine& machine, const std::string& key, int64_t low, int64_t fallback) {
+  for (const auto& [name, value] : machine.settings)
+    if (name == key) return in_range("settings", key, value, low);
+  return fallback;
+}
+
+}  // namespace
+
+Settings resolve(const Machine& machine) {
+  Settings settings;
+  for (const Unit& unit : machine.units) settings.units.push_back(resolve_unit(unit));
+  int64_t slots = 0;
+  for (const UnitSettings& unit : settings.units) slots += unit.entries;
+  if (slots > 64) fail("units", "entries", "add up to " + std::to_string(slots) + "; at most 64 can be timed");
+  for (size_t m = 0; m < machine.memories.size(); ++m) {
+    const Memory& memory = machine.memories[m];
+    MemoryPorts ports;
+    if (memory.kind == MemoryKind::Dram) settings.dram = static_cast<int32_t>(m);
+    if (memory.kind == MemoryKind::Local) {
+      ports.rows_per_bank = std::max<int64_t>(1, memory.rows / std::max<int64_t>(1, memory.banks));
+      ports.first_bank = settings.banks;
+      settings.banks += static_cast<size_t>((memory.rows + ports.rows_per_bank - 1) / ports.rows_per_bank) + 1;
+      for (const auto& [key, word] : machine.choices)
+        if (key == memory.name + ".ports") {
+          if (word != "shared" && word != "separate") fail("settings", key, "is '" + word + "'; expected shared or separate");
+          ports.shared_port = word == "shared";
+        }
+    }
+    settings.memories.push_back(ports);
+  }
+  for (const Instruction& instruction : machine.instructions)
+    settings.instructions.push_back(resolve_instruction(instruction, settings.units));
+  if (settings.dram >= 0) {
+    const std::string& name = machine.memories[static_cast<size_t>(settings.dram)].name;
+    settings.bus = number(machine, name + ".bus", 1, settings.bus);
+    settings.latency = number(machine, name + ".latency", 0, settings.latency);
+  }
+  settings.host_issue = number(machine, "host.issue", 1, settings.host_issue);
+  settings.front_queue = number(machine, "front.queue", 1, settings.front_queue);
+  settings.front_latency = number(machine, "front.latency", 0, settings.front_latency);
+  settings.hazards = number(machine, "hazards.tracked", 0, 1) != 0;
+  return settings;
+}
+
+}  // namespace autocomp::timing
