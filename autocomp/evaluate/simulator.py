@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,11 +14,11 @@ from autocomp.evaluate.hotspots import line_cycles
 from autocomp.evaluate.model import STAGES, Evaluation, StageVerdict
 from autocomp.evaluate.stages import STAGE_FUNCTIONS, Conditions, StageFailure
 from autocomp.isa.model import Accelerator
-from autocomp.simulator import Options, SimulationResult, run_program
+from autocomp.simulator import MemoryUse, Options, SimulationResult, run_program
 from autocomp.workload import Case, Cases, InputSet, Workload
 
 SOURCE_NAME = "kernel.c"  # what messages call the kernel
-MAX_STEPS = 1 << 30  # bytecode steps of one run
+MAX_STEPS = 1 << 27  # bytecode steps of one run
 MAX_CYCLES_OVER_BOUND = 10_000  # a run is cut off when it needs this many times the lower bound
 
 
@@ -83,7 +84,7 @@ class SimulatorEvaluator:
             commands=run.command_count if run is not None else 0,
             steps=run.steps if run is not None else 0,
             unit_cycles={unit.unit: dict(unit.causes) for unit in timing.units} if timing is not None else {},
-            memory_rows={use.memory: (use.rows_touched, use.rows) for use in run.memory} if run is not None else {},
+            memory_rows={use.memory: (use.rows_touched, use.rows) for use in session.memory},
             dram_bytes=(run.dram_bytes_read, run.dram_bytes_written) if run is not None else (0, 0),
             lines=line_cycles(timing, session.kernel_text) if timing is not None else (),
             seconds=seconds,
@@ -109,6 +110,7 @@ class _Session:
     program: Any = None
     names: tuple[str, ...] = ()  # what the kernel calls the workload's tensors, in order
     timed: SimulationResult | None = None  # the run that gives the kernel's cycles
+    memory: Sequence[MemoryUse] = ()
 
     @property
     def workload(self) -> Workload:
@@ -137,6 +139,8 @@ class _Session:
         result = replace(result, outputs=outputs)
         if conditions == Conditions(timing=True):
             self.timed = result
+        if result.memory:
+            self.memory = result.memory
         return result
 
     def _options(self, conditions: Conditions) -> Options:

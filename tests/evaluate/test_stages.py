@@ -1,0 +1,148 @@
+"""Each of the five stages catches what it is there for, and says so in words that help."""
+
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+
+import pytest
+
+from autocomp import isa
+from autocomp.evaluate import STAGES, Evaluation, SimulatorEvaluator
+from autocomp.workload import parse
+from autocomp.workload.naive import naive_gemm
+
+WORKLOAD = parse("operation: gemm\naccelerator: gemmini\ndims: {I: 20, J: 18, K: 5}\n", Path("w.yaml"))
+
+
+@pytest.fixture(scope="module")
+def evaluator() -> SimulatorEvaluator:
+    return SimulatorEvaluator(isa.load("gemmini"), WORKLOAD)
+
+
+@pytest.fixture(scope="module")
+def naive(evaluator: SimulatorEvaluator) -> str:
+    return naive_gemm(WORKLOAD, evaluator.accelerator)
+
+
+def replaced(text: str, old: str, new: str) -> str:
+    assert old in text
+    return text.replace(old, new)
+
+
+def failure(evaluation: Evaluation, stage: str) -> str:
+    """The message of the stage that must be the first to fail."""
+    assert evaluation.failure is not None
+    assert evaluation.failure.stage == stage, evaluation.failure
+    after = STAGES[STAGES.index(stage) + 1 :]
+    assert [v.status for v in evaluation.stages if v.stage in after] == ["skipped"] * len(after)
+    return evaluation.failure.message
+
+
+def test_a_right_kernel_passes_all_stages(evaluator: SimulatorEvaluator, naive: str) -> None:
+    evaluation = evaluator.evaluate(naive)
+    assert evaluation.correct, evaluation.failure
+    assert [verdict.stage for verdict in evaluation.stages] == list(STAGES)
+    assert evaluation.cycles is not None
+    assert evaluation.bound.cycles <= evaluation.cycles
+    assert 0 < evaluation.utilisation < 1
+    assert evaluation.memory_rows["spad"][0] > 0
+    assert evaluation.dram_bytes[1] == 20 * 18
+    assert all(sum(causes.values()) == evaluation.cycles for causes in evaluation.unit_cycles.values())
+    assert sum(entry.commands for entry in evaluation.lines) <= evaluation.commands
+    assert any("mvin(" in entry.text for entry in evaluation.lines)
+
+
+def test_the_record_of_commands_comes_on_request(evaluator: SimulatorEvaluator, naive: str) -> None:
+    assert evaluator.evaluate(naive).timing is None
+    timing = evaluator.evaluate(naive, record_commands=True).timing
+    assert timing is not None
+    assert timing.commands is not None
+
+
+def test_an_evaluator_survives_pickling_after_use(evaluator: SimulatorEvaluator, naive: str) -> None:
+    first = evaluator.evaluate(naive)
+    again = pickle.loads(pickle.dumps(evaluator)).evaluate(naive)
+    assert again.cycles == first.cycles
+    assert again.correct
+
+
+def test_check_points_at_the_mistake(evaluator: SimulatorEvaluator, naive: str) -> None:
+    broken = evaluator.evaluate(replaced(naive, "preload(", "prelod("))
+    message = failure(broken, "check")
+    assert "prelod" in message
+    assert "preload" in message
+    assert broken.failure is not None
+    assert naive.splitlines()[(broken.failure.line or 0) - 1].lstrip().startswith("preload")
+    assert broken.cycles is None
+
+
+def test_check_compares_the_signature(evaluator: SimulatorEvaluator, naive: str) -> None:
+    assert "expected" in failure(evaluator.evaluate(replaced(naive, "int8_t C[20][18]", "int8_t C[20][19]")), "check")
+
+
+def test_the_names_of_tensors_are_free(evaluator: SimulatorEvaluator, naive: str) -> None:
+    renamed = replaced(naive, "A[20][5]", "left[20][5]").replace("&A[", "&left[")
+    assert evaluator.evaluate(renamed).correct
+
+
+def test_smoke_names_the_first_wrong_element(evaluator: SimulatorEvaluator, naive: str) -> None:
+    broken = evaluator.evaluate(replaced(naive, "mvout(&C[i][j], c_tile, cols", "mvout(&C[i][j], c_tile, cols - 1"))
+    message = failure(broken, "smoke")
+    assert "C[0][1" in message
+    assert "never stored" in message
+    assert broken.cycles is not None
+
+
+def test_smoke_reports_what_the_machine_forbids_with_its_line(evaluator: SimulatorEvaluator, naive: str) -> None:
+    broken = evaluator.evaluate(replaced(naive, "mvin(&A[i][k], a_tile", "mvin(&A[i][k], 0xffffffff"))
+    failure(broken, "smoke")
+    assert broken.failure is not None
+    assert "mvin(" in naive.splitlines()[(broken.failure.line or 0) - 1]
+
+
+def test_smoke_refuses_a_kernel_that_writes_its_inputs(evaluator: SimulatorEvaluator, naive: str) -> None:
+    broken = replaced(naive, "    fence();\n", "    fence();\n    A[0][0] = A[0][0] + 1;\n")
+    assert "wrote to its input A" in failure(evaluator.evaluate(broken), "smoke")
+
+
+def test_adversarial_inputs_break_what_one_random_input_does_not(evaluator: SimulatorEvaluator, naive: str) -> None:
+    stop = "    if (A[0][0] == 0 && A[1][1] == 0 && B[0][0] == 0) {\n        return;\n    }\n    config_ex("
+    assert "'zeros'" in failure(evaluator.evaluate(replaced(naive, "    config_ex(", stop)), "adversarial")
+
+
+def test_discipline_finds_rows_and_lanes_never_written(evaluator: SimulatorEvaluator, naive: str) -> None:
+    broken = replaced(naive, "mvin2(&B[k][j], b_tile, cols, depth);", "mvin2(&B[k][j], b_tile, cols, depth);")
+    broken = replaced(broken, "cols, depth, cols, rows);", "cols, 16, cols, rows);")
+    broken = replaced(broken, "compute_preloaded(a_tile, 0xffffffff, depth", "compute_preloaded(a_tile, 0xffffffff, 16")
+    message = failure(evaluator.evaluate(broken), "discipline")
+    assert "spad" in message
+
+
+REREAD = "    {fence}mvin(&C[0][0], 64, 16, 16);\n    mvout(&C[0][0], 64, 16, 16);\n    fence();\n"
+
+
+def test_discipline_wants_a_fence_between_a_store_and_a_load_of_the_same_dram(
+    evaluator: SimulatorEvaluator, naive: str
+) -> None:
+    reread = replaced(naive, "    fence();\n", "    {fence}config_ld(18, 1.0f, DIM, 0);\n" + REREAD)
+    # "{fence}" stands twice: the first is where the fence belongs
+    good = reread.replace("{fence}", "fence();\n    ", 1).replace("{fence}", "")
+    assert evaluator.evaluate(good).correct, evaluator.evaluate(good).failure
+    bad = reread.replace("{fence}", "")
+    message = failure(evaluator.evaluate(bad), "discipline")
+    assert "fence" in message
+
+
+def test_determinism_finds_dependence_on_what_local_memory_held(evaluator: SimulatorEvaluator, naive: str) -> None:
+    broken = replaced(naive, "cols, depth, cols, rows);", "cols, 16, cols, rows);")
+    broken = replaced(broken, "compute_preloaded(a_tile, 0xffffffff, depth", "compute_preloaded(a_tile, 0xffffffff, 16")
+    evaluation = evaluator.evaluate(broken, stages=("check", "smoke", "adversarial", "determinism"))
+    assert evaluation.failure is not None
+    assert evaluation.failure.stage == "determinism"
+    assert "rows that it has not written" in evaluation.failure.message
+
+
+def test_an_endless_kernel_is_cut_off(evaluator: SimulatorEvaluator, naive: str) -> None:
+    endless = replaced(naive, "    fence();\n", "    while (true) {\n    }\n")
+    assert "steps" in failure(evaluator.evaluate(endless), "smoke")
