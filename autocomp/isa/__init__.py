@@ -10,8 +10,10 @@ from autocomp.errors import IsaError
 from autocomp.isa.declarations import parse
 from autocomp.isa.lower import MachineTables, lower
 from autocomp.isa.model import Accelerator
+from autocomp.isa.reference import reference
+from autocomp.isa.rules import rules
 
-__all__ = ["Accelerator", "MachineTables", "load", "lower", "parse"]
+__all__ = ["Accelerator", "MachineTables", "load", "lower", "parse", "reference", "rules"]
 
 
 def load(

@@ -1,0 +1,118 @@
+"""The reference page of an accelerator: everything a kernel's author needs, from the description alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from autocomp.isa.model import Accelerator, Alias, Instruction, Memory, Parameter
+from autocomp.isa.rules import requirements
+from autocomp.isa.show import show, show_number, show_statements
+
+
+def reference(accelerator: Accelerator, markdown: bool = False) -> str:
+    """The page as Markdown, or as plain text for a terminal."""
+    page = "\n".join(_page(accelerator)) + "\n"
+    return page if markdown else _plain(page)
+
+
+def _page(accelerator: Accelerator) -> Iterator[str]:
+    yield f"# {accelerator.name}"
+    yield from ("", accelerator.doc)
+    yield from _numbers("Parameters", accelerator.parameters, accelerator.notes)
+    constants = {k: v for k, v in accelerator.constants.items() if k not in accelerator.parameters}
+    yield from _numbers("Constants", constants, accelerator.notes)
+    if accelerator.types:
+        yield from ("", "## Types", "")
+        yield from (f"- `{name}`: {element}" for name, element in accelerator.types.items())
+    yield from ("", "## Memories", "")
+    yield from (_memory(memory) for memory in accelerator.memories)
+    yield from _addresses(accelerator)
+    yield from ("", "## Instructions")
+    for instruction in accelerator.instructions:
+        yield from _instruction(accelerator, instruction)
+
+
+def _numbers(title: str, values: Mapping[str, int | float], notes: Mapping[str, str]) -> Iterator[str]:
+    if values:
+        yield from ("", f"## {title}", "")
+        for name, value in values.items():
+            yield f"- `{name}` = {show_number(value)}" + (f": {notes[name]}" if name in notes else "")
+
+
+def _memory(memory: Memory) -> str:
+    doc = f" {memory.doc}" if memory.doc else ""
+    if memory.kind == "dram":
+        return f"- `{memory.name}`: main memory, addressed in bytes.{doc}"
+    banks = f", {memory.banks} banks" if memory.banks > 1 else ""
+    kind = "register, " if memory.kind == "register" else ""
+    return f"- `{memory.name}`: {kind}{memory.rows} rows of {memory.cols} {memory.element}{banks}.{doc}"
+
+
+def _addresses(accelerator: Accelerator) -> Iterator[str]:
+    for space in accelerator.spaces:
+        yield from ("", f"## Address `{space.name}`", "")
+        if space.doc:
+            yield from (space.doc, "")
+        for name, high, low in space.fields:
+            yield f"- `{name}`: bit{'' if high == low else 's'} {high if high == low else f'{high} to {low}'}"
+        if space.none is not None:
+            yield f"- absent operand: {show_number(space.none)}"
+
+
+def _instruction(accelerator: Accelerator, instruction: Instruction) -> Iterator[str]:
+    names = ", ".join(p.name for p in instruction.parameters)
+    yield from ("", f"### {instruction.name}({names})", "")
+    runs = "the front end" if instruction.unit is None else f"unit {instruction.unit}"
+    yield f"{instruction.doc} Runs on {runs}.".strip()
+    if instruction.parameters:
+        yield ""
+        yield from (_operand(p) for p in instruction.parameters)
+    needs = list(requirements(instruction.body))
+    if needs:
+        yield from ("", "Required:", "")
+        yield from (f"- {message}" for message in needs)
+    forms = [a for a in accelerator.aliases if not a.trace and any(c == instruction.name for c, _ in a.expansion)]
+    if forms:
+        yield from ("", "Call forms:", "")
+        yield from (_form(alias) for alias in forms)
+    if instruction.body:
+        yield from ("", "```")
+        yield from (line for line in show_statements(instruction.body) if not line.startswith("require "))
+        yield "```"
+
+
+def _operand(parameter: Parameter) -> str:
+    kinds = {
+        "pointer": "DRAM address",
+        "address": f"address `{parameter.space}`",
+        "float": "float",
+        "integer": "integer",
+    }
+    text = f"- `{parameter.name}`: {kinds[parameter.kind]}"
+    if parameter.low is not None:
+        text += f", {show_number(parameter.low)} to {show_number(parameter.high or 0)}"
+    if parameter.choices:
+        text += f" ({', '.join(parameter.choices)})"
+    return text + (f"; {parameter.doc}" if parameter.doc else "")
+
+
+def _form(alias: Alias) -> str:
+    calls = "; ".join(f"{name}({', '.join(show(a) for a in arguments)})" for name, arguments in alias.expansion)
+    return f"- `{alias.name}({', '.join(alias.parameters)})` = `{calls}`" + (f": {alias.doc}" if alias.doc else "")
+
+
+def _plain(page: str) -> str:
+    """The page without Markdown's marks: headings underlined, code indented."""
+    lines: list[str] = []
+    code = False
+    for line in page.splitlines():
+        if line.startswith("```"):
+            code = not code
+        elif code:
+            lines.append("    " + line)
+        elif line.startswith("#"):
+            title = line.lstrip("#").strip().replace("`", "")
+            lines.extend([title, ("=" if line.startswith("# ") else "-") * len(title)])
+        else:
+            lines.append(line.replace("`", ""))
+    return "\n".join(lines) + "\n"
