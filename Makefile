@@ -14,14 +14,16 @@ demo: $(VENV)/.core  ## set up, then search for a fast 512x512x512 GEMM kernel
 test: $(VENV)/.test  ## set up, then the test suite
 	$(BIN)/python -m pytest -n $(WORKERS) -q -m "not long"
 
-# build/package is the package as it is installed, autocomp/simulator included, for tools that read the file tree.
+# build/package is the package as it is installed, autocomp/simulator included, for tools that read the file tree;
+# -S keeps the import hook of the editable install out of their way.
 check: $(VENV)/.dev  ## lint, formatting, types, dependency rules
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	rm -rf build/package && mkdir -p build/package
 	cp -rp autocomp build/package/ && cp -rp simulator build/package/autocomp/
 	cd build/package && $(abspath $(BIN))/mypy --config-file ../../pyproject.toml -p autocomp
-	cd build/package && PYTHONPATH=. $(abspath $(BIN))/lint-imports --config ../../pyproject.toml
+	cd build/package && PYTHONPATH=.:$$($(abspath $(BIN))/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))') \
+	  $(abspath $(BIN))/python -S -c 'from importlinter.cli import lint_imports_command as lint; lint()' --config ../../pyproject.toml
 	$(BIN)/clang-format --dry-run --Werror $(CORE)
 
 check-long: $(VENV)/.dev  ## everything that takes longer: long tests, sanitizers, the whole RTL data set
