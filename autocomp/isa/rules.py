@@ -4,30 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from autocomp.isa.model import Accelerator, AddressSpace, Alias, Instruction, Parameter, Require, Statement, When
+from autocomp.isa.model import Accelerator, AddressSpace, Alias, Instruction, Name, Parameter, Require, Statement, When
 
 
 def rules(accelerator: Accelerator) -> tuple[str, ...]:
-    """Constraints as sentences: memory sizes, operand ranges and requirements of every instruction."""
+    """Constraints as sentences: memory sizes first, then one line of operand ranges and requirements a call."""
     found = [*_memory_rules(accelerator)]
     for instruction in accelerator.instructions:
-        names = spellings(accelerator, instruction)
-        found.extend(f"{names}: {rule}" for rule in _range_rules(instruction))
-        found.extend(f"{names}: {message}." for message in requirements(instruction.body))
-    return tuple(dict.fromkeys(found))
+        forms = spellings(accelerator, instruction)
+        parts = [*_ranges(instruction, forms), *dict.fromkeys(requirements(instruction.body))]
+        if parts:
+            names = list(dict.fromkeys(form.name for form in forms)) or [instruction.name]
+            found.append(f"{', '.join(names)}: {'; '.join(parts)}.")
+    return tuple(found)
 
 
-def spellings(accelerator: Accelerator, instruction: Instruction) -> str:
-    """The names by which kernels issue an instruction: its shortest call forms, else its own name."""
+def spellings(accelerator: Accelerator, instruction: Instruction) -> tuple[Alias, ...]:
+    """The call forms by which kernels issue an instruction, without those whose names only decorate a shorter one.
+
+    Empty when the instruction's own name is the plainest.
+    """
     forms = [alias for alias in accelerator.aliases if not alias.trace and _target(alias) == instruction.name]
-    names = list(
-        dict.fromkeys(alias.name for alias in forms if "_".join(alias.name.split("_")[1:]) not in _names(forms))
-    )
-    return ", ".join(names) or instruction.name
-
-
-def _names(forms: Sequence[Alias]) -> frozenset[str]:
-    return frozenset(alias.name for alias in forms)
+    if any(instruction.name in form.name for form in forms):
+        return ()
+    names = {form.name for form in forms}
+    return tuple(form for form in forms if not any(n in form.name for n in names - {form.name}))
 
 
 def _target(alias: Alias) -> str | None:
@@ -61,10 +62,17 @@ def _example(space: AddressSpace, memory: str) -> str:
     return f"the address of its row r is 0x{match:08X} | r" if match else "the address of its row r is r"
 
 
-def _range_rules(instruction: Instruction) -> Iterator[str]:
-    ranged = [p for p in instruction.parameters if p.low is not None]
-    if ranged:
-        yield ", ".join(_range(p) for p in ranged) + "."
+def _ranges(instruction: Instruction, forms: Sequence[Alias]) -> Iterator[str]:
+    """Ranges of those operands that the call forms leave open."""
+    passed = {
+        parameter.name
+        for form in forms
+        for parameter, value in zip(instruction.parameters, form.expansion[0][1], strict=True)
+        if isinstance(value, Name)
+    }
+    for parameter in instruction.parameters:
+        if parameter.low is not None and (not forms or parameter.name in passed):
+            yield _range(parameter)
 
 
 def _range(parameter: Parameter) -> str:

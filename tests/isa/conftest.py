@@ -116,7 +116,8 @@ class _Frame:
     def loops(self, variables: Any, body: Sequence[Statement], stores: list[Any]) -> None:
         if variables:
             name, bound = variables[0]
-            for self.names[name] in range(int(self.value(bound))):
+            for index in range(int(self.value(bound))):
+                self.names[name] = index
                 self.loops(variables[1:], body, stores)
             return
         for statement in body:
@@ -194,7 +195,8 @@ class _Frame:
 
     def total(self, e: Sum) -> Number_:
         result: Number_ = 0
-        for self.names[e.variable] in range(int(self.value(e.bound))):
+        for index in range(int(self.value(e.bound))):
+            self.names[e.variable] = index
             result += self.value(e.body)
         return result
 
