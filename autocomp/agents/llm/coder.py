@@ -9,12 +9,11 @@ from pathlib import Path
 
 from autocomp.agents.llm.client import Client, EndpointRefusalError, Options
 from autocomp.agents.llm.endpoint import parse_spec
-from autocomp.agents.llm.moves import apply_move
 from autocomp.agents.llm.parsing import extract_kernel
 from autocomp.agents.llm.prompts import Message, render_prompt
 from autocomp.agents.protocol import Context, Implementation, Plan, Usage
+from autocomp.agents.rules import RulesCoder
 from autocomp.errors import ModelError
-from autocomp.transforms import NotApplicable
 
 
 class LlmCoder:
@@ -40,10 +39,10 @@ class LlmCoder:
 
     def implement(self, context: Context, plan: Plan) -> Implementation:
         if plan.transformation is not None:
-            try:
-                return Implementation(apply_move(context, plan))
-            except NotApplicable as misfit:
-                plan = replace(plan, text=f"{plan.text}\n(Not applicable mechanically: {misfit})")
+            applied = RulesCoder().implement(context, plan)
+            if applied.kernel is not None:
+                return applied
+            plan = replace(plan, text=f"{plan.text}\n(Not applicable mechanically: {applied.message})")
         prompt = render_prompt("implement", context, plan=plan, templates=self.templates)
         return self._kernel(context, prompt)
 

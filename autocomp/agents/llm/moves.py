@@ -1,4 +1,4 @@
-"""Changes that need no writer: what the transformations can do to a kernel now, and doing it."""
+"""Changes that need no writer: what the transformations can do to a kernel as it stands."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from autocomp import kernel
-from autocomp.agents.protocol import Context, Plan
-from autocomp.transforms import Facts, analyse, transformation
+from autocomp.agents.protocol import Context
+from autocomp.transforms import analyse, transformation
 
 MOVES_PER_OPTION = 3
 
@@ -25,21 +25,10 @@ class Move:
 
 def moves(context: Context) -> tuple[Move, ...]:
     """The first proposals of each option in the menu that has a transformation."""
-    facts = _facts(context)
+    facts = analyse(kernel.parse(context.kernel), context.accelerator, context.workload.constants)
     return tuple(
         Move(option.id, option.transformation, proposal.parameters, proposal.reason)
         for option in context.menu.options
         if option.transformation is not None
         for proposal in transformation(option.transformation).proposals(facts)[:MOVES_PER_OPTION]
     )
-
-
-def apply_move(context: Context, plan: Plan) -> str:
-    """The parent kernel with the plan's transformation applied exactly. Raises NotApplicable."""
-    if plan.transformation is None:
-        raise ValueError("the plan names no transformation")
-    return kernel.print_kernel(transformation(plan.transformation).apply(_facts(context), plan.parameters))
-
-
-def _facts(context: Context) -> Facts:
-    return analyse(kernel.parse(context.kernel), context.accelerator, context.workload.constants)

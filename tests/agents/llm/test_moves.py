@@ -11,10 +11,10 @@ import pytest
 
 from autocomp import isa, kernel, workload
 from autocomp.agents.llm import LlmCoder, LlmPlanner
-from autocomp.agents.llm.moves import apply_move, moves
+from autocomp.agents.llm.moves import moves
 from autocomp.agents.menu import load
 from autocomp.agents.protocol import Context, Plan
-from autocomp.errors import AutocompError
+from autocomp.agents.rules import RulesCoder
 from autocomp.workload.naive import starting_kernel
 
 from .conftest import ScriptedServer, an_evaluation, completion
@@ -44,8 +44,9 @@ def test_moves_fit_the_kernel_and_belong_to_the_menu(naive: Context) -> None:
 def test_every_move_can_be_applied_after_a_trip_through_json(naive: Context) -> None:
     for move in moves(naive):
         parameters = json.loads(json.dumps(move.parameters))
-        text = apply_move(naive, Plan(move.option, "", move.transformation, parameters))
-        assert kernel.parse(text)
+        applied = RulesCoder().implement(naive, Plan(move.option, "", move.transformation, parameters))
+        assert applied.kernel is not None, applied.message
+        assert kernel.parse(applied.kernel)
 
 
 def test_a_chosen_move_is_carried_out_without_asking_the_model(
@@ -56,7 +57,7 @@ def test_a_chosen_move_is_carried_out_without_asking_the_model(
     server.script(completion(json.dumps({"plans": [plan]})))
     (made,) = LlmPlanner(server.spec, cache_dir=tmp_path).plan(naive, 1).plans
     implementation = LlmCoder(server.spec, cache_dir=tmp_path).implement(naive, made)
-    assert implementation.kernel == apply_move(naive, made)
+    assert implementation.kernel == RulesCoder().implement(naive, made).kernel
     assert len(server.requests) == 1
     assert json.dumps(chosen.parameters) in server.requests[0].prompt
 
@@ -69,10 +70,3 @@ def test_the_model_is_asked_where_a_move_does_not_fit(
     plan = Plan("tile", "Tile it.", "tile", parameters)
     assert LlmCoder(server.spec, cache_dir=tmp_path).implement(naive, plan).kernel == naive.kernel
     assert "Not applicable mechanically" in server.requests[0].prompt
-
-
-def test_a_plan_without_a_transformation_cannot_be_applied(naive: Context) -> None:
-    with pytest.raises(ValueError, match="names no transformation"):
-        apply_move(naive, Plan("tile", "p"))
-    with pytest.raises(AutocompError, match="no transformation is called"):
-        apply_move(naive, Plan("tile", "p", "tyle"))

@@ -1,0 +1,149 @@
+"""A whole search whose plans and kernels come from a model behind HTTP: good ones, wrong ones, a mended one."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from autocomp.cli.commands import autocomp
+
+from .conftest import KEY, Reply, Request, ScriptedServer, completion, failure
+
+WORKLOAD = "operation: gemm\naccelerator: gemmini\ndims: {I: 32, J: 32, K: 32}\n"
+
+MENU = """\
+options:
+  - {id: tile, title: Tile loops, transformation: tile, guidance: Cut loops into blocks.}
+  - {id: stage_operand, title: Stage an operand, guidance: Load it once and keep it.}
+"""
+
+STAGED = """\
+void solution(int8_t A[32][32], int8_t B[32][32], int8_t C[32][32]) {
+  config_ex(WEIGHT_STATIONARY, NO_ACTIVATION, 1, false, false);
+  config_ld(32, 1.0f, DIM, 0);
+  config_ld(32, 1.0f, DIM, 1);
+  config_st(32);
+  for (int k = 0; k < 2; k++) {
+    mvin2(&B[16 * k][0], 64 + 32 * k, 32, 16);
+    mvin(&A[16 * k][0], 32 * k, 32, 16);
+  }
+  for (int j = 0; j < 2; j++) {
+    for (int k = 0; k < 2; k++) {
+      for (int i = 0; i < 2; i++) {
+        const uint32_t c = 0x80000000 + 32 * j + 16 * i;
+        const uint32_t b = i == 0 ? 64 + 32 * k + 16 * j : 0xffffffff;
+        preload(b, k == 0 ? c : c | 0x40000000, 16, 16, 16, 16);
+        if (i == 0) compute_preloaded(32 * i + 16 * k, 0xffffffff, 16, 16, 16, 16);
+        else compute_accumulated(32 * i + 16 * k, 0xffffffff, 16, 16, 16, 16);
+      }
+    }
+    for (int i = 0; i < 2; i++) mvout(&C[16 * i][16 * j], 0x80000000 + 32 * j + 16 * i, 16, 16);
+  }
+  fence();
+}
+"""
+WRONG_RESULT = STAGED.replace("k == 0 ? c : c | 0x40000000", "c")
+UNKNOWN_CALL = STAGED.replace("mvin2(", "move_in_2(")
+KERNELS = {"staged": STAGED, "wrong result": WRONG_RESULT, "unknown call": UNKNOWN_CALL, "prose": "It is fast enough."}
+
+
+def fenced(kernel: str) -> Reply:
+    return completion(f"Here it is.\n```c\n{kernel}```\n")
+
+
+def model(request: Request) -> Reply:
+    """One plan for each of `KERNELS`; the kernel a plan names; the right kernel when it is told of a fault."""
+    task = request.body["messages"][-1]["content"]
+    if "Write no kernel." in task:
+        plans = [{"option": "stage_operand", "plan": f"Write the kernel that is {name}."} for name in KERNELS]
+        return completion(json.dumps({"plans": plans}))
+    if task.startswith("That kernel is not right"):
+        return fenced(STAGED.replace("int k = 0; k < 2; k++", "int k = 0; k <= 1; k++"))
+    return next(fenced(kernel) for name, kernel in KERNELS.items() if f"kernel that is {name}." in task)
+
+
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def command(server: ScriptedServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Runs `autocomp` in a folder of its own; gives the exit code, stdout and stderr."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("AUTOCOMP_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("AUTOCOMP_SCHEDULES", str(tmp_path / "schedules"))
+    (tmp_path / "small.yaml").write_text(WORKLOAD)
+    (tmp_path / "few.yaml").write_text(MENU)
+
+    def run(*arguments: str) -> tuple[int, str, str]:
+        result = CliRunner().invoke(autocomp, list(arguments))
+        return result.exit_code, result.stdout, result.stderr
+
+    return run
+
+
+def search(server: ScriptedServer, folder: str) -> list[str]:
+    fixed = ["--plans", "4", "--steps", "1", "--workers", "1", "--dropout", "0", "--menu", "few.yaml", "--json"]
+    return ["search", "small.yaml", "--planner", server.spec, "--run-dir", folder, *fixed]
+
+
+def document(outcome: tuple[int, str, str]) -> dict[str, Any]:
+    code, out, err = outcome
+    assert code == 0, err
+    found: dict[str, Any] = json.loads(out)
+    return found
+
+
+def test_a_search_with_a_model_finds_its_good_kernel(server: ScriptedServer, command: Run, tmp_path: Path) -> None:
+    server.respond = model
+    found = document(command(*search(server, "run")))
+    assert found["best_cycles"] < 0.8 * found["naive_cycles"]
+    assert [step["option"] for step in found["lineage"]] == ["stage_operand"]
+    events = [json.loads(line) for line in (tmp_path / "run" / "events.jsonl").read_text().splitlines()]
+    candidates = [event for event in events if str(event.get("key", "")).startswith("candidate/")]
+    authors = {event["plan"]["author"] for event in candidates if event["plan"]}
+    assert authors == {server.spec}
+    assert sum(event["repaired"] for event in candidates) == 1
+    assert found["candidates"]["not implemented"] == 1
+    kept = "".join(path.read_text(errors="replace") for path in tmp_path.rglob("*") if path.is_file())
+    assert KEY not in kept
+
+
+def test_the_prompts_of_a_search_hold_what_a_model_needs(server: ScriptedServer, command: Run) -> None:
+    server.respond = model
+    document(command(*search(server, "run")))
+    plan = next(request.prompt for request in server.requests if "Write no kernel." in request.prompt)
+    for expected in (
+        "mvin2",
+        "compute_preloaded",
+        "I = 32, J = 32, K = 32",
+        "Where the cycles of each unit go",
+        "## tile",
+    ):
+        assert expected in plan
+    repairs = [request.prompt for request in server.requests if "That kernel is not right" in request.prompt]
+    assert any("move_in_2" in prompt and "failed check" in prompt for prompt in repairs)
+
+
+def test_a_second_search_asks_nothing_and_ends_the_same(server: ScriptedServer, command: Run) -> None:
+    server.respond = model
+    first = document(command(*search(server, "first")))
+    asked = len(server.requests)
+    second = document(command(*search(server, "second")))
+    assert len(server.requests) == asked
+    same = ("naive_cycles", "best_cycles", "evaluations", "candidates", "lineage")
+    assert {key: first[key] for key in same} == {key: second[key] for key in same}
+
+
+def test_a_wrong_key_ends_a_search_that_can_be_resumed(server: ScriptedServer, command: Run) -> None:
+    server.respond = lambda request: failure(401, "wrong key")
+    code, _, err = command(*search(server, "run"))
+    assert code == 8
+    assert "wrong key" in err
+    server.respond = model
+    found = document(command("resume", "run", "--workers", "1", "--json"))
+    assert found["best_cycles"] < found["naive_cycles"]
