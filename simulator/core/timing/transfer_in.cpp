@@ -47,7 +47,11 @@ void TransferIn::begin(int32_t slot) {
 }
 
 bool TransferIn::ready_for_beat() const {
-  if (writes_.size() >= static_cast<size_t>(settings_.write_buffer) && writes_.front().ready <= context_.now) return false;
+  // On time, one row is under way for each cycle of the way; more are a backlog.
+  if (!writes_.empty()) {
+    const int64_t latency = moves_[static_cast<size_t>(writes_.front().slot - first_slot_)].latency;
+    if (writes_.size() >= static_cast<size_t>(settings_.write_buffer + latency)) return false;
+  }
   return scaler_free_.size() < static_cast<size_t>(settings_.scale_slots) || scaler_free_.front() <= context_.now + 1;
 }
 

@@ -1,0 +1,155 @@
+"""Command traces: text with one command a line and named operands, as measured on hardware, into native traces.
+
+A line is `name operand=value ...`. Values are numbers, names of the accelerator's constants, hexadecimal DRAM
+addresses, or local addresses such as `sp:12` and `acc:5+acc`. `#` begins a comment; `@cycle-gap N` asks for at least
+N idle host cycles between the commands from there on.
+"""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from autocomp.errors import ConfigError, Place
+from autocomp.isa.lower import MachineTables
+from autocomp.isa.model import Accelerator, AddressSpace, Expression, Name, Number, Parameter
+from autocomp.simulator import _core
+
+_POINTER = 1 << 48  # tensor 0 in a DRAM pointer; the trace's addresses are offsets in it
+
+
+@dataclass(frozen=True)
+class TraceText:
+    """A parsed trace. `unsupported` names the commands that the accelerator's description does not have."""
+
+    trace: _core.Trace
+    command_count: int
+    unsupported: Mapping[str, int]
+
+
+def read_trace(path: Path, accelerator: Accelerator, tables: MachineTables) -> TraceText:
+    """The trace of a file, gzipped if its name ends in `.gz`.
+
+    Raises ConfigError when it cannot be read or a line is not a command with operands as described.
+    """
+    try:
+        data = path.read_bytes()
+        text = (gzip.decompress(data) if path.suffix == ".gz" else data).decode("utf-8")
+    except (OSError, EOFError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path} cannot be read: {error}", hint="a trace is text, or gzipped text") from None
+    return parse_trace(text, str(path), accelerator, tables)
+
+
+def parse_trace(text: str, source: str, accelerator: Accelerator, tables: MachineTables) -> TraceText:
+    """The trace of a text; `source` is its name in messages. Raises ConfigError as `read_trace` does."""
+    reader = _Reader(accelerator, tables)
+    for number, line in enumerate(text.splitlines(), 1):
+        try:
+            reader.line(line.split("#", 1)[0].strip(), number)
+        except ValueError as error:
+            place = Place(source, number, 1, line, max(1, len(line.strip())))
+            raise ConfigError(f"not a command of {accelerator.name}: {error}", place=place) from None
+    trace = _core.Trace(
+        tables.machine,
+        np.array(reader.instructions, np.int32),
+        reader.arguments,
+        np.array(reader.gaps, np.int64),
+        np.array(reader.lines, np.int32),
+    )
+    return TraceText(trace, len(reader.instructions), reader.unsupported)
+
+
+class _Reader:
+    def __init__(self, accelerator: Accelerator, tables: MachineTables) -> None:
+        self.accelerator = accelerator
+        self.tables = tables
+        self.instructions: list[int] = []
+        self.arguments: list[list[int | float]] = []
+        self.gaps: list[int] = []
+        self.lines: list[int] = []
+        self.unsupported: dict[str, int] = {}
+        self.gap = 0
+
+    def line(self, line: str, number: int) -> None:
+        if not line:
+            return
+        name, *words = line.split()
+        if name == "@cycle-gap":
+            self.gap = int(words[0]) if len(words) == 1 else _fail("@cycle-gap takes one number")
+            return
+        operands = {}
+        for word in words:
+            key, equals, value = word.partition("=")
+            if not equals:
+                _fail(f"{word!r} is not of the form operand=value")
+            operands[key] = value
+        calls = self._calls(name, operands)
+        if calls is None:
+            self.unsupported[name] = self.unsupported.get(name, 0) + 1
+            return
+        for instruction, arguments in calls:
+            self.instructions.append(self.tables.instructions[instruction])
+            self.arguments.append(arguments)
+            self.gaps.append(self.gap)
+            self.lines.append(number)
+
+    def _calls(self, name: str, operands: Mapping[str, str]) -> list[tuple[str, list[int | float]]] | None:
+        alias = self.accelerator.trace_form(name)
+        if alias is None:
+            instruction = self.accelerator.instruction(name)
+            if instruction is None:
+                return None
+            names = tuple(p.name for p in instruction.parameters)
+            expansion: tuple[tuple[str, tuple[Expression, ...]], ...] = ((name, tuple(Name(n) for n in names)),)
+        else:
+            names, expansion = alias.parameters, alias.expansion
+        if missing := [n for n in names if n not in operands]:
+            _fail(f"{name} lacks {', '.join(missing)}")
+        if unknown := [n for n in operands if n not in names]:
+            _fail(f"{name} has no operand {', '.join(unknown)}; it has {', '.join(names)}")
+        return [
+            (target, [self._argument(p, e, operands) for p, e in zip(self._parameters(target), given, strict=True)])
+            for target, given in expansion
+        ]
+
+    def _parameters(self, name: str) -> tuple[Parameter, ...]:
+        return self.tables.parameters[name]
+
+    def _argument(self, parameter: Parameter, expression: Expression, operands: Mapping[str, str]) -> int | float:
+        if isinstance(expression, Number):
+            return expression.value
+        if not isinstance(expression, Name):
+            return _fail("a trace's form may only pass its operands and numbers on")
+        text = operands.get(expression.name)
+        if text is None:
+            return self.accelerator.constants[expression.name]
+        if parameter.kind == "address" and parameter.space is not None:
+            return _address(text, self.accelerator.space(parameter.space))
+        if parameter.kind == "pointer":
+            return _POINTER | int(text, 0) if int(text, 0) else 0
+        if parameter.kind == "float":
+            return float(text)
+        return int(self.accelerator.constants[text]) if text in self.accelerator.constants else int(text, 0)
+
+
+def _address(text: str, space: AddressSpace) -> int:
+    if text == space.text_none and space.none is not None:
+        return space.none
+    place, *flags = text.split("+")
+    spelling, _, row = place.partition(":")
+    memory = dict(space.text_names).get(spelling) or _fail(f"{spelling!r} names no memory of an address")
+    value = next(match for name, _, match in space.memories if name == memory)
+    _, low = space.field(space.row_field)
+    value |= int(row, 0) << low
+    for flag in flags:
+        field = dict(space.text_flags).get(flag) or _fail(f"{flag!r} is no flag of an address")
+        value |= 1 << space.field(field)[1]
+    return value
+
+
+def _fail(message: str) -> int:
+    raise ValueError(message)
