@@ -7,7 +7,7 @@ import json
 import os
 import tempfile
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, get_args
 
@@ -64,8 +64,3 @@ class AnswerCache:
 
     def _path(self, key: str) -> Path:
         return self.folder / key[:2] / f"{key}.json"
-
-
-def redacted(answer: Answer, secret: str | None) -> Answer:
-    """The answer without the key, should an endpoint echo it."""
-    return replace(answer, text=answer.text.replace(secret, "***")) if secret else answer

@@ -18,8 +18,8 @@ import openai
 import tenacity
 
 from autocomp.agents.llm.answer import Answer, MalformedAnswerError, parse_completion
-from autocomp.agents.llm.cache import AnswerCache, default_folder, redacted, request_key
-from autocomp.agents.llm.endpoint import Endpoint, api_key
+from autocomp.agents.llm.cache import AnswerCache, default_folder, request_key
+from autocomp.agents.llm.endpoint import Endpoint, api_key, redacted
 from autocomp.agents.llm.prompts import Message
 from autocomp.errors import ModelError
 
@@ -70,7 +70,8 @@ class Client:
         kept = self._cache.get(key) if self._cache else None
         if kept is not None:
             return kept
-        answer = redacted(self._ask(request), self._key)
+        answer = self._ask(request)
+        answer = replace(answer, text=redacted(answer.text, self._key))
         if self._cache:
             self._cache.put(key, request, answer)
         return answer
@@ -157,7 +158,7 @@ class Client:
 
     def _error(self, kind: type[ModelError], message: str, hint: str | None = None) -> ModelError:
         text = f"{self.endpoint.model} at {self.endpoint.base_url}: {message}"
-        return kind(text.replace(self._key, "***") if self._key else text, hint=hint)
+        return kind(redacted(text, self._key), hint=hint)
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_lock": None, "_http": None, "_key": None}

@@ -12,6 +12,7 @@ from autocomp.errors import ConfigError, ModelError
 
 PUBLIC_BASE_URL = "https://api.openai.com/v1"
 KEY_VARIABLES = ("AUTOCOMP_API_KEY", "OPENAI_API_KEY")
+SHORTEST_SECRET = 16
 _FORM = "write openai:MODEL, or openai:MODEL@BASE_URL as in openai:my-model@http://localhost:8080/v1"
 
 
@@ -57,6 +58,12 @@ def api_key(endpoint: Endpoint, environment: Mapping[str, str] = os.environ) -> 
             hint="set OPENAI_API_KEY, or name an endpoint of your own: openai:MODEL@http://localhost:8080/v1",
         )
     return None
+
+
+def redacted(text: str, key: str | None) -> str:
+    """The text without the key, should an endpoint echo it. A short key is no secret but a filler for a local server
+    ("x", "none"), and cutting it out would damage the text."""
+    return text.replace(key, "***") if key and len(key) >= SHORTEST_SECRET else text
 
 
 def _checked(address: str) -> str:

@@ -298,3 +298,11 @@ def test_the_environment_names_the_folder_of_the_cache(
     server.script(completion("hi"))
     Client(parse_spec(server.spec)).complete(HELLO)
     assert len(list((tmp_path / "mine" / "answers").rglob("*.json"))) == 1
+
+
+def test_a_filler_in_place_of_a_key_does_not_damage_answers(
+    server: ScriptedServer, client: MakeClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "x")
+    server.script(completion("x = 1; // exact"))
+    assert client().complete(HELLO).text == "x = 1; // exact"
