@@ -37,6 +37,7 @@ Session::Session(const CompiledMachine& machine, const Options& options, std::ve
       evaluator_(machine, memories_, tensors_),
       executor_(machine, evaluator_, memories_, tensors_, options.generic),
       values_(64) {
+  if (options.discipline && !tensors_.empty()) discipline_ = std::make_unique<Discipline>(machine, tensors_, options);
   for (const auto& [key, value] : machine.machine().settings)
     if (key == "host.steps_per_cycle") steps_per_cycle_ = value;
   for (const auto& [key, value] : options.settings)
@@ -83,6 +84,7 @@ void Session::command(int32_t instruction, const int64_t* arguments, int32_t lin
   }
   (void)clip_last(machine_, result.operations);
   count_traffic();
+  if (discipline_) discipline_->command(result.operations);
   if (options_.record_trace) result.trace.append(instruction, values_.data(), table.parameters.size(), cycles, line);
 }
 
@@ -107,7 +109,13 @@ void Session::replay(int32_t instruction, const Value* arguments, int32_t line, 
   count_traffic();
 }
 
-void Session::host_access(int64_t, int64_t, int64_t, bool, int32_t) {}
+void Session::host_access(int64_t tensor, int64_t offset, int64_t bytes, bool write, int32_t line) {
+  if (discipline_) discipline_->host_access(tensor, offset, bytes, write, line);
+}
+
+void Session::finish() {
+  if (discipline_) discipline_->finish(result);
+}
 
 void Session::count_traffic() {
   const Operation& operation = result.operations.operations.back();

@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "decode.hpp"
+#include "discipline.hpp"
 #include "functional.hpp"
 #include "simulation.hpp"
 #include "vm.hpp"
@@ -25,6 +26,9 @@ class Session final : public CommandSink {
   [[nodiscard]] int64_t host_cycles(int64_t steps) const;
   [[nodiscard]] std::string call_text(int32_t instruction, const Value* arguments) const;
 
+  // Adds the discipline's findings to the result.
+  void finish();
+
   SimulationResult result;
 
  private:
@@ -39,6 +43,7 @@ class Session final : public CommandSink {
   Evaluator evaluator_;
   Executor executor_;
   std::vector<Value> values_;
+  std::unique_ptr<Discipline> discipline_;
 };
 
 }  // namespace autocomp

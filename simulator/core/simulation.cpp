@@ -92,6 +92,7 @@ SimulationResult run(const CompiledMachine& machine, const Program& program, con
   TensorSpace space = lay_out(program, tensors);
   Session session(machine, options, space.stores);
   const ExecutionEnd end = execute(program, session.tensors(), options.max_steps, options.discipline, session);
+  if (!end.failed) session.finish();
   SimulationResult result = std::move(session.result);
   result.steps = end.steps;
   if (end.failed) {
