@@ -40,8 +40,8 @@ def bound(workload: Workload, accelerator: Accelerator) -> Bound:
         parts.append(f"{macs} multiply-accumulates at {peak} a cycle take {compute} cycles")
     if memory:
         parts.append(f"{into} bytes in and {out} bytes out at {bus} a cycle each way take {memory} cycles")
-    limit = "the multipliers" if compute >= memory else "the memory bus"
-    explanation = "; ".join(parts) + f"; {limit} set the bound" if parts else "nothing is known that bounds it"
+    limit = "the multipliers set" if compute >= memory else "the memory bus sets"
+    explanation = "; ".join(parts) + f"; {limit} the bound" if parts else "nothing is known that bounds it"
     return Bound(max(compute, memory, 1), compute, memory, explanation)
 
 

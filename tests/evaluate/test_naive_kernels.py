@@ -1,0 +1,76 @@
+"""Naive kernels are right whatever the shape and the options, and never beat the bound."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from autocomp import isa
+from autocomp.evaluate import SimulatorEvaluator, bound, peak_multiply_accumulates
+from autocomp.workload import Workload, load, parse
+from autocomp.workload.naive import starting_kernel
+
+MACHINES = {name: isa.load(name) for name in ("gemmini", "tiny")}
+
+options = st.fixed_dictionaries(
+    {
+        "bias": st.sampled_from(["none", "row", "full"]),
+        "activation": st.sampled_from(["none", "relu"]),
+        "scale": st.sampled_from([1.0, 0.125, 0.01, -0.5]),
+        "transpose_a": st.booleans(),
+        "transpose_b": st.booleans(),
+    }
+)
+
+
+def gemm(machine: str, dims: tuple[int, int, int], chosen: dict[str, object]) -> Workload:
+    i, j, k = dims
+    text = f"operation: gemm\naccelerator: {machine}\ndims: {{I: {i}, J: {j}, K: {k}}}\n"
+    return parse(text + "".join(f"{key}: {value}\n" for key, value in chosen.items()), Path("w.yaml"))
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+@settings(max_examples=15, deadline=None)
+@given(dims=st.tuples(st.integers(1, 36), st.integers(1, 20), st.integers(1, 36)), chosen=options)
+def test_any_shape_and_option(machine: str, dims: tuple[int, int, int], chosen: dict[str, object]) -> None:
+    workload = gemm(machine, dims, chosen)
+    accelerator = MACHINES[machine]
+    evaluation = SimulatorEvaluator(accelerator, workload).evaluate(starting_kernel(workload, accelerator))
+    assert evaluation.correct, evaluation.failure
+    assert evaluation.cycles is not None
+    assert evaluation.bound.cycles <= evaluation.cycles
+
+
+@pytest.mark.parametrize(
+    "name", ["gemm_100x70x30", "gemm_bias_relu", "tiny_gemm", "tiny_gemm_edges", "tiny_add", "gemm_32x32x32_dim8"]
+)
+def test_shipped_and_resized_machines(name: str) -> None:
+    resized = name.endswith("dim8")
+    workload = gemm("gemmini", (32, 32, 32), {"set": "{DIM: 8}"}) if resized else load(name)
+    accelerator = isa.load(workload.accelerator, workload.overrides)
+    evaluation = SimulatorEvaluator(accelerator, workload).evaluate(starting_kernel(workload, accelerator))
+    assert evaluation.correct, evaluation.failure
+
+
+def test_the_bound_of_a_large_product_is_that_of_the_multipliers() -> None:
+    found = bound(load("gemm_512"), MACHINES["gemmini"])
+    assert found.compute_cycles == 512**3 // 256
+    assert found.cycles == found.compute_cycles
+    assert found.memory_cycles == 2 * 512 * 512 // 16
+    assert "134217728 multiply-accumulates at 256 a cycle" in found.explanation
+    assert "the multipliers set the bound" in found.explanation
+
+
+def test_the_bound_of_a_flat_product_is_that_of_the_bus() -> None:
+    found = bound(gemm("gemmini", (512, 512, 1), {}), MACHINES["gemmini"])
+    assert found.cycles == found.memory_cycles == 512 * 512 // 16
+    assert "the memory bus sets the bound" in found.explanation
+
+
+def test_the_peak_follows_the_array() -> None:
+    assert peak_multiply_accumulates(MACHINES["gemmini"]) == 256
+    assert peak_multiply_accumulates(isa.load("gemmini", {"DIM": 32})) == 1024
+    assert peak_multiply_accumulates(MACHINES["tiny"]) == 16
