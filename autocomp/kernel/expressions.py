@@ -55,6 +55,8 @@ from autocomp.kernel.types import (
     common,
 )
 
+MAX_RANK = 8
+MAX_BYTES = 1 << 40  # of one array: offsets in pointers have 48 bits
 BUILTIN_NAMES = {"NULL": Constant(Pointer(VOID), 0), "true": Constant(INT, 1), "false": Constant(INT, 0)}
 
 
@@ -123,6 +125,8 @@ class Expressions:
     def type_of(self, kind: ast.Type, node: Any) -> CType:
         """A type with its pointer depth and extents resolved."""
         result = self.unit.scalar_or_void(node, kind.name)
+        if kind.pointer > MAX_RANK or len(kind.extents) > MAX_RANK:
+            self.fail(node, f"a type may have at most {MAX_RANK} dimensions or levels of pointers")
         for _ in range(kind.pointer):
             result = Pointer(result)
         for extent in reversed(kind.extents):
@@ -130,6 +134,8 @@ class Expressions:
             if count <= 0:
                 self.fail(extent, f"an extent must be positive, not {count}")
             result = Array(result, count)
+            if result.size > MAX_BYTES:
+                self.fail(extent, f"an array may take at most 2^{MAX_BYTES.bit_length() - 1} bytes")
         return result
 
     def assigned(self, value: Value, kind: CType, node: Any) -> Value:

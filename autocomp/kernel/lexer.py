@@ -14,7 +14,7 @@ from lark.lexer import Lexer, PatternStr
 
 from autocomp.errors import KernelError, Place
 
-MAX_DEPTH = 200  # of brackets, and of the syntax tree
+MAX_DEPTH = 128  # of brackets, and of the syntax tree: the passes behind the parser recurse
 QUALIFIERS = frozenset({"const", "volatile", "restrict", "register", "inline"})
 TYPE_WORDS = frozenset(["void", "int", "long", "short", "unsigned", "signed", "float", "double", "size_t"]) | {
     "bool",

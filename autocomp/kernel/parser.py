@@ -87,7 +87,15 @@ def _unexpected(error: UnexpectedToken, text: str, source_name: str) -> KernelEr
         hint = "a word that ends in _t is a type"
     else:
         hint = None
-    expected = _expected(error.accepts or error.expected)
+    names = error.accepts or error.expected
+    before = text[: token.start_pos or 0].rstrip()
+    if "SEMICOLON" in names and token.type != "SEMICOLON" and before.count("\n") + 1 < (token.line or 1):
+        line = before.count("\n") + 1
+        column = len(before) - before.rfind("\n")
+        if "//" not in line_text(text, line):
+            place = Place(source_name, line, column, line_text(text, line))
+            return KernelError(f"expected ';' before {str(token)!r}", place=place, hint=hint)
+    expected = _expected(names)
     return KernelError(f"unexpected {str(token)!r}; expected {expected}", place=place, hint=hint)
 
 

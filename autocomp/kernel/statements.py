@@ -81,6 +81,9 @@ class FunctionCompiler:
                 self._emitter.put_label(self._end)
             self._emitter.emit(Code.Halt)
         else:
+            result = self._signature.result
+            if not isinstance(result, Void):  # falling off the end of a function with a result gives 0
+                self._emitter.into(Constant(result, 0.0 if _is_floating(result) else 0), 0)
             self._emitter.put_label(self._end)
             self._emitter.emit(Code.Return)
         return self._emitter.finish()
@@ -150,7 +153,7 @@ class FunctionCompiler:
 
     def _local(self, declaration: ast.Declaration, declarator: ast.Declarator, kind: CType) -> None:
         name = declarator.name
-        value: Value = Constant(kind, 0.0 if isinstance(kind, Scalar) and kind.floating else 0)
+        value: Value = Constant(kind, 0.0 if _is_floating(kind) else 0)
         if declarator.initializer is not None:
             initial = self._expressions.value(self._single(declarator.initializer))
             value = self._expressions.assigned(initial, kind, declarator.initializer)
@@ -172,7 +175,7 @@ class FunctionCompiler:
 
     def _static(self, declaration: ast.Declaration, declarator: ast.Declarator, kind: CType) -> None:
         """Initialised once a run: a register of the entry, which is entered once; memory in a helper."""
-        value: Value = Constant(kind, 0.0 if isinstance(kind, Scalar) and kind.floating else 0)
+        value: Value = Constant(kind, 0.0 if _is_floating(kind) else 0)
         if declarator.initializer is not None:
             initial = self._expressions.value(self._single(declarator.initializer))
             value = self._expressions.assigned(initial, kind, declarator.initializer)
@@ -372,6 +375,10 @@ class FunctionCompiler:
         if (operator, condition.operator[0]) not in (("+", "<"), ("-", ">")):
             return None
         return name, operator == "+", int(stride.value)
+
+
+def _is_floating(kind: CType) -> bool:
+    return isinstance(kind, Scalar) and kind.floating
 
 
 def _is_integer(kind: CType) -> bool:

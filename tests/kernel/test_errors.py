@@ -1,0 +1,129 @@
+"""What a wrong kernel is told, word for word; and that no input takes the checker down."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+Mistake = Callable[..., str]
+Golden = Callable[..., None]
+
+BODIES = """
+int x = yy;
+printf("hi");
+malloc(3);
+move_im(A, 0, 4, 4);
+move_in(A, 0, 4);
+config(1, 2, 3);
+move_in(0, A, 4, 4);
+move_in(A, 0, 5, 4);
+move_in(3, 0, 4, 4);
+copy(A, B, B);
+config(2000000);
+int x = 3
+x = ;
+for (i = 0, j = 1;;) {}
+int x; int x;
+A = B;
+5 = 3;
+uint32_t a = (uint32_t)&A;
+return 1;
+break;
+goto x;
+foo_t x = 3;
+int a[0];
+int n = A[0][0]; int a[n];
+int8_t h[1000][1000][1000];
+int x = 99999999999999999999999;
+int x = 1.0 % 2;
+A[0][0][0] = 1;
+const int x = 3; x = 4;
+int x = 3 / 0;
+/* never
+#define X 3
+int x = 0x1g;
+int x = 09;
+int x; int *p = &x;
+static int q = A[0][0];
+int a[2] = {1, 2, 3};
+int *p = 5;
+int x = copy(A, B, 1);
+unsigned float x;
+switch (1) {}
+A + B;
+add_matrix(A, B, A, 4, 4);
+if (fence()) {}
+""".strip().split("\n")
+
+FILES = """
+int x;
+void solution(int x) {}
+void solution(int8_t *A) {}
+void solution(int8_t A[]) {}
+void solution(int8_t A[N]) {}
+void solution(int8_t A[4], int8_t A[4]) {}
+int solution(int8_t A[4]) { return 1; }
+void solution(int8_t A[4]) {} void g() {}
+void f() { f(); } void solution(int8_t A[4]) { f(); }
+int f(int a) { return a; } void solution(int8_t A[4]) { f(); }
+void solution(int8_t A[4]) {
+""".strip().split("\n")
+
+
+def test_messages_for_wrong_statements(mistake: Mistake, golden: Golden) -> None:
+    text = "void solution(int8_t A[4][4], int8_t B[4][4]) {{\n    {}\n}}"
+    golden("\n\n".join(mistake(text.format(body)) for body in BODIES) + "\n")
+
+
+def test_messages_for_wrong_files(mistake: Mistake, golden: Golden) -> None:
+    golden("\n\n".join(mistake(text) for text in FILES) + "\n")
+
+
+HOSTILE: dict[str, tuple[str, str]] = {
+    "parentheses": ("(" * 100_000, "nested more than"),
+    "blocks": ("{" * 100_000, "nested more than"),
+    "sum": ("int x = " + "1+" * 20_000 + "1;", "nested more than"),
+    "steps": ("int x = " + "--" * 10_000 + "x;", "nested more than"),
+    "negations": ("int x = " + "!" * 20_000 + "1;", "nested more than"),
+    "choices": ("int x = 1" + "?1:1" * 10_000 + ";", "nested more than"),
+    "assignments": ("int a; a" + "=a" * 10_000 + ";", "nested more than"),
+    "indices": ("A" + "[0]" * 20_000 + ";", "nested more than"),
+    "ifs": ("if (1) " * 10_000 + ";", "nested more than"),
+    "else ifs": ("if (1) ; else " * 5_000 + ";", "nested more than"),
+    "casts": ("(int)" * 10_000 + "1;", "nested more than"),
+    "pointers": ("int " + "*" * 10_000 + "p;", "at most 8 dimensions"),
+    "dimensions": ("int p" + "[1]" * 10_000 + ";", "at most 8 dimensions"),
+    "digits": ("int x = " + "9" * 1_000_000 + ";", "64 bits"),
+    "characters": ("x" * 2_000_000, "at most 1048576 characters"),
+    "array": ("int8_t h[1 << 30];", "256 MiB"),
+    "extent": ("int8_t h[0xffffffffffffffff];", "2^40 bytes"),
+    "initial": ("static int8_t h[100000000] = {1};", "16 MiB"),
+    "zero byte": ("\0", "does not belong"),
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_hostile_input_ends_in_a_clear_error(mistake: Mistake, name: str) -> None:
+    body, message = HOSTILE[name]
+    assert message in mistake(f"void solution(int8_t A[4]) {{ {body} }}")
+
+
+def test_registers_run_out_with_an_error(mistake: Mistake, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("autocomp.kernel.emitter.MAX_SLOTS", 100)
+    assert "at most 100 registers" in mistake(f"void solution(int8_t A[4]) {{ {'{int v = A[0];}' * 101} }}")
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "int x = A[0]; int y = x" + " / x" * 100 + ";",
+        "int x = A[0]; int y = " + "(uint8_t)(x + " * 30 + "1" + ")" * 30 + ";",
+        "for (int i = 0; i < 2; i++) " * 55 + "A[0]++;",
+        "int x = A[0]; int y = " + "x ? " * 100 + "1" + " : 2" * 100 + ";",
+    ],
+    ids=["divisions", "casts", "loops", "choices"],
+)
+def test_what_is_just_not_too_deep_compiles(compiled: Callable[..., Any], body: str) -> None:
+    assert compiled(f"void solution(int8_t A[4]) {{ {body} }}").frame_size > 0
