@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from autocomp.cli.fidelity import fidelity
 from autocomp.cli.isa import isa
 from autocomp.cli.menu import menu
 from autocomp.cli.options import wants_json
@@ -16,6 +17,7 @@ from autocomp.cli.resume import resume
 from autocomp.cli.run import run
 from autocomp.cli.schedules import schedules
 from autocomp.cli.search import search
+from autocomp.cli.simulate import simulate
 from autocomp.cli.workloads import workloads
 from autocomp.errors import AutocompError
 
@@ -59,5 +61,5 @@ def autocomp() -> None:
     """
 
 
-for command in (search, resume, run, schedules, workloads, menu, isa):
+for command in (search, resume, run, schedules, workloads, menu, isa, simulate, fidelity):
     autocomp.add_command(command)

@@ -33,7 +33,7 @@ def print_evaluation(console: Console, evaluation: Evaluation) -> None:
         f"{evaluation.commands:,} commands, {evaluation.steps:,} host steps; DRAM {read:,} B read, {written:,} B "
         f"written; evaluated in {evaluation.seconds:.2f} s"
     )
-    for table in (units_table(evaluation), memories_table(evaluation), lines_table(evaluation)):
+    for table in (causes_by_unit(evaluation.unit_cycles), memories_table(evaluation), lines_table(evaluation)):
         if table.row_count:
             console.print(table)
 
@@ -50,20 +50,20 @@ def stages_table(evaluation: Evaluation) -> Table:
     return table
 
 
-def units_table(evaluation: Evaluation) -> Table:
-    """Cycles of each unit by cause: one column a cause, the most costly first."""
+def causes_by_unit(unit_cycles: Mapping[str, Mapping[str, int]]) -> Table:
+    """Cycles of each unit by cause: a row a cause, busy first, then the most costly."""
     causes: dict[str, int] = {}
-    for by_cause in evaluation.unit_cycles.values():
+    for by_cause in unit_cycles.values():
         for cause, cycles in by_cause.items():
             causes[cause] = causes.get(cause, 0) + cycles
     shown = sorted((c for c in causes if causes[c]), key=lambda c: (c != "Busy", c == "Idle", -causes[c]))
     table = Table(title="Cycles of each unit by cause", title_justify="left")
-    table.add_column("unit", no_wrap=True)
+    table.add_column("cause", no_wrap=True)
+    for unit in unit_cycles:
+        table.add_column(unit, justify="right", no_wrap=True)
     for cause in shown:
-        table.add_column(cause, justify="right")
-    for unit, by_cause in evaluation.unit_cycles.items():
-        total = sum(by_cause.values()) or 1
-        table.add_row(unit, *(_share(by_cause.get(cause, 0), total) for cause in shown))
+        cells = (_share(by.get(cause, 0), sum(by.values()) or 1) for by in unit_cycles.values())
+        table.add_row(cause, *cells)
     return table
 
 
@@ -98,7 +98,7 @@ def lines_table(evaluation: Evaluation) -> Table:
 
 
 def _share(cycles: int, total: int) -> str:
-    return f"{cycles:,} ({100 * cycles / total:.0f} %)" if cycles else ""
+    return f"{cycles:,} {f'({100 * cycles / total:.0f} %)':>7}" if cycles else ""
 
 
 def _main_causes(causes: Mapping[str, int]) -> str:

@@ -77,7 +77,8 @@ class RunView:
 
     def _on_plan(self, event: Event) -> None:
         self.usage.update(event.get("usage", {}))
-        self.agent_messages.update(first_line(message) for message in event["messages"])
+        if event["plans"]:  # without plans, the messages are those of a candidate that has none
+            self.agent_messages.update(first_line(message) for message in event["messages"])
 
     def _on_repair(self, event: Event) -> None:
         self.usage.update(event.get("usage", {}))

@@ -1,0 +1,68 @@
+"""`autocomp simulate`: the time that a trace of commands takes."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from autocomp.cli.options import output_options, path_option, print_json, set_option
+from autocomp.errors import ConfigError, KernelError
+
+
+@click.command()
+@click.argument("trace", type=click.Path(path_type=Path))
+@click.option("--accelerator", default=None, help="Its description (default: the one that has the trace's commands).")
+@set_option
+@path_option
+@output_options
+def simulate(
+    trace: Path,
+    accelerator: str | None,
+    overrides: dict[str, int | float],
+    paths: tuple[Path, ...],
+    as_json: bool,
+    plain: bool,
+) -> None:
+    """Time the commands in the file TRACE (text, or gzipped text), as measured or written by hand."""
+    from autocomp import isa
+    from autocomp.cli.machine import accelerator_of
+    from autocomp.report import make_console
+    from autocomp.report.evaluation import causes_by_unit
+    from autocomp.simulator import Options, replay_trace
+    from autocomp.trace import read_trace
+
+    if not trace.is_file():
+        raise ConfigError(f"cannot read the trace {trace}: there is no such file")
+    machine = isa.load(accelerator or accelerator_of(trace, paths), overrides, paths)
+    tables = isa.lower(machine)
+    text = read_trace(trace, machine, tables)
+    if text.unsupported:
+        raise ConfigError(f"{trace}: {machine.name} has no command {', '.join(sorted(text.unsupported))}")
+    result = replay_trace(tables.machine, text.trace, Options())
+    if result.error is not None or result.timing is None:
+        message = result.error.message if result.error else "the trace was not timed"
+        raise KernelError(f"{trace}: {message}")
+    timing = result.timing
+    units = {unit.unit: dict(unit.causes) for unit in timing.units}
+    if as_json:
+        print_json(
+            {
+                "accelerator": machine.name,
+                "commands": text.command_count,
+                "cycles": timing.cycles,
+                "segment_cycles": [int(cycles) for cycles in timing.segment_cycles],
+                "unit_cycles": units,
+                "notes": list(timing.notes),
+                "seconds": result.seconds,
+            }
+        )
+        return
+    console = make_console(sys.stdout, plain)
+    console.print(f"{text.command_count:,} commands on {machine.name}: {timing.cycles:,} cycles")
+    if len(timing.segment_cycles) > 1:
+        console.print("between fences: " + ", ".join(f"{cycles:,}" for cycles in timing.segment_cycles), soft_wrap=True)
+    console.print(causes_by_unit(units))
+    for note in timing.notes:
+        console.print(f"note: {note}", markup=False)
