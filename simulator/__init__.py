@@ -65,7 +65,9 @@ class Options:
         unknown = [name for name in self.outputs if name not in tensor_names]
         if unknown:
             raise ValueError(f"outputs: no parameter named {', '.join(unknown)}; there are {', '.join(tensor_names)}")
-        fields = {name: getattr(self, name) for name in self.__dataclass_fields__ if name not in ("settings", "outputs")}
+        fields = {
+            name: getattr(self, name) for name in self.__dataclass_fields__ if name not in ("settings", "outputs")
+        }
         fields["settings"] = dict(self.settings)
         fields["outputs"] = [tensor_names.index(name) for name in self.outputs]
         return fields
