@@ -43,7 +43,8 @@ def test_a_tiled_copy_copies(run: Run) -> None:
     ("address", "offset"),
     [
         ("&T[1][2][0]", 24), ("T", 0), ("T[1]", 16), ("T[1][2] + 0x4", 28), ("&T[1][0][0] + 8", 24), ("T[1] + 2", 24),
-        ("(uint64_t)&T[1][1][0] + 4", 24), ("(int8_t*)(T + 1)", 16), ("(elem_t *)T[0] + 5", 5), ("1 ? &T[0][1][0] : 0", 4),
+        ("(uint64_t)&T[1][1][0] + 4", 24), ("(int8_t*)(T + 1)", 16), ("(elem_t *)T[0] + 5", 5),
+        ("1 ? &T[0][1][0] : 0", 4),
         ("&T[0][0][0] + (1 << 2) * i", 8), ("*T + 1", 4), ("p + 3", 7), ("&p[3]", 7), ("(uint64_t)p + i", 6),
     ],
 )  # fmt: skip
@@ -92,7 +93,10 @@ def test_a_final_fence_is_added_unless_the_kernel_ends_in_one(compiled: Callable
 
 
 def test_host_builtins_work_on_float_matrices(run: Run) -> None:
-    text = "void solution(float A[2][3], float B[2][3], float C[2][3]) { add_matrix(A, B, C, 2, 3); negate_matrix(C[1], C[1], 1, 3); }"
+    text = (
+        "void solution(float A[2][3], float B[2][3], float C[2][3]) {"
+        "add_matrix(A, B, C, 2, 3); negate_matrix(C[1], C[1], 1, 3); }"
+    )
     a, b = np.full((2, 3), 1.5, np.float32), np.arange(6, dtype=np.float32).reshape(2, 3)
     expected = (a + b) * np.array([[1], [-1]], np.float32)
     np.testing.assert_array_equal(run(text, {"A": a, "B": b, "C": np.zeros_like(a)})["C"], expected)
@@ -109,7 +113,8 @@ def test_host_arithmetic_reads_and_writes_tensors(run: Run) -> None:
     [
         ("DIM", 4), ("RELU", 1), ("NULL == 0", 1), ("true + false", 1), ("~((uint32_t)0) == GARBAGE_ADDR", 1),
         ("(uint32_t)(1 << 31)", 1 << 31), ("sizeof(elem_t) + sizeof(acc_t)", 5), ("0xffffffff", 0xFFFFFFFF), ("010", 8),
-        ("0b101", 5), ("-7 / 2", -3), ("-7 % 3", -1), ("2147483647 + 1", -(1 << 31)), ("1 ? 2 : 3", 2), ("4294967295u + 1", 0),
+        ("0b101", 5), ("-7 / 2", -3), ("-7 % 3", -1), ("2147483647 + 1", -(1 << 31)), ("1 ? 2 : 3", 2),
+        ("4294967295u + 1", 0),
         ("0x80000000 | 5 + 3 << 1", 0x80000010), ("-1 < 1u", 0), ("(uint8_t)300", 44), ("5 & 6 == 6", 1),
     ],
 )  # fmt: skip

@@ -44,8 +44,10 @@ def test_spelling_does_not_matter(old: str, new: str) -> None:
 @pytest.mark.parametrize(
     ("old", "new"),
     [
-        ("i < 4", "i < 3"), ("[i][j]", "[j][i]"), ("&A", "&C"), ("half(i)", "half(j)"), ("int i", "uint32_t i"), ("16", "16u"),
-        ("fence()", "flush()"), ("n / 2", "n / 3"), ("base > 3", "base >= 3"), ("uint32_t base", "static uint32_t base"),
+        ("i < 4", "i < 3"), ("[i][j]", "[j][i]"), ("&A", "&C"), ("half(i)", "half(j)"), ("int i", "uint32_t i"),
+        ("16", "16u"),
+        ("fence()", "flush()"), ("n / 2", "n / 3"), ("base > 3", "base >= 3"),
+        ("uint32_t base", "static uint32_t base"),
     ],
 )  # fmt: skip
 def test_meaning_does(old: str, new: str) -> None:

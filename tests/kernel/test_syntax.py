@@ -65,7 +65,8 @@ def test_braces_may_be_left_out_and_are_printed() -> None:
 
 
 def test_own_line_comments_stay_where_they_stood_and_others_go() -> None:
-    text = "// top\nvoid solution(int8_t A[4]) {\n  // one\n  a(); // gone\n  /* two\n   * lines */\n  {\n  // in\n  }\n  // end\n}"
+    text = "// top\nvoid solution(int8_t A[4]) {\n  // one\n  a(); // gone\n"
+    text += "  /* two\n   * lines */\n  {\n  // in\n  }\n  // end\n}"
     comments = "    // one\n    a();\n    // two\n    // lines\n    {\n        // in\n    }\n    // end\n"
     assert print_kernel(parse(text)) == f"void solution(int8_t A[4]) {{\n{comments}}}\n"
 
