@@ -73,6 +73,8 @@ class _Reader:
         self.lines: list[int] = []
         self.unsupported: dict[str, int] = {}
         self.gap = 0
+        self.fences = {i.name for i in accelerator.instructions if i.words.get("role") == "fence"}
+        self.between = False  # the first command of a segment is offered at once
 
     def line(self, line: str, number: int) -> None:
         if not line:
@@ -94,7 +96,8 @@ class _Reader:
         for instruction, arguments in calls:
             self.instructions.append(self.tables.instructions[instruction])
             self.arguments.append(arguments)
-            self.gaps.append(self.gap)
+            self.gaps.append(self.gap if self.between else 0)
+            self.between = instruction not in self.fences
             self.lines.append(number)
 
     def _calls(self, name: str, operands: Mapping[str, str]) -> list[tuple[str, list[int | float]]] | None:

@@ -135,6 +135,11 @@ void Array::decide() {
     }
     flushing_ = false;
   }
+  while (!leaving_.empty() && leaving_.front() <= context_.now) leaving_.pop();
+  if (leaving_.size() >= static_cast<size_t>(settings_.operations)) {
+    wait_ = Cause::Pipeline;
+    return;
+  }
   std::erase_if(tags_, [&](const Tag& tag) { return tag.released < context_.now; });
   if (visible(0)) {
     const Role head = role(0);
@@ -201,6 +206,7 @@ void Array::step_row() {
 void Array::finish() {
   running_ = false;
   last_step_ = context_.now;
+  leaving_.push(context_.now + settings_.operation_exit);
   if (multiply_ >= 0) {
     if (!silent_multiply_) {
       if (loaded_.owner >= 0 && context_.command(multiply_).value(Key::Deferred) != 0) deferred_ = loaded_;
@@ -238,6 +244,7 @@ int32_t Array::lone_preload() const {
 void Array::schedule() {
   if (!results_.empty()) context_.at(results_.front().cycle);
   if (flushing_) context_.at(flush_end_);
+  if (!leaving_.empty()) context_.at(leaving_.front());
   for (size_t i = 0; i < std::min<size_t>(queue_.size(), static_cast<size_t>(settings_.lookahead)); ++i)
     context_.at(queue_[i].visible);
   for (const Tag& tag : tags_)

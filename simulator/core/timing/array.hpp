@@ -65,6 +65,7 @@ class Array {
   const UnitSettings& settings_;
   Ring<Item> queue_;
   Ring<Result> results_;
+  Ring<int64_t> leaving_;  // cycle in which each operation in the array makes room for another
   std::vector<Tag> tags_;
   // the running operation
   bool running_ = false, flushing_ = false;

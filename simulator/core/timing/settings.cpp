@@ -41,6 +41,8 @@ const std::vector<Field>& unit_fields() {
       {"read_recovery", &U::read_recovery, 0},
       {"idle_delay", &U::idle_delay, 0},
       {"lookahead", &U::lookahead, 2},
+      {"operations", &U::operations, 1},
+      {"operation_exit", &U::operation_exit, 0},
       {"min_rows", &U::min_rows, 1},
       {"latency", &U::latency, 0},
       {"flush_first", &U::flush_first, 1},

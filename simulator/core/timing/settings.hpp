@@ -50,6 +50,8 @@ struct UnitSettings {
   int64_t idle_delay = 0;       // cycles from the last acknowledgement until the unit counts as idle
   // array
   int64_t lookahead = 3;   // commands that must be visible for a multiply to overlap with the next preload
+  int64_t operations = 1 << 20;  // operations in the array at a time
+  int64_t operation_exit = 0;    // cycles from an operation's last step until it no longer counts as one of them
   int64_t min_rows = 1;    // fewest steps of an operation
   int64_t latency = 1;     // cycles from an operand row to its result row
   int64_t flush_first = 1, flush_period = 1;  // cycles from a last step to the end of the first flush, and of each next

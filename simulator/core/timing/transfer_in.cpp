@@ -140,6 +140,9 @@ void TransferIn::step_rows() {
   if (queue_.empty() || next_step_ > context_.now) return;
   const int32_t slot = queue_.front();
   Move& m = move(slot);
+  if (m.zero ? zeros_.size() > static_cast<size_t>(settings_.zero_latency + settings_.write_buffer)
+             : requests_.size() >= static_cast<size_t>(settings_.request_queue))
+    return;
   if (next_row_ == 0) {
     if (in_flight_ >= settings_.in_flight || tracker_free_ > context_.now) return;
     ++in_flight_;
@@ -148,12 +151,10 @@ void TransferIn::step_rows() {
   }
   if (m.rows > 0) {
     if (m.zero) {
-      if (zeros_.size() > static_cast<size_t>(settings_.zero_latency + settings_.write_buffer)) return;
       ++m.writes_left;
       zeros_.push({context_.now + settings_.zero_latency, slot, next_row_});
       ++m.requested;
     } else {
-      if (requests_.size() >= static_cast<size_t>(settings_.request_queue)) return;
       requests_.push({context_.now + settings_.request_latency, slot, next_row_, 0});
     }
   }

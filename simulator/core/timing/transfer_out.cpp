@@ -112,13 +112,17 @@ void TransferOut::read() {
     }
     before_.push({context_.now + command.value(Key::Latency), command.value(Key::Scaled) != 0});
   }
-  if (next_read_ == 0) context_.start(slot);
+  if (next_read_ == 0) {
+    context_.start(slot);
+    command_start_ = context_.now;
+  }
   cause_ = Cause::Busy;
   context_.progress = true;
   next_step_ = context_.now + 1;
   if (++next_read_ < total) return;
   context_.complete(slot, context_.now + 1);
   next_read_ = 0;
+  next_step_ = std::max(next_step_, command_start_ + settings_.command_steps);
   queue_.pop();
   if (!queue_.empty())
     next_step_ = std::max(next_step_, context_.command(queue_.front()).times.issued + settings_.start);

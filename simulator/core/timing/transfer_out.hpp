@@ -40,7 +40,7 @@ class TransferOut {
   int32_t unit_;
   Ring<int32_t> queue_;       // issued commands that are not all read
   int64_t next_read_ = 0;     // index of the next read of the first of them
-  int64_t next_step_ = 0;
+  int64_t next_step_ = 0, command_start_ = 0;
   Ring<Row> before_, after_;  // rows read: on their way to the scaler, and from it to the writer
   Ring<int64_t> leaving_;     // cycle in which each row's place that the writer has taken is free again
   Ring<Job> jobs_;
