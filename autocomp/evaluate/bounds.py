@@ -5,21 +5,32 @@ from __future__ import annotations
 import math
 
 from autocomp.evaluate.model import Bound
-from autocomp.isa.model import Accelerator
-from autocomp.isa.roles import contraction_tile
+from autocomp.isa.algebra import substitute
+from autocomp.isa.model import Accelerator, Expression, Instruction, Name, Number
+from autocomp.isa.roles import contractions
 from autocomp.workload import Workload
 
 
 def peak_multiply_accumulates(accelerator: Accelerator) -> int:
-    """Multiply-accumulates a cycle at full use: one row of operands a cycle meets columns x depth multipliers.
+    """Multiply-accumulates a cycle at full use, 0 for a machine without a contraction.
 
-    0 for a machine without a contraction. A setting `peak.multiply_accumulates` of the description overrides it.
+    A contraction whose description says how long it keeps its unit busy does its largest tile in that time; any other
+    streams one row a cycle past columns x depth multipliers.
     """
-    stated = accelerator.settings.get("peak.multiply_accumulates")
-    if stated is not None:
-        return int(stated)
-    tile = contraction_tile(accelerator)
-    return 0 if tile is None else tile[1] * tile[2]
+    return max((_rate(instruction, tile) for instruction, tile in contractions(accelerator)), default=0)
+
+
+def _rate(instruction: Instruction, tile: tuple[int, int, int]) -> int:
+    rows, cols, depth = tile
+    highs = {p.name: Number(p.high) for p in instruction.parameters if p.high is not None}
+
+    def largest(part: Expression) -> Expression | None:
+        return highs.get(part.name) if isinstance(part, Name) else None
+
+    stated = instruction.timing.get("busy")
+    busy = substitute(stated, largest) if stated is not None else None
+    cycles = max(1, int(busy.value)) if isinstance(busy, Number) else rows
+    return math.ceil(rows * cols * depth / cycles)
 
 
 def bound(workload: Workload, accelerator: Accelerator) -> Bound:

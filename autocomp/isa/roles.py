@@ -84,17 +84,20 @@ def call_roles(accelerator: m.Accelerator, kind: Kind | None = None) -> tuple[Ca
     return tuple(role for role in found if role is not None and kind in (None, role.kind))
 
 
-def contraction_tile(accelerator: m.Accelerator) -> tuple[int, int, int] | None:
-    """The largest (I, J, K) of one contraction: rows and columns of its result and the depth of its sum.
+def contractions(accelerator: m.Accelerator) -> tuple[tuple[m.Instruction, tuple[int, int, int]], ...]:
+    """Every instruction that multiplies and sums, with the largest (I, J, K) of one: rows and columns of its result
+    and the depth of its sum.
 
-    Sizes come from loop bounds that fold to numbers or from the range of the operand that bounds them; None when the
-    machine has no contraction.
+    Sizes come from loop bounds that fold to numbers or from the range of the operand that bounds them.
     """
-    for instruction in accelerator.instructions:
-        analysis = Analysis(accelerator, instruction)
-        if analysis.kind == "contraction" and analysis.tile is not None:
-            return analysis.tile
-    return None
+    found = ((instruction, Analysis(accelerator, instruction)) for instruction in accelerator.instructions)
+    return tuple((i, analysis.tile) for i, analysis in found if analysis.tile is not None)
+
+
+def contraction_tile(accelerator: m.Accelerator) -> tuple[int, int, int] | None:
+    """The size of the machine's first contraction, see `contractions`; None when it has none."""
+    tiles = contractions(accelerator)
+    return tiles[0][1] if tiles else None
 
 
 def _call_role(accelerator: m.Accelerator, roles: Mapping[str, Role], name: str, count: int | None) -> CallRole | None:
