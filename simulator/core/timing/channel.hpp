@@ -1,5 +1,5 @@
-// The machine's port to main memory: one request beat a cycle out, one in-order response beat a cycle back.
-// Read data and write acknowledgements share the way back.
+// The machine's port to main memory: requests are never refused; one in-order response beat a cycle comes back, read
+// data and write acknowledgements alike.
 #pragma once
 
 #include "engine.hpp"
@@ -19,12 +19,6 @@ struct Response {
 
 class Channel {
  public:
-  // One request beat may leave in a cycle, whoever sends it.
-  [[nodiscard]] bool take_request(int64_t now) {
-    if (request_cycle_ == now) return false;
-    request_cycle_ = now;
-    return true;
-  }
   void respond(const Response& response) { responses_.push(response); }
   [[nodiscard]] Response* front(int64_t now) {
     if (responses_.empty() || responses_.front().valid > now || held_until_ > now) return nullptr;
@@ -43,7 +37,7 @@ class Channel {
 
  private:
   Ring<Response> responses_;
-  int64_t request_cycle_ = -1, held_until_ = 0;
+  int64_t held_until_ = 0;
 };
 
 // Requests that may be outstanding at a time. A slot is free again some cycles after its last beat.

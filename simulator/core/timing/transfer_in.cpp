@@ -171,7 +171,6 @@ void TransferIn::request(Channel& channel) {
   step_rows();
   if (requests_.empty() || requests_.front().ready > context_.now) return;
   if (!request_slots_.free(context_.now)) return;
-  if (!channel.take_request(context_.now)) return;
   Request& next = requests_.front();
   Move& m = move(next.slot);
   const AccessInstance& source = *context_.command(next.slot).dram;

@@ -43,10 +43,6 @@ void TransferOut::write(Channel& channel) {
     cause_ = Cause::Bus;
     return;
   }
-  if (!channel.take_request(context_.now)) {
-    cause_ = Cause::Bus;
-    return;
-  }
   Job& job = jobs_.front();
   context_.progress = true;
   cause_ = Cause::Busy;
