@@ -99,6 +99,7 @@ void TransferIn::take_beat(Channel& channel, Response& response) {
   // Beats behind the last useful one are dropped before the next response, which costs a cycle.
   const bool dropped = end <= (response.beats - 1) * bus;
   channel.pop(dropped ? context_.now + 2 : 0);
+  finish_if_done(slot);  // its rows may have been written before its last, useless beat came
 }
 
 bool TransferIn::write(Ring<Write>& writes) {
