@@ -1,0 +1,1 @@
+"""Measurements: `make bench` and `make fidelity`."""
