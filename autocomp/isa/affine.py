@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from autocomp.isa import algebra
 from autocomp.isa.model import Binary, Call, Conditional, Element, Expression, Name, Number, Sum, Unary
@@ -16,9 +16,10 @@ class Term:
     """`stride * i` for 0 <= i < count; `variable` is the loop that i comes from."""
 
     variable: str
-    part: str  # "" for the variable itself, else a quotient or remainder of it, as text
+    part: str  # "" for the variable itself, "/" for its quotient, "%" for its remainder by `divisor`
     count: Expression
     stride: Expression
+    divisor: Expression | None = None  # of a quotient or remainder
 
 
 @dataclass(frozen=True)
@@ -79,7 +80,7 @@ def _affine_binary(expression: Binary, loops: Loops) -> Affine | None:
             count = algebra.call("ceil_div", (bound, divisor))
         else:
             count = algebra.call("min", (bound, divisor))
-        return Affine(algebra.ZERO, (Term(variable.name, f"{expression.operator}{divisor}", count, algebra.ONE),))
+        return Affine(algebra.ZERO, (Term(variable.name, expression.operator, count, algebra.ONE, divisor),))
     return None
 
 
@@ -88,28 +89,30 @@ def _affine_choice(expression: Conditional, loops: Loops) -> Affine | None:
     if then is None or otherwise is None:
         return None
     condition = expression.condition
-    first = {(t.variable, t.part): t for t in then.terms}
-    second = {(t.variable, t.part): t for t in otherwise.terms}
+    first = {_key(t): t for t in then.terms}
+    second = {_key(t): t for t in otherwise.terms}
     terms = []
     for key in [*first, *(k for k in second if k not in first)]:
-        count = (first.get(key) or second[key]).count
+        term = first.get(key) or second[key]
         strides = [side[key].stride if key in side else algebra.ZERO for side in (first, second)]
-        terms.append(Term(key[0], key[1], count, algebra.select(condition, strides[0], strides[1])))
+        terms.append(replace(term, stride=algebra.select(condition, strides[0], strides[1])))
     return Affine(algebra.select(condition, then.base, otherwise.base), tuple(terms))
 
 
 def _scale(value: Affine, factor: Expression) -> Affine:
-    terms = tuple(Term(t.variable, t.part, t.count, algebra.multiply(t.stride, factor)) for t in value.terms)
+    terms = tuple(replace(term, stride=algebra.multiply(term.stride, factor)) for term in value.terms)
     return Affine(algebra.multiply(value.base, factor), terms)
 
 
+def _key(term: Term) -> tuple[str, str, Expression | None]:
+    return term.variable, term.part, term.divisor
+
+
 def _sum(left: Affine, right: Affine) -> Affine:
-    terms = {(t.variable, t.part): t for t in left.terms}
+    terms = {_key(term): term for term in left.terms}
     for term in right.terms:
-        key = (term.variable, term.part)
-        if key in terms:
-            term = Term(term.variable, term.part, term.count, algebra.add(terms[key].stride, term.stride))
-        terms[key] = term
+        before = terms.get(_key(term))
+        terms[_key(term)] = term if before is None else replace(term, stride=algebra.add(before.stride, term.stride))
     return Affine(algebra.add(left.base, right.base), tuple(terms.values()))
 
 

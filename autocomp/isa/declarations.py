@@ -164,7 +164,7 @@ def _require(draft: _Draft, node: SyntaxTree) -> None:
     condition, text = cast(list[SyntaxTree], node.children)
     if not evaluate(draft.scope, condition):
         values = ", ".join(f"{k} = {v}" for k, v in draft.parameters.items())
-        fail(draft.scope, node, text_of(text), f"the parameters are {values}")
+        fail(draft.scope, node, text_of(text), f"the parameters are {values}" if values else None)
 
 
 def _function(draft: _Draft, node: SyntaxTree) -> None:

@@ -129,7 +129,9 @@ def _call_form(
         unknown(scope, name, "instruction or call form", str(name), list(known))
     if len(call.children) - 1 not in known[str(name)]:
         wanted = " or ".join(str(count) for count in known[str(name)])
-        fail(scope, call, f"{name} takes {wanted} arguments, {len(call.children) - 1} given")
+        fail(
+            scope, call, f"{name} takes {wanted} argument{'s' if wanted != '1' else ''}, {len(call.children) - 1} given"
+        )
     inner = scope
     for parameter in parameters:  # their kinds follow from the instruction that they are passed to
         inner = inner.bind(parameter, Value(Name(parameter), "int"))

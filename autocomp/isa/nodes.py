@@ -48,13 +48,14 @@ class Environment:
     """What names stand for at one point of an instruction: nodes of lets and loop variables."""
 
     nodes: Mapping[str, int] = field(default_factory=dict)
-    values: Mapping[str, Expression] = field(default_factory=dict)  # of lets, to see when they go out of date
+    depends: Mapping[str, frozenset[str]] = field(default_factory=dict)  # lets -> state and memories they are made of
     stale: Mapping[str, str] = field(default_factory=dict)  # lets whose value would now differ -> what changed
     depth: int = 0  # loop variables alive
 
     def let(self, name: str, node: int, value: Expression) -> Environment:
         """With a name for a node; a let of lets is out of date when they are."""
-        return replace(self, nodes={**self.nodes, name: node}, values={**self.values, name: value})
+        depends = {**self.depends, name: frozenset(self._dependences(value))}
+        return replace(self, nodes={**self.nodes, name: node}, depends=depends)
 
     def loop(self, name: str, node: int) -> Environment:
         """With one more loop variable."""
@@ -62,12 +63,9 @@ class Environment:
 
     def after(self, statement: Statement) -> Environment:
         """Behind a statement: lets that depend on what it changed must not be used any more."""
-        changed = set(_changes(statement))
-        stale = dict(self.stale)
-        for name, value in self.values.items():
-            for what in sorted(changed & set(self._dependences(value))):
-                stale.setdefault(name, what)
-        return replace(self, stale=stale)
+        changed = frozenset(_changes(statement))
+        stale = {name: min(changed & depends) for name, depends in self.depends.items() if changed & depends}
+        return replace(self, stale={**stale, **self.stale})
 
     def _dependences(self, value: Expression) -> Iterator[str]:
         for part in algebra.walk(value):
@@ -75,8 +73,8 @@ class Environment:
                 yield f"{part.state}.{part.field}"
             elif isinstance(part, Element):
                 yield "DRAM" if part.element is not None else part.memory
-            elif isinstance(part, Name) and part.name in self.values:
-                yield from self._dependences(self.values[part.name])
+            elif isinstance(part, Name):
+                yield from self.depends.get(part.name, ())
 
 
 def _changes(statement: Statement) -> Iterator[str]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
+from autocomp.errors import IsaError
 from autocomp.isa import algebra
 from autocomp.isa.affine import Affine, Loops, Term, UnboundedError, affine, interval, is_fixed
 from autocomp.isa.model import (
@@ -22,6 +23,7 @@ from autocomp.isa.model import (
     For,
     Instruction,
     Let,
+    Memory,
     Name,
     Number,
     StateField,
@@ -31,6 +33,7 @@ from autocomp.isa.model import (
 )
 
 MAX_DIMS = 3
+MAX_LET = 4_000  # terms of a let with the lets in it written out
 Path = tuple[tuple[Expression, bool], ...]  # conditions, with the value that each must have
 
 
@@ -126,7 +129,10 @@ def _of_block(accelerator: Accelerator, body: Sequence[Statement], context: _Con
     regions: list[Region] = []
     for statement in body:
         if isinstance(statement, Let):
-            context = replace(context, lets={**context.lets, statement.name: context.resolve(statement.value)})
+            value = context.resolve(statement.value)
+            if algebra.is_larger(value, MAX_LET):
+                raise IsaError(f"`let {statement.name}` stands for more than {MAX_LET} terms", hint="split it up")
+            context = replace(context, lets={**context.lets, statement.name: value})
         elif isinstance(statement, Assign):
             regions.extend(_of_assignment(accelerator, statement, context))
             context = _after(accelerator, statement, context)
@@ -233,16 +239,47 @@ def _region(
     if memory.kind == "register":
         return []
     row, column = element.indices
-    base, dims = _rows(row, context.loops, memory.rows)
+    path = context.path + _loops_that_run(context.loops, algebra.names_in(row) | algebra.names_in(column))
+    regions = []
+    for base, dims, low, cols in _shapes(row, column, context.loops, memory):
+        names = {part.parameter for part in algebra.walk(base) if isinstance(part, AddressField)}
+        parameter = names.pop() if len(names) == 1 else None
+        region = Region(memory.name, write, base, dims, low, cols, None, None, parameter, accumulate_read, path)
+        regions.append(region)
+    return regions
+
+
+Shape = tuple[Expression, tuple[Dim, ...], Expression, Expression]  # base, dims, first column, columns
+
+
+def _shapes(row: Expression, column: Expression, loops: Loops, memory: Memory) -> list[Shape]:
+    """Rows and columns of an access; two shapes where a long row is folded into blocks whose last may be shorter."""
+    form, columns = affine(row, loops), affine(column, loops)
+    if form is not None and columns is not None and len(form.terms) <= MAX_DIMS and len(columns.terms) == 1:
+        inner = columns.terms[0]
+        outer = next((t for t in form.terms if (t.variable, t.divisor) == (inner.variable, inner.divisor)), None)
+        if outer is not None and (outer.part, inner.part, inner.stride) == ("/", "%", algebra.ONE):
+            return _blocks(form, outer, columns.base, loops)
+    base, dims = _rows(row, loops, memory.rows)
     try:
-        low, high = interval(column, context.loops)
+        low, high = interval(column, loops)
     except UnboundedError:
         low, high = algebra.ZERO, Number(memory.cols - 1)
-    cols = algebra.add(algebra.subtract(high, low), algebra.ONE)
-    names = {part.parameter for part in algebra.walk(base) if isinstance(part, AddressField)}
-    parameter = names.pop() if len(names) == 1 else None
-    path = context.path + _loops_that_run(context.loops, algebra.names_in(row) | algebra.names_in(column))
-    return [Region(memory.name, write, base, dims, low, cols, None, None, parameter, accumulate_read, path)]
+    return [(base, dims, low, algebra.add(algebra.subtract(high, low), algebra.ONE))]
+
+
+def _blocks(form: Affine, outer: Term, first: Expression, loops: Loops) -> list[Shape]:
+    """The whole blocks, then the rest: v < n folded at d gives n / d blocks of d columns and one of n % d."""
+    bound, width = loops[outer.variable], outer.divisor
+    assert width is not None
+    whole = algebra.binary("/", bound, width)
+    terms = tuple(replace(t, count=whole) if t is outer else t for t in form.terms)
+    behind = algebra.add(form.base, algebra.multiply(whole, outer.stride))
+    rest = tuple(t for t in form.terms if t is not outer)
+    return [
+        (form.base, _dims(Affine(form.base, terms), loops), first, width),
+        (behind, _dims(Affine(behind, rest), loops), first, algebra.binary("%", bound, width)),
+    ]
 
 
 def _rows(row: Expression, loops: Loops, rows: int) -> tuple[Expression, tuple[Dim, ...]]:

@@ -25,10 +25,10 @@ def spellings(accelerator: Accelerator, instruction: Instruction) -> tuple[Alias
     Empty when the instruction's own name is the plainest.
     """
     forms = [alias for alias in accelerator.aliases if not alias.trace and _target(alias) == instruction.name]
-    if any(instruction.name in form.name for form in forms):
+    if any(form.name.endswith(f"_{instruction.name}") for form in forms):
         return ()
     names = {form.name for form in forms}
-    return tuple(form for form in forms if not any(n in form.name for n in names - {form.name}))
+    return tuple(form for form in forms if not any(form.name.endswith(f"_{n}") for n in names))
 
 
 def _target(alias: Alias) -> str | None:

@@ -13,6 +13,7 @@ from autocomp.isa.model import Assign, Element, Expression, For, Let, Number, Re
 from autocomp.isa.scope import Function, Scope
 from autocomp.isa.syntax import SyntaxTree
 
+_KIND = {"int": "an integer", "float": "a float"}
 MAX_LOOPS = 6  # loop variables in one nest, sums included
 
 
@@ -125,7 +126,7 @@ def _assign(scope: Scope, node: SyntaxTree, loops: int) -> Assign:
         fail(
             scope,
             value_node,
-            f"a{'n' if value.kind == 'int' else ''} {value.kind} is assigned to a {target.kind}",
+            f"{_KIND[value.kind]} is assigned to {_KIND[target.kind]}",
             hint,
         )
     return Assign(target.expression, expression, scope.source.of(node))

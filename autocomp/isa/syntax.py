@@ -6,7 +6,7 @@ from functools import lru_cache
 from importlib import resources
 
 from lark import Lark, Token, Tree
-from lark.exceptions import UnexpectedCharacters, UnexpectedEOF, UnexpectedInput, UnexpectedToken
+from lark.exceptions import UnexpectedCharacters, UnexpectedInput, UnexpectedToken
 
 from autocomp.data import closest
 from autocomp.errors import IsaError, Place
@@ -32,7 +32,8 @@ _SPELLED = {
     "TYPED": "'saturate<…>' or 'wrap<…>'",
     "$END": "the end of the file",
 }
-_OPERATORS = {"SIGN", "EQUALITY", "COMPARISON", "SHIFT", "STAR", "DIVIDE", "VBAR", "AMPERSAND", "CIRCUMFLEX", "QMARK"}
+_OPERATORS = {"SIGN", "EQUALITY", "COMPARISON", "SHIFT", "STAR", "DIVIDE"}
+_SYMBOLS = {"&&", "||", "|", "&", "^", "?"}
 
 
 @lru_cache(maxsize=1)
@@ -99,29 +100,37 @@ def _check_depth(source: Source, tree: SyntaxTree) -> None:
 
 def _syntax_error(source: Source, error: UnexpectedInput) -> IsaError:
     if isinstance(error, UnexpectedCharacters):
-        found = source.text[error.pos_in_stream] if error.pos_in_stream is not None else ""
-        expected = sorted(error.allowed or ())
         place = source.place(error.line, error.column)
-        what = "a text without its closing quote" if found == '"' else f"{found!r}"
-        return IsaError(f"{what} does not belong here; {_expectation(expected)}", place=place)
+        found = source.text[error.pos_in_stream] if error.pos_in_stream is not None else ""
+        if found == '"':
+            return IsaError("this text has no closing quote on its line", place=place)
+        return IsaError(f"{found!r} does not belong here; {_expectation(error.allowed or set())}", place=place)
     if isinstance(error, UnexpectedToken):
-        token = error.token
-        expected = sorted(error.accepts or error.expected or ())
-        if token.type == "$END":
-            return IsaError(
-                f"the file ends too early; {_expectation(expected)}",
-                place=source.place(len(source.text.splitlines()), len((source.text.splitlines() or [""])[-1]) + 1),
-                hint="is a closing '}' missing?" if "RBRACE" in expected else None,
-            )
-        guess = closest(str(token), [_keyword(t) for t in expected if _keyword(t).isalpha()])
-        return IsaError(
-            f"{str(token)[:40]!r} does not belong here; {_expectation(expected)}",
-            place=source.of(token),
-            hint=f"did you mean {guess!r}?" if guess and guess != str(token) else None,
-        )
-    if isinstance(error, UnexpectedEOF):
-        return IsaError("the file ends too early", place=source.place(len(source.text.splitlines()), 1))
+        expected = set(error.accepts or error.expected or ())
+        if error.token.type == "$END":
+            return _early_end(source, expected)
+        message = f"{str(error.token)[:40]!r} does not belong here; {_expectation(expected)}"
+        return IsaError(message, place=source.of(error.token), hint=_syntax_hint(error, expected))
     return IsaError(str(error).splitlines()[0], place=source.place(1, 1))
+
+
+def _early_end(source: Source, expected: set[str]) -> IsaError:
+    lines = source.text.splitlines() or [""]
+    hint = "is a closing '}' missing?" if "RBRACE" in expected else None
+    message = "the file ends too early" if hint else f"the file ends too early; {_expectation(expected)}"
+    return IsaError(message, place=source.place(len(lines), len(lines[-1]) + 1), hint=hint)
+
+
+def _syntax_hint(error: UnexpectedToken, expected: set[str]) -> str | None:
+    before = error.token_history[-1] if error.token_history else None
+    if before is not None and "SEMICOLON" in expected and before.end_line != error.token.line:
+        return f"is a ';' missing behind {str(before)[:40]!r} on line {before.end_line}?"
+    keywords = [word for word in (_keyword(t.name) for t in _parser().terminals) if word.isalpha()]
+    known = [word for word in keywords if word in {_keyword(terminal) for terminal in expected}]
+    guess = closest(str(error.token), known)
+    if guess is None and expected == {"LBRACE"} and before is not None:  # a misspelt keyword reads as a section
+        guess = closest(str(before), keywords)
+    return f"did you mean {guess!r}?" if guess is not None and guess != str(error.token) else None
 
 
 def _keyword(terminal: str) -> str:
@@ -129,10 +138,10 @@ def _keyword(terminal: str) -> str:
     return definition.pattern.value if definition is not None and definition.pattern.type == "str" else ""
 
 
-def _expectation(expected: list[str]) -> str:
-    operators = [t for t in expected if t in _OPERATORS]
-    rest = [t for t in expected if t not in _OPERATORS or len(operators) < 3]
-    spelled = sorted({_SPELLED.get(t) or repr(_keyword(t) or t) for t in rest})
+def _expectation(expected: set[str]) -> str:
+    operators = {t for t in expected if t in _OPERATORS or _keyword(t) in _SYMBOLS}
+    rest = expected - operators if len(operators) >= 3 else expected
+    spelled = sorted(_SPELLED.get(t) or repr(_keyword(t) or t) for t in rest)
     if len(operators) >= 3:
         spelled.append("an operator")
     if not spelled:

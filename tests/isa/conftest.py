@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -258,23 +258,3 @@ def systolic() -> Accelerator:
 def small() -> Accelerator:
     """The shipped 4x4 machine with semaphores."""
     return isa.load("tiny")
-
-
-@pytest.fixture
-def interpret() -> Callable[..., Interpreter]:
-    return Interpreter
-
-
-@pytest.fixture
-def requirement_error() -> type[Exception]:
-    return RequirementError
-
-
-@pytest.fixture
-def at() -> Callable[..., int]:
-    return pointer
-
-
-@pytest.fixture
-def read_trace() -> Callable[..., Iterator[tuple[str, dict[str, Number_]]]]:
-    return trace_commands
