@@ -7,11 +7,12 @@ from math import prod
 
 from autocomp.kernel import ast
 from autocomp.transforms.affine import literal
+from autocomp.transforms.double_buffer import runs_ahead
 from autocomp.transforms.facts import Facts
 from autocomp.transforms.loops import Loop, loop, make_constant, make_if, make_loop
 from autocomp.transforms.nest import Statements, change_loop
 from autocomp.transforms.parameters import names_of
-from autocomp.transforms.protocol import NotApplicable, Parameters, Proposal
+from autocomp.transforms.protocol import NotApplicable, Parameters, Proposal, fitting
 from autocomp.transforms.rewrite import all_names, fresh, with_body
 
 
@@ -22,9 +23,8 @@ class Collapse:
     def proposals(self, facts: Facts) -> Sequence[Proposal]:
         """The loops around the innermost loop that also moves data, outermost first."""
         chain = pipeline_loops(facts)
-        if len(chain) < 2:
-            return ()
-        return [Proposal({"loops": list(chain)}, f"count {', '.join(chain)} in one loop")]
+        candidates = [Proposal({"loops": list(chain)}, f"count {', '.join(chain)} in one loop")]
+        return fitting(self, facts, candidates)
 
     def apply(self, facts: Facts, parameters: Parameters) -> ast.Kernel:
         """`loops` are nested in each other, outermost first. What stands before or after an inner loop runs in the
@@ -57,7 +57,7 @@ def pipeline_loops(facts: Facts) -> tuple[str, ...]:
     """The loops from the outside in, down to the last one whose body holds a nest with computation and, in front of
     it, moves of operands."""
     for site in facts.contractions[:1]:
-        loads = [s for s in facts.sites if s.kind == "load"]
+        loads = [s for b in facts.buffers if b.is_input and not runs_ahead(b) for s in b.sites("load")]
         depth = 0
         for number in range(1, len(site.loops) + 1):
             around = site.loops[:number]

@@ -6,11 +6,11 @@ requests); they need to be right in proportion only.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from math import prod
 
-from autocomp.transforms.affine import interval
 from autocomp.transforms.facts import Buffer, Facts, Site
+from autocomp.transforms.loops import Loop
 from autocomp.transforms.rewrite import names
 
 
@@ -35,6 +35,23 @@ def compute_cycles(facts: Facts) -> float:
     return float(max(1, facts.tile[2]))
 
 
+def present_cost(facts: Facts) -> float:
+    """Estimated cycles of the kernel as it is, with loads and computation side by side at best."""
+    contraction = facts.contractions[0]
+    compute = prod(item.trips for item in contraction.loops) * compute_cycles(facts)
+    loads = sum(site_cycles(facts, site, site.loops) for site in facts.sites if site.kind == "load")
+    return max(compute, loads)
+
+
+def site_cycles(facts: Facts, site: Site, loops: Sequence[Loop], *, wide: bool = False) -> float:
+    """Cycles of a move in all iterations of loops, each as it is or as part of the widest possible move."""
+    one = move_cycles(facts, site)
+    if wide:
+        most = max(widest(site), site.highest("cols") or 1)
+        one = move_cycles(facts, site, most) * (site.highest("cols") or 1) / most
+    return one * prod(item.trips for item in loops)
+
+
 def block_cost(facts: Facts, result: Buffer, sides: Mapping[str, int], capacity: int) -> float:
     """Estimated cycles of the whole nest when blocks of `sides` results stay in place through the reduction."""
     contraction = facts.contractions[0]
@@ -48,8 +65,7 @@ def block_cost(facts: Facts, result: Buffer, sides: Mapping[str, int], capacity:
             continue
         pointer = site.argument("pointer")
         used = names(pointer) if pointer is not None else frozenset()
-        wide = move_cycles(facts, site, _widest(site)) * (site.highest("cols") or 1) / _widest(site)
-        step = prod(side for name, side in sides.items() if name in used) * wide
+        step = prod(side for name, side in sides.items() if name in used) * site_cycles(facts, site, (), wide=True)
         loads += step * blocks * other
         first += step
     stores = sum(move_cycles(facts, site) for site in result.sites("store"))
@@ -59,7 +75,7 @@ def block_cost(facts: Facts, result: Buffer, sides: Mapping[str, int], capacity:
     return max(compute, loads, store) + exposed + first * min(other, 4)
 
 
-def _widest(site: Site) -> int:
+def widest(site: Site) -> int:
     """The most columns that one move of this kind can cover."""
     position = site.role.position("cols")
     parameter = site.parameters[position] if position is not None else None
@@ -76,12 +92,3 @@ def _element_bytes(facts: Facts, site: Site) -> int:
             digits = "".join(c for c in name.removesuffix("_t") if c.isdigit())
             return int(digits) // 8 if digits else {"float": 4, "double": 8, "int": 4}.get(name, 1)
     return 1
-
-
-def tensor_extent(facts: Facts, tensor: str, dimension: int) -> int | None:
-    """The extent of a tensor parameter, if it is a plain number."""
-    for parameter in facts.kernel.entry.parameters:
-        if parameter.name == tensor and -len(parameter.type.extents) <= dimension < len(parameter.type.extents):
-            bounds = interval(parameter.type.extents[dimension], {})
-            return bounds[0] if bounds is not None else None
-    return None

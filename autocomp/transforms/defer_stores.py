@@ -6,21 +6,23 @@ from collections.abc import Sequence
 
 from autocomp.kernel import ast
 from autocomp.transforms.affine import literal
-from autocomp.transforms.double_buffer import DoubleBuffer, is_doubled
+from autocomp.transforms.double_buffer import doubled, is_doubled
 from autocomp.transforms.facts import Facts
 from autocomp.transforms.interleave import (
+    computing_part,
     index_constants,
     interleave,
     kinds,
     moves_of,
     renamed_constants,
+    replaced,
     shifted_iteration,
     used_constants,
 )
 from autocomp.transforms.loops import Loop, make_constant, make_loop
 from autocomp.transforms.nest import Statements, change_loop
 from autocomp.transforms.parameters import name_of, number_of
-from autocomp.transforms.protocol import NotApplicable, Parameters, Proposal
+from autocomp.transforms.protocol import NotApplicable, Parameters, Proposal, fitting
 from autocomp.transforms.rewrite import all_names, fresh, substitute, with_body
 
 
@@ -30,20 +32,14 @@ class DeferStores:
 
     def proposals(self, facts: Facts) -> Sequence[Proposal]:
         """The loop whose body both computes and stores."""
-        found: list[Proposal] = []
-        loops = [i.variable for site in facts.contractions[:1] for i in reversed(site.loops)]
+        loops = [item.variable for site in facts.contractions[:1] for item in reversed(site.loops)]
+        candidates: list[Proposal] = []
         for variable in loops:
             for spacing in (0, 2, 4):
-                parameters = {"loop": variable, "spacing": spacing}
-                try:
-                    self.apply(facts, parameters)
-                except NotApplicable:
-                    break
                 pace = "spread evenly" if not spacing else f"one every {spacing} iterations"
-                found.append(
-                    Proposal(parameters, f"store the results of a block during the next one's computation; {pace}")
-                )
-        return found
+                reason = f"store the results of a block during the next one's computation; {pace}"
+                candidates.append(Proposal({"loop": variable, "spacing": spacing}, reason))
+        return fitting(self, facts, candidates)
 
     def apply(self, facts: Facts, parameters: Parameters) -> ast.Kernel:
         """The stores in the body of `loop` run one iteration later, one every `spacing` iterations of the computing
@@ -57,8 +53,7 @@ class DeferStores:
             and not is_doubled(b)
             and any(i.variable == variable for s in b.sites("store") for i in s.loops)
         ]
-        if tensors:
-            facts = facts.with_kernel(DoubleBuffer().apply(facts, {"tensors": tensors, "apart": "bank"}))
+        facts = doubled(facts, tensors)
         taken = set(all_names(facts.kernel))
 
         def change(statement: ast.For, item: Loop) -> Statements:
@@ -72,12 +67,11 @@ def _rotate(facts: Facts, statement: ast.For, item: Loop, spacing: int, taken: s
     rest = statement.body.statements[len(constants) :]
     roles = {site.call.function: site.kind for site in facts.sites}
     stores = tuple(s for s in rest if kinds(s, roles) == {"store"})
-    computing = [s for s in rest if "contraction" in kinds(s, roles)]
+    computing = computing_part(rest, roles)
     if not stores or not computing:
         raise NotApplicable(f"the body of the loop over {item.variable!r} does not both compute and store")
     if item.trips < 2:
         raise NotApplicable(f"the loop over {item.variable!r} runs once")
-    target = computing[-1]
     # The iteration before the first counts as the last one, so that / and % never meet a negative number.
     count = literal(item.trips)
     name = fresh(f"{item.variable}_last", taken)
@@ -90,7 +84,7 @@ def _rotate(facts: Facts, statement: ast.For, item: Loop, spacing: int, taken: s
     behind = (before, *(substitute(declaration, earlier) for declaration in behind))
     moves = [moves_of(substitute(store, {**values, **earlier})) for store in stores]
     some = ast.Binary(">", ast.Name(item.variable), literal(0))
-    nest = interleave(target, moves, some, taken, spacing=spacing)
-    body = [nest if s is target else s for s in rest if not any(s is store for store in stores)]
+    nest = interleave(computing, moves, some, taken, spacing=spacing)
+    body = replaced(rest, computing, nest, stores)
     last = shifted_iteration(stores, constants, item.variable, literal(item.trips - 1))
     return (make_loop(item.variable, item.trips, (*constants, *behind, *body)), *last)

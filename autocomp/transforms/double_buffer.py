@@ -8,11 +8,11 @@ from math import prod
 from autocomp.kernel import ast
 from autocomp.transforms.addresses import moved, place, shift_operands
 from autocomp.transforms.affine import Affine, affine, expression, interval, literal
-from autocomp.transforms.facts import Buffer, Facts
+from autocomp.transforms.facts import Buffer, Facts, Operand
 from autocomp.transforms.loops import loop
 from autocomp.transforms.nest import enclosing
 from autocomp.transforms.parameters import name_of, names_of
-from autocomp.transforms.protocol import NotApplicable, Parameters, Proposal
+from autocomp.transforms.protocol import NotApplicable, Parameters, Proposal, fitting
 from autocomp.transforms.rewrite import Path, blocks, names, walk, with_body
 
 
@@ -26,20 +26,12 @@ class DoubleBuffer:
         inputs = [t for t in tensors if (b := facts.buffer_of(t)) is not None and b.is_input]
         results = [t for t in tensors if t not in inputs]
         groups = [g for g in (tensors, inputs, results) if g] + [[t] for t in tensors]
-        found: list[Proposal] = []
-        for number, group in enumerate(groups):
-            if group in groups[:number]:
-                continue
-            for apart in ("bank", "rows"):
-                parameters = {"tensors": group, "apart": apart}
-                try:
-                    self.apply(facts, parameters)
-                except NotApplicable:
-                    continue
-                where = "other banks" if apart == "bank" else "other rows"
-                found.append(Proposal(parameters, f"successive blocks of {', '.join(group)} go to {where} in turn"))
-                break
-        return found
+        candidates: list[Proposal] = []
+        for group in groups:
+            for apart, where in (("bank", "other banks"), ("rows", "other rows")):
+                reason = f"successive blocks of {', '.join(group)} go to {where} in turn"
+                candidates.append(Proposal({"tensors": group, "apart": apart}, reason))
+        return fitting(self, facts, candidates)
 
     def apply(self, facts: Facts, parameters: Parameters) -> ast.Kernel:
         """`tensors` alternate; `apart` is "bank" (each half in banks of its own) or "rows" (one behind the other)."""
@@ -70,13 +62,34 @@ class DoubleBuffer:
         return facts.kernel
 
 
+def doubled(facts: Facts, tensors: Sequence[str]) -> Facts:
+    """The facts after double-buffering tensors: across banks if there are enough of them, else side by side."""
+    if not tensors:
+        return facts
+    try:
+        return facts.with_kernel(DoubleBuffer().apply(facts, {"tensors": list(tensors), "apart": "bank"}))
+    except NotApplicable:
+        return facts.with_kernel(DoubleBuffer().apply(facts, {"tensors": list(tensors), "apart": "rows"}))
+
+
 def is_doubled(buffer: Buffer) -> bool:
     """Whether the rows of a buffer alternate already."""
-    return any(
-        isinstance(node, ast.Binary) and node.operator == "%"
-        for operand in buffer.operands
+    return any(_alternation(operand) for operand in buffer.operands)
+
+
+def runs_ahead(buffer: Buffer) -> bool:
+    """Whether a buffer alternates, and a load in a loop fills another half than the computation there reads."""
+    loads = [_alternation(o) for o in buffer.operands if o.site.kind == "load" and o.site.loops]
+    uses = [_alternation(o) for o in buffer.operands if o.site.kind != "load"]
+    return any(load and load not in uses for load in loads)
+
+
+def _alternation(operand: Operand) -> frozenset[ast.Expression]:
+    """The parts of an operand's row that are remainders."""
+    return frozenset(
+        atom
         for atom, _ in operand.row.terms
-        for node in walk(atom)
+        if any(isinstance(node, ast.Binary) and node.operator == "%" for node in walk(atom))
     )
 
 

@@ -45,19 +45,20 @@ def shifted_iteration(
 
 
 def interleave(
-    nest: ast.Statement,
+    computing: Statements,
     moves: Sequence[Moves],
     condition: ast.Expression,
     taken: set[str],
     *,
     spacing: int = 0,
-) -> ast.Statement:
-    """The nest with the moves issued between its iterations while `condition` holds.
+) -> Statements:
+    """A computing nest, or statements that compute, with the moves issued between iterations while `condition` holds.
 
-    `spacing` is the number of iterations from one move to the next; 0 spreads the moves evenly. Conditions of the nest
-    move inside, so that every iteration has its turn.
+    `spacing` is the number of iterations from one move to the next; 0 spreads the moves evenly. A move comes at the end
+    of its interval, when the rows that it overwrites are no longer read. Conditions of the nest move inside, so that
+    every iteration has its turn.
     """
-    loops, guards, held = peel_nest(nest)
+    loops, guards, held = peel_nest(computing[0]) if len(computing) == 1 else ((), (), computing)
     turns = prod(item.trips for item in loops)
     total = sum(item.count for item in moves)
     every = min(spacing or max(1, turns // total), max(1, turns // total))
@@ -72,10 +73,10 @@ def interleave(
     else:
         conditions = [condition]
         if every > 1:
-            conditions.append(ast.Binary("==", ast.Binary("%", turn, literal(every)), literal(0)))
+            conditions.append(ast.Binary("==", ast.Binary("%", turn, literal(every)), literal(every - 1)))
         chosen = turn if every == 1 else ast.Binary("/", turn, literal(every))
         slot = make_if(conditions, _choose(moves, chosen, taken))
-    return make_nest(loops, (*slot, *make_if(guards, held)))[0]
+    return make_nest(loops, (*slot, *make_if(guards, held)))
 
 
 def _choose(moves: Sequence[Moves], value: ast.Expression, taken: set[str]) -> Statements:
@@ -152,3 +153,29 @@ def index_constants(body: Statements) -> tuple[ast.Declaration, ...]:
 def kinds(statement: ast.Statement, roles: Mapping[str, str]) -> set[str]:
     """What the calls below a statement do; `roles` maps call forms to kinds."""
     return {roles[node.function] for node in walk(statement) if isinstance(node, ast.Call) and node.function in roles}
+
+
+def computing_part(statements: Statements, roles: Mapping[str, str]) -> Statements:
+    """The statement with the longest computing nest, or the run of calls from the first that prepares a contraction to
+    the last one."""
+    wanted = {"contraction", "preload"}
+    where = [n for n, s in enumerate(statements) if kinds(s, roles) & wanted]
+    if not where:
+        return ()
+    nests = [statements[n] for n in where if not isinstance(statements[n], ast.ExpressionStatement)]
+    if nests:
+        return (max(nests, key=lambda s: prod(item.trips for item in peel_nest(s)[0])),)
+    return statements[where[0] : where[-1] + 1]
+
+
+def replaced(statements: Statements, old: Statements, new: Statements, gone: Statements) -> Statements:
+    """The statements with a run of them replaced and some left out; by identity, since equal ones may occur."""
+    result: list[ast.Statement] = []
+    for statement in statements:
+        if any(statement is other for other in gone):
+            continue
+        if statement is old[0]:
+            result.extend(new)
+        elif not any(statement is other for other in old):
+            result.append(statement)
+    return tuple(result)

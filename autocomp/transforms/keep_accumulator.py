@@ -6,11 +6,11 @@ from collections.abc import Iterator, Sequence
 
 from autocomp.kernel import ast
 from autocomp.transforms.addresses import linear, make_room, shift_operands
-from autocomp.transforms.cost import block_cost
+from autocomp.transforms.cost import block_cost, present_cost
 from autocomp.transforms.facts import Buffer, Facts
 from autocomp.transforms.loops import Loop
 from autocomp.transforms.parameters import factors_of
-from autocomp.transforms.protocol import NotApplicable, Parameters, Proposal
+from autocomp.transforms.protocol import NotApplicable, Parameters, Proposal, fitting
 from autocomp.transforms.rewrite import names, with_body
 from autocomp.transforms.tile import tile_nest
 
@@ -28,21 +28,23 @@ class KeepAccumulator:
         if _is_block(result):
             return ()
         capacity = facts.accelerator.memory(result.memory).rows // result.rows
-        ranked = []
+        before = present_cost(facts)
+        ranked: list[tuple[float, tuple[int, ...]]] = []
         for shape in _shapes(loops, capacity):
             sides = dict(zip((item.variable for item in loops), shape, strict=True))
             cost = block_cost(facts, result, sides, capacity)
             ranked.append((cost, shape))
         ranked.sort()
-        return [
+        candidates = [
             Proposal(
                 {"loops": {item.variable: size for item, size in zip(loops, shape, strict=True)}},
                 f"{' x '.join(map(str, shape))} tiles of {result.tensor} stay in {result.memory} while the reduction "
                 f"runs, so that each operand tile that is loaded serves several of them",
-                gain=-cost,
+                gain=before - cost,
             )
             for cost, shape in ranked[:12]
         ]
+        return fitting(self, facts, candidates)
 
     def apply(self, facts: Facts, parameters: Parameters) -> ast.Kernel:
         """`loops` maps the loops over the result, outermost first, to the sides of the block in iterations."""
@@ -62,7 +64,7 @@ class KeepAccumulator:
         needed = result.rows * count
         facts = make_room(facts, {result.low: needed}, result.memory)
         result = next(b for b in facts.buffers if b.is_result and b.tensor == result.tensor)
-        tiled, _ = tile_nest(
+        tiled = tile_nest(
             facts.with_kernel(with_body(facts.kernel, facts.body)), factors, lambda item: item.variable in reduction
         )
         return _spread_result(facts, result, sides, tiled)

@@ -8,7 +8,7 @@ from autocomp.kernel import ast
 from autocomp.transforms.addresses import moved, place
 from autocomp.transforms.facts import Facts
 from autocomp.transforms.parameters import name_of
-from autocomp.transforms.protocol import NotApplicable, Parameters, Proposal
+from autocomp.transforms.protocol import NotApplicable, Parameters, Proposal, fitting
 from autocomp.transforms.rewrite import with_body
 
 
@@ -18,16 +18,11 @@ class PlaceInBanks:
 
     def proposals(self, facts: Facts) -> Sequence[Proposal]:
         """Each memory with several banks and several buffers that share one."""
-        found: list[Proposal] = []
-        for memory in facts.accelerator.local_memories:
-            try:
-                self.apply(facts, {"memory": memory.name})
-            except NotApplicable:
-                continue
-            found.append(
-                Proposal({"memory": memory.name}, f"operands in {memory.name} no longer wait for each other's bank")
-            )
-        return found
+        candidates = [
+            Proposal({"memory": memory.name}, f"operands in {memory.name} no longer wait for each other's bank")
+            for memory in facts.accelerator.local_memories
+        ]
+        return fitting(self, facts, candidates)
 
     def apply(self, facts: Facts, parameters: Parameters) -> ast.Kernel:
         """`memory` is the local memory whose buffers are set apart."""

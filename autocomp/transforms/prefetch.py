@@ -7,21 +7,23 @@ from collections.abc import Sequence
 from autocomp.kernel import ast
 from autocomp.transforms.affine import literal
 from autocomp.transforms.collapse import Collapse, pipeline_loops
-from autocomp.transforms.double_buffer import DoubleBuffer, is_doubled
+from autocomp.transforms.double_buffer import doubled, is_doubled
 from autocomp.transforms.facts import Facts
 from autocomp.transforms.interleave import (
+    computing_part,
     index_constants,
     interleave,
     kinds,
     moves_of,
     renamed_constants,
+    replaced,
     shifted_iteration,
     used_constants,
 )
 from autocomp.transforms.loops import Loop, make_loop
-from autocomp.transforms.nest import Statements, change_loop, peel_nest
+from autocomp.transforms.nest import Statements, change_loop
 from autocomp.transforms.parameters import names_of, number_of
-from autocomp.transforms.protocol import NotApplicable, Parameters, Proposal
+from autocomp.transforms.protocol import NotApplicable, Parameters, Proposal, fitting
 from autocomp.transforms.rewrite import all_names, substitute, with_body
 
 
@@ -32,22 +34,13 @@ class Prefetch:
     def proposals(self, facts: Facts) -> Sequence[Proposal]:
         """All enclosing loops as one, then the innermost alone; evenly spread or as early as possible."""
         chain = pipeline_loops(facts)
-        found: list[Proposal] = []
+        candidates: list[Proposal] = []
         for loops in dict.fromkeys(chain[start:] for start in range(len(chain))):
             for spacing in (0, 2, 1):
-                parameters = {"loops": list(loops), "spacing": spacing}
-                try:
-                    self.apply(facts, parameters)
-                except NotApplicable:
-                    break
                 pace = "spread evenly" if not spacing else f"one every {spacing} iterations"
-                found.append(
-                    Proposal(
-                        parameters,
-                        f"load the next block during this one's computation, over {', '.join(loops)}; {pace}",
-                    )
-                )
-        return found
+                reason = f"load the next block during this one's computation, over {', '.join(loops)}; {pace}"
+                candidates.append(Proposal({"loops": list(loops), "spacing": spacing}, reason))
+        return fitting(self, facts, candidates)
 
     def apply(self, facts: Facts, parameters: Parameters) -> ast.Kernel:
         """`loops`, outermost first, are collapsed if they are several; operands that do not alternate yet are
@@ -82,14 +75,7 @@ def _with_alternating_operands(facts: Facts, variable: str) -> Facts:
         and not is_doubled(buffer)
         and any(item.variable == variable for site in buffer.sites("load") for item in site.loops)
     ]
-    if not tensors:
-        return facts
-    for apart in ("bank", "rows"):
-        try:
-            return facts.with_kernel(DoubleBuffer().apply(facts, {"tensors": tensors, "apart": apart}))
-        except NotApplicable as error:
-            reason = error
-    raise reason
+    return doubled(facts, tensors)
 
 
 def _rotate(facts: Facts, statement: ast.For, item: Loop, spacing: int, taken: set[str]) -> Statements:
@@ -97,26 +83,18 @@ def _rotate(facts: Facts, statement: ast.For, item: Loop, spacing: int, taken: s
     rest = statement.body.statements[len(constants) :]
     roles = {site.call.function: site.kind for site in facts.sites}
     loads = tuple(s for s in rest if kinds(s, roles) == {"load"})
-    computing = [s for s in rest if "contraction" in kinds(s, roles)]
+    computing = computing_part(rest, roles)
     if not loads or not computing:
         raise NotApplicable(f"the body of the loop over {item.variable!r} has no loads apart from its computation")
     if item.trips < 2:
         raise NotApplicable(f"the loop over {item.variable!r} runs once")
-    target = max(computing, key=lambda s: _turns(s))
     following = ast.Binary("+", ast.Name(item.variable), literal(1))
     ahead, values = renamed_constants(used_constants(constants, loads), "next", taken)
     next_values = {item.variable: following}
     ahead = tuple(substitute(declaration, next_values) for declaration in ahead)
     moves = [moves_of(substitute(load, {**values, **next_values})) for load in loads]
     more = ast.Binary("<", ast.Name(item.variable), literal(item.trips - 1))
-    nest = interleave(target, moves, more, taken, spacing=spacing)
-    body = [nest if s is target else s for s in rest if not any(s is load for load in loads)]
+    nest = interleave(computing, moves, more, taken, spacing=spacing)
+    body = replaced(rest, computing, nest, loads)
     first = shifted_iteration(loads, constants, item.variable, literal(0))
     return (*first, make_loop(item.variable, item.trips, (*constants, *ahead, *body)))
-
-
-def _turns(statement: ast.Statement) -> int:
-    turns = 1
-    for item in peel_nest(statement)[0]:
-        turns *= item.trips
-    return turns

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -24,6 +24,20 @@ class Proposal:
     parameters: Parameters
     reason: str
     gain: float = 0.0
+
+
+def fitting(item: Transformation, facts: Facts, candidates: Iterable[Proposal]) -> list[Proposal]:
+    """The proposals that apply, in their order, each set of parameters once."""
+    found: list[Proposal] = []
+    for candidate in candidates:
+        if any(candidate.parameters == other.parameters for other in found):
+            continue
+        try:
+            item.apply(facts, candidate.parameters)
+        except NotApplicable:
+            continue
+        found.append(candidate)
+    return found
 
 
 class Transformation(Protocol):

@@ -9,7 +9,7 @@ from autocomp.transforms.facts import Facts
 from autocomp.transforms.loops import Loop, make_if, make_nest
 from autocomp.transforms.nest import Statements, change_loop, peel_nest
 from autocomp.transforms.parameters import names_of
-from autocomp.transforms.protocol import NotApplicable, Parameters, Proposal
+from autocomp.transforms.protocol import NotApplicable, Parameters, Proposal, fitting
 from autocomp.transforms.rewrite import with_body
 
 
@@ -24,17 +24,10 @@ class Reorder:
             names = [item.variable for item in site.loops]
             orders += [[*names[:n], *names[n + 1 :], names[n]] for n in range(len(names) - 2, -1, -1)]
             orders += [[*names[:n], names[n + 1], names[n], *names[n + 2 :]] for n in range(len(names) - 2, -1, -1)]
-        found: list[Proposal] = []
-        for order in orders:
-            changed = _changed_part(order, [item.variable for item in facts.contractions[0].loops])
-            parameters = {"loops": changed}
-            try:
-                self.apply(facts, parameters)
-            except NotApplicable:
-                continue
-            if all(parameters != other.parameters for other in found):
-                found.append(Proposal(parameters, f"run the loops in the order {', '.join(changed)}"))
-        return found
+        present = [item.variable for site in facts.contractions[:1] for item in site.loops]
+        changed = [_changed_part(order, present) for order in orders]
+        candidates = [Proposal({"loops": order}, f"run the loops in the order {', '.join(order)}") for order in changed]
+        return fitting(self, facts, candidates)
 
     def apply(self, facts: Facts, parameters: Parameters) -> ast.Kernel:
         """`loops` names the loops of a perfect nest in their new order, outermost first."""

@@ -9,7 +9,7 @@ from autocomp.kernel import ast
 from autocomp.transforms.affine import literal
 from autocomp.transforms.facts import Facts, Site
 from autocomp.transforms.parameters import name_of
-from autocomp.transforms.protocol import NotApplicable, Parameters, Proposal
+from autocomp.transforms.protocol import NotApplicable, Parameters, Proposal, fitting
 from autocomp.transforms.reorder import reordered
 from autocomp.transforms.rewrite import Path, names, rewrite_statements, with_body
 
@@ -20,16 +20,12 @@ class ReuseWeights:
 
     def proposals(self, facts: Facts) -> Sequence[Proposal]:
         """Each loop of the computing nest over which the preloaded operand stays the same."""
-        found: list[Proposal] = []
-        for site in facts.contractions[:1]:
-            for item in reversed(site.loops):
-                try:
-                    self.apply(facts, {"loop": item.variable})
-                except NotApplicable:
-                    continue
-                reason = f"the array keeps its operand over {item.variable}, which becomes the innermost loop"
-                found.append(Proposal({"loop": item.variable}, reason))
-        return found
+        loops = [item.variable for site in facts.contractions[:1] for item in reversed(site.loops)]
+        candidates = [
+            Proposal({"loop": name}, f"the array keeps its operand over {name}, which becomes the innermost loop")
+            for name in loops
+        ]
+        return fitting(self, facts, candidates)
 
     def apply(self, facts: Facts, parameters: Parameters) -> ast.Kernel:
         """`loop` becomes the innermost loop of the computing nest; only its first iteration preloads the operand."""
@@ -83,6 +79,9 @@ def _preload(facts: Facts, variable: str) -> tuple[Site, int]:
             if site.kind != "preload" or not site.loops or site.loops[-1].variable != variable:
                 continue
             argument = site.call.arguments[operand.position]
+            home = len(site.path) - 1
+            if any(load.path[:home] == site.path[:home] for load in buffer.sites("load")):
+                raise NotApplicable(f"{buffer.tensor} is loaded anew in the loop over {variable!r}")
             if variable in names(argument):
                 raise NotApplicable(f"the preloaded operand changes with {variable!r}")
             if isinstance(argument, ast.Conditional):

@@ -4,15 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import prod
 
 from autocomp.kernel import ast
 from autocomp.transforms.addresses import linear, make_room, shift_operands
+from autocomp.transforms.cost import compute_cycles, present_cost, site_cycles, widest
 from autocomp.transforms.facts import Buffer, Facts, Site
 from autocomp.transforms.loops import Loop, loop, make_if, make_nest
 from autocomp.transforms.nest import enclosing
 from autocomp.transforms.parameters import factors_of, name_of, names_of
-from autocomp.transforms.protocol import NotApplicable, Parameters, Proposal
-from autocomp.transforms.rewrite import Path, names, rewrite_statements, statement_at, walk, with_body
+from autocomp.transforms.protocol import NotApplicable, Parameters, Proposal, fitting
+from autocomp.transforms.rewrite import (
+    Path,
+    all_names,
+    blocks,
+    fresh,
+    names,
+    rewrite_statements,
+    statement_at,
+    walk,
+    with_body,
+)
 from autocomp.transforms.tile import Tile
 
 
@@ -23,21 +35,21 @@ class StageOperand:
     def proposals(self, facts: Facts) -> Sequence[Proposal]:
         """Every loop that a load can move out of; all operands together, and the small ones as a whole."""
         inputs = [b for b in facts.buffers if b.is_input and len(b.sites("load")) == 1 and _consumers(b)]
-        tensors = [buffer.tensor for buffer in inputs]
-        found: list[Proposal] = []
-        for level in _levels(facts):
-            for chosen in _subsets(tensors):
-                for split in _splits(facts, level):
-                    parameters: dict[str, object] = {"tensors": list(chosen), "loop": level}
-                    if split:
-                        parameters["split"] = split
-                    try:
-                        self.apply(facts, parameters)
-                    except NotApplicable:
-                        continue
-                    where = f"once per iteration of {level}" if level else "once, before all loops"
-                    found.append(Proposal(parameters, f"load {' and '.join(chosen)} {where}"))
-        return found
+        if not inputs or not facts.contractions:
+            return ()
+        before = present_cost(facts)
+        candidates: list[Proposal] = []
+        for level, split in _levels(facts, inputs):
+            for chosen in _subsets(inputs):
+                tensors = [buffer.tensor for buffer in chosen]
+                parameters: dict[str, object] = {"tensors": tensors, "loop": level}
+                if split:
+                    parameters["split"] = split
+                where = f"once per iteration of {level}" if level else "once, before all loops"
+                gain = before - _cost(facts, chosen, level, split)
+                candidates.append(Proposal(parameters, f"load {' and '.join(tensors)} {where}", gain))
+        candidates.sort(key=lambda candidate: -candidate.gain)
+        return fitting(self, facts, candidates)
 
     def apply(self, facts: Facts, parameters: Parameters) -> ast.Kernel:
         """`tensors` are loaded at the head of the body of `loop` ("": before the nest). `split` first cuts loops into
@@ -125,7 +137,11 @@ def _plan(facts: Facts, buffer: Buffer, level: str) -> _Move:
     passed = site.loops[position:]
     used = frozenset().union(*(names(argument) for argument in site.call.arguments))
     row = next(o.row for o in buffer.operands if o.site is site)
-    outside = frozenset(variables[:position]) | _constants(facts, site)
+    home = _home(facts, site, level)
+    outside = frozenset(variables[:position]) | _constants_at(facts, home)
+    hidden = used & (_constants(site) - outside)
+    if hidden:
+        raise NotApplicable(f"the load of {buffer.tensor!r} needs {sorted(hidden)[0]!r}, which is set further inside")
     guards = _kept_guards(site, used | outside)
     used |= frozenset().union(*(names(guard) for guard in guards), frozenset())
     moving = tuple(item for item in passed if item.variable in used)
@@ -136,7 +152,6 @@ def _plan(facts: Facts, buffer: Buffer, level: str) -> _Move:
         missing = [item.variable for item in spread if item not in operand.site.loops]
         if missing:
             raise NotApplicable(f"a use of {buffer.tensor!r} is outside of the loop over {missing[0]!r}")
-    home = _home(facts, site, level)
     if level and any(operand.site.path[: len(home)] != home for operand in buffer.operands):
         raise NotApplicable(f"{buffer.tensor!r} is used outside of the loop over {level!r}")
     return _Move(home, moving, spread, guards)
@@ -147,10 +162,19 @@ def _kept_guards(site: Site, allowed: frozenset[str]) -> tuple[ast.Expression, .
     return tuple(guard for guard in site.guards if names(guard) <= allowed)
 
 
-def _constants(facts: Facts, site: Site) -> frozenset[str]:
+def _constants(site: Site) -> frozenset[str]:
     """Named constants in scope at a site: neither loop variables nor tensors."""
     loops = {item.variable for item in site.loops}
     return frozenset(name for name in site.ranges if name not in loops)
+
+
+def _constants_at(facts: Facts, home: Path) -> frozenset[str]:
+    """Constants that are declared at the head of the body of a loop or of one around it."""
+    found: set[str] = set()
+    for statement in enclosing(facts.body, home):
+        for held in blocks(statement):
+            found.update(d.name for s in held.statements if isinstance(s, ast.Declaration) for d in s.declarators)
+    return frozenset(found)
 
 
 def _is_nest_of(facts: Facts, site: Site, passed: tuple[Loop, ...]) -> bool:
@@ -180,18 +204,49 @@ def _consumers(buffer: Buffer) -> bool:
     return any(operand.site.kind in ("contraction", "preload", "elementwise") for operand in buffer.operands)
 
 
-def _levels(facts: Facts) -> list[str]:
-    """Loops around the first contraction, innermost first, then the outside of all."""
-    for site in facts.contractions[:1]:
-        return [item.variable for item in reversed(site.loops)] + [""]
-    return []
+def _levels(facts: Facts, inputs: Sequence[Buffer]) -> list[tuple[str, dict[str, int]]]:
+    """Where loads can move to: loops around the contraction, innermost first, as they are or cut into blocks, and the
+    outside of all loops."""
+    taken = all_names(facts.kernel)
+    found: list[tuple[str, dict[str, int]]] = []
+    for item in reversed(facts.contractions[0].loops):
+        found.append((item.variable, {}))
+        blocks_wide = {widest(site) // max(1, site.highest("cols") or 1) for b in inputs for site in b.sites("load")}
+        for size in sorted({2, 4, 8} | blocks_wide):
+            if 1 < size < item.trips:
+                found.append((fresh(f"{item.variable}_block", taken), {item.variable: size}))
+    return [*found, ("", {})]
 
 
-def _subsets(tensors: Sequence[str]) -> list[tuple[str, ...]]:
+def _cost(facts: Facts, chosen: Sequence[Buffer], level: str, split: dict[str, int]) -> float:
+    """Estimated cycles once the chosen operands are loaded at a level, as widely as their layout then allows."""
+    contraction = facts.contractions[0]
+    cut = next(iter(split), "")
+    order = [item.variable for item in contraction.loops]
+    inside = order[order.index(cut or level) + (not cut) :] if level else order
+    total = panel = 0.0
+    staged = {buffer.tensor for buffer in chosen}
+    for site in facts.sites:
+        pointer = site.pointer
+        if site.kind != "load" or pointer is None:
+            continue
+        if pointer.tensor not in staged:
+            total += site_cycles(facts, site, site.loops)
+            continue
+        used = frozenset[str]().union(*(names(argument) for argument in site.call.arguments))
+        kept = [
+            item for item in site.loops if item.variable in used or item.variable not in inside or item.variable == cut
+        ]
+        steps = {item.variable: -(-item.trips // split[cut]) if item.variable == cut else item.trips for item in kept}
+        held = [item for item in kept if item.variable in inside]
+        wide = any(pointer.subscripts[-1].coefficient(item.variable) for item in held) if pointer.subscripts else False
+        cycles = site_cycles(facts, site, kept, wide=wide)
+        total += cycles
+        panel += cycles / max(1, prod(count for name, count in steps.items() if name not in inside or name == cut))
+    compute = prod(item.trips for item in contraction.loops) * compute_cycles(facts)
+    return max(compute, total) + panel
+
+
+def _subsets(inputs: Sequence[Buffer]) -> list[tuple[Buffer, ...]]:
     """All operands together first, then each alone."""
-    whole = [tuple(tensors)] if tensors else []
-    return whole + [(tensor,) for tensor in tensors if len(tensors) > 1]
-
-
-def _splits(facts: Facts, level: str) -> list[dict[str, int]]:
-    return [{}]
+    return [tuple(inputs), *((buffer,) for buffer in inputs if len(inputs) > 1)]

@@ -9,7 +9,7 @@ from autocomp.transforms.facts import Facts
 from autocomp.transforms.loops import Loop, make_nest
 from autocomp.transforms.nest import Statements, change_loop, single_loop, sink, strip_mine, with_values
 from autocomp.transforms.parameters import factors_of
-from autocomp.transforms.protocol import NotApplicable, Parameters, Proposal
+from autocomp.transforms.protocol import NotApplicable, Parameters, Proposal, fitting
 from autocomp.transforms.rewrite import all_names, fresh, with_body
 
 
@@ -18,23 +18,20 @@ class Tile:
     title = "Tile loops so that a block fits in local memory"
 
     def proposals(self, facts: Facts) -> Sequence[Proposal]:
-        """The reduction loop in pieces: what a staged operand or a wide move can work on."""
-        found: list[Proposal] = []
-        for site in facts.contractions[:1]:
-            for item in site.loops:
-                sizes = [size for size in (2, 4, 8) if size < item.trips]
-                found.extend(
-                    Proposal(
-                        {"loops": {item.variable: size}}, f"work on {size} iterations of {item.variable} at a time"
-                    )
-                    for size in sizes
-                )
-        return found
+        """Each loop around the contraction in pieces."""
+        candidates = [
+            Proposal({"loops": {item.variable: size}}, f"work on {size} iterations of {item.variable} at a time")
+            for site in facts.contractions[:1]
+            for item in site.loops
+            for size in (2, 4, 8)
+            if size < item.trips
+        ]
+        return fitting(self, facts, candidates)
 
     def apply(self, facts: Facts, parameters: Parameters) -> ast.Kernel:
         """`loops` maps variables of a perfect nest, outermost first, to block sizes."""
         factors = factors_of(parameters, "loops")
-        body, _ = tile_nest(facts, factors, lambda found: False)
+        body = tile_nest(facts, factors, lambda found: False)
         return with_body(facts.kernel, ast.Block(body))
 
 
@@ -59,17 +56,15 @@ class _Blocks:
             self.guards.append(guard)
 
 
-def tile_nest(
-    facts: Facts, factors: Mapping[str, int], below: Callable[[Loop], bool]
-) -> tuple[Statements, tuple[Loop, ...]]:
-    """The body with a nest tiled, and the loops inside a block. `below(loop)` says which loops of the nest's body come
+def tile_nest(facts: Facts, factors: Mapping[str, int], below: Callable[[Loop], bool]) -> Statements:
+    """The body with a nest tiled. `below(loop)` says which loops of the nest's body come
     to stand outside the loops inside a block. Raises NotApplicable."""
     if not factors:
         raise NotApplicable("no loop to tile was named")
-    blocks = _Blocks(facts)
     first, *rest = factors
 
     def enter(statement: ast.For, item: Loop) -> Statements:
+        blocks = _Blocks(facts)  # of this nest; siblings over the same variables get the same new ones
         remaining = list(rest)
         size = factors[first]
         while True:
@@ -89,5 +84,4 @@ def tile_nest(
         held = sink(blocks.inner, blocks.guards, body, below)
         return make_nest(blocks.outer, held)
 
-    changed = change_loop(facts.body.statements, first, enter)
-    return changed, tuple(blocks.inner)
+    return change_loop(facts.body.statements, first, enter)

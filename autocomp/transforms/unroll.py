@@ -10,7 +10,7 @@ from autocomp.transforms.facts import Facts
 from autocomp.transforms.loops import Loop, loop, make_loop
 from autocomp.transforms.nest import Statements, change_loop
 from autocomp.transforms.parameters import name_of, number_of
-from autocomp.transforms.protocol import NotApplicable, Parameters, Proposal
+from autocomp.transforms.protocol import NotApplicable, Parameters, Proposal, fitting
 from autocomp.transforms.rewrite import declared, substitute, walk, with_body
 
 _LARGEST = 16  # copies of a body
@@ -32,7 +32,7 @@ class Unroll:
                     reason = f"{factor} iterations of {item.variable} one after the other, with constant addresses"
                     parameters = {"loop": item.variable, "factor": factor}
                     found.setdefault((item.variable, factor), Proposal(parameters, reason))
-        return list(found.values())
+        return fitting(self, facts, list(found.values()))
 
     def apply(self, facts: Facts, parameters: Parameters) -> ast.Kernel:
         """`loop` is unrolled by `factor`, which divides its trips (0: in full)."""

@@ -12,7 +12,7 @@ from autocomp.transforms.facts import Facts, Site
 from autocomp.transforms.loops import Loop, loop, make_if, make_nest
 from autocomp.transforms.nest import enclosing, peel_nest
 from autocomp.transforms.parameters import names_of, number_of
-from autocomp.transforms.protocol import NotApplicable, Parameters, Proposal
+from autocomp.transforms.protocol import NotApplicable, Parameters, Proposal, fitting
 from autocomp.transforms.rewrite import Path, replace_at, rewrite_statements, substitute, with_body
 
 
@@ -39,7 +39,8 @@ class WidenMoves:
         choices: list[dict[str, object]] = [{"tensors": able}]
         choices += [{"tensors": [tensor]} for tensor in able if len(able) > 1]
         choices.append({"tensors": able, "blocks": 2})
-        return [Proposal(choice, f"move {reason} ({', '.join(able)})", saved) for choice in choices]
+        candidates = [Proposal(choice, f"move {reason} ({', '.join(able)})", saved) for choice in choices]
+        return fitting(self, facts, candidates)
 
     def apply(self, facts: Facts, parameters: Parameters) -> ast.Kernel:
         """`tensors` whose moves are merged; `blocks` is the most column blocks to a move (0: all that it takes)."""
