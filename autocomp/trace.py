@@ -11,6 +11,7 @@ import gzip
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NoReturn
 
 import numpy as np
 
@@ -81,7 +82,9 @@ class _Reader:
             return
         name, *words = line.split()
         if name == "@cycle-gap":
-            self.gap = int(words[0]) if len(words) == 1 else _fail("@cycle-gap takes one number")
+            if len(words) != 1:
+                _fail("@cycle-gap takes one number")
+            self.gap = int(words[0])
             return
         operands = {}
         for word in words:
@@ -126,7 +129,7 @@ class _Reader:
         if isinstance(expression, Number):
             return expression.value
         if not isinstance(expression, Name):
-            return _fail("a trace's form may only pass its operands and numbers on")
+            _fail("a trace's form may only pass its operands and numbers on")
         text = operands.get(expression.name)
         if text is None:
             return self.accelerator.constants[expression.name]
@@ -144,15 +147,19 @@ def _address(text: str, space: AddressSpace) -> int:
         return space.none
     place, *flags = text.split("+")
     spelling, _, row = place.partition(":")
-    memory = dict(space.text_names).get(spelling) or _fail(f"{spelling!r} names no memory of an address")
+    memory = dict(space.text_names).get(spelling)
+    if memory is None:
+        _fail(f"{spelling!r} names no memory of an address")
     value = next(match for name, _, match in space.memories if name == memory)
     _, low = space.field(space.row_field)
     value |= int(row, 0) << low
     for flag in flags:
-        field = dict(space.text_flags).get(flag) or _fail(f"{flag!r} is no flag of an address")
+        field = dict(space.text_flags).get(flag)
+        if field is None:
+            _fail(f"{flag!r} is no flag of an address")
         value |= 1 << space.field(field)[1]
     return value
 
 
-def _fail(message: str) -> int:
+def _fail(message: str) -> NoReturn:
     raise ValueError(message)

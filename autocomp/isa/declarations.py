@@ -37,6 +37,7 @@ from autocomp.isa.model import (
 from autocomp.isa.scope import Scope
 from autocomp.isa.statements import build_function, text_of
 from autocomp.isa.syntax import Source, SyntaxTree, parse_syntax
+from autocomp.isa.timing import check_timing
 
 MAX_ROWS = 1 << 24
 MAX_BYTES = 1 << 30  # of all local memories and registers together
@@ -95,7 +96,7 @@ def _finish(draft: _Draft, name: Token, text: str, source_name: str) -> Accelera
     if stored > MAX_BYTES:
         fail(scope, name, f"the local memories hold {stored:,} bytes together, more than {MAX_BYTES:,}")
     identity = json.dumps([text, sorted(draft.parameters.items())])
-    return Accelerator(
+    accelerator = Accelerator(
         name=str(name),
         doc=" ".join(draft.docs),
         parameters=draft.parameters,
@@ -114,6 +115,8 @@ def _finish(draft: _Draft, name: Token, text: str, source_name: str) -> Accelera
         path=source_name,
         notes=draft.notes,
     )
+    check_timing(accelerator)
+    return accelerator
 
 
 # --- constants and types -----------------------------------------------------------------------------------------

@@ -43,13 +43,13 @@ def test_an_override_must_be_sensible() -> None:
 
 
 def test_settings_are_numbers_or_words() -> None:
-    machine = parse("host { issue: 1 + 1; mode: fast; } unit u { entries: 4; issue: in_order; }")
-    assert machine.settings == {"host.issue": 2, "host.mode": "fast"}
-    assert machine.units[0].settings == {"entries": 4, "issue": "in_order"}
+    machine = parse("host { issue: 1 + 1; } unit u { entries: 4; kind: array; }")
+    assert machine.settings == {"host.issue": 2}
+    assert machine.units[0].settings == {"entries": 4, "kind": "array"}
 
 
 def test_timing_properties_are_expressions_or_words() -> None:
-    text = "unit u { } instruction f(n: int 0..4) on u { timing { role: transfer; rows: n; } }"
+    text = "unit u { kind: transfer_in; } instruction f(n: int 0..4) on u { timing { role: transfer; rows: n; } }"
     instruction = parse(text).instruction("f")
     assert instruction is not None
     assert instruction.words == {"role": "transfer"}

@@ -1,0 +1,189 @@
+"""What timing settings and properties mean: every key with its unit, and the check that nothing else is used.
+
+An accelerator's timing is stated in settings of its units, memories, `host`, `front` and `hazards`, and in the
+`timing { }` block of each instruction. The mechanisms behind the keys are general; docs/reference lists this table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+
+from autocomp.errors import IsaError
+from autocomp.isa.model import Accelerator, Instruction
+
+TRANSFERS = ("transfer_in", "transfer_out")
+ALL = ("serial", "transfer_in", "transfer_out", "array")
+KINDS: Mapping[str, str] = {
+    "serial": "one command after the other, each for as long as it says",
+    "transfer_in": "rows from DRAM into local memory: per-row requests, bounded in flight, one row written a cycle",
+    "transfer_out": "rows from local memory to DRAM: reads, an optional scaler, a writer of aligned requests",
+    "array": "operand rows from banks, a preload overlapping with the multiply before it, results after a latency",
+}
+ROLES: Mapping[str, str] = {
+    "work": "occupies a serial unit (the default there)",
+    "configure": "changes a unit's configuration; takes no time, but an array may have to drain first",
+    "transfer": "moves rows (the default of transfer units)",
+    "preload": "loads an operand into the array and names the destination of the multiply behind it",
+    "multiply": "streams operands through the array (the default there)",
+    "fence": "the host waits until the machine is idle",
+    "immediate": "takes effect at the head of the front queue",
+    "wait": "holds its unit until a semaphore is above 0, then takes 1 from it",
+    "signal": "adds 1 to a semaphore when all older commands of its unit have completed",
+}
+
+
+@dataclass(frozen=True)
+class Key:
+    """A setting or property: what it means, with its unit, and the kinds of unit that use it."""
+
+    doc: str
+    default: int | str
+    kinds: tuple[str, ...] = ALL
+    words: tuple[str, ...] = ()  # allowed words, if it is not a number
+
+
+UNIT_KEYS: Mapping[str, Key] = {
+    "kind": Key("mechanism that times the unit's commands", "serial", words=tuple(KINDS)),
+    "entries": Key("commands in the unit's pool, from allocation to completion", 8),
+    "queue": Key("issued commands that may wait in front of the unit", 8),
+    "start": Key("cycles from a command's issue to its first step", 1),
+    "priority": Key("of completions: one command completes a cycle, the lowest number first", 0),
+    "serial": Key("1: a command issues only when all older ones of the unit have completed", 0),
+    "completion": Key("cycles a completion takes beyond the last step", 0),
+    "command_steps": Key("fewest cycles between the first steps of two commands", 1, TRANSFERS),
+    "in_flight": Key("commands between their first request and their completion", 2, ("transfer_in",)),
+    "request_latency": Key("cycles from a row's step to its request at the memory's port", 0, ("transfer_in",)),
+    "request_queue": Key("rows stepped through and not yet requested", 8, ("transfer_in",)),
+    "requests": Key("outstanding requests", 16, TRANSFERS),
+    "recovery": Key("cycles a request counts as outstanding after its last beat or acknowledgement", 0, TRANSFERS),
+    "request_min": Key("bytes of the smallest request, a power of two", 16, TRANSFERS),
+    "request_max": Key("bytes of the largest request, a power of two", 64, TRANSFERS),
+    "write_buffer": Key("rows that may wait for a port of local memory before the bus is held up", 4, ("transfer_in",)),
+    "zero_latency": Key("cycles from a step to the write of a row that no memory supplies", 0, ("transfer_in",)),
+    "scale_slots": Key("rows in the scaler at a time", 1, ("transfer_in",)),
+    "scale_latency": Key("cycles of a row in the scaler", 0, TRANSFERS),
+    "scale_interval": Key("cycles between rows leaving the scaler", 1, ("transfer_in",)),
+    "scale_recovery": Key("cycles a row's place stays taken after it has left the scaler", 0, ("transfer_in",)),
+    "scale_window": Key("rows between the scaler's input and the writer", 1, ("transfer_out",)),
+    "read_recovery": Key(
+        "cycles from the writer's taking a row until its place may be read into", 0, ("transfer_out",)
+    ),
+    "idle_delay": Key("cycles from the last acknowledgement until the unit is idle", 0, ("transfer_out",)),
+    "result_owner": Key(
+        "which command of a pair completes with the result and holds its rows",
+        "multiply",
+        ("array",),
+        ("preload", "multiply"),
+    ),
+    "lookahead": Key("commands that must be visible for a multiply to overlap with the next preload", 3, ("array",)),
+    "min_rows": Key("fewest steps of an operation", 1, ("array",)),
+    "latency": Key("cycles from an operand row to its result row", 1, ("array",)),
+    "operations": Key("operations in the array at a time", 1 << 20, ("array",)),
+    "operation_exit": Key("cycles from an operation's last step until it no longer counts as one", 0, ("array",)),
+    "flush_first": Key("cycles from an operation's last step to the end of a flush right behind it", 1, ("array",)),
+    "flush_period": Key("cycles of every other flush", 1, ("array",)),
+}
+
+PROPERTY_KEYS: Mapping[str, Key] = {
+    "role": Key("what the command does in its unit", "by the unit's kind", words=tuple(ROLES)),
+    "busy": Key("cycles until the unit takes its next command", 1, ("serial",)),
+    "latency": Key(
+        "cycles from `busy`'s end to completion (serial), from a beat to its write (transfer_in), from a read to the"
+        " scaler, or to the writer less 1 (transfer_out)",
+        0,
+        ("serial", *TRANSFERS),
+    ),
+    "rows": Key("steps of the operation (array); DRAM rows asked for (transfers)", 1, ("array", *TRANSFERS)),
+    "passes": Key("times that the pair runs; only the last gives results", 1, ("array",)),
+    "early": Key("bit mask of operands, by parameter position, read with the preload before", 0, ("array",)),
+    "deferred": Key("1: results leave the array with the next operation", 0, ("array",)),
+    "drain": Key("1: waits until no result is in the array", 0, ("array",)),
+    "scaled": Key("1: goes through the scaler", 0, TRANSFERS),
+    "window": Key("local rows read for each row moved out, as in pooling", 1, ("transfer_out",)),
+    "read_ahead": Key("rows between reading and the writer", 16, ("transfer_out",)),
+    "semaphore": Key("index of the semaphore of a wait or signal, 0 to 1023", -1),
+}
+
+MEMORY_KEYS: Mapping[str, Key] = {
+    "bus": Key("DRAM: bytes a cycle of the way back", 16),
+    "latency": Key("DRAM: cycles from a request to its first data or acknowledgement", 0),
+    "ports": Key("local: one port a bank for reads and writes, or one of each", "shared", words=("shared", "separate")),
+}
+
+SECTION_KEYS: Mapping[str, Mapping[str, Key]] = {
+    "host": {"issue": Key("fewest cycles between two commands", 1)},
+    "front": {
+        "queue": Key("commands accepted and not yet in a pool", 8),
+        "latency": Key("cycles from acceptance to the pool", 4),
+    },
+    "hazards": {"tracked": Key("1: overlapping accesses of different units are ordered by the machine", 1)},
+}
+
+Value = int | float | str
+
+
+def check_timing(accelerator: Accelerator) -> None:
+    """Raises IsaError naming the first key that means nothing, or a word or role that does not fit."""
+    for unit in accelerator.units:
+        kind = unit.settings.get("kind", "serial")
+        where = f"unit {unit.name}"
+        for key, value in unit.settings.items():
+            _check(where, key, value, UNIT_KEYS)
+            if kind not in UNIT_KEYS[key].kinds:
+                raise IsaError(f"{where}: {key!r} is no setting of kind {kind}")
+    for memory in accelerator.memories:
+        for key, value in memory.settings.items():
+            _check(f"memory {memory.name}", key, value, MEMORY_KEYS)
+    for name, value in accelerator.settings.items():
+        section, _, key = name.partition(".")
+        if section in SECTION_KEYS:
+            _check(section, key, value, SECTION_KEYS[section])
+    kinds = {unit.name: str(unit.settings.get("kind", "serial")) for unit in accelerator.units}
+    for instruction in accelerator.instructions:
+        _check_instruction(instruction, kinds)
+
+
+def _check_instruction(instruction: Instruction, kinds: Mapping[str, str]) -> None:
+    where = f"instruction {instruction.name}"
+    for key, word in instruction.words.items():
+        _check(where, key, word, PROPERTY_KEYS, instruction)
+    for key in instruction.timing:
+        _check(where, key, 0, PROPERTY_KEYS, instruction)
+        if instruction.unit is not None and kinds[instruction.unit] not in PROPERTY_KEYS[key].kinds:
+            raise IsaError(
+                f"{where}: {key!r} has no meaning in a {kinds[instruction.unit]} unit", place=instruction.place
+            )
+    role = instruction.words.get("role")
+    front = role in ("fence", "immediate")
+    if role is not None and front != (instruction.unit is None):
+        raise IsaError(
+            f"{where}: role {role} is for commands {'without' if front else 'of'} a unit", place=instruction.place
+        )
+    if role in ("wait", "signal") and "semaphore" not in instruction.timing:
+        raise IsaError(f"{where}: role {role} needs `semaphore:`", place=instruction.place)
+
+
+def _check(
+    where: str, key: str, value: Value, table: Mapping[str, Key], instruction: Instruction | None = None
+) -> None:
+    place = None if instruction is None else instruction.place
+    if key not in table:
+        near = get_close_matches(key, table, 1)
+        hint = f"did you mean {near[0]}?" if near else f"known: {', '.join(table)}"
+        raise IsaError(f"{where}: {key!r} means nothing to timing", place=place, hint=hint)
+    words = table[key].words
+    if words and value not in words:
+        raise IsaError(f"{where}: {key} is {value!r}; expected {', '.join(words)}", place=place)
+    if not words and isinstance(value, str):
+        raise IsaError(f"{where}: {key} is the word {value!r}; expected a number", place=place)
+
+
+def reference_table() -> Iterator[tuple[str, str, str, str]]:
+    """(where, key, meaning, default) of every key, for the language's documentation."""
+    tables = {"unit": UNIT_KEYS, "memory": MEMORY_KEYS, **SECTION_KEYS, "timing": PROPERTY_KEYS}
+    for where, table in tables.items():
+        for name, key in table.items():
+            kinds = "" if key.kinds == ALL else f" ({', '.join(key.kinds)})"
+            yield where, name, key.doc + kinds, str(key.default)
