@@ -12,7 +12,7 @@ from autocomp.errors import KernelError
 from autocomp.evaluate.bounds import bound, utilisation
 from autocomp.evaluate.hotspots import line_cycles
 from autocomp.evaluate.model import STAGES, Evaluation, StageVerdict
-from autocomp.evaluate.stages import STAGE_FUNCTIONS, Conditions, StageFailure
+from autocomp.evaluate.stages import STAGE_FUNCTIONS, WATCHED, Conditions, StageFailure
 from autocomp.isa.model import Accelerator
 from autocomp.simulator import MemoryUse, Options, SimulationResult, run_program
 from autocomp.workload import Case, Cases, InputSet, Workload
@@ -76,6 +76,7 @@ class SimulatorEvaluator:
         run = session.timed
         timing = run.timing if run is not None and run.error is None else None
         cycles = timing.cycles if timing is not None else None
+        memory: Sequence[MemoryUse] = session.watched[1].memory if session.watched is not None else ()
         return Evaluation(
             stages=verdicts,
             cycles=cycles,
@@ -84,7 +85,7 @@ class SimulatorEvaluator:
             commands=run.command_count if run is not None else 0,
             steps=run.steps if run is not None else 0,
             unit_cycles={unit.unit: dict(unit.causes) for unit in timing.units} if timing is not None else {},
-            memory_rows={use.memory: (use.rows_touched, use.rows) for use in session.memory},
+            memory_rows={use.memory: (use.rows_touched, use.rows) for use in memory},
             dram_bytes=(run.dram_bytes_read, run.dram_bytes_written) if run is not None else (0, 0),
             lines=line_cycles(timing, session.kernel_text) if timing is not None else (),
             seconds=seconds,
@@ -110,7 +111,7 @@ class _Session:
     program: Any = None
     names: tuple[str, ...] = ()  # what the kernel calls the workload's tensors, in order
     timed: SimulationResult | None = None  # the run that gives the kernel's cycles
-    memory: Sequence[MemoryUse] = ()
+    watched: tuple[InputSet, SimulationResult] | None = None  # the run that was checked for memory discipline
 
     @property
     def workload(self) -> Workload:
@@ -132,6 +133,8 @@ class _Session:
     def simulate(self, case: Case, conditions: Conditions) -> SimulationResult:
         if self.program is None:
             self.compile()
+        if conditions == WATCHED and self.watched is not None and self.watched[0] == case.input_set:
+            return self.watched[1]
         tensors = self.workload.tensors
         arrays = {name: case.arrays[tensor.name] for name, tensor in zip(self.names, tensors, strict=True)}
         result = run_program(self.evaluator.tables.machine, self.program, arrays, self._options(conditions))
@@ -139,8 +142,8 @@ class _Session:
         result = replace(result, outputs=outputs)
         if conditions == Conditions(timing=True):
             self.timed = result
-        if result.memory:
-            self.memory = result.memory
+        if conditions == WATCHED:
+            self.watched = (case.input_set, result)
         return result
 
     def _options(self, conditions: Conditions) -> Options:

@@ -11,12 +11,18 @@ import numpy.typing as npt
 from autocomp.workload.model import InputSet, TensorSpec, Workload
 
 Array = npt.NDArray[Any]
-KINDS = ("random", "extremes", "zeros", "one_hot", "sparse", "large")
+KINDS = ("random", "extremes", "zeros", "one_hot", "sparse", "large", "mixed")
+MIXTURE = KINDS[:-1]
 
 
-def input_sets(seed: int) -> tuple[InputSet, ...]:
-    """The sets of a workload: the first is the smoke stage's, the rest the adversarial stage's."""
-    return tuple(InputSet(kind, kind, seed * len(KINDS) + index) for index, kind in enumerate(KINDS))
+def input_sets(seed: int, operation: str) -> tuple[InputSet, ...]:
+    """The sets of a workload: the first is the smoke stage's, the rest the adversarial stage's.
+
+    Each result of a gemm depends on one row and one column, so one mixed set tries every pair of kinds at once; it is
+    run for the price of one. Of other operations nothing is known, and each kind gets a run.
+    """
+    kinds = ("random", "extremes", "mixed") if operation == "gemm" else MIXTURE
+    return tuple(InputSet(kind, kind, seed) for kind in kinds)
 
 
 def make_inputs(workload: Workload, input_set: InputSet) -> dict[str, Array]:
@@ -26,7 +32,8 @@ def make_inputs(workload: Workload, input_set: InputSet) -> dict[str, Array]:
     saturate, some do not, and both signs occur. extremes: the ends of the range, -1, 0, 1. zeros: all zero.
     one_hot: in each row a single 1 (the other operand random), so that each result shows where it came from.
     sparse: mostly zero, small results that do not saturate. large: the most negative and most positive values in
-    whole rows, so that sums are as large as they get.
+    whole rows, so that sums are as large as they get. mixed: each row of the left and each column of the right
+    operand is of one of these kinds.
     """
     random = np.random.default_rng([input_set.seed, KINDS.index(input_set.kind)])
     arrays: dict[str, Array] = {}
@@ -62,6 +69,10 @@ def _matrix(
 ) -> npt.NDArray[np.int64]:
     """A logical operand. What varies, varies along I of the left and J of the right operand, never along K."""
     outer = (rows, 1) if left else (1, cols)
+    if kind == "mixed":
+        chosen = random.integers(len(MIXTURE), size=outer)
+        parts = [_matrix(rows, cols, left, part, workload, random) for part in MIXTURE]
+        return np.choose(np.broadcast_to(chosen, (rows, cols)), parts)
     if kind == "zeros":
         return np.zeros((rows, cols), np.int64)
     if kind == "extremes":
@@ -99,7 +110,7 @@ def _bias(workload: Workload, tensor: TensorSpec, kind: str, random: np.random.G
     scale = abs(float(workload.options["scale"])) or 1.0
     if kind == "zeros":
         return np.zeros(tensor.shape, np.int32)
-    if kind == "extremes":
+    if kind in ("extremes", "mixed"):
         choices = np.array([-(1 << 30), -129, -128, -1, 0, 1, 127, 128, 1 << 30])
         return random.choice(choices, tensor.shape).astype(np.int32)
     limit = (1 << 30) if kind == "large" else int(min(1 << 30, max(2.0, 200.0 / scale)))

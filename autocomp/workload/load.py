@@ -90,7 +90,7 @@ def _gemm(file: schema.GemmFile, path: Path) -> Workload:
         tolerance=None,
         multiply_accumulates=i * j * k,
         starting_kernel=None,
-        input_sets=input_sets(file.seed),
+        input_sets=input_sets(file.seed, file.operation),
     )
 
 
@@ -121,7 +121,7 @@ def _custom(file: schema.CustomFile, path: Path) -> Workload:
         multiply_accumulates=file.multiply_accumulates,
         starting_kernel=schema.read(path.resolve().parent / file.kernel),
         reference_source=f"{reference_path}:{function}",
-        input_sets=input_sets(file.seed),
+        input_sets=input_sets(file.seed, file.operation),
     )
 
 

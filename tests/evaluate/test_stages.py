@@ -107,8 +107,8 @@ def test_smoke_refuses_a_kernel_that_writes_its_inputs(evaluator: SimulatorEvalu
 
 
 def test_adversarial_inputs_break_what_one_random_input_does_not(evaluator: SimulatorEvaluator, naive: str) -> None:
-    stop = "    if (A[0][0] == 0 && A[1][1] == 0 && B[0][0] == 0) {\n        return;\n    }\n    config_ex("
-    assert "'zeros'" in failure(evaluator.evaluate(replaced(naive, "    config_ex(", stop)), "adversarial")
+    stop = "    if (A[0][0] == -128 || A[0][1] == 127 || A[0][2] == 127) {\n        return;\n    }\n    config_ex("
+    assert "'extremes'" in failure(evaluator.evaluate(replaced(naive, "    config_ex(", stop)), "adversarial")
 
 
 def test_discipline_finds_rows_and_lanes_never_written(evaluator: SimulatorEvaluator, naive: str) -> None:

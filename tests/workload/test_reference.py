@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from autocomp.errors import ConfigError
-from autocomp.workload import Cases, Workload, compute, load, make_inputs, parse
+from autocomp.workload import Cases, InputSet, Workload, compute, load, make_inputs, parse
+from autocomp.workload.inputs import KINDS
 from autocomp.workload.reference import multiply
 
 
@@ -45,16 +46,16 @@ def by_hand(workload: Workload, arrays: dict[str, np.ndarray], i: int, j: int) -
     activation=st.sampled_from(["none", "relu"]),
     scale=st.sampled_from([1.0, 0.5, 0.0078125, -0.3, 2.0, 1e30]),
     transposes=st.tuples(st.booleans(), st.booleans()),
-    kind=st.integers(0, 5),
+    kind=st.sampled_from(KINDS),
 )
 def test_gemm_equals_loops_over_integers(
-    dims: tuple[int, int, int], bias: str, activation: str, scale: float, transposes: tuple[bool, bool], kind: int
+    dims: tuple[int, int, int], bias: str, activation: str, scale: float, transposes: tuple[bool, bool], kind: str
 ) -> None:
     transpose_a, transpose_b = transposes
     workload = gemm(
         *dims, bias=bias, activation=activation, scale=scale, transpose_a=transpose_a, transpose_b=transpose_b
     )
-    arrays = make_inputs(workload, workload.input_sets[kind])
+    arrays = make_inputs(workload, InputSet(kind, kind, 3))
     expected = compute(workload, arrays)["C"]
     assert expected.tolist() == [[by_hand(workload, arrays, i, j) for j in range(dims[1])] for i in range(dims[0])]
 
@@ -80,6 +81,19 @@ def test_input_sets_differ_and_repeat() -> None:
     sets = [make_inputs(workload, s)["A"].tobytes() for s in workload.input_sets]
     assert len(set(sets)) == len(sets)
     assert make_inputs(workload, workload.input_sets[0])["A"].tobytes() == sets[0]
+
+
+def test_mixed_inputs_pair_every_kind_of_row_with_every_kind_of_column() -> None:
+    workload = load("gemm_256x256x256")
+    arrays = make_inputs(workload, workload.input_sets[-1])
+    left, right = arrays["A"], arrays["B"].T
+    for operand in (left, right):
+        rows = [frozenset(np.unique(row).tolist()) for row in operand]
+        assert {0} in rows
+        assert {-128} in rows
+        assert {127} in rows
+        assert any(len(values) > 100 for values in rows)
+    assert any((row != 0).sum() == 1 and row.max() == 1 for row in left)
 
 
 def test_a_case_is_made_once() -> None:
