@@ -16,6 +16,7 @@ SHOWN_VIOLATIONS = 3
 OTHER_CONTENTS = 0x5EED  # seed of the local memories' contents in the determinism stage
 HOST_SCALE = 3.0  # … how much slower its host is
 LATENCY_SCALE = 4  # … and how much farther its memory
+MEANINGS = {"mixed": "rows and columns that are zero, one-hot, sparse, large, extreme or random in every pairing"}
 
 
 class StageFailure(Exception):
@@ -76,7 +77,7 @@ def adversarial(session: Session) -> str:
         case = session.case(input_set)
         conditions = WATCHED if input_set is sets[-1] else Conditions()
         _compare(session, case, session.simulate(case, conditions))
-    return f"right on {', '.join(input_set.name for input_set in sets)}"
+    return f"right on {', '.join(MEANINGS.get(input_set.kind, input_set.name) for input_set in sets)}"
 
 
 def discipline(session: Session) -> str:
