@@ -6,7 +6,16 @@ from typing import Any
 import numpy as np
 
 class DType:
-    I8: DType; U8: DType; I16: DType; U16: DType; I32: DType; U32: DType; I64: DType; U64: DType; F32: DType; F64: DType
+    I8: DType
+    U8: DType
+    I16: DType
+    U16: DType
+    I32: DType
+    U32: DType
+    I64: DType
+    U64: DType
+    F32: DType
+    F64: DType
 
 class MachineBuilder:
     """Collects the tables of machine.hpp; every method checks its indices and raises ValueError."""
@@ -14,7 +23,9 @@ class MachineBuilder:
     def __init__(self) -> None: ...
     def memory(self, name: str, kind: str, rows: int, cols: int, dtype: str, banks: int = 1) -> int: ...
     def state(self, name: str, initial: float, is_float: bool = False) -> int: ...
-    def expr(self, op: str, a: int = -1, b: int = -1, c: int = -1, imm: int = 0, fimm: float = 0.0, is_float: bool = False) -> int: ...
+    def expr(
+        self, op: str, a: int = -1, b: int = -1, c: int = -1, imm: int = 0, fimm: float = 0.0, is_float: bool = False
+    ) -> int: ...
     def require(self, condition: int, message: str) -> int: ...
     def store(self, memory: int, row: int, col: int, value: int) -> int: ...
     def store_dram(self, pointer: int, offset: int, value: int, dtype: str) -> int: ...
@@ -44,16 +55,17 @@ class Program:
         machine: Machine,
         code: np.ndarray,  # int64 [n, 5]: code, a, b, c, imm
         lines: np.ndarray,  # int32 [n]
-        tensors: Sequence[tuple[str, str, tuple[int, ...], bytes | None, bool]],  # name, dtype, shape, initial, parameter
+        tensors: Sequence[
+            tuple[str, str, tuple[int, ...], bytes | None, bool]
+        ],  # name, dtype, shape, initial, parameter
         frame_size: int,
         stack_size: int,
     ) -> None: ...
-
     @property
     def parameters(self) -> list[tuple[str, str, tuple[int, ...]]]: ...
 
 class Trace:
-    """Commands without a kernel: instruction indices and their arguments (float64 holds both kinds exactly up to 2^53)."""
+    """Commands without a kernel: instruction indices and their arguments, one number for each parameter."""
 
     def __init__(
         self,
@@ -67,7 +79,9 @@ class Trace:
     def __len__(self) -> int: ...
 
 # Both release the GIL and return plain dictionaries that simulator/results.py turns into dataclasses.
-def run(machine: Machine, program: Program, tensors: Sequence[np.ndarray], options: dict[str, Any]) -> dict[str, Any]: ...
+def run(
+    machine: Machine, program: Program, tensors: Sequence[np.ndarray], options: dict[str, Any]
+) -> dict[str, Any]: ...
 def replay(machine: Machine, trace: Trace, options: dict[str, Any]) -> dict[str, Any]: ...
 def operator_names() -> list[str]: ...
 def code_names() -> list[str]: ...

@@ -30,6 +30,8 @@ CompiledMachine::CompiledMachine(Machine machine) : machine_(std::move(machine))
   recognise_forms();
   analyse_exprs();  // the forms' derived expressions as well
   analyse_state();
+  nests_.resize(machine_.statements.size());
+  read_later_.resize(machine_.statements.size());
   for (size_t i = 0; i < machine_.instructions.size(); ++i) plan_instruction(i);
   for (size_t i = 0; i < machine_.memories.size(); ++i)
     if (machine_.memories[i].kind == MemoryKind::Dram) dram_ = static_cast<int32_t>(i);
@@ -83,12 +85,72 @@ void CompiledMachine::recognise_forms() {
   }
 }
 
+// Everything a statement evaluates, except what belongs to recognised nests.
 void CompiledMachine::mark_statement(int32_t index, std::vector<uint8_t>& seen) const {
   const Statement& s = machine_.statements[static_cast<size_t>(index)];
+  if (form_of(index) != nullptr) return;
   for (const int32_t node : {s.a, s.b, s.c}) mark(machine_.exprs, node, seen);
   for (const int32_t child : s.body) mark_statement(child, seen);
   for (const int32_t child : s.otherwise) mark_statement(child, seen);
-  if (const Form* form = form_of(index)) visit_nodes(*form, [&](int32_t node) { mark(machine_.exprs, node, seen); });
+}
+
+std::vector<int32_t> CompiledMachine::tape_of(const std::vector<uint8_t>& seen) const {
+  std::vector<int32_t> tape;
+  for (size_t i = 0; i < seen.size(); ++i) {
+    const ExprOp op = machine_.exprs[i].op;
+    if (seen[i] != 0 && ahead_[i] != 0 && op != ExprOp::ConstInt && op != ExprOp::ConstFloat)
+      tape.push_back(static_cast<int32_t>(i));
+  }
+  return tape;
+}
+
+void CompiledMachine::plan_nests(int32_t index, const std::vector<uint8_t>& in_tape) {
+  const Statement& s = machine_.statements[static_cast<size_t>(index)];
+  if (const Form* form = form_of(index)) {
+    const auto beyond = [&](std::vector<uint8_t> seen, std::vector<int32_t>& tape) {
+      for (size_t i = 0; i < seen.size(); ++i) seen[i] = seen[i] != 0 && in_tape[i] == 0;
+      for (const int32_t node : tape) seen[static_cast<size_t>(node)] = 1;  // of another instruction with this nest
+      tape = tape_of(seen);
+    };
+    std::vector<uint8_t> of_form(machine_.exprs.size());
+    visit_nodes(*form, [&](int32_t node) { mark(machine_.exprs, node, of_form); });
+    std::vector<uint8_t> of_body(machine_.exprs.size());
+    mark(machine_.exprs, s.a, of_body);
+    for (const int32_t child : s.body) mark_statement(child, of_body);
+    beyond(std::move(of_form), nests_[static_cast<size_t>(index)].form_tape);
+    beyond(std::move(of_body), nests_[static_cast<size_t>(index)].body_tape);
+    return;
+  }
+  for (const int32_t child : s.body) plan_nests(child, in_tape);
+  for (const int32_t child : s.otherwise) plan_nests(child, in_tape);
+}
+
+void CompiledMachine::find_later_reads(const std::vector<int32_t>& body) {
+  const std::vector<int32_t> order = [&] {  // every statement, in program order
+    std::vector<int32_t> list;
+    const auto walk = [&](const auto& self, const std::vector<int32_t>& statements) -> void {
+      for (const int32_t s : statements) {
+        list.push_back(s);
+        self(self, machine_.statements[static_cast<size_t>(s)].body);
+        self(self, machine_.statements[static_cast<size_t>(s)].otherwise);
+      }
+    };
+    walk(walk, body);
+    return list;
+  }();
+  std::vector<uint8_t> later(machine_.exprs.size());
+  for (size_t i = order.size(); i-- > 0;) {
+    const Statement& s = machine_.statements[static_cast<size_t>(order[i])];
+    if (s.kind == StatementKind::SetState) {
+      for (size_t n = 0; n < later.size(); ++n) {
+        const Expr& e = machine_.exprs[n];
+        if (later[n] == 0 || e.op != ExprOp::State) continue;
+        if (e.imm < s.imm + field_size(s.imm) && s.imm < e.imm + field_size(e.imm))
+          read_later_[static_cast<size_t>(order[i])] = 1;
+      }
+    }
+    for (const int32_t node : {s.a, s.b, s.c}) mark(machine_.exprs, node, later);
+  }
 }
 
 void CompiledMachine::plan_instruction(size_t index) {
@@ -104,15 +166,9 @@ void CompiledMachine::plan_instruction(size_t index) {
     }
   }
   for (const auto& property : instruction.properties) mark(machine_.exprs, property.value, seen);
-  InstructionPlan plan;
-  for (size_t i = 0; i < seen.size(); ++i) {
-    if (seen[i] == 0 || ahead_[i] == 0) continue;
-    const ExprOp op = machine_.exprs[i].op;
-    if (op == ExprOp::ConstInt || op == ExprOp::ConstFloat) continue;
-    plan.tape.push_back(static_cast<int32_t>(i));
-    plan.tape_reads_state = plan.tape_reads_state || op == ExprOp::State;
-  }
-  plans_.push_back(std::move(plan));
+  plans_.push_back({tape_of(seen)});
+  for (const int32_t s : instruction.body) plan_nests(s, seen);
+  find_later_reads(instruction.body);
 }
 
 }  // namespace autocomp

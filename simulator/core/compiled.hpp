@@ -14,7 +14,12 @@ struct InstructionPlan {
   // Nodes without loop variables and memory reads, operands first. Evaluated once per command; a node's value is kept
   // under its own index.
   std::vector<int32_t> tape;
-  bool tape_reads_state = false;
+};
+
+// What a recognised nest needs beyond its instruction's tape, evaluated where the nest is entered.
+struct NestPlan {
+  std::vector<int32_t> form_tape;  // to run the form
+  std::vector<int32_t> body_tape;  // to interpret the nest
 };
 
 class CompiledMachine {
@@ -34,6 +39,9 @@ class CompiledMachine {
     const int32_t form = form_of_[static_cast<size_t>(statement)];
     return form < 0 ? nullptr : &forms_[static_cast<size_t>(form)];
   }
+  [[nodiscard]] const NestPlan& nest(int32_t statement) const { return nests_[static_cast<size_t>(statement)]; }
+  // Does a later statement of the same instruction read the state that this one sets?
+  [[nodiscard]] bool read_later(int32_t statement) const { return read_later_[static_cast<size_t>(statement)] != 0; }
   [[nodiscard]] size_t form_count() const { return forms_.size(); }
   [[nodiscard]] int32_t dram() const { return dram_; }
 
@@ -42,6 +50,9 @@ class CompiledMachine {
   void analyse_state();
   void recognise_forms();
   void mark_statement(int32_t index, std::vector<uint8_t>& seen) const;
+  void plan_nests(int32_t index, const std::vector<uint8_t>& in_tape);
+  void find_later_reads(const std::vector<int32_t>& body);
+  [[nodiscard]] std::vector<int32_t> tape_of(const std::vector<uint8_t>& seen) const;
   void plan_instruction(size_t index);
 
   Machine machine_;
@@ -50,7 +61,9 @@ class CompiledMachine {
   std::vector<uint8_t> multiplies_;   // a Sum of products or an FmaChain
   std::vector<int64_t> field_sizes_;  // elements of the state field that starts at a slot
   std::vector<Form> forms_;
-  std::vector<int32_t> form_of_;  // per statement
+  std::vector<int32_t> form_of_;     // per statement
+  std::vector<NestPlan> nests_;      // per statement
+  std::vector<uint8_t> read_later_;  // per statement
   std::vector<InstructionPlan> plans_;
   int32_t dram_ = -1;
 };

@@ -86,12 +86,10 @@ void Evaluator::begin(int32_t instruction, const Value* arguments) {
   refresh();
 }
 
-void Evaluator::refresh() { use_tape_ = run_tape(); }
-
-bool Evaluator::run_tape() {
+bool Evaluator::run(const std::vector<int32_t>& tape) {
   const Expr* exprs = machine_.exprs().data();
   Value* v = values_.data();
-  for (const int32_t node : plan_->tape) {
+  for (const int32_t node : tape) {
     const Expr& e = exprs[node];
     Value& out = v[node];
     switch (e.op) {

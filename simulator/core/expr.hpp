@@ -17,7 +17,9 @@ class Evaluator {
 
   // Makes `arguments` current and evaluates the instruction's tape with the present state.
   void begin(int32_t instruction, const Value* arguments);
-  void refresh();  // evaluates the tape again, after a change of state
+  void refresh() { use_tape_ = run(plan_->tape); }  // evaluates the tape again, after a change of state
+  // Evaluates the tape of a nest on top.
+  void enter(const std::vector<int32_t>& tape) { use_tape_ = use_tape_ && run(tape); }
 
   // Both throw Fault: division by zero, an access outside its memory or tensor.
   [[nodiscard]] int64_t integer(int32_t node) {
@@ -46,7 +48,7 @@ class Evaluator {
   [[nodiscard]] float compute_real(int32_t node);
   [[nodiscard]] int64_t compare(const Expr& e);
   [[nodiscard]] Value read(const Expr& e);
-  [[nodiscard]] bool run_tape();  // false: something on it failed
+  [[nodiscard]] bool run(const std::vector<int32_t>& tape);  // false: something on it failed
   [[nodiscard]] Value sum(const Expr& e, int32_t node);
   void check_depth() const;
 

@@ -12,7 +12,6 @@ Executor::Executor(const CompiledMachine& machine, Evaluator& evaluator, std::ve
       engine_(form_engine()) {}
 
 void Executor::execute(int32_t instruction) {
-  refresh_after_state_ = machine_.plan(instruction).tape_reads_state;
   pending_.clear();
   sequence(machine_.machine().instructions[static_cast<size_t>(instruction)].body);
 }
@@ -32,7 +31,7 @@ void Executor::statement(int32_t index) {
       break;
     case StatementKind::Store:
     case StatementKind::StoreDram:
-    case StatementKind::SetState: evaluate_store(s); break;
+    case StatementKind::SetState: evaluate_store(index); break;
     case StatementKind::When: sequence(evaluator_.integer(s.a) != 0 ? s.body : s.otherwise); break;
     case StatementKind::Loop: {
       if (run_form(index)) break;
@@ -49,23 +48,30 @@ void Executor::statement(int32_t index) {
 }
 
 bool Executor::run_form(int32_t statement) {
-  if (generic_ || evaluator_.depth != 0 || !evaluator_.tape_valid()) return false;
   const Form* form = machine_.form_of(statement);
   if (form == nullptr) return false;
-  FormContext context{evaluator_.values(), memories_, tensors_, scratch_, evaluator_.multiply_accumulates};
-  return engine_(*form, context);
+  const NestPlan& nest = machine_.nest(statement);
+  if (!generic_) {
+    evaluator_.enter(nest.form_tape);
+    FormContext context{evaluator_.values(), memories_, tensors_, scratch_, evaluator_.multiply_accumulates};
+    if (evaluator_.tape_valid() && engine_(*form, context)) return true;
+  }
+  evaluator_.enter(nest.body_tape);
+  return false;
 }
 
-void Executor::evaluate_store(const Statement& s) {
+void Executor::evaluate_store(int32_t index) {
+  const Statement& s = machine_.machine().statements[static_cast<size_t>(index)];
   const Value value = evaluator_.value(s.c);
   if (s.kind == StatementKind::SetState) {
-    pending_.push_back({s.kind, DType::I64, nullptr, evaluator_.state_slot(s.imm, s.a), value});
+    pending_.push_back(
+        {s.kind, DType::I64, nullptr, evaluator_.state_slot(s.imm, s.a), machine_.read_later(index), value});
     return;
   }
   if (s.kind == StatementKind::StoreDram) {
     const auto dtype = static_cast<DType>(s.imm);
     uint8_t* at = resolve(tensors_, evaluator_.integer(s.a), evaluator_.integer(s.b), size_of(dtype), "a write");
-    pending_.push_back({s.kind, dtype, at, 0, value});
+    pending_.push_back({s.kind, dtype, at, 0, false, value});
     return;
   }
   LocalStore& memory = memories_[static_cast<size_t>(s.memory)];
@@ -75,7 +81,7 @@ void Executor::evaluate_store(const Statement& s) {
     throw Fault{"bounds", "a write of " + machine_.machine().memories[static_cast<size_t>(s.memory)].name + "[" +
                               std::to_string(row) + "][" + std::to_string(col) + "] is outside its " +
                               std::to_string(memory.rows) + " rows of " + std::to_string(memory.cols) + " elements"};
-  pending_.push_back({s.kind, memory.dtype, memory.at(row, col), 0, value});
+  pending_.push_back({s.kind, memory.dtype, memory.at(row, col), 0, false, value});
 }
 
 void Executor::commit() {
@@ -83,17 +89,16 @@ void Executor::commit() {
   for (const auto& p : pending_) {
     if (p.kind == StatementKind::SetState) {
       evaluator_.state[static_cast<size_t>(p.slot)] = p.value;
-      state_changed = true;
+      state_changed = state_changed || p.read_later;
     } else {
       store_element(p.at, p.dtype, p.value);
     }
   }
   pending_.clear();
-  if (state_changed && refresh_after_state_) evaluator_.refresh();
+  if (state_changed) evaluator_.refresh();
 }
 
 const std::string* Executor::configure(int32_t instruction) {
-  refresh_after_state_ = machine_.plan(instruction).tape_reads_state;
   failed_ = nullptr;
   pending_.clear();
   configure(machine_.machine().instructions[static_cast<size_t>(instruction)].body);
@@ -104,7 +109,7 @@ void Executor::configure(const std::vector<int32_t>& body) {
   for (const int32_t index : body) {
     const Statement& s = machine_.machine().statements[static_cast<size_t>(index)];
     if (s.kind == StatementKind::Require && failed_ == nullptr && evaluator_.integer(s.a) == 0) failed_ = &s.message;
-    if (s.kind == StatementKind::SetState) evaluate_store(s);
+    if (s.kind == StatementKind::SetState) evaluate_store(index);
     if (s.kind == StatementKind::When) configure(evaluator_.integer(s.a) != 0 ? s.body : s.otherwise);
     commit();
   }

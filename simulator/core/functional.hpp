@@ -25,13 +25,14 @@ class Executor {
     DType dtype;
     uint8_t* at;
     int64_t slot;
+    bool read_later;
     Value value;
   };
 
   void sequence(const std::vector<int32_t>& body);
   void statement(int32_t index);
   [[nodiscard]] bool run_form(int32_t statement);
-  void evaluate_store(const Statement& s);
+  void evaluate_store(int32_t index);
   void commit();
   void configure(const std::vector<int32_t>& body);
 
@@ -42,7 +43,6 @@ class Executor {
   bool generic_;
   FormEngine engine_;
   std::vector<uint8_t> scratch_;
-  bool refresh_after_state_ = false;
   std::vector<Pending> pending_;
   const std::string* failed_ = nullptr;
 };

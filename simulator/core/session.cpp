@@ -85,6 +85,10 @@ void Session::command(int32_t instruction, const int64_t* arguments, int32_t lin
   (void)clip_last(machine_, result.operations);
   count_traffic();
   if (discipline_) discipline_->command(result.operations);
+  if (!options_.timing) {  // nothing needs the details any more
+    result.operations.accesses.clear();
+    result.operations.properties.clear();
+  }
   if (options_.record_trace) result.trace.append(instruction, values_.data(), table.parameters.size(), cycles, line);
 }
 
