@@ -176,13 +176,16 @@ class Engine {
 
   Cause cause_of(size_t u) {
     const bool active = std::visit([](auto& unit) { return unit.active(); }, units_[u]);
-    if (active) return std::visit([](auto& unit) { return unit.cause(); }, units_[u]);
+    const Cause cause = active ? std::visit([](auto& unit) { return unit.cause(); }, units_[u]) : Cause::Idle;
+    if (active && cause != Cause::Pairing) return cause;
     const Pool& pool = context_.pools[u];
     if (!pool.unissued.empty()) {
       const Command& head = context_.command(pool.unissued.front());
       if (head.role == Role::Wait || head.role == Role::Signal) return Cause::Semaphore;
-      return head.waits_for != 0 ? head.hazard : Cause::QueueFull;
+      if (head.waits_for != 0) return head.hazard;
+      return active ? cause : Cause::QueueFull;
     }
+    if (active) return cause;
     return pool.live > 0 ? Cause::Pipeline : front_.idle_cause();
   }
 

@@ -1,0 +1,43 @@
+"""Timing keys that mean nothing are refused, with advice."""
+
+from __future__ import annotations
+
+import pytest
+
+from autocomp import isa
+from autocomp.errors import IsaError
+from autocomp.isa.timing import reference_table
+
+MACHINE = "accelerator m {{ memory dram {{ kind: dram; {dram} }} memory s {{ rows: 8; row: i8[4]; {memory} }} {rest} }}"
+COPY = "instruction f(n: int 0..4) {on} {{ timing {{ {timing} }} }}"
+
+
+def parse(dram: str = "", memory: str = "", unit: str = "", timing: str = "", on: str = "on u", rest: str = "") -> None:
+    text = f"unit u {{ {unit} }} {rest} " + COPY.format(on=on, timing=timing)
+    isa.parse(MACHINE.format(dram=dram, memory=memory, rest=text), "m.isa")
+
+
+@pytest.mark.parametrize(
+    ("parts", "message"),
+    [
+        ({"unit": "entry: 4;"}, "did you mean entries"),
+        ({"unit": "kind: magic;"}, "expected serial"),
+        ({"unit": "entries: many;"}, "expected a number"),
+        ({"unit": "kind: serial; scale_slots: 2;"}, "no setting of kind serial"),
+        ({"dram": "latencies: 4;"}, "did you mean latency"),
+        ({"memory": "ports: triple;"}, "expected shared, separate"),
+        ({"timing": "bussy: n;"}, "did you mean busy"),
+        ({"timing": "role: dance;"}, "expected work"),
+        ({"timing": "passes: n;"}, "no meaning in a serial unit"),
+        ({"timing": "role: fence;"}, "without a unit"),
+        ({"timing": "role: wait;"}, "needs `semaphore:`"),
+        ({"rest": "front { depth: 2; }"}, "known: queue, latency"),
+    ],
+)
+def test_what_means_nothing_is_refused(parts: dict[str, str], message: str) -> None:
+    with pytest.raises(IsaError, match=message):
+        parse(**parts)
+
+
+def test_every_key_is_documented() -> None:
+    assert all(meaning for _, _, meaning, _ in reference_table())
