@@ -7,6 +7,8 @@
 
 namespace autocomp::wide {
 namespace {
+#include "lane_operators.inc"
+
 #include "form_engine.inc"
 }  // namespace
 
