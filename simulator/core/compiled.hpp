@@ -45,6 +45,9 @@ class CompiledMachine {
   [[nodiscard]] size_t form_count() const { return forms_.size(); }
   [[nodiscard]] int32_t dram() const { return dram_; }
 
+  // Whether a node's value depends on the contents of a memory.
+  [[nodiscard]] bool reads_memory(int32_t node) const { return node >= 0 && facts_[static_cast<size_t>(node)].reads; }
+
  private:
   void analyse_exprs();
   void analyse_state();

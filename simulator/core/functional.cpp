@@ -108,6 +108,8 @@ const std::string* Executor::configure(int32_t instruction) {
 void Executor::configure(const std::vector<int32_t>& body) {
   for (const int32_t index : body) {
     const Statement& s = machine_.machine().statements[static_cast<size_t>(index)];
+    // Without data, what depends on the contents of memories cannot be told.
+    if (machine_.reads_memory(s.kind == StatementKind::SetState ? s.c : s.a)) continue;
     if (s.kind == StatementKind::Require && failed_ == nullptr && evaluator_.integer(s.a) == 0) failed_ = &s.message;
     if (s.kind == StatementKind::SetState) evaluate_store(index);
     if (s.kind == StatementKind::When) configure(evaluator_.integer(s.a) != 0 ? s.body : s.otherwise);

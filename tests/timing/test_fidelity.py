@@ -18,7 +18,7 @@ BOUNDS = {"a": 0.002, "b": 0.001, "c": 0.001, "d": 0.001, "e": 0.01, "f": 0.001,
 def sample(group: str) -> list[str]:
     with (RTL / "cycles.csv").open(encoding="utf-8", newline="") as file:
         rows = [row for row in csv.DictReader(file) if row["group"] == group and int(row["command_count"]) < 1700]
-    return [row["case_id"] for row in rows[:: max(1, len(rows) // 25)]]
+    return [row["case_id"] for row in rows[:: max(1, len(rows) // 8)]]
 
 
 @pytest.mark.parametrize("group", BOUNDS)
