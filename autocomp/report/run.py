@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from autocomp.search.candidate import CORRECT, DUPLICATE, OUTCOMES, SKIPPED
+from autocomp.search.candidate import CORRECT, DUPLICATE, OUTCOMES, PLAUSIBLE, SKIPPED
 from autocomp.search.journal import Event, read_events
 
 
@@ -62,7 +62,7 @@ class RunView:
         counted = Counter(
             (c["outcome"], first_line(c["message"]))
             for c in self.candidates.values()
-            if c["outcome"] not in (CORRECT, DUPLICATE)
+            if c["outcome"] not in (CORRECT, PLAUSIBLE, DUPLICATE)
         )
         return [(outcome, message, n) for (outcome, message), n in counted.most_common() if outcome != SKIPPED]
 
@@ -96,7 +96,7 @@ class RunView:
             return
         failed = next((stage["stage"] for stage in evaluation["stages"] if stage["status"] == "failed"), None)
         if self.naive_cycles is not None:
-            self._live[f"failed {failed}" if failed else CORRECT] += 1
+            self._live[f"failed {failed}" if failed else PLAUSIBLE] += 1
         if failed is None:
             self._improve(evaluation["cycles"], evaluation["bound"]["cycles"])
 
@@ -108,6 +108,9 @@ class RunView:
     def _on_candidate(self, event: Event) -> None:
         self.candidates[event["id"]] = event
         self._live.clear()
+
+    def _on_verdict(self, event: Event) -> None:
+        self.candidates[event["id"]] = event
 
     def _on_step(self, event: Event) -> None:
         self.step = event["step"]

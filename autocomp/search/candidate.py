@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from autocomp.agents.protocol import LineageStep, Plan
 from autocomp.evaluate.model import STAGES, Evaluation
 
 CORRECT = "correct"
+PLAUSIBLE = "passed smoke"  # has cycles, and is proven when it is about to matter
 DUPLICATE = "duplicate"
 NO_PLAN = "no plan"
 NOT_IMPLEMENTED = "not implemented"
@@ -18,7 +19,7 @@ WORKER_LOST = "worker lost"
 ERROR = "error"
 PENDING = "pending"  # on the way; no candidate of a finished step is
 FAILED_STAGES = tuple(f"failed {stage}" for stage in STAGES)
-OUTCOMES = (CORRECT, DUPLICATE, NO_PLAN, NOT_IMPLEMENTED, *FAILED_STAGES, WORKER_LOST, ERROR, SKIPPED)
+OUTCOMES = (CORRECT, PLAUSIBLE, DUPLICATE, NO_PLAN, NOT_IMPLEMENTED, *FAILED_STAGES, WORKER_LOST, ERROR, SKIPPED)
 
 
 @dataclass(frozen=True)
@@ -43,8 +44,13 @@ class Candidate:
         return self.outcome == CORRECT
 
     @property
+    def promising(self) -> bool:
+        """Whether nothing speaks against the candidate so far."""
+        return self.outcome in (CORRECT, PLAUSIBLE)
+
+    @property
     def cycles(self) -> int:
-        """Cycles of a correct candidate."""
+        """Cycles of a promising candidate."""
         if self.evaluation is None or self.evaluation.cycles is None:
             raise ValueError(f"candidate {self.id} ({self.outcome}) has no cycles")
         return self.evaluation.cycles
@@ -70,6 +76,12 @@ class History:
     def extended(self, step: Step) -> History:
         return History(self.root, (*self.steps, step))
 
+    def updated(self, changed: Mapping[int, Candidate], evaluations: int = 0) -> History:
+        """The history with later verdicts on some candidates, and the evaluations that these took."""
+        steps = [replace(s, candidates=tuple(changed.get(c.id, c) for c in s.candidates)) for s in self.steps]
+        steps[-1] = replace(steps[-1], evaluations=steps[-1].evaluations + evaluations)
+        return History(self.root, tuple(steps))
+
     def __iter__(self) -> Iterator[Candidate]:
         yield self.root
         for step in self.steps:
@@ -80,7 +92,8 @@ class History:
 
     @property
     def best(self) -> Candidate:
-        return min((c for c in self if c.correct), key=lambda c: (c.cycles, c.id))
+        """The fastest promising candidate; correct when the search has ended."""
+        return min((c for c in self if c.promising), key=lambda c: (c.cycles, c.id))
 
     @property
     def hashes(self) -> frozenset[str]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from autocomp.errors import CandidateFailure, KernelError
+from autocomp.evaluate.model import STAGES, Evaluation
 from autocomp.evaluate.serial import evaluation_from_json
 from autocomp.search.candidate import (
     CORRECT,
@@ -15,6 +16,7 @@ from autocomp.search.candidate import (
     NO_PLAN,
     NOT_IMPLEMENTED,
     PENDING,
+    PLAUSIBLE,
     SKIPPED,
     WORKER_LOST,
     Candidate,
@@ -96,12 +98,16 @@ class Search:
         history = History(self._root())
         while True:
             self._step_number = len(history.steps)
-            reason = self._spent(history)
-            decision = Stop(reason) if reason else self._strategy.decide(history)
-            if isinstance(decision, Stop):
+            decision = self._decide(history)
+            wanted = (history.best,) if isinstance(decision, Stop) else decision.parents
+            unproven = [candidate for candidate in wanted if not candidate.correct]
+            if unproven:
+                history = self._prove(history, unproven, last=isinstance(decision, Stop))
+            elif isinstance(decision, Stop):
                 break
-            history = history.extended(self._step(history, decision))
-            self._note_step(history)
+            else:
+                history = history.extended(self._step(history, decision))
+                self._note_step(history)
         best = history.best
         write_atomically(self._folder.best_kernel, self._folder.kernel(best.kernel))
         payload = {"reason": decision.reason, "best": best.id, "cycles": best.cycles, "outcomes": history.outcomes()}
@@ -110,14 +116,35 @@ class Search:
 
     # --- steps ---------------------------------------------------------------------------------------------------
 
+    def _decide(self, history: History) -> Expand | Stop:
+        """What the strategy wants, unless a budget is spent."""
+        if self._left(history) == 0:
+            return Stop("budget of evaluations spent")
+        decision = self._strategy.decide(history)
+        if isinstance(decision, Expand) and self._out_of_time(history, decision):
+            return Stop("budget of seconds spent")
+        return decision
+
+    def _left(self, history: History) -> int | None:
+        """Evaluations that may still be made; None without a budget."""
+        allowed = self._options.evaluations
+        return None if allowed is None else max(0, allowed - history.evaluations)
+
+    def _out_of_time(self, history: History, decision: Expand) -> bool:
+        """Whether time ran out before the next step; proofs of its parents that were made by then still count."""
+        if not self._expired() or len(history.steps) < self._journal["expired"]["step"]:
+            return False
+        return not any(f"prove/{parent.hash}" in self._journal for parent in decision.parents if not parent.correct)
+
     def _root(self) -> Candidate:
         text = self._problem.starting_kernel
         kernel = self._folder.store_kernel(text)
         canonical = self._problem.agents.canonical_hash(text)
         draft = Candidate(0, 0, None, None, kernel, canonical, PENDING)
         key = f"evaluate/{canonical}"
-        for _, result in run_calls(self._executor, [self._evaluate_call(draft)] if key not in self._journal else []):
-            self._record_evaluation(draft, result)
+        call = Call(key, self._evaluator, "evaluate", text)
+        for _, result in run_calls(self._executor, [call] if key not in self._journal else []):
+            self._record_evaluation("evaluate", draft, result)
         root = self._judged(draft)
         if not root.correct:
             error = KernelError if root.outcome == "failed check" else CandidateFailure
@@ -125,21 +152,20 @@ class Search:
                 f"the starting kernel is not correct ({root.outcome}): {root.message}",
                 hint=f"its text is {self._folder.path}/kernels/{kernel}.c",
             )
-        self._record_candidate(root)
+        self._record_candidate("candidate", root)
         return root
 
     def _step(self, history: History, request: Expand) -> Step:
         number = self._step_number = len(history.steps) + 1
         drafts = self._implement(history, number, self._plan(history, request, number))
-        allowed = self._options.evaluations
-        left = None if allowed is None else allowed - history.evaluations
+        left = self._left(history)
         judged, made = self._evaluate(drafts, history.hashes, left)
         if self._options.repair:
             left = None if left is None else left - made
-            judged, repairs = self._repair(history, number, judged, left)
+            judged, repairs = self._repair(history, judged, left)
             made += repairs
         for candidate in judged:
-            self._record_candidate(candidate)
+            self._record_candidate("candidate", candidate)
         return Step(number, tuple(parent.id for parent in request.parents), tuple(judged), made)
 
     def _plan(self, history: History, request: Expand, number: int) -> list[Candidate]:
@@ -186,34 +212,54 @@ class Search:
             marked.append(draft)
         missing = [self._evaluate_call(d) for h, d in chosen.items() if f"evaluate/{h}" not in self._journal]
         for canonical, result in self._run(self._executor, missing):
-            self._record_evaluation(chosen[canonical], result)
+            self._record_evaluation("evaluate", chosen[canonical], result)
         made = sum(1 for canonical in chosen if f"evaluate/{canonical}" in self._journal)
         return [self._judged(c) if c.outcome == PENDING else c for c in marked], made
 
-    def _repair(
-        self, history: History, number: int, judged: Sequence[Candidate], left: int | None
-    ) -> tuple[list[Candidate], int]:
+    def _repair(self, history: History, judged: Sequence[Candidate], left: int | None) -> tuple[list[Candidate], int]:
         """One more attempt at each kernel that failed a stage; a repair that fails leaves the failure as it was."""
-        failed = {c.id: c for c in judged if c.outcome.startswith("failed ")}
+        failed = {c.id: c for c in judged if c.outcome.startswith("failed ") and not c.repaired}
         if not failed or left == 0:
             return list(judged), 0
         calls: dict[str, AgentCall] = {}
         for candidate in failed.values():
-            call = self._agent_call(history, history[candidate.parent or 0], f"repair/{number}/{candidate.kernel}")
+            call = self._agent_call(
+                history, history[candidate.parent or 0], f"repair/{candidate.step}/{candidate.kernel}"
+            )
             broken = self._folder.kernel(candidate.kernel)
-            calls[f"repair/{number}/{candidate.id}"] = replace(
+            calls[f"repair/{candidate.step}/{candidate.id}"] = replace(
                 call, plan=candidate.plan, broken=broken, failure=failure_text(candidate)
             )
         self._perform("repair", "repair", calls, self._stored)
         drafts = []
         for candidate in failed.values():
-            answer = self._known(f"repair/{number}/{candidate.id}")
+            answer = self._known(f"repair/{candidate.step}/{candidate.id}")
             if answer.get("kernel"):
                 drafts.append(self._draft(replace(candidate, outcome=PENDING, repaired=True, evaluation=None), answer))
         seen = history.hashes | {c.hash for c in judged if c.hash}
         repaired, made = self._evaluate(drafts, seen, left)
-        mended = {c.id: c for c in repaired if c.correct}
+        mended = {c.id: c for c in repaired if c.promising}
         return [mended.get(candidate.id, candidate) for candidate in judged], made
+
+    def _prove(self, history: History, unproven: Sequence[Candidate], last: bool) -> History:
+        """Put promising candidates through the stages that screening left out. The proof of the search's `last` word
+        does not count against the budget of seconds."""
+        missing = [
+            Call(c.hash, self._evaluator, "prove", self._folder.kernel(c.kernel))
+            for c in unproven
+            if f"prove/{c.hash}" not in self._journal
+        ]
+        by_hash = {c.hash: c for c in unproven}
+        results = run_calls(self._executor, missing) if last else self._run(self._executor, missing)
+        for canonical, result in results:
+            self._record_evaluation("prove", by_hash[canonical], result)
+        judged = [self._judged(c) for c in unproven if f"prove/{c.hash}" in self._journal]
+        made = 0
+        if self._options.repair and not last:
+            judged, made = self._repair(history, judged, self._left(history))
+        for candidate in judged:
+            self._record_candidate("verdict", candidate)
+        return history.updated({c.id: c for c in judged}, made)
 
     # --- effects -------------------------------------------------------------------------------------------------
 
@@ -244,15 +290,6 @@ class Search:
             self._journal.record("expired", "expired", {"step": self._step_number})
         return "expired" in self._journal
 
-    def _spent(self, history: History) -> str | None:
-        """The reason to stop before the next step, if a budget is spent."""
-        allowed = self._options.evaluations
-        if allowed is not None and history.evaluations >= allowed:
-            return "budget of evaluations spent"
-        if self._expired() and len(history.steps) >= self._journal["expired"]["step"]:
-            return "budget of seconds spent"
-        return None
-
     def _known(self, key: str) -> Event:
         return self._journal.get(key)
 
@@ -268,12 +305,12 @@ class Search:
         )
 
     def _evaluate_call(self, draft: Candidate) -> Call[str]:
-        return Call(draft.hash, self._evaluator, "evaluate", self._folder.kernel(draft.kernel))
+        return Call(draft.hash, self._evaluator, "screen", self._folder.kernel(draft.kernel))
 
-    def _record_evaluation(self, draft: Candidate, result: Mapping[str, Any] | WorkerLost) -> None:
+    def _record_evaluation(self, kind: str, draft: Candidate, result: Mapping[str, Any] | WorkerLost) -> None:
         payload = {"evaluation": None, "message": result.message} if isinstance(result, WorkerLost) else result
         lost = {"lost": True} if isinstance(result, WorkerLost) else {}
-        self._journal.record("evaluate", f"evaluate/{draft.hash}", {"kernel": draft.kernel, **payload, **lost})
+        self._journal.record(kind, f"{kind}/{draft.hash}", {"kernel": draft.kernel, **payload, **lost})
 
     def _stored(self, document: Mapping[str, Any]) -> Mapping[str, Any]:
         """The document with the kernel's text replaced by its digest in the run folder."""
@@ -297,14 +334,17 @@ class Search:
         if event["evaluation"] is None:
             return replace(candidate, outcome=WORKER_LOST if event.get("lost") else ERROR, message=event["message"])
         evaluation = evaluation_from_json(event["evaluation"])
-        failure = evaluation.failure
-        if evaluation.correct and evaluation.cycles is not None:
-            return replace(candidate, outcome=CORRECT, evaluation=evaluation)
-        stage, message = (failure.stage, failure.message) if failure else ("check", "no stage has passed")
-        return replace(candidate, outcome=f"failed {stage}", message=message, evaluation=evaluation)
+        proof = self._known(f"prove/{candidate.hash}")
+        if proof:
+            if proof["evaluation"] is None:
+                return replace(candidate, outcome=WORKER_LOST if proof.get("lost") else ERROR, message=proof["message"])
+            proven = evaluation_from_json(proof["evaluation"])
+            seconds = evaluation.seconds + proven.seconds
+            evaluation = replace(evaluation, stages=(*evaluation.stages, *proven.stages), seconds=seconds)
+        return _with_verdict(candidate, evaluation)
 
-    def _record_candidate(self, candidate: Candidate) -> None:
-        evaluation = candidate.evaluation if candidate.correct else None
+    def _record_candidate(self, kind: str, candidate: Candidate) -> None:
+        evaluation = candidate.evaluation if candidate.promising else None
         document = {
             "id": candidate.id,
             "step": candidate.step,
@@ -318,7 +358,7 @@ class Search:
             "cycles": evaluation.cycles if evaluation else None,
             "ratio": evaluation.ratio if evaluation else None,
         }
-        self._journal.record("candidate", f"candidate/{candidate.id}", document)
+        self._journal.record(kind, f"{kind}/{candidate.id}", document)
 
     def _note_step(self, history: History) -> None:
         step, best = history.steps[-1], history.best
@@ -330,6 +370,15 @@ class Search:
             "evaluations": history.evaluations,
         }
         self._journal.record("step", f"step/{step.number}", document)
+
+
+def _with_verdict(candidate: Candidate, evaluation: Evaluation) -> Candidate:
+    failure = evaluation.failure
+    if failure is None and evaluation.cycles is not None:
+        outcome = CORRECT if {stage.stage for stage in evaluation.stages} >= set(STAGES) else PLAUSIBLE
+        return replace(candidate, outcome=outcome, evaluation=evaluation)
+    stage, message = (failure.stage, failure.message) if failure else ("check", "the kernel did not run to its end")
+    return replace(candidate, outcome=f"failed {stage}", message=message, evaluation=evaluation)
 
 
 def failure_text(candidate: Candidate) -> str:

@@ -26,7 +26,8 @@ class Stop:
 
 
 class Strategy(Protocol):
-    """Must be a pure function of the history: resuming a run calls it again on the same history."""
+    """Must be a pure function of the history: resuming a run calls it again on the same history, and so does a parent
+    that turns out to be wrong when it is proven."""
 
     @property
     def name(self) -> str: ...
@@ -36,7 +37,7 @@ class Strategy(Protocol):
 
 @dataclass(frozen=True)
 class BeamSearch:
-    """Expands the best `beam` correct candidates that still lead to new kernels.
+    """Expands the best `beam` promising candidates that still lead to new kernels.
 
     With `keep_parents`, parents compete with their children; without, only the children of the last step that bore
     any are in the beam.
@@ -66,9 +67,9 @@ class BeamSearch:
 
     def _pool(self, history: History) -> list[Candidate]:
         if self.options.keep_parents:
-            return [c for c in history if c.correct]
+            return [c for c in history if c.promising]
         for step in reversed(history.steps):
-            children = [c for c in step.candidates if c.correct]
+            children = [c for c in step.candidates if c.promising]
             if children:
                 return children
         return [history.root]

@@ -12,10 +12,12 @@ from typing import Any
 from autocomp.agents.menu import Menu
 from autocomp.agents.protocol import Coder, Context, Implementation, LineageStep, Plan, Planner
 from autocomp.errors import AutocompError, ConfigError, ModelError
-from autocomp.evaluate.model import Evaluation, Evaluator
+from autocomp.evaluate.model import STAGES, Evaluation, Evaluator
 from autocomp.isa.model import Accelerator
 from autocomp.workload.model import Workload
 
+SCREENING = STAGES[:2]
+PROOF = STAGES[2:]
 CanonicalHash = Callable[[str], str]
 
 
@@ -112,9 +114,21 @@ class EvaluationTarget:
 
     evaluator: Evaluator
 
+    def screen(self, kernel: str) -> dict[str, Any]:
+        """The first stages, which give the cycles."""
+        return self._stages(kernel, SCREENING)
+
+    def prove(self, kernel: str) -> dict[str, Any]:
+        """The other stages, which take most of the time."""
+        return self._stages(kernel, PROOF)
+
     def evaluate(self, kernel: str) -> dict[str, Any]:
+        """All stages."""
+        return self._stages(kernel, STAGES)
+
+    def _stages(self, kernel: str, stages: tuple[str, ...]) -> dict[str, Any]:
         try:
-            return {"evaluation": self.evaluator.evaluate(kernel).to_json()}
+            return {"evaluation": self.evaluator.evaluate(kernel, stages=stages).to_json()}
         except ConfigError:
             raise
         except Exception as error:

@@ -64,10 +64,10 @@ def test_interruption_leaves_a_run_that_resumes(
 
     evaluate = ToyEvaluator.evaluate
 
-    def interrupted(self: ToyEvaluator, kernel_text: str) -> Any:
+    def interrupted(self: ToyEvaluator, kernel_text: str, **rest: Any) -> Any:
         if "tile" in kernel_text:
             raise KeyboardInterrupt
-        return evaluate(self, kernel_text)
+        return evaluate(self, kernel_text, **rest)
 
     with monkeypatch.context() as patched:
         patched.setattr(ToyEvaluator, "evaluate", interrupted)

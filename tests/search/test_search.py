@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from toy_search import NAIVE, Toy, canonical_hash, cycles_of, summary
 
 from autocomp.errors import CandidateFailure, ConfigError, KernelError
+from autocomp.evaluate.model import STAGES
 from autocomp.search import Options
 from autocomp.search.executor import Executor, InlineExecutor, ProcessExecutor, ThreadExecutor
 from autocomp.search.journal import read_events
@@ -39,7 +41,8 @@ def test_every_candidate_is_counted_by_outcome(toy: Toy) -> None:
     result = toy.with_options(dropout=0.0, plans_per_parent=8).run()
     outcomes = result.history.outcomes()
     assert sum(outcomes.values()) == sum(len(step.candidates) for step in result.history.steps)
-    assert {"correct", "duplicate", "not implemented", "failed check", "failed smoke"} == set(outcomes)
+    expected = {"correct", "passed smoke", "duplicate", "not implemented", "failed check", "failed smoke"}
+    assert set(outcomes) == expected
     not_implemented = next(c for c in result.history if c.outcome == "not implemented")
     assert not_implemented.message == "nothing to do here"
 
@@ -47,8 +50,33 @@ def test_every_candidate_is_counted_by_outcome(toy: Toy) -> None:
 def test_no_kernel_is_evaluated_twice(toy: Toy, tmp_path: Path) -> None:
     log = tmp_path / "evaluated"
     result = Toy(toy.folder, toy.options, log=log).run()
-    evaluated = [canonical_hash(text) for text in log.read_text().splitlines()]
+    lines = [line.split(": ") for line in log.read_text().splitlines()]
+    evaluated = [canonical_hash(text) for stage, text in lines if stage == "check"]
     assert len(evaluated) == len(set(evaluated)) == result.evaluations
+
+
+def test_only_what_is_expanded_or_best_is_proven_and_all_of_that(toy: Toy) -> None:
+    result = toy.run()
+    expanded = {parent for step in result.history.steps for parent in step.parents}
+    for candidate in result.history:
+        proven = candidate.evaluation is not None and len(candidate.evaluation.stages) == len(STAGES)
+        assert proven == (candidate.id in expanded | {result.best.id})
+
+
+def test_a_kernel_that_fails_its_proof_is_neither_expanded_nor_best(toy: Toy) -> None:
+    words = ("tile", "lucky", "hoist")
+    result = replace(toy, words=words).with_options(dropout=0.0).run()
+    failed = {c.id for c in result.history if c.outcome == "failed adversarial"}
+    assert failed
+    assert not failed & {parent for step in result.history.steps for parent in step.parents}
+    assert "lucky" not in (toy.folder / "best.c").read_text()
+
+
+def test_the_last_word_is_proven_even_when_time_is_up(toy: Toy) -> None:
+    ticks = iter(range(10_000))
+    result = replace(toy, words=("lucky", "tile")).with_options(seconds=20.0).run(clock=lambda: float(next(ticks)))
+    assert result.reason == "budget of seconds spent"
+    assert result.best.correct
 
 
 def test_same_seed_gives_the_same_run_and_another_seed_another(tmp_path: Path) -> None:

@@ -20,10 +20,11 @@ from autocomp.search.journal import Journal, Listener
 from autocomp.search.targets import AgentTarget, EvaluationTarget
 
 WORDS = ("tile", "hoist", "unroll", "stage", "pipeline", "broken", "wrong", "nothing")
-SAVINGS = {"tile": 300, "hoist": 120, "unroll": 50, "stage": 200, "pipeline": 90}
+SAVINGS = {"lucky": 400, "tile": 300, "hoist": 120, "unroll": 50, "stage": 200, "pipeline": 90}
 NAIVE = "naive"
 SMALL = Options(seed=1, beam=3, plans_per_parent=4, patience=3, max_steps=6)
 BOUND = 100
+FAILURES = {"broken": "check", "wrong": "smoke", "lucky": "adversarial"}
 
 
 def cycles_of(kernel: str) -> int:
@@ -33,7 +34,7 @@ def cycles_of(kernel: str) -> int:
 
 @dataclass(frozen=True)
 class ToyEvaluator:
-    """`broken` fails the first stage, `wrong` the second; `crash` kills the process, `slow` takes a while."""
+    """`broken`, `wrong` and `lucky` fail a stage; `crash` kills the process, `raise` is a fault of the evaluator."""
 
     accelerator: Any = None
     workload: Any = None
@@ -46,7 +47,7 @@ class ToyEvaluator:
         words = kernel_text.split()
         if self.log is not None:
             with self.log.open("a") as log:
-                log.write(kernel_text + "\n")
+                log.write(f"{stages[0]}: {kernel_text}\n")
         if "crash" in words:
             os.kill(os.getpid(), signal.SIGKILL)
         if "raise" in words:
@@ -54,7 +55,7 @@ class ToyEvaluator:
         if self.delay:
             # Kernels take unlike times, so that workers finish out of order.
             time.sleep(self.delay * (1 + int(hashlib.sha256(kernel_text.encode()).hexdigest(), 16) % 5))
-        failed = "check" if "broken" in words else "smoke" if "wrong" in words else None
+        failed = next((stage for word, stage in FAILURES.items() if word in words and stage in stages), None)
         position = STAGES.index(failed) if failed else len(STAGES)
         verdicts = tuple(
             StageVerdict(
@@ -64,6 +65,7 @@ class ToyEvaluator:
                 line=1 if i == position else None,
             )
             for i, stage in enumerate(STAGES)
+            if stage in stages
         )
         return Evaluation(
             stages=verdicts,
