@@ -150,7 +150,7 @@ class Search:
             error = KernelError if root.outcome == "failed check" else CandidateFailure
             raise error(
                 f"the starting kernel is not correct ({root.outcome}): {root.message}",
-                hint=f"its text is {self._folder.path}/kernels/{kernel}.c",
+                hint=f"look at it with: autocomp run {self._folder.path}/kernels/{kernel}.c --workload ...",
             )
         self._record_candidate("candidate", root)
         return root

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import shutil
 import subprocess
@@ -56,3 +57,53 @@ def test_menus_are_listed_and_shown(autocomp: Command) -> None:
 @pytest.mark.parametrize("arguments", [["workloads"], ["menu", "list"], ["schedules", "list"]])
 def test_pipes_get_no_escape_codes(autocomp: Command, arguments: list[str]) -> None:
     assert "\x1b" not in autocomp(*arguments).stdout
+
+
+TRACE = """
+# two tiles in
+load_tile src=0x1000 dst=tile:0 stride=16 cols=4 rows=4
+load_tile src=0x1004 dst=tile:4 stride=16 cols=4 rows=4
+"""
+
+
+def test_a_trace_is_timed_on_the_accelerator_that_has_its_commands(autocomp: Command) -> None:
+    Path("moves.txt").write_text(TRACE)
+    document = json.loads(autocomp("simulate", "moves.txt", "--json").stdout)
+    assert (document["accelerator"], document["commands"]) == ("tiny", 2)
+    assert document["cycles"] > 0
+    assert "2 commands on tiny" in autocomp("simulate", "moves.txt").stdout
+
+
+def test_the_error_of_the_timing_is_stated_by_group(autocomp: Command) -> None:
+    Path("moves.txt").write_text(TRACE)
+    options = ("--accelerator", "tiny", "--set", "MEM_LATENCY=40", "--json")
+    cycles = json.loads(autocomp("simulate", "moves.txt", *options).stdout)["segment_cycles"][-1]
+    Path("measured/traces").mkdir(parents=True)
+    Path("measured/traces/moves.txt.gz").write_bytes(gzip.compress(TRACE.encode()))
+    heading = "case_id,group,description,command_count,mem_latency,cycles"
+    Path("measured/cycles.csv").write_text(f"{heading}\nmoves,a,two moves,2,40,{cycles * 2}\n")
+    document = json.loads(autocomp("fidelity", "measured", "--json").stdout)
+    assert document["groups"][0]["mean"] == 0.5
+    assert "50.0 %" in autocomp("fidelity", "measured").stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["simulate", "nowhere.txt"], 3, "cannot read the trace nowhere.txt"),
+        (["simulate", "odd.txt"], 3, "no accelerator has all commands of odd.txt"),
+        (["fidelity", "."], 3, "has no traces"),
+    ],
+)
+def test_what_cannot_be_timed_is_named(autocomp: Command, arguments: list[str], code: int, message: str) -> None:
+    Path("odd.txt").write_text("frobnicate x=1\n")
+    result = autocomp(*arguments)
+    assert (result.exit_code, message in result.stderr) == (code, True), result.output
+
+
+def test_accelerators_are_shown_and_checked(autocomp: Command) -> None:
+    assert json.loads(autocomp("isa", "check", "tiny", "--json").stdout)["ok"]
+    shown = json.loads(autocomp("isa", "show", "tiny", "--set", "DIM=8", "--json").stdout)
+    assert shown["parameters"]["DIM"] == 8
+    assert "load_tile" in shown["instructions"]
+    assert autocomp("isa", "show", "tiny", "--markdown").stdout.startswith("# tiny")
