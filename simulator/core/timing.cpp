@@ -1,8 +1,6 @@
 #include "timing.hpp"
 
-#include <memory>
-#include <stdexcept>
-#include <variant>
+#include <utility>
 
 #include "timing/array.hpp"
 #include "timing/front.hpp"
@@ -14,19 +12,7 @@ namespace autocomp {
 namespace timing {
 namespace {
 
-using UnitState = std::variant<TransferIn, TransferOut, Array, Serial>;
-
 constexpr int64_t kSemaphores = 1024;
-
-UnitState make_unit(Context& context, int32_t unit) {
-  switch (context.settings.units[static_cast<size_t>(unit)].kind) {
-    case UnitKind::TransferIn: return UnitState(std::in_place_type<TransferIn>, context, unit);
-    case UnitKind::TransferOut: return UnitState(std::in_place_type<TransferOut>, context, unit);
-    case UnitKind::Array: return UnitState(std::in_place_type<Array>, context, unit);
-    case UnitKind::Serial: break;
-  }
-  return UnitState(std::in_place_type<Serial>, context, unit);
-}
 
 class Engine {
  public:
@@ -38,9 +24,13 @@ class Engine {
         front_(context_, options.record_commands ? &result.commands : nullptr) {
     if (options.record_commands) result.commands.resize(list.operations.size());
     result.unit_cycles.assign(settings.units.size(), std::vector<int64_t>(static_cast<size_t>(Cause::Count), 0));
-    units_.reserve(settings.units.size());
-    for (size_t u = 0; u < settings.units.size(); ++u)
-      units_.push_back(make_unit(context_, static_cast<int32_t>(u)));
+    // Units keep references into the context, and their places: reserve before adding.
+    const size_t count = settings.units.size();
+    ins_.reserve(count);
+    outs_.reserve(count);
+    arrays_.reserve(count);
+    serials_.reserve(count);
+    for (size_t u = 0; u < count; ++u) add_unit(static_cast<int32_t>(u));
   }
 
   void run() {
@@ -67,19 +57,52 @@ class Engine {
   }
 
  private:
+  void add_unit(int32_t unit) {
+    size_t place = 0;
+    switch (settings_.units[static_cast<size_t>(unit)].kind) {
+      case UnitKind::TransferIn:
+        place = ins_.size();
+        ins_.emplace_back(context_, unit);
+        break;
+      case UnitKind::TransferOut:
+        place = outs_.size();
+        outs_.emplace_back(context_, unit);
+        break;
+      case UnitKind::Array:
+        place = arrays_.size();
+        arrays_.emplace_back(context_, unit);
+        break;
+      case UnitKind::Serial:
+        place = serials_.size();
+        serials_.emplace_back(context_, unit);
+        break;
+    }
+    places_.push_back(place);
+  }
+
+  // Calls `action` with the unit as what it is.
+  template <typename Action>
+  decltype(auto) with(size_t u, Action&& action) {
+    switch (settings_.units[u].kind) {
+      case UnitKind::TransferIn: return action(ins_[places_[u]]);
+      case UnitKind::TransferOut: return action(outs_[places_[u]]);
+      case UnitKind::Array: return action(arrays_[places_[u]]);
+      case UnitKind::Serial: break;
+    }
+    return action(serials_[places_[u]]);
+  }
+
   // Nothing outstanding anywhere but preloads whose multiply has not come.
   bool machine_idle() {
     if (!front_.empty()) return false;
     uint64_t lone = 0;
-    for (const UnitState& unit : units_) {
-      if (const auto* array = std::get_if<Array>(&unit))
-        if (const int32_t slot = array->lone_preload(); slot >= 0) lone |= uint64_t{1} << slot;
-      if (const auto* out = std::get_if<TransferOut>(&unit))
-        if (!out->idle()) return false;
-    }
+    for (const TransferOut& out : outs_)
+      if (!out.idle()) return false;
+    for (const Array& array : arrays_)
+      if (const int32_t slot = array.lone_preload(); slot >= 0) lone |= uint64_t{1} << slot;
     if ((context_.occupied & ~lone) == 0) return true;
     // One that is still on its way to the array counts as well.
-    for (size_t u = 0; u < units_.size(); ++u) {
+    for (size_t u = 0; u < places_.size(); ++u) {
       const Pool& pool = context_.pools[u];
       if (settings_.units[u].kind == UnitKind::Array && pool.live == 1 && pool.unissued.size() == 1 &&
           context_.command(pool.unissued.front()).role == Role::Preload)
@@ -93,36 +116,37 @@ class Engine {
     issue();
     front_.allocate();
     front_.host(idle);
-    for (UnitState& unit : units_) std::visit([](auto& u) { u.begin_cycle(); }, unit);
-    for (UnitState& unit : units_)
-      if (auto* array = std::get_if<Array>(&unit)) array->write_results();
-    respond();
-    for (UnitState& unit : units_)
-      if (auto* in = std::get_if<TransferIn>(&unit)) in->write_rows();
-    for (UnitState& unit : units_) {
-      if (auto* array = std::get_if<Array>(&unit)) array->step();
-      if (auto* serial = std::get_if<Serial>(&unit)) serial->step();
+    for (TransferIn& in : ins_) in.begin_cycle();
+    for (TransferOut& out : outs_) out.begin_cycle();
+    for (Serial& serial : serials_) serial.begin_cycle();
+    for (Array& array : arrays_) {
+      array.begin_cycle();
+      array.write_results();
     }
-    for (UnitState& unit : units_)
-      if (auto* out = std::get_if<TransferOut>(&unit)) out->step(channel_);
-    for (UnitState& unit : units_)
-      if (auto* in = std::get_if<TransferIn>(&unit)) in->request(channel_);
+    respond();
+    // Who comes first has the ports: results, moves in, operands, moves out.
+    for (TransferIn& in : ins_) in.write_rows();
+    for (Array& array : arrays_) array.step();
+    for (Serial& serial : serials_) serial.step();
+    for (TransferOut& out : outs_)
+      if (out.active()) out.step(channel_);
+    for (TransferIn& in : ins_)
+      if (in.active()) in.request(channel_);
     front_.retire();
   }
 
   void respond() {
     Response* response = channel_.front(context_.now);
     if (response == nullptr) return;
-    UnitState& unit = units_[static_cast<size_t>(response->unit)];
-    if (response->acknowledge) {
-      std::get<TransferOut>(unit).acknowledge(channel_);
-    } else if (auto& in = std::get<TransferIn>(unit); in.ready_for_beat()) {
-      in.take_beat(channel_, *response);
-    }
+    const size_t place = places_[static_cast<size_t>(response->unit)];
+    if (response->acknowledge)
+      outs_[place].acknowledge(channel_);
+    else if (ins_[place].ready_for_beat())
+      ins_[place].take_beat(channel_, *response);
   }
 
   void issue() {
-    for (size_t u = 0; u < units_.size(); ++u) {
+    for (size_t u = 0; u < places_.size(); ++u) {
       Pool& pool = context_.pools[u];
       if (pool.unissued.empty()) continue;
       const int32_t slot = pool.unissued.front();
@@ -133,22 +157,21 @@ class Engine {
       if (synchronises && !synchronise(command, pool)) continue;
       const bool at_once =
           synchronises || (command.role == Role::Configure && settings_.units[u].kind != UnitKind::Array);
-      if (!at_once && !std::visit([](auto& unit) { return unit.accepts(); }, units_[u])) continue;
+      if (!at_once && !with(u, [](auto& unit) { return unit.accepts(); })) continue;
       pool.unissued.pop();
       command.times.issued = context_.now;
       context_.progress = true;
       if (at_once)
         front_.immediate(slot);
       else
-        std::visit([slot](auto& unit) { unit.issue(slot); }, units_[u]);
+        with(u, [slot](auto& unit) { unit.issue(slot); });
     }
   }
 
   // A wait takes 1 from its semaphore when it can; a signal adds 1 when all older commands of the unit have completed.
   bool synchronise(const Command& command, const Pool& pool) {
     const int64_t index = command.value(Key::Semaphore);
-    if (index < 0 || index >= kSemaphores)
-      throw std::invalid_argument("semaphore " + std::to_string(index) + " does not exist");
+    if (index < 0 || index >= kSemaphores) return false;  // there is none: the unit waits for ever
     int64_t& semaphore = semaphores_[static_cast<size_t>(index)];
     if (command.role == Role::Signal) {
       if (pool.live > static_cast<int64_t>(pool.unissued.size())) return false;
@@ -164,7 +187,7 @@ class Engine {
     context_.timer = kNever;
     front_.schedule();
     channel_.schedule(context_);
-    for (UnitState& unit : units_) std::visit([](auto& u) { u.schedule(); }, unit);
+    for (size_t u = 0; u < places_.size(); ++u) with(u, [](auto& unit) { unit.schedule(); });
     if (context_.timer == kNever) {
       deadlock();
       return false;
@@ -175,8 +198,10 @@ class Engine {
   }
 
   Cause cause_of(size_t u) {
-    const bool active = std::visit([](auto& unit) { return unit.active(); }, units_[u]);
-    const Cause cause = active ? std::visit([](auto& unit) { return unit.cause(); }, units_[u]) : Cause::Idle;
+    const auto [active, cause] = with(u, [](auto& unit) {
+      const bool is_active = unit.active();
+      return std::pair(is_active, is_active ? unit.cause() : Cause::Idle);
+    });
     if (active && cause != Cause::Pairing) return cause;
     const Pool& pool = context_.pools[u];
     if (!pool.unissued.empty()) {
@@ -190,7 +215,7 @@ class Engine {
   }
 
   void account(int64_t cycles) {
-    for (size_t u = 0; u < units_.size(); ++u) result_.unit_cycles[u][static_cast<size_t>(cause_of(u))] += cycles;
+    for (size_t u = 0; u < places_.size(); ++u) result_.unit_cycles[u][static_cast<size_t>(cause_of(u))] += cycles;
   }
   void account_tail(int64_t cycles) {
     for (auto& row : result_.unit_cycles) row[static_cast<size_t>(Cause::Host)] += cycles;
@@ -205,13 +230,17 @@ class Engine {
   Front front_;
   Channel channel_;
   std::vector<int64_t> semaphores_ = std::vector<int64_t>(kSemaphores, 0);
-  std::vector<UnitState> units_;
+  std::vector<TransferIn> ins_;
+  std::vector<TransferOut> outs_;
+  std::vector<Array> arrays_;
+  std::vector<Serial> serials_;
+  std::vector<size_t> places_;  // of each unit among those of its kind
 };
 
 void Engine::deadlock() {
   result_.deadlock = true;
   std::string message = "no unit can go on at cycle " + std::to_string(context_.now) + ":";
-  for (size_t u = 0; u < units_.size(); ++u) {
+  for (size_t u = 0; u < places_.size(); ++u) {
     const Pool& pool = context_.pools[u];
     if (pool.live == 0) continue;
     message += " unit " + settings_.units[u].name + " holds " + std::to_string(pool.live) + " command(s)";

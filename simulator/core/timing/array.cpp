@@ -3,6 +3,11 @@
 #include <algorithm>
 
 namespace autocomp::timing {
+namespace {
+
+constexpr int64_t kMostPasses = 64;
+
+}  // namespace
 
 Array::Array(Context& context, int32_t unit)
     : context_(context), settings_(context.settings.units[static_cast<size_t>(unit)]) {}
@@ -21,9 +26,10 @@ void Array::issue(int32_t slot) {
     const int32_t preload = queue_.back().slot;
     queue_.back().visible = std::max(queue_.back().visible, visible);
     queue_.back().silent = true;
-    for (int64_t pass = 1; pass < command.value(Key::Passes); ++pass) {
+    const int64_t passes = std::min<int64_t>(command.value(Key::Passes), kMostPasses);
+    for (int64_t pass = 1; pass < passes; ++pass) {
       push_item(slot, true, visible);
-      push_item(preload, pass + 1 < command.value(Key::Passes), visible);
+      push_item(preload, pass + 1 < passes, visible);
     }
   }
   push_item(slot, false, visible);
@@ -34,8 +40,7 @@ void Array::write_results() {
     const Result result = results_.front();
     results_.pop();
     // Results are written before anything else in a cycle asks for a port.
-    if (result.row >= 0)
-      (void)context_.ports.write(result.memory, result.row, result.accumulate, context_.now);
+    if (result.row >= 0) (void)context_.ports.write(result.memory, result.row, result.accumulate, context_.now);
     context_.progress = true;
     if (!result.last) continue;
     context_.complete(result.owner, context_.now);
@@ -182,7 +187,8 @@ void Array::step_row() {
     const auto i = static_cast<size_t>(std::countr_zero(left));
     const Operand& operand = operands_[i];
     const int64_t index = operand.reversed ? rows_ - 1 - row_ : row_;
-    if (index >= operand.points || context_.ports.read(operand.access->memory, row_at(*operand.access, index), context_.now)) {
+    if (index >= operand.points ||
+        context_.ports.read(operand.access->memory, row_at(*operand.access, index), context_.now)) {
       pending_ &= ~(uint64_t{1} << i);
       context_.progress = true;
     }

@@ -38,7 +38,7 @@ class Array {
     int32_t owner = -1;
     bool accumulate = false;
   };
-  struct Result {  // one row that leaves the array
+  struct Result {                // one row that leaves the array
     int64_t cycle = 0, row = 0;  // row -1: nothing is written
     int32_t memory = -1, owner = -1;
     bool accumulate = false, last = false;
@@ -74,10 +74,10 @@ class Array {
   std::vector<Operand> operands_;
   uint64_t pending_ = 0;  // operands of this step still to be read
   int64_t rows_ = 0, row_ = 0;
-  Target emits_;          // results that leave with this operation
-  Target loaded_;         // result of the next multiply, by the preload before it
-  Target deferred_;       // a finished multiply's result that leaves with the next operation
-  bool deferring_ = false; // the last multiply's results leave with the next operation
+  Target emits_;            // results that leave with this operation
+  Target loaded_;           // result of the next multiply, by the preload before it
+  Target deferred_;         // a finished multiply's result that leaves with the next operation
+  bool deferring_ = false;  // the last multiply's results leave with the next operation
   int64_t last_step_ = -1, flush_end_ = -1;
   Cause cause_ = Cause::Idle, wait_ = Cause::Idle;
 };

@@ -7,14 +7,14 @@
 namespace autocomp::timing {
 
 struct Response {
-  int64_t valid = 0;   // first cycle in which its first beat is there
+  int64_t valid = 0;  // first cycle in which its first beat is there
   int32_t unit = -1;
-  int32_t slot = -1;   // command it belongs to
+  int32_t slot = -1;  // command it belongs to
   bool acknowledge = false;
   int32_t beats = 1, taken = 0;
-  int64_t row = 0;                  // index of the DRAM row it belongs to
-  int64_t position = 0, useful = 0; // bytes [position, position + useful) of that row …
-  int64_t skip = 0;                 // … which follow `skip` other bytes
+  int64_t row = 0;                   // index of the DRAM row it belongs to
+  int64_t position = 0, useful = 0;  // bytes [position, position + useful) of that row …
+  int64_t skip = 0;                  // … which follow `skip` other bytes
 };
 
 class Channel {

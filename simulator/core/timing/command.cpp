@@ -59,7 +59,8 @@ Command decode(const Settings& settings, const OperationList& list, int32_t inde
   command.role = timing.role;
   command.values = kPropertyDefaults;
   for (const auto& [key, position] : timing.keys)
-    command.values[static_cast<size_t>(key)] = list.properties[operation.first_property + position];
+    command.values[static_cast<size_t>(key)] =
+        std::clamp(list.properties[operation.first_property + position], -kMostPoints, kMostPoints);
   const bool preload_owns = timing.unit >= 0 && settings.units[static_cast<size_t>(timing.unit)].owner_preload;
   const bool owns_writes = !(preload_owns && timing.role == Role::Multiply);
   for (uint32_t a = 0; a < operation.access_count; ++a)

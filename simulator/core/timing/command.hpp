@@ -27,7 +27,7 @@ struct Command {
   size_t read_count = 0;
   const AccessInstance* write = nullptr;  // local memory written
   const AccessInstance* dram = nullptr;
-  bool accumulate = false;     // the write reads the old value
+  bool accumulate = false;                 // the write reads the old value
   const AccessInstance* result = nullptr;  // preload: the write of its multiply, which this command owns
   std::array<Range, kMaxRanges> ranges{};
   size_t range_count = 0;
@@ -38,9 +38,12 @@ struct Command {
   [[nodiscard]] int64_t value(Key key) const { return values[static_cast<size_t>(key)]; }
 };
 
+// Far more than any memory has, and far from the ends of int64.
+constexpr int64_t kMostPoints = int64_t{1} << 36;
+
 [[nodiscard]] inline int64_t points(const AccessInstance& access) {
   int64_t n = 1;
-  for (int d = 0; d < access.dims; ++d) n *= access.count[d];
+  for (int d = 0; d < access.dims; ++d) n = access.count[d] > kMostPoints / n ? kMostPoints : n * access.count[d];
   return n;
 }
 
@@ -54,7 +57,7 @@ struct Command {
   return access.dims > 0 ? row + i * access.stride[0] : row;
 }
 
-// Decodes operation `index` of the list. `owned` is the write of the multiply that a preload pairs with, or null.
+// Decodes operation `index` of the list.
 [[nodiscard]] Command decode(const Settings& settings, const OperationList& list, int32_t index);
 
 }  // namespace autocomp::timing

@@ -69,8 +69,8 @@ class Context {
   std::vector<size_t> unit_of;
   uint64_t occupied = 0;
   int64_t now = 0;
-  bool progress = false;    // something changed in this cycle
-  int64_t timer = kNever;   // earliest cycle in which something is known to happen
+  bool progress = false;   // something changed in this cycle
+  int64_t timer = kNever;  // earliest cycle in which something is known to happen
 };
 
 }  // namespace autocomp::timing

@@ -18,7 +18,7 @@ void Front::host(bool machine_idle) {
   while (next_ < count()) {
     const Operation& operation = context_.list.operations[static_cast<size_t>(next_)];
     if (!counted_) {
-      offer_ = std::max(offer_, context_.now) + std::max<int64_t>(0, operation.host_cycles);
+      offer_ = std::max(offer_, context_.now) + std::clamp<int64_t>(operation.host_cycles, 0, kMostPoints);
       counted_ = true;
     }
     if (!segment_open_ && role(next_) != Role::Fence) {
@@ -49,7 +49,7 @@ void Front::host(bool machine_idle) {
     counted_ = false;
     offer_ = context_.now + context_.settings.host_issue;
     if (next_ < count()) {
-      offer_ += std::max<int64_t>(0, context_.list.operations[static_cast<size_t>(next_)].host_cycles);
+      offer_ += std::clamp<int64_t>(context_.list.operations[static_cast<size_t>(next_)].host_cycles, 0, kMostPoints);
       counted_ = true;
     }
     return;
@@ -68,7 +68,9 @@ void Front::find_hazards(Command& command, size_t unit) {
         if (mine.memory != theirs.memory || mine.first >= theirs.last || theirs.first >= mine.last) continue;
         if (!mine.write && !theirs.write) continue;
         command.waits_for |= uint64_t{1} << slot;
-        command.hazard = !mine.write ? Cause::ReadAfterWrite : theirs.write ? Cause::WriteAfterWrite : Cause::WriteAfterRead;
+        command.hazard = !mine.write    ? Cause::ReadAfterWrite
+                         : theirs.write ? Cause::WriteAfterWrite
+                                        : Cause::WriteAfterRead;
       }
     }
   }

@@ -42,10 +42,10 @@ class Front {
   std::vector<CommandTiming>* record_;
   Ring<Entry> queue_;
   Ring<int32_t> immediate_;
-  int32_t next_ = 0;        // next operation of the host
-  int64_t offer_ = 0;       // cycle in which the host has it ready
-  bool counted_ = false;    // its host cycles are in offer_
-  bool fence_ = false;      // the host waits for the machine to be idle
+  int32_t next_ = 0;      // next operation of the host
+  int64_t offer_ = 0;     // cycle in which the host has it ready
+  bool counted_ = false;  // its host cycles are in offer_
+  bool fence_ = false;    // the host waits for the machine to be idle
   int64_t segment_start_ = 0;
   bool segment_open_ = false;
   std::vector<int64_t> segments_;

@@ -36,7 +36,7 @@ class Ports {
   };
   [[nodiscard]] Bank& at(int32_t memory, int64_t row) {
     const MemoryPorts& ports = memories_[static_cast<size_t>(memory)];
-    const auto index = ports.first_bank + static_cast<size_t>(std::max<int64_t>(0, row) / ports.rows_per_bank);
+    const auto index = ports.first_bank + ports.bank(std::max<int64_t>(0, row));
     return banks_[std::min(index, banks_.size() - 1)];
   }
   std::vector<MemoryPorts> memories_;

@@ -25,7 +25,7 @@ class Serial {
   Context& context_;
   const UnitSettings& settings_;
   Ring<Item> queue_;
-  int64_t busy_until_ = 0;   // the unit takes its next command then
+  int64_t busy_until_ = 0;  // the unit takes its next command then
   Cause cause_ = Cause::Idle;
 };
 

@@ -1,6 +1,7 @@
 #include "settings.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <stdexcept>
 
 namespace autocomp::timing {
@@ -8,7 +9,7 @@ namespace {
 
 struct Field {
   const char* key;
-  int64_t UnitSettings::*member;
+  int64_t UnitSettings::* member;
   int64_t low;
 };
 
@@ -73,11 +74,16 @@ UnitSettings resolve_unit(const Unit& unit) {
   }
   for (const auto& [key, word] : unit.choices) {
     if (key == "kind") {
-      if (word == "serial") settings.kind = UnitKind::Serial;
-      else if (word == "transfer_in") settings.kind = UnitKind::TransferIn;
-      else if (word == "transfer_out") settings.kind = UnitKind::TransferOut;
-      else if (word == "array") settings.kind = UnitKind::Array;
-      else fail(where, key, "is '" + word + "'; expected serial, transfer_in, transfer_out or array");
+      if (word == "serial")
+        settings.kind = UnitKind::Serial;
+      else if (word == "transfer_in")
+        settings.kind = UnitKind::TransferIn;
+      else if (word == "transfer_out")
+        settings.kind = UnitKind::TransferOut;
+      else if (word == "array")
+        settings.kind = UnitKind::Array;
+      else
+        fail(where, key, "is '" + word + "'; expected serial, transfer_in, transfer_out or array");
     } else if (key == "result_owner") {
       if (word != "preload" && word != "multiply") fail(where, key, "is '" + word + "'; expected preload or multiply");
       settings.owner_preload = word == "preload";
@@ -85,14 +91,16 @@ UnitSettings resolve_unit(const Unit& unit) {
       fail(where, key, "is not a word setting of a unit's timing");
     }
   }
+  if (settings.request_max < settings.request_min)
+    fail(where, "request_max", "is " + std::to_string(settings.request_max) + ", less than request_min");
   return settings;
 }
 
 Role role_from(const std::string& where, const std::string& word) {
   static const std::vector<std::pair<const char*, Role>> roles = {
-      {"work", Role::Work},         {"configure", Role::Configure}, {"transfer", Role::Transfer},
-      {"preload", Role::Preload},   {"multiply", Role::Multiply},   {"fence", Role::Fence},
-      {"immediate", Role::Immediate}, {"wait", Role::Wait},         {"signal", Role::Signal}};
+      {"work", Role::Work},           {"configure", Role::Configure}, {"transfer", Role::Transfer},
+      {"preload", Role::Preload},     {"multiply", Role::Multiply},   {"fence", Role::Fence},
+      {"immediate", Role::Immediate}, {"wait", Role::Wait},           {"signal", Role::Signal}};
   for (const auto& [name, role] : roles)
     if (word == name) return role;
   fail(where, "role", "is '" + word + "', which is no role");
@@ -141,11 +149,14 @@ Settings resolve(const Machine& machine) {
     if (memory.kind == MemoryKind::Dram) settings.dram = static_cast<int32_t>(m);
     if (memory.kind == MemoryKind::Local) {
       ports.rows_per_bank = std::max<int64_t>(1, memory.rows / std::max<int64_t>(1, memory.banks));
+      const auto per_bank = static_cast<uint64_t>(ports.rows_per_bank);
+      if (std::has_single_bit(per_bank)) ports.shift = std::countr_zero(per_bank);
       ports.first_bank = settings.banks;
       settings.banks += static_cast<size_t>((memory.rows + ports.rows_per_bank - 1) / ports.rows_per_bank) + 1;
       for (const auto& [key, word] : machine.choices)
         if (key == memory.name + ".ports") {
-          if (word != "shared" && word != "separate") fail("settings", key, "is '" + word + "'; expected shared or separate");
+          if (word != "shared" && word != "separate")
+            fail("settings", key, "is '" + word + "'; expected shared or separate");
           ports.shared_port = word == "shared";
         }
     }

@@ -17,23 +17,37 @@ enum class UnitKind : uint8_t { Serial, TransferIn, TransferOut, Array };
 enum class Role : uint8_t { Work, Configure, Transfer, Preload, Multiply, Fence, Immediate, Wait, Signal };
 
 // Timing properties of a command that are numbers; absent ones have the default of kPropertyDefaults.
-enum class Key : uint8_t { Busy, Latency, Rows, Passes, Early, Deferred, Drain, Scaled, Window, ReadAhead, Semaphore,
-                           Bytes, Count };
+enum class Key : uint8_t {
+  Busy,
+  Latency,
+  Rows,
+  Passes,
+  Early,
+  Deferred,
+  Drain,
+  Scaled,
+  Window,
+  ReadAhead,
+  Semaphore,
+  Bytes,
+  Count
+};
 constexpr size_t kKeys = static_cast<size_t>(Key::Count);
-constexpr std::array<const char*, kKeys> kKeyNames = {"busy",  "latency", "rows",   "passes",     "early",     "deferred",
-                                                      "drain", "scaled",  "window", "read_ahead", "semaphore", "bytes"};
+constexpr std::array<const char*, kKeys> kKeyNames = {"busy",   "latency",    "rows",      "passes",
+                                                      "early",  "deferred",   "drain",     "scaled",
+                                                      "window", "read_ahead", "semaphore", "bytes"};
 constexpr std::array<int64_t, kKeys> kPropertyDefaults = {1, 0, 1, 1, 0, 0, 0, 0, 1, 16, -1, 0};
 
 struct UnitSettings {
   std::string name;
   UnitKind kind = UnitKind::Serial;
-  int64_t serial = 0;         // 1: a command issues only when all older ones of this unit have completed
-  bool owner_preload = false; // a multiply's writes belong to the preload before it
-  int64_t entries = 8;        // commands in the pool, from allocation to completion
-  int64_t queue = 8;          // issued commands waiting in front of the unit
-  int64_t start = 1;          // cycles from issue to the unit's first own step
-  int64_t priority = 0;       // lower completes first
-  int64_t completion = 0;     // cycles a completion takes beyond the last step
+  int64_t serial = 0;          // 1: a command issues only when all older ones of this unit have completed
+  bool owner_preload = false;  // a multiply's writes belong to the preload before it
+  int64_t entries = 8;         // commands in the pool, from allocation to completion
+  int64_t queue = 8;           // issued commands waiting in front of the unit
+  int64_t start = 1;           // cycles from issue to the unit's first own step
+  int64_t priority = 0;        // lower completes first
+  int64_t completion = 0;      // cycles a completion takes beyond the last step
   // transfers
   int64_t in_flight = 2;        // commands between first request and completion
   int64_t request_latency = 0;  // cycles from a row's step to its request at the memory's port
@@ -41,26 +55,31 @@ struct UnitSettings {
   int64_t requests = 16;        // outstanding requests
   int64_t recovery = 0;         // cycles a request's slot stays taken after its last beat or acknowledgement
   int64_t request_min = 16, request_max = 64;  // bytes of a request, powers of two
-  int64_t command_steps = 1;    // fewest cycles between the first steps of two commands
-  int64_t write_buffer = 4;     // rows waiting for a port of local memory before the bus is held up
-  int64_t zero_latency = 0;     // cycles from a step to the write of a row that comes from no memory
+  int64_t command_steps = 1;                   // fewest cycles between the first steps of two commands
+  int64_t write_buffer = 4;                    // rows waiting for a port of local memory before the bus is held up
+  int64_t zero_latency = 0;                    // cycles from a step to the write of a row that comes from no memory
   int64_t scale_slots = 1, scale_latency = 0, scale_interval = 1, scale_recovery = 0;  // scaling on the way
-  int64_t scale_window = 1;     // rows between the scaler's input and the writer
-  int64_t read_recovery = 0;    // cycles from the writer's taking a row until its place may be read into again
-  int64_t idle_delay = 0;       // cycles from the last acknowledgement until the unit counts as idle
+  int64_t scale_window = 1;   // rows between the scaler's input and the writer
+  int64_t read_recovery = 0;  // cycles from the writer's taking a row until its place may be read into again
+  int64_t idle_delay = 0;     // cycles from the last acknowledgement until the unit counts as idle
   // array
-  int64_t lookahead = 3;   // commands that must be visible for a multiply to overlap with the next preload
+  int64_t lookahead = 3;         // commands that must be visible for a multiply to overlap with the next preload
   int64_t operations = 1 << 20;  // operations in the array at a time
   int64_t operation_exit = 0;    // cycles from an operation's last step until it no longer counts as one of them
-  int64_t min_rows = 1;    // fewest steps of an operation
-  int64_t latency = 1;     // cycles from an operand row to its result row
+  int64_t min_rows = 1;          // fewest steps of an operation
+  int64_t latency = 1;           // cycles from an operand row to its result row
   int64_t flush_first = 1, flush_period = 1;  // cycles from a last step to the end of the first flush, and of each next
 };
 
 struct MemoryPorts {
-  bool shared_port = true;      // one port for reads and writes; otherwise one of each
+  bool shared_port = true;  // one port for reads and writes; otherwise one of each
   int64_t rows_per_bank = 1;
+  int shift = -1;  // its logarithm if it is a power of two
   size_t first_bank = 0;
+
+  [[nodiscard]] size_t bank(int64_t row) const {
+    return static_cast<size_t>(shift >= 0 ? row >> shift : row / rows_per_bank);
+  }
 };
 
 struct InstructionTiming {
@@ -75,11 +94,11 @@ struct Settings {
   std::vector<InstructionTiming> instructions;
   size_t banks = 0;
   int32_t dram = -1;
-  int64_t bus = 16;           // bytes a cycle of the memory's return bus
-  int64_t latency = 0;        // cycles from a request's acceptance to its first beat or acknowledgement
-  int64_t host_issue = 1;     // cycles between two commands of the host at least
+  int64_t bus = 16;        // bytes a cycle of the memory's return bus
+  int64_t latency = 0;     // cycles from a request's acceptance to its first beat or acknowledgement
+  int64_t host_issue = 1;  // cycles between two commands of the host at least
   int64_t front_queue = 8, front_latency = 4;
-  bool hazards = true;        // overlapping accesses of different units are ordered
+  bool hazards = true;  // overlapping accesses of different units are ordered
 };
 
 // Throws std::invalid_argument that names the setting, what it was and what is possible.

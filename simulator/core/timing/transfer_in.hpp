@@ -21,15 +21,15 @@ class TransferIn {
   [[nodiscard]] bool active() const { return in_flight_ > 0 || !queue_.empty(); }
 
  private:
-  struct Move {            // progress of one command, by slot
-    int64_t rows = 0;      // rows to be requested
+  struct Move {        // progress of one command, by slot
+    int64_t rows = 0;  // rows to be requested
     int64_t row_bytes = 0, block_bytes = 0, blocks = 1;
-    int64_t address = 0;   // of row 0
-    int64_t repeats = 1;   // local rows written for each row requested
-    int64_t requested = 0; // rows whose requests have all left
+    int64_t address = 0;    // of row 0
+    int64_t repeats = 1;    // local rows written for each row requested
+    int64_t requested = 0;  // rows whose requests have all left
     int64_t writes_left = 0;
-    int64_t open = 0;      // requests whose data are not all here
-    int64_t latency = 0;   // from a beat to its write
+    int64_t open = 0;     // requests whose data are not all here
+    int64_t latency = 0;  // from a beat to its write
     bool scaled = false, zero = false;
   };
   struct Request {  // a row on its way to the port
@@ -53,9 +53,9 @@ class TransferIn {
   const UnitSettings& settings_;
   int32_t unit_, first_slot_;
   std::vector<Move> moves_;
-  Ring<int32_t> queue_;       // issued commands whose rows are not all stepped through
-  int64_t next_row_ = 0;      // of the first of them
-  int64_t next_step_ = 0;     // earliest cycle of the next row's step
+  Ring<int32_t> queue_;    // issued commands whose rows are not all stepped through
+  int64_t next_row_ = 0;   // of the first of them
+  int64_t next_step_ = 0;  // earliest cycle of the next row's step
   int64_t command_start_ = 0;
   Ring<Request> requests_;
   Ring<Write> writes_, scaled_, zeros_;

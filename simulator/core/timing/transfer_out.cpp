@@ -47,10 +47,9 @@ void TransferOut::write(Channel& channel) {
   context_.progress = true;
   cause_ = Cause::Busy;
   if (beats_left_ == 0) {
-    const int64_t address = context_.list.tensor_addresses[static_cast<size_t>(job.target->tensor)] +
-                            row_at(*job.target, job.row) + sent_;
-    const Piece piece =
-        best_request(address, job.target->bytes - sent_, settings_.request_min, settings_.request_max);
+    const int64_t address =
+        context_.list.tensor_addresses[static_cast<size_t>(job.target->tensor)] + row_at(*job.target, job.row) + sent_;
+    const Piece piece = best_request(address, job.target->bytes - sent_, settings_.request_min, settings_.request_max);
     request_slots_.take();
     ++unacknowledged_;
     sent_ += piece.useful;
@@ -64,7 +63,10 @@ void TransferOut::write(Channel& channel) {
 }
 
 void TransferOut::collect() {
-  while (!jobs_.empty() && jobs_.front().rows == 0) jobs_.pop();
+  while (!jobs_.empty() && jobs_.front().rows == 0) {
+    jobs_.pop();
+    context_.progress = true;
+  }
   if (sending_ || after_.empty() || after_.front().ready > context_.now) return;
   Job& job = jobs_.front();
   after_.pop();

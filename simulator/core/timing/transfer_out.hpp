@@ -38,15 +38,15 @@ class TransferOut {
   Context& context_;
   const UnitSettings& settings_;
   int32_t unit_;
-  Ring<int32_t> queue_;       // issued commands that are not all read
-  int64_t next_read_ = 0;     // index of the next read of the first of them
+  Ring<int32_t> queue_;    // issued commands that are not all read
+  int64_t next_read_ = 0;  // index of the next read of the first of them
   int64_t next_step_ = 0, command_start_ = 0;
   Ring<Row> before_, after_;  // rows read: on their way to the scaler, and from it to the writer
   Ring<int64_t> leaving_;     // cycle in which each row's place that the writer has taken is free again
   Ring<Job> jobs_;
   bool sending_ = false;
-  int64_t sent_ = 0;          // bytes of the row that have been requested
-  int64_t beats_left_ = 0;    // of the current request
+  int64_t sent_ = 0;        // bytes of the row that have been requested
+  int64_t beats_left_ = 0;  // of the current request
   RequestSlots request_slots_;
   int64_t unacknowledged_ = 0, last_acknowledge_ = -1;
   Cause cause_ = Cause::Idle;
