@@ -12,19 +12,18 @@ from autocomp.transforms.facts import Facts
 from autocomp.transforms.loops import Loop, loop, make_constant, make_if, make_loop
 from autocomp.transforms.nest import Statements, change_loop
 from autocomp.transforms.parameters import names_of
-from autocomp.transforms.protocol import NotApplicable, Parameters, Proposal, fitting
+from autocomp.transforms.protocol import NotApplicable, Parameters, Proposal, Rewriting
 from autocomp.transforms.rewrite import all_names, fresh, with_body
 
 
-class Collapse:
+class Collapse(Rewriting):
     name = "collapse"
     title = "Collapse nested loops into one"
 
-    def proposals(self, facts: Facts) -> Sequence[Proposal]:
+    def candidates(self, facts: Facts) -> Sequence[Proposal]:
         """The loops around the innermost loop that also moves data, outermost first."""
         chain = pipeline_loops(facts)
-        candidates = [Proposal({"loops": list(chain)}, f"count {', '.join(chain)} in one loop")]
-        return fitting(self, facts, candidates)
+        return [Proposal({"loops": list(chain)}, f"count {', '.join(chain)} in one loop")]
 
     def apply(self, facts: Facts, parameters: Parameters) -> ast.Kernel:
         """`loops` are nested in each other, outermost first. What stands before or after an inner loop runs in the
@@ -60,8 +59,8 @@ def pipeline_loops(facts: Facts) -> tuple[str, ...]:
         loads = [s for b in facts.buffers if b.is_input and not runs_ahead(b) for s in b.sites("load")]
         depth = 0
         for number in range(1, len(site.loops) + 1):
-            around = site.loops[:number]
-            if any(s.loops[:number] == around and s.path < site.path for s in loads):
+            around = site.loop_paths[:number]
+            if any(s.loop_paths[:number] == around and s.path < site.path for s in loads):
                 depth = number
         return tuple(item.variable for item in site.loops[:depth])
     return ()

@@ -1,7 +1,7 @@
 """Rough times of moves and computation, to rank parameters by before anything is simulated.
 
-The figures come from the machine's DRAM settings where it states them (`bus` bytes a cycle, `latency`, `inflight`
-requests); they need to be right in proportion only.
+The figures come from the settings of the DRAM (`bus` bytes a cycle, `latency`) and of the moving units (`requests` and
+commands `in_flight`, `recovery`) where the machine states them; they need to be right in proportion only.
 """
 
 from __future__ import annotations
@@ -13,21 +13,36 @@ from autocomp.transforms.facts import Buffer, Facts, Site
 from autocomp.transforms.loops import Loop
 from autocomp.transforms.rewrite import names
 
-
-def setting(facts: Facts, name: str, default: float) -> float:
-    """A setting of the DRAM, or a default where the machine does not state it."""
-    value = facts.accelerator.dram.settings.get(name, default)
-    return float(value) if isinstance(value, int | float) else default
+CROWDING = 0.1  # of the time of moves that are hidden behind computation, the part that shows nevertheless
 
 
 def move_cycles(facts: Facts, site: Site, columns: int | None = None) -> float:
-    """Cycles between two moves like this in a stream of them; `columns` replaces the move's own width."""
+    """Cycles between two moves like this in a stream of them; `columns` replaces the move's own width.
+
+    The largest of: data on the bus, requests in flight (each held for the latency), and commands in flight.
+    """
     rows = site.highest("rows") or 1
     width = columns or site.highest("cols") or 1
-    element = _element_bytes(facts, site)
-    beats = -(-width * element // setting(facts, "bus", 16.0))
-    requests = (setting(facts, "latency", 0.0) + 6 + beats) / max(1.0, setting(facts, "inflight", 16.0))
-    return rows * max(1.0, beats, requests)
+    unit = _unit_settings(facts, site)
+    latency = _number(facts.accelerator.dram.settings, "latency", 0.0)
+    beats = -(-width * _element_bytes(facts, site) // _number(facts.accelerator.dram.settings, "bus", 16.0))
+    held = latency + _number(unit, "recovery", 6.0)
+    requests = rows * (held + beats) / max(1.0, _number(unit, "requests", 16.0))
+    commands = (2.0 * _number(unit, "recovery", 6.0) + latency + rows * beats) / max(
+        1.0, _number(unit, "in_flight", 4.0)
+    )
+    return max(rows * max(1.0, beats), requests, commands)
+
+
+def _unit_settings(facts: Facts, site: Site) -> Mapping[str, int | float | str]:
+    instruction = facts.accelerator.instruction(site.role.instruction)
+    units = (unit for unit in facts.accelerator.units if instruction is not None and unit.name == instruction.unit)
+    return next((unit.settings for unit in units), {})
+
+
+def _number(settings: Mapping[str, int | float | str], name: str, default: float) -> float:
+    value = settings.get(name, default)
+    return float(value) if isinstance(value, int | float) else default
 
 
 def compute_cycles(facts: Facts) -> float:
@@ -40,7 +55,17 @@ def present_cost(facts: Facts) -> float:
     contraction = facts.contractions[0]
     compute = prod(item.trips for item in contraction.loops) * compute_cycles(facts)
     loads = sum(site_cycles(facts, site, site.loops) for site in facts.sites if site.kind == "load")
-    return max(compute, loads)
+    return max(compute, loads) + CROWDING * loads
+
+
+def moves_cycles(facts: Facts, kind: str) -> float:
+    """Estimated cycles of all loads or stores inside loops, one after the other."""
+    return sum(site_cycles(facts, site, site.loops) for site in facts.sites if site.kind == kind and site.loops)
+
+
+def contraction_cycles(facts: Facts) -> float:
+    """Estimated cycles of all contractions in a stream."""
+    return sum(prod(item.trips for item in site.loops) for site in facts.contractions) * compute_cycles(facts)
 
 
 def site_cycles(facts: Facts, site: Site, loops: Sequence[Loop], *, wide: bool = False) -> float:
@@ -72,7 +97,7 @@ def block_cost(facts: Facts, result: Buffer, sides: Mapping[str, int], capacity:
     held = prod(sides.values())
     store = stores * prod(trips[name] for name in sides)
     exposed = store if held * 2 > capacity else stores * held
-    return max(compute, loads, store) + exposed + first * min(other, 4)
+    return max(compute, loads, store) + CROWDING * (loads + store) + exposed + first * min(other, 4)
 
 
 def widest(site: Site) -> int:

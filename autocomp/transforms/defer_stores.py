@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from autocomp.kernel import ast
 from autocomp.transforms.affine import literal
+from autocomp.transforms.cost import contraction_cycles, moves_cycles
 from autocomp.transforms.double_buffer import doubled, is_doubled
 from autocomp.transforms.facts import Facts
 from autocomp.transforms.interleave import (
@@ -22,24 +23,25 @@ from autocomp.transforms.interleave import (
 from autocomp.transforms.loops import Loop, make_constant, make_loop
 from autocomp.transforms.nest import Statements, change_loop
 from autocomp.transforms.parameters import name_of, number_of
-from autocomp.transforms.protocol import NotApplicable, Parameters, Proposal, fitting
+from autocomp.transforms.protocol import NotApplicable, Parameters, Proposal, Rewriting
 from autocomp.transforms.rewrite import all_names, fresh, substitute, with_body
 
 
-class DeferStores:
+class DeferStores(Rewriting):
     name = "defer_stores"
     title = "Write results out while the next block computes"
 
-    def proposals(self, facts: Facts) -> Sequence[Proposal]:
+    def candidates(self, facts: Facts) -> Sequence[Proposal]:
         """The loop whose body both computes and stores."""
         loops = [item.variable for site in facts.contractions[:1] for item in reversed(site.loops)]
+        gain = min(moves_cycles(facts, "store"), contraction_cycles(facts))
         candidates: list[Proposal] = []
         for variable in loops:
             for spacing in (0, 2, 4):
                 pace = "spread evenly" if not spacing else f"one every {spacing} iterations"
                 reason = f"store the results of a block during the next one's computation; {pace}"
-                candidates.append(Proposal({"loop": variable, "spacing": spacing}, reason))
-        return fitting(self, facts, candidates)
+                candidates.append(Proposal({"loop": variable, "spacing": spacing}, reason, gain))
+        return candidates
 
     def apply(self, facts: Facts, parameters: Parameters) -> ast.Kernel:
         """The stores in the body of `loop` run one iteration later, one every `spacing` iterations of the computing

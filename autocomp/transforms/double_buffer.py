@@ -12,15 +12,15 @@ from autocomp.transforms.facts import Buffer, Facts, Operand
 from autocomp.transforms.loops import loop
 from autocomp.transforms.nest import enclosing
 from autocomp.transforms.parameters import name_of, names_of
-from autocomp.transforms.protocol import NotApplicable, Parameters, Proposal, fitting
+from autocomp.transforms.protocol import NotApplicable, Parameters, Proposal, Rewriting
 from autocomp.transforms.rewrite import Path, blocks, names, walk, with_body
 
 
-class DoubleBuffer:
+class DoubleBuffer(Rewriting):
     name = "double_buffer"
     title = "Alternate between two halves of local memory"
 
-    def proposals(self, facts: Facts) -> Sequence[Proposal]:
+    def candidates(self, facts: Facts) -> Sequence[Proposal]:
         """All operands, all results, each alone; apart by banks, else side by side."""
         tensors = [b.tensor for b in facts.buffers if b.tensor and not is_doubled(b)]
         inputs = [t for t in tensors if (b := facts.buffer_of(t)) is not None and b.is_input]
@@ -31,7 +31,7 @@ class DoubleBuffer:
             for apart, where in (("bank", "other banks"), ("rows", "other rows")):
                 reason = f"successive blocks of {', '.join(group)} go to {where} in turn"
                 candidates.append(Proposal({"tensors": group, "apart": apart}, reason))
-        return fitting(self, facts, candidates)
+        return candidates
 
     def apply(self, facts: Facts, parameters: Parameters) -> ast.Kernel:
         """`tensors` alternate; `apart` is "bank" (each half in banks of its own) or "rows" (one behind the other)."""

@@ -26,6 +26,7 @@ class Site:
     ranges: Mapping[str, Interval] = field(compare=False)
     role: CallRole = field(compare=False)
     parameters: tuple[m.Parameter | None, ...] = field(compare=False)  # of the instruction, by argument
+    loop_paths: tuple[Path, ...] = field(compare=False)  # of the loops, as they may share a variable with others
 
     @property
     def kind(self) -> str:
@@ -74,10 +75,10 @@ class Operand:
 
     @cached_property
     def height(self) -> int:
-        """Rows that one call covers at most; 1 for operands of the compute unit, whose size the moves tell."""
-        if self.site.kind not in ("load", "store"):
-            return 1
-        return self.site.highest("rows") or 1
+        """Rows that one call covers at most; the further column blocks of a wide move are told by its other end."""
+        if self.site.kind in ("load", "store"):
+            return self.site.highest("rows") or 1
+        return max(self.site.highest("rows") or 1, self.site.highest("depth") or 1)
 
 
 @dataclass(frozen=True)
@@ -256,7 +257,7 @@ def _sites(facts: Facts) -> Iterator[Site]:
         statements: tuple[ast.Statement, ...],
         path: Path,
         offset: int,
-        loops: tuple[Loop, ...],
+        loops: tuple[tuple[Loop, Path], ...],
         guards: tuple[ast.Expression, ...],
         ranges: Mapping[str, Interval],
     ) -> Iterator[Site]:
@@ -274,10 +275,11 @@ def _sites(facts: Facts) -> Iterator[Site]:
                 role = facts.machine.roles.get(key)
                 if role is not None:
                     parameters = facts.machine.parameters[key]
-                    yield Site(substitute(call, known), here, loops, guards, scope, role, parameters)
+                    around, places = tuple(item for item, _ in loops), tuple(place for _, place in loops)
+                    yield Site(substitute(call, known), here, around, guards, scope, role, parameters, places)
                 continue
             found = loop(statement)
-            inner_loops = (*loops, found) if found is not None else loops
+            inner_loops = (*loops, (found, here)) if found is not None else loops
             inner_scope = {**scope, found.variable: (0, found.trips - 1)} if found is not None else scope
             start = 0
             for number_of_block, held in enumerate(blocks(statement)):

@@ -9,15 +9,15 @@ from autocomp.kernel import ast
 from autocomp.transforms.facts import Facts
 from autocomp.transforms.loops import Loop, loop, make_loop
 from autocomp.transforms.parameters import name_of
-from autocomp.transforms.protocol import NotApplicable, Parameters, Proposal, fitting
+from autocomp.transforms.protocol import NotApplicable, Parameters, Proposal, Rewriting
 from autocomp.transforms.rewrite import blocks, substitute, walk, with_blocks, with_body
 
 
-class Fuse:
+class Fuse(Rewriting):
     name = "fuse"
     title = "Fuse neighbouring loops"
 
-    def proposals(self, facts: Facts) -> Sequence[Proposal]:
+    def candidates(self, facts: Facts) -> Sequence[Proposal]:
         """Every loop whose next sibling runs as often."""
         found: list[Proposal] = []
         for block in walk(facts.body):
@@ -27,7 +27,7 @@ class Fuse:
                 if pair is not None:
                     reason = f"the two loops over {pair[0].variable} and {pair[1].variable} run side by side"
                     found.append(Proposal({"loop": pair[0].variable, "with": pair[1].variable}, reason))
-        return fitting(self, facts, found)
+        return found
 
     def apply(self, facts: Facts, parameters: Parameters) -> ast.Kernel:
         """`loop` and `with` are the variables of a loop and of its next sibling, which run equally often."""

@@ -1,4 +1,4 @@
-"""Hoist: configuration that does not change moves out of the loops."""
+"""Hoist: configuration and synchronisation that do not change move out of the loops."""
 
 from __future__ import annotations
 
@@ -6,39 +6,41 @@ from collections.abc import Sequence
 
 from autocomp.kernel import ast
 from autocomp.transforms.facts import Facts, Site
-from autocomp.transforms.protocol import NotApplicable, Parameters, Proposal
+from autocomp.transforms.protocol import NotApplicable, Parameters, Proposal, Rewriting
 from autocomp.transforms.rewrite import Path, names, rewrite_statements, statement_at, with_body
+from autocomp.transforms.synchronisation import outside_loops
 
 
-class Hoist:
+class Hoist(Rewriting):
     name = "hoist"
     title = "Move what does not change out of the loop"
 
-    def proposals(self, facts: Facts) -> Sequence[Proposal]:
-        """All configuration that can move out."""
-        try:
-            self.apply(facts, {})
-        except NotApplicable:
-            return ()
-        return [Proposal({}, "configure once, before the loops")]
+    def candidates(self, facts: Facts) -> Sequence[Proposal]:
+        """All that can move out, at once."""
+        return [Proposal({}, "configure and synchronise outside of the loops where nothing changes")]
 
     def apply(self, facts: Facts, parameters: Parameters) -> ast.Kernel:
-        """Takes no parameters: every configuration whose operands do not change and that no other one overrides moves
-        in front of the loops around it."""
-        moving = [site for site in facts.sites if site.kind == "configuration" and _moves(facts, site)]
-        if not moving:
-            raise NotApplicable("no configuration in a loop is the same in every iteration")
-        going = {site.path for site in moving}
-        homes: dict[Path, list[ast.Statement]] = {}
-        for site in moving:
-            homes.setdefault(site.path[:1], []).append(statement_at(facts.body, site.path))
+        """Takes no parameters. Every configuration whose operands do not change and that no other one overrides moves
+        in front of the loops around it; every signal with its wait moves out of the loops in which it orders nothing."""
+        body = outside_loops(facts.machine, _configured_once(facts).statements)
+        if body == facts.body.statements:
+            raise NotApplicable("nothing in a loop is the same in every iteration")
+        return with_body(facts.kernel, ast.Block(body))
 
-        def change(statement: ast.Statement, path: Path) -> tuple[ast.Statement, ...] | None:
-            if path in going:
-                return ()
-            return (*dict.fromkeys(homes[path]), statement) if path in homes else None
 
-        return with_body(facts.kernel, rewrite_statements(facts.body, change))
+def _configured_once(facts: Facts) -> ast.Block:
+    moving = [site for site in facts.sites if site.kind == "configuration" and _moves(facts, site)]
+    going = {site.path for site in moving}
+    homes: dict[Path, list[ast.Statement]] = {}
+    for site in moving:
+        homes.setdefault(site.path[:1], []).append(statement_at(facts.body, site.path))
+
+    def change(statement: ast.Statement, path: Path) -> tuple[ast.Statement, ...] | None:
+        if path in going:
+            return ()
+        return (*dict.fromkeys(homes[path]), statement) if path in homes else None
+
+    return rewrite_statements(facts.body, change)
 
 
 def _moves(facts: Facts, site: Site) -> bool:

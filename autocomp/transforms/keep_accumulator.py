@@ -2,29 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from autocomp.kernel import ast
 from autocomp.transforms.addresses import linear, make_room, shift_operands
-from autocomp.transforms.cost import block_cost, present_cost
+from autocomp.transforms.cost import block_cost, present_cost, widest
 from autocomp.transforms.facts import Buffer, Facts
 from autocomp.transforms.loops import Loop
 from autocomp.transforms.parameters import factors_of
-from autocomp.transforms.protocol import NotApplicable, Parameters, Proposal, fitting
-from autocomp.transforms.rewrite import names, with_body
+from autocomp.transforms.protocol import NotApplicable, Parameters, Proposal, Rewriting, fitting
+from autocomp.transforms.rewrite import all_names, fresh, names, with_body
+from autocomp.transforms.stage_operand import StageOperand
 from autocomp.transforms.tile import tile_nest
 
 
-class KeepAccumulator:
+class KeepAccumulator(Rewriting):
     name = "keep_accumulator"
     title = "Keep results in the accumulator across the reduction"
 
-    def proposals(self, facts: Facts) -> Sequence[Proposal]:
+    def candidates(self, facts: Facts) -> Sequence[Proposal]:
         """Block shapes that fit, half or all of the accumulator, by the traffic and the time that they cost."""
         nest = _output_loops(facts)
         if nest is None:
             return ()
-        result, loops, _ = nest
+        result, loops, reduction = nest
         if _is_block(result):
             return ()
         capacity = facts.accelerator.memory(result.memory).rows // result.rows
@@ -44,10 +45,18 @@ class KeepAccumulator:
             )
             for cost, shape in ranked[:12]
         ]
-        return fitting(self, facts, candidates)
+        staged = [
+            Proposal({**plain.parameters, "stage": {name: size}}, f"{plain.reason} in {size} steps", plain.gain)
+            for plain in candidates
+            for name, size in _chunks(facts, reduction)
+        ]
+        # One of a kind tells for all: they differ in sizes that are known to fit.
+        able = fitting(self, facts, staged[:1])
+        return [*staged, *candidates] if able else fitting(self, facts, candidates)
 
     def apply(self, facts: Facts, parameters: Parameters) -> ast.Kernel:
-        """`loops` maps the loops over the result, outermost first, to the sides of the block in iterations."""
+        """`loops` maps the loops over the result, outermost first, to the sides of the block in iterations. `stage` maps
+        the reduction's loop to a number of its iterations for which the block's operands are then loaded at once."""
         factors = factors_of(parameters, "loops")
         nest = _output_loops(facts)
         if nest is None:
@@ -67,7 +76,8 @@ class KeepAccumulator:
         tiled = tile_nest(
             facts.with_kernel(with_body(facts.kernel, facts.body)), factors, lambda item: item.variable in reduction
         )
-        return _spread_result(facts, result, sides, tiled)
+        kernel = _spread_result(facts, result, sides, tiled)
+        return _with_operands(facts.with_kernel(kernel), factors_of(parameters, "stage"))
 
 
 def _spread_result(
@@ -80,6 +90,25 @@ def _spread_result(
     return with_body(after.kernel, shift_operands(after, operands, lambda operand: offset))
 
 
+def _with_operands(facts: Facts, stage: Mapping[str, int]) -> ast.Kernel:
+    """The kernel with each operand loaded once for `stage` iterations of the reduction and the whole block."""
+    for variable, size in stage.items():
+        trips = next((i.trips for s in facts.contractions for i in s.loops if i.variable == variable), 0)
+        split = {variable: size} if 1 < size < trips else {}
+        level = fresh(f"{variable}_block", all_names(facts.kernel)) if split else variable
+        tensors = [buffer.tensor for buffer in facts.buffers if buffer.is_input and len(buffer.sites("load")) == 1]
+        kernel = StageOperand().apply(facts, {"tensors": tensors, "loop": level, "split": split})
+        facts = facts.with_kernel(kernel)
+    return facts.kernel
+
+
+def _chunks(facts: Facts, reduction: frozenset[str]) -> list[tuple[str, int]]:
+    """Steps of the innermost reduction loop to load at once: as many as one move can cover, or one."""
+    inner = [item for item in facts.contractions[0].loops if item.variable in reduction][-1:]
+    wide = max((widest(s) // max(1, s.highest("cols") or 1) for s in facts.sites if s.kind == "load"), default=1)
+    return [(item.variable, size) for item in inner for size in sorted({min(wide, item.trips), 1}, reverse=True)]
+
+
 def _output_loops(facts: Facts) -> tuple[Buffer, tuple[Loop, ...], frozenset[str]] | None:
     """The buffer of results, the loops over results, and the loops that reduce into them."""
     for result in facts.buffers:
@@ -88,7 +117,8 @@ def _output_loops(facts: Facts) -> tuple[Buffer, tuple[Loop, ...], frozenset[str
         if len(stores) != 1 or not producers:
             continue
         around = producers[0].loops
-        common = tuple(item for item in around if item in stores[0].loops)
+        shared = zip(around, producers[0].loop_paths, strict=True)
+        common = tuple(item for item, path in shared if path in stores[0].loop_paths)
         reduction = frozenset(item.variable for item in around if item not in common)
         if common and reduction and common == around[: len(common)]:
             outputs = _stored_loops(result, common)

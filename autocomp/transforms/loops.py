@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from autocomp.kernel import ast
 from autocomp.transforms.affine import Affine, affine, expression, interval, literal
-from autocomp.transforms.rewrite import assigned, walk
+from autocomp.transforms.rewrite import walk
 
 INT = ast.Type("int")
 
@@ -47,14 +47,7 @@ def progression(statement: ast.Statement) -> Progression | None:
     declarator = statement.initial.declarators[0]
     start = _constant(declarator.initializer)
     step = _step(statement.step, declarator.name)
-    if start is None or not step or declarator.name in assigned(statement.body):
-        return None
-    if any(isinstance(node, ast.Break | ast.Continue | ast.Return) for node in walk(statement.body)):
-        return None
-    if any(
-        isinstance(n, ast.Unary) and n.operand == ast.Name(declarator.name) and n.operator == "&"
-        for n in walk(statement.body)
-    ):
+    if start is None or not step or not _keeps(statement.body, declarator.name):
         return None
     trips = _trips(statement.condition, declarator.name, start, step)
     return None if trips is None else Progression(declarator.name, start, step, trips)
@@ -106,6 +99,19 @@ def conjuncts(condition: ast.Expression) -> tuple[ast.Expression, ...]:
     if isinstance(condition, ast.Binary) and condition.operator == "&&":
         return conjuncts(condition.left) + conjuncts(condition.right)
     return (condition,)
+
+
+def _keeps(body: ast.Block, variable: str) -> bool:
+    """Whether a loop's body runs to its end each time and leaves the loop's variable alone."""
+    name = ast.Name(variable)
+    for node in walk(body):
+        if isinstance(node, ast.Break | ast.Continue | ast.Return):
+            return False
+        if isinstance(node, ast.Assignment | ast.Step) and node.target == name:
+            return False
+        if isinstance(node, ast.Unary) and node.operator == "&" and node.operand == name:
+            return False
+    return True
 
 
 def _constant(node: ast.Expression | None) -> int | None:

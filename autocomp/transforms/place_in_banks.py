@@ -8,21 +8,20 @@ from autocomp.kernel import ast
 from autocomp.transforms.addresses import moved, place
 from autocomp.transforms.facts import Facts
 from autocomp.transforms.parameters import name_of
-from autocomp.transforms.protocol import NotApplicable, Parameters, Proposal, fitting
+from autocomp.transforms.protocol import NotApplicable, Parameters, Proposal, Rewriting
 from autocomp.transforms.rewrite import with_body
 
 
-class PlaceInBanks:
+class PlaceInBanks(Rewriting):
     name = "place_in_banks"
     title = "Put operands into banks of their own"
 
-    def proposals(self, facts: Facts) -> Sequence[Proposal]:
+    def candidates(self, facts: Facts) -> Sequence[Proposal]:
         """Each memory with several banks and several buffers that share one."""
-        candidates = [
+        return [
             Proposal({"memory": memory.name}, f"operands in {memory.name} no longer wait for each other's bank")
             for memory in facts.accelerator.local_memories
         ]
-        return fitting(self, facts, candidates)
 
     def apply(self, facts: Facts, parameters: Parameters) -> ast.Kernel:
         """`memory` is the local memory whose buffers are set apart."""

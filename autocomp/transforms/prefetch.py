@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from autocomp.kernel import ast
 from autocomp.transforms.affine import literal
 from autocomp.transforms.collapse import Collapse, pipeline_loops
+from autocomp.transforms.cost import contraction_cycles, moves_cycles
 from autocomp.transforms.double_buffer import doubled, is_doubled
 from autocomp.transforms.facts import Facts
 from autocomp.transforms.interleave import (
@@ -23,24 +24,25 @@ from autocomp.transforms.interleave import (
 from autocomp.transforms.loops import Loop, make_loop
 from autocomp.transforms.nest import Statements, change_loop
 from autocomp.transforms.parameters import names_of, number_of
-from autocomp.transforms.protocol import NotApplicable, Parameters, Proposal, fitting
+from autocomp.transforms.protocol import NotApplicable, Parameters, Proposal, Rewriting
 from autocomp.transforms.rewrite import all_names, substitute, with_body
 
 
-class Prefetch:
+class Prefetch(Rewriting):
     name = "prefetch"
     title = "Load the next block while this one computes"
 
-    def proposals(self, facts: Facts) -> Sequence[Proposal]:
+    def candidates(self, facts: Facts) -> Sequence[Proposal]:
         """All enclosing loops as one, then the innermost alone; evenly spread or as early as possible."""
         chain = pipeline_loops(facts)
+        gain = min(moves_cycles(facts, "load"), contraction_cycles(facts))
         candidates: list[Proposal] = []
         for loops in dict.fromkeys(chain[start:] for start in range(len(chain))):
             for spacing in (0, 2, 1):
                 pace = "spread evenly" if not spacing else f"one every {spacing} iterations"
                 reason = f"load the next block during this one's computation, over {', '.join(loops)}; {pace}"
-                candidates.append(Proposal({"loops": list(loops), "spacing": spacing}, reason))
-        return fitting(self, facts, candidates)
+                candidates.append(Proposal({"loops": list(loops), "spacing": spacing}, reason, gain))
+        return candidates
 
     def apply(self, facts: Facts, parameters: Parameters) -> ast.Kernel:
         """`loops`, outermost first, are collapsed if they are several; operands that do not alternate yet are

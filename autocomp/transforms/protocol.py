@@ -13,7 +13,7 @@ from autocomp.transforms.facts import Facts
 Parameters = Mapping[str, Any]  # plain data: strings, integers, lists, dictionaries
 
 
-class NotApplicable(AutocompError):  # noqa: N818 — a verdict more than an error
+class NotApplicable(AutocompError):
     """A transformation does not fit a kernel, or not with these parameters; the message says why."""
 
 
@@ -46,10 +46,31 @@ class Transformation(Protocol):
     name: str
     title: str
 
+    def candidates(self, facts: Facts) -> Sequence[Proposal]:
+        """Parameters that suit this kernel and machine, best first, not all of which need to apply."""
+        ...
+
     def proposals(self, facts: Facts) -> Sequence[Proposal]:
-        """Parameters that fit this kernel and machine, best first; empty if there are none."""
+        """Those candidates that do apply."""
         ...
 
     def apply(self, facts: Facts, parameters: Parameters) -> ast.Kernel:
         """The rewritten kernel. Raises NotApplicable."""
         ...
+
+
+class Rewriting:
+    """What transformations have in common."""
+
+    name: str
+    title: str
+
+    def candidates(self, facts: Facts) -> Sequence[Proposal]:
+        raise NotImplementedError
+
+    def proposals(self, facts: Facts) -> Sequence[Proposal]:
+        """The candidates that apply."""
+        return fitting(self, facts, self.candidates(facts))
+
+    def apply(self, facts: Facts, parameters: Parameters) -> ast.Kernel:
+        raise NotImplementedError

@@ -9,15 +9,15 @@ from autocomp.transforms.facts import Facts
 from autocomp.transforms.loops import Loop, make_if, make_nest
 from autocomp.transforms.nest import Statements, change_loop, peel_nest
 from autocomp.transforms.parameters import names_of
-from autocomp.transforms.protocol import NotApplicable, Parameters, Proposal, fitting
+from autocomp.transforms.protocol import NotApplicable, Parameters, Proposal, Rewriting
 from autocomp.transforms.rewrite import with_body
 
 
-class Reorder:
+class Reorder(Rewriting):
     name = "reorder"
     title = "Change the order of nested loops"
 
-    def proposals(self, facts: Facts) -> Sequence[Proposal]:
+    def candidates(self, facts: Facts) -> Sequence[Proposal]:
         """Each loop of the computing nest as the innermost one, and exchanges of neighbours."""
         orders: list[list[str]] = []
         for site in facts.contractions[:1]:
@@ -26,8 +26,7 @@ class Reorder:
             orders += [[*names[:n], names[n + 1], names[n], *names[n + 2 :]] for n in range(len(names) - 2, -1, -1)]
         present = [item.variable for site in facts.contractions[:1] for item in site.loops]
         changed = [_changed_part(order, present) for order in orders]
-        candidates = [Proposal({"loops": order}, f"run the loops in the order {', '.join(order)}") for order in changed]
-        return fitting(self, facts, candidates)
+        return [Proposal({"loops": order}, f"run the loops in the order {', '.join(order)}") for order in changed]
 
     def apply(self, facts: Facts, parameters: Parameters) -> ast.Kernel:
         """`loops` names the loops of a perfect nest in their new order, outermost first."""

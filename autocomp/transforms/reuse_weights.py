@@ -9,23 +9,22 @@ from autocomp.kernel import ast
 from autocomp.transforms.affine import literal
 from autocomp.transforms.facts import Facts, Site
 from autocomp.transforms.parameters import name_of
-from autocomp.transforms.protocol import NotApplicable, Parameters, Proposal, fitting
+from autocomp.transforms.protocol import NotApplicable, Parameters, Proposal, Rewriting
 from autocomp.transforms.reorder import reordered
 from autocomp.transforms.rewrite import Path, names, rewrite_statements, with_body
 
 
-class ReuseWeights:
+class ReuseWeights(Rewriting):
     name = "reuse_weights"
     title = "Reuse the preloaded operand"
 
-    def proposals(self, facts: Facts) -> Sequence[Proposal]:
+    def candidates(self, facts: Facts) -> Sequence[Proposal]:
         """Each loop of the computing nest over which the preloaded operand stays the same."""
         loops = [item.variable for site in facts.contractions[:1] for item in reversed(site.loops)]
-        candidates = [
+        return [
             Proposal({"loop": name}, f"the array keeps its operand over {name}, which becomes the innermost loop")
             for name in loops
         ]
-        return fitting(self, facts, candidates)
 
     def apply(self, facts: Facts, parameters: Parameters) -> ast.Kernel:
         """`loop` becomes the innermost loop of the computing nest; only its first iteration preloads the operand."""

@@ -18,7 +18,7 @@ Path = tuple[int, ...]  # child numbers from the entry function's body down to a
 
 def children(node: Any) -> Iterator[Any]:
     """The direct sub-nodes of a statement, expression, declarator or type, in source order."""
-    for name in _field_names(type(node)):
+    for name in _field_names(node.__class__):
         value = getattr(node, name)
         if type(value) is tuple:
             for item in value:
@@ -29,8 +29,8 @@ def children(node: Any) -> Iterator[Any]:
 
 
 @cache
-def _field_names(kind: type) -> tuple[str, ...]:
-    """The fields of a node that may hold nodes."""
+def _field_names(kind: type[Any]) -> tuple[str, ...]:
+    """The fields of a kind of node that may hold nodes."""
     return tuple(entry.name for entry in fields(kind) if entry.name not in ("line", "text", "name", "operator"))
 
 
@@ -46,7 +46,7 @@ def walk(node: Any) -> Iterator[Any]:
 def map_expressions(node: Node, change: Callable[[ast.Expression], ast.Expression]) -> Node:
     """The tree with `change` applied to every expression, operands before their operators."""
     updates: dict[str, Any] = {}
-    for name in _field_names(type(node)):
+    for name in _field_names(type(node)):  # type: ignore[arg-type]
         value = getattr(node, name)
         if type(value) is tuple:
             mapped = tuple([map_expressions(item, change) if type(item) in _NODES else item for item in value])

@@ -6,14 +6,14 @@ from collections.abc import Sequence
 
 from autocomp.kernel import ast
 from autocomp.transforms.facts import Facts
-from autocomp.transforms.protocol import NotApplicable, Parameters, Proposal
+from autocomp.transforms.protocol import NotApplicable, Parameters, Proposal, Rewriting
 
 
-class Simplify:
+class Simplify(Rewriting):
     name = "simplify"
     title = "Simplify arithmetic and drop dead code"
 
-    def proposals(self, facts: Facts) -> Sequence[Proposal]:
+    def candidates(self, facts: Facts) -> Sequence[Proposal]:
         """The kernel in normal form, if it is not yet."""
         if facts.given == facts.kernel:
             return ()

@@ -10,15 +10,15 @@ from autocomp.transforms.facts import Facts
 from autocomp.transforms.loops import Loop, loop, make_loop
 from autocomp.transforms.nest import Statements, change_loop
 from autocomp.transforms.parameters import name_of, number_of
-from autocomp.transforms.protocol import NotApplicable, Parameters, Proposal, fitting
+from autocomp.transforms.protocol import NotApplicable, Parameters, Proposal, Rewriting
 from autocomp.transforms.rewrite import substitute, walk, with_body
 
 
-class Split:
+class Split(Rewriting):
     name = "split"
     title = "Split a loop in two, or its body into two loops"
 
-    def proposals(self, facts: Facts) -> Sequence[Proposal]:
+    def candidates(self, facts: Facts) -> Sequence[Proposal]:
         """The first iteration apart where a condition asks for it; the body in two at each of its statements."""
         found: list[Proposal] = []
         for statement in walk(facts.body):
@@ -28,7 +28,7 @@ class Split:
             if _tests_first(statement, item.variable):
                 reason = f"what happens only when {item.variable} is 0 gets code of its own"
                 found.append(Proposal({"loop": item.variable, "peel": 1}, reason))
-        return fitting(self, facts, found)
+        return found
 
     def apply(self, facts: Facts, parameters: Parameters) -> ast.Kernel:
         """Either `at`: the number of the body's statement that starts the second of two loops over `loop`; or `peel`:

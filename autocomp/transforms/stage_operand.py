@@ -8,12 +8,13 @@ from math import prod
 
 from autocomp.kernel import ast
 from autocomp.transforms.addresses import linear, make_room, shift_operands
-from autocomp.transforms.cost import compute_cycles, present_cost, site_cycles, widest
+from autocomp.transforms.cost import CROWDING, compute_cycles, present_cost, site_cycles, widest
+from autocomp.transforms.double_buffer import is_doubled
 from autocomp.transforms.facts import Buffer, Facts, Site
 from autocomp.transforms.loops import Loop, loop, make_if, make_nest
 from autocomp.transforms.nest import enclosing
 from autocomp.transforms.parameters import factors_of, name_of, names_of
-from autocomp.transforms.protocol import NotApplicable, Parameters, Proposal, fitting
+from autocomp.transforms.protocol import NotApplicable, Parameters, Proposal, Rewriting
 from autocomp.transforms.rewrite import (
     Path,
     all_names,
@@ -27,12 +28,14 @@ from autocomp.transforms.rewrite import (
 )
 from autocomp.transforms.tile import Tile
 
+_MOST = 12  # proposals
 
-class StageOperand:
+
+class StageOperand(Rewriting):
     name = "stage_operand"
     title = "Stage an operand in local memory at an outer loop"
 
-    def proposals(self, facts: Facts) -> Sequence[Proposal]:
+    def candidates(self, facts: Facts) -> Sequence[Proposal]:
         """Every loop that a load can move out of; all operands together, and the small ones as a whole."""
         inputs = [b for b in facts.buffers if b.is_input and len(b.sites("load")) == 1 and _consumers(b)]
         if not inputs or not facts.contractions:
@@ -49,11 +52,11 @@ class StageOperand:
                 gain = before - _cost(facts, chosen, level, split)
                 candidates.append(Proposal(parameters, f"load {' and '.join(tensors)} {where}", gain))
         candidates.sort(key=lambda candidate: -candidate.gain)
-        return fitting(self, facts, candidates)
+        return candidates[:_MOST]
 
     def apply(self, facts: Facts, parameters: Parameters) -> ast.Kernel:
         """`tensors` are loaded at the head of the body of `loop` ("": before the nest). `split` first cuts loops into
-        blocks, so that `loop` can name such a block's loop."""
+        blocks, so that `loop` can name such a block's loop. With `wide`, each load takes as many columns as it can."""
         split = factors_of(parameters, "split")
         for variable, size in split.items():
             facts = facts.with_kernel(Tile().apply(facts, {"loops": {variable: size}}))
@@ -65,11 +68,11 @@ class StageOperand:
         for tensor in reversed(tensors):  # each goes to the head of the body, so the first one ends up first
             kernel = _stage(facts, tensor, level)
             facts = facts.with_kernel(kernel)
-        return kernel
+        return _widened(facts, tensors) if flag_of(parameters, "wide") else kernel
 
 
 @dataclass(frozen=True)
-class _Move:
+class _Move(Rewriting):
     """A load on its way out: the position of its new home, and the loops that come along."""
 
     home: Path  # of the loop whose body it moves to; of the nest's statement if it leaves all loops
@@ -82,6 +85,8 @@ def _stage(facts: Facts, tensor: str, level: str) -> ast.Kernel:
     buffer = facts.buffer_of(tensor)
     if buffer is None or len(buffer.sites("load")) != 1:
         raise NotApplicable(f"{tensor!r} is not loaded into rows of its own by one call")
+    if is_doubled(buffer):
+        raise NotApplicable(f"the rows of {tensor!r} alternate; stage before double-buffering")
     move = _plan(facts, buffer, level)
     room = buffer.rows
     for item in move.fresh:
@@ -244,7 +249,7 @@ def _cost(facts: Facts, chosen: Sequence[Buffer], level: str, split: dict[str, i
         total += cycles
         panel += cycles / max(1, prod(count for name, count in steps.items() if name not in inside or name == cut))
     compute = prod(item.trips for item in contraction.loops) * compute_cycles(facts)
-    return max(compute, total) + panel
+    return max(compute, total) + CROWDING * total + panel
 
 
 def _subsets(inputs: Sequence[Buffer]) -> list[tuple[Buffer, ...]]:

@@ -9,24 +9,23 @@ from autocomp.transforms.facts import Facts
 from autocomp.transforms.loops import Loop, make_nest
 from autocomp.transforms.nest import Statements, change_loop, single_loop, sink, strip_mine, with_values
 from autocomp.transforms.parameters import factors_of
-from autocomp.transforms.protocol import NotApplicable, Parameters, Proposal, fitting
+from autocomp.transforms.protocol import NotApplicable, Parameters, Proposal, Rewriting
 from autocomp.transforms.rewrite import all_names, fresh, with_body
 
 
-class Tile:
+class Tile(Rewriting):
     name = "tile"
     title = "Tile loops so that a block fits in local memory"
 
-    def proposals(self, facts: Facts) -> Sequence[Proposal]:
+    def candidates(self, facts: Facts) -> Sequence[Proposal]:
         """Each loop around the contraction in pieces."""
-        candidates = [
+        return [
             Proposal({"loops": {item.variable: size}}, f"work on {size} iterations of {item.variable} at a time")
             for site in facts.contractions[:1]
             for item in site.loops
             for size in (2, 4, 8)
             if size < item.trips
         ]
-        return fitting(self, facts, candidates)
 
     def apply(self, facts: Facts, parameters: Parameters) -> ast.Kernel:
         """`loops` maps variables of a perfect nest, outermost first, to block sizes."""

@@ -10,17 +10,17 @@ from autocomp.transforms.facts import Facts
 from autocomp.transforms.loops import Loop, loop, make_loop
 from autocomp.transforms.nest import Statements, change_loop
 from autocomp.transforms.parameters import name_of, number_of
-from autocomp.transforms.protocol import NotApplicable, Parameters, Proposal, fitting
+from autocomp.transforms.protocol import NotApplicable, Parameters, Proposal, Rewriting
 from autocomp.transforms.rewrite import declared, substitute, walk, with_body
 
 _LARGEST = 16  # copies of a body
 
 
-class Unroll:
+class Unroll(Rewriting):
     name = "unroll"
     title = "Unroll a loop"
 
-    def proposals(self, facts: Facts) -> Sequence[Proposal]:
+    def candidates(self, facts: Facts) -> Sequence[Proposal]:
         """Short innermost loops in full, longer ones by 2 and 4."""
         found: dict[tuple[str, int], Proposal] = {}
         for statement in walk(facts.body):
@@ -32,7 +32,7 @@ class Unroll:
                     reason = f"{factor} iterations of {item.variable} one after the other, with constant addresses"
                     parameters = {"loop": item.variable, "factor": factor}
                     found.setdefault((item.variable, factor), Proposal(parameters, reason))
-        return fitting(self, facts, list(found.values()))
+        return list(found.values())
 
     def apply(self, facts: Facts, parameters: Parameters) -> ast.Kernel:
         """`loop` is unrolled by `factor`, which divides its trips (0: in full)."""

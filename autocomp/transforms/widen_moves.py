@@ -7,40 +7,38 @@ from dataclasses import dataclass, replace
 
 from autocomp.kernel import ast
 from autocomp.transforms.affine import Affine, affine, expression, literal, minimum, minimum_of
-from autocomp.transforms.cost import move_cycles
+from autocomp.transforms.cost import site_cycles
 from autocomp.transforms.facts import Facts, Site
 from autocomp.transforms.loops import Loop, loop, make_if, make_nest
 from autocomp.transforms.nest import enclosing, peel_nest
 from autocomp.transforms.parameters import names_of, number_of
-from autocomp.transforms.protocol import NotApplicable, Parameters, Proposal, fitting
+from autocomp.transforms.protocol import NotApplicable, Parameters, Proposal, Rewriting
 from autocomp.transforms.rewrite import Path, replace_at, rewrite_statements, substitute, with_body
 
 
-class WidenMoves:
+class WidenMoves(Rewriting):
     name = "widen_moves"
     title = "Move more with each command"
 
-    def proposals(self, facts: Facts) -> Sequence[Proposal]:
+    def candidates(self, facts: Facts) -> Sequence[Proposal]:
         """All moves that can be widened at once, then each alone, then half as wide."""
         able: list[str] = []
         saved = 0.0
         for tensor, site in _moves(facts):
             try:
-                found = _plan(facts, tensor, site, 0)
+                _plan(facts, tensor, site, 0)
             except NotApplicable:
                 continue
             if tensor not in able:
                 able.append(tensor)
-            whole = move_cycles(facts, site) * found.blocks
-            saved += whole - move_cycles(facts, site, found.width * found.blocks)
+            saved += site_cycles(facts, site, site.loops) - site_cycles(facts, site, site.loops, wide=True)
         if not able:
             return ()
         reason = "several column blocks with each command: fewer and longer requests"
         choices: list[dict[str, object]] = [{"tensors": able}]
         choices += [{"tensors": [tensor]} for tensor in able if len(able) > 1]
         choices.append({"tensors": able, "blocks": 2})
-        candidates = [Proposal(choice, f"move {reason} ({', '.join(able)})", saved) for choice in choices]
-        return fitting(self, facts, candidates)
+        return [Proposal(choice, f"move {reason} ({', '.join(able)})", saved) for choice in choices]
 
     def apply(self, facts: Facts, parameters: Parameters) -> ast.Kernel:
         """`tensors` whose moves are merged; `blocks` is the most column blocks to a move (0: all that it takes)."""

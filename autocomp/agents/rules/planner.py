@@ -11,6 +11,19 @@ from autocomp.agents.rules.profile import Profile, profile
 from autocomp.errors import KernelError
 from autocomp.transforms import Facts, NotApplicable, Proposal, analyse, transformation
 
+_PRIOR = {  # how far the causes that an option names speak for it, where by itself it rather prepares other options
+    "tile": 0.02,
+    "reorder": 0.3,
+    "collapse": 0.02,
+    "split": 0.02,
+    "fuse": 0.1,
+    "unroll": 0.05,
+    "simplify": 0.02,
+    "double_buffer": 0.1,
+}
+_SHAPING = ("keep_accumulator", "stage_operand", "widen_moves")  # decide what is moved, and how
+_FINISHING = ("prefetch", "defer_stores")  # interleave moves and computation, which leaves nothing to shape
+_WORTHWHILE = 0.02  # share of the cycles that makes shaping come before finishing
 _SAME_OPTION = 0.8  # factor on the score of each further proposal of the same option
 _CHANCE = 0.15  # most that chance adds to or takes from a score, relative
 
@@ -57,6 +70,7 @@ def _ranked(context: Context, facts: Facts, found: Profile) -> list[_Scored]:
     """All proposals of the menu's transformations, best first."""
     cycles = max(1, context.evaluation.cycles or 1)
     scored: list[_Scored] = []
+    shaping = _can_shape(context, facts, cycles)
     options = sorted((o for o in context.menu.options if o.transformation is not None), key=lambda o: o.id)
     for option in options:
         assert option.transformation is not None
@@ -64,14 +78,32 @@ def _ranked(context: Context, facts: Facts, found: Profile) -> list[_Scored]:
             item = transformation(option.transformation)
         except NotApplicable:  # a user's menu names one that this version does not have
             continue
-        weight = found.weight(option.applies.causes)
+        if shaping and item.name in _FINISHING:
+            continue
+        weight = found.weight(option.applies.causes) * _PRIOR.get(item.name, 1.0)
         factor = 1.0
-        for proposal in item.proposals(facts):
+        for proposal in item.candidates(facts):
             gain = min(1.0, max(0.0, proposal.gain) / cycles)
             chance = 1.0 + _CHANCE * (2.0 * context.random.random() - 1.0)
             scored.append(_Scored((0.3 * weight + gain) * factor * chance, option, item.name, proposal))
             factor *= _SAME_OPTION
     return sorted(scored, key=lambda entry: (-entry.score, entry.name, str(sorted(entry.proposal.parameters))))
+
+
+def _can_shape(context: Context, facts: Facts, cycles: int) -> bool:
+    """Whether some untried shaping of the moves is estimated to pay; the menu's dropout has no say in this."""
+    for name in _SHAPING:
+        item = transformation(name)
+        for proposal in item.candidates(facts)[:2]:
+            if proposal.gain < _WORTHWHILE * cycles:
+                continue
+            try:
+                changed = item.apply(facts, proposal.parameters)
+            except NotApplicable:
+                continue
+            if kernel.canonical_hash(changed) not in context.tried:
+                return True
+    return False
 
 
 def _plan(scored: _Scored, found: Profile) -> Plan:

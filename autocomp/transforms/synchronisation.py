@@ -1,0 +1,94 @@
+"""Explicit synchronisation between units: pairs of a signal and the wait for it, and moving them out of loops.
+
+A pair orders what the signalling unit did before against what the waiting unit does afterwards. In a loop in which the
+signalling unit does nothing else, every pair but the first says nothing new; in one in which the waiting unit does
+nothing else, every pair but the last has nobody to hold.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from autocomp.kernel import ast
+from autocomp.transforms.facts import Machine
+from autocomp.transforms.loops import loop
+from autocomp.transforms.nest import Statements
+from autocomp.transforms.rewrite import blocks, call_of, names, walk, with_blocks
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A signal of one unit and the wait of another, next to each other."""
+
+    signalling: str
+    waiting: str
+    statements: Statements
+
+
+def outside_loops(machine: Machine, given: Statements) -> Statements:
+    """The statements with every pair as far out as it can be."""
+    result: list[ast.Statement] = []
+    for statement in given:
+        inner = tuple(ast.Block(outside_loops(machine, held.statements)) for held in blocks(statement))
+        changed = with_blocks(statement, inner) if inner else statement
+        if loop(changed) is None:
+            result.append(changed)
+            continue
+        before, kept, after = _sorted_out(machine, changed)
+        result.extend((*before, *((kept,) if blocks(kept)[0].statements else ()), *after))
+    return tuple(result)
+
+
+def _sorted_out(machine: Machine, statement: ast.Statement) -> tuple[Statements, ast.Statement, Statements]:
+    """What moves in front of a loop, the loop without it, and what moves behind it."""
+    item = loop(statement)
+    assert item is not None
+    before: list[ast.Statement] = []
+    after: list[ast.Statement] = []
+    busy = _working_units(machine, statement)
+
+    def visit(given: Statements) -> Statements:
+        kept: list[ast.Statement] = []
+        number = 0
+        while number < len(given):
+            pair = _pair(machine, given[number : number + 2])
+            if pair is not None and item.variable not in names(ast.Block(pair.statements)):
+                target = before if pair.signalling not in busy else after if pair.waiting not in busy else None
+                if target is not None:
+                    target.extend(pair.statements)
+                    number += 2
+                    continue
+            found = given[number]
+            if isinstance(found, ast.If) and found.otherwise is None:
+                found = ast.If(found.condition, ast.Block(visit(found.then.statements)))
+            kept.append(found)
+            number += 1
+        return tuple(kept)
+
+    body = visit(blocks(statement)[0].statements)
+    return tuple(before), with_blocks(statement, (ast.Block(body),)), tuple(after)
+
+
+def _pair(machine: Machine, given: Statements) -> Pair | None:
+    calls = [call_of(statement) for statement in given]
+    if len(calls) != 2 or calls[0] is None or calls[1] is None or calls[0].arguments != calls[1].arguments:
+        return None
+    (signal, signalling), (wait, waiting) = (_synchronises(machine, call) for call in calls if call is not None)
+    return Pair(signalling, waiting, given) if (signal, wait) == ("signal", "wait") else None
+
+
+def _synchronises(machine: Machine, call: ast.Call) -> tuple[str, str]:
+    """What a call does to a semaphore (signal, wait or nothing), and its unit."""
+    role = machine.roles.get((call.function, len(call.arguments)))
+    instruction = machine.accelerator.instruction(role.instruction) if role is not None else None
+    if instruction is None:
+        return "", ""
+    word = instruction.words.get("role", "")
+    return (word if word in ("signal", "wait") else ""), instruction.unit or ""
+
+
+def _working_units(machine: Machine, statement: ast.Statement) -> set[str]:
+    """Units that do something other than synchronise."""
+    calls = [node for node in walk(statement) if isinstance(node, ast.Call)]
+    found = [_synchronises(machine, call) for call in calls]
+    return {unit for word, unit in found if not word and unit}
