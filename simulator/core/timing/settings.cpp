@@ -69,8 +69,7 @@ UnitSettings resolve_unit(const Unit& unit) {
   for (const auto& [key, value] : unit.settings) {
     const auto& fields = unit_fields();
     const auto field = std::find_if(fields.begin(), fields.end(), [&](const Field& f) { return key == f.key; });
-    if (field == fields.end()) fail(where, key, "is not a setting of a unit's timing");
-    settings.*(field->member) = in_range(where, key, value, field->low);
+    if (field != fields.end()) settings.*(field->member) = in_range(where, key, value, field->low);
   }
   for (const auto& [key, word] : unit.choices) {
     if (key == "kind") {
@@ -87,8 +86,6 @@ UnitSettings resolve_unit(const Unit& unit) {
     } else if (key == "result_owner") {
       if (word != "preload" && word != "multiply") fail(where, key, "is '" + word + "'; expected preload or multiply");
       settings.owner_preload = word == "preload";
-    } else {
-      fail(where, key, "is not a word setting of a unit's timing");
     }
   }
   if (settings.request_max < settings.request_min)
@@ -117,13 +114,12 @@ InstructionTiming resolve_instruction(const Instruction& instruction, const std:
     timing.role = kind == UnitKind::Serial ? Role::Work : kind == UnitKind::Array ? Role::Multiply : Role::Transfer;
   }
   for (const auto& [key, word] : instruction.words) {
-    if (key != "role") fail(where, key, "is not a word property of timing");
-    timing.role = role_from(where, word);
+    if (key == "role") timing.role = role_from(where, word);
   }
   for (size_t i = 0; i < instruction.properties.size(); ++i) {
     const std::string& key = instruction.properties[i].key;
     const auto found = std::find_if(kKeyNames.begin(), kKeyNames.end(), [&](const char* name) { return key == name; });
-    if (found == kKeyNames.end()) fail(where, key, "is not a timing property");
+    if (found == kKeyNames.end()) continue;
     timing.keys.emplace_back(static_cast<Key>(found - kKeyNames.begin()), static_cast<uint32_t>(i));
   }
   return timing;
