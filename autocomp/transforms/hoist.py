@@ -21,7 +21,7 @@ class Hoist(Rewriting):
 
     def apply(self, facts: Facts, parameters: Parameters) -> ast.Kernel:
         """Takes no parameters. Every configuration whose operands do not change and that no other one overrides moves
-        in front of the loops around it; every signal with its wait moves out of the loops in which it orders nothing."""
+        in front of the loops around it; every signal and its wait move out of the loops where they order nothing."""
         body = outside_loops(facts.machine, _configured_once(facts).statements)
         if body == facts.body.statements:
             raise NotApplicable("nothing in a loop is the same in every iteration")

@@ -46,7 +46,11 @@ class KeepAccumulator(Rewriting):
             for cost, shape in ranked[:12]
         ]
         staged = [
-            Proposal({**plain.parameters, "stage": {name: size}}, f"{plain.reason} in {size} steps", plain.gain)
+            Proposal(
+                {**plain.parameters, "stage": {name: size}},
+                f"{plain.reason}; operands come in panels of {size}",
+                plain.gain,
+            )
             for plain in candidates
             for name, size in _chunks(facts, reduction)
         ]
@@ -55,8 +59,9 @@ class KeepAccumulator(Rewriting):
         return [*staged, *candidates] if able else fitting(self, facts, candidates)
 
     def apply(self, facts: Facts, parameters: Parameters) -> ast.Kernel:
-        """`loops` maps the loops over the result, outermost first, to the sides of the block in iterations. `stage` maps
-        the reduction's loop to a number of its iterations for which the block's operands are then loaded at once."""
+        """`loops` maps the loops over the result, outermost first, to the sides of the block in iterations. `stage`
+        maps the reduction's loop to a number of its iterations for which the block's operands are then loaded at once,
+        by moves as wide as possible."""
         factors = factors_of(parameters, "loops")
         nest = _output_loops(facts)
         if nest is None:
@@ -97,7 +102,7 @@ def _with_operands(facts: Facts, stage: Mapping[str, int]) -> ast.Kernel:
         split = {variable: size} if 1 < size < trips else {}
         level = fresh(f"{variable}_block", all_names(facts.kernel)) if split else variable
         tensors = [buffer.tensor for buffer in facts.buffers if buffer.is_input and len(buffer.sites("load")) == 1]
-        kernel = StageOperand().apply(facts, {"tensors": tensors, "loop": level, "split": split})
+        kernel = StageOperand().apply(facts, {"tensors": tensors, "loop": level, "split": split, "wide": True})
         facts = facts.with_kernel(kernel)
     return facts.kernel
 

@@ -41,3 +41,11 @@ def number_of(parameters: Parameters, name: str, default: int) -> int:
     if isinstance(value, bool) or not isinstance(value, int):
         raise NotApplicable(f"parameter {name!r} must be a whole number, and is {value!r}")
     return value
+
+
+def flag_of(parameters: Parameters, name: str) -> bool:
+    """A switch, off unless given."""
+    value = parameters.get(name, False)
+    if not isinstance(value, bool):
+        raise NotApplicable(f"parameter {name!r} must be true or false, and is {value!r}")
+    return value

@@ -13,7 +13,7 @@ from autocomp.transforms.double_buffer import is_doubled
 from autocomp.transforms.facts import Buffer, Facts, Site
 from autocomp.transforms.loops import Loop, loop, make_if, make_nest
 from autocomp.transforms.nest import enclosing
-from autocomp.transforms.parameters import factors_of, name_of, names_of
+from autocomp.transforms.parameters import factors_of, flag_of, name_of, names_of
 from autocomp.transforms.protocol import NotApplicable, Parameters, Proposal, Rewriting
 from autocomp.transforms.rewrite import (
     Path,
@@ -27,6 +27,7 @@ from autocomp.transforms.rewrite import (
     with_body,
 )
 from autocomp.transforms.tile import Tile
+from autocomp.transforms.widen_moves import WidenMoves
 
 _MOST = 12  # proposals
 
@@ -45,7 +46,7 @@ class StageOperand(Rewriting):
         for level, split in _levels(facts, inputs):
             for chosen in _subsets(inputs):
                 tensors = [buffer.tensor for buffer in chosen]
-                parameters: dict[str, object] = {"tensors": tensors, "loop": level}
+                parameters: dict[str, object] = {"tensors": tensors, "loop": level, "wide": True}
                 if split:
                     parameters["split"] = split
                 where = f"once per iteration of {level}" if level else "once, before all loops"
@@ -71,8 +72,18 @@ class StageOperand(Rewriting):
         return _widened(facts, tensors) if flag_of(parameters, "wide") else kernel
 
 
+def _widened(facts: Facts, tensors: Sequence[str]) -> ast.Kernel:
+    """The kernel with the loads of those tensors widened whose layout allows it."""
+    for tensor in tensors:
+        try:
+            facts = facts.with_kernel(WidenMoves().apply(facts, {"tensors": [tensor]}))
+        except NotApplicable:
+            continue
+    return facts.kernel
+
+
 @dataclass(frozen=True)
-class _Move(Rewriting):
+class _Move:
     """A load on its way out: the position of its new home, and the loops that come along."""
 
     home: Path  # of the loop whose body it moves to; of the nest's statement if it leaves all loops
