@@ -52,6 +52,14 @@ UNIT_KEYS: Mapping[str, Key] = {
     "priority": Key("of completions: one command completes a cycle, the lowest number first", 0),
     "serial": Key("1: a command issues only when all older ones of the unit have completed", 0),
     "completion": Key("cycles a completion takes beyond the last step", 0),
+    "unordered_writes": Key(
+        "commands within which a write of a row that an older command of the unit wrote is not ordered behind it", 0
+    ),
+    "exact_base_reads": Key(
+        "commands within which a read of rows that an older command of the unit writes is ordered behind it only if both"
+        " start at the same row",
+        0,
+    ),
     "command_steps": Key("fewest cycles between the first steps of two commands", 1, TRANSFERS),
     "in_flight": Key("commands between their first request and their completion", 2, ("transfer_in",)),
     "request_latency": Key("cycles from a row's step to its request at the memory's port", 0, ("transfer_in",)),
@@ -113,12 +121,18 @@ MEMORY_KEYS: Mapping[str, Key] = {
 }
 
 SECTION_KEYS: Mapping[str, Mapping[str, Key]] = {
-    "host": {"issue": Key("fewest cycles between two commands", 1)},
+    "host": {
+        "issue": Key("fewest cycles between two commands", 1),
+        "steps_per_cycle": Key("steps of kernel code that the host executes in a cycle; 0: its code takes no time", 0),
+    },
     "front": {
         "queue": Key("commands accepted and not yet in a pool", 8),
         "latency": Key("cycles from acceptance to the pool", 4),
     },
-    "hazards": {"tracked": Key("1: overlapping accesses of different units are ordered by the machine", 1)},
+    "hazards": {
+        "tracked": Key("1: overlapping accesses of different units are ordered by the machine", 1),
+        "dram": Key("1: what orders commands orders their DRAM accesses as well; 0: only a fence does", "not `tracked`"),
+    },
 }
 
 Value = int | float | str

@@ -41,8 +41,7 @@ Discipline::Discipline(const CompiledMachine& machine, const std::vector<TensorS
   now_.assign(timelines, 0);
   fenced_.assign(timelines, 0);
   for (const auto& unit : tables.units)
-    rules_.push_back({setting("hazards." + unit.name + ".unordered_writes", 0),
-                      setting("hazards." + unit.name + ".exact_base_reads", 0)});
+    rules_.push_back({unit_setting(unit, "unordered_writes"), unit_setting(unit, "exact_base_reads")});
   for (const auto& instruction : tables.instructions) {
     Role role;
     for (const auto& [key, word] : instruction.words) {
@@ -66,6 +65,12 @@ Discipline::Discipline(const CompiledMachine& machine, const std::vector<TensorS
     elements_.push_back({std::vector<int32_t>(at(tensor.bytes / size_of(tensor.dtype))),
                          std::vector<std::vector<int32_t>>(timelines),
                          {}});
+}
+
+int64_t Discipline::unit_setting(const Unit& unit, const std::string& key) const {
+  for (const auto& [name, value] : unit.settings)
+    if (name == key) return setting(unit.name + "." + key, value);
+  return setting(unit.name + "." + key, 0);
 }
 
 int64_t Discipline::setting(const std::string& key, int64_t fallback) const {

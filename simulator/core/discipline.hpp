@@ -6,8 +6,8 @@
 // joined at each of these. Every local row and every tensor element remembers its last writer and readers.
 //
 // Settings: hazards.tracked (default 1: local rows order units), hazards.dram (default: the opposite; 1: semaphores
-// order DRAM as well, 0: fences only), hazards.<unit>.unordered_writes = n (a write of a row that one of the n commands
-// before wrote is not ordered behind it), hazards.<unit>.exact_base_reads = n (likewise a read, unless it starts at
+// order DRAM as well, 0: fences only), <unit>.unordered_writes = n (a write of a row that one of the n commands
+// before wrote is not ordered behind it), <unit>.exact_base_reads = n (likewise a read, unless it starts at
 // the row at which that write started).
 #pragma once
 
@@ -68,6 +68,7 @@ class Discipline {
   void report(const char* kind, const std::string& message, int32_t other);
   int32_t add_event(int32_t timeline, int32_t instruction, int32_t line);
   [[nodiscard]] int64_t setting(const std::string& key, int64_t fallback) const;
+  [[nodiscard]] int64_t unit_setting(const Unit& unit, const std::string& key) const;
   [[nodiscard]] std::string text(int32_t event) const;
   [[nodiscard]] std::vector<int64_t>& clock() { return clocks_[static_cast<size_t>(events_.back().timeline)]; }
 

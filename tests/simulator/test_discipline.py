@@ -79,13 +79,13 @@ def test_overwriting_what_another_unit_may_still_read_is_not() -> None:
 def test_a_unit_may_leave_its_own_writes_in_flight_unordered() -> None:
     commands = [("read", [A, 0, 4]), ("read", [A, 2, 2])]
     assert kinds(run(commands)) == []
-    assert kinds(run(commands, {"hazards.in.unordered_writes": 1})) == [("unordered-local", 2, 1)]
+    assert kinds(run(commands, {"in.unordered_writes": 1})) == [("unordered-local", 2, 1)]
     apart = [commands[0], ("read", [A, 20, 1]), commands[1]]
-    assert kinds(run(apart, {"hazards.in.unordered_writes": 1})) == []
+    assert kinds(run(apart, {"in.unordered_writes": 1})) == []
 
 
 def test_a_unit_may_see_its_own_results_by_their_first_row_only() -> None:
-    settings = {"hazards.in.exact_base_reads": 4}
+    settings = {"in.exact_base_reads": 4}
     assert kinds(run([("read", [A, 0, 4]), ("copy", [8, 0, 4])], settings)) == []
     assert kinds(run([("read", [A, 0, 4]), ("copy", [8, 2, 2])], settings)) == [("unordered-local", 2, 1)]
 
