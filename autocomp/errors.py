@@ -25,7 +25,7 @@ class Place:
 
 
 class AutocompError(Exception):
-    """Base of every error that is the input's and not ours. `exit_code` is documented in docs/reference/exit-codes.md."""
+    """Base of every error that is the input's and not ours. docs/reference/exit-codes.md lists the exit codes."""
 
     exit_code = 1
 

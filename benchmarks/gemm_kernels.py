@@ -1,7 +1,7 @@
 """A good hand-written GEMM schedule for the 16x16 machine, as text for any sizes that its blocks divide.
 
 Blocks of 64 x 256 outputs stay in the accumulator while the reduction runs: at each step of 64 along K it moves the
-four 16 x 64 strips of A and the sixteen 16 x 64 strips of B needed next, spread over the computations of the present step.
+four 16 x 64 strips of A and the sixteen 16 x 64 strips of B needed next, spread over the computations of this step.
 A and B lie in different banks, and each alternates between two, so that writes never meet reads.
 """
 
@@ -39,7 +39,8 @@ void solution(int8_t A[{I}][{K}], int8_t B[{K}][{J}], int8_t C[{I}][{J}]) {{
                             preload(ii == 0 ? weights : 0xffffffff, c, 16, 16, 16, 16);
                             if (ii == 0) compute_preloaded(a + ii * 64 + kk * 16, 0xffffffff, 16, 16, 16, 16);
                             else compute_accumulated(a + ii * 64 + kk * 16, 0xffffffff, 16, 16, 16, 16);
-                            if (last_k && kk == 3) mvout(&C[i + ii * 16][j + jj * 16], 0x80000000 + (ii * {tiles} + jj) * 16, 16, 16);
+                            if (last_k && kk == 3)
+                                mvout(&C[i + ii * 16][j + jj * 16], c & 0x800003ff, 16, 16);
                         }}
                     }}
                 }}

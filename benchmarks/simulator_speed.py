@@ -10,11 +10,11 @@ import time
 from collections.abc import Callable
 
 import numpy as np
+from autocomp.simulator import Options, run_program
 from rich.console import Console
 from rich.table import Table
 
 from autocomp import isa, kernel
-from autocomp.simulator import Options, run_program
 from benchmarks.gemm_kernels import gemm_kernel
 
 SIZES = [(256, 256, 256), (512, 512, 512), (12544, 64, 256), (3136, 128, 512), (1024, 1024, 1024)]
@@ -48,7 +48,8 @@ def measure(sizes: tuple[int, int, int], repeats: int) -> list[str]:
     program = kernel.link(kernel.compile(kernel.parse(text), accelerator, {}), tables)
     result = run_program(tables.machine, program, tensors, Options())
     exact = tensors["A"].astype(np.float64) @ tensors["B"].astype(np.float64)
-    assert result.error is None and result.timing is not None, result.error
+    assert result.error is None, result.error
+    assert result.timing is not None
     assert np.array_equal(result.outputs["C"], np.clip(exact, -128, 127).astype(np.int8)), "the kernel is wrong"
 
     functional = best_seconds(lambda: run_program(tables.machine, program, tensors, Options(timing=False)), repeats)

@@ -56,8 +56,8 @@ UNIT_KEYS: Mapping[str, Key] = {
         "commands within which a write of a row that an older command of the unit wrote is not ordered behind it", 0
     ),
     "exact_base_reads": Key(
-        "commands within which a read of rows that an older command of the unit writes is ordered behind it only if both"
-        " start at the same row",
+        "commands within which a read of rows that an older command of the unit writes is ordered behind it only if"
+        " both start at the same row",
         0,
     ),
     "command_steps": Key("fewest cycles between the first steps of two commands", 1, TRANSFERS),
@@ -131,7 +131,7 @@ SECTION_KEYS: Mapping[str, Mapping[str, Key]] = {
     },
     "hazards": {
         "tracked": Key("1: overlapping accesses of different units are ordered by the machine", 1),
-        "dram": Key("1: what orders commands orders their DRAM accesses as well; 0: only a fence does", "not `tracked`"),
+        "dram": Key("1: what orders commands orders their DRAM accesses too; 0: only a fence does", "not `tracked`"),
     },
 }
 

@@ -1,9 +1,9 @@
 """Every example in the documentation runs.
 
-- ```console: each line behind `$ ` is run in an empty folder that holds the page's earlier named files; it exits with 0,
-  or with N where the block's info string says `exit=N`.
-- ```isa, ```c and ```yaml are parsed and checked as an accelerator, a kernel and a workload; with `file=NAME` in the info
-  string they are also written for later commands of the page. `fragment` marks text that is not a whole file.
+- ```console: each line behind `$ ` is run in an empty folder that holds the page's earlier named files; it exits with
+  0, or with N where the block's info string says `exit=N`.
+- ```isa, ```c and ```yaml are parsed and checked as an accelerator, a kernel and a workload; with `file=NAME` in the
+  info string they are also written for later commands. `fragment` marks text that is not a whole file.
 """
 
 from __future__ import annotations

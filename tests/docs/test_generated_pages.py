@@ -12,10 +12,10 @@ PAGE = Path(__file__).resolve().parents[2] / "docs" / "reference" / "isa-timing.
 INTRODUCTION = """# Timing settings of the ISA language
 
 Keys stand in the blocks `unit NAME { … }`, `memory NAME { … }`, `host { … }`, `front { … }`, `hazards { … }`, and in an
-instruction's `timing { … }`, where values are expressions over operands and state. A key that is not listed here is an error.
+instruction's `timing { … }`, where values are expressions over operands and state. Any other key is an error.
 [How the simulator counts cycles](../explanation/simulator.md) tells what the mechanisms do.
 """
-BLOCKS = {"unit": "unit", "memory": "memory", "host": "host", "front": "front", "hazards": "hazards", "timing": "timing"}
+BLOCKS = ("unit", "memory", "host", "front", "hazards", "timing")
 
 
 def page() -> str:
@@ -24,8 +24,8 @@ def page() -> str:
     lines += ["", "## Roles of instructions\n", "| role | meaning |", "|---|---|"]
     lines += [f"| `{role}` | {meaning} |" for role, meaning in ROLES.items()]
     rows = list(reference_table())
-    for where, block in BLOCKS.items():
-        lines += ["", f"## `{block}`\n", "| key | meaning | default |", "|---|---|---|"]
+    for where in BLOCKS:
+        lines += ["", f"## `{where}`\n", "| key | meaning | default |", "|---|---|---|"]
         lines += [f"| `{key}` | {meaning} | {default} |" for place, key, meaning, default in rows if place == where]
     return "\n".join(lines) + "\n"
 

@@ -112,7 +112,7 @@ class Model:
             out = right + left @ self.weights
         else:
             self.sums = wrap32((self.next_weights if flip else self.sums) + left @ right)
-            # Measured on the RTL: 20 bits wrap, so that 32 products of (-128)(-128) give -2^19 (benchmarks/rtl/facts.md).
+            # Measured on the RTL: 20 bits wrap; 32 products (-128)(-128) give -2^19 (benchmarks/rtl/facts.md).
             out = wrap(rounding_shift(self.sums, self.shift), 20)
         self._write(out)
 
