@@ -101,7 +101,8 @@ struct Settings {
   bool hazards = true;  // overlapping accesses of different units are ordered
 };
 
-// Keys that other parts of the core use are left alone. Throws std::invalid_argument that names the setting, what it was and what is possible.
+// Keys that other parts of the core use are left alone. Throws std::invalid_argument that names the setting, what it
+// was and what is possible.
 [[nodiscard]] Settings resolve(const Machine& machine);
 
 }  // namespace autocomp::timing

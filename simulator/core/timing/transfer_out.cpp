@@ -3,6 +3,21 @@
 #include <algorithm>
 
 namespace autocomp::timing {
+namespace {
+
+int64_t rows_of(const Command& command) {
+  return command.dram != nullptr && command.read_count > 0 ? points(*command.dram) : 0;
+}
+
+// Local rows that make one row of main memory: blocks side by side, or a window of which one comes out.
+int64_t reads_per_row(const Command& command) {
+  const int64_t window = command.value(Key::Window);
+  if (window > 1) return window;
+  const int64_t rows = rows_of(command);
+  return rows > 0 ? std::max<int64_t>(1, points(*command.reads[0]) / rows) : 1;
+}
+
+}  // namespace
 
 TransferOut::TransferOut(Context& context, int32_t unit)
     : context_(context),
@@ -17,12 +32,8 @@ void TransferOut::issue(int32_t slot) {
   Job job;
   job.target = command.dram;
   job.scaled = command.value(Key::Scaled) != 0;
-  const int64_t window = command.value(Key::Window);
-  if (command.dram != nullptr && command.read_count > 0) {
-    job.rows = points(*command.dram);
-    const int64_t blocks = std::max<int64_t>(1, points(*command.reads[0]) / std::max<int64_t>(1, job.rows));
-    job.reads_per_row = window > 1 ? window : blocks;
-  }
+  job.rows = rows_of(command);
+  job.reads_per_row = reads_per_row(command);
   jobs_.push(job);
   queue_.push(slot);
   if (queue_.size() == 1) next_step_ = std::max(next_step_, context_.now + settings_.start);
@@ -93,11 +104,7 @@ void TransferOut::read() {
   if (queue_.empty() || next_step_ > context_.now) return;
   const int32_t slot = queue_.front();
   Command& command = context_.command(slot);
-  int64_t total = 0;
-  if (command.dram != nullptr && command.read_count > 0) {
-    const int64_t window = command.value(Key::Window);
-    total = window > 1 ? points(*command.dram) * window : points(*command.reads[0]);
-  }
+  const int64_t total = rows_of(command) * reads_per_row(command);
   if (total > 0) {
     while (!leaving_.empty() && leaving_.front() <= context_.now) leaving_.pop();
     const size_t held = before_.size() + after_.size() + leaving_.size();
