@@ -103,7 +103,12 @@ class _Normaliser:
         return (statement,)
 
     def _for(self, statement: ast.For, ranges: Ranges) -> tuple[ast.Statement, ...]:
-        found = progression(simplify(statement, ranges))
+        head = replace(
+            statement,
+            initial=simplify(statement.initial, ranges) if statement.initial is not None else None,
+            condition=simplify(statement.condition, ranges) if statement.condition is not None else None,
+        )
+        found = progression(head)
         if found is None:
             return (replace(statement, body=ast.Block(self.statements(statement.body.statements, ranges))),)
         value = replace_sums(
@@ -185,11 +190,12 @@ class _Renamer:
     def __init__(self, taken: frozenset[str], known: frozenset[str]) -> None:
         self._used = set(taken)  # by parameters and by declarations other than those of loops
         self._known = known
-        self._live = list(taken)  # variables of the loops around
+        self._live = list(taken)  # variables in scope
 
     def statements(self, given: tuple[ast.Statement, ...]) -> tuple[ast.Statement, ...]:
         result: list[ast.Statement] = []
         pending = list(given)
+        opened = 0
         while pending:
             statement = pending.pop(0)
             if isinstance(statement, ast.Declaration):
@@ -198,12 +204,15 @@ class _Renamer:
                     self._used.add(new)
                     if new != declarator.name:
                         statement, *pending = (_renamed(s, declarator.name, new) for s in (statement, *pending))
+                    self._live.append(new)
+                    opened += 1
                 result.append(statement)
             elif isinstance(statement, ast.For) and isinstance(statement.initial, ast.Declaration):
                 result.append(self._for(statement, statement.initial))
             else:
                 inner = tuple(ast.Block(self.statements(held.statements)) for held in blocks(statement))
                 result.append(with_blocks(statement, inner) if inner else statement)
+        del self._live[len(self._live) - opened :]
         return tuple(result)
 
     def _for(self, statement: ast.For, initial: ast.Declaration) -> ast.For:

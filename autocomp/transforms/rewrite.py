@@ -16,18 +16,6 @@ Node = TypeVar("Node")
 Path = tuple[int, ...]  # child numbers from the entry function's body down to a statement
 
 
-def children(node: Any) -> Iterator[Any]:
-    """The direct sub-nodes of a statement, expression, declarator or type, in source order."""
-    for name in _field_names(node.__class__):
-        value = getattr(node, name)
-        if type(value) is tuple:
-            for item in value:
-                if type(item) in _NODES:
-                    yield item
-        elif type(value) in _NODES:
-            yield value
-
-
 @cache
 def _field_names(kind: type[Any]) -> tuple[str, ...]:
     """The fields of a kind of node that may hold nodes."""
@@ -40,7 +28,12 @@ def walk(node: Any) -> Iterator[Any]:
     while pending:
         item = pending.pop()
         yield item
-        pending.extend(reversed(tuple(children(item))))
+        for name in reversed(_field_names(item.__class__)):
+            value = getattr(item, name)
+            if value.__class__ is tuple:
+                pending.extend([part for part in reversed(value) if part.__class__ in _NODES])
+            elif value.__class__ in _NODES:
+                pending.append(value)
 
 
 def map_expressions(node: Node, change: Callable[[ast.Expression], ast.Expression]) -> Node:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from autocomp.kernel import ast
 from autocomp.transforms.affine import Affine, affine, expression, literal, minimum, minimum_of
@@ -22,23 +23,23 @@ class WidenMoves(Rewriting):
 
     def candidates(self, facts: Facts) -> Sequence[Proposal]:
         """All moves that can be widened at once, then each alone, then half as wide."""
-        able: list[str] = []
-        saved = 0.0
+        saved: dict[str, float] = {}
         for tensor, site in _moves(facts):
             try:
                 _plan(facts, tensor, site, 0)
             except NotApplicable:
                 continue
-            if tensor not in able:
-                able.append(tensor)
-            saved += site_cycles(facts, site, site.loops) - site_cycles(facts, site, site.loops, wide=True)
-        if not able:
-            return ()
-        reason = "several column blocks with each command: fewer and longer requests"
-        choices: list[dict[str, object]] = [{"tensors": able}]
-        choices += [{"tensors": [tensor]} for tensor in able if len(able) > 1]
-        choices.append({"tensors": able, "blocks": 2})
-        return [Proposal(choice, f"move {reason} ({', '.join(able)})", saved) for choice in choices]
+            gain = site_cycles(facts, site, site.loops) - site_cycles(facts, site, site.loops, wide=True)
+            saved[tensor] = saved.get(tensor, 0.0) + gain
+        whole = list(saved)
+        groups = [whole, *([tensor] for tensor in whole if len(whole) > 1)] if whole else []
+        choices: list[tuple[dict[str, Any], float]] = [
+            ({"tensors": group}, sum(saved[tensor] for tensor in group)) for group in groups
+        ]
+        if whole:
+            choices.append(({"tensors": whole, "blocks": 2}, 0.5 * sum(saved.values())))
+        reason = "move several column blocks with each command: fewer and longer requests"
+        return [Proposal(choice, f"{reason} ({', '.join(choice['tensors'])})", gain) for choice, gain in choices]
 
     def apply(self, facts: Facts, parameters: Parameters) -> ast.Kernel:
         """`tensors` whose moves are merged; `blocks` is the most column blocks to a move (0: all that it takes)."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from autocomp import kernel
@@ -21,8 +22,12 @@ _PRIOR = {  # how far the causes that an option names speak for it, where by its
     "simplify": 0.02,
     "double_buffer": 0.1,
 }
-_SHAPING = ("keep_accumulator", "stage_operand", "widen_moves")  # decide what is moved, and how
-_FINISHING = ("prefetch", "defer_stores")  # interleave moves and computation, which leaves nothing to shape
+# What decides how operands, or results, are moved comes before what interleaves those moves with computation, which
+# leaves nothing to decide.
+_SHAPING = {
+    "prefetch": ("keep_accumulator", "stage_operand", "widen_moves"),
+    "defer_stores": ("keep_accumulator", "widen_moves"),
+}
 _WORTHWHILE = 0.02  # share of the cycles that makes shaping come before finishing
 _SAME_OPTION = 0.8  # factor on the score of each further proposal of the same option
 _CHANCE = 0.15  # most that chance adds to or takes from a score, relative
@@ -70,7 +75,7 @@ def _ranked(context: Context, facts: Facts, found: Profile) -> list[_Scored]:
     """All proposals of the menu's transformations, best first."""
     cycles = max(1, context.evaluation.cycles or 1)
     scored: list[_Scored] = []
-    shaping = _can_shape(context, facts, cycles)
+    shapings = _open_shapings(context, facts, cycles)
     options = sorted((o for o in context.menu.options if o.transformation is not None), key=lambda o: o.id)
     for option in options:
         assert option.transformation is not None
@@ -78,7 +83,7 @@ def _ranked(context: Context, facts: Facts, found: Profile) -> list[_Scored]:
             item = transformation(option.transformation)
         except NotApplicable:  # a user's menu names one that this version does not have
             continue
-        if shaping and item.name in _FINISHING:
+        if item.name in _SHAPING and not _may_finish(facts, item.name, shapings):
             continue
         weight = found.weight(option.applies.causes) * _PRIOR.get(item.name, 1.0)
         factor = 1.0
@@ -90,11 +95,13 @@ def _ranked(context: Context, facts: Facts, found: Profile) -> list[_Scored]:
     return sorted(scored, key=lambda entry: (-entry.score, entry.name, str(sorted(entry.proposal.parameters))))
 
 
-def _can_shape(context: Context, facts: Facts, cycles: int) -> bool:
-    """Whether some untried shaping of the moves is estimated to pay; the menu's dropout has no say in this."""
-    for name in _SHAPING:
+def _open_shapings(context: Context, facts: Facts, cycles: int) -> list[tuple[str, frozenset[str]]]:
+    """The untried shapings of moves that are estimated to pay, with the tensors that they are about (none: all); the
+    menu's dropout has no say in this."""
+    found: list[tuple[str, frozenset[str]]] = []
+    for name in sorted({name for names in _SHAPING.values() for name in names}):
         item = transformation(name)
-        for proposal in item.candidates(facts)[:2]:
+        for proposal in item.candidates(facts)[:4]:
             if proposal.gain < _WORTHWHILE * cycles:
                 continue
             try:
@@ -102,8 +109,15 @@ def _can_shape(context: Context, facts: Facts, cycles: int) -> bool:
             except NotApplicable:
                 continue
             if kernel.canonical_hash(changed) not in context.tried:
-                return True
-    return False
+                found.append((name, frozenset(proposal.parameters.get("tensors", ()))))
+                break
+    return found
+
+
+def _may_finish(facts: Facts, finishing: str, shapings: Sequence[tuple[str, frozenset[str]]]) -> bool:
+    """Whether nothing is left to decide about the moves that `finishing` interleaves."""
+    concerned = {b.tensor for b in facts.buffers if (b.is_input if finishing == "prefetch" else b.is_result)}
+    return not any(name in _SHAPING[finishing] and tensors <= concerned for name, tensors in shapings)
 
 
 def _plan(scored: _Scored, found: Profile) -> Plan:
