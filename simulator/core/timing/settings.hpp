@@ -29,14 +29,12 @@ enum class Key : uint8_t {
   Window,
   ReadAhead,
   Semaphore,
-  Bytes,
   Count
 };
 constexpr size_t kKeys = static_cast<size_t>(Key::Count);
-constexpr std::array<const char*, kKeys> kKeyNames = {"busy",   "latency",    "rows",      "passes",
-                                                      "early",  "deferred",   "drain",     "scaled",
-                                                      "window", "read_ahead", "semaphore", "bytes"};
-constexpr std::array<int64_t, kKeys> kPropertyDefaults = {1, 0, 1, 1, 0, 0, 0, 0, 1, 16, -1, 0};
+constexpr std::array<const char*, kKeys> kKeyNames = {
+    "busy", "latency", "rows", "passes", "early", "deferred", "drain", "scaled", "window", "read_ahead", "semaphore"};
+constexpr std::array<int64_t, kKeys> kPropertyDefaults = {1, 0, 1, 1, 0, 0, 0, 0, 1, 16, -1};
 
 struct UnitSettings {
   std::string name;
