@@ -40,6 +40,7 @@ Discipline::Discipline(const CompiledMachine& machine, const std::vector<TensorS
   clocks_.assign(timelines, std::vector<int64_t>(timelines));
   now_.assign(timelines, 0);
   fenced_.assign(timelines, 0);
+  completed_.assign(timelines, 0);
   for (const auto& unit : tables.units)
     rules_.push_back({unit_setting(unit, "unordered_writes"), unit_setting(unit, "exact_base_reads")});
   for (const auto& instruction : tables.instructions) {
@@ -114,12 +115,15 @@ void Discipline::command(const OperationList& list) {
 
 void Discipline::fence() {
   fenced_ = now_;
+  completed_ = now_;
   for (auto& clock : clocks_)
     for (size_t t = 0; t < clock.size(); ++t) clock[t] = std::max(clock[t], now_[t]);
 }
 
 void Discipline::join(const std::vector<int64_t>& other) {
   auto& mine = clock();
+  const size_t self = at(events_.back().timeline);
+  completed_[self] = std::max(completed_[self], other[self]);
   for (size_t t = 0; t < other.size(); ++t) mine[t] = std::max(mine[t], other[t]);
 }
 
@@ -157,10 +161,12 @@ void Discipline::initialised(int32_t memory, int64_t row, const AccessInstance& 
 void Discipline::local_row(int32_t memory, int64_t row, const AccessInstance& access) {
   Granules& g = rows_[at(memory)];
   const auto now = static_cast<int32_t>(events_.size()) - 1;
-  if (g.writer[at(row)] != 0 && g.writer[at(row)] != now) conflict_local(g.writer[at(row)], true, memory, row, access);
-  if (access.write) {
+  // Readers first: waiting for a reader of another unit is also waiting for the writer that it waited for.
+  if (access.write)
     for (const auto& reader : g.reader)
       if (reader[at(row)] != 0 && reader[at(row)] != now) conflict_local(reader[at(row)], false, memory, row, access);
+  if (g.writer[at(row)] != 0 && g.writer[at(row)] != now) conflict_local(g.writer[at(row)], true, memory, row, access);
+  if (access.write) {
     g.writer[at(row)] = now;
     g.base[at(row)] = access.base;
     uses_[at(memory)].columns[at(row)] |= column_mask(access.first_col, access.cols);
@@ -177,9 +183,10 @@ void Discipline::conflict_local(int32_t before, bool was_write, int32_t memory, 
   if (earlier.timeline == now.timeline) {
     const UnitRules& rules = rules_[at(now.timeline)];
     const int64_t distance = now.time - earlier.time;
-    if (was_write && access.write && !access.accumulate_read) ordered = distance > rules.unordered_writes;
+    const bool completed = completed_[at(now.timeline)] >= earlier.time;
+    if (was_write && access.write && !access.accumulate_read) ordered = completed || distance > rules.unordered_writes;
     if (was_write && !access.write && !access.accumulate_read)
-      ordered = distance > rules.exact_base_reads || rows_[at(memory)].base[at(row)] == access.base;
+      ordered = completed || distance > rules.exact_base_reads || rows_[at(memory)].base[at(row)] == access.base;
   } else if (tracked_) {
     join(waited_[at(before)]);
     return;

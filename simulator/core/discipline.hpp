@@ -84,6 +84,7 @@ class Discipline {
   std::vector<std::vector<int64_t>> waited_;  // by event: the clock it started with
   std::vector<std::vector<int64_t>> clocks_;  // by timeline
   std::vector<int64_t> now_, fenced_;         // by timeline: its latest event; the latest one a fence has waited for
+  std::vector<int64_t> completed_;            // by timeline: its latest event that its next one has waited for
   std::map<int64_t, std::deque<std::vector<int64_t>>> signals_;
   std::vector<Granules> rows_, elements_;  // by memory; by tensor
   std::vector<RowUse> uses_;               // by memory

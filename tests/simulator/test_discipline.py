@@ -84,6 +84,16 @@ def test_a_unit_may_leave_its_own_writes_in_flight_unordered() -> None:
     assert kinds(run(apart, {"in.unordered_writes": 1})) == []
 
 
+def test_a_write_in_flight_is_ordered_through_a_reader_that_waited_for_it() -> None:
+    commands = [("read", [A, 0, 4]), ("write", [B, 0, 4]), ("read", [A, 0, 4])]
+    assert kinds(run(commands, {"in.unordered_writes": 8})) == []
+
+
+def test_a_fence_orders_writes_in_flight() -> None:
+    commands = [("read", [A, 0, 4]), ("fence", []), ("read", [A, 0, 4])]
+    assert kinds(run(commands, {"in.unordered_writes": 8})) == []
+
+
 def test_a_unit_may_see_its_own_results_by_their_first_row_only() -> None:
     settings = {"in.exact_base_reads": 4}
     assert kinds(run([("read", [A, 0, 4]), ("copy", [8, 0, 4])], settings)) == []
