@@ -92,8 +92,18 @@ def test_a_wheel_works_from_any_directory(environment: Path, tmp_path: Path) -> 
     check_works_from(environment, folder)
 
 
-def test_an_editable_install_works_from_any_directory(environment: Path, tmp_path: Path) -> None:
-    # A copy of the checkout: the editable build must not disturb the one under test.
+def test_the_editable_install_of_the_tests_works_from_any_directory(tmp_path: Path) -> None:
+    """`make test` runs on an editable install: the modules come from the checkout, the core from the environment."""
+    code = "import autocomp.cli, autocomp.simulator._core as core; print(autocomp.cli.__file__, core.__file__)"
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True)
+    module, core = done.stdout.split()
+    assert Path(module).is_relative_to(ROOT)
+    assert not Path(core).is_relative_to(ROOT / "simulator")
+    check_works_from(Path(sys.executable).parent.parent, tmp_path)
+
+
+@pytest.mark.long
+def test_an_editable_install_of_another_checkout_works(environment: Path, tmp_path: Path) -> None:
     copy = tmp_path / "checkout"
     subprocess.run(["git", "clone", "--quiet", "--no-hardlinks", str(ROOT), str(copy)], check=True)
     install(environment, "-e", str(copy))
