@@ -35,8 +35,9 @@ def naive(monkeypatch: pytest.MonkeyPatch) -> Context:
 
 
 def test_moves_fit_the_kernel_and_belong_to_the_menu(naive: Context) -> None:
-    found = moves(naive)
-    assert {move.option for move in found} == {"tile", "reuse_weights", "reorder"}
+    options = {move.option for move in moves(naive)}
+    assert "tile" in options
+    assert options <= {option.id for option in naive.menu.options}
     one = replace(naive, menu=replace(naive.menu, options=(naive.menu.get("tile"),)))
     assert {move.option for move in moves(one)} == {"tile"}
 
