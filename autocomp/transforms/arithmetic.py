@@ -91,7 +91,7 @@ def _binary(node: ast.Binary, ranges: Ranges) -> ast.Expression:
         if left == (0, 0) or right == (0, 0):
             return node.right if left == (0, 0) else node.left
         if _constant_distributes(node):
-            return _simplify_one(_distributed(node), ranges)
+            return _simplify_one(_distributed(node, ranges), ranges)
         if possible_bits(left) & possible_bits(right) == 0:
             return replace_sums(ast.Binary("+", node.left, node.right))
     if left is not None and right is not None and left[0] == left[1] and right[0] == right[1]:
@@ -103,10 +103,11 @@ def _constant_distributes(node: ast.Binary) -> bool:
     return isinstance(node.left, ast.Conditional) and isinstance(node.right, ast.IntLiteral)
 
 
-def _distributed(node: ast.Binary) -> ast.Expression:
+def _distributed(node: ast.Binary, ranges: Ranges) -> ast.Expression:
     choice = node.left
     assert isinstance(choice, ast.Conditional)
-    return ast.Conditional(choice.condition, replace(node, left=choice.then), replace(node, left=choice.otherwise))
+    then, otherwise = (_binary(replace(node, left=side), ranges) for side in (choice.then, choice.otherwise))
+    return ast.Conditional(choice.condition, then, otherwise)
 
 
 def _fold(node: ast.Binary, left: int, right: int) -> ast.Expression:

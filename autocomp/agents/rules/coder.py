@@ -23,7 +23,7 @@ class RulesCoder:
             changed = transformation(plan.transformation).apply(facts, plan.parameters)
         except NotApplicable as error:
             return Implementation(None, str(error))
-        return Implementation(kernel.print_kernel(changed))
+        return Implementation(kernel.print_kernel(facts.with_kernel(changed).kernel))  # without what never runs
 
     def repair(self, context: Context, plan: Plan, kernel: str, failure: str) -> Implementation:
         """A transformation that gave a wrong kernel gives it again, so there is nothing to try."""

@@ -62,7 +62,7 @@ class RulesPlanner:
                 changed = transformation(scored.name).apply(facts, scored.proposal.parameters)
             except NotApplicable:
                 continue
-            digest = kernel.canonical_hash(changed)
+            digest = kernel.canonical_hash(facts.with_kernel(changed).kernel)
             if digest in seen:
                 continue
             seen.add(digest)
@@ -108,7 +108,7 @@ def _open_shapings(context: Context, facts: Facts, cycles: int) -> list[tuple[st
                 changed = item.apply(facts, proposal.parameters)
             except NotApplicable:
                 continue
-            if kernel.canonical_hash(changed) not in context.tried:
+            if kernel.canonical_hash(facts.with_kernel(changed).kernel) not in context.tried:
                 found.append((name, frozenset(proposal.parameters.get("tensors", ()))))
                 break
     return found

@@ -1,0 +1,70 @@
+"""Kernels on the 16x16 machine, transformed and proven."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from autocomp import isa, kernel
+from autocomp.evaluate import SimulatorEvaluator
+from autocomp.isa.model import Accelerator
+from autocomp.transforms import Facts, analyse, transformation
+from autocomp.workload import Workload
+from autocomp.workload import parse as parse_workload
+from autocomp.workload.naive import starting_kernel
+
+PROOF = ("check", "smoke", "discipline")
+
+
+@cache
+def machine(name: str = "gemmini") -> Accelerator:
+    return isa.load(name)
+
+
+@cache
+def gemm(rows: int, cols: int, depth: int, accelerator: str = "gemmini") -> Workload:
+    text = f"operation: gemm\naccelerator: {accelerator}\ndims: {{I: {rows}, J: {cols}, K: {depth}}}\n"
+    return parse_workload(text, Path("gemm.yaml"))
+
+
+@cache
+def evaluator(rows: int, cols: int, depth: int, accelerator: str = "gemmini") -> SimulatorEvaluator:
+    return SimulatorEvaluator(machine(accelerator), gemm(rows, cols, depth, accelerator))
+
+
+def facts_of(text: str, accelerator: str = "gemmini") -> Facts:
+    return analyse(kernel.parse(text), machine(accelerator))
+
+
+def naive(rows: int, cols: int, depth: int, accelerator: str = "gemmini") -> Facts:
+    return facts_of(starting_kernel(gemm(rows, cols, depth, accelerator), machine(accelerator)), accelerator)
+
+
+def apply(facts: Facts, *steps: tuple[str, Mapping[str, Any]]) -> Facts:
+    """The facts after transformations by name, printed and parsed again after each."""
+    for name, parameters in steps:
+        changed = transformation(name).apply(facts, parameters)
+        text = kernel.print_kernel(facts.with_kernel(changed).kernel)
+        facts = facts.with_kernel(kernel.parse(text))
+    return facts
+
+
+Prove = Callable[..., int]
+
+
+@pytest.fixture
+def prove() -> Prove:
+    """Asserts that a kernel is right; returns its cycles."""
+
+    def check(facts: Facts, rows: int, cols: int, depth: int, accelerator: str = "gemmini") -> int:
+        text = kernel.print_kernel(facts.kernel)
+        found = evaluator(rows, cols, depth, accelerator).evaluate(text, stages=PROOF)
+        assert found.correct, f"{found.failure}\n{text}"
+        assert found.cycles is not None
+        return found.cycles
+
+    return check

@@ -1,0 +1,61 @@
+"""On any shape, each transformation leaves the results as they are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from autocomp.transforms import Facts, transformation
+
+from .conftest import Prove, apply, naive
+
+Step = tuple[str, Mapping[str, Any]]
+
+# What has to come before, by transformation; then its own best proposal is applied.
+BEFORE: dict[str, tuple[str, ...]] = {
+    "keep_accumulator": (),
+    "stage_operand": (),
+    "tile": (),
+    "reorder": (),
+    "collapse": (),
+    "split": (),
+    "unroll": (),
+    "simplify": (),
+    "widen_moves": ("keep_accumulator",),
+    "place_in_banks": ("keep_accumulator",),
+    "double_buffer": ("keep_accumulator",),
+    "reuse_weights": ("keep_accumulator",),
+    "prefetch": ("keep_accumulator", "widen_moves"),
+    "defer_stores": ("keep_accumulator", "prefetch"),
+}
+
+
+def with_best(facts: Facts, name: str) -> Facts:
+    """The facts after the best proposal of a transformation, if it has one here."""
+    found = list(transformation(name).proposals(facts))
+    return apply(facts, (name, found[0].parameters)) if found else facts
+
+
+@pytest.mark.parametrize("name", BEFORE)
+@settings(max_examples=4, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.integers(1, 80), st.integers(1, 80), st.integers(1, 80))
+def test_results_are_unchanged(prove: Prove, name: str, rows: int, cols: int, depth: int) -> None:
+    facts = naive(rows, cols, depth)
+    for earlier in BEFORE[name]:
+        facts = with_best(facts, earlier)
+    prove(with_best(facts, name), rows, cols, depth)
+
+
+@settings(max_examples=4, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.integers(1, 30), st.integers(1, 30), st.integers(1, 30))
+def test_the_same_transformations_hold_on_a_machine_with_semaphores(
+    prove: Prove, rows: int, cols: int, depth: int
+) -> None:
+    facts = naive(rows, cols, depth, "tiny")
+    for name in ("keep_accumulator", "hoist", "prefetch"):
+        facts = with_best(facts, name)
+    prove(facts, rows, cols, depth, "tiny")

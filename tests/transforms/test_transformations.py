@@ -1,0 +1,194 @@
+"""Each transformation does to a naive matrix multiplication what its name says, and the result is still right."""
+
+from __future__ import annotations
+
+import pytest
+
+from autocomp import kernel
+from autocomp.transforms import TRANSFORMATIONS, NotApplicable, transformation
+
+from .conftest import Prove, apply, facts_of, naive
+
+SHAPE = (48, 35, 70)  # partial tiles in columns and depth, three tiles of rows
+BLOCKED = ("keep_accumulator", {"loops": {"i": 2, "j": 3}, "stage": {"k": 2}})
+
+
+def test_tile_nests_loops_inside_a_block_under_loops_over_blocks(prove: Prove) -> None:
+    facts = apply(naive(*SHAPE), ("tile", {"loops": {"i": 2, "j": 2}}))
+    assert [item.variable for item in facts.contractions[0].loops] == ["i_block", "j_block", "i", "j", "k"]
+    prove(facts, *SHAPE)
+
+
+def test_tile_guards_the_remainder_of_a_loop() -> None:
+    facts = apply(naive(*SHAPE), ("tile", {"loops": {"i": 2}}))
+    assert [kernel.print_expression(guard) for guard in facts.contractions[0].guards] == ["i_block * 2 + i < 3"]
+
+
+def test_tile_says_which_loop_is_missing() -> None:
+    with pytest.raises(NotApplicable, match="no counted loop over 'z'"):
+        apply(naive(*SHAPE), ("tile", {"loops": {"z": 2}}))
+
+
+def test_reorder_exchanges_loops(prove: Prove) -> None:
+    facts = apply(naive(*SHAPE), ("reorder", {"loops": ["j", "i"]}))
+    assert [item.variable for item in facts.contractions[0].loops] == ["j", "i", "k"]
+    prove(facts, *SHAPE)
+
+
+def test_keep_accumulator_moves_the_reduction_outside_a_block_of_results(prove: Prove) -> None:
+    facts = apply(naive(*SHAPE), ("keep_accumulator", {"loops": {"i": 2, "j": 3}}))
+    assert [item.variable for item in facts.contractions[0].loops] == ["i_block", "k", "i", "j"]
+    result = facts.buffer_of("C")
+    assert result is not None
+    assert result.rows == 2 * 3 * 16
+    prove(facts, *SHAPE)
+
+
+def test_keep_accumulator_refuses_blocks_that_do_not_fit() -> None:
+    with pytest.raises(NotApplicable, match="acc has 1024 rows, and 1152 are needed"):
+        apply(naive(144, 128, 64), ("keep_accumulator", {"loops": {"i": 9, "j": 8}}))
+
+
+def test_stage_operand_loads_a_panel_at_an_outer_loop(prove: Prove) -> None:
+    facts = apply(naive(*SHAPE), ("stage_operand", {"tensors": ["A"], "loop": "i"}))
+    staged = facts.buffer_of("A")
+    assert staged is not None
+    assert [item.variable for item in staged.sites("load")[0].loops] == ["i", "k"]
+    assert staged.rows == 5 * 16
+    prove(facts, *SHAPE)
+
+
+def test_stage_operand_moves_a_whole_operand_in_front_of_the_nest(prove: Prove) -> None:
+    before = naive(*SHAPE)
+    facts = apply(before, ("stage_operand", {"tensors": ["A", "B"], "loop": "", "wide": True}))
+    assert prove(facts, *SHAPE) < prove(before, *SHAPE)
+
+
+def test_widen_moves_covers_several_column_tiles_and_sets_their_distance(prove: Prove) -> None:
+    facts = apply(naive(*SHAPE), ("stage_operand", {"tensors": ["A"], "loop": "i"}))
+    facts = apply(facts, ("widen_moves", {"tensors": ["A"]}))
+    load = next(site for site in facts.sites if site.call.function == "mvin")
+    assert [item.trips for item in load.loops] == [3, 2]
+    assert load.highest("cols") == 64
+    prove(facts, *SHAPE)
+
+
+def test_widen_moves_asks_for_a_staged_operand() -> None:
+    with pytest.raises(NotApplicable, match="stage the operand first"):
+        apply(naive(*SHAPE), ("widen_moves", {"tensors": ["A"]}))
+
+
+def test_place_in_banks_sets_operands_apart(prove: Prove) -> None:
+    before = apply(naive(*SHAPE), BLOCKED)
+    facts = apply(before, ("place_in_banks", {"memory": "spad"}))
+    banks = {buffer.low // 4096 for buffer in facts.buffers if buffer.memory == "spad"}
+    assert len(banks) == 2
+    assert prove(facts, *SHAPE) < prove(before, *SHAPE)
+
+
+def test_double_buffer_alternates_between_banks(prove: Prove) -> None:
+    facts = apply(naive(*SHAPE), BLOCKED, ("double_buffer", {"tensors": ["A", "B"]}))
+    load = next(site for site in facts.sites if site.call.function == "mvin")
+    assert "% 2 * 4096" in kernel.print_expression(load.call.arguments[1])
+    prove(facts, *SHAPE)
+
+
+def test_collapse_counts_nested_loops_in_one(prove: Prove) -> None:
+    facts = apply(naive(*SHAPE), ("collapse", {"loops": ["i", "j", "k"]}))
+    assert [(item.variable, item.trips) for item in facts.contractions[0].loops] == [("step", 3 * 3 * 5)]
+    prove(facts, *SHAPE)
+
+
+def test_prefetch_runs_loads_one_iteration_ahead(prove: Prove) -> None:
+    before = apply(naive(*SHAPE), BLOCKED)
+    facts = apply(before, ("prefetch", {"loops": ["i_block", "k_block"]}))
+    assert prove(facts, *SHAPE) < prove(before, *SHAPE)
+
+
+def test_prefetch_works_on_a_loop_without_a_nest_inside(prove: Prove) -> None:
+    prove(apply(naive(*SHAPE), ("prefetch", {"loops": ["k"]})), *SHAPE)
+
+
+def test_defer_stores_writes_results_while_the_next_block_computes(prove: Prove) -> None:
+    before = apply(naive(*SHAPE), BLOCKED, ("prefetch", {"loops": ["i_block", "k_block"]}))
+    facts = apply(before, ("defer_stores", {"loop": "step"}))
+    assert prove(facts, *SHAPE) < prove(before, *SHAPE)
+
+
+def test_reuse_weights_preloads_once_for_a_row_of_results(prove: Prove) -> None:
+    facts = apply(naive(*SHAPE), BLOCKED, ("reuse_weights", {"loop": "i"}))
+    assert {site.call.function for site in facts.contractions} == {"compute_preloaded", "compute_accumulated"}
+    prove(facts, *SHAPE)
+
+
+def test_reuse_weights_needs_an_operand_that_stays() -> None:
+    with pytest.raises(NotApplicable, match="B is loaded anew"):
+        apply(naive(*SHAPE), ("reuse_weights", {"loop": "k"}))
+
+
+def test_split_gives_first_iterations_a_loop_of_their_own(prove: Prove) -> None:
+    facts = apply(naive(*SHAPE), ("split", {"loop": "k", "peel": 1}))
+    assert len(facts.contractions) == 2
+    prove(facts, *SHAPE)
+
+
+def test_split_distributes_a_loop_over_its_body() -> None:
+    facts = facts_of("void solution(int8_t A[4]) { for (int i = 0; i < 4; i++) { f(i); g(i); } }")
+    printed = " ".join(kernel.print_kernel(apply(facts, ("split", {"loop": "i", "at": 1})).kernel).split())
+    assert "{ f(i); } for (int i = 0; i < 4; i++) { g(i); }" in printed
+
+
+def test_fuse_joins_neighbouring_loops(prove: Prove) -> None:
+    staged = apply(naive(*SHAPE), ("stage_operand", {"tensors": ["A", "B"], "loop": "j"}))
+    facts = apply(staged, ("fuse", {"loop": "k", "with": "k"}))
+    assert sum(site.call.function in ("mvin", "mvin2") for site in facts.sites) == 2
+    prove(facts, *SHAPE)
+
+
+def test_unroll_repeats_the_body(prove: Prove) -> None:
+    facts = apply(naive(*SHAPE), ("unroll", {"loop": "k", "factor": 5}))
+    assert len(facts.contractions) == 5
+    prove(facts, *SHAPE)
+
+
+def test_hoist_configures_before_the_loops() -> None:
+    text = "void solution(int8_t A[64]) { for (int i = 0; i < 4; i++) { config_st(64); mvin(&A[0], i, 16, 1); } }"
+    facts = apply(facts_of(text), ("hoist", {}))
+    setting = next(site for site in facts.sites if site.kind == "configuration")
+    assert setting.loops == ()
+
+
+def test_hoist_leaves_configuration_that_another_overrides() -> None:
+    text = "void solution(int8_t A[64]) { for (int i = 0; i < 4; i++) { config_st(64); config_st(32); } }"
+    with pytest.raises(NotApplicable):
+        apply(facts_of(text), ("hoist", {}))
+
+
+def test_hoist_synchronises_once_for_a_block_of_computations(prove: Prove) -> None:
+    shape = (16, 12, 20)
+    before = apply(naive(*shape, "tiny"), ("keep_accumulator", {"loops": {"i": 4, "j": 3}, "stage": {"k": 1}}))
+    facts = apply(before, ("hoist", {}))
+    assert prove(facts, *shape, "tiny") < prove(before, *shape, "tiny")
+
+
+def test_simplify_brings_a_kernel_into_normal_form(prove: Prove) -> None:
+    facts = naive(*SHAPE)
+    assert transformation("simplify").apply(facts, {}) == facts.kernel
+    prove(facts, *SHAPE)
+
+
+def test_names_are_unique_and_an_unknown_one_gets_the_closest() -> None:
+    assert len({item.name for item in TRANSFORMATIONS}) == len(TRANSFORMATIONS)
+    with pytest.raises(NotApplicable, match="no transformation is called 'tyle'") as caught:
+        transformation("tyle")
+    assert caught.value.hint is not None
+    assert "did you mean 'tile'" in caught.value.hint
+
+
+@pytest.mark.parametrize("item", TRANSFORMATIONS, ids=lambda item: item.name)
+def test_parameters_of_a_wrong_kind_are_refused(item: object) -> None:
+    wrong = {"loops": 3, "loop": 3, "tensors": 3, "memory": 3, "factor": "x", "peel": "x"}
+    if getattr(item, "name", "") in ("hoist", "simplify"):
+        return  # they take no parameters
+    with pytest.raises(NotApplicable):
+        item.apply(naive(*SHAPE), wrong)  # type: ignore[attr-defined]
