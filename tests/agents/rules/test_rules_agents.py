@@ -1,0 +1,138 @@
+"""The embedded agents plan by the profile, repeat themselves exactly, and improve kernels without any help."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from random import Random
+
+from autocomp import isa, kernel
+from autocomp.agents import menu
+from autocomp.agents.protocol import Context, Plan
+from autocomp.agents.rules import RulesCoder, RulesPlanner
+from autocomp.agents.rules.profile import computing_unit, profile
+from autocomp.evaluate import SimulatorEvaluator
+from autocomp.evaluate.model import Evaluation
+from autocomp.isa.model import Accelerator
+from autocomp.workload import Workload
+from autocomp.workload import parse as parse_workload
+from autocomp.workload.naive import starting_kernel
+
+
+@cache
+def machine(name: str) -> Accelerator:
+    return isa.load(name)
+
+
+@cache
+def gemm(name: str, size: int) -> Workload:
+    text = f"operation: gemm\naccelerator: {name}\ndims: {{I: {size}, J: {size}, K: {size}}}\n"
+    return parse_workload(text, Path("gemm.yaml"))
+
+
+def evaluate(name: str, size: int, text: str) -> Evaluation:
+    evaluator = SimulatorEvaluator(machine(name), gemm(name, size))
+    return evaluator.evaluate(text, stages=("check", "smoke", "discipline"))
+
+
+def context(
+    name: str = "gemmini", size: int = 64, text: str = "", seed: int = 0, tried: frozenset[str] = frozenset()
+) -> Context:
+    text = text or starting_kernel(gemm(name, size), machine(name))
+    found = evaluate(name, size, text)
+    options = menu.load(["gemm"])
+    return Context(machine(name), gemm(name, size), text, found, [], options, (), Random(seed), tried)
+
+
+def best_child(given: Context, plans: Sequence[Plan]) -> tuple[int, str]:
+    """Cycles and text of the fastest right kernel among a parent and what its plans give."""
+    size = given.workload.dims["I"]
+    found = [(given.evaluation.cycles or 0, given.kernel)]
+    for plan in plans:
+        text = RulesCoder().implement(given, plan).kernel
+        assert text is not None
+        evaluation = evaluate(given.accelerator.name, size, text)
+        if evaluation.correct and evaluation.cycles is not None:
+            found.append((evaluation.cycles, text))
+    return min(found)
+
+
+def test_equal_contexts_give_equal_plans() -> None:
+    assert RulesPlanner().plan(context(seed=7), 6) == RulesPlanner().plan(context(seed=7), 6)
+
+
+def test_plans_differ_in_what_they_do() -> None:
+    plans = RulesPlanner().plan(context(), 6).plans
+    assert len(plans) == 6
+    assert len({(plan.transformation, str(plan.parameters)) for plan in plans}) == 6
+
+
+def test_a_plan_says_what_it_does_and_why() -> None:
+    plan = RulesPlanner().plan(context(), 1).plans[0]
+    assert plan.text.startswith("Keep results in the accumulator")
+    assert "execute is busy" in plan.text
+    assert "waits mostly on" in plan.text
+
+
+def test_kernels_that_were_tried_are_not_proposed_again() -> None:
+    first = context()
+    plan = RulesPlanner().plan(first, 1).plans[0]
+    text = RulesCoder().implement(first, plan).kernel
+    assert text is not None
+    tried = frozenset({kernel.canonical_hash(kernel.parse(text))})
+    again = RulesPlanner().plan(context(tried=tried), 6).plans
+    assert plan not in again
+
+
+def test_options_that_the_menu_withholds_are_not_proposed() -> None:
+    given = context()
+    only = menu.Menu(tuple(o for o in given.menu.options if o.id in ("tile", "unroll")))
+    plans = RulesPlanner().plan(context_with(given, only), 6).plans
+    assert {plan.option for plan in plans} <= {"tile", "unroll"}
+    assert plans
+
+
+def context_with(given: Context, options: menu.Menu) -> Context:
+    return Context(given.accelerator, given.workload, given.kernel, given.evaluation, [], options, (), Random(0))
+
+
+def test_a_plan_in_words_alone_is_declined() -> None:
+    answer = RulesCoder().implement(context(), Plan("", "make it fast"))
+    assert answer.kernel is None
+    assert "names no transformation" in answer.message
+
+
+def test_a_transformation_that_does_not_fit_is_declined_with_the_reason() -> None:
+    answer = RulesCoder().implement(context(), Plan("tile", "", "tile", {"loops": {"z": 2}}))
+    assert answer.kernel is None
+    assert "'z'" in answer.message
+
+
+def test_the_profile_names_the_computing_unit_and_what_it_waits_for() -> None:
+    given = context()
+    assert computing_unit(given.accelerator) == "execute"
+    found = profile(given.evaluation, given.accelerator)
+    assert 0 < found.computing < 1
+    assert found.main_cause in found.shares
+
+
+def improved(name: str, size: int, steps: int, plans: int) -> tuple[int, int]:
+    """Cycles before and after following the best of a few plans a few times."""
+    given = context(name, size)
+    start = given.evaluation.cycles or 0
+    cycles, text = start, given.kernel
+    for step in range(steps):
+        cycles, text = best_child(given, RulesPlanner().plan(given, plans).plans)
+        given = context(name, size, text, seed=step)
+    return start, cycles
+
+
+def test_a_few_greedy_steps_make_a_matrix_multiplication_several_times_faster() -> None:
+    start, end = improved("gemmini", 64, steps=3, plans=4)
+    assert end * 4 < start
+
+
+def test_the_same_agent_speeds_up_a_machine_with_semaphores() -> None:
+    start, end = improved("tiny", 16, steps=3, plans=3)
+    assert end * 2 < start
