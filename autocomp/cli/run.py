@@ -41,7 +41,7 @@ def run(
     text = _read(kernel)
     loaded = workloads.load(workload, paths, overrides)
     accelerator = isa.load(loaded.accelerator, loaded.overrides, (*paths, Path(loaded.path).parent))
-    evaluation = evaluate_kernel(text, loaded, accelerator)
+    evaluation = evaluate_kernel(text, loaded, accelerator, source_name=str(kernel))
     if as_json:
         print_json(document(evaluation))
     else:

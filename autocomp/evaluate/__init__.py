@@ -33,7 +33,13 @@ __all__ = [
 
 
 def evaluate_kernel(
-    kernel_text: str, workload: Workload, accelerator: Accelerator, *, record_commands: bool = False
+    kernel_text: str,
+    workload: Workload,
+    accelerator: Accelerator,
+    *,
+    record_commands: bool = False,
+    source_name: str = "kernel.c",
 ) -> Evaluation:
     """All five stages and the metrics of one kernel; `record_commands` keeps the per-command record in `timing`."""
-    return SimulatorEvaluator(accelerator, workload).evaluate(kernel_text, record_commands=record_commands)
+    evaluator = SimulatorEvaluator(accelerator, workload, source_name)
+    return evaluator.evaluate(kernel_text, record_commands=record_commands)

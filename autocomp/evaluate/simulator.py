@@ -17,17 +17,20 @@ from autocomp.isa.model import Accelerator
 from autocomp.simulator import MemoryUse, Options, SimulationResult, run_program
 from autocomp.workload import Case, Cases, InputSet, Workload
 
-SOURCE_NAME = "kernel.c"  # what messages call the kernel
 MAX_STEPS = 1 << 27  # bytecode steps of one run
 MAX_CYCLES_OVER_BOUND = 10_000  # a run is cut off when it needs this many times the lower bound
 
 
 class SimulatorEvaluator:
-    """Evaluates kernels for one workload on one machine. Picklable: native tables and cases are rebuilt on demand."""
+    """Evaluates kernels for one workload on one machine. Picklable: native tables and cases are rebuilt on demand.
 
-    def __init__(self, accelerator: Accelerator, workload: Workload) -> None:
+    `source_name` is what messages call the kernel.
+    """
+
+    def __init__(self, accelerator: Accelerator, workload: Workload, source_name: str = "kernel.c") -> None:
         self.accelerator = accelerator
         self.workload = workload
+        self.source_name = source_name
         self._bound = bound(workload, accelerator)
         self._tables: isa.MachineTables | None = None
         self._cases: Cases | None = None
@@ -123,7 +126,7 @@ class _Session:
     def compile(self) -> None:
         workload, evaluator = self.workload, self.evaluator
         try:
-            parsed = kernel.parse(self.kernel_text, SOURCE_NAME)
+            parsed = kernel.parse(self.kernel_text, evaluator.source_name)
             checked = kernel.check(parsed, evaluator.accelerator, workload.constants, workload.tensors)
         except KernelError as error:
             raise StageFailure(str(error), error.place.line if error.place is not None else None) from None
