@@ -104,6 +104,13 @@ std::vector<int32_t> CompiledMachine::tape_of(const std::vector<uint8_t>& seen) 
   return tape;
 }
 
+std::vector<int32_t> CompiledMachine::tape_for(const std::vector<uint8_t>& roots) const {
+  std::vector<uint8_t> seen(roots.size());
+  for (size_t i = 0; i < roots.size(); ++i)
+    if (roots[i] != 0) mark(machine_.exprs, static_cast<int32_t>(i), seen);
+  return tape_of(seen);
+}
+
 void CompiledMachine::plan_nests(int32_t index, const std::vector<uint8_t>& in_tape) {
   const Statement& s = machine_.statements[static_cast<size_t>(index)];
   if (const Form* form = form_of(index)) {

@@ -42,6 +42,8 @@ class CompiledMachine {
   [[nodiscard]] const NestPlan& nest(int32_t statement) const { return nests_[static_cast<size_t>(statement)]; }
   // Does a later statement of the same instruction read the state that this one sets?
   [[nodiscard]] bool read_later(int32_t statement) const { return read_later_[static_cast<size_t>(statement)] != 0; }
+  // What computes the marked nodes, without constants.
+  [[nodiscard]] std::vector<int32_t> tape_for(const std::vector<uint8_t>& roots) const;
   [[nodiscard]] size_t form_count() const { return forms_.size(); }
   [[nodiscard]] int32_t dram() const { return dram_; }
 

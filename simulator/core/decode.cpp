@@ -8,8 +8,9 @@ constexpr int64_t kMaxCount = int64_t{1} << 24;
 constexpr int64_t kMaxStride = int64_t{1} << 36;
 constexpr int64_t kMaxBase = int64_t{1} << 50;
 
-// False: the access does not take place.
-bool instantiate(const Machine& tables, Evaluator& evaluator, const Access& access, AccessInstance& out) {
+}  // namespace
+
+bool instantiate(const CompiledMachine& machine, Evaluator& evaluator, const Access& access, AccessInstance& out) {
   if (access.guard >= 0 && evaluator.integer(access.guard) == 0) return false;
   out.memory = static_cast<int16_t>(access.memory);
   out.write = access.write;
@@ -25,7 +26,7 @@ bool instantiate(const Machine& tables, Evaluator& evaluator, const Access& acce
     out.stride[out.dims] = stride;
     ++out.dims;
   }
-  if (tables.memories[static_cast<size_t>(access.memory)].kind == MemoryKind::Dram) {
+  if (access.memory == machine.dram()) {
     const Pointer pointer = split_pointer(evaluator.integer(access.pointer));
     out.tensor = static_cast<int32_t>(pointer.tensor);
     out.base += pointer.offset;
@@ -36,8 +37,6 @@ bool instantiate(const Machine& tables, Evaluator& evaluator, const Access& acce
   out.cols = evaluator.integer(access.cols);
   return out.cols > 0;
 }
-
-}  // namespace
 
 void decode(const CompiledMachine& machine, Evaluator& evaluator, int32_t instruction, int32_t line,
             int64_t host_cycles, OperationList& list) {
@@ -50,11 +49,16 @@ void decode(const CompiledMachine& machine, Evaluator& evaluator, int32_t instru
   operation.first_property = static_cast<uint32_t>(list.properties.size());
   for (const auto& access : table.accesses) {
     AccessInstance instance;
-    if (instantiate(machine.machine(), evaluator, access, instance)) list.accesses.push_back(instance);
+    if (instantiate(machine, evaluator, access, instance)) list.accesses.push_back(instance);
   }
   operation.access_count = static_cast<uint32_t>(list.accesses.size()) - operation.first_access;
   for (const auto& property : table.properties) list.properties.push_back(evaluator.integer(property.value));
   list.operations.push_back(operation);
+}
+
+void clip_columns(const Memory& memory, AccessInstance& access) {
+  access.first_col = std::clamp<int64_t>(access.first_col, 0, memory.cols - 1);
+  access.cols = std::clamp<int64_t>(access.cols, 1, memory.cols - access.first_col);
 }
 
 std::string clip_last(const CompiledMachine& machine, OperationList& list) {
@@ -64,8 +68,7 @@ std::string clip_last(const CompiledMachine& machine, OperationList& list) {
     AccessInstance& access = list.accesses[operation.first_access + i];
     const Memory& memory = machine.machine().memories[static_cast<size_t>(access.memory)];
     if (memory.kind == MemoryKind::Dram) continue;
-    access.first_col = std::clamp<int64_t>(access.first_col, 0, memory.cols - 1);
-    access.cols = std::clamp<int64_t>(access.cols, 1, memory.cols - access.first_col);
+    clip_columns(memory, access);
     const int64_t first = access.first();
     const int64_t last = access.last();
     if (first >= 0 && last <= memory.rows) continue;

@@ -18,6 +18,12 @@ class Evaluator {
   // Makes `arguments` current and evaluates the instruction's tape with the present state.
   void begin(int32_t instruction, const Value* arguments);
   void refresh() { use_tape_ = run(plan_->tape); }  // evaluates the tape again, after a change of state
+  // Makes `arguments` current and evaluates only `tape`; false: something on it failed.
+  [[nodiscard]] bool begin_with(const std::vector<int32_t>& tape, const Value* arguments) {
+    arguments_ = arguments;
+    return run(tape);
+  }
+  [[nodiscard]] bool also(const std::vector<int32_t>& tape) { return run(tape); }
   // Evaluates the tape of a nest on top.
   void enter(const std::vector<int32_t>& tape) { use_tape_ = use_tape_ && run(tape); }
 

@@ -96,6 +96,20 @@ void visit_nodes(const Form& form, Visit visit) {
   }
 }
 
+// The same without what gives the addresses: pointers and the bases of rows and columns.
+template <typename Visit>
+void visit_shape(const Form& form, Visit visit) {
+  std::vector<int32_t> bases;
+  const auto place = [&](const Place& p) { bases.insert(bases.end(), {p.pointer, p.row.base, p.col.base}); };
+  place(form.target);
+  for (const auto& p : form.places) place(p);
+  visit_nodes(form, [&](int32_t node) {
+    for (const int32_t base : bases)
+      if (node == base) return;
+    visit(node);
+  });
+}
+
 struct FormContext {
   const Value* values;  // of the tape
   std::vector<LocalStore>& memories;

@@ -16,6 +16,13 @@ void Executor::execute(int32_t instruction) {
   sequence(machine_.machine().instructions[static_cast<size_t>(instruction)].body);
 }
 
+void Executor::execute_alone(int32_t instruction, const Value* arguments, int32_t index) {
+  pending_.clear();
+  evaluator_.begin(instruction, arguments);
+  statement(index);
+  commit();
+}
+
 void Executor::sequence(const std::vector<int32_t>& body) {
   for (const int32_t index : body) {
     statement(index);

@@ -15,6 +15,9 @@ class Executor {
   // Executes the body of the instruction that Evaluator::begin made current. Throws Fault.
   void execute(int32_t instruction);
 
+  // Executes one statement of a body, outside all loops, with the present state.
+  void execute_alone(int32_t instruction, const Value* arguments, int32_t statement);
+
   // Requirements and changes of state only: what a trace without data needs. Returns the message of the first
   // requirement that fails, or nullptr; changes state all the same.
   [[nodiscard]] const std::string* configure(int32_t instruction);

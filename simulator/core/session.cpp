@@ -36,6 +36,7 @@ Session::Session(const CompiledMachine& machine, const Options& options, std::ve
       tensors_(std::move(tensors)),
       evaluator_(machine, memories_, tensors_),
       executor_(machine, evaluator_, memories_, tensors_, options.generic),
+      plans_(machine, evaluator_, executor_, memories_, tensors_),
       values_(64) {
   if (options.discipline && !tensors_.empty()) discipline_ = std::make_unique<Discipline>(machine, tensors_, options);
   for (const auto& [key, value] : machine.machine().settings)
@@ -75,21 +76,37 @@ void Session::command(int32_t instruction, const int64_t* arguments, int32_t lin
                      : float_value(static_cast<float>(std::bit_cast<double>(arguments[i])));
   const int64_t cycles = host_cycles(steps);
   try {
-    evaluator_.begin(instruction, values_.data());
-    if (!evaluator_.tape_valid()) check_requirements(instruction);
-    decode(machine_, evaluator_, instruction, line, cycles, result.operations);
-    executor_.execute(instruction);
+    if (options_.generic || !run_plan(instruction, line, cycles)) {
+      evaluator_.begin(instruction, values_.data());
+      if (!evaluator_.tape_valid()) check_requirements(instruction);
+      decode(machine_, evaluator_, instruction, line, cycles, result.operations);
+      executor_.execute(instruction);
+      (void)clip_last(machine_, result.operations);
+      count_traffic();
+    }
   } catch (const Fault& fault) {
     throw Fault{fault.kind, call_text(instruction, values_.data()) + ": " + fault.message};
   }
-  (void)clip_last(machine_, result.operations);
-  count_traffic();
   if (discipline_) discipline_->command(result.operations);
   if (!options_.timing) {  // nothing needs the details any more
     result.operations.accesses.clear();
     result.operations.properties.clear();
   }
   if (options_.record_trace) result.trace.append(instruction, values_.data(), table.parameters.size(), cycles, line);
+}
+
+bool Session::run_plan(int32_t instruction, int32_t line, int64_t cycles) {
+  Operation operation;
+  operation.instruction = instruction;
+  operation.line = line;
+  operation.host_cycles = cycles;
+  const bool detailed = options_.timing || discipline_ != nullptr;
+  const auto* traffic = plans_.run(instruction, values_.data(), operation, detailed, result.operations);
+  if (traffic == nullptr) return false;
+  result.dram_bytes_read += traffic->read;
+  result.dram_bytes_written += traffic->written;
+  result.multiply_accumulates = evaluator_.multiply_accumulates;
+  return true;
 }
 
 // A requirement that fails says more than what goes wrong because of it.

@@ -6,6 +6,7 @@
 #include "decode.hpp"
 #include "discipline.hpp"
 #include "functional.hpp"
+#include "plan_cache.hpp"
 #include "simulation.hpp"
 #include "vm.hpp"
 
@@ -33,6 +34,7 @@ class Session final : public CommandSink {
 
  private:
   void check_requirements(int32_t instruction);
+  [[nodiscard]] bool run_plan(int32_t instruction, int32_t line, int64_t cycles);
   void count_traffic();
 
   const CompiledMachine& machine_;
@@ -42,6 +44,7 @@ class Session final : public CommandSink {
   std::vector<TensorStore> tensors_;
   Evaluator evaluator_;
   Executor executor_;
+  PlanCache plans_;
   std::vector<Value> values_;
   std::unique_ptr<Discipline> discipline_;
 };
