@@ -1,4 +1,4 @@
-"""What all tests share: golden files."""
+"""What all tests share: golden files, and folders of their own."""
 
 from __future__ import annotations
 
@@ -12,6 +12,13 @@ Golden = Callable[..., None]
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-golden", action="store_true", help="write the golden files instead of comparing")
+
+
+@pytest.fixture(autouse=True)
+def own_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No test, nor a command it starts, writes into the user's schedule store or answer cache."""
+    monkeypatch.setenv("AUTOCOMP_SCHEDULES", str(tmp_path / "schedule-store"))
+    monkeypatch.setenv("AUTOCOMP_CACHE", str(tmp_path / "answer-cache"))
 
 
 @pytest.fixture

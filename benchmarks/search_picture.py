@@ -1,0 +1,37 @@
+"""Draws the end of a search as an SVG for the README: python -m benchmarks.search_picture RUN OUT.svg"""
+
+from __future__ import annotations
+
+import io
+import re
+import sys
+from pathlib import Path
+
+from rich._export_format import CONSOLE_SVG_FORMAT
+from rich.console import Console
+
+from autocomp.report import RunView
+from autocomp.report.search import lineage_table
+
+# The picture must not fetch fonts when it is looked at.
+FORMAT = re.sub(r"@font-face \{\{.*?\}\}", "", CONSOLE_SVG_FORMAT, flags=re.DOTALL).replace("Fira Code", "ui-monospace")
+
+
+def draw(run: Path, target: Path) -> None:
+    view = RunView.of(run / "events.jsonl")
+    console = Console(record=True, width=118, file=io.StringIO(), force_terminal=True)
+    best = view.lineage()[-1]
+    console.print(f"$ autocomp search {run.name.split('-', 2)[-1]}.yaml", style="bold")
+    console.print(lineage_table(view))
+    naive = view.naive_cycles or 0
+    console.print(
+        f"{naive:,} -> {best['cycles']:,} cycles ({naive / best['cycles']:.1f}x faster); bound {view.bound_cycles:,}, "
+        f"{best['ratio']:.1%} of it"
+    )
+    console.print(f"{view.evaluations} evaluations in {view.seconds:.0f} s on two cores, no key, no network", style="dim")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.write_text(console.export_svg(title="autocomp", code_format=FORMAT))
+
+
+if __name__ == "__main__":
+    draw(Path(sys.argv[1]), Path(sys.argv[2]))
