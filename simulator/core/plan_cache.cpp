@@ -110,9 +110,17 @@ std::unique_ptr<PlanCache::Plan> PlanCache::make(const PlanKey& key, int32_t ins
   return plan;
 }
 
+bool PlanCache::never(const PlanKey& key, int32_t guard) {
+  if (guard < 0) return false;
+  if (key.covered[at(guard)] != 0) return evaluator_.integer(guard) == 0;
+  const Expr& e = machine_.exprs()[at(guard)];
+  return e.op == ExprOp::LogicalAnd && (never(key, e.a) || never(key, e.b));
+}
+
 bool PlanCache::plan_access(const PlanKey& key, const Access& access, Plan& plan) {
   const auto covered = [&](int32_t node) { return node < 0 || key.covered[at(node)] != 0; };
-  if (access.guard >= 0 && evaluator_.integer(access.guard) == 0) return true;
+  if (never(key, access.guard)) return true;
+  if (!covered(access.guard)) return false;
   for (const auto& dim : access.dims)
     if (!covered(dim.count) || !covered(dim.stride)) return false;
   if (!covered(access.first_col) || !covered(access.cols) || !covered(access.bytes)) return false;

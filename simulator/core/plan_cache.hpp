@@ -58,6 +58,8 @@ class PlanCache {
   void gather(const PlanKey& key);
   [[nodiscard]] Plan* find(Table& table, int32_t instruction, const Value* arguments);
   [[nodiscard]] std::unique_ptr<Plan> make(const PlanKey& key, int32_t instruction, const Value* arguments);
+  // Does the key alone say that the guard does not hold?
+  [[nodiscard]] bool never(const PlanKey& key, int32_t guard);
   [[nodiscard]] bool plan_access(const PlanKey& key, const Access& access, Plan& plan);
   [[nodiscard]] bool plan_steps(const PlanKey& key, const std::vector<int32_t>& body, Plan& plan);
   [[nodiscard]] bool append_accesses(const Plan& plan, OperationList& list) const;

@@ -23,7 +23,7 @@ class KeyBuilder {
     bool usable = true;
     for (const auto& property : table_.properties) usable = usable && cover(property.value);
     for (const auto& access : table_.accesses) {
-      usable = usable && cover(access.guard);
+      cover_parts(access.guard);
       for (const auto& dim : access.dims) (void)(cover(dim.count) && cover(dim.stride));
       for (const int32_t node : {access.first_col, access.cols, access.bytes}) (void)cover(node);
     }
@@ -73,6 +73,13 @@ class KeyBuilder {
     nodes_ = before;
     for (const int32_t kept : nodes_) chosen_[static_cast<size_t>(kept)] = 1;
     return false;
+  }
+
+  // As much of a conjunction as possible: one part that is false decides it.
+  void cover_parts(int32_t node) {
+    if (cover(node) || at(node).op != LogicalAnd) return;
+    cover_parts(at(node).a);
+    cover_parts(at(node).b);
   }
 
   bool descend(int32_t node) {
