@@ -49,7 +49,7 @@ class Collapse(Rewriting):
                 indices.append(make_constant(item.variable, value))
             return (make_loop(step, total, (*indices, *held)),)
 
-        return with_body(facts.kernel, ast.Block(change_loop(facts.body.statements, chosen[0], change)))
+        return with_body(facts.kernel, ast.Block(change_loop(facts.body.statements, chosen[0], change, facts.computes)))
 
 
 def pipeline_loops(facts: Facts) -> tuple[str, ...]:

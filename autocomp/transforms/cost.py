@@ -9,10 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from math import prod
 
+from autocomp.transforms.affine import Affine
 from autocomp.transforms.facts import Buffer, Facts, Site
 from autocomp.transforms.loops import Loop
 from autocomp.transforms.rewrite import names
 
+_ROOM_FOR_WHOLE = 4  # an operand that takes at most this part of its memory may be kept there as a whole
 CROWDING = 0.1  # of the time of moves that are hidden behind computation, the part that shows nevertheless
 
 
@@ -78,26 +80,48 @@ def site_cycles(facts: Facts, site: Site, loops: Sequence[Loop], *, wide: bool =
 
 
 def block_cost(facts: Facts, result: Buffer, sides: Mapping[str, int], capacity: int) -> float:
-    """Estimated cycles of the whole nest when blocks of `sides` results stay in place through the reduction."""
+    """Estimated cycles of the whole nest when blocks of `sides` results stay in place through the reduction.
+
+    Moves are taken to be as wide as the block allows, and operands that are small to be loaded once, as later
+    transformations can bring about. `capacity` is the number of results that fit; above half of it the next block
+    cannot be computed while this one is stored.
+    """
     contraction = facts.contractions[0]
     trips = {item.variable: item.trips for item in contraction.loops}
     blocks = prod(-(-trips[name] // side) for name, side in sides.items())
     other = prod(count for name, count in trips.items() if name not in sides)
     compute = prod(trips.values()) * compute_cycles(facts)
     loads = first = 0.0
-    for site in facts.sites:
-        if site.kind != "load" or not set(site.loops) & set(contraction.loops):
-            continue
-        pointer = site.argument("pointer")
-        used = names(pointer) if pointer is not None else frozenset()
-        step = prod(side for name, side in sides.items() if name in used) * site_cycles(facts, site, (), wide=True)
-        loads += step * blocks * other
-        first += step
-    stores = sum(move_cycles(facts, site) for site in result.sites("store"))
+    for buffer in facts.buffers:
+        for site in buffer.sites("load") if buffer.is_input else ():
+            used = _used(site)
+            tile = site_cycles(facts, site, (), wide=True)
+            step = prod(side for name, side in sides.items() if name in used) * tile
+            tiles = prod(count for name, count in trips.items() if name in used)
+            room = facts.accelerator.memory(buffer.memory).rows // _ROOM_FOR_WHOLE
+            whole = tiles * tile if tiles * buffer.rows <= room else float("inf")
+            loads += min(whole, step * blocks * other)
+            first += step
+    stores = sum(_store_cycles(facts, site, sides) for site in result.sites("store"))
     held = prod(sides.values())
     store = stores * prod(trips[name] for name in sides)
     exposed = store if held * 2 > capacity else stores * held
     return max(compute, loads, store) + CROWDING * (loads + store) + exposed + first * min(other, 4)
+
+
+def _store_cycles(facts: Facts, site: Site, sides: Mapping[str, int]) -> float:
+    """Cycles of storing one tile, as part of a move over the block's tiles side by side."""
+    columns = site.highest("cols") or 1
+    pointer = site.pointer
+    along = pointer.subscripts[-1] if pointer is not None and pointer.subscripts else Affine(0)
+    tiles = max((side for name, side in sides.items() if along.coefficient(name)), default=1)
+    wide = max(columns, min(widest(site), tiles * columns))
+    return move_cycles(facts, site, wide) * columns / wide
+
+
+def _used(site: Site) -> frozenset[str]:
+    pointer = site.argument("pointer")
+    return names(pointer) if pointer is not None else frozenset()
 
 
 def widest(site: Site) -> int:

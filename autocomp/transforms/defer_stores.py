@@ -61,7 +61,7 @@ class DeferStores(Rewriting):
         def change(statement: ast.For, item: Loop) -> Statements:
             return _rotate(facts, statement, item, spacing, taken)
 
-        return with_body(facts.kernel, ast.Block(change_loop(facts.body.statements, variable, change)))
+        return with_body(facts.kernel, ast.Block(change_loop(facts.body.statements, variable, change, facts.computes)))
 
 
 def _rotate(facts: Facts, statement: ast.For, item: Loop, spacing: int, taken: set[str]) -> Statements:

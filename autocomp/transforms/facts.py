@@ -12,7 +12,7 @@ from autocomp.kernel import ast
 from autocomp.transforms.affine import Affine, Interval, affine, interval, interval_of, literal
 from autocomp.transforms.loops import Loop, conjuncts, loop
 from autocomp.transforms.normal import normalise
-from autocomp.transforms.rewrite import Path, blocks, call_of, substitute
+from autocomp.transforms.rewrite import Path, blocks, call_of, substitute, walk
 
 
 @dataclass(frozen=True)
@@ -166,6 +166,12 @@ class Facts:
     @property
     def contractions(self) -> tuple[Site, ...]:
         return tuple(site for site in self.sites if site.kind == "contraction")
+
+    def computes(self, statement: ast.Statement) -> bool:
+        """Whether a statement contains a contraction."""
+        calls = (node for node in walk(statement) if isinstance(node, ast.Call))
+        roles = (self.machine.roles.get((call.function, len(call.arguments))) for call in calls)
+        return any(role is not None and role.kind == "contraction" for role in roles)
 
     def bank_rows(self, memory: str) -> int:
         """Rows of one bank of a local memory."""

@@ -98,9 +98,18 @@ def _spread_result(
 def _with_operands(facts: Facts, stage: Mapping[str, int]) -> ast.Kernel:
     """The kernel with each operand loaded once for `stage` iterations of the reduction and the whole block."""
     for variable, size in stage.items():
-        trips = next((i.trips for s in facts.contractions for i in s.loops if i.variable == variable), 0)
-        split = {variable: size} if 1 < size < trips else {}
-        level = fresh(f"{variable}_block", all_names(facts.kernel)) if split else variable
+        loops = next((site.loops for site in facts.contractions), ())
+        order = [item.variable for item in loops]
+        if variable not in order:
+            raise NotApplicable(f"no contraction is inside a loop over {variable!r}")
+        position = order.index(variable)
+        split = {variable: size} if 1 < size < loops[position].trips else {}
+        if split:
+            level = fresh(f"{variable}_block", all_names(facts.kernel))
+        elif size == 1:
+            level = variable
+        else:  # the whole reduction at once
+            level = order[position - 1] if position else ""
         tensors = [buffer.tensor for buffer in facts.buffers if buffer.is_input and len(buffer.sites("load")) == 1]
         kernel = StageOperand().apply(facts, {"tensors": tensors, "loop": level, "split": split, "wide": True})
         facts = facts.with_kernel(kernel)

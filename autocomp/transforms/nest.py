@@ -23,8 +23,16 @@ def strip_mine(
     return Loop(outer, blocks_needed), Loop(inner, factor), value, guard
 
 
-def change_loop(statements: Statements, variable: str, change: Callable[[ast.For, Loop], Statements]) -> Statements:
-    """The statements with the outermost loops over a variable rewritten. Raises NotApplicable if there is none."""
+def change_loop(
+    statements: Statements,
+    variable: str,
+    change: Callable[[ast.For, Loop], Statements],
+    only: Callable[[ast.Statement], bool] = lambda statement: True,
+) -> Statements:
+    """The statements with the outermost loops over a variable rewritten, of those for which `only` holds.
+
+    Raises NotApplicable if there is none.
+    """
     found = 0
 
     def visit(given: Statements) -> Statements:
@@ -32,7 +40,7 @@ def change_loop(statements: Statements, variable: str, change: Callable[[ast.For
         result: list[ast.Statement] = []
         for statement in given:
             counted = loop(statement)
-            if counted is not None and counted.variable == variable:
+            if counted is not None and counted.variable == variable and only(statement):
                 assert isinstance(statement, ast.For)
                 found += 1
                 result.extend(change(statement, counted))

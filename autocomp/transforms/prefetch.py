@@ -65,7 +65,7 @@ class Prefetch(Rewriting):
         def change(statement: ast.For, item: Loop) -> Statements:
             return _rotate(facts, statement, item, spacing, taken)
 
-        return with_body(facts.kernel, ast.Block(change_loop(facts.body.statements, variable, change)))
+        return with_body(facts.kernel, ast.Block(change_loop(facts.body.statements, variable, change, facts.computes)))
 
 
 def _with_alternating_operands(facts: Facts, variable: str) -> Facts:

@@ -83,4 +83,4 @@ def tile_nest(facts: Facts, factors: Mapping[str, int], below: Callable[[Loop], 
         held = sink(blocks.inner, blocks.guards, body, below)
         return make_nest(blocks.outer, held)
 
-    return change_loop(facts.body.statements, first, enter)
+    return change_loop(facts.body.statements, first, enter, facts.computes if rest else lambda statement: True)
