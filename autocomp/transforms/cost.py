@@ -53,11 +53,13 @@ def compute_cycles(facts: Facts) -> float:
 
 
 def present_cost(facts: Facts) -> float:
-    """Estimated cycles of the kernel as it is, with loads and computation side by side at best."""
-    contraction = facts.contractions[0]
-    compute = prod(item.trips for item in contraction.loops) * compute_cycles(facts)
-    loads = sum(site_cycles(facts, site, site.loops) for site in facts.sites if site.kind == "load")
-    return max(compute, loads) + CROWDING * loads
+    """Estimated cycles of the kernel as it is: loads and computation side by side at best, stores by themselves."""
+    return overlapped(facts, moves_cycles(facts, "load"))
+
+
+def overlapped(facts: Facts, loads: float) -> float:
+    """Estimated cycles of the kernel if its loads took that long."""
+    return max(contraction_cycles(facts), loads) + CROWDING * loads + moves_cycles(facts, "store")
 
 
 def moves_cycles(facts: Facts, kind: str) -> float:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from autocomp.kernel import ast
 from autocomp.transforms.affine import literal
 from autocomp.transforms.cost import contraction_cycles, moves_cycles
-from autocomp.transforms.double_buffer import doubled, is_doubled
+from autocomp.transforms.double_buffer import doubled, is_doubled, runs_behind
 from autocomp.transforms.facts import Facts
 from autocomp.transforms.interleave import (
     computing_part,
@@ -48,6 +48,9 @@ class DeferStores(Rewriting):
         nest (0: spread evenly); results that do not alternate yet are double-buffered."""
         variable = name_of(parameters, "loop")
         spacing = number_of(parameters, "spacing", 0)
+        late = next((b.tensor for b in facts.buffers if b.is_result and runs_behind(b)), None)
+        if late is not None:
+            raise NotApplicable(f"the stores of {late!r} run behind their computation already")
         tensors = [
             b.tensor
             for b in facts.buffers

@@ -78,10 +78,19 @@ def is_doubled(buffer: Buffer) -> bool:
 
 
 def runs_ahead(buffer: Buffer) -> bool:
-    """Whether a buffer alternates, and a load in a loop fills another half than the computation there reads."""
-    loads = [_alternation(o) for o in buffer.operands if o.site.kind == "load" and o.site.loops]
-    uses = [_alternation(o) for o in buffer.operands if o.site.kind != "load"]
-    return any(load and load not in uses for load in loads)
+    """Whether a load in a loop fills another half of a buffer than the computation there reads."""
+    return _out_of_step(buffer, "load")
+
+
+def runs_behind(buffer: Buffer) -> bool:
+    """Whether a store in a loop reads another half of a buffer than the computation there fills."""
+    return _out_of_step(buffer, "store")
+
+
+def _out_of_step(buffer: Buffer, kind: str) -> bool:
+    moves = [_alternation(o) for o in buffer.operands if o.site.kind == kind and o.site.loops]
+    uses = [_alternation(o) for o in buffer.operands if o.site.kind != kind]
+    return any(move and move not in uses for move in moves)
 
 
 def _alternation(operand: Operand) -> frozenset[ast.Expression]:

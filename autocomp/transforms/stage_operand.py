@@ -8,7 +8,7 @@ from math import prod
 
 from autocomp.kernel import ast
 from autocomp.transforms.addresses import linear, make_room, shift_operands
-from autocomp.transforms.cost import CROWDING, compute_cycles, present_cost, site_cycles, widest
+from autocomp.transforms.cost import overlapped, present_cost, site_cycles, widest
 from autocomp.transforms.double_buffer import is_doubled
 from autocomp.transforms.facts import Buffer, Facts, Site
 from autocomp.transforms.loops import Loop, loop, make_if, make_nest
@@ -259,8 +259,7 @@ def _cost(facts: Facts, chosen: Sequence[Buffer], level: str, split: dict[str, i
         cycles = site_cycles(facts, site, kept, wide=wide)
         total += cycles
         panel += cycles / max(1, prod(count for name, count in steps.items() if name not in inside or name == cut))
-    compute = prod(item.trips for item in contraction.loops) * compute_cycles(facts)
-    return max(compute, total) + CROWDING * total + panel
+    return overlapped(facts, total) + panel
 
 
 def _subsets(inputs: Sequence[Buffer]) -> list[tuple[Buffer, ...]]:
