@@ -1,0 +1,270 @@
+"""Random programs of the int8 systolic-array machine: every instruction and operand whose effect is defined.
+
+A draft follows the configuration and draws only commands that it allows, so that no program has to be thrown away.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+from hypothesis import strategies as st
+
+from tests.simulator.machines import pointer
+from tests.simulator.models.systolic import ACC, ACCUMULATE, FULL, KEEP_SCALE, NONE, Geometry
+
+BYTES = 1 << 14  # of the tensor that moves read and write
+MEMORY, CONTENTS, DUMP = range(3)
+Call = tuple[str, tuple[float, ...]]
+T = TypeVar("T")
+
+
+def real(bits: int) -> float:
+    return float(np.uint32(bits).view(np.float32))
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """Commands, run between a fill and a dump of the local memories, and what DRAM holds before them."""
+
+    calls: tuple[Call, ...]
+    seed: int
+    spread: int
+
+    def program(self, geometry: Geometry) -> list[Call]:
+        return [*fill(geometry), *self.calls, *dump(geometry)]
+
+    def tensors(self, geometry: Geometry) -> list[npt.NDArray[np.uint8]]:
+        """The tensors memory, contents (of the local memories) and dump."""
+        rng = np.random.default_rng(self.seed)
+        low = -self.spread
+
+        def integers(count: int, dtype: type, factor: int = 1) -> npt.NDArray[np.uint8]:
+            return rng.integers(low * factor, self.spread * factor, count).astype(dtype).view(np.uint8)
+
+        spad, acc = geometry.spad_rows * geometry.dim, geometry.acc_rows * geometry.dim
+        factor = (1 << 24) if self.spread == 128 else 16
+        contents = np.concatenate([integers(spad, np.int8), integers(acc, np.int32, factor)])
+        return [integers(BYTES, np.int8), contents, np.zeros(spad + 4 * acc, np.uint8)]
+
+
+@dataclass
+class Draft:
+    draw: Any
+    geometry: Geometry
+    special: bool  # scales that are not numbers, infinite or the bits that keep the scale
+    calls: list[Call] = field(default_factory=list)
+    dataflow: int = 1
+    a_stride: int = 1
+    c_stride: int = 1
+    a_transpose: int = 0
+    b_transpose: int = 0
+    weights: bool = False  # the active plane holds weights
+    summing: bool = False  # sums stand in the array
+    loads: dict[int, tuple[int, int, int]] = field(default_factory=dict)  # shrunk, block stride, repeats
+    pooled: int = 0  # rows of the image; 0: no pooling
+
+    def issue(self, name: str, *arguments: float) -> None:
+        self.calls.append((name, arguments))
+
+    def below(self, high: int, low: int = 0) -> int:
+        return int(self.draw(st.integers(low, high - 1)))
+
+    def among(self, *choices: T) -> T:
+        return choices[self.below(len(choices))]
+
+    def some(self, high: int, low: int = 0) -> int:
+        """A size from low to high, often the largest."""
+        return high if self.below(3) == 0 else self.below(high + 1, low)
+
+    # --- addresses
+
+    def row(self, total: int, rows: int) -> int:
+        """The first of `rows` rows in a memory of `total`, near its start, its middle or its end."""
+        near = self.among(0, 0, total // 2, total) + self.below(2 * self.geometry.dim) - self.geometry.dim // 2
+        return min(max(near, 0), total - max(rows, 1))
+
+    def spad(self, rows: int) -> int:
+        return self.row(self.geometry.spad_rows, rows) | self.among(0, 0, 0, ACCUMULATE, FULL)
+
+    def acc(self, rows: int) -> int:
+        return self.row(self.geometry.acc_rows, rows) | ACC | self.among(0, ACCUMULATE)
+
+    def dram(self, extent: int) -> int:
+        assert extent <= BYTES
+        return pointer(MEMORY, self.below(BYTES - extent + 1))
+
+    # --- configuration
+
+    def scale(self) -> float:
+        ordinary = self.among(1.0, 1.0, 0.5, -1.0, 0.37, 3.7, -0.25, 0.0, 2.0**-20, 1e10)
+        if self.special and self.below(4) == 0:
+            return self.among(float("nan"), float("inf"), float("-inf"), -0.0, 1e-45, real(0x7F7FFFFF))
+        return float(np.float32(ordinary))
+
+    def config_ex(self, first: bool = False) -> None:
+        if not first and self.below(4) == 0:
+            self.strides()
+            other = (self.below(2), self.below(2), self.below(32), self.scale())
+            strides = (self.a_stride, self.c_stride)
+            self.issue("configure_execute", *other, *strides, self.below(2), self.below(2), 1)
+        else:
+            self.dataflow = self.below(2)
+            self.strides()
+            self.a_transpose, self.b_transpose = self.among(*[(0, 0), (1, 0), (0, 1) if self.dataflow else (1, 1)])
+            act, shift = self.below(2), self.among(0, 0, 1, 3, 12, 31)
+            transposes = (self.a_transpose, self.b_transpose)
+            strides = (self.a_stride, self.c_stride)
+            self.issue("configure_execute", self.dataflow, act, shift, 1.0, *strides, *transposes, 0)
+        self.weights = self.summing = False
+
+    def strides(self) -> None:
+        self.a_stride = self.among(1, 1, 0, 2, 3)
+        self.c_stride = self.among(1, 1, 0, 2, 3) if self.dataflow else 1
+
+    def config_ld(self, index: int | None = None) -> None:
+        dim = self.geometry.dim
+        index = self.below(3) if index is None else index
+        stride = self.among(0, dim, 4 * dim, 1, 100)
+        shrunk, block = self.below(2), self.among(dim, dim, dim + 3, 2 * dim, dim // 2)
+        repeats = self.among(1, 1, 1, 0, 2, 3)
+        self.issue("configure_load", index, stride, self.scale(), shrunk, block, repeats)
+        self.loads[index] = (shrunk, block, repeats or 1)
+
+    def config_st(self) -> None:
+        stride, act, factor = self.among(self.geometry.dim, 64, 100, 5, 0), self.below(2), self.scale()
+        if self.special and self.below(4) == 0:
+            factor = real(KEEP_SCALE)
+        if self.below(3):
+            self.issue("configure_store", stride, act, factor, *[0] * 9)
+            self.pooled = 0
+            return
+        orows, ocols = self.below(6, 1), self.below(6, 1)
+        window = (self.below(4, 1), self.below(4, 1))
+        output = (self.below(6), self.below(5), self.below(5))
+        self.issue("configure_store", stride, act, factor, *window, *output, orows, ocols, self.below(4), self.below(4))
+        self.pooled = orows * ocols
+
+    # --- moves
+
+    def mvin(self) -> None:
+        shape, index = self.geometry, self.below(3)
+        shrunk, block, repeats = self.loads[index]
+        null, acc = self.below(6) == 0, repeats == 1 and self.below(2) == 1
+        rows = self.some(min(shape.dim, block), 1)
+        blocks = shape.acc_blocks if acc and not shrunk and not null else shape.blocks
+        blocks = min(blocks, ((shape.acc_rows if acc else shape.spad_rows) - rows) // block + 1)
+        cols = self.some(shape.dim // repeats if repeats > 1 else blocks * shape.dim, 1)
+        local = (self.acc if acc else self.spad)(rows + (cols - 1) // shape.dim * block)
+        if acc and self.below(8) == 0:
+            local |= FULL
+        self.issue("move_in", index, 0 if null else self.dram(rows * 100 + 4 * cols), local, cols, rows)
+
+    def mvout(self) -> None:
+        shape, kind = self.geometry, self.below(3)
+        full = kind == 2 and not self.pooled
+        rows = self.below(shape.dim + 1) if self.pooled else self.some(shape.dim, 1)
+        memory = shape.acc_rows if kind else shape.spad_rows
+        blocks = 1 if full or self.pooled else min(shape.blocks, (memory - rows) // shape.dim + 1)
+        cols = self.some(blocks * shape.dim, 1)
+        extent = self.pooled or rows + (cols - 1) // shape.dim * shape.dim
+        local = self.acc(extent) | (FULL if full else 0) if kind else self.spad(extent)
+        self.issue("move_out", self.dram(30 * 100 + 4 * cols), local, cols, rows)
+
+    # --- the array
+
+    def pair(self) -> None:
+        (self.weight_stationary if self.dataflow else self.output_stationary)()
+
+    def operand(self, rows: int, stride: int = 1) -> int:
+        return self.spad((rows - 1) * stride + 1 if rows else 1)
+
+    def destination(self, rows: int) -> int:
+        extent = (rows - 1) * self.c_stride + 1 if rows else 1
+        if self.below(4):
+            return self.acc(extent) | (FULL if self.below(8) == 0 else 0)
+        return self.spad(extent)
+
+    def left(self) -> tuple[int, int, int]:
+        cols, rows = self.some(self.geometry.dim), self.some(self.geometry.dim)
+        return self.operand(cols if self.a_transpose else rows, self.a_stride), cols, rows
+
+    def result(self, streamed: int) -> tuple[int, int, int]:
+        dim = self.geometry.dim
+        rows = self.some(min(streamed, dim, dim if self.c_stride else 1))
+        return self.destination(rows), self.some(dim), rows
+
+    def weight_stationary(self) -> None:
+        dim = self.geometry.dim
+        keep, absent = self.weights and self.below(2) == 1, self.below(8) == 0
+        b_cols, b_rows = self.some(dim), self.some(dim)
+        if absent and not keep:  # without A only zero weights are harmless
+            b_cols, b_rows = self.among((0, b_rows), (b_cols, 0))
+        b = self.operand(b_cols if self.b_transpose else b_rows)
+        if keep and self.below(4):
+            b = NONE
+        a, a_cols, a_rows = self.left()
+        if absent and not keep:
+            a = NONE
+        d_cols, d_rows = self.some(dim), self.some(dim)
+        d = NONE if self.below(2) else self.operand(d_rows)
+        streamed = dim if self.a_transpose else max(1 if a == NONE else a_rows, 1 if d == NONE else d_rows, 4)
+        c, c_cols, c_rows = self.result(streamed) if self.below(8) else (NONE, dim, dim)
+        self.issue("preload", b, c, b_cols, b_rows, c_cols, c_rows)
+        self.issue("compute", 0 if keep else 1, a, d, a_cols, a_rows, d_cols, d_rows)
+        self.weights = True
+
+    def output_stationary(self) -> None:
+        dim = self.geometry.dim
+        go_on = self.summing and self.below(3) > 0
+        d_cols, d_rows, b_cols, b_rows = (self.some(dim) for _ in range(4))
+        d = NONE if self.below(2) else self.operand(d_rows)
+        b = NONE if self.below(8) == 0 else self.operand(b_cols if self.b_transpose else b_rows)
+        a, a_cols, a_rows = self.left()
+        c, c_cols, c_rows = (NONE, dim, dim) if self.below(2) else self.result(dim)
+        self.issue("preload", d, c, d_cols, d_rows, c_cols, c_rows)
+        self.issue("compute", 0 if go_on else 1, a, b, a_cols, a_rows, b_cols, b_rows)
+        self.summing = c == NONE
+
+    def begin(self) -> None:
+        for index in range(3):
+            self.config_ld(index)
+        self.config_ex(first=True)
+        self.config_st()
+
+
+def fill(geometry: Geometry) -> list[Call]:
+    """Contents for all local rows."""
+    dim, acc_at = geometry.dim, geometry.spad_rows * geometry.dim
+    calls: list[Call] = [("configure_load", (index, size * dim, 1.0, 0, dim, 1)) for index, size in ((0, 1), (1, 4))]
+    for row in range(0, geometry.spad_rows, dim):
+        calls.append(("move_in", (0, pointer(CONTENTS, row * dim), row, dim, dim)))
+    for row in range(0, geometry.acc_rows, dim):
+        calls.append(("move_in", (1, pointer(CONTENTS, acc_at + row * 4 * dim), row | ACC, dim, dim)))
+    return calls
+
+
+def dump(geometry: Geometry) -> list[Call]:
+    """All local rows to DRAM."""
+    dim, acc_at = geometry.dim, geometry.spad_rows * geometry.dim
+    calls: list[Call] = [("fence", ()), ("configure_store", (dim, 0, 1.0, *[0] * 9))]
+    for row in range(0, geometry.spad_rows, dim):
+        calls.append(("move_out", (pointer(DUMP, row * dim), row, dim, dim)))
+    calls.append(("configure_store", (4 * dim, 0, 1.0, *[0] * 9)))
+    for row in range(0, geometry.acc_rows, dim):
+        calls.append(("move_out", (pointer(DUMP, acc_at + row * 4 * dim), row | ACC | FULL, dim, dim)))
+    return [*calls, ("fence", ())]
+
+
+@st.composite
+def scenarios(draw: Any, geometry: Geometry, length: int = 24, special: bool = True) -> Scenario:
+    draft = Draft(draw, geometry, special)
+    draft.begin()
+    steps = [draft.mvin] * 4 + [draft.pair] * 7 + [draft.mvout] * 3
+    steps += [draft.config_ex, draft.config_ld, draft.config_st, draft.config_st]
+    steps += [lambda: draft.issue("fence"), lambda: draft.issue("flush", draft.below(2))]
+    for _ in range(draft.below(length + 1, 1)):
+        draft.among(*steps)()
+    return Scenario(tuple(draft.calls), draft.below(1 << 32), draft.among(128, 128, 8, 2))

@@ -1,0 +1,84 @@
+"""Random programs of every instruction of the int8 systolic array: recognised forms, interpreter and an independent
+NumPy model agree on every byte of DRAM and, through a dump at the end, of the local memories."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+import pytest
+from autocomp.simulator import Options, run_program
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from autocomp import isa
+from tests.simulator.machines import Command, issue_all, pointer
+from tests.simulator.models.systolic import ACC, Geometry, Model
+from tests.simulator.programs.systolic import Scenario, scenarios
+
+MACHINES = {
+    "usual lanes": (Geometry(16, 512, 128, 64), {"SPAD_KB": 8, "ACC_KB": 8}),
+    "few lanes": (Geometry(4, 256, 64, 64), {"DIM": 4, "SPAD_KB": 1, "ACC_KB": 1}),
+    "narrow moves": (Geometry(8, 256, 64, 16), {"DIM": 8, "SPAD_KB": 2, "ACC_KB": 2, "MAX_BYTES": 16}),
+}
+SHIPPED = Geometry()
+NAMES = ("memory", "contents", "dump")
+PATIENT = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow, HealthCheck.data_too_large]}
+
+
+@cache
+def tables(name: str) -> isa.MachineTables:
+    return isa.lower(isa.load("gemmini", MACHINES[name][1] if name in MACHINES else {}))
+
+
+def assert_agreement(machine: isa.MachineTables, geometry: Geometry, scenario: Scenario) -> None:
+    before = scenario.tensors(geometry)
+    model = Model(geometry, [t.copy() for t in before])
+    for name, arguments in scenario.program(geometry):
+        model.execute(name, arguments)
+    commands = [Command(machine.instructions[name], arguments) for name, arguments in scenario.program(geometry)]
+    declared = [(name, "u8", tensor.shape) for name, tensor in zip(NAMES, before, strict=True)]
+    program = issue_all(machine.machine, commands, declared)
+    for generic in (False, True):
+        given_ = dict(zip(NAMES, before, strict=True))
+        result = run_program(machine.machine, program, given_, Options(timing=False, generic=generic))
+        assert result.error is None, result.error
+        for name, expected in zip(NAMES, model.tensors, strict=True):
+            np.testing.assert_array_equal(result.outputs[name], expected, f"{name}, generic={generic}")
+
+
+@pytest.mark.parametrize("name", MACHINES)
+@settings(max_examples=60, **PATIENT)
+@given(data=st.data())
+def test_random_programs_agree_with_the_model(name: str, data: st.DataObject) -> None:
+    geometry = MACHINES[name][0]
+    assert_agreement(tables(name), geometry, data.draw(scenarios(geometry)))
+
+
+@settings(max_examples=3, **PATIENT)
+@given(scenarios(SHIPPED, 40))
+def test_the_shipped_sizes_agree_with_the_model(scenario: Scenario) -> None:
+    assert_agreement(tables("shipped"), SHIPPED, scenario)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", MACHINES)
+@settings(max_examples=2000, **PATIENT)
+@given(data=st.data())
+def test_many_long_random_programs_agree_with_the_model(name: str, data: st.DataObject) -> None:
+    geometry = MACHINES[name][0]
+    assert_agreement(tables(name), geometry, data.draw(scenarios(geometry, 60)))
+
+
+def test_contents_that_nothing_wrote_are_the_same_with_and_without_recognised_forms() -> None:
+    machine = tables("usual lanes")
+    calls = [("configure_store", (64, 0, 0.75, *[0] * 9))]
+    calls += [("move_out", (pointer(0, row * 64), row | ACC, 33, 16)) for row in range(0, 64, 16)]
+    commands = [Command(machine.instructions[name], arguments) for name, arguments in calls]
+    program = issue_all(machine.machine, commands, [("memory", "u8", (64 * 64,))])
+    first, second = (
+        run_program(machine.machine, program, {"memory": np.zeros(64 * 64, np.uint8)}, Options(seed=7, generic=generic))
+        for generic in (False, True)
+    )
+    assert first.outputs["memory"].any()
+    np.testing.assert_array_equal(first.outputs["memory"], second.outputs["memory"])
