@@ -28,7 +28,7 @@ def draw(run: Path, target: Path) -> None:
         f"{naive:,} -> {best['cycles']:,} cycles ({naive / best['cycles']:.1f}x faster); bound {view.bound_cycles:,}, "
         f"{best['ratio']:.1%} of it"
     )
-    console.print(f"{view.evaluations} evaluations in {view.seconds:.0f} s on two cores, no key, no network", style="dim")
+    console.print(f"{view.evaluations} evaluations in {view.seconds:.0f} s, no key, no network", style="dim")
     target.parent.mkdir(parents=True, exist_ok=True)
     target.write_text(console.export_svg(title="autocomp", code_format=FORMAT))
 
