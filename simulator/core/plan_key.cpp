@@ -100,7 +100,8 @@ class KeyBuilder {
   }
 
   [[nodiscard]] bool is_small(const Expr& e) const {
-    if (e.op >= Eq && e.op <= Ge) return true;
+    if (e.op >= Eq && e.op <= LogicalOr) return true;
+    if (e.op == LogicalNot) return true;
     const auto small = [&](int32_t node) {
       return at(node).op == ConstInt && at(node).imm >= 0 && at(node).imm <= kSmallField;
     };
