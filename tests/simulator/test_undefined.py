@@ -68,7 +68,7 @@ CASES: dict[str, tuple[str, list[Call]]] = {
     "a configuration inside a pair": ("not by a configuration", [*READY, preload(), execute()]),
     "an array that was never configured": ("call config_ex before", [load(), move_in(0), preload()]),
     # operands
-    "no operand A": ("without operand A", [*READY, preload(), compute(a=NONE)]),
+    "no operand A": ("without operand A", [*READY, preload(), compute(a=NONE, bd=0)]),
     "no operand A, output-stationary": ("need operand A", [*READY, execute(0), preload(), compute(a=NONE)]),
     "activating absent weights": ("needs a preload with weights", [*READY, preload(NONE), compute()]),
     "operand A in the accumulator": ("come from the scratchpad", [*READY, preload(), compute(a=ACC)]),
