@@ -93,7 +93,7 @@ def block_cost(facts: Facts, result: Buffer, sides: Mapping[str, int], capacity:
     blocks = prod(-(-trips[name] // side) for name, side in sides.items())
     other = prod(count for name, count in trips.items() if name not in sides)
     compute = prod(trips.values()) * compute_cycles(facts)
-    loads = first = 0.0
+    loads = streamed = first = 0.0
     for buffer in facts.buffers:
         for site in buffer.sites("load") if buffer.is_input else ():
             used = _used(site)
@@ -103,12 +103,13 @@ def block_cost(facts: Facts, result: Buffer, sides: Mapping[str, int], capacity:
             room = facts.accelerator.memory(buffer.memory).rows // _ROOM_FOR_WHOLE
             whole = tiles * tile if tiles * buffer.rows <= room else float("inf")
             loads += min(whole, step * blocks * other)
+            streamed += step * blocks * other
             first += step
     stores = sum(_store_cycles(facts, site, sides) for site in result.sites("store"))
     held = prod(sides.values())
     store = stores * prod(trips[name] for name in sides)
     exposed = store if held * 2 > capacity else stores * held
-    return max(compute, loads, store) + CROWDING * (loads + store) + exposed + first * min(other, 4)
+    return max(compute, loads, store) + CROWDING * (streamed + store) + exposed + first * min(other, 4)
 
 
 def _store_cycles(facts: Facts, site: Site, sides: Mapping[str, int]) -> float:

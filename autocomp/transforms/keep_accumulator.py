@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from autocomp.kernel import ast
 from autocomp.transforms.addresses import linear, make_room, shift_operands
 from autocomp.transforms.cost import block_cost, present_cost, widest
+from autocomp.transforms.double_buffer import runs_ahead
 from autocomp.transforms.facts import Buffer, Facts
 from autocomp.transforms.loops import Loop
 from autocomp.transforms.parameters import factors_of
@@ -26,7 +27,7 @@ class KeepAccumulator(Rewriting):
         if nest is None:
             return ()
         result, loops, reduction = nest
-        if _is_block(result):
+        if _is_block(result) or any(b.is_input and runs_ahead(b) for b in facts.buffers):
             return ()
         capacity = facts.accelerator.memory(result.memory).rows // result.rows
         before = present_cost(facts)
@@ -66,6 +67,9 @@ class KeepAccumulator(Rewriting):
         nest = _output_loops(facts)
         if nest is None:
             raise NotApplicable("no contraction whose result stays in place while an inner loop reduces")
+        ahead = next((b.tensor for b in facts.buffers if b.is_input and runs_ahead(b)), None)
+        if ahead is not None:
+            raise NotApplicable(f"{ahead!r} is prefetched already; choose the block of results before that")
         result, loops, reduction = nest
         chosen = [item for item in loops if item.variable in factors]
         if list(factors) != [item.variable for item in chosen]:
