@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from autocomp import isa
 from tests.simulator.machines import Command, issue_all, pointer
 from tests.simulator.models.systolic import ACC, Geometry, Model
-from tests.simulator.programs.systolic import Scenario, scenarios
+from tests.simulator.programs.systolic import Scenario, scenarios, uniform_scenario
 
 MACHINES = {
     "usual lanes": (Geometry(16, 512, 128, 64), {"SPAD_KB": 8, "ACC_KB": 8}),
@@ -48,11 +48,17 @@ def assert_agreement(machine: isa.MachineTables, geometry: Geometry, scenario: S
 
 
 @pytest.mark.parametrize("name", MACHINES)
-@settings(max_examples=60, **PATIENT)
+@settings(max_examples=40, **PATIENT)
 @given(data=st.data())
 def test_random_programs_agree_with_the_model(name: str, data: st.DataObject) -> None:
     geometry = MACHINES[name][0]
     assert_agreement(tables(name), geometry, data.draw(scenarios(geometry)))
+
+
+@pytest.mark.parametrize("name", MACHINES)
+def test_programs_of_even_choices_agree_with_the_model(name: str) -> None:
+    for seed in range(40):
+        assert_agreement(tables(name), MACHINES[name][0], uniform_scenario(seed, MACHINES[name][0], 80))
 
 
 @settings(max_examples=3, **PATIENT)
@@ -82,3 +88,10 @@ def test_contents_that_nothing_wrote_are_the_same_with_and_without_recognised_fo
     )
     assert first.outputs["memory"].any()
     np.testing.assert_array_equal(first.outputs["memory"], second.outputs["memory"])
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", MACHINES)
+def test_many_programs_of_even_choices_agree_with_the_model(name: str) -> None:
+    for seed in range(1000, 1500):
+        assert_agreement(tables(name), MACHINES[name][0], uniform_scenario(seed, MACHINES[name][0], 120))

@@ -5,6 +5,7 @@ A draft follows the configuration and draws only commands that it allows, so tha
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -52,7 +53,7 @@ class Scenario:
 
 @dataclass
 class Draft:
-    draw: Any
+    choose: Callable[[int, int], int]  # a number from the first to the second
     geometry: Geometry
     special: bool  # scales that are not numbers, infinite or the bits that keep the scale
     calls: list[Call] = field(default_factory=list)
@@ -70,7 +71,7 @@ class Draft:
         self.calls.append((name, arguments))
 
     def below(self, high: int, low: int = 0) -> int:
-        return int(self.draw(st.integers(low, high - 1)))
+        return self.choose(low, high - 1)
 
     def among(self, *choices: T) -> T:
         return choices[self.below(len(choices))]
@@ -258,13 +259,24 @@ def dump(geometry: Geometry) -> list[Call]:
     return [*calls, ("fence", ())]
 
 
-@st.composite
-def scenarios(draw: Any, geometry: Geometry, length: int = 24, special: bool = True) -> Scenario:
-    draft = Draft(draw, geometry, special)
+def compose(choose: Callable[[int, int], int], geometry: Geometry, length: int, special: bool) -> Scenario:
+    draft = Draft(choose, geometry, special)
     draft.begin()
     steps = [draft.mvin] * 4 + [draft.pair] * 7 + [draft.mvout] * 3
     steps += [draft.config_ex, draft.config_ld, draft.config_st, draft.config_st]
     steps += [lambda: draft.issue("fence"), lambda: draft.issue("flush", draft.below(2))]
-    for _ in range(draft.below(length + 1, 1)):
+    for _ in range(draft.below(length + 1, length // 3)):
         draft.among(*steps)()
     return Scenario(tuple(draft.calls), draft.below(1 << 32), draft.among(128, 128, 8, 2))
+
+
+@st.composite
+def scenarios(draw: Any, geometry: Geometry, length: int = 30, special: bool = True) -> Scenario:
+    """Programs of up to `length` steps that shrink."""
+    return compose(lambda low, high: int(draw(st.integers(low, high))), geometry, length, special)
+
+
+def uniform_scenario(seed: int, geometry: Geometry, length: int) -> Scenario:
+    """A program of even choices, which hypothesis does not make: it likes small and repeated ones."""
+    rng = np.random.default_rng(seed)
+    return compose(lambda low, high: int(rng.integers(low, high + 1)), geometry, length, True)
