@@ -35,7 +35,7 @@ class Engine {
 
   void run() {
     while (true) {
-      const bool idle = machine_idle();
+      const bool idle = front_.awaits_idle() && machine_idle();
       if (idle && front_.host_done()) break;
       cycle(idle);
       if (context_.progress) {
@@ -94,7 +94,6 @@ class Engine {
 
   // Nothing outstanding anywhere but preloads whose multiply has not come.
   bool machine_idle() {
-    if (!front_.empty()) return false;
     uint64_t lone = 0;
     for (const TransferOut& out : outs_)
       if (!out.idle()) return false;

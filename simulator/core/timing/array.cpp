@@ -37,15 +37,19 @@ void Array::issue(int32_t slot) {
 
 void Array::write_results() {
   while (!results_.empty() && results_.front().cycle <= context_.now) {
-    const Result result = results_.front();
-    results_.pop();
+    Result& result = results_.front();
     // Results are written before anything else in a cycle asks for a port.
-    if (result.row >= 0) (void)context_.ports.write(result.memory, result.row, result.accumulate, context_.now);
+    if (result.row >= 0 && !result.writing)
+      (void)context_.ports.write(result.memory, result.row, result.accumulate, context_.now, result.count);
+    result.writing = true;
+    if (context_.now < result.cycle + result.count - 1) return;
     context_.progress = true;
-    if (!result.last) continue;
-    context_.complete(result.owner, context_.now);
-    for (Tag& tag : tags_)
-      if (tag.owner == result.owner && tag.released == kNever) tag.released = context_.now;
+    if (result.last) {
+      context_.complete(result.owner, context_.now);
+      for (Tag& tag : tags_)
+        if (tag.owner == result.owner && tag.released == kNever) tag.released = context_.now;
+    }
+    results_.pop();
   }
 }
 
@@ -78,7 +82,8 @@ void Array::begin(bool multiply, bool preload) {
     silent_multiply_ = queue_[0].silent;
     Command& command = context_.command(multiply_);
     add_operands(command, false, false);
-    if (!settings_.owner_preload && command.write != nullptr) loaded_ = {command.write, multiply_, command.accumulate};
+    if (!settings_.owner_preload && !silent_multiply_ && command.write != nullptr)
+      loaded_ = target(command.write, multiply_, command.accumulate);
     rows_ = std::max(rows_, command.value(Key::Rows));
     context_.start(multiply_);
     next = 1;
@@ -111,8 +116,8 @@ void Array::flush() {
   const Command& owner = context_.command(target.owner);
   const int64_t rows = std::max<int64_t>({settings_.min_rows, owner.value(Key::Rows), 1});
   for (int64_t i = 0; i < rows; ++i) {
-    const bool writes = target.access != nullptr && rows - 1 - i < points(*target.access);
-    results_.push({context_.now + i + settings_.latency, writes ? row_at(*target.access, rows - 1 - i) : -1,
+    const int64_t index = rows - 1 - i;
+    results_.push({context_.now + i + settings_.latency, index < target.points ? row_at(*target.access, index) : -1, 1,
                    target.access != nullptr ? target.access->memory : -1, target.owner, target.accumulate,
                    i + 1 == rows});
   }
@@ -176,17 +181,112 @@ void Array::decide() {
   }
 }
 
-void Array::emit(const Target& target, int64_t index, bool last) {
-  const bool writes = target.access != nullptr && index < points(*target.access);
-  results_.push({context_.now + settings_.latency, writes ? row_at(*target.access, index) : -1,
-                 target.access != nullptr ? target.access->memory : -1, target.owner, target.accumulate, last});
+Array::Target Array::target(const AccessInstance* access, int32_t owner, bool accumulate) const {
+  return {access, access != nullptr ? points(*access) : 0, owner, accumulate};
+}
+
+bool Array::emits_own() {
+  return multiply_ >= 0 && !silent_multiply_ && loaded_.owner >= 0 &&
+         context_.command(multiply_).value(Key::Deferred) == 0;
+}
+
+void Array::emit(const Target& target, int64_t index, int64_t count) {
+  results_.push({context_.now + settings_.latency, index < target.points ? row_at(*target.access, index) : -1, count,
+                 target.access != nullptr ? target.access->memory : -1, target.owner, target.accumulate,
+                 row_ + count == rows_});
+}
+
+// Results of the next `count` rows, of which this cycle's is the first.
+void Array::emit(int64_t count) {
+  if (emits_.owner >= 0) emit(emits_, rows_ - 1 - row_, count);
+  if (emits_own()) emit(loaded_, row_, count);
+}
+
+// How many of the next rows, at most `rows`, are all within an access and one bank of it, or all without.
+int64_t Array::alike(const AccessInstance* access, int64_t points, int64_t index, bool reversed, int64_t rows) {
+  if (index >= points) return reversed ? std::min(rows, index - points + 1) : rows;
+  if (access->dims > 1) return 1;
+  if (!reversed) rows = std::min(rows, points - index);
+  const int64_t last = reversed ? index - (rows - 1) : index + (rows - 1);
+  return context_.ports.same_bank(access->memory, row_at(*access, index), row_at(*access, last)) ? rows : 1;
+}
+
+// Books the ports of all operands for the next rows, or none.
+bool Array::book(int64_t rows) {
+  for (size_t i = 0; i < operands_.size(); ++i) {
+    const Operand& operand = operands_[i];
+    const int64_t index = operand_index(operand);
+    if (index >= operand.points) continue;
+    const AccessInstance& access = *operand.access;
+    if (context_.ports.book(access.memory, row_at(access, index), context_.now, rows)) continue;
+    release(i);
+    return false;
+  }
+  return true;
+}
+
+void Array::release(size_t operands) {
+  for (size_t i = 0; i < operands; ++i) {
+    const int64_t index = operand_index(operands_[i]);
+    const AccessInstance& access = *operands_[i].access;
+    if (index < operands_[i].points) context_.ports.release(access.memory, row_at(access, index), context_.now);
+  }
+}
+
+// Steps through as many rows at once as stay alike, until a write interrupts. Their results must not leave before the
+// last of them is stepped, so that they can be taken back.
+bool Array::start_run() {
+  int64_t rows = std::min(rows_ - row_, settings_.latency);
+  if (!context_.one_array || rows < 2) return false;
+  const bool own = emits_own();
+  if (own && emits_.owner >= 0) return false;
+  if (emits_.owner >= 0) rows = alike(emits_.access, emits_.points, rows_ - 1 - row_, true, rows);
+  if (own) rows = alike(loaded_.access, loaded_.points, row_, false, rows);
+  for (const Operand& operand : operands_)
+    rows = alike(operand.access, operand.points, operand_index(operand), operand.reversed, rows);
+  if (rows < 2 || !book(rows)) return false;
+  emit(rows);
+  run_start_ = context_.now;
+  run_end_ = context_.now + rows;
+  context_.progress = true;
+  return true;
+}
+
+// Ends the run with the row before this cycle's when a write has interrupted it.
+void Array::continue_run() {
+  if (context_.ports.interrupted()) {
+    const int64_t done = context_.now - run_start_;
+    release(operands_.size());
+    if (emits_.owner >= 0 || emits_own()) {
+      results_.back().count = done;
+      results_.back().last = false;
+    }
+    run_end_ = context_.now;
+    row_ += done;
+    step_row();
+    return;
+  }
+  cause_ = Cause::Busy;
+  if (context_.now + 1 == run_end_) advance(run_end_ - run_start_);
+}
+
+void Array::advance(int64_t count) {
+  context_.progress = true;
+  cause_ = Cause::Busy;
+  row_ += count;
+  if (row_ == rows_) finish();
 }
 
 void Array::step_row() {
+  const uint64_t all = (uint64_t{1} << operands_.size()) - 1;
+  if (pending_ == all && start_run()) {
+    cause_ = Cause::Busy;
+    return;
+  }
   for (uint64_t left = pending_; left != 0; left &= left - 1) {
     const auto i = static_cast<size_t>(std::countr_zero(left));
     const Operand& operand = operands_[i];
-    const int64_t index = operand.reversed ? rows_ - 1 - row_ : row_;
+    const int64_t index = operand_index(operand);
     if (index >= operand.points ||
         context_.ports.read(operand.access->memory, row_at(*operand.access, index), context_.now)) {
       pending_ &= ~(uint64_t{1} << i);
@@ -197,16 +297,9 @@ void Array::step_row() {
     cause_ = Cause::BankConflict;
     return;
   }
-  context_.progress = true;
-  cause_ = Cause::Busy;
-  const bool last = row_ + 1 == rows_;
-  if (emits_.owner >= 0) emit(emits_, rows_ - 1 - row_, last);
-  if (multiply_ >= 0 && !silent_multiply_ && loaded_.owner >= 0 &&
-      context_.command(multiply_).value(Key::Deferred) == 0)
-    emit(loaded_, row_, last);
-  pending_ = (uint64_t{1} << operands_.size()) - 1;
-  ++row_;
-  if (last) finish();
+  emit(1);
+  pending_ = all;
+  advance(1);
 }
 
 void Array::finish() {
@@ -228,7 +321,7 @@ void Array::finish() {
       if (loaded_.owner >= 0) context_.complete(loaded_.owner, context_.now + 1);  // its multiply never came
       loaded_ = Target{};
       if (command.result != nullptr)
-        loaded_ = {command.result, preload_, command.accumulate};
+        loaded_ = target(command.result, preload_, command.accumulate);
       else
         context_.complete(preload_, context_.now + 1);
     }
@@ -238,7 +331,11 @@ void Array::finish() {
 
 void Array::step() {
   if (!running_) decide();
-  if (running_) step_row();
+  if (!running_) return;
+  if (run_end_ > context_.now)
+    continue_run();
+  else
+    step_row();
 }
 
 int32_t Array::lone_preload() const {
@@ -248,7 +345,11 @@ int32_t Array::lone_preload() const {
 }
 
 void Array::schedule() {
-  if (!results_.empty()) context_.at(results_.front().cycle);
+  if (!results_.empty()) {
+    context_.at(results_.front().cycle);
+    context_.at(results_.front().cycle + results_.front().count - 1);
+  }
+  context_.at(run_end_ - 1);
   if (flushing_) context_.at(flush_end_);
   if (!leaving_.empty()) context_.at(leaving_.front());
   for (size_t i = 0; i < std::min<size_t>(queue_.size(), static_cast<size_t>(settings_.lookahead)); ++i)

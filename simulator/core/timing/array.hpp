@@ -35,13 +35,15 @@ class Array {
   };
   struct Target {  // where results go, and whose they are
     const AccessInstance* access = nullptr;
+    int64_t points = 0;
     int32_t owner = -1;
     bool accumulate = false;
   };
-  struct Result {                // one row that leaves the array
-    int64_t cycle = 0, row = 0;  // row -1: nothing is written
+  struct Result {                // rows of one bank that leave the array in the cycles from `cycle` on
+    int64_t cycle = 0, row = 0;  // the first row; -1: nothing is written
+    int64_t count = 1;
     int32_t memory = -1, owner = -1;
-    bool accumulate = false, last = false;
+    bool accumulate = false, last = false, writing = false;
   };
   struct Tag {  // a result in the array, known by its first row
     int32_t memory = -1, owner = -1;
@@ -57,8 +59,21 @@ class Array {
   void begin(bool multiply, bool preload);
   void flush();
   void add_operands(const Command& command, bool early, bool reversed);
+  [[nodiscard]] Target target(const AccessInstance* access, int32_t owner, bool accumulate) const;
+  [[nodiscard]] int64_t operand_index(const Operand& operand) const {
+    return operand.reversed ? rows_ - 1 - row_ : row_;
+  }
+  // Whether the rows of this operation are results of its own multiply.
+  [[nodiscard]] bool emits_own();
+  [[nodiscard]] int64_t alike(const AccessInstance* access, int64_t points, int64_t index, bool reversed, int64_t rows);
+  [[nodiscard]] bool start_run();
+  [[nodiscard]] bool book(int64_t rows);
+  void release(size_t operands);
+  void continue_run();
   void step_row();
-  void emit(const Target& target, int64_t row_index, bool last);
+  void emit(int64_t count);
+  void emit(const Target& target, int64_t index, int64_t count);
+  void advance(int64_t count);
   void finish();
 
   Context& context_;
@@ -74,10 +89,11 @@ class Array {
   std::vector<Operand> operands_;
   uint64_t pending_ = 0;  // operands of this step still to be read
   int64_t rows_ = 0, row_ = 0;
-  Target emits_;            // results that leave with this operation
-  Target loaded_;           // result of the next multiply, by the preload before it
-  Target deferred_;         // a finished multiply's result that leaves with the next operation
-  bool deferring_ = false;  // the last multiply's results leave with the next operation
+  int64_t run_start_ = 0, run_end_ = 0;  // cycles [start, end) of rows that are stepped through without a look at them
+  Target emits_;                         // results that leave with this operation
+  Target loaded_;                        // result of the next multiply, by the preload before it
+  Target deferred_;                      // a finished multiply's result that leaves with the next operation
+  bool deferring_ = false;               // the last multiply's results leave with the next operation
   int64_t last_step_ = -1, flush_end_ = -1;
   Cause cause_ = Cause::Idle, wait_ = Cause::Idle;
 };

@@ -13,7 +13,7 @@ void add_range(Command& command, const AccessInstance& access) {
     return;
   }
   Range* best = &command.ranges[kMaxRanges - 1];
-  for (Range& old : command.ranges)
+  for (Range& old : command.ranges)  // all are in use
     if (old.memory == range.memory) best = &old;
   if (best->memory != range.memory) return;
   best->first = std::min(best->first, range.first);
@@ -51,12 +51,18 @@ const Operation* partner(const Settings& settings, const OperationList& list, in
 
 }  // namespace
 
-Command decode(const Settings& settings, const OperationList& list, int32_t index) {
+void decode(const Settings& settings, const OperationList& list, int32_t index, Command& command) {
   const Operation& operation = list.operations[static_cast<size_t>(index)];
   const InstructionTiming& timing = settings.instructions[static_cast<size_t>(operation.instruction)];
-  Command command;
+  // Ranges and operands are left as they are: their counts say which of them hold.
   command.operation = index;
   command.role = timing.role;
+  command.read_count = command.range_count = 0;
+  command.write = command.dram = command.result = nullptr;
+  command.accumulate = false;
+  command.waits_for = 0;
+  command.hazard = Cause::ReadAfterWrite;
+  command.times = CommandTiming{};
   command.values = kPropertyDefaults;
   for (const auto& [key, position] : timing.keys)
     command.values[static_cast<size_t>(key)] =
@@ -76,7 +82,6 @@ Command decode(const Settings& settings, const OperationList& list, int32_t inde
       }
     }
   }
-  return command;
 }
 
 }  // namespace autocomp::timing

@@ -1,6 +1,7 @@
 // A command as timing sees it, from its allocation in a unit's pool to its completion.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 
@@ -23,13 +24,13 @@ struct Command {
   int32_t operation = -1;
   Role role = Role::Work;
   std::array<int64_t, kKeys> values{};
-  std::array<const AccessInstance*, kMaxReads> reads{};  // operands in local memory, in order of parameters
+  std::array<const AccessInstance*, kMaxReads> reads{};  // operands in local memory, in order
   size_t read_count = 0;
   const AccessInstance* write = nullptr;  // local memory written
   const AccessInstance* dram = nullptr;
   bool accumulate = false;                 // the write reads the old value
   const AccessInstance* result = nullptr;  // preload: the write of its multiply, which this command owns
-  std::array<Range, kMaxRanges> ranges{};
+  std::array<Range, kMaxRanges> ranges{};  // the first range_count of them
   size_t range_count = 0;
   uint64_t waits_for = 0;  // slots of commands that must complete before this one may issue
   Cause hazard = Cause::ReadAfterWrite;
@@ -42,8 +43,9 @@ struct Command {
 constexpr int64_t kMostPoints = int64_t{1} << 36;
 
 [[nodiscard]] inline int64_t points(const AccessInstance& access) {
-  int64_t n = 1;
-  for (int d = 0; d < access.dims; ++d) n = access.count[d] > kMostPoints / n ? kMostPoints : n * access.count[d];
+  if (access.dims == 0) return 1;
+  int64_t n = std::min(access.count[0], kMostPoints);
+  for (int d = 1; d < access.dims; ++d) n = access.count[d] > kMostPoints / n ? kMostPoints : n * access.count[d];
   return n;
 }
 
@@ -57,7 +59,7 @@ constexpr int64_t kMostPoints = int64_t{1} << 36;
   return access.dims > 0 ? row + i * access.stride[0] : row;
 }
 
-// Decodes operation `index` of the list.
-[[nodiscard]] Command decode(const Settings& settings, const OperationList& list, int32_t index);
+// Decodes operation `index` of the list into `command`, whatever that was before.
+void decode(const Settings& settings, const OperationList& list, int32_t index, Command& command);
 
 }  // namespace autocomp::timing

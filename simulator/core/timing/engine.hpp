@@ -1,6 +1,7 @@
 // What the mechanisms share in one run: settings, time, ports, and the pools that commands live in.
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <cstdint>
 #include <limits>
@@ -39,6 +40,8 @@ class Context {
       const int64_t entries = settings.units[u].entries;
       for (int64_t e = 0; e < entries; ++e) pools[u].all |= uint64_t{1} << (slot++);
     }
+    one_array = std::count_if(settings.units.begin(), settings.units.end(),
+                              [](const UnitSettings& unit) { return unit.kind == UnitKind::Array; }) == 1;
     slots.resize(static_cast<size_t>(slot));
     unit_of.resize(static_cast<size_t>(slot));
     for (size_t u = 0; u < pools.size(); ++u)
@@ -55,6 +58,7 @@ class Context {
   void complete(int32_t slot, int64_t ready) {
     const size_t unit = unit_of[static_cast<size_t>(slot)];
     pools[unit].completing.push({ready + settings.units[unit].completion, slot});
+    ++completing;
     progress = true;
   }
   void at(int64_t cycle) {  // something can happen in that cycle at the latest
@@ -67,7 +71,9 @@ class Context {
   std::vector<Pool> pools;
   std::vector<Command> slots;
   std::vector<size_t> unit_of;
+  bool one_array = false;  // what it books, no other array can have asked for first
   uint64_t occupied = 0;
+  int64_t completing = 0;  // commands that wait for the completion arbiter, of all pools
   int64_t now = 0;
   bool progress = false;   // something changed in this cycle
   int64_t timer = kNever;  // earliest cycle in which something is known to happen

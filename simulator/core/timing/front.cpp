@@ -4,9 +4,22 @@
 
 namespace autocomp::timing {
 
-Role Front::role(int32_t operation) const {
-  const auto instruction = context_.list.operations[static_cast<size_t>(operation)].instruction;
-  return context_.settings.instructions[static_cast<size_t>(instruction)].role;
+Front::Front(Context& context, std::vector<CommandTiming>* record) : context_(context), record_(record) { advance(); }
+
+const InstructionTiming& Front::instruction(int32_t operation) const {
+  const auto index = context_.list.operations[static_cast<size_t>(operation)].instruction;
+  return context_.settings.instructions[static_cast<size_t>(index)];
+}
+
+void Front::advance() {
+  ++next_;
+  counted_ = false;
+  if (next_ < count()) next_role_ = instruction(next_).role;
+}
+
+// Of the host in front of its next command.
+int64_t Front::host_cycles() const {
+  return std::clamp<int64_t>(context_.list.operations[static_cast<size_t>(next_)].host_cycles, 0, kMostPoints);
 }
 
 void Front::end_segment() {
@@ -16,17 +29,16 @@ void Front::end_segment() {
 
 void Front::host(bool machine_idle) {
   while (next_ < count()) {
-    const Operation& operation = context_.list.operations[static_cast<size_t>(next_)];
     if (!counted_) {
-      offer_ = std::max(offer_, context_.now) + std::clamp<int64_t>(operation.host_cycles, 0, kMostPoints);
+      offer_ = std::max(offer_, context_.now) + host_cycles();
       counted_ = true;
     }
-    if (!segment_open_ && role(next_) != Role::Fence) {
+    if (!segment_open_ && next_role_ != Role::Fence) {
       segment_open_ = true;
       segment_start_ = context_.now;
     }
     if (offer_ > context_.now) return;
-    if (role(next_) == Role::Fence) {
+    if (next_role_ == Role::Fence) {
       fence_ = !(machine_idle && queue_.empty());
       if (fence_) return;
       end_segment();
@@ -37,19 +49,17 @@ void Front::host(bool machine_idle) {
         times.wait = Cause::Fence;
         times.wait_cycles = context_.now - offer_;
       }
-      ++next_;
-      counted_ = false;
+      advance();
       context_.progress = true;
       continue;
     }
     if (queue_.size() >= static_cast<size_t>(context_.settings.front_queue)) return;
-    queue_.push({offer_, context_.now, next_});
+    queue_.push({offer_, context_.now, next_, instruction(next_).unit, next_role_});
     context_.progress = true;
-    ++next_;
-    counted_ = false;
+    advance();
     offer_ = context_.now + context_.settings.host_issue;
     if (next_ < count()) {
-      offer_ += std::clamp<int64_t>(context_.list.operations[static_cast<size_t>(next_)].host_cycles, 0, kMostPoints);
+      offer_ += host_cycles();
       counted_ = true;
     }
     return;
@@ -80,10 +90,7 @@ void Front::allocate() {
   if (queue_.empty()) return;
   const Entry& head = queue_.front();
   if (head.accepted + context_.settings.front_latency > context_.now) return;
-  const Role kind = role(head.operation);
-  const auto instruction = context_.list.operations[static_cast<size_t>(head.operation)].instruction;
-  const int32_t unit = context_.settings.instructions[static_cast<size_t>(instruction)].unit;
-  if (kind == Role::Immediate || unit < 0) {
+  if (head.role == Role::Immediate || head.unit < 0) {
     if (record_ != nullptr) {
       CommandTiming& times = (*record_)[static_cast<size_t>(head.operation)];
       times.offered = head.offered;
@@ -94,17 +101,18 @@ void Front::allocate() {
     context_.progress = true;
     return;
   }
-  Pool& pool = context_.pools[static_cast<size_t>(unit)];
+  const auto unit = static_cast<size_t>(head.unit);
+  Pool& pool = context_.pools[unit];
   const uint64_t free = pool.all & ~context_.occupied;
   if (free == 0) return;
   const int slot = std::countr_zero(free);
   Command& command = context_.command(slot);
-  command = decode(context_.settings, context_.list, head.operation);
+  decode(context_.settings, context_.list, head.operation, command);
   command.times.offered = head.offered;
   command.times.accepted = head.accepted;
   command.times.allocated = context_.now;
   command.times.issued = command.times.started = -1;
-  find_hazards(command, static_cast<size_t>(unit));
+  find_hazards(command, unit);
   context_.occupied |= uint64_t{1} << slot;
   ++pool.live;
   pool.unissued.push(slot);
@@ -149,6 +157,7 @@ void Front::retire() {
     free_slot(immediate_.front());
     immediate_.pop();
   }
+  if (context_.completing == 0) return;
   Pool* best = nullptr;
   int64_t priority = kNever;
   for (size_t u = 0; u < context_.pools.size(); ++u) {
@@ -161,6 +170,7 @@ void Front::retire() {
   if (best == nullptr) return;
   free_slot(best->completing.front().slot);
   best->completing.pop();
+  --context_.completing;
 }
 
 void Front::schedule() {

@@ -8,7 +8,7 @@ namespace autocomp::timing {
 
 class Front {
  public:
-  Front(Context& context, std::vector<CommandTiming>* record) : context_(context), record_(record) {}
+  Front(Context& context, std::vector<CommandTiming>* record);
 
   // The host has the next command ready or waits in a fence.
   void host(bool machine_idle);
@@ -18,7 +18,8 @@ class Front {
 
   [[nodiscard]] bool host_done() const { return next_ >= count() && queue_.empty(); }
   [[nodiscard]] bool at_fence() const { return fence_; }
-  [[nodiscard]] bool empty() const { return queue_.empty(); }
+  // Only an idle machine lets the host go on: it is in front of a fence or has issued everything.
+  [[nodiscard]] bool awaits_idle() const { return queue_.empty() && (next_ >= count() || next_role_ == Role::Fence); }
   [[nodiscard]] int32_t blocked() const { return queue_.empty() ? -1 : queue_.front().operation; }
   // Why a unit without commands has none.
   [[nodiscard]] Cause idle_cause() const;
@@ -30,10 +31,13 @@ class Front {
  private:
   struct Entry {
     int64_t offered = 0, accepted = 0;
-    int32_t operation = -1;
+    int32_t operation = -1, unit = -1;
+    Role role = Role::Work;
   };
   [[nodiscard]] int32_t count() const { return static_cast<int32_t>(context_.list.operations.size()); }
-  [[nodiscard]] Role role(int32_t operation) const;
+  [[nodiscard]] const InstructionTiming& instruction(int32_t operation) const;
+  void advance();
+  [[nodiscard]] int64_t host_cycles() const;
   void find_hazards(Command& command, size_t unit);
   void free_slot(int32_t slot);
   void record(const Command& command);
@@ -42,7 +46,8 @@ class Front {
   std::vector<CommandTiming>* record_;
   Ring<Entry> queue_;
   Ring<int32_t> immediate_;
-  int32_t next_ = 0;      // next operation of the host
+  int32_t next_ = -1;  // next operation of the host
+  Role next_role_ = Role::Work;
   int64_t offer_ = 0;     // cycle in which the host has it ready
   bool counted_ = false;  // its host cycles are in offer_
   bool fence_ = false;    // the host waits for the machine to be idle

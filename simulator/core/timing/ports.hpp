@@ -1,8 +1,11 @@
 // Ports of local memory banks: at most one use of a port in a cycle; who asks first in a cycle wins.
+// Uses may be booked for several cycles at once. Results of an array take their port whatever others do; its operands
+// come last, so that a write which needs the port ends their booking.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "settings.hpp"
@@ -15,25 +18,48 @@ class Ports {
 
   [[nodiscard]] bool read(int32_t memory, int64_t row, int64_t now) {
     Bank& bank = at(memory, row);
-    if (bank.read == now || (memories_[static_cast<size_t>(memory)].shared_port && bank.write == now)) return false;
-    bank.read = now;
+    if (!open(bank, memory, now)) return false;
+    bank.read_until = now + 1;
     return true;
   }
 
-  // An accumulating write reads the old row in the same cycle.
-  [[nodiscard]] bool write(int32_t memory, int64_t row, bool accumulate, int64_t now) {
+  // For `cycles` cycles from now on. An accumulating write reads the old row in the same cycle.
+  [[nodiscard]] bool write(int32_t memory, int64_t row, bool accumulate, int64_t now, int64_t cycles = 1) {
     Bank& bank = at(memory, row);
-    const bool shared = memories_[static_cast<size_t>(memory)].shared_port;
-    if (bank.write == now || ((shared || accumulate) && bank.read == now)) return false;
-    bank.write = now;
-    if (accumulate) bank.read = now;
+    const bool reads = accumulate || memories_[static_cast<size_t>(memory)].shared_port;
+    if (bank.write_until > now || (reads && bank.read_until > now)) return false;
+    bank.write_until = now + cycles;
+    if (accumulate) bank.read_until = now + cycles;
+    if (reads && bank.booked_until > now) {
+      bank.booked_until = now;
+      interrupted_ = true;
+    }
     return true;
+  }
+
+  // Books reads for `cycles` cycles from now on, one a cycle, which a write may interrupt.
+  [[nodiscard]] bool book(int32_t memory, int64_t row, int64_t now, int64_t cycles) {
+    Bank& bank = at(memory, row);
+    if (!open(bank, memory, now)) return false;
+    bank.booked_until = now + cycles;
+    return true;
+  }
+  void release(int32_t memory, int64_t row, int64_t now) { at(memory, row).booked_until = now; }
+  // Whether a write has interrupted a booking since the last time this was asked.
+  [[nodiscard]] bool interrupted() { return std::exchange(interrupted_, false); }
+
+  [[nodiscard]] bool same_bank(int32_t memory, int64_t row, int64_t other) {
+    return &at(memory, row) == &at(memory, other);
   }
 
  private:
-  struct Bank {
-    int64_t read = -1, write = -1;  // cycle of the last use
+  struct Bank {  // first cycle in which a port is free again
+    int64_t read_until = 0, write_until = 0, booked_until = 0;
   };
+  [[nodiscard]] bool open(const Bank& bank, int32_t memory, int64_t now) const {
+    const bool shared = memories_[static_cast<size_t>(memory)].shared_port;
+    return bank.read_until <= now && bank.booked_until <= now && !(shared && bank.write_until > now);
+  }
   [[nodiscard]] Bank& at(int32_t memory, int64_t row) {
     const MemoryPorts& ports = memories_[static_cast<size_t>(memory)];
     const auto index = ports.first_bank + ports.bank(std::max<int64_t>(0, row));
@@ -41,6 +67,7 @@ class Ports {
   }
   std::vector<MemoryPorts> memories_;
   std::vector<Bank> banks_;
+  bool interrupted_ = false;
 };
 
 }  // namespace autocomp::timing

@@ -140,10 +140,6 @@ void TransferOut::step(Channel& channel) {
   read();
 }
 
-bool TransferOut::idle() const {
-  return jobs_.empty() && unacknowledged_ == 0 && context_.now >= last_acknowledge_ + settings_.idle_delay;
-}
-
 void TransferOut::schedule() {
   if (!before_.empty()) context_.at(before_.front().ready);
   if (!after_.empty()) context_.at(after_.front().ready);

@@ -15,7 +15,9 @@ class TransferOut {
   void acknowledge(Channel& channel);
   void step(Channel& channel);
   void schedule();
-  [[nodiscard]] bool idle() const;
+  [[nodiscard]] bool idle() const {
+    return jobs_.empty() && unacknowledged_ == 0 && context_.now >= last_acknowledge_ + settings_.idle_delay;
+  }
   [[nodiscard]] Cause cause() const;
   [[nodiscard]] bool active() const { return !idle() || !queue_.empty(); }
 
