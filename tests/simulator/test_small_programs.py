@@ -118,7 +118,7 @@ def test_random_programs_agree_with_the_model(steps: list[tuple[Call, ...]], see
 
 
 @pytest.mark.long
-@settings(max_examples=5000, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=2000, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(STEPS, max_size=80), st.integers(0, 2**32 - 1))
 def test_many_long_random_programs_agree_with_the_model(steps: list[tuple[Call, ...]], seed: int) -> None:
     assert_agreement(steps, seed)
