@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from itertools import pairwise
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from .machines import SETUP, move_in, move_out, pair, replay
@@ -44,14 +45,23 @@ def test_a_command_passes_its_stages_in_order(body: list[str]) -> None:
         assert (getattr(commands, earlier) <= getattr(commands, later)).all(), (earlier, later)
 
 
+def rows_moved_in(body: list[str]) -> int:
+    """Rows of DIM = 16 columns that the moves in of a program write."""
+    moves = re.findall(r"^mvin.* cols=(\d+) rows=(\d+)", "".join(body), re.MULTILINE)
+    return sum(int(cols) // 16 * int(rows) for cols, rows in moves)
+
+
 @settings(max_examples=40, deadline=None)
 @given(COMMANDS)
+@example([move_in(48, 64, 7), pair(0, 32, 0)])
 def test_a_slower_memory_is_not_faster_beyond_scheduling_anomalies(body: list[str]) -> None:
+    # Earlier data can meet the array's reads: each row it writes wins its bank's port for a cycle, and a displaced
+    # overlap of a preload with a multiply costs at most one more operation.
     text = START + "".join(body)
     fast, slow = (replay(text, MEM_LATENCY=latency).timing for latency in (20, 60))
     assert fast is not None
     assert slow is not None
-    assert fast.cycles <= 1.05 * slow.cycles + 20
+    assert fast.cycles <= 1.05 * slow.cycles + 20 + rows_moved_in(body)
 
 
 @settings(max_examples=20, deadline=None)
