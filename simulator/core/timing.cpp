@@ -1,5 +1,6 @@
 #include "timing.hpp"
 
+#include <array>
 #include <utility>
 
 #include "timing/array.hpp"
@@ -23,9 +24,9 @@ class Engine {
         context_(settings, list),
         front_(context_, options.record_commands ? &result.commands : nullptr) {
     if (options.record_commands) result.commands.resize(list.operations.size());
-    result.unit_cycles.assign(settings.units.size(), std::vector<int64_t>(static_cast<size_t>(Cause::Count), 0));
     // Units keep references into the context, and their places: reserve before adding.
     const size_t count = settings.units.size();
+    cycles_.resize(count);
     ins_.reserve(count);
     outs_.reserve(count);
     arrays_.reserve(count);
@@ -42,6 +43,7 @@ class Engine {
         account(1);
         ++context_.now;
       } else if (!skip()) {
+        report_cycles();
         return;
       }
       if (context_.now > options_.max_cycles) {
@@ -52,14 +54,16 @@ class Engine {
     front_.end_segment();
     result_.segment_cycles = front_.segments();
     const int64_t tail = std::max<int64_t>(0, context_.list.host_tail_cycles);
-    account_tail(tail);
+    for (UnitCycles& row : cycles_) row[static_cast<size_t>(Cause::Host)] += tail;
     result_.cycles = context_.now + tail;
+    report_cycles();
   }
 
  private:
   void add_unit(int32_t unit) {
     size_t place = 0;
-    switch (settings_.units[static_cast<size_t>(unit)].kind) {
+    const UnitKind kind = settings_.units[static_cast<size_t>(unit)].kind;
+    switch (kind) {
       case UnitKind::TransferIn:
         place = ins_.size();
         ins_.emplace_back(context_, unit);
@@ -77,19 +81,20 @@ class Engine {
         serials_.emplace_back(context_, unit);
         break;
     }
-    places_.push_back(place);
+    places_.push_back({kind, place});
   }
 
   // Calls `action` with the unit as what it is.
   template <typename Action>
   decltype(auto) with(size_t u, Action&& action) {
-    switch (settings_.units[u].kind) {
-      case UnitKind::TransferIn: return action(ins_[places_[u]]);
-      case UnitKind::TransferOut: return action(outs_[places_[u]]);
-      case UnitKind::Array: return action(arrays_[places_[u]]);
+    const Place place = places_[u];
+    switch (place.kind) {
+      case UnitKind::TransferIn: return action(ins_[place.index]);
+      case UnitKind::TransferOut: return action(outs_[place.index]);
+      case UnitKind::Array: return action(arrays_[place.index]);
       case UnitKind::Serial: break;
     }
-    return action(serials_[places_[u]]);
+    return action(serials_[place.index]);
   }
 
   // Nothing outstanding anywhere but preloads whose multiply has not come.
@@ -137,7 +142,7 @@ class Engine {
   void respond() {
     Response* response = channel_.front(context_.now);
     if (response == nullptr) return;
-    const size_t place = places_[static_cast<size_t>(response->unit)];
+    const size_t place = places_[static_cast<size_t>(response->unit)].index;
     if (response->acknowledge)
       outs_[place].acknowledge(channel_);
     else if (ins_[place].ready_for_beat())
@@ -214,10 +219,10 @@ class Engine {
   }
 
   void account(int64_t cycles) {
-    for (size_t u = 0; u < places_.size(); ++u) result_.unit_cycles[u][static_cast<size_t>(cause_of(u))] += cycles;
+    for (size_t u = 0; u < places_.size(); ++u) cycles_[u][static_cast<size_t>(cause_of(u))] += cycles;
   }
-  void account_tail(int64_t cycles) {
-    for (auto& row : result_.unit_cycles) row[static_cast<size_t>(Cause::Host)] += cycles;
+  void report_cycles() {
+    for (const UnitCycles& row : cycles_) result_.unit_cycles.emplace_back(row.begin(), row.end());
   }
 
   void deadlock();
@@ -233,7 +238,13 @@ class Engine {
   std::vector<TransferOut> outs_;
   std::vector<Array> arrays_;
   std::vector<Serial> serials_;
-  std::vector<size_t> places_;  // of each unit among those of its kind
+  struct Place {
+    UnitKind kind = UnitKind::Serial;
+    size_t index = 0;  // among the units of its kind
+  };
+  std::vector<Place> places_;  // of each unit
+  using UnitCycles = std::array<int64_t, static_cast<size_t>(Cause::Count)>;
+  std::vector<UnitCycles> cycles_;
 };
 
 void Engine::deadlock() {

@@ -70,7 +70,7 @@ struct Piece {
 [[nodiscard]] inline Piece best_request(int64_t address, int64_t length, int64_t smallest, int64_t largest) {
   Piece best;
   for (int64_t bytes = smallest; bytes <= largest; bytes *= 2) {
-    const int64_t skip = ((address % bytes) + bytes) % bytes;
+    const int64_t skip = address & (bytes - 1);
     const int64_t useful = std::min(length, bytes - skip);
     if (useful > best.useful) best = {bytes, skip, useful};
   }

@@ -180,13 +180,4 @@ void Front::schedule() {
     if (!pool.completing.empty()) context_.at(pool.completing.front().ready);
 }
 
-Cause Front::idle_cause() const {
-  if (!queue_.empty()) {
-    const bool late = queue_.front().accepted + context_.settings.front_latency > context_.now;
-    return late ? Cause::Host : Cause::QueueFull;
-  }
-  if (fence_) return Cause::Fence;
-  return next_ < count() ? Cause::Host : Cause::Idle;
-}
-
 }  // namespace autocomp::timing

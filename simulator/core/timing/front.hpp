@@ -22,7 +22,14 @@ class Front {
   [[nodiscard]] bool awaits_idle() const { return queue_.empty() && (next_ >= count() || next_role_ == Role::Fence); }
   [[nodiscard]] int32_t blocked() const { return queue_.empty() ? -1 : queue_.front().operation; }
   // Why a unit without commands has none.
-  [[nodiscard]] Cause idle_cause() const;
+  [[nodiscard]] Cause idle_cause() const {
+    if (!queue_.empty()) {
+      const bool late = queue_.front().accepted + context_.settings.front_latency > context_.now;
+      return late ? Cause::Host : Cause::QueueFull;
+    }
+    if (fence_) return Cause::Fence;
+    return next_ < count() ? Cause::Host : Cause::Idle;
+  }
   [[nodiscard]] const std::vector<int64_t>& segments() const { return segments_; }
   [[nodiscard]] int32_t position() const { return next_; }
   void end_segment();

@@ -88,6 +88,8 @@ UnitSettings resolve_unit(const Unit& unit) {
       settings.owner_preload = word == "preload";
     }
   }
+  if (!std::has_single_bit(static_cast<uint64_t>(settings.request_min)))
+    fail(where, "request_min", "is " + std::to_string(settings.request_min) + "; expected a power of two");
   if (settings.request_max < settings.request_min)
     fail(where, "request_max", "is " + std::to_string(settings.request_max) + ", less than request_min");
   return settings;

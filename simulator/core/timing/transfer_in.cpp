@@ -88,7 +88,7 @@ void TransferIn::take_beat(Channel& channel, Response& response) {
   // A block is written once the last of its bytes in this response is there.
   const int64_t from = response.position + before - response.skip, to = response.position + after - response.skip;
   const int64_t last = response.position + response.useful;
-  for (int64_t block = from / m.block_bytes; block * m.block_bytes < to; ++block)
+  for (int64_t block = m.blocks == 1 ? 0 : from / m.block_bytes; block * m.block_bytes < to; ++block)
     if (to >= std::min((block + 1) * m.block_bytes, last) && from < std::min((block + 1) * m.block_bytes, last))
       write_block(slot, response.row, block);
   context_.progress = true;
@@ -138,7 +138,6 @@ void TransferIn::write_rows() {
 }
 
 void TransferIn::step_rows() {
-  if (queue_.empty() || next_step_ > context_.now) return;
   const int32_t slot = queue_.front();
   Move& m = move(slot);
   if (m.zero ? zeros_.size() > static_cast<size_t>(settings_.zero_latency + settings_.write_buffer)
@@ -169,7 +168,7 @@ void TransferIn::step_rows() {
 }
 
 void TransferIn::request(Channel& channel) {
-  step_rows();
+  if (!queue_.empty() && next_step_ <= context_.now) step_rows();
   if (requests_.empty() || requests_.front().ready > context_.now) return;
   if (!request_slots_.free(context_.now)) return;
   Request& next = requests_.front();
