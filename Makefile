@@ -3,7 +3,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 WORKERS ?= 2
-CORE := $(wildcard simulator/core/*.cpp simulator/core/*.hpp simulator/core/*/*.cpp simulator/core/*/*.hpp)
+CORE := $(wildcard simulator/core/*/*.cpp simulator/core/*/*.hpp)
+CORE_SOURCES := $(CORE) $(wildcard simulator/core/*/*.inc)
 BUILD_TOOLS := "scikit-build-core>=0.10" "nanobind>=2.4" "cmake>=3.20" "ninja>=1.11"
 
 .PHONY: demo test check check-long bench fidelity format setup build clean
@@ -61,7 +62,7 @@ $(VENV)/.python:
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check $(BUILD_TOOLS)
 	touch $@
 
-$(VENV)/.core: $(VENV)/.python pyproject.toml simulator/CMakeLists.txt $(CORE)
+$(VENV)/.core: $(VENV)/.python pyproject.toml simulator/CMakeLists.txt $(CORE_SOURCES)
 	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation -e .
 	touch $@
 

@@ -1,4 +1,4 @@
-#include "array.hpp"
+#include "timing/array.hpp"
 
 #include <algorithm>
 

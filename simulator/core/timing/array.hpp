@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "engine.hpp"
+#include "timing/engine.hpp"
 
 namespace autocomp::timing {
 

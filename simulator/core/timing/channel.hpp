@@ -2,7 +2,7 @@
 // data and write acknowledgements alike.
 #pragma once
 
-#include "engine.hpp"
+#include "timing/engine.hpp"
 
 namespace autocomp::timing {
 

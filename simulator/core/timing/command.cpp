@@ -1,4 +1,4 @@
-#include "command.hpp"
+#include "timing/command.hpp"
 
 #include <algorithm>
 

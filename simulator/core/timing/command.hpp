@@ -5,9 +5,9 @@
 #include <array>
 #include <cstdint>
 
-#include "operation.hpp"
-#include "settings.hpp"
-#include "timing.hpp"
+#include "semantics/operation.hpp"
+#include "timing/settings.hpp"
+#include "timing/timing.hpp"
 
 namespace autocomp::timing {
 

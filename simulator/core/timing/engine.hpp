@@ -7,10 +7,10 @@
 #include <limits>
 #include <vector>
 
-#include "command.hpp"
-#include "ports.hpp"
-#include "ring.hpp"
-#include "settings.hpp"
+#include "timing/command.hpp"
+#include "timing/ports.hpp"
+#include "timing/ring.hpp"
+#include "timing/settings.hpp"
 
 namespace autocomp::timing {
 

@@ -1,4 +1,4 @@
-#include "front.hpp"
+#include "timing/front.hpp"
 
 #include <algorithm>
 

@@ -2,7 +2,7 @@
 // unit's pool with the hazards it has to wait for, and the arbiter retires it.
 #pragma once
 
-#include "engine.hpp"
+#include "timing/engine.hpp"
 
 namespace autocomp::timing {
 

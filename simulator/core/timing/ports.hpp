@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "settings.hpp"
+#include "timing/settings.hpp"
 
 namespace autocomp::timing {
 

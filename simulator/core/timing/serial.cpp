@@ -1,4 +1,4 @@
-#include "serial.hpp"
+#include "timing/serial.hpp"
 
 #include <algorithm>
 

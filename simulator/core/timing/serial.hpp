@@ -1,7 +1,7 @@
 // A unit that executes one command after the other, each for as long as it says.
 #pragma once
 
-#include "engine.hpp"
+#include "timing/engine.hpp"
 
 namespace autocomp::timing {
 

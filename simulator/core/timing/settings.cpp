@@ -1,4 +1,4 @@
-#include "settings.hpp"
+#include "timing/settings.hpp"
 
 #include <algorithm>
 #include <bit>

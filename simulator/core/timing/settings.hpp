@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "machine.hpp"
+#include "tables/machine.hpp"
 
 namespace autocomp::timing {
 

@@ -1,4 +1,4 @@
-#include "transfer_in.hpp"
+#include "timing/transfer_in.hpp"
 
 #include <algorithm>
 #include <bit>

@@ -2,7 +2,7 @@
 // requests in flight, scaling on the way, one local row written a cycle.
 #pragma once
 
-#include "channel.hpp"
+#include "timing/channel.hpp"
 
 namespace autocomp::timing {
 

@@ -1,4 +1,4 @@
-#include "transfer_out.hpp"
+#include "timing/transfer_out.hpp"
 
 #include <algorithm>
 

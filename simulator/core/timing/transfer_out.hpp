@@ -2,7 +2,7 @@
 // writer, a writer that collects a row's blocks and sends them as aligned requests.
 #pragma once
 
-#include "channel.hpp"
+#include "timing/channel.hpp"
 
 namespace autocomp::timing {
 

@@ -1,0 +1,179 @@
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <stdexcept>
+
+#include "bindings/bindings.hpp"
+#include "run/simulation.hpp"
+#include "semantics/compiled.hpp"
+
+namespace nb = nanobind;
+
+namespace autocomp {
+namespace {
+
+using TensorArray = nb::ndarray<nb::c_contig, nb::device::cpu>;
+
+Options options_from(const nb::dict& fields) {
+  Options options;
+  for (const auto& [key, value] : fields) {
+    const auto name = nb::cast<std::string>(key);
+    if (name == "timing")
+      options.timing = nb::cast<bool>(value);
+    else if (name == "discipline")
+      options.discipline = nb::cast<bool>(value);
+    else if (name == "record_commands")
+      options.record_commands = nb::cast<bool>(value);
+    else if (name == "record_trace")
+      options.record_trace = nb::cast<bool>(value);
+    else if (name == "generic")
+      options.generic = nb::cast<bool>(value);
+    else if (name == "requirements")
+      options.requirements = nb::cast<bool>(value);
+    else if (name == "max_cycles")
+      options.max_cycles = nb::cast<int64_t>(value);
+    else if (name == "max_steps")
+      options.max_steps = nb::cast<int64_t>(value);
+    else if (name == "seed")
+      options.seed = nb::cast<uint64_t>(value);
+    else if (name == "host_scale")
+      options.host_scale = nb::cast<double>(value);
+    else if (name == "outputs")
+      options.outputs = nb::cast<std::vector<int32_t>>(value);
+    else if (name == "settings")
+      for (const auto& [setting, number] : nb::cast<nb::dict>(value))
+        options.settings.emplace_back(nb::cast<std::string>(setting), nb::cast<int64_t>(number));
+    else
+      throw std::invalid_argument("unknown option '" + name + "'");
+  }
+  if (!(options.host_scale >= 0.0 && options.host_scale <= 1e6))
+    throw std::invalid_argument("option host_scale: expected a number in 0..1e6");
+  if (options.max_steps < 1) throw std::invalid_argument("option max_steps: expected at least 1");
+  return options;
+}
+
+template <typename T>
+nb::object array_of(std::vector<T> values) {
+  auto* owned = new std::vector<T>(std::move(values));
+  const nb::capsule owner(owned, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
+  return nb::cast(nb::ndarray<nb::numpy, T, nb::ndim<1>>(owned->data(), {owned->size()}, owner));
+}
+
+nb::dict commands_to_python(const Machine& machine, const SimulationResult& result) {
+  nb::dict out;
+  const auto& operations = result.operations.operations;
+  const auto of_operations = [&](auto get) {
+    std::vector<int32_t> values;
+    for (const auto& operation : operations) values.push_back(get(operation));
+    return array_of(std::move(values));
+  };
+  const auto of_timing = [&](auto get) {
+    std::vector<int64_t> values;
+    for (const auto& command : result.timing.commands) values.push_back(get(command));
+    return array_of(std::move(values));
+  };
+  out["instruction"] = of_operations([](const Operation& o) { return o.instruction; });
+  out["unit"] =
+      of_operations([&](const Operation& o) { return machine.instructions[static_cast<size_t>(o.instruction)].unit; });
+  out["line"] = of_operations([](const Operation& o) { return o.line; });
+  out["offered"] = of_timing([](const CommandTiming& c) { return c.offered; });
+  out["accepted"] = of_timing([](const CommandTiming& c) { return c.accepted; });
+  out["allocated"] = of_timing([](const CommandTiming& c) { return c.allocated; });
+  out["issued"] = of_timing([](const CommandTiming& c) { return c.issued; });
+  out["started"] = of_timing([](const CommandTiming& c) { return c.started; });
+  out["completed"] = of_timing([](const CommandTiming& c) { return c.completed; });
+  out["wait_cycles"] = of_timing([](const CommandTiming& c) { return c.wait_cycles; });
+  std::vector<int32_t> causes;
+  for (const auto& command : result.timing.commands) causes.push_back(static_cast<int32_t>(command.wait));
+  out["cause"] = array_of(std::move(causes));
+  return out;
+}
+
+nb::dict timing_to_python(const Machine& machine, const SimulationResult& result) {
+  const TimingResult& timing = result.timing;
+  nb::dict out;
+  out["cycles"] = timing.cycles;
+  out["segment_cycles"] = timing.segment_cycles;
+  nb::list causes;
+  for (int c = 0; c < static_cast<int>(Cause::Count); ++c) causes.append(name_of(static_cast<Cause>(c)));
+  out["cause_names"] = causes;
+  nb::list units;
+  for (size_t u = 0; u < timing.unit_cycles.size(); ++u)
+    units.append(nb::make_tuple(machine.units.at(u).name, timing.unit_cycles[u]));
+  out["units"] = units;
+  out["notes"] = timing.notes;
+  if (timing.commands.empty())
+    out["commands"] = nb::none();
+  else
+    out["commands"] = commands_to_python(machine, result);
+  return out;
+}
+
+nb::dict to_python(const Machine& machine, SimulationResult result, const Options& options) {
+  nb::dict out;
+  if (result.failed)
+    out["error"] = nb::make_tuple(result.error.kind, result.error.message, result.error.line);
+  else
+    out["error"] = nb::none();
+  out["steps"] = result.steps;
+  out["command_count"] = result.operations.operations.size();
+  if (result.timed)
+    out["timing"] = timing_to_python(machine, result);
+  else
+    out["timing"] = nb::none();
+  out["notes"] = result.notes;
+  nb::list violations;
+  for (const auto& v : result.violations) {
+    const nb::object other = v.other_line < 0 ? nb::object(nb::none()) : nb::cast(v.other_line);
+    violations.append(nb::make_tuple(v.kind, v.message, v.line, other, v.count));
+  }
+  out["violations"] = violations;
+  nb::list memory;
+  for (const auto& m : result.memory) memory.append(nb::make_tuple(m.memory, m.rows, m.rows_touched, m.rows_live_peak));
+  out["memory"] = memory;
+  out["dram_bytes_read"] = result.dram_bytes_read;
+  out["dram_bytes_written"] = result.dram_bytes_written;
+  out["multiply_accumulates"] = result.multiply_accumulates;
+  out["seconds"] = result.seconds;
+  if (options.record_trace)
+    out["trace"] = nb::cast(std::move(result.trace));
+  else
+    out["trace"] = nb::none();
+  return out;
+}
+
+nb::dict run_python(const CompiledMachine& machine, const Program& program, const std::vector<TensorArray>& tensors,
+                    const nb::dict& fields) {
+  const Options options = options_from(fields);
+  std::vector<TensorView> views;
+  for (const auto& tensor : tensors)
+    views.push_back({static_cast<uint8_t*>(tensor.data()), static_cast<int64_t>(tensor.nbytes())});
+  SimulationResult result;
+  {
+    const nb::gil_scoped_release released;
+    result = run(machine, program, views, options);
+  }
+  return to_python(machine.machine(), std::move(result), options);
+}
+
+nb::dict replay_python(const CompiledMachine& machine, const Trace& trace, const nb::dict& fields) {
+  const Options options = options_from(fields);
+  SimulationResult result;
+  {
+    const nb::gil_scoped_release released;
+    result = replay(machine, trace, options);
+  }
+  return to_python(machine.machine(), std::move(result), options);
+}
+
+}  // namespace
+
+void bind_simulation(nb::module_& m) {
+  using namespace nb::literals;
+  m.def("run", &run_python, "machine"_a, "program"_a, "tensors"_a, "options"_a,
+        "Runs a program on its parameter tensors, which are written in place.");
+  m.def("replay", &replay_python, "machine"_a, "trace"_a, "options"_a, "Times a trace; no data.");
+}
+
+}  // namespace autocomp

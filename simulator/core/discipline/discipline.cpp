@@ -1,0 +1,322 @@
+#include "discipline/discipline.hpp"
+
+#include <algorithm>
+#include <bit>
+
+namespace autocomp {
+namespace {
+
+size_t at(int64_t index) { return static_cast<size_t>(index); }
+
+uint64_t column_mask(int64_t first, int64_t cols) {
+  const int64_t low = std::clamp<int64_t>(first, 0, 63);
+  const int64_t high = std::clamp<int64_t>(first + cols, low + 1, 64);
+  const uint64_t below_high = high == 64 ? ~uint64_t{0} : (uint64_t{1} << high) - 1;
+  return below_high & ~((uint64_t{1} << low) - 1);
+}
+
+// Calls visit(position) for every point of the access: a row, or the first byte of a contiguous piece.
+template <typename Visit>
+void each_point(const AccessInstance& access, Visit visit) {
+  for (int64_t i = 0; i < access.count[0]; ++i)
+    for (int64_t j = 0; j < access.count[1]; ++j)
+      for (int64_t k = 0; k < access.count[2]; ++k)
+        visit(access.base + i * access.stride[0] + j * access.stride[1] + k * access.stride[2]);
+}
+
+}  // namespace
+
+Discipline::Discipline(const CompiledMachine& machine, const std::vector<TensorStore>& tensors, const Options& options)
+    : machine_(machine),
+      tensors_(tensors),
+      options_(options),
+      host_(static_cast<int32_t>(machine.machine().units.size())),
+      tracked_(setting("hazards.tracked", 1) != 0),
+      dram_by_clock_(setting("hazards.dram", tracked_ ? 0 : 1) != 0),
+      events_(1),
+      waited_(1) {
+  const size_t timelines = at(host_) + 1;
+  const Machine& tables = machine.machine();
+  clocks_.assign(timelines, std::vector<int64_t>(timelines));
+  now_.assign(timelines, 0);
+  fenced_.assign(timelines, 0);
+  completed_.assign(timelines, 0);
+  for (const auto& unit : tables.units)
+    rules_.push_back({unit_setting(unit, "unordered_writes"), unit_setting(unit, "exact_base_reads")});
+  for (const auto& instruction : tables.instructions) {
+    Role role;
+    for (const auto& [key, word] : instruction.words) {
+      if (key != "role") continue;
+      role.fence = word == "fence";
+      role.wait = word == "wait";
+      role.signal = word == "signal";
+    }
+    for (size_t p = 0; p < instruction.properties.size(); ++p)
+      if (instruction.properties[p].key == "semaphore") role.semaphore = static_cast<int>(p);
+    roles_.push_back(role);
+  }
+  for (const auto& memory : tables.memories) {
+    const size_t rows = memory.kind == MemoryKind::Local ? at(memory.rows) : 0;
+    rows_.push_back({std::vector<int32_t>(rows), std::vector<std::vector<int32_t>>(timelines), {}});
+    for (auto& reader : rows_.back().reader) reader.resize(rows);
+    rows_.back().base.resize(rows);
+    uses_.push_back({std::vector<uint64_t>(rows), std::vector<int32_t>(rows, -1), std::vector<int32_t>(rows, -1), {}});
+  }
+  for (const auto& tensor : tensors)
+    elements_.push_back({std::vector<int32_t>(at(tensor.bytes / size_of(tensor.dtype))),
+                         std::vector<std::vector<int32_t>>(timelines),
+                         {}});
+}
+
+int64_t Discipline::unit_setting(const Unit& unit, const std::string& key) const {
+  for (const auto& [name, value] : unit.settings)
+    if (name == key) return setting(unit.name + "." + key, value);
+  return setting(unit.name + "." + key, 0);
+}
+
+int64_t Discipline::setting(const std::string& key, int64_t fallback) const {
+  for (const auto& [name, value] : options_.settings)
+    if (name == key) return value;
+  for (const auto& [name, value] : machine_.machine().settings)
+    if (name == key) return value;
+  return fallback;
+}
+
+int32_t Discipline::add_event(int32_t timeline, int32_t instruction, int32_t line) {
+  events_.push_back({timeline, ++now_[at(timeline)], instruction, line});
+  clocks_[at(timeline)][at(timeline)] = now_[at(timeline)];
+  waited_.emplace_back();
+  return static_cast<int32_t>(events_.size()) - 1;
+}
+
+void Discipline::command(const OperationList& list) {
+  const Operation& operation = list.operations.back();
+  const int32_t unit = machine_.machine().instructions[at(operation.instruction)].unit;
+  const Role& role = roles_[at(operation.instruction)];
+  ++commands_;
+  if (role.fence) fence();
+  if (unit < 0) return;
+  add_event(unit, operation.instruction, operation.line);
+  if (role.wait || role.signal) semaphore(list, operation, role);
+  const auto each_access = [&](bool write) {
+    for (uint32_t i = 0; i < operation.access_count; ++i) {
+      const AccessInstance& access = list.accesses[operation.first_access + i];
+      if (access.write != write) continue;
+      if (access.memory != machine_.dram())
+        local(access);
+      else
+        each_point(access, [&](int64_t byte) { dram(access.tensor, byte, byte + access.bytes, write); });
+    }
+  };
+  each_access(false);
+  each_access(true);
+  waited_.back() = clock();
+}
+
+void Discipline::fence() {
+  fenced_ = now_;
+  completed_ = now_;
+  for (auto& clock : clocks_)
+    for (size_t t = 0; t < clock.size(); ++t) clock[t] = std::max(clock[t], now_[t]);
+}
+
+void Discipline::join(const std::vector<int64_t>& other) {
+  auto& mine = clock();
+  const size_t self = at(events_.back().timeline);
+  completed_[self] = std::max(completed_[self], other[self]);
+  for (size_t t = 0; t < other.size(); ++t) mine[t] = std::max(mine[t], other[t]);
+}
+
+void Discipline::semaphore(const OperationList& list, const Operation& operation, const Role& role) {
+  if (role.semaphore < 0) return;
+  auto& queue = signals_[list.properties[operation.first_property + at(role.semaphore)]];
+  if (role.signal) {
+    queue.push_back(clock());
+  } else if (!queue.empty()) {
+    join(queue.front());
+    queue.pop_front();
+  }
+}
+
+// --- local memory
+
+void Discipline::local(const AccessInstance& access) {
+  each_point(access, [&](int64_t row) {
+    if (!access.write) initialised(access.memory, row, access);
+    local_row(access.memory, row, access);
+    live(access.memory, row, access.write);
+  });
+}
+
+void Discipline::initialised(int32_t memory, int64_t row, const AccessInstance& access) {
+  const uint64_t missing = column_mask(access.first_col, access.cols) & ~uses_[at(memory)].columns[at(row)];
+  if (missing == 0) return;
+  report("uninitialised-read",
+         text(static_cast<int32_t>(events_.size()) - 1) + " reads " + machine_.machine().memories[at(memory)].name +
+             "[" + std::to_string(row) + "][" + std::to_string(std::countr_zero(missing)) +
+             "], which nothing has written; move data there first, or read fewer rows or columns",
+         -1);
+}
+
+void Discipline::local_row(int32_t memory, int64_t row, const AccessInstance& access) {
+  Granules& g = rows_[at(memory)];
+  const auto now = static_cast<int32_t>(events_.size()) - 1;
+  // Readers first: waiting for a reader of another unit is also waiting for the writer that it waited for.
+  if (access.write)
+    for (const auto& reader : g.reader)
+      if (reader[at(row)] != 0 && reader[at(row)] != now) conflict_local(reader[at(row)], false, memory, row, access);
+  if (g.writer[at(row)] != 0 && g.writer[at(row)] != now) conflict_local(g.writer[at(row)], true, memory, row, access);
+  if (access.write) {
+    g.writer[at(row)] = now;
+    g.base[at(row)] = access.base;
+    uses_[at(memory)].columns[at(row)] |= column_mask(access.first_col, access.cols);
+  } else {
+    g.reader[at(events_.back().timeline)][at(row)] = now;
+  }
+}
+
+void Discipline::conflict_local(int32_t before, bool was_write, int32_t memory, int64_t row,
+                                const AccessInstance& access) {
+  const Event& earlier = events_[at(before)];
+  const Event& now = events_.back();
+  bool ordered = clock()[at(earlier.timeline)] >= earlier.time;
+  if (earlier.timeline == now.timeline) {
+    const UnitRules& rules = rules_[at(now.timeline)];
+    const int64_t distance = now.time - earlier.time;
+    const bool completed = completed_[at(now.timeline)] >= earlier.time;
+    if (was_write && access.write && !access.accumulate_read) ordered = completed || distance > rules.unordered_writes;
+    if (was_write && !access.write && !access.accumulate_read)
+      ordered = completed || distance > rules.exact_base_reads || rows_[at(memory)].base[at(row)] == access.base;
+  } else if (tracked_) {
+    join(waited_[at(before)]);
+    return;
+  }
+  if (ordered) return;
+  report("unordered-local",
+         text(static_cast<int32_t>(events_.size()) - 1) + (access.write ? " writes " : " reads ") +
+             machine_.machine().memories[at(memory)].name + " row " + std::to_string(row) + ", which " + text(before) +
+             (was_write ? " writes" : " reads") + "; the machine does not make the later one wait" +
+             (tracked_ ? ": keep them further apart, or use other rows" : ": synchronise the units with a semaphore"),
+         before);
+}
+
+void Discipline::live(int32_t memory, int64_t row, bool write) {
+  RowUse& use = uses_[at(memory)];
+  if (write && use.born[at(row)] != commands_) {
+    close(use, at(row));
+    use.born[at(row)] = commands_;
+  }
+  if (use.born[at(row)] >= 0) use.last_used[at(row)] = commands_;
+}
+
+void Discipline::close(RowUse& use, size_t row) const {
+  if (use.born[row] < 0) return;
+  if (use.change.size() < at(commands_) + 2) use.change.resize(2 * at(commands_) + 2);
+  // A row read and overwritten by one command counts once there.
+  const bool replaced = use.last_used[row] == commands_ && use.born[row] < commands_;
+  ++use.change[at(use.born[row])];
+  --use.change[at(use.last_used[row]) + (replaced ? 0 : 1)];
+}
+
+// --- DRAM
+
+void Discipline::dram(int64_t tensor, int64_t first, int64_t last, bool write) {
+  if (tensor < 0 || at(tensor) >= elements_.size()) return;
+  Granules& g = elements_[at(tensor)];
+  const int64_t size = size_of(tensors_[at(tensor)].dtype);
+  const int64_t begin = std::max<int64_t>(0, first / size);
+  const int64_t end = std::min<int64_t>((last + size - 1) / size, static_cast<int64_t>(g.writer.size()));
+  const auto now = static_cast<int32_t>(events_.size()) - 1;
+  int32_t checked = now;
+  for (int64_t e = begin; e < end; ++e) {
+    const int32_t before = g.writer[at(e)];
+    if (before != 0 && before != checked) conflict_dram(before, true, write, tensor, e);
+    if (before != 0) checked = before;
+  }
+  auto& mine = g.reader[at(events_.back().timeline)];
+  if (mine.empty() && !write) mine.resize(g.writer.size());
+  if (!write) {
+    std::fill(mine.begin() + begin, mine.begin() + std::max(begin, end), now);
+    return;
+  }
+  for (const auto& reader : g.reader) {
+    checked = now;
+    for (int64_t e = begin; e < end && !reader.empty(); ++e) {
+      const int32_t before = reader[at(e)];
+      if (before != 0 && before != checked) conflict_dram(before, false, write, tensor, e);
+      if (before != 0) checked = before;
+    }
+  }
+  std::fill(g.writer.begin() + begin, g.writer.begin() + std::max(begin, end), now);
+}
+
+void Discipline::conflict_dram(int32_t before, bool was_write, bool write, int64_t tensor, int64_t element) {
+  const Event& earlier = events_[at(before)];
+  const Event& now = events_.back();
+  // The host's own accesses are over before it issues a command.
+  if (earlier.timeline == now.timeline || earlier.timeline == host_) return;
+  bool ordered = fenced_[at(earlier.timeline)] >= earlier.time;
+  // A write is on its way to DRAM when its command has completed; a read is over.
+  if (!was_write || dram_by_clock_) ordered = ordered || clock()[at(earlier.timeline)] >= earlier.time;
+  if (ordered) return;
+  const TensorStore& store = tensors_[at(tensor)];
+  report("unordered-dram",
+         text(static_cast<int32_t>(events_.size()) - 1) + (write ? " writes " : " reads ") +
+             describe_place(store, element * size_of(store.dtype)) + ", which " + text(before) +
+             (was_write ? " writes" : " reads") + " without anything that orders the two; put a fence between them",
+         before);
+}
+
+void Discipline::host_access(int64_t tensor, int64_t offset, int64_t bytes, bool write, int32_t line) {
+  add_event(host_, -1, line);
+  dram(tensor, offset, offset + bytes, write);
+  waited_.back() = clock();
+}
+
+// --- results
+
+std::string Discipline::text(int32_t event) const {
+  const Event& e = events_[at(event)];
+  const std::string who = e.instruction < 0 ? "the host" : machine_.machine().instructions[at(e.instruction)].name;
+  return e.line > 0 ? who + " (line " + std::to_string(e.line) + ")" : who;
+}
+
+void Discipline::report(const char* kind, const std::string& message, int32_t other) {
+  const int32_t line = events_.back().line;
+  const int32_t other_line = other < 0 ? -1 : events_[at(other)].line;
+  const auto [entry, fresh] = known_.emplace(std::tuple{std::string(kind), line, other_line}, violations_.size());
+  if (fresh) violations_.push_back({kind, message, line, other_line, 0});
+  ++violations_[entry->second].count;
+}
+
+void Discipline::finish(SimulationResult& result) const {
+  result.violations = violations_;
+  for (const int32_t output : options_.outputs) {
+    if (output < 0 || at(output) >= elements_.size()) continue;
+    const auto& writer = elements_[at(output)].writer;
+    const auto first = std::find(writer.begin(), writer.end(), 0);
+    if (first == writer.end()) continue;
+    const TensorStore& store = tensors_[at(output)];
+    result.violations.push_back(
+        {"unwritten-output",
+         describe_place(store, (first - writer.begin()) * size_of(store.dtype)) + " is never written", 0, -1,
+         std::count(writer.begin(), writer.end(), 0)});
+  }
+  for (size_t m = 0; m < uses_.size(); ++m) {
+    const Memory& memory = machine_.machine().memories[m];
+    if (memory.kind != MemoryKind::Local) continue;
+    MemoryUse use{memory.name, memory.rows, 0, 0};
+    RowUse rows = uses_[m];
+    for (size_t r = 0; r < rows.born.size(); ++r) {
+      bool touched = rows_[m].writer[r] != 0;
+      for (const auto& reader : rows_[m].reader) touched = touched || reader[r] != 0;
+      use.rows_touched += touched ? 1 : 0;
+      close(rows, r);
+    }
+    int64_t alive = 0;
+    for (const int32_t change : rows.change) use.rows_live_peak = std::max(use.rows_live_peak, alive += change);
+    result.memory.push_back(use);
+  }
+}
+
+}  // namespace autocomp

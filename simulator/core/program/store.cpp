@@ -1,0 +1,78 @@
+#include "program/store.hpp"
+
+#include "tables/names.hpp"
+
+namespace autocomp {
+namespace {
+
+int64_t floor_div(int64_t a, int64_t b) { return a / b - (a % b < 0 ? 1 : 0); }
+
+std::string declaration(const TensorStore& tensor) {
+  std::string text = name_of(tensor.dtype) + " " + *tensor.name;
+  for (const int64_t extent : *tensor.shape) text += "[" + std::to_string(extent) + "]";
+  return text;
+}
+
+}  // namespace
+
+std::string describe_place(const TensorStore& tensor, int64_t offset) {
+  const int64_t size = size_of(tensor.dtype);
+  int64_t element = floor_div(offset, size);
+  const int64_t flat = element;
+  std::string index;
+  // The first index takes what is left, so that a place behind the tensor reads as one row too many.
+  for (size_t d = tensor.shape->size(); d-- > 1;) {
+    const int64_t extent = (*tensor.shape)[d];
+    index = "[" + std::to_string(element - floor_div(element, extent) * extent) + "]" + index;
+    element = floor_div(element, extent);
+  }
+  if (!tensor.shape->empty()) index = "[" + std::to_string(element) + "]" + index;
+  std::string text = *tensor.name + index + " (element " + std::to_string(flat);
+  if (offset % size != 0) text += ", byte " + std::to_string(offset) + " is not aligned to an element";
+  return text + " of " + declaration(tensor) + ")";
+}
+
+std::string describe_pointer(const std::vector<TensorStore>& tensors, int64_t value) {
+  if (value == 0) return "NULL";
+  const Pointer pointer = split_pointer(value);
+  if (pointer.tensor < 0 || pointer.tensor >= static_cast<int64_t>(tensors.size())) return std::to_string(value);
+  const TensorStore& tensor = tensors[static_cast<size_t>(pointer.tensor)];
+  if (pointer.offset == 0) return *tensor.name;
+  return "&" + describe_place(tensor, pointer.offset).substr(0, describe_place(tensor, pointer.offset).find(" ("));
+}
+
+uint8_t* resolve(std::vector<TensorStore>& tensors, int64_t pointer, int64_t offset, int64_t size, const char* verb) {
+  const Pointer base = split_pointer(pointer);
+  if (pointer == 0) throw Fault{"bounds", std::string(verb) + " through a null pointer"};
+  if (base.tensor < 0 || base.tensor >= static_cast<int64_t>(tensors.size()))
+    throw Fault{"bounds",
+                std::string(verb) + " through " + std::to_string(pointer) + ", which is not the address of a tensor"};
+  TensorStore& tensor = tensors[static_cast<size_t>(base.tensor)];
+  const int64_t first = scalar::add(base.offset, offset);
+  if (first < 0 || first > tensor.bytes - size)
+    throw Fault{"bounds", std::string(verb) + " of " + describe_place(tensor, first) +
+                              " is outside the tensor, whose " + std::to_string(tensor.bytes / size_of(tensor.dtype)) +
+                              " elements are 0.." + std::to_string(tensor.bytes / size_of(tensor.dtype) - 1)};
+  return tensor.data + first;
+}
+
+void fill_local(LocalStore& store, uint64_t seed) {
+  store.bytes.assign(static_cast<size_t>(store.rows * store.cols * store.element), 0);
+  if (seed == 0) return;
+  uint64_t state = seed;
+  const auto next = [&state]() {  // SplitMix64, Steele, Lea and Flood 2014
+    state += 0x9E3779B97F4A7C15U;
+    uint64_t z = state;
+    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9U;
+    z = (z ^ (z >> 27)) * 0x94D049BB133111EBU;
+    return z ^ (z >> 31);
+  };
+  for (int64_t i = 0; i < store.rows * store.cols; ++i) {
+    const uint64_t bits = next();
+    const Value value = is_float(store.dtype) ? float_value(static_cast<float>(static_cast<int8_t>(bits)))
+                                              : int_value(static_cast<int64_t>(bits));
+    store_element(store.bytes.data() + i * store.element, store.dtype, value);
+  }
+}
+
+}  // namespace autocomp

@@ -1,0 +1,96 @@
+// The contents of memories and tensors during a run.
+#pragma once
+
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "semantics/scalar.hpp"
+#include "tables/machine.hpp"
+
+namespace autocomp {
+
+// A stop of the simulated program; caught where the run began and returned as data.
+struct Fault {
+  std::string kind;
+  std::string message;
+};
+
+[[nodiscard]] inline Value load_element(const uint8_t* at, DType dtype) {
+  const auto as = [at]<typename T>(T value) {
+    std::memcpy(&value, at, sizeof(T));
+    return value;
+  };
+  switch (dtype) {
+    case DType::I8: return int_value(as(int8_t{}));
+    case DType::U8: return int_value(as(uint8_t{}));
+    case DType::I16: return int_value(as(int16_t{}));
+    case DType::U16: return int_value(as(uint16_t{}));
+    case DType::I32: return int_value(as(int32_t{}));
+    case DType::U32: return int_value(as(uint32_t{}));
+    case DType::I64:
+    case DType::U64: return int_value(as(int64_t{}));
+    case DType::F32: return float_value(as(float{}));
+    case DType::F64: return float_value(static_cast<float>(as(double{})));
+  }
+  return int_value(0);
+}
+
+// Integers keep their low bits.
+inline void store_element(uint8_t* at, DType dtype, Value value) {
+  const auto put = [at](auto element) { std::memcpy(at, &element, sizeof(element)); };
+  switch (dtype) {
+    case DType::I8:
+    case DType::U8: return put(static_cast<uint8_t>(value.i));
+    case DType::I16:
+    case DType::U16: return put(static_cast<uint16_t>(value.i));
+    case DType::I32:
+    case DType::U32: return put(static_cast<uint32_t>(value.i));
+    case DType::I64:
+    case DType::U64: return put(static_cast<uint64_t>(value.i));
+    case DType::F32: return put(value.f);
+    case DType::F64: return put(static_cast<double>(value.f));
+  }
+}
+
+struct LocalStore {
+  int64_t rows = 0, cols = 0, element = 1;
+  DType dtype = DType::I8;
+  std::vector<uint8_t> bytes;
+
+  [[nodiscard]] bool contains(int64_t row, int64_t col) const {
+    return row >= 0 && row < rows && col >= 0 && col < cols;
+  }
+  [[nodiscard]] uint8_t* at(int64_t row, int64_t col) { return bytes.data() + (row * cols + col) * element; }
+};
+
+struct TensorStore {
+  const std::string* name = nullptr;
+  DType dtype = DType::I8;
+  const std::vector<int64_t>* shape = nullptr;
+  uint8_t* data = nullptr;
+  int64_t bytes = 0;
+};
+
+struct Pointer {
+  int64_t tensor;  // -1: null
+  int64_t offset;
+};
+[[nodiscard]] inline Pointer split_pointer(int64_t pointer) {
+  const auto bits = static_cast<uint64_t>(pointer);
+  return {static_cast<int64_t>(bits >> kPointerShift) - 1,
+          static_cast<int64_t>(bits << (64 - kPointerShift)) >> (64 - kPointerShift)};
+}
+
+// "A[3][17] (element 785, byte 785 of int8 A[512][512])" and the like, also for places outside the tensor.
+[[nodiscard]] std::string describe_place(const TensorStore& tensor, int64_t offset);
+// "A+16", "NULL", or a plain number where the value is no pointer to one of the tensors.
+[[nodiscard]] std::string describe_pointer(const std::vector<TensorStore>& tensors, int64_t value);
+// Checks that [offset, offset + size) lies in the tensor that `pointer` names; throws Fault.
+[[nodiscard]] uint8_t* resolve(std::vector<TensorStore>& tensors, int64_t pointer, int64_t offset, int64_t size,
+                               const char* verb);
+
+// Zeros for seed 0, otherwise bytes from a generator that the seed fixes; floats stay finite.
+void fill_local(LocalStore& store, uint64_t seed);
+
+}  // namespace autocomp

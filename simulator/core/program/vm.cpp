@@ -1,0 +1,205 @@
+#include "program/vm.hpp"
+
+#include <bit>
+
+#include "program/host_calls.hpp"
+
+namespace autocomp {
+namespace {
+
+constexpr int64_t kFrameReach = 65536 + 64;  // highest register a bytecode can name, plus arguments
+
+double real(int64_t bits) { return std::bit_cast<double>(bits); }
+int64_t bits(double x) { return std::bit_cast<int64_t>(x); }
+
+int64_t extend(int64_t x, DType dtype) {
+  switch (dtype) {
+    case DType::I8: return static_cast<int8_t>(x);
+    case DType::U8: return static_cast<uint8_t>(x);
+    case DType::I16: return static_cast<int16_t>(x);
+    case DType::U16: return static_cast<uint16_t>(x);
+    case DType::I32: return static_cast<int32_t>(x);
+    case DType::U32: return static_cast<uint32_t>(x);
+    default: return x;
+  }
+}
+
+int64_t truncate(double x) {
+  if (std::isnan(x)) return 0;
+  if (x >= 9223372036854775808.0) return scalar::kMax;
+  if (x <= -9223372036854775808.0) return scalar::kMin;
+  return static_cast<int64_t>(x);
+}
+
+// Registers hold binary64, the accelerator's memories binary32: tensors of f64 must keep their precision here.
+int64_t load_register(const uint8_t* at, DType dtype) {
+  if (dtype == DType::F64) {
+    int64_t raw = 0;
+    std::memcpy(&raw, at, sizeof(raw));
+    return raw;
+  }
+  const Value value = load_element(at, dtype);
+  return dtype == DType::F32 ? bits(static_cast<double>(value.f)) : value.i;
+}
+
+void store_register(uint8_t* at, DType dtype, int64_t value) {
+  if (dtype == DType::F64)
+    std::memcpy(at, &value, sizeof(value));
+  else
+    store_element(at, dtype, dtype == DType::F32 ? float_value(static_cast<float>(real(value))) : int_value(value));
+}
+
+struct Interpreter {
+  const Program& program;
+  std::vector<TensorStore>& tensors;
+  CommandSink& sink;
+  bool report;
+  std::vector<int64_t> stack;
+  std::vector<std::pair<int64_t, int64_t*>> calls;
+  int64_t pc = 0;
+  int64_t steps = 0;
+  int64_t last_command = 0;
+
+  int32_t line() const { return program.lines[static_cast<size_t>(pc)]; }
+
+  int64_t* enter(int64_t* r, const Bytecode& b) {
+    if (r - stack.data() + b.a > program.stack_size || calls.size() > static_cast<size_t>(program.stack_size))
+      throw Fault{"stack",
+                  "calls nest too deeply: the stack of " + std::to_string(program.stack_size) + " slots is full"};
+    calls.emplace_back(pc, r);
+    return r + b.a;
+  }
+
+  void access(const Bytecode& b, int64_t* r) {
+    const auto dtype = static_cast<DType>(b.c);
+    const bool write = b.code == Code::Store;
+    uint8_t* at = resolve(tensors, r[b.b], b.imm, size_of(dtype), write ? "a write" : "a read");
+    if (write)
+      store_register(at, dtype, r[b.a]);
+    else
+      r[b.a] = load_register(at, dtype);
+    if (report) {
+      const Pointer pointer = split_pointer(r[b.b]);
+      // Loading into the pointer's own register loses it; the address says the same.
+      const int64_t tensor = write || b.a != b.b ? pointer.tensor : owner(at);
+      sink.host_access(tensor, at - tensors[static_cast<size_t>(tensor)].data, size_of(dtype), write, line());
+    }
+  }
+
+  int64_t owner(const uint8_t* at) const {
+    for (size_t i = 0; i < tensors.size(); ++i)
+      if (at >= tensors[i].data && at < tensors[i].data + tensors[i].bytes) return static_cast<int64_t>(i);
+    return 0;
+  }
+
+  void run(int64_t max_steps) {
+    int64_t* r = stack.data();
+    const Bytecode* code = program.code.data();
+    for (;; ++pc) {
+      const Bytecode& b = code[pc];
+      if (++steps > max_steps)
+        throw Fault{"steps", "the kernel did not end within " + std::to_string(max_steps) + " steps"};
+      const int64_t x = r[b.b];
+      const int64_t y = r[b.c];
+      int64_t& out = r[b.a];
+      switch (b.code) {
+        case Code::Halt: return;
+        case Code::LoadInt:
+        case Code::LoadFloat: out = b.imm; break;
+        case Code::Move: out = x; break;
+        case Code::Add: out = scalar::add(x, y); break;
+        case Code::Sub: out = scalar::sub(x, y); break;
+        case Code::Mul: out = scalar::mul(x, y); break;
+        case Code::Div: out = scalar::div(x, divisor(y)); break;
+        case Code::Mod: out = scalar::mod(x, divisor(y)); break;
+        case Code::DivU: out = scalar::s(scalar::u(x) / scalar::u(divisor(y))); break;
+        case Code::ModU: out = scalar::s(scalar::u(x) % scalar::u(divisor(y))); break;
+        case Code::And: out = x & y; break;
+        case Code::Or: out = x | y; break;
+        case Code::Xor: out = x ^ y; break;
+        case Code::Shl: out = scalar::shl(x, y); break;
+        case Code::Shr: out = scalar::shr(x, y); break;
+        case Code::ShrU: out = scalar::s(scalar::u(x) >> (scalar::u(y) & 63)); break;
+        case Code::Neg: out = scalar::neg(x); break;
+        case Code::BitNot: out = ~x; break;
+        case Code::LogicalNot: out = x == 0; break;
+        case Code::Eq: out = x == y; break;
+        case Code::Ne: out = x != y; break;
+        case Code::Lt: out = x < y; break;
+        case Code::Le: out = x <= y; break;
+        case Code::LtU: out = scalar::u(x) < scalar::u(y); break;
+        case Code::LeU: out = scalar::u(x) <= scalar::u(y); break;
+        case Code::FAdd: out = bits(real(x) + real(y)); break;
+        case Code::FSub: out = bits(real(x) - real(y)); break;
+        case Code::FMul: out = bits(real(x) * real(y)); break;
+        case Code::FDiv: out = bits(real(x) / real(y)); break;
+        case Code::FNeg: out = bits(-real(x)); break;
+        case Code::FEq: out = real(x) == real(y); break;
+        case Code::FNe: out = real(x) != real(y); break;
+        case Code::FLt: out = real(x) < real(y); break;
+        case Code::FLe: out = real(x) <= real(y); break;
+        case Code::Extend: out = extend(x, static_cast<DType>(b.imm)); break;
+        case Code::ToBool: out = x != 0; break;
+        case Code::IntToFloat: out = bits(static_cast<double>(x)); break;
+        case Code::UIntToFloat: out = bits(static_cast<double>(scalar::u(x))); break;
+        case Code::FloatToInt: out = truncate(real(x)); break;
+        case Code::ToF32: out = bits(static_cast<double>(static_cast<float>(real(x)))); break;
+        case Code::Jump: pc = b.imm - 1; break;
+        case Code::JumpIfZero:
+          if (out == 0) pc = b.imm - 1;
+          break;
+        case Code::JumpIfNotZero:
+          if (out != 0) pc = b.imm - 1;
+          break;
+        case Code::Load:
+        case Code::Store: access(b, r); break;
+        case Code::Call:
+          r = enter(r, b);
+          pc = b.imm - 1;
+          break;
+        case Code::Return:
+          if (calls.empty()) return;
+          pc = calls.back().first;
+          r = calls.back().second;
+          calls.pop_back();
+          break;
+        case Code::Issue:
+          sink.command(static_cast<int32_t>(b.imm), r + b.a, line(), steps - last_command - 1);
+          last_command = steps;
+          break;
+        case Code::HostCall: steps += host_call(b.imm, r + b.a, tensors, report ? &sink : nullptr, line()); break;
+        case Code::Count: return;
+      }
+    }
+  }
+
+  static int64_t divisor(int64_t y) {
+    if (y == 0) throw Fault{"division", "division by zero"};
+    return y;
+  }
+};
+
+}  // namespace
+
+ExecutionEnd execute(const Program& program, std::vector<TensorStore>& tensors, int64_t max_steps,
+                     bool report_host_accesses, CommandSink& sink) {
+  Interpreter interpreter{program,
+                          tensors,
+                          sink,
+                          report_host_accesses,
+                          std::vector<int64_t>(static_cast<size_t>(program.stack_size + kFrameReach)),
+                          {}};
+  ExecutionEnd end;
+  try {
+    interpreter.run(max_steps);
+  } catch (const Fault& fault) {
+    end.failed = true;
+    end.fault = fault;
+    end.line = interpreter.line();
+  }
+  end.steps = interpreter.steps;
+  end.tail_steps = interpreter.steps - interpreter.last_command;
+  return end;
+}
+
+}  // namespace autocomp

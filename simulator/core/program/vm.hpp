@@ -1,0 +1,32 @@
+// The interpreter of kernels' bytecode.
+#pragma once
+
+#include <functional>
+
+#include "program/program.hpp"
+#include "semantics/expr.hpp"
+
+namespace autocomp {
+
+// What the interpreter hands commands and host accesses to.
+class CommandSink {
+ public:
+  virtual ~CommandSink() = default;
+  // Arguments are 64-bit slots, floats as binary64; `steps` bytecodes ran since the command before. May throw Fault.
+  virtual void command(int32_t instruction, const int64_t* arguments, int32_t line, int64_t steps) = 0;
+  // Host access of [offset, offset + bytes) of a tensor.
+  virtual void host_access(int64_t tensor, int64_t offset, int64_t bytes, bool write, int32_t line) = 0;
+};
+
+struct ExecutionEnd {
+  int64_t steps = 0;
+  int64_t tail_steps = 0;  // bytecodes behind the last command
+  bool failed = false;
+  Fault fault;
+  int32_t line = 0;
+};
+
+[[nodiscard]] ExecutionEnd execute(const Program& program, std::vector<TensorStore>& tensors, int64_t max_steps,
+                                   bool report_host_accesses, CommandSink& sink);
+
+}  // namespace autocomp

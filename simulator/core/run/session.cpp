@@ -1,0 +1,153 @@
+#include "run/session.hpp"
+
+#include <bit>
+#include <cstdio>
+
+namespace autocomp {
+namespace {
+
+std::vector<LocalStore> make_memories(const Machine& machine, uint64_t seed, bool with_data) {
+  std::vector<LocalStore> stores;
+  for (size_t i = 0; i < machine.memories.size(); ++i) {
+    const Memory& memory = machine.memories[i];
+    LocalStore store;
+    if (memory.kind != MemoryKind::Dram) {
+      store = {memory.rows, memory.cols, size_of(memory.dtype), memory.dtype, {}};
+      if (with_data) fill_local(store, seed == 0 ? 0 : seed + i);
+    }
+    stores.push_back(std::move(store));
+  }
+  return stores;
+}
+
+std::string number_text(int64_t value) {
+  if (value >= -0xFFFF && value <= 0xFFFF) return std::to_string(value);
+  char text[32];
+  std::snprintf(text, sizeof(text), "0x%llx", static_cast<unsigned long long>(value));
+  return text;
+}
+
+}  // namespace
+
+Session::Session(const CompiledMachine& machine, const Options& options, std::vector<TensorStore> tensors)
+    : machine_(machine),
+      options_(options),
+      memories_(make_memories(machine.machine(), options.seed, !tensors.empty())),
+      tensors_(std::move(tensors)),
+      evaluator_(machine, memories_, tensors_),
+      executor_(machine, evaluator_, memories_, tensors_, options.generic),
+      plans_(machine, evaluator_, executor_, memories_, tensors_),
+      values_(64) {
+  if (options.discipline && !tensors_.empty()) discipline_ = std::make_unique<Discipline>(machine, tensors_, options);
+  for (const auto& [key, value] : machine.machine().settings)
+    if (key == "host.steps_per_cycle") steps_per_cycle_ = value;
+  for (const auto& [key, value] : options.settings)
+    if (key == "host.steps_per_cycle") steps_per_cycle_ = value;
+}
+
+int64_t Session::host_cycles(int64_t steps) const {
+  if (steps_per_cycle_ <= 0) return 0;
+  return static_cast<int64_t>(static_cast<double>(steps) / static_cast<double>(steps_per_cycle_) * options_.host_scale);
+}
+
+std::string Session::call_text(int32_t instruction, const Value* arguments) const {
+  const Instruction& table = machine_.machine().instructions[static_cast<size_t>(instruction)];
+  std::string text = table.name + "(";
+  for (size_t i = 0; i < table.parameters.size(); ++i) {
+    text += (i == 0 ? "" : ", ") + table.parameters[i] + " = ";
+    if (table.parameter_types[i] == ValueType::Float) {
+      char number[32];
+      std::snprintf(number, sizeof(number), "%g", static_cast<double>(arguments[i].f));
+      text += number;
+    } else {
+      const std::string pointer = describe_pointer(tensors_, arguments[i].i);
+      const bool is_pointer = arguments[i].i != 0 && pointer != std::to_string(arguments[i].i);
+      text += is_pointer ? pointer : number_text(arguments[i].i);
+    }
+  }
+  return text + ")";
+}
+
+void Session::command(int32_t instruction, const int64_t* arguments, int32_t line, int64_t steps) {
+  const Instruction& table = machine_.machine().instructions[static_cast<size_t>(instruction)];
+  for (size_t i = 0; i < table.parameter_types.size(); ++i)
+    values_[i] = table.parameter_types[i] == ValueType::Int
+                     ? int_value(arguments[i])
+                     : float_value(static_cast<float>(std::bit_cast<double>(arguments[i])));
+  const int64_t cycles = host_cycles(steps);
+  try {
+    if (options_.generic || !run_plan(instruction, line, cycles)) {
+      evaluator_.begin(instruction, values_.data());
+      if (!evaluator_.tape_valid()) check_requirements(instruction);
+      decode(machine_, evaluator_, instruction, line, cycles, result.operations);
+      executor_.execute(instruction);
+      (void)clip_last(machine_, result.operations);
+      count_traffic();
+    }
+  } catch (const Fault& fault) {
+    throw Fault{fault.kind, call_text(instruction, values_.data()) + ": " + fault.message};
+  }
+  if (discipline_) discipline_->command(result.operations);
+  if (!options_.timing) {  // nothing needs the details any more
+    result.operations.accesses.clear();
+    result.operations.properties.clear();
+  }
+  if (options_.record_trace) result.trace.append(instruction, values_.data(), table.parameters.size(), cycles, line);
+}
+
+bool Session::run_plan(int32_t instruction, int32_t line, int64_t cycles) {
+  Operation operation;
+  operation.instruction = instruction;
+  operation.line = line;
+  operation.host_cycles = cycles;
+  const bool detailed = options_.timing || discipline_ != nullptr;
+  const auto* traffic = plans_.run(instruction, values_.data(), operation, detailed, result.operations);
+  if (traffic == nullptr) return false;
+  result.dram_bytes_read += traffic->read;
+  result.dram_bytes_written += traffic->written;
+  result.multiply_accumulates = evaluator_.multiply_accumulates;
+  return true;
+}
+
+// A requirement that fails says more than what goes wrong because of it.
+void Session::check_requirements(int32_t instruction) {
+  for (const int32_t index : machine_.machine().instructions[static_cast<size_t>(instruction)].body) {
+    const Statement& s = machine_.machine().statements[static_cast<size_t>(index)];
+    if (s.kind != StatementKind::Require) break;
+    if (evaluator_.integer(s.a) == 0) throw Fault{"requirement", s.message};
+  }
+}
+
+void Session::replay(int32_t instruction, const Value* arguments, int32_t line, int64_t host_cycles) {
+  evaluator_.begin(instruction, arguments);
+  decode(machine_, evaluator_, instruction, line, host_cycles, result.operations);
+  const std::string* failed = executor_.configure(instruction);
+  const std::string outside = clip_last(machine_, result.operations);
+  const std::string where = "command " + std::to_string(result.operations.operations.size() - 1) + ", ";
+  if (failed != nullptr && options_.requirements && result.notes.size() < 20)
+    result.notes.push_back(where + call_text(instruction, arguments) + ": " + *failed);
+  if (!outside.empty()) throw Fault{"bounds", where + call_text(instruction, arguments) + ": " + outside};
+  count_traffic();
+}
+
+void Session::host_access(int64_t tensor, int64_t offset, int64_t bytes, bool write, int32_t line) {
+  if (discipline_) discipline_->host_access(tensor, offset, bytes, write, line);
+}
+
+void Session::finish() {
+  if (discipline_) discipline_->finish(result);
+}
+
+void Session::count_traffic() {
+  const Operation& operation = result.operations.operations.back();
+  for (uint32_t i = 0; i < operation.access_count; ++i) {
+    const AccessInstance& access = result.operations.accesses[operation.first_access + i];
+    if (access.memory != machine_.dram()) continue;
+    int64_t bytes = access.bytes;
+    for (int d = 0; d < access.dims; ++d) bytes = scalar::mul(bytes, access.count[d]);
+    (access.write ? result.dram_bytes_written : result.dram_bytes_read) += bytes;
+  }
+  result.multiply_accumulates = evaluator_.multiply_accumulates;
+}
+
+}  // namespace autocomp

@@ -1,0 +1,52 @@
+// The moving parts of one simulation: memories, state, the list of operations and the observers of commands.
+#pragma once
+
+#include <memory>
+
+#include "discipline/discipline.hpp"
+#include "program/vm.hpp"
+#include "run/simulation.hpp"
+#include "semantics/decode.hpp"
+#include "semantics/functional.hpp"
+#include "semantics/plan_cache.hpp"
+
+namespace autocomp {
+
+class Session final : public CommandSink {
+ public:
+  Session(const CompiledMachine& machine, const Options& options, std::vector<TensorStore> tensors);
+
+  void command(int32_t instruction, const int64_t* arguments, int32_t line, int64_t steps) override;
+  void host_access(int64_t tensor, int64_t offset, int64_t bytes, bool write, int32_t line) override;
+
+  // A command of a trace: configuration and accesses only.
+  void replay(int32_t instruction, const Value* arguments, int32_t line, int64_t host_cycles);
+
+  [[nodiscard]] std::vector<TensorStore>& tensors() { return tensors_; }
+  // Host cycles that `steps` bytecodes take, by the machine's settings and the options.
+  [[nodiscard]] int64_t host_cycles(int64_t steps) const;
+  [[nodiscard]] std::string call_text(int32_t instruction, const Value* arguments) const;
+
+  // Adds the discipline's findings to the result.
+  void finish();
+
+  SimulationResult result;
+
+ private:
+  void check_requirements(int32_t instruction);
+  [[nodiscard]] bool run_plan(int32_t instruction, int32_t line, int64_t cycles);
+  void count_traffic();
+
+  const CompiledMachine& machine_;
+  const Options& options_;
+  int64_t steps_per_cycle_ = 0;
+  std::vector<LocalStore> memories_;
+  std::vector<TensorStore> tensors_;
+  Evaluator evaluator_;
+  Executor executor_;
+  PlanCache plans_;
+  std::vector<Value> values_;
+  std::unique_ptr<Discipline> discipline_;
+};
+
+}  // namespace autocomp

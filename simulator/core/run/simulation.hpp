@@ -1,0 +1,79 @@
+// One simulation: a program or a trace on a machine, with its options, to its result. Errors of the program are data.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "program/program.hpp"
+#include "run/trace.hpp"
+#include "semantics/operation.hpp"
+#include "tables/machine.hpp"
+#include "timing/timing.hpp"
+
+namespace autocomp {
+
+struct Options {
+  bool timing = true;
+  bool discipline = false;
+  bool record_commands = false;
+  bool record_trace = false;
+  bool generic = false;      // interpret every instruction, without the recognised forms
+  bool requirements = true;  // a trace's failed requirements are notes, a program's are errors
+  int64_t max_cycles = int64_t{1} << 40;
+  int64_t max_steps = int64_t{1} << 32;
+  uint64_t seed = 0;                                      // initial contents of local memories and registers; 0: zeros
+  double host_scale = 1.0;                                // multiplies the host's cycles between commands
+  std::vector<std::pair<std::string, int64_t>> settings;  // overrides of Machine::settings
+  std::vector<int32_t> outputs;                           // tensors of which every element must be written
+};
+
+struct ProgramError {
+  std::string kind;
+  std::string message;
+  int32_t line = 0;
+};
+
+struct Violation {
+  std::string kind;
+  std::string message;
+  int32_t line = 0;
+  int32_t other_line = -1;  // -1: there is no other access
+  int64_t count = 0;
+};
+
+struct MemoryUse {
+  std::string memory;
+  int64_t rows = 0, rows_touched = 0, rows_live_peak = 0;
+};
+
+struct SimulationResult {
+  bool failed = false;
+  ProgramError error;
+  int64_t steps = 0;
+  OperationList operations;
+  bool timed = false;
+  TimingResult timing;
+  std::vector<std::string> notes;
+  std::vector<Violation> violations;
+  std::vector<MemoryUse> memory;
+  int64_t dram_bytes_read = 0, dram_bytes_written = 0;
+  int64_t multiply_accumulates = 0;
+  double seconds = 0.0;
+  Trace trace;
+};
+
+struct TensorView {  // a parameter's storage, owned by the caller
+  uint8_t* data = nullptr;
+  int64_t bytes = 0;
+};
+
+class CompiledMachine;  // compiled.hpp
+
+// `tensors` are the program's parameters in order, and are written in place.
+[[nodiscard]] SimulationResult run(const CompiledMachine& machine, const Program& program,
+                                   const std::vector<TensorView>& tensors, const Options& options);
+[[nodiscard]] SimulationResult replay(const CompiledMachine& machine, const Trace& trace, const Options& options);
+
+}  // namespace autocomp

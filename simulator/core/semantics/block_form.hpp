@@ -1,0 +1,75 @@
+// Forms with every number but the addresses worked out: copies, fills, sums and products of whole rows.
+#pragma once
+
+#include <optional>
+
+#include "semantics/byte_product.hpp"
+#include "semantics/forms.hpp"
+#include "semantics/plan_key.hpp"
+
+namespace autocomp {
+
+// constant + the values of nodes
+struct Sum {
+  int64_t constant = 0;
+  std::vector<int32_t> terms;
+
+  [[nodiscard]] int64_t at(const Value* values) const {
+    int64_t total = constant;
+    for (const int32_t node : terms) total = scalar::add(total, values[node].i);
+    return total;
+  }
+};
+
+// The sum of `node` as a command with this key has it; nodes that the key does not cover stay terms.
+[[nodiscard]] Sum sum_of(const CompiledMachine& machine, const PlanKey& key, const Value* values, int32_t node);
+
+struct BlockPlace {
+  int32_t memory = -1;   // -1: DRAM
+  int32_t pointer = -1;  // DRAM: the node
+  Sum row, col;
+  int64_t row_low = 0, row_high = 0, col_low = 0, col_high = 0;  // reach of the loops around row and col
+  int64_t size = 1;
+
+  // The first element; nullptr: some of the block lies outside.
+  [[nodiscard]] uint8_t* locate(const Value* values, std::vector<LocalStore>& memories,
+                                std::vector<TensorStore>& tensors) const;
+};
+
+struct BlockPiece {  // contiguous bytes, relative to where each place begins
+  int64_t target = 0, source = 0, bytes = 0;
+};
+
+struct BlockForm {
+  enum class Kind : uint8_t { Nothing, Copy, Add, Product };
+  Kind kind = Kind::Nothing;
+  BlockPlace target;
+  std::vector<BlockPlace> sources;   // Copy: one, or none to write zeros. Add: the other term.
+                                     // Product: left, right, start
+  std::vector<BlockPiece> cleared;   // of the target, before anything else
+  std::vector<BlockPiece> pieces;    // Copy, Add
+  ByteProduct product;               // Product: all but the addresses
+  MultiplyBytes multiply = nullptr;  // Product
+};
+
+// Nothing where the form is of another kind, or its places may overlap. `values` are those of a command with this key.
+[[nodiscard]] std::optional<BlockForm> block_form(const CompiledMachine& machine, const PlanKey& key,
+                                                  const Value* values, const Form& form);
+
+// False: nothing was done, because something lies outside its memory.
+[[nodiscard]] bool run_block(const BlockForm& block, const Value* values, std::vector<LocalStore>& memories,
+                             std::vector<TensorStore>& tensors, int64_t& multiply_accumulates);
+
+// Every node that changes from command to command.
+template <typename Visit>
+void visit_terms(const BlockForm& block, Visit visit) {
+  const auto place = [&](const BlockPlace& p) {
+    visit(p.pointer);
+    for (const int32_t node : p.row.terms) visit(node);
+    for (const int32_t node : p.col.terms) visit(node);
+  };
+  place(block.target);
+  for (const auto& source : block.sources) place(source);
+}
+
+}  // namespace autocomp

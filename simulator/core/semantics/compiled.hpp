@@ -1,0 +1,76 @@
+// A machine together with what is worked out once from its tables: which expressions can be evaluated ahead of an
+// instruction's loops, and in which order.
+#pragma once
+
+#include <vector>
+
+#include "semantics/forms.hpp"
+#include "tables/machine.hpp"
+#include "tables/typing.hpp"
+
+namespace autocomp {
+
+struct InstructionPlan {
+  // Nodes without loop variables and memory reads, operands first. Evaluated once per command; a node's value is kept
+  // under its own index.
+  std::vector<int32_t> tape;
+};
+
+// What a recognised nest needs beyond its instruction's tape, evaluated where the nest is entered.
+struct NestPlan {
+  std::vector<int32_t> form_tape;  // to run the form
+  std::vector<int32_t> body_tape;  // to interpret the nest
+};
+
+class CompiledMachine {
+ public:
+  explicit CompiledMachine(Machine machine);
+
+  [[nodiscard]] const Machine& machine() const { return machine_; }
+  [[nodiscard]] const std::vector<Expr>& exprs() const { return machine_.exprs; }
+  [[nodiscard]] bool ahead(int32_t node) const { return ahead_[static_cast<size_t>(node)] != 0; }
+  [[nodiscard]] bool multiplies(int32_t node) const { return multiplies_[static_cast<size_t>(node)] != 0; }
+  [[nodiscard]] const InstructionPlan& plan(int32_t instruction) const {
+    return plans_[static_cast<size_t>(instruction)];
+  }
+  [[nodiscard]] int64_t field_size(int64_t slot) const { return field_sizes_[static_cast<size_t>(slot)]; }
+  // The recognised form of the nest that starts at a statement, or nullptr.
+  [[nodiscard]] const Form* form_of(int32_t statement) const {
+    const int32_t form = form_of_[static_cast<size_t>(statement)];
+    return form < 0 ? nullptr : &forms_[static_cast<size_t>(form)];
+  }
+  [[nodiscard]] const NestPlan& nest(int32_t statement) const { return nests_[static_cast<size_t>(statement)]; }
+  // Does a later statement of the same instruction read the state that this one sets?
+  [[nodiscard]] bool read_later(int32_t statement) const { return read_later_[static_cast<size_t>(statement)] != 0; }
+  // What computes the marked nodes, without constants.
+  [[nodiscard]] std::vector<int32_t> tape_for(const std::vector<uint8_t>& roots) const;
+  [[nodiscard]] size_t form_count() const { return forms_.size(); }
+  [[nodiscard]] int32_t dram() const { return dram_; }
+
+  // Whether a node's value depends on the contents of a memory.
+  [[nodiscard]] bool reads_memory(int32_t node) const { return node >= 0 && facts_[static_cast<size_t>(node)].reads; }
+
+ private:
+  void analyse_exprs();
+  void analyse_state();
+  void recognise_forms();
+  void mark_statement(int32_t index, std::vector<uint8_t>& seen) const;
+  void plan_nests(int32_t index, const std::vector<uint8_t>& in_tape);
+  void find_later_reads(const std::vector<int32_t>& body);
+  [[nodiscard]] std::vector<int32_t> tape_of(const std::vector<uint8_t>& seen) const;
+  void plan_instruction(size_t index);
+
+  Machine machine_;
+  std::vector<ExprFacts> facts_;
+  std::vector<uint8_t> ahead_;
+  std::vector<uint8_t> multiplies_;   // a Sum of products or an FmaChain
+  std::vector<int64_t> field_sizes_;  // elements of the state field that starts at a slot
+  std::vector<Form> forms_;
+  std::vector<int32_t> form_of_;     // per statement
+  std::vector<NestPlan> nests_;      // per statement
+  std::vector<uint8_t> read_later_;  // per statement
+  std::vector<InstructionPlan> plans_;
+  int32_t dram_ = -1;
+};
+
+}  // namespace autocomp

@@ -1,0 +1,29 @@
+// What has to be equal for two commands of one instruction to do the same at other addresses. Everything that decides
+// what a command does (conditions, counts, strides, sizes) follows from a few values, the key; the rest are addresses
+// and values to be latched, which are computed anew for each command.
+#pragma once
+
+#include <vector>
+
+#include "semantics/compiled.hpp"
+#include "semantics/scalar.hpp"
+
+namespace autocomp {
+
+struct KeyAtom {
+  enum class Kind : uint8_t { Argument, State, Node };
+  Kind kind = Kind::Node;
+  int32_t index = -1;  // of the argument, the state slot or the node
+  bool is_float = false;
+};
+
+struct PlanKey {
+  bool usable = false;  // false: what the instruction does depends on more than a key
+  std::vector<KeyAtom> atoms;
+  std::vector<int32_t> tape;     // computes the atoms that are nodes
+  std::vector<uint8_t> covered;  // by node: its value follows from the key
+};
+
+[[nodiscard]] PlanKey key_of(const CompiledMachine& machine, int32_t instruction);
+
+}  // namespace autocomp

@@ -1,0 +1,184 @@
+#include "tables/machine.hpp"
+
+#include <stdexcept>
+
+#include "tables/typing.hpp"
+
+namespace autocomp {
+namespace {
+
+[[noreturn]] void fail(const std::string& message) { throw std::invalid_argument(message); }
+
+// Checks one table after another; every entry may refer only to earlier entries of its own table.
+class Validator {
+ public:
+  explicit Validator(const Machine& machine) : m_(machine), facts_(machine.exprs.size()) {}
+
+  void run() {
+    memories();
+    if (m_.state_initial.size() != m_.state_types.size() || m_.state_initial.size() != m_.state_names.size())
+      fail("state slots: initial values, types and names differ in number");
+    for (size_t i = 0; i < m_.exprs.size(); ++i) facts_[i] = check_expr(m_, i, facts_);
+    for (size_t i = 0; i < m_.statements.size(); ++i) statement(i);
+    for (const auto& instruction : m_.instructions) this->instruction(instruction);
+  }
+
+ private:
+  void memories() const {
+    int drams = 0;
+    for (const auto& memory : m_.memories) {
+      const std::string where = "memory '" + memory.name + "': ";
+      if (memory.kind == MemoryKind::Dram) {
+        ++drams;
+        continue;
+      }
+      if (memory.rows < 1 || memory.cols < 1) fail(where + "rows and columns must be at least 1");
+      if (memory.rows > (int64_t{1} << 28) / memory.cols) fail(where + "more than 2^28 elements");
+      if (memory.banks < 1 || memory.rows % memory.banks != 0)
+        fail(where + std::to_string(memory.rows) + " rows do not divide into " + std::to_string(memory.banks) +
+             " banks");
+    }
+    if (drams != 1) fail("a machine has exactly one memory of kind dram, not " + std::to_string(drams));
+  }
+
+  void typed(int32_t node, ValueType type, const std::string& where) const {
+    if (node < 0 || static_cast<size_t>(node) >= m_.exprs.size())
+      fail(where + ": expression " + std::to_string(node) + " does not exist");
+    if (m_.exprs[static_cast<size_t>(node)].type != type)
+      fail(where + ": expected " + (type == ValueType::Int ? "an integer" : "a float"));
+  }
+  void integer(int32_t node, const std::string& where) const { typed(node, ValueType::Int, where); }
+
+  void body(const std::vector<int32_t>& list, size_t limit, const std::string& where) const {
+    for (const int32_t s : list)
+      if (s < 0 || static_cast<size_t>(s) >= limit)
+        fail(where + ": statement " + std::to_string(s) + " does not exist");
+  }
+
+  void statement(size_t index) const {
+    const Statement& s = m_.statements[index];
+    const std::string where = "statement " + std::to_string(index);
+    switch (s.kind) {
+      case StatementKind::Require: integer(s.a, where + " (require)"); break;
+      case StatementKind::Store: {
+        if (s.memory < 0 || static_cast<size_t>(s.memory) >= m_.memories.size())
+          fail(where + " (store): memory " + std::to_string(s.memory) + " does not exist");
+        const Memory& memory = m_.memories[static_cast<size_t>(s.memory)];
+        if (memory.kind == MemoryKind::Dram) fail(where + " (store): use store_dram for '" + memory.name + "'");
+        integer(s.a, where + " (store, row)");
+        integer(s.b, where + " (store, column)");
+        typed(s.c, value_type_of(memory.dtype), where + " (store to '" + memory.name + "', value)");
+        break;
+      }
+      case StatementKind::StoreDram:
+        integer(s.a, where + " (store_dram, pointer)");
+        integer(s.b, where + " (store_dram, offset)");
+        typed(s.c, value_type_of(static_cast<DType>(s.imm)), where + " (store_dram, value)");
+        break;
+      case StatementKind::SetState:
+        if (s.imm < 0 || static_cast<size_t>(s.imm) >= m_.state_types.size())
+          fail(where + " (set_state): slot " + std::to_string(s.imm) + " does not exist");
+        if (s.a >= 0) integer(s.a, where + " (set_state, index)");
+        typed(s.c, m_.state_types[static_cast<size_t>(s.imm)], where + " (set_state, value)");
+        break;
+      case StatementKind::Loop:
+        integer(s.a, where + " (loop, count)");
+        body(s.body, index, where + " (loop)");
+        break;
+      case StatementKind::When:
+        integer(s.a, where + " (when, condition)");
+        body(s.body, index, where + " (when)");
+        body(s.otherwise, index, where + " (when, otherwise)");
+        break;
+    }
+  }
+
+  // An expression of accesses and properties: over arguments and state only.
+  void front(int32_t node, const std::string& where) const {
+    integer(node, where);
+    const ExprFacts& facts = facts_[static_cast<size_t>(node)];
+    if (facts.loops > 0 || facts.reads)
+      fail(where + ": only arguments and configuration state may be used, neither loop variables nor memory");
+  }
+
+  void access(const Access& access, size_t parameters, const std::string& where) const {
+    if (access.memory < 0 || static_cast<size_t>(access.memory) >= m_.memories.size())
+      fail(where + ": memory " + std::to_string(access.memory) + " does not exist");
+    const Memory& memory = m_.memories[static_cast<size_t>(access.memory)];
+    if (access.guard >= 0) front(access.guard, where + " guard");
+    front(access.base, where + " base");
+    if (access.dims.size() > 3) fail(where + ": more than 3 dimensions");
+    for (const auto& dim : access.dims) {
+      front(dim.count, where + " count");
+      front(dim.stride, where + " stride");
+    }
+    if (access.parameter < -1 || access.parameter >= static_cast<int32_t>(parameters))
+      fail(where + ": parameter " + std::to_string(access.parameter) + " does not exist");
+    if (memory.kind == MemoryKind::Dram) {
+      front(access.pointer, where + " pointer");
+      front(access.bytes, where + " bytes");
+    } else {
+      front(access.first_col, where + " first_col");
+      front(access.cols, where + " cols");
+    }
+  }
+
+  // Loop variables and arguments used anywhere below statement `s`, entered at loop depth `depth`.
+  void scope(int32_t s, int depth, size_t parameters, const std::string& where) const {
+    const Statement& statement = m_.statements[static_cast<size_t>(s)];
+    if (depth > kMaxLoops) fail(where + ": loops nest deeper than " + std::to_string(kMaxLoops));
+    for (const int32_t node : {statement.a, statement.b, statement.c}) {
+      if (node < 0) continue;
+      const ExprFacts& facts = facts_[static_cast<size_t>(node)];
+      if (facts.loops > depth)
+        fail(where + ": a loop variable of depth " + std::to_string(facts.loops - 1) + " is used outside its loop");
+      if (facts.arguments > static_cast<int>(parameters))
+        fail(where + ": argument " + std::to_string(facts.arguments - 1) + " is used, but there are " +
+             std::to_string(parameters) + " parameters");
+    }
+    const int inner = depth + (statement.kind == StatementKind::Loop ? 1 : 0);
+    for (const int32_t child : statement.body) scope(child, inner, parameters, where);
+    for (const int32_t child : statement.otherwise) scope(child, inner, parameters, where);
+  }
+
+  void instruction(const Instruction& instruction) const {
+    const std::string where = "instruction '" + instruction.name + "'";
+    if (instruction.unit < -1 || instruction.unit >= static_cast<int32_t>(m_.units.size()))
+      fail(where + ": unit " + std::to_string(instruction.unit) + " does not exist");
+    if (instruction.parameters.size() != instruction.parameter_types.size())
+      fail(where + ": parameter names and types differ in number");
+    body(instruction.body, m_.statements.size(), where);
+    for (const int32_t s : instruction.body) scope(s, 0, instruction.parameters.size(), where);
+    for (size_t i = 0; i < instruction.accesses.size(); ++i)
+      access(instruction.accesses[i], instruction.parameters.size(), where + ", access " + std::to_string(i));
+    for (const auto& property : instruction.properties)
+      front(property.value, where + ", property '" + property.key + "'");
+  }
+
+  const Machine& m_;
+  std::vector<ExprFacts> facts_;
+};
+
+}  // namespace
+
+int size_of(DType dtype) {
+  switch (dtype) {
+    case DType::I8:
+    case DType::U8: return 1;
+    case DType::I16:
+    case DType::U16: return 2;
+    case DType::I32:
+    case DType::U32:
+    case DType::F32: return 4;
+    case DType::I64:
+    case DType::U64:
+    case DType::F64: return 8;
+  }
+  throw std::invalid_argument("unknown element type " + std::to_string(static_cast<int>(dtype)));
+}
+
+bool is_float(DType dtype) { return dtype == DType::F32 || dtype == DType::F64; }
+
+void Machine::validate() const { Validator(*this).run(); }
+
+}  // namespace autocomp

@@ -1,0 +1,27 @@
+// Static checks of expression nodes: operand counts, types, and what a node depends on.
+#pragma once
+
+#include <vector>
+
+#include "tables/machine.hpp"
+
+namespace autocomp {
+
+constexpr int kMaxLoops = 12;  // loop variables alive at once, those of Sum included
+
+// What a node depends on, over its whole subtree.
+struct ExprFacts {
+  int loops = 0;       // 1 + the deepest loop variable used and not bound below; 0: none
+  int arguments = 0;   // 1 + the highest parameter used
+  bool reads = false;  // element of a memory
+};
+
+[[nodiscard]] ValueType value_type_of(DType dtype);
+
+// The type of node `expr` follows from its operator and operands; only Argument states it.
+[[nodiscard]] ValueType infer_type(const Machine& machine, const Expr& expr);
+
+// Checks node `index` against the nodes before it. Throws std::invalid_argument.
+ExprFacts check_expr(const Machine& machine, size_t index, const std::vector<ExprFacts>& facts);
+
+}  // namespace autocomp

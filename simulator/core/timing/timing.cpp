@@ -1,0 +1,308 @@
+#include "timing/timing.hpp"
+
+#include <array>
+#include <utility>
+
+#include "timing/array.hpp"
+#include "timing/front.hpp"
+#include "timing/serial.hpp"
+#include "timing/transfer_in.hpp"
+#include "timing/transfer_out.hpp"
+
+namespace autocomp {
+namespace timing {
+namespace {
+
+constexpr int64_t kSemaphores = 1024;
+
+class Engine {
+ public:
+  Engine(const Settings& settings, const OperationList& list, const TimingOptions& options, TimingResult& result)
+      : settings_(settings),
+        options_(options),
+        result_(result),
+        context_(settings, list),
+        front_(context_, options.record_commands ? &result.commands : nullptr) {
+    if (options.record_commands) result.commands.resize(list.operations.size());
+    // Units keep references into the context, and their places: reserve before adding.
+    const size_t count = settings.units.size();
+    cycles_.resize(count);
+    ins_.reserve(count);
+    outs_.reserve(count);
+    arrays_.reserve(count);
+    serials_.reserve(count);
+    for (size_t u = 0; u < count; ++u) add_unit(static_cast<int32_t>(u));
+  }
+
+  void run() {
+    while (true) {
+      const bool idle = front_.awaits_idle() && machine_idle();
+      if (idle && front_.host_done()) break;
+      cycle(idle);
+      if (context_.progress) {
+        account(1);
+        ++context_.now;
+      } else if (!skip()) {
+        report_cycles();
+        return;
+      }
+      if (context_.now > options_.max_cycles) {
+        result_.notes.push_back("stopped after " + std::to_string(options_.max_cycles) + " cycles");
+        break;
+      }
+    }
+    front_.end_segment();
+    result_.segment_cycles = front_.segments();
+    const int64_t tail = std::max<int64_t>(0, context_.list.host_tail_cycles);
+    for (UnitCycles& row : cycles_) row[static_cast<size_t>(Cause::Host)] += tail;
+    result_.cycles = context_.now + tail;
+    report_cycles();
+  }
+
+ private:
+  void add_unit(int32_t unit) {
+    size_t place = 0;
+    const UnitKind kind = settings_.units[static_cast<size_t>(unit)].kind;
+    switch (kind) {
+      case UnitKind::TransferIn:
+        place = ins_.size();
+        ins_.emplace_back(context_, unit);
+        break;
+      case UnitKind::TransferOut:
+        place = outs_.size();
+        outs_.emplace_back(context_, unit);
+        break;
+      case UnitKind::Array:
+        place = arrays_.size();
+        arrays_.emplace_back(context_, unit);
+        break;
+      case UnitKind::Serial:
+        place = serials_.size();
+        serials_.emplace_back(context_, unit);
+        break;
+    }
+    places_.push_back({kind, place});
+  }
+
+  // Calls `action` with the unit as what it is.
+  template <typename Action>
+  decltype(auto) with(size_t u, Action&& action) {
+    const Place place = places_[u];
+    switch (place.kind) {
+      case UnitKind::TransferIn: return action(ins_[place.index]);
+      case UnitKind::TransferOut: return action(outs_[place.index]);
+      case UnitKind::Array: return action(arrays_[place.index]);
+      case UnitKind::Serial: break;
+    }
+    return action(serials_[place.index]);
+  }
+
+  // Nothing outstanding anywhere but preloads whose multiply has not come.
+  bool machine_idle() {
+    uint64_t lone = 0;
+    for (const TransferOut& out : outs_)
+      if (!out.idle()) return false;
+    for (const Array& array : arrays_)
+      if (const int32_t slot = array.lone_preload(); slot >= 0) lone |= uint64_t{1} << slot;
+    if ((context_.occupied & ~lone) == 0) return true;
+    // One that is still on its way to the array counts as well.
+    for (size_t u = 0; u < places_.size(); ++u) {
+      const Pool& pool = context_.pools[u];
+      if (settings_.units[u].kind == UnitKind::Array && pool.live == 1 && pool.unissued.size() == 1 &&
+          context_.command(pool.unissued.front()).role == Role::Preload)
+        lone |= uint64_t{1} << pool.unissued.front();
+    }
+    return (context_.occupied & ~lone) == 0;
+  }
+
+  void cycle(bool idle) {
+    context_.progress = false;
+    issue();
+    front_.allocate();
+    front_.host(idle);
+    for (TransferIn& in : ins_) in.begin_cycle();
+    for (TransferOut& out : outs_) out.begin_cycle();
+    for (Serial& serial : serials_) serial.begin_cycle();
+    for (Array& array : arrays_) {
+      array.begin_cycle();
+      array.write_results();
+    }
+    respond();
+    // Who comes first has the ports: results, moves in, operands, moves out.
+    for (TransferIn& in : ins_) in.write_rows();
+    for (Array& array : arrays_) array.step();
+    for (Serial& serial : serials_) serial.step();
+    for (TransferOut& out : outs_)
+      if (out.active()) out.step(channel_);
+    for (TransferIn& in : ins_)
+      if (in.active()) in.request(channel_);
+    front_.retire();
+  }
+
+  void respond() {
+    Response* response = channel_.front(context_.now);
+    if (response == nullptr) return;
+    const size_t place = places_[static_cast<size_t>(response->unit)].index;
+    if (response->acknowledge)
+      outs_[place].acknowledge(channel_);
+    else if (ins_[place].ready_for_beat())
+      ins_[place].take_beat(channel_, *response);
+  }
+
+  void issue() {
+    for (size_t u = 0; u < places_.size(); ++u) {
+      Pool& pool = context_.pools[u];
+      if (pool.unissued.empty()) continue;
+      const int32_t slot = pool.unissued.front();
+      Command& command = context_.command(slot);
+      if (command.waits_for != 0) continue;
+      if (settings_.units[u].serial != 0 && pool.live > static_cast<int64_t>(pool.unissued.size())) continue;
+      const bool synchronises = command.role == Role::Wait || command.role == Role::Signal;
+      if (synchronises && !synchronise(command, pool)) continue;
+      const bool at_once =
+          synchronises || (command.role == Role::Configure && settings_.units[u].kind != UnitKind::Array);
+      if (!at_once && !with(u, [](auto& unit) { return unit.accepts(); })) continue;
+      pool.unissued.pop();
+      command.times.issued = context_.now;
+      context_.progress = true;
+      if (at_once)
+        front_.immediate(slot);
+      else
+        with(u, [slot](auto& unit) { unit.issue(slot); });
+    }
+  }
+
+  // A wait takes 1 from its semaphore when it can; a signal adds 1 when all older commands of the unit have completed.
+  bool synchronise(const Command& command, const Pool& pool) {
+    const int64_t index = command.value(Key::Semaphore);
+    if (index < 0 || index >= kSemaphores) return false;  // there is none: the unit waits for ever
+    int64_t& semaphore = semaphores_[static_cast<size_t>(index)];
+    if (command.role == Role::Signal) {
+      if (pool.live > static_cast<int64_t>(pool.unissued.size())) return false;
+      ++semaphore;
+      return true;
+    }
+    if (semaphore == 0) return false;
+    --semaphore;
+    return true;
+  }
+
+  bool skip() {
+    context_.timer = kNever;
+    front_.schedule();
+    channel_.schedule(context_);
+    for (size_t u = 0; u < places_.size(); ++u) with(u, [](auto& unit) { unit.schedule(); });
+    if (context_.timer == kNever) {
+      deadlock();
+      return false;
+    }
+    account(context_.timer - context_.now);
+    context_.now = context_.timer;
+    return true;
+  }
+
+  Cause cause_of(size_t u) {
+    const auto [active, cause] = with(u, [](auto& unit) {
+      const bool is_active = unit.active();
+      return std::pair(is_active, is_active ? unit.cause() : Cause::Idle);
+    });
+    if (active && cause != Cause::Pairing) return cause;
+    const Pool& pool = context_.pools[u];
+    if (!pool.unissued.empty()) {
+      const Command& head = context_.command(pool.unissued.front());
+      if (head.role == Role::Wait || head.role == Role::Signal) return Cause::Semaphore;
+      if (head.waits_for != 0) return head.hazard;
+      return active ? cause : Cause::QueueFull;
+    }
+    if (active) return cause;
+    return pool.live > 0 ? Cause::Pipeline : front_.idle_cause();
+  }
+
+  void account(int64_t cycles) {
+    for (size_t u = 0; u < places_.size(); ++u) cycles_[u][static_cast<size_t>(cause_of(u))] += cycles;
+  }
+  void report_cycles() {
+    for (const UnitCycles& row : cycles_) result_.unit_cycles.emplace_back(row.begin(), row.end());
+  }
+
+  void deadlock();
+
+  const Settings& settings_;
+  const TimingOptions& options_;
+  TimingResult& result_;
+  Context context_;
+  Front front_;
+  Channel channel_;
+  std::vector<int64_t> semaphores_ = std::vector<int64_t>(kSemaphores, 0);
+  std::vector<TransferIn> ins_;
+  std::vector<TransferOut> outs_;
+  std::vector<Array> arrays_;
+  std::vector<Serial> serials_;
+  struct Place {
+    UnitKind kind = UnitKind::Serial;
+    size_t index = 0;  // among the units of its kind
+  };
+  std::vector<Place> places_;  // of each unit
+  using UnitCycles = std::array<int64_t, static_cast<size_t>(Cause::Count)>;
+  std::vector<UnitCycles> cycles_;
+};
+
+void Engine::deadlock() {
+  result_.deadlock = true;
+  std::string message = "no unit can go on at cycle " + std::to_string(context_.now) + ":";
+  for (size_t u = 0; u < places_.size(); ++u) {
+    const Pool& pool = context_.pools[u];
+    if (pool.live == 0) continue;
+    message += " unit " + settings_.units[u].name + " holds " + std::to_string(pool.live) + " command(s)";
+    const Cause cause = cause_of(u);
+    message += std::string(" and waits (") + name_of(cause) + ")";
+    for (uint64_t left = context_.occupied & pool.all; left != 0; left &= left - 1) {
+      const Command& command = context_.command(std::countr_zero(left));
+      if (left == (context_.occupied & pool.all))
+        message += ", one of them command " + std::to_string(command.operation) + " of line " +
+                   std::to_string(context_.list.operations[static_cast<size_t>(command.operation)].line);
+    }
+    message += ";";
+  }
+  if (front_.blocked() >= 0)
+    message += " command " + std::to_string(front_.blocked()) + " has no room in its unit's pool;";
+  if (front_.at_fence()) message += " the host waits in a fence;";
+  message.back() = '.';
+  result_.deadlock_message = message;
+  result_.cycles = context_.now;
+}
+
+}  // namespace
+}  // namespace timing
+
+const char* name_of(Cause cause) {
+  switch (cause) {
+    case Cause::Busy: return "Busy";
+    case Cause::Idle: return "Idle";
+    case Cause::Host: return "Host";
+    case Cause::QueueFull: return "QueueFull";
+    case Cause::ReadAfterWrite: return "ReadAfterWrite";
+    case Cause::WriteAfterRead: return "WriteAfterRead";
+    case Cause::WriteAfterWrite: return "WriteAfterWrite";
+    case Cause::Semaphore: return "Semaphore";
+    case Cause::Bus: return "Bus";
+    case Cause::MemoryLatency: return "MemoryLatency";
+    case Cause::BankConflict: return "BankConflict";
+    case Cause::Pairing: return "Pairing";
+    case Cause::Drain: return "Drain";
+    case Cause::Pipeline: return "Pipeline";
+    case Cause::Fence: return "Fence";
+    case Cause::Count: break;
+  }
+  return "Unknown";
+}
+
+TimingResult simulate_timing(const Machine& machine, const OperationList& list, const TimingOptions& options) {
+  const timing::Settings settings = timing::resolve(machine);
+  TimingResult result;
+  timing::Engine engine(settings, list, options, result);
+  engine.run();
+  return result;
+}
+
+}  // namespace autocomp

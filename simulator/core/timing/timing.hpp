@@ -1,0 +1,65 @@
+// The timing engine: a list of decoded commands and a machine in, cycles with their causes out.
+// Timing never changes results; it sees no data.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "semantics/operation.hpp"
+#include "tables/machine.hpp"
+
+namespace autocomp {
+
+// Why a cycle of a unit or a command was not useful. Every stalled cycle has exactly one cause.
+enum class Cause : uint8_t {
+  Busy,       // not a stall: useful work
+  Idle,       // nothing to do: no command had reached the unit
+  Host,       // the host had not issued the next command yet
+  QueueFull,  // the pool or queue this command needs was full, or an older command blocked the front end
+  ReadAfterWrite,
+  WriteAfterRead,
+  WriteAfterWrite,  // waiting for a hazard on local memory
+  Semaphore,        // waiting for an explicit synchronisation
+  Bus,              // the memory bus or the limit of outstanding requests
+  MemoryLatency,    // waiting for the first data of a request
+  BankConflict,     // a port of a local memory bank was taken
+  Pairing,          // waiting for the command it executes together with
+  Drain,            // waiting for a pipeline to empty before a reconfiguration
+  Pipeline,         // results inside a pipeline still on their way
+  Fence,            // the host waits for the machine to be idle
+  Count
+};
+[[nodiscard]] const char* name_of(Cause cause);
+
+struct CommandTiming {
+  int64_t offered = 0;       // first cycle the host had the command ready
+  int64_t accepted = 0;      // cycle the front end took it
+  int64_t allocated = 0;     // cycle it entered its unit's pool
+  int64_t issued = 0;        // cycle it left the pool for its unit, all hazards resolved
+  int64_t started = 0;       // first cycle of its own work (first operand row, first request)
+  int64_t completed = 0;     // cycle it freed its pool entry
+  Cause wait = Cause::Idle;  // the cause that cost most between accepted and started
+  int64_t wait_cycles = 0;
+};
+
+struct TimingResult {
+  int64_t cycles = 0;                             // from the first command offered to machine idle
+  std::vector<int64_t> segment_cycles;            // the same for each fence-delimited segment
+  std::vector<CommandTiming> commands;            // one per operation; empty when not asked for
+  std::vector<std::vector<int64_t>> unit_cycles;  // [unit][Cause]; each row sums to `cycles`
+  std::vector<std::string> notes;  // what the machine cannot do as asked (deadlock … is an error instead)
+  bool deadlock = false;
+  std::string deadlock_message;  // which commands wait for what
+};
+
+struct TimingOptions {
+  bool record_commands = true;
+  int64_t max_cycles = int64_t{1} << 40;
+};
+
+// Overrides such as memory latency are applied to the machine's settings by the caller, before.
+[[nodiscard]] TimingResult simulate_timing(const Machine& machine, const OperationList& list,
+                                           const TimingOptions& options);
+
+}  // namespace autocomp
