@@ -19,7 +19,7 @@ FORMAT = re.sub(r"@font-face \{\{.*?\}\}", "", CONSOLE_SVG_FORMAT, flags=re.DOTA
 
 def draw(run: Path, target: Path) -> None:
     view = RunView.of(run / "events.jsonl")
-    console = Console(record=True, width=118, file=io.StringIO(), force_terminal=True)
+    console = Console(record=True, width=118, file=io.StringIO(), force_terminal=True, highlight=False)
     best = view.lineage()[-1]
     console.print(f"$ autocomp search {run.name.split('-', 2)[-1]}.yaml", style="bold")
     console.print(lineage_table(view))
