@@ -9,9 +9,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from autocomp.kernel import print_kernel
 from autocomp.transforms import Facts, NotApplicable, transformation
 
-from .conftest import Prove, apply, naive
+from .conftest import Prove, apply, facts_of, naive
 
 Step = tuple[str, Mapping[str, Any]]
 
@@ -31,6 +32,7 @@ BEFORE: dict[str, tuple[str, ...]] = {
     "reuse_weights": ("keep_accumulator",),
     "prefetch": ("keep_accumulator", "widen_moves"),
     "defer_stores": ("keep_accumulator", "prefetch"),
+    "fuse": ("stage_operand",),
 }
 
 
@@ -52,6 +54,28 @@ def test_results_are_unchanged(prove: Prove, name: str, rows: int, cols: int, de
     for earlier in BEFORE[name]:
         facts = with_best(facts, earlier)
     prove(with_best(facts, name), rows, cols, depth)
+
+
+# Analysing a kernel simplifies it already, so there is nothing left for `simplify` here.
+@pytest.mark.parametrize("name", [name for name in BEFORE if name != "simplify"])
+def test_the_property_is_not_empty(name: str) -> None:
+    facts = naive(96, 80, 64)
+    for earlier in BEFORE[name]:
+        facts = with_best(facts, earlier)
+    assert with_best(facts, name).kernel != facts.kernel
+
+
+@settings(max_examples=3, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.integers(17, 80), st.integers(17, 80), st.integers(17, 80))
+def test_hoisting_configurations_leaves_the_results(prove: Prove, rows: int, cols: int, depth: int) -> None:
+    lines = print_kernel(naive(rows, cols, depth).kernel).splitlines()
+    moves = [line for line in lines if line.strip().startswith(("config_ld", "config_st"))]
+    calls = [index for index, line in enumerate(lines) if line.strip().startswith("mvin(")]
+    inside = [line for line in lines[: calls[0]] if line not in moves] + moves + lines[calls[0] :]
+    facts = facts_of("\n".join(inside))
+    hoisted = apply(facts, ("hoist", {}))
+    assert hoisted.kernel != facts.kernel
+    prove(hoisted, rows, cols, depth)
 
 
 @settings(max_examples=3, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
