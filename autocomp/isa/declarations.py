@@ -11,7 +11,7 @@ from typing import Literal, cast
 from lark import Token
 
 from autocomp.data import closest
-from autocomp.errors import IsaError
+from autocomp.errors import IsaError, Place
 from autocomp.isa import algebra
 from autocomp.isa.expressions import (
     check_free,
@@ -56,6 +56,7 @@ class _Draft:
     notes: dict[str, str] = field(default_factory=dict)
     units: dict[str, Unit] = field(default_factory=dict)
     settings: dict[str, Setting] = field(default_factory=dict)
+    places: dict[str, Place] = field(default_factory=dict)  # of settings, by "unit load.entries", "host.issue"
     instructions: dict[str, Instruction] = field(default_factory=dict)
     aliases: list[Alias] = field(default_factory=list)
     idioms: dict[str, Idiom] = field(default_factory=dict)
@@ -115,7 +116,7 @@ def _finish(draft: _Draft, name: Token, text: str, source_name: str) -> Accelera
         path=source_name,
         notes=draft.notes,
     )
-    check_timing(accelerator)
+    check_timing(accelerator, draft.places)
     return accelerator
 
 
@@ -186,7 +187,7 @@ def _setting(draft: _Draft, node: SyntaxTree) -> tuple[str, Setting]:
     return key, evaluate(draft.scope, value_node)
 
 
-def _settings(draft: _Draft, nodes: list[SyntaxTree]) -> dict[str, Setting]:
+def _settings(draft: _Draft, nodes: list[SyntaxTree], where: str) -> dict[str, Setting]:
     settings: dict[str, Setting] = {}
     for node in nodes:
         if is_tree(node, "setting"):
@@ -194,12 +195,13 @@ def _settings(draft: _Draft, nodes: list[SyntaxTree]) -> dict[str, Setting]:
             if key in settings:
                 fail(draft.scope, node, f"{key!r} is set twice")
             settings[key] = value
+            draft.places[f"{where}.{key}"] = draft.scope.source.of(node)
     return settings
 
 
 def _section(draft: _Draft, node: SyntaxTree) -> None:
     name, *items = cast(list[SyntaxTree], node.children)
-    for key, value in _settings(draft, items).items():
+    for key, value in _settings(draft, items, str(name)).items():
         if f"{name}.{key}" in draft.settings:
             fail(draft.scope, node, f"'{name}.{key}' is set twice")
         draft.settings[f"{name}.{key}"] = value
@@ -210,7 +212,7 @@ def _unit(draft: _Draft, node: SyntaxTree) -> None:
     nodes = cast(list[SyntaxTree], items)
     if str(token) in draft.units:
         fail(draft.scope, cast(Token, token), f"unit {token} is declared twice")
-    draft.units[str(token)] = Unit(str(token), _settings(draft, nodes), doc_text(nodes))
+    draft.units[str(token)] = Unit(str(token), _settings(draft, nodes, f"unit {token}"), doc_text(nodes))
 
 
 # --- memories, addresses, state ----------------------------------------------------------------------------------
@@ -220,7 +222,7 @@ def _memory(draft: _Draft, node: SyntaxTree) -> None:
     token = cast(Token, node.children[0])
     nodes = cast(list[SyntaxTree], node.children[1:])
     check_free(draft.scope, token)
-    settings = _settings(draft, nodes)
+    settings = _settings(draft, nodes, f"memory {token}")
     kind: Literal["dram", "local", "register"] = "register" if is_tree(node, "register") else "local"
     if settings.get("kind") == "dram" and kind == "local":
         kind = "dram"

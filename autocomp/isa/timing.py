@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 
-from autocomp.errors import IsaError
+from autocomp.errors import IsaError, Place
 from autocomp.isa.model import Accelerator, Instruction
 
 TRANSFERS = ("transfer_in", "transfer_out")
@@ -138,22 +138,26 @@ SECTION_KEYS: Mapping[str, Mapping[str, Key]] = {
 Value = int | float | str
 
 
-def check_timing(accelerator: Accelerator) -> None:
-    """Raises IsaError naming the first key that means nothing, or a word or role that does not fit."""
+def check_timing(accelerator: Accelerator, places: Mapping[str, Place]) -> None:
+    """Raises IsaError naming the first key that means nothing, or a word or role that does not fit.
+
+    `places` tells where settings stand, by "unit load.entries", "memory dram.bus", "host.issue".
+    """
     for unit in accelerator.units:
         kind = unit.settings.get("kind", "serial")
         where = f"unit {unit.name}"
         for key, value in unit.settings.items():
-            _check(where, key, value, UNIT_KEYS)
+            _check(where, key, value, UNIT_KEYS, places.get(f"{where}.{key}"))
             if kind not in UNIT_KEYS[key].kinds:
-                raise IsaError(f"{where}: {key!r} is no setting of kind {kind}")
+                raise IsaError(f"{where}: {key!r} is no setting of kind {kind}", place=places.get(f"{where}.{key}"))
     for memory in accelerator.memories:
         for key, value in memory.settings.items():
-            _check(f"memory {memory.name}", key, value, MEMORY_KEYS)
+            where = f"memory {memory.name}"
+            _check(where, key, value, MEMORY_KEYS, places.get(f"{where}.{key}"))
     for name, value in accelerator.settings.items():
         section, _, key = name.partition(".")
         if section in SECTION_KEYS:
-            _check(section, key, value, SECTION_KEYS[section])
+            _check(section, key, value, SECTION_KEYS[section], places.get(name))
     kinds = {unit.name: str(unit.settings.get("kind", "serial")) for unit in accelerator.units}
     for instruction in accelerator.instructions:
         _check_instruction(instruction, kinds)
@@ -162,9 +166,9 @@ def check_timing(accelerator: Accelerator) -> None:
 def _check_instruction(instruction: Instruction, kinds: Mapping[str, str]) -> None:
     where = f"instruction {instruction.name}"
     for key, word in instruction.words.items():
-        _check(where, key, word, PROPERTY_KEYS, instruction)
+        _check(where, key, word, PROPERTY_KEYS, instruction.place)
     for key in instruction.timing:
-        _check(where, key, 0, PROPERTY_KEYS, instruction)
+        _check(where, key, 0, PROPERTY_KEYS, instruction.place)
         if instruction.unit is not None and kinds[instruction.unit] not in PROPERTY_KEYS[key].kinds:
             raise IsaError(
                 f"{where}: {key!r} has no meaning in a {kinds[instruction.unit]} unit", place=instruction.place
@@ -179,10 +183,7 @@ def _check_instruction(instruction: Instruction, kinds: Mapping[str, str]) -> No
         raise IsaError(f"{where}: role {role} needs `semaphore:`", place=instruction.place)
 
 
-def _check(
-    where: str, key: str, value: Value, table: Mapping[str, Key], instruction: Instruction | None = None
-) -> None:
-    place = None if instruction is None else instruction.place
+def _check(where: str, key: str, value: Value, table: Mapping[str, Key], place: Place | None) -> None:
     if key not in table:
         near = get_close_matches(key, table, 1)
         hint = f"did you mean {near[0]}?" if near else f"known: {', '.join(table)}"

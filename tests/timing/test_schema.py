@@ -35,8 +35,10 @@ def parse(dram: str = "", memory: str = "", unit: str = "", timing: str = "", on
     ],
 )
 def test_what_means_nothing_is_refused(parts: dict[str, str], message: str) -> None:
-    with pytest.raises(IsaError, match=message):
+    with pytest.raises(IsaError, match=message) as caught:
         parse(**parts)
+    assert caught.value.place is not None
+    assert caught.value.place.source == "m.isa"
 
 
 def test_every_key_is_documented() -> None:
