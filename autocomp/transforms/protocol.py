@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -59,18 +60,18 @@ class Transformation(Protocol):
         ...
 
 
-class Rewriting:
+class Rewriting(ABC):
     """What transformations have in common."""
 
     name: str
     title: str
 
-    def candidates(self, facts: Facts) -> Sequence[Proposal]:
-        raise NotImplementedError
+    @abstractmethod
+    def candidates(self, facts: Facts) -> Sequence[Proposal]: ...
 
     def proposals(self, facts: Facts) -> Sequence[Proposal]:
         """The candidates that apply."""
         return fitting(self, facts, self.candidates(facts))
 
-    def apply(self, facts: Facts, parameters: Parameters) -> ast.Kernel:
-        raise NotImplementedError
+    @abstractmethod
+    def apply(self, facts: Facts, parameters: Parameters) -> ast.Kernel: ...
