@@ -50,6 +50,7 @@ def fidelity(
         table.add_column(heading, justify="right")
     table.add_column("worst case", overflow="fold")
     for group in groups:
-        figures = (percent(group.mean), percent(group.p95), percent(group.worst_error))
+        errors = (group.mean, group.p95, group.worst_error)
+        figures = [percent(error if group.count else None, digits=2) for error in errors]
         table.add_row(group.group, str(group.count), str(group.unsupported), *figures, group.worst)
     make_console(sys.stdout, plain).print(table)

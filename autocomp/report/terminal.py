@@ -18,8 +18,8 @@ def make_console(stream: TextIO | None = None, plain: bool = False) -> Console:
     return Console(file=stream, highlight=False)
 
 
-def percent(ratio: float | None) -> str:
-    return "-" if ratio is None else f"{100 * ratio:.1f} %"
+def percent(ratio: float | None, digits: int = 1) -> str:
+    return "-" if ratio is None else f"{100 * ratio:.{digits}f} %"
 
 
 def cycles_text(cycles: int | None) -> str:
