@@ -20,4 +20,4 @@ cd "$target"
 # -S keeps the editable install's import hook away; leaks are CPython's own and not looked for.
 LD_PRELOAD="$("$compiler" -print-file-name=libasan.so) $("$compiler" -print-file-name=libstdc++.so)" \
   ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 PYTHONPATH=".:$libraries" \
-  "$python" -S -m pytest -q -p no:cacheprovider -m "not packaging" tests/simulator tests/timing tests/isa/ "$@"
+  "$python" -S -m pytest -q -p no:cacheprovider -m "not packaging and not long" tests/simulator tests/timing tests/isa/ "$@"

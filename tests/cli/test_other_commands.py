@@ -84,7 +84,7 @@ def test_the_error_of_the_timing_is_stated_by_group(autocomp: Command) -> None:
     Path("measured/cycles.csv").write_text(f"{heading}\nmoves,a,two moves,2,40,{cycles * 2}\n")
     document = json.loads(autocomp("fidelity", "measured", "--json").stdout)
     assert document["groups"][0]["mean"] == 0.5
-    assert "50.0 %" in autocomp("fidelity", "measured").stdout
+    assert "50.00 %" in autocomp("fidelity", "measured").stdout
 
 
 @pytest.mark.parametrize(
