@@ -7,7 +7,8 @@ from pathlib import Path
 
 import click
 
-from autocomp.cli.options import json_option, output_options, path_option, print_json, set_option
+from autocomp.cli.options import json_option, output_options, path_option, print_json, set_option, warn
+from autocomp.errors import AutocompError
 
 
 @click.group()
@@ -39,6 +40,10 @@ def show(
             {
                 "name": accelerator.name,
                 "doc": accelerator.doc,
+                "configuration": accelerator.configuration,
+                "configurations": {
+                    c.name: {"doc": c.doc, "parameters": dict(c.values)} for c in accelerator.configurations
+                },
                 "parameters": dict(accelerator.parameters),
                 "constants": dict(accelerator.constants),
                 "instructions": [i.name for i in accelerator.instructions],
@@ -55,17 +60,51 @@ def show(
     click.echo(page, file=sys.stdout)
 
 
+@isa.command("list")
+@path_option
+@output_options
+def list_(paths: tuple[Path, ...], as_json: bool, plain: bool) -> None:
+    """List the accelerators found by name, and their configurations."""
+    from rich.table import Table
+
+    from autocomp import isa as language
+    from autocomp.cli.listing import named_files
+    from autocomp.report import make_console
+
+    table = Table()
+    for heading in ("accelerator", "what it is"):
+        table.add_column(heading, overflow="fold")
+    document: list[dict[str, str]] = []
+    for name, file in sorted(named_files("isa", ".isa", paths).items()):
+        try:
+            accelerator = language.load(file)
+        except AutocompError as error:
+            warn(f"left out {file}: {error}")
+            continue
+        entries = {name: accelerator.doc, **{f"{name}:{c.name}": c.doc for c in accelerator.configurations}}
+        for entry, doc in entries.items():
+            table.add_row(entry, doc)
+            document.append({"name": entry, "doc": doc, "path": str(file)})
+    if as_json:
+        print_json(document)
+        return
+    make_console(sys.stdout, plain).print(table)
+
+
 @isa.command()
 @click.argument("file")
 @set_option
 @path_option
 @json_option
 def check(file: str, overrides: dict[str, int | float], paths: tuple[Path, ...], as_json: bool) -> None:
-    """Check that FILE parses and can be simulated."""
+    """Check that FILE parses and can be simulated, in all its configurations."""
     from autocomp import isa as language
 
     accelerator = language.load(file, overrides, paths)
     language.lower(accelerator)
+    if not accelerator.configuration:
+        for configuration in accelerator.configurations:
+            language.lower(language.load(f"{file}:{configuration.name}", overrides, paths))
     if as_json:
         print_json({"name": accelerator.name, "ok": True, "digest": accelerator.digest, "path": accelerator.path})
         return

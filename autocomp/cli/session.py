@@ -26,7 +26,7 @@ def search_and_report(
 ) -> None:
     """Run a session; people read its end on standard output, programs with --json instead."""
     console = make_console(sys.stderr if as_json else sys.stdout, plain or as_json)
-    title = f"{request.workload.name} on {request.accelerator.name}"
+    title = f"{request.workload.name} on {request.accelerator.full_name}"
     try:
         with SearchProgress(console, title) as progress:
             result = run_session(

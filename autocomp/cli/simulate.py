@@ -49,7 +49,7 @@ def simulate(
     if as_json:
         print_json(
             {
-                "accelerator": machine.name,
+                "accelerator": machine.full_name,
                 "commands": text.command_count,
                 "cycles": timing.cycles,
                 "segment_cycles": [int(cycles) for cycles in timing.segment_cycles],
@@ -60,7 +60,7 @@ def simulate(
         )
         return
     console = make_console(sys.stdout, plain)
-    console.print(f"{text.command_count:,} commands on {machine.name}: {timing.cycles:,} cycles")
+    console.print(f"{text.command_count:,} commands on {machine.full_name}: {timing.cycles:,} cycles")
     if len(timing.segment_cycles) > 1:
         console.print("between fences: " + ", ".join(f"{cycles:,}" for cycles in timing.segment_cycles), soft_wrap=True)
     console.print(causes_by_unit(units))

@@ -21,11 +21,21 @@ def load(
 ) -> Accelerator:
     """The accelerator of a file, or of a name on the search path, with parameters overridden.
 
-    Raises ConfigError when there is no such file, IsaError when it does not parse or check.
+    `name:configuration` selects a set of parameter values; overrides win over it. Raises ConfigError when there is no
+    such file, IsaError when it does not parse or check, or has no such configuration.
     """
-    path = find("isa", str(name_or_path), ".isa", extra_paths)
+    name, configuration = _split(str(name_or_path))
+    path = find("isa", name, ".isa", extra_paths)
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise IsaError(f"{path} cannot be read: {error}", hint="a description is a text file in UTF-8") from None
-    return parse(text, str(path), overrides)
+    return parse(text, str(path), overrides, configuration)
+
+
+def _split(name: str) -> tuple[str, str]:
+    """The file's name and the configuration's; a file may have a colon in its own name."""
+    if ":" not in name or Path(name).expanduser().is_file():
+        return name, ""
+    file, _, configuration = name.rpartition(":")
+    return file, configuration

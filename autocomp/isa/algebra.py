@@ -257,7 +257,7 @@ def children(expression: Expression) -> tuple[Expression, ...]:
     if isinstance(expression, Call):
         return expression.arguments
     if isinstance(expression, Sum):
-        return (expression.bound, expression.body)
+        return (expression.bound, expression.body, *(() if expression.start is None else (expression.start,)))
     if isinstance(expression, Element):
         return expression.indices
     if isinstance(expression, StateField):
@@ -294,7 +294,8 @@ def substitute(expression: Expression, replace: Callable[[Expression], Expressio
         arguments = tuple(substitute(a, replace) for a in expression.arguments)
         return call(expression.function, arguments, expression.type_argument)
     if isinstance(expression, Sum):
-        return Sum(expression.variable, substitute(expression.bound, replace), substitute(expression.body, replace))
+        parts = [substitute(part, replace) for part in children(expression)]
+        return Sum(expression.variable, parts[0], parts[1], *parts[2:])
     if isinstance(expression, Element):
         indices = tuple(substitute(i, replace) for i in expression.indices)
         return Element(expression.memory, indices, expression.element)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal, cast
 
@@ -13,6 +13,7 @@ from lark import Token
 from autocomp.data import closest
 from autocomp.errors import IsaError, Place
 from autocomp.isa import algebra
+from autocomp.isa.configurations import build_configurations, check_presets, select
 from autocomp.isa.expressions import (
     check_free,
     element_type,
@@ -50,7 +51,7 @@ class _Draft:
     """The declarations met so far, in the order of the text."""
 
     scope: Scope
-    overrides: Mapping[str, int | float]
+    overrides: Mapping[str, int | float]  # what wins over the parameters' defaults
     docs: list[str] = field(default_factory=list)
     parameters: dict[str, int | float] = field(default_factory=dict)
     notes: dict[str, str] = field(default_factory=dict)
@@ -62,20 +63,36 @@ class _Draft:
     idioms: dict[str, Idiom] = field(default_factory=dict)
 
 
-def parse(text: str, source_name: str = "<text>", overrides: Mapping[str, int | float] | None = None) -> Accelerator:
-    """The accelerator that a description declares, with parameters overridden by name.
+def parse(
+    text: str, source_name: str = "<text>", overrides: Mapping[str, int | float] | None = None, configuration: str = ""
+) -> Accelerator:
+    """The accelerator that a description declares, in one of its configurations and with parameters overridden by name.
 
-    Raises IsaError, with the place, for anything that does not parse or check, and for overrides of parameters
-    that the description does not have.
+    Raises IsaError, with the place, for anything that does not parse or check, and for a configuration or overrides of
+    parameters that the description does not have.
     """
     source = Source(text, source_name)
     tree = parse_syntax(source)
-    draft = _Draft(Scope(source), dict(overrides or {}))
     name_token, *items = tree.children
-    for item in cast(list[SyntaxTree], items):
-        _DECLARE[str(item.data)](draft, item)
+    nodes = cast(list[SyntaxTree], items)
+    configurations = build_configurations(Scope(source), nodes)
+    selected = select(configurations, configuration, source_name)
+    draft = _Draft(Scope(source), {**selected, **(overrides or {})})
+    _declare(draft, nodes)
+    check_presets(draft.scope, nodes, list(draft.parameters))
     _check_overrides(draft, source_name)
-    return _finish(draft, cast(Token, name_token), text, source_name)
+    accelerator = _finish(draft, cast(Token, name_token), text, source_name)
+    return replace(accelerator, configurations=configurations, configuration=configuration)
+
+
+def _declare(draft: _Draft, nodes: Sequence[SyntaxTree]) -> None:
+    for node in nodes:
+        if is_tree(node, "conditional"):
+            condition, *items = cast(list[SyntaxTree], node.children)
+            if evaluate(draft.scope, condition):
+                _declare(draft, items)
+        elif not is_tree(node, "configuration"):
+            _DECLARE[str(node.data)](draft, node)
 
 
 def _check_overrides(draft: _Draft, source_name: str) -> None:
@@ -160,6 +177,9 @@ def _const(draft: _Draft, node: SyntaxTree) -> None:
 
 def _type_name(draft: _Draft, node: SyntaxTree) -> None:
     name, element = node.children
+    if is_tree(element, "type_choice"):
+        condition, then, otherwise = cast(SyntaxTree, element).children
+        element = then if evaluate(draft.scope, cast(SyntaxTree, condition)) else otherwise
     types: dict[str, ElementType] = {**draft.scope.types, str(name): element_type(draft.scope, cast(Token, element))}
     draft.scope = replace(draft.scope, types=types)
 

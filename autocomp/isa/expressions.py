@@ -11,7 +11,7 @@ from lark import Token, Tree
 from autocomp.data import closest
 from autocomp.errors import IsaError
 from autocomp.isa import algebra
-from autocomp.isa.model import AddressField, Element, ElementType, Expression, Number, StateField, Sum
+from autocomp.isa.model import AddressField, Binary, Element, ElementType, Expression, Number, StateField, Sum
 from autocomp.isa.scope import Function, Kind, Scope, Value, constant, kind_of_element
 from autocomp.isa.syntax import SyntaxTree
 
@@ -131,6 +131,8 @@ def _build(scope: Scope, node: SyntaxTree) -> Value:
         return _typed_call(scope, node)
     if data == "total":
         return _total(scope, node)
+    if data == "fma_chain":
+        return _fma_chain(scope, node)
     return reference(scope, node)
 
 
@@ -252,6 +254,20 @@ def _total(scope: Scope, node: SyntaxTree) -> Value:
     bound = build_int(scope, cast(SyntaxTree, bound_node))
     body = build(scope.bind_variable(name), cast(SyntaxTree, body_node))
     return Value(Sum(name, bound, body.expression), body.kind)
+
+
+def _fma_chain(scope: Scope, node: SyntaxTree) -> Value:
+    *_, body_node, start_node = cast(list[SyntaxTree], node.children)
+    total = _total(scope, Tree("total", node.children[:-1], node.meta))
+    chain = cast(Sum, total.expression)
+    if total.kind != "float" or not (isinstance(chain.body, Binary) and chain.body.operator == "*"):
+        fail(scope, body_node, "fma_chain needs a product of two floats behind the colon")
+    start = build(scope, start_node)
+    if start.kind == "int" and isinstance(start.expression, Number):
+        start = constant(float(start.expression.value))
+    if start.kind != "float":
+        fail(scope, start_node, "fma_chain starts from a float", "float(x) converts an integer")
+    return Value(replace(chain, start=start.expression), "float")
 
 
 def check_free(scope: Scope, token: Token) -> None:

@@ -84,11 +84,13 @@ class Call:
 
 @dataclass(frozen=True)
 class Sum:
-    """`sum(k < bound: body)`."""
+    """`sum(k < bound: body)`; with `start`, `fma_chain(k < bound: a * b, start)`: start, then one fused multiply-add
+    after the other in the order of k, each rounded once."""
 
     variable: str
     bound: Expression
     body: Expression
+    start: Expression | None = None
 
 
 Expression = Number | Name | StateField | AddressField | Element | Unary | Binary | Conditional | Call | Sum
@@ -243,6 +245,15 @@ class Idiom:
 
 
 @dataclass(frozen=True)
+class Configuration:
+    """A named set of parameter values, selected as `accelerator:name`."""
+
+    name: str
+    values: Mapping[str, int | float]
+    doc: str = ""
+
+
+@dataclass(frozen=True)
 class Accelerator:
     name: str
     doc: str
@@ -261,6 +272,13 @@ class Accelerator:
     digest: str  # sha256 of source and parameter values, hex
     path: str = ""
     notes: Mapping[str, str] = field(default_factory=dict)  # what a parameter or constant means
+    configurations: tuple[Configuration, ...] = ()  # all that the description offers
+    configuration: str = ""  # the selected one, or none: the parameters' defaults
+
+    @property
+    def full_name(self) -> str:
+        """The name by which users select this machine, as in `name:configuration`."""
+        return f"{self.name}:{self.configuration}" if self.configuration else self.name
 
     def memory(self, name: str) -> Memory:
         return next(m for m in self.memories if m.name == name)

@@ -55,7 +55,8 @@ class Environment:
     def let(self, name: str, node: int, value: Expression) -> Environment:
         """With a name for a node; a let of lets is out of date when they are."""
         depends = {**self.depends, name: frozenset(self._dependences(value))}
-        return replace(self, nodes={**self.nodes, name: node}, depends=depends)
+        stale = {other: changed for other, changed in self.stale.items() if other != name}
+        return replace(self, nodes={**self.nodes, name: node}, depends=depends, stale=stale)
 
     def loop(self, name: str, node: int) -> Environment:
         """With one more loop variable."""
@@ -150,6 +151,8 @@ class Nodes:
             bound = self.build(expression.bound, environment)
             inner = environment.loop(expression.variable, self.loop(environment.depth))
             body = self.build(expression.body, inner)
+            if expression.start is not None:
+                return self._node("FmaChain", bound, body, self.build(expression.start, environment), is_float=True)
             return self._node("Sum", bound, body, is_float=body in self._floats)
         return self._call(expression, environment)
 

@@ -16,8 +16,9 @@ def reference(accelerator: Accelerator, markdown: bool = False) -> str:
 
 
 def _page(accelerator: Accelerator) -> Iterator[str]:
-    yield f"# {accelerator.name}"
+    yield f"# {accelerator.full_name}"
     yield from ("", accelerator.doc)
+    yield from _configurations(accelerator)
     yield from _numbers("Parameters", accelerator.parameters, accelerator.notes)
     constants = {k: v for k, v in accelerator.constants.items() if k not in accelerator.parameters}
     yield from _numbers("Constants", constants, accelerator.notes)
@@ -30,6 +31,15 @@ def _page(accelerator: Accelerator) -> Iterator[str]:
     yield from ("", "## Instructions")
     for instruction in accelerator.instructions:
         yield from _instruction(accelerator, instruction)
+
+
+def _configurations(accelerator: Accelerator) -> Iterator[str]:
+    if accelerator.configurations:
+        yield from ("", "## Configurations", "")
+        for configuration in accelerator.configurations:
+            values = ", ".join(f"{name} = {show_number(value)}" for name, value in configuration.values.items())
+            doc = f" {configuration.doc}" if configuration.doc else ""
+            yield f"- `{accelerator.name}:{configuration.name}`: {values or 'the defaults'}.{doc}"
 
 
 def _numbers(title: str, values: Mapping[str, int | float], notes: Mapping[str, str]) -> Iterator[str]:

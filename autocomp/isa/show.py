@@ -66,7 +66,8 @@ def _show_reference(expression: Expression) -> str:
         name = expression.memory if expression.element is None else f"{expression.memory}.{expression.element}"
         return name + "".join(f"[{show(index)}]" for index in expression.indices)
     if isinstance(expression, Sum):
-        return f"sum({expression.variable} < {show(expression.bound)}: {show(expression.body)})"
+        terms = f"{expression.variable} < {show(expression.bound)}: {show(expression.body)}"
+        return f"sum({terms})" if expression.start is None else f"fma_chain({terms}, {show(expression.start)})"
     assert isinstance(expression, Call)
     kind = "" if expression.type_argument is None else f"<{expression.type_argument}>"
     return f"{expression.function}{kind}({', '.join(show(a) for a in expression.arguments)})"

@@ -58,6 +58,8 @@ def build_sequence(scope: Scope, nodes: Sequence[SyntaxTree], loops: int = 0) ->
         elif is_tree(node, "let_function"):
             name, function = build_function(scope, node, local=True)
             scope = scope.define(name, function)
+        elif is_tree(node, "when"):
+            statements.extend(_when(scope, node, loops))
         else:
             statements.append(_statement(scope, node, loops))
     return tuple(statements), scope
@@ -69,8 +71,6 @@ def _statement(scope: Scope, node: SyntaxTree, loops: int) -> Statement:
         return build_require(scope, node)
     if data == "for_loop":
         return _loop(scope, node, loops)
-    if data == "when":
-        return _when(scope, node, loops)
     return _assign(scope, node, loops)
 
 
@@ -97,17 +97,18 @@ def _loop(scope: Scope, node: SyntaxTree, loops: int) -> For:
     return For(tuple(variables), build_block(scope, nodes, loops + len(variables)))
 
 
-def _when(scope: Scope, node: SyntaxTree, loops: int) -> When:
-    condition, then, *otherwise = cast(list[SyntaxTree], node.children)
+def _when(scope: Scope, node: SyntaxTree, loops: int) -> tuple[Statement, ...]:
+    """The statement, or the statements of the side that parameters alone decide for: the other need not make sense."""
+    condition_node, then, *otherwise = cast(list[SyntaxTree], node.children)
     other = otherwise[0] if otherwise else None
+    then_nodes = cast(list[SyntaxTree], then.children)
     other_nodes: list[SyntaxTree] = []
     if other is not None:
         other_nodes = cast(list[SyntaxTree], other.children) if is_tree(other, "block") else [other]
-    return When(
-        build_int(scope, condition),
-        build_block(scope, cast(list[SyntaxTree], then.children), loops),
-        build_block(scope, other_nodes, loops),
-    )
+    condition = build_int(scope, condition_node)
+    if isinstance(condition, Number):
+        return build_block(scope, then_nodes if condition.value else other_nodes, loops)
+    return (When(condition, build_block(scope, then_nodes, loops), build_block(scope, other_nodes, loops)),)
 
 
 def _assign(scope: Scope, node: SyntaxTree, loops: int) -> Assign:

@@ -23,7 +23,7 @@ def record_of(request: Request, result: SearchResult, kernel: str, created: date
     return ScheduleRecord.model_validate(
         {
             "accelerator": {
-                "name": request.accelerator.name,
+                "name": request.accelerator.full_name,
                 "parameters": dict(request.accelerator.parameters),
                 "digest": request.accelerator.digest,
             },

@@ -22,9 +22,10 @@ class _Part(BaseModel):
 
 
 class Machine(_Part):
-    """The accelerator; `digest` is that of its description with the parameters applied."""
+    """The accelerator, as in `name` or `name:configuration`; `digest` is that of its description with the parameters
+    applied."""
 
-    name: str = Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]*$")
+    name: str = Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]*(:[A-Za-z0-9_]+)?$")
     parameters: dict[str, int | float]
     digest: str
 
@@ -97,6 +98,11 @@ class ScheduleRecord(_Part):
             "operation": self.operation.model_dump(mode="json"),
         }
         return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+
+    @property
+    def folder(self) -> str:
+        """`accelerator/operation`, with a configuration behind a hyphen."""
+        return f"{self.accelerator.name.replace(':', '-')}/{self.operation.name}"
 
     @property
     def file_name(self) -> str:

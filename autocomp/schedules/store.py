@@ -1,4 +1,5 @@
-"""The store of schedules: one file a record, `<root>/<accelerator>/<operation>/<sizes>-<identity>.yaml`."""
+"""The store of schedules: one file a record, `<root>/<accelerator>/<operation>/<sizes>-<identity>.yaml`; the accelerator's
+configuration stands behind a hyphen."""
 
 from __future__ import annotations
 
@@ -60,7 +61,7 @@ class Store:
     def put(self, record: ScheduleRecord) -> tuple[Path, bool]:
         """Keep a record; its path, and whether it was written: a record that is no faster than the one already there
         for the same machine description is not."""
-        path = self.root / record.accelerator.name / record.operation.name / record.file_name
+        path = self.root / record.folder / record.file_name
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             with self._locked():

@@ -58,6 +58,7 @@ def create(path: Path, request: Request, now: datetime) -> RunFolder:
             "accelerator": {
                 "name": accelerator.name,
                 "path": accelerator.path,
+                "configuration": accelerator.configuration,
                 "overrides": dict(request.workload.overrides),
                 "digest": accelerator.digest,
                 "source": accelerator.source,
@@ -77,7 +78,9 @@ def restore(folder: RunFolder) -> Request:
     snapshot = folder.snapshot()
     try:
         stored = snapshot["accelerator"]
-        accelerator = isa.parse(stored["source"], stored["path"] or stored["name"], stored["overrides"])
+        accelerator = isa.parse(
+            stored["source"], stored["path"] or stored["name"], stored["overrides"], stored["configuration"]
+        )
         workload = _with_reference(_WORKLOAD.validate_python(snapshot["workload"]), snapshot["reference"], folder)
         request = Request(
             workload=workload,
