@@ -1,5 +1,6 @@
-"""The store of schedules: one file a record, `<root>/<accelerator>/<operation>/<sizes>-<identity>.yaml`; the accelerator's
-configuration stands behind a hyphen."""
+"""The store of schedules: one file a record, `<root>/<accelerator>/<operation>/<sizes>-<identity>.yaml`.
+
+A configuration of the accelerator stands behind a hyphen, as in `<root>/systolic-small/…`."""
 
 from __future__ import annotations
 
