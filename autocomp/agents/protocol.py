@@ -17,26 +17,47 @@ if TYPE_CHECKING:
 @dataclass(frozen=True)
 class Plan:
     """One proposed change. `option` is the id of a menu entry ("" for a free plan); `parameters` belong to the
-    named transformation, if one is to be applied mechanically."""
+    named transformation, if one is to be applied mechanically. `gain` is the interval that the author expects the
+    speed-up to lie in (parent's cycles / child's cycles, 1.0 is no change); `partner` the id of the peer whose ideas
+    are to be combined with the parent's."""
 
     option: str
     text: str
     transformation: str | None = None
     parameters: Mapping[str, Any] = field(default_factory=dict)
     author: str = "rules"
+    gain: tuple[float, float] | None = None
+    partner: int | None = None
 
 
 @dataclass(frozen=True)
 class LineageStep:
-    """One step from the naive kernel to the present one."""
+    """One step from the naive kernel to the present one; `before` are the cycles of the kernel it started from."""
 
     plan: Plan
     cycles: int
+    before: int | None = None
+
+    @property
+    def gain(self) -> float | None:
+        """The step's speed-up."""
+        return self.before / self.cycles if self.before and self.cycles else None
+
+
+@dataclass(frozen=True)
+class Peer:
+    """Another good kernel of the search, to compare with or to take ideas from; `id` is its candidate's."""
+
+    id: int
+    kernel: str
+    evaluation: Evaluation
+    lineage: Sequence[LineageStep] = ()
 
 
 @dataclass(frozen=True)
 class Context:
-    """All that an agent may look at. `lineage` starts behind the naive kernel; `menu` is after dropout and shuffle."""
+    """All that an agent may look at. `lineage` starts behind the naive kernel; `menu` is after dropout and shuffle;
+    `peers` are other kernels of the same step, or, for a plan with a partner, that partner."""
 
     accelerator: Accelerator
     workload: Workload
@@ -47,16 +68,24 @@ class Context:
     rules: Sequence[str]
     random: Random  # the only source of chance; seeded by the search per (parent, step)
     tried: frozenset[str] = frozenset()  # canonical hashes the search has already seen
+    peers: Sequence[Peer] = ()
 
 
 @dataclass(frozen=True)
 class Usage:
-    """What an answer cost."""
+    """What an answer cost. `money` is in the currency of the prices that the user states; `unsent` counts requests
+    that a budget did not allow."""
 
     prompt_tokens: int = 0
     completion_tokens: int = 0
     requests: int = 0
     cached: int = 0
+    money: float = 0.0
+    unsent: int = 0
+
+    @property
+    def tokens(self) -> int:
+        return self.prompt_tokens + self.completion_tokens
 
     def __add__(self, other: Usage) -> Usage:
         return Usage(
@@ -64,16 +93,20 @@ class Usage:
             self.completion_tokens + other.completion_tokens,
             self.requests + other.requests,
             self.cached + other.cached,
+            self.money + other.money,
+            self.unsent + other.unsent,
         )
 
 
 @dataclass(frozen=True)
 class Implementation:
-    """A kernel for a plan, or `kernel` None with the reason in `message`."""
+    """A kernel for a plan, or `kernel` None with the reason in `message`. `plan` takes the place of the plan that was
+    asked for, where the coder made its own."""
 
     kernel: str | None
     message: str = ""
     usage: Usage = Usage()
+    plan: Plan | None = None
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from autocomp.schedules.record import ScheduleRecord
+from autocomp.agents.protocol import LineageStep
+from autocomp.schedules.record import PlanStep, ScheduleRecord
 from autocomp.search import SearchResult
 from autocomp.search.snapshot import Request, versions
 from autocomp.search.targets import plan_to_json
@@ -36,7 +37,7 @@ def record_of(request: Request, result: SearchResult, kernel: str, created: date
                 "utilisation": round(evaluation.utilisation, 4),
                 "stages": {stage.stage: stage.status for stage in evaluation.stages},
             },
-            "plans": [{**plan_to_json(step.plan), "cycles": step.cycles} for step in result.history.lineage(best)],
+            "plans": [_plan(step) for step in result.history.lineage(best)],
             "provenance": {
                 "strategy": request.strategy,
                 "seed": request.options.seed,
@@ -49,6 +50,12 @@ def record_of(request: Request, result: SearchResult, kernel: str, created: date
             "kernel": kernel,
         }
     )
+
+
+def _plan(step: LineageStep) -> dict[str, Any]:
+    """What a replay needs; what an author expected and whom it copied is the run's own."""
+    plan = plan_to_json(step.plan)
+    return {**{name: plan[name] for name in PlanStep.model_fields if name in plan}, "cycles": step.cycles}
 
 
 def _operation(workload: Workload) -> dict[str, Any]:

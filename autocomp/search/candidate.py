@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from autocomp.agents.protocol import LineageStep, Plan
+from autocomp.agents.protocol import LineageStep, Plan, Usage
 from autocomp.evaluate.model import STAGES, Evaluation
 
 CORRECT = "correct"
@@ -64,6 +65,7 @@ class Step:
     parents: tuple[int, ...]
     candidates: tuple[Candidate, ...]
     evaluations: int = 0
+    usage: Usage = field(default_factory=Usage)  # what the agents' answers cost
 
 
 @dataclass(frozen=True)
@@ -76,10 +78,14 @@ class History:
     def extended(self, step: Step) -> History:
         return History(self.root, (*self.steps, step))
 
-    def updated(self, changed: Mapping[int, Candidate], evaluations: int = 0) -> History:
-        """The history with later verdicts on some candidates, and the evaluations that these took."""
+    def updated(self, changed: Mapping[int, Candidate], evaluations: int = 0, usage: Usage | None = None) -> History:
+        """The history with later verdicts on some candidates, the evaluations these took, and what repairs cost."""
         steps = [replace(s, candidates=tuple(changed.get(c.id, c) for c in s.candidates)) for s in self.steps]
-        steps[-1] = replace(steps[-1], evaluations=steps[-1].evaluations + evaluations)
+        steps[-1] = replace(
+            steps[-1],
+            evaluations=steps[-1].evaluations + evaluations,
+            usage=steps[-1].usage + (usage or Usage()),
+        )
         return History(self.root, tuple(steps))
 
     def __iter__(self) -> Iterator[Candidate]:
@@ -103,6 +109,11 @@ class History:
     def evaluations(self) -> int:
         return 1 + sum(step.evaluations for step in self.steps)
 
+    @property
+    def usage(self) -> Usage:
+        """What the agents' answers cost in all."""
+        return sum((step.usage for step in self.steps), Usage())
+
     def ancestry(self, candidate: Candidate) -> tuple[Candidate, ...]:
         """From the naive kernel to the candidate, both included."""
         by_id = {c.id: c for c in self}
@@ -113,7 +124,12 @@ class History:
 
     def lineage(self, candidate: Candidate) -> tuple[LineageStep, ...]:
         """The plans that led from the naive kernel to the candidate."""
-        return tuple(LineageStep(c.plan, c.cycles) for c in self.ancestry(candidate) if c.plan is not None)
+        chain = self.ancestry(candidate)
+        return tuple(
+            LineageStep(child.plan, child.cycles, parent.cycles)
+            for parent, child in itertools.pairwise(chain)
+            if child.plan is not None
+        )
 
     def outcomes(self) -> Mapping[str, int]:
         """Candidates by outcome, in a fixed order, without zeros; the naive kernel is not counted."""

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 
+from autocomp.agents.protocol import Usage
 from autocomp.errors import ConfigError
 
 
 @dataclass(frozen=True)
 class Options:
-    """Shape and budgets of a search; `seconds` and `evaluations` are None for no budget.
+    """Shape and budgets of a search; `seconds`, `evaluations`, `tokens` and `money` are None for no budget.
 
     `dropout` is the probability that a menu option is withheld from one planning; `patience` the number of steps
     without a better kernel after which the search ends; `target` the ratio of bound to cycles that is good enough.
@@ -25,6 +26,8 @@ class Options:
     max_steps: int = 40
     evaluations: int | None = None
     seconds: float | None = None
+    tokens: int | None = None  # of language models, prompts and answers together
+    money: float | None = None  # in the currency of the prices stated for the models
     target: float = 0.995
     repair: bool = True
 
@@ -37,6 +40,8 @@ class Options:
             ("max_steps", 0),
             ("evaluations", 1),
             ("seconds", 0),
+            ("tokens", 0),
+            ("money", 0),
         ):
             value = getattr(self, name)
             if value is not None and value < low:
@@ -52,3 +57,13 @@ class Options:
         if unknown:
             raise ConfigError(f"unknown search options {', '.join(unknown)}", hint=f"known: {', '.join(sorted(known))}")
         return cls(**document)  # type: ignore[arg-type]
+
+
+def spent_budget(usage: Usage, options: Options) -> str | None:
+    """Why no more may be asked of the language models, if so: a budget is used up, or too little is left of it for
+    the next request."""
+    if options.tokens is not None and (usage.tokens >= options.tokens or usage.unsent):
+        return "budget of tokens spent"
+    if options.money is not None and (usage.money >= options.money or usage.unsent):
+        return "budget of money spent"
+    return None

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from autocomp.agents.protocol import Peer, Usage
 from autocomp.errors import CandidateFailure, KernelError
-from autocomp.evaluate.model import STAGES, Evaluation
 from autocomp.evaluate.serial import evaluation_from_json
 from autocomp.search.candidate import (
-    CORRECT,
     DUPLICATE,
     ERROR,
     NO_PLAN,
     NOT_IMPLEMENTED,
     PENDING,
-    PLAUSIBLE,
     SKIPPED,
     WORKER_LOST,
     Candidate,
@@ -26,9 +24,10 @@ from autocomp.search.candidate import (
 from autocomp.search.executor import Call, Executor, Target, WorkerLost, run_calls
 from autocomp.search.folder import RunFolder, write_atomically
 from autocomp.search.journal import Event, Journal
-from autocomp.search.options import Options
+from autocomp.search.options import Options, spent_budget
 from autocomp.search.strategy import Expand, Stop, Strategy
-from autocomp.search.targets import AgentCall, AgentTarget, EvaluationTarget, plan_from_json, plan_to_json
+from autocomp.search.targets import AgentCall, AgentTarget, EvaluationTarget, plan_from_json, plan_to_json, usage_of
+from autocomp.search.verdict import failure_text, with_verdict
 
 OUT_OF_TIME = "the budget of seconds is spent"
 
@@ -120,6 +119,9 @@ class Search:
         """What the strategy wants, unless a budget is spent."""
         if self._left(history) == 0:
             return Stop("budget of evaluations spent")
+        spent = spent_budget(history.usage, self._options)
+        if spent:
+            return Stop(spent)
         decision = self._strategy.decide(history)
         if isinstance(decision, Expand) and self._out_of_time(history, decision):
             return Stop("budget of seconds spent")
@@ -166,14 +168,17 @@ class Search:
             made += repairs
         for candidate in judged:
             self._record_candidate("candidate", candidate)
-        return Step(number, tuple(parent.id for parent in request.parents), tuple(judged), made)
+        asked = [f"plan/{number}/{parent.id}" for parent in request.parents]
+        asked += [f"{kind}/{number}/{candidate.id}" for candidate in judged for kind in ("code", "repair")]
+        return Step(number, tuple(parent.id for parent in request.parents), tuple(judged), made, self._usage(asked))
 
     def _plan(self, history: History, request: Expand, number: int) -> list[Candidate]:
         """One draft for each kernel to be written; a parent without plans gets a draft that says why."""
         calls: dict[str, AgentCall] = {}
         for parent in request.parents:
             call = self._agent_call(history, parent, f"plan/{number}/{parent.kernel}")
-            calls[f"plan/{number}/{parent.id}"] = replace(call, count=request.plans)
+            peers = tuple(self._peer(history, other) for other in request.parents if other is not parent)
+            calls[f"plan/{number}/{parent.id}"] = replace(call, count=request.plans, peers=peers)
         self._perform("plan", "plan", calls, lambda document: document)
         first = max(candidate.id for candidate in history) + 1
         drafts: list[Candidate] = []
@@ -192,7 +197,9 @@ class Search:
         for draft in drafts:
             if draft.plan is not None:
                 call = self._agent_call(history, history[draft.parent or 0], f"code/{number}/{draft.id}")
-                calls[f"code/{number}/{draft.id}"] = replace(call, plan=draft.plan)
+                partner = draft.plan.partner
+                peers = () if partner is None else (self._peer(history, history[partner]),)
+                calls[f"code/{number}/{draft.id}"] = replace(call, plan=draft.plan, peers=peers)
         self._perform("code", "implement", calls, self._stored)
         return [self._draft(d, self._known(f"code/{number}/{d.id}")) if d.plan is not None else d for d in drafts]
 
@@ -254,12 +261,13 @@ class Search:
         for canonical, result in results:
             self._record_evaluation("prove", by_hash[canonical], result)
         judged = [self._judged(c) for c in unproven if f"prove/{c.hash}" in self._journal]
-        made = 0
+        made, usage = 0, Usage()
         if self._options.repair and not last:
             judged, made = self._repair(history, judged, self._left(history))
+            usage = self._usage(f"repair/{candidate.step}/{candidate.id}" for candidate in judged)
         for candidate in judged:
             self._record_candidate("verdict", candidate)
-        return history.updated({c.id: c for c in judged}, made)
+        return history.updated({c.id: c for c in judged}, made, usage)
 
     # --- effects -------------------------------------------------------------------------------------------------
 
@@ -293,6 +301,16 @@ class Search:
     def _known(self, key: str) -> Event:
         return self._journal.get(key)
 
+    def _usage(self, keys: Iterable[str]) -> Usage:
+        return sum((usage_of(self._known(key)) for key in keys), Usage())
+
+    def _peer(self, history: History, candidate: Candidate) -> Peer:
+        if candidate.evaluation is None:
+            raise ValueError(f"candidate {candidate.id} was not evaluated and cannot be a peer")
+        return Peer(
+            candidate.id, self._folder.kernel(candidate.kernel), candidate.evaluation, history.lineage(candidate)
+        )
+
     def _agent_call(self, history: History, parent: Candidate, label: str) -> AgentCall:
         if parent.evaluation is None:
             raise ValueError(f"candidate {parent.id} was not evaluated and cannot be a parent")
@@ -321,6 +339,8 @@ class Search:
         """The candidate with what its coder answered; no answer means that time ran out."""
         if not answer:
             return replace(candidate, outcome=SKIPPED, message=OUT_OF_TIME)
+        if answer.get("plan"):
+            candidate = replace(candidate, plan=plan_from_json(answer["plan"]))
         if not answer["kernel"]:
             outcome = ERROR if answer.get("error") else NOT_IMPLEMENTED
             return replace(candidate, outcome=outcome, message=answer.get("message", ""))
@@ -341,7 +361,7 @@ class Search:
             proven = evaluation_from_json(proof["evaluation"])
             seconds = evaluation.seconds + proven.seconds
             evaluation = replace(evaluation, stages=(*evaluation.stages, *proven.stages), seconds=seconds)
-        return _with_verdict(candidate, evaluation)
+        return with_verdict(candidate, evaluation)
 
     def _record_candidate(self, kind: str, candidate: Candidate) -> None:
         evaluation = candidate.evaluation if candidate.promising else None
@@ -370,19 +390,3 @@ class Search:
             "evaluations": history.evaluations,
         }
         self._journal.record("step", f"step/{step.number}", document)
-
-
-def _with_verdict(candidate: Candidate, evaluation: Evaluation) -> Candidate:
-    failure = evaluation.failure
-    if failure is None and evaluation.cycles is not None:
-        outcome = CORRECT if {stage.stage for stage in evaluation.stages} >= set(STAGES) else PLAUSIBLE
-        return replace(candidate, outcome=outcome, evaluation=evaluation)
-    stage, message = (failure.stage, failure.message) if failure else ("check", "the kernel did not run to its end")
-    return replace(candidate, outcome=f"failed {stage}", message=message, evaluation=evaluation)
-
-
-def failure_text(candidate: Candidate) -> str:
-    """What a repair is told: the stage that failed, the line, and the message."""
-    failure = candidate.evaluation.failure if candidate.evaluation else None
-    where = f" at line {failure.line}" if failure and failure.line else ""
-    return f"{candidate.outcome}{where}: {candidate.message}"

@@ -10,7 +10,7 @@ from random import Random
 from typing import Any
 
 from autocomp.agents.menu import Menu
-from autocomp.agents.protocol import Coder, Context, Implementation, LineageStep, Plan, Planner
+from autocomp.agents.protocol import Coder, Context, Implementation, LineageStep, Peer, Plan, Planner, Usage
 from autocomp.errors import AutocompError, ConfigError, ModelError
 from autocomp.evaluate.model import STAGES, Evaluation, Evaluator
 from autocomp.isa.model import Accelerator
@@ -38,6 +38,7 @@ class AgentCall:
     plan: Plan | None = None
     broken: str = ""
     failure: str = ""
+    peers: tuple[Peer, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -91,6 +92,8 @@ class AgentTarget:
         document = {"kernel": answer.kernel, "message": answer.message, "usage": dataclasses.asdict(answer.usage)}
         if answer.kernel is not None:
             document["hash"] = self.canonical_hash(answer.kernel)
+        if answer.plan is not None:
+            document["plan"] = plan_to_json(answer.plan)
         return document
 
     def _context(self, call: AgentCall, menu: Menu) -> Context:
@@ -104,6 +107,7 @@ class AgentTarget:
             rules=self.rules,
             random=Random(f"agent/{call.chance}"),
             tried=call.tried,
+            peers=call.peers,
         )
 
 
@@ -145,8 +149,16 @@ def describe(error: BaseException) -> str:
 
 
 def plan_to_json(plan: Plan) -> dict[str, Any]:
-    return {**dataclasses.asdict(plan), "parameters": dict(plan.parameters)}
+    """The plan as a plain document, without what it leaves open."""
+    document = {**dataclasses.asdict(plan), "parameters": dict(plan.parameters)}
+    return {k: v for k, v in document.items() if v is not None or k == "transformation"}
 
 
 def plan_from_json(document: Mapping[str, Any]) -> Plan:
-    return Plan(**document)
+    gain = document.get("gain")
+    return Plan(**{**document, "gain": None if gain is None else (float(gain[0]), float(gain[1]))})
+
+
+def usage_of(event: Mapping[str, Any]) -> Usage:
+    """What the answer that an event records has cost."""
+    return Usage(**event.get("usage", {}))
