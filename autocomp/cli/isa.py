@@ -97,14 +97,18 @@ def list_(paths: tuple[Path, ...], as_json: bool, plain: bool) -> None:
 @path_option
 @json_option
 def check(file: str, overrides: dict[str, int | float], paths: tuple[Path, ...], as_json: bool) -> None:
-    """Check that FILE parses and can be simulated, in all its configurations."""
+    """Check that FILE parses and can be simulated in all its configurations, and that its procedures compile."""
     from autocomp import isa as language
+    from autocomp import kernel
 
     accelerator = language.load(file, overrides, paths)
     language.lower(accelerator)
+    kernel.check_procedures(accelerator)
     if not accelerator.configuration:
         for configuration in accelerator.configurations:
-            language.lower(language.load(f"{file}:{configuration.name}", overrides, paths))
+            configured = language.load(f"{file}:{configuration.name}", overrides, paths)
+            language.lower(configured)
+            kernel.check_procedures(configured)
     if as_json:
         print_json({"name": accelerator.name, "ok": True, "digest": accelerator.digest, "path": accelerator.path})
         return

@@ -23,7 +23,7 @@ from autocomp.isa.expressions import (
     is_tree,
     unknown,
 )
-from autocomp.isa.instructions import build_alias, build_idiom, build_instruction
+from autocomp.isa.instructions import build_alias, build_idiom, build_instruction, build_procedure
 from autocomp.isa.model import (
     Accelerator,
     AddressSpace,
@@ -32,6 +32,7 @@ from autocomp.isa.model import (
     Idiom,
     Instruction,
     Memory,
+    Procedure,
     StateRecord,
     Unit,
 )
@@ -61,6 +62,7 @@ class _Draft:
     instructions: dict[str, Instruction] = field(default_factory=dict)
     aliases: list[Alias] = field(default_factory=list)
     idioms: dict[str, Idiom] = field(default_factory=dict)
+    procedures: dict[str, Procedure] = field(default_factory=dict)
 
 
 def parse(
@@ -132,6 +134,7 @@ def _finish(draft: _Draft, name: Token, text: str, source_name: str) -> Accelera
         digest=hashlib.sha256(identity.encode()).hexdigest(),
         path=source_name,
         notes=draft.notes,
+        procedures=tuple(draft.procedures.values()),
     )
     check_timing(accelerator, draft.places)
     return accelerator
@@ -356,6 +359,8 @@ def _instruction(draft: _Draft, node: SyntaxTree) -> None:
     token = cast(Token, node.children[0])
     if str(token) in draft.instructions:
         fail(draft.scope, token, f"instruction {token} is declared twice")
+    if str(token) in draft.procedures:
+        fail(draft.scope, token, f"{token} is already a procedure")
     draft.instructions[str(token)] = build_instruction(draft.scope, node, list(draft.units))
 
 
@@ -370,7 +375,7 @@ def _alias(draft: _Draft, node: SyntaxTree) -> None:
         for a in draft.aliases
         if (a.name, a.trace, len(a.parameters)) == (alias.name, alias.trace, len(alias.parameters))
     ]
-    if clash or (not alias.trace and alias.name in draft.instructions):
+    if clash or (not alias.trace and alias.name in {**draft.instructions, **draft.procedures}):
         fail(draft.scope, node, f"{alias.name} with {len(alias.parameters)} arguments is already defined")
     draft.aliases.append(alias)
 
@@ -380,6 +385,17 @@ def _idiom(draft: _Draft, node: SyntaxTree) -> None:
     if idiom.name in draft.idioms:
         fail(draft.scope, node, f"idiom {idiom.name} is declared twice")
     draft.idioms[idiom.name] = idiom
+
+
+def _procedure(draft: _Draft, node: SyntaxTree) -> None:
+    procedure = build_procedure(draft.scope, node)
+    if procedure.name in draft.procedures or _is_callable(draft, procedure.name):
+        fail(draft.scope, node, f"{procedure.name} is already defined")
+    draft.procedures[procedure.name] = procedure
+
+
+def _is_callable(draft: _Draft, name: str) -> bool:
+    return name in draft.instructions or any(alias.name == name and not alias.trace for alias in draft.aliases)
 
 
 _DECLARE: dict[str, Callable[[_Draft, SyntaxTree], None]] = {
@@ -399,4 +415,5 @@ _DECLARE: dict[str, Callable[[_Draft, SyntaxTree], None]] = {
     "alias": _alias,
     "trace_alias": _alias,
     "idiom": _idiom,
+    "procedure": _procedure,
 }

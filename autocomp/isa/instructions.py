@@ -10,7 +10,7 @@ from typing import cast
 from lark import Token
 
 from autocomp.isa.expressions import build, evaluate_int, fail, is_tree, unknown
-from autocomp.isa.model import Alias, Expression, Idiom, Instruction, Name, Parameter, Statement
+from autocomp.isa.model import Alias, Expression, Idiom, Instruction, Name, Parameter, Procedure, Statement
 from autocomp.isa.scope import Scope, Value
 from autocomp.isa.statements import build_sequence, names_of, text_of
 from autocomp.isa.syntax import SyntaxTree
@@ -136,6 +136,17 @@ def _call_form(
     for parameter in parameters:  # their kinds follow from the instruction that they are passed to
         inner = inner.bind(parameter, Value(Name(parameter), "int"))
     return str(name), tuple(build(inner, cast(SyntaxTree, argument)).expression for argument in call.children[1:])
+
+
+def build_procedure(scope: Scope, node: SyntaxTree) -> Procedure:
+    """A function in the kernel dialect; what it says is checked where kernels are."""
+    token, *rest = node.children
+    template = cast(Token, rest[-1])
+    docs = [item for item in rest if is_tree(item, "doc")]
+    doc = text_of(cast(SyntaxTree, cast(SyntaxTree, docs[0]).children[0])) if docs else ""
+    if not str(template).strip("`").strip():
+        fail(scope, token, f"procedure {token} defines nothing")
+    return Procedure(str(token), str(template)[3:-3], doc, scope.source.of(template))
 
 
 def build_idiom(scope: Scope, node: SyntaxTree) -> Idiom:

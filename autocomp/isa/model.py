@@ -254,6 +254,16 @@ class Configuration:
 
 
 @dataclass(frozen=True)
+class Procedure:
+    """A function in the kernel dialect that kernels may call. `text` is its definition, at `place` in the file."""
+
+    name: str
+    text: str
+    doc: str = ""
+    place: Place | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True)
 class Accelerator:
     name: str
     doc: str
@@ -274,6 +284,7 @@ class Accelerator:
     notes: Mapping[str, str] = field(default_factory=dict)  # what a parameter or constant means
     configurations: tuple[Configuration, ...] = ()  # all that the description offers
     configuration: str = ""  # the selected one, or none: the parameters' defaults
+    procedures: tuple[Procedure, ...] = ()
 
     @property
     def full_name(self) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from autocomp.isa.model import Accelerator, Alias, Instruction, Memory, Parameter
+from autocomp.isa.model import Accelerator, Alias, Instruction, Memory, Parameter, Procedure
 from autocomp.isa.rules import requirements
 from autocomp.isa.show import show, show_number, show_statements
 
@@ -31,6 +31,9 @@ def _page(accelerator: Accelerator) -> Iterator[str]:
     yield from ("", "## Instructions")
     for instruction in accelerator.instructions:
         yield from _instruction(accelerator, instruction)
+    if accelerator.procedures:
+        yield from ("", "## Procedures", "")
+        yield from (_procedure(procedure) for procedure in accelerator.procedures)
 
 
 def _configurations(accelerator: Accelerator) -> Iterator[str]:
@@ -89,6 +92,11 @@ def _instruction(accelerator: Accelerator, instruction: Instruction) -> Iterator
         yield from ("", "```")
         yield from (line for line in show_statements(instruction.body) if not line.startswith("require "))
         yield "```"
+
+
+def _procedure(procedure: Procedure) -> str:
+    head = " ".join(procedure.text.partition("{")[0].split())
+    return f"- `{head}`" + (f": {procedure.doc}" if procedure.doc else "")
 
 
 def _operand(parameter: Parameter) -> str:

@@ -3,7 +3,7 @@
 from autocomp.kernel.bytecode import CompiledProgram, CompiledTensor
 from autocomp.kernel.calls import call_forms
 from autocomp.kernel.canonical import canonical_form, canonical_hash
-from autocomp.kernel.compiler import CheckedKernel, check, compile, link  # noqa: A004
+from autocomp.kernel.compiler import CheckedKernel, check, check_procedures, compile, link  # noqa: A004
 from autocomp.kernel.parser import parse
 from autocomp.kernel.printer import print_expression, print_kernel, print_statement
 
@@ -15,6 +15,7 @@ __all__ = [
     "canonical_form",
     "canonical_hash",
     "check",
+    "check_procedures",
     "compile",
     "link",
     "parse",

@@ -88,7 +88,7 @@ class CompiledProgram:
     """Bytecode for one accelerator. An Issue's immediate is an index into `instructions`, names in use."""
 
     code: npt.NDArray[np.int64]  # [n, 5]: code, a, b, c, imm
-    lines: npt.NDArray[np.int32]  # [n], source lines
+    lines: npt.NDArray[np.int32]  # [n], source lines; 0: that of the call into this code
     tensors: tuple[CompiledTensor, ...]
     instructions: tuple[str, ...]
     frame_size: int  # slots of the entry function

@@ -11,7 +11,7 @@ from autocomp.isa.model import Accelerator, Alias, Instruction, Parameter
 from autocomp.kernel import ast
 from autocomp.kernel.arithmetic import binary, convert, negated_truth, retype, select, to_float32, truth, unary
 from autocomp.kernel.expressions import Expressions
-from autocomp.kernel.scope import Unit, describe
+from autocomp.kernel.scope import FunctionSignature, Unit, describe
 from autocomp.kernel.typed import (
     Assign,
     Constant,
@@ -65,8 +65,9 @@ class Calls:
 
     def check(self, node: ast.Call) -> Value:
         """The typed form of a call."""
-        if node.function in self._unit.functions:
-            return self._helper(node)
+        helper = self._unit.functions.get(node.function) or self._unit.procedures.get(node.function)
+        if helper is not None:
+            return self._helper(node, helper)
         if node.function in self._forms:
             return self._machine(node, self._forms[node.function])
         for number, (name, tensors, counts) in enumerate(BUILTINS):
@@ -80,7 +81,8 @@ class Calls:
             self._unit.fail(node, f"{name!r} does not exist here: a kernel has no I/O, no heap and no C library")
         if any(function.name == name for function in self._unit.kernel.functions):
             self._unit.fail(node, f"{name!r} is called before its definition", "helpers come first; no recursion")
-        known = [*self._forms, *self._unit.functions, *(builtin[0] for builtin in BUILTINS)]
+        procedures = (procedure.name for procedure in self._unit.accelerator.procedures)
+        known = [*self._forms, *procedures, *self._unit.functions, *(builtin[0] for builtin in BUILTINS)]
         near = difflib.get_close_matches(name, known, n=3, cutoff=0.5)
         quoted = " or ".join(repr(word) for word in near)
         self._unit.fail(node, f"unknown function {name!r}", quoted and f"did you mean {quoted}?")
@@ -91,8 +93,7 @@ class Calls:
 
     # --- helpers and host builtins ---
 
-    def _helper(self, node: ast.Call) -> Value:
-        function = self._unit.functions[node.function]
+    def _helper(self, node: ast.Call, function: FunctionSignature) -> Value:
         if len(node.arguments) != len(function.parameters):
             self._arity(node, f"it is {function.name}({', '.join(name for name, _ in function.parameters)})")
         values = tuple(

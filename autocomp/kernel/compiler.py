@@ -5,18 +5,20 @@ Checking and code generation are one pass: a kernel that `check` accepts has a p
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from autocomp.errors import IsaError, KernelError
 from autocomp.isa.model import Accelerator
 from autocomp.kernel import ast
 from autocomp.kernel.bytecode import MAX_STACK, Code, CompiledProgram, CompiledTensor
-from autocomp.kernel.calls import call_forms
+from autocomp.kernel.calls import Forms, call_forms
 from autocomp.kernel.emitter import FunctionCode
 from autocomp.kernel.expressions import Expressions
+from autocomp.kernel.procedures import called_by, with_callees
 from autocomp.kernel.scope import FunctionSignature, Scope, Unit, is_complete, outer_types, tensor_of
 from autocomp.kernel.statements import FunctionCompiler
 from autocomp.kernel.types import Array, CType, Pointer, Void
@@ -73,9 +75,9 @@ def check(
     names = {**accelerator.constants, **kernel.constants, **(constants or {})}
     unit = Unit(kernel, accelerator, names, outer_types(accelerator))
     forms = call_forms(accelerator)
-    codes = []
     parameters = _entry_parameters(unit)
-    for number, function in enumerate(kernel.functions[:-1]):
+    codes = _procedures(unit, forms, called_by(kernel))
+    for number, function in enumerate(kernel.functions[:-1], len(codes)):
         declared = _signature(unit, function, number)
         codes.append(FunctionCompiler(unit, function, declared, forms).compile())
         unit.functions[function.name] = declared
@@ -119,6 +121,29 @@ def _fence(accelerator: Accelerator) -> int | None:
         if instruction.unit is None and instruction.words.get("role") == "fence" and not instruction.parameters:
             return number
     return None
+
+
+def check_procedures(accelerator: Accelerator) -> None:
+    """Checks every procedure of a description as if a kernel called it. Raises IsaError with the first mistake."""
+    unit = Unit(ast.Kernel(()), accelerator, accelerator.constants, outer_types(accelerator))
+    _procedures(unit, call_forms(accelerator), [procedure.name for procedure in accelerator.procedures])
+
+
+def _procedures(unit: Unit, forms: Forms, names: Iterable[str]) -> list[FunctionCode]:
+    """The code of the machine's procedures of these names. It has no lines: what it does counts for the call."""
+    accelerator = unit.accelerator
+    codes: list[FunctionCode] = []
+    for procedure in with_callees(names, accelerator):
+        inner = replace(unit, kernel=procedure, constants=accelerator.constants, functions={})
+        try:
+            declared = _signature(inner, procedure.entry, len(codes))
+            code = FunctionCompiler(inner, procedure.entry, declared, forms).compile()
+        except KernelError as error:
+            raise IsaError(error.message, place=error.place, hint=error.hint) from None
+        codes.append(replace(code, lines=np.zeros_like(code.lines)))
+        unit.procedures[declared.name] = declared
+        unit.tensor_bytes = inner.tensor_bytes
+    return codes
 
 
 def _signature(unit: Unit, function: ast.Function, number: int) -> FunctionSignature:

@@ -66,6 +66,7 @@ class Unit:
     types: Mapping[str, CType]
     tensors: list[CompiledTensor] = field(default_factory=list)
     functions: dict[str, FunctionSignature] = field(default_factory=dict)
+    procedures: dict[str, FunctionSignature] = field(default_factory=dict)  # of the machine, those that are called
     tensor_bytes: int = 0
 
     def fail(self, node: Any, message: str, hint: str | None = None, width: int = 1) -> NoReturn:

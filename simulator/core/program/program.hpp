@@ -82,7 +82,7 @@ struct Tensor {
 
 struct Program {
   std::vector<Bytecode> code;
-  std::vector<int32_t> lines;  // source line of each bytecode
+  std::vector<int32_t> lines;  // source line of each bytecode; 0: that of the call into this code
   std::vector<Tensor> tensors;
   int32_t frame_size = 0;  // slots of the entry frame
   int32_t stack_size = 0;  // slots over the deepest chain of calls, at most 1 << 20

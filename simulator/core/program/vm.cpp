@@ -60,7 +60,13 @@ struct Interpreter {
   int64_t steps = 0;
   int64_t last_command = 0;
 
-  int32_t line() const { return program.lines[static_cast<size_t>(pc)]; }
+  // The source line; that of the innermost call with a line where the code itself has none.
+  int32_t line() const {
+    int32_t line = program.lines[static_cast<size_t>(pc)];
+    for (auto call = calls.rbegin(); line == 0 && call != calls.rend(); ++call)
+      line = program.lines[static_cast<size_t>(call->first)];
+    return line;
+  }
 
   int64_t* enter(int64_t* r, const Bytecode& b) {
     if (r - stack.data() + b.a > program.stack_size || calls.size() > static_cast<size_t>(program.stack_size))
