@@ -1,4 +1,4 @@
-// The moving parts of one simulation: memories, state, the list of operations and the observers of commands.
+// The moving parts of one simulation: memories, state, and the observers of commands, which run behind the program.
 #pragma once
 
 #include <memory>
@@ -23,16 +23,19 @@ class Session final : public CommandSink {
   void replay(int32_t instruction, const Value* arguments, int32_t line, int64_t host_cycles);
 
   [[nodiscard]] std::vector<TensorStore>& tensors() { return tensors_; }
-  // Host cycles that `steps` bytecodes take, by the machine's settings and the options.
-  [[nodiscard]] int64_t host_cycles(int64_t steps) const;
-  [[nodiscard]] std::string call_text(int32_t instruction, const Value* arguments) const;
 
-  // Adds the discipline's findings to the result.
-  void finish();
+  // A stop of the program or the trace: there are no findings of the observers.
+  void fail(const Fault& fault, int32_t line);
+  // Adds the observers' findings to the result. The host goes on for `tail_steps` bytecodes behind the last command.
+  void finish(int64_t tail_steps);
 
   SimulationResult result;
 
  private:
+  // Host cycles that `steps` bytecodes take, by the machine's settings and the options.
+  [[nodiscard]] int64_t host_cycles(int64_t steps) const;
+  [[nodiscard]] std::string call_text(int32_t instruction, const Value* arguments) const;
+  void observe();
   void check_requirements(int32_t instruction);
   [[nodiscard]] bool run_plan(int32_t instruction, int32_t line, int64_t cycles);
   void count_traffic();
@@ -46,7 +49,10 @@ class Session final : public CommandSink {
   Executor executor_;
   PlanCache plans_;
   std::vector<Value> values_;
+  OperationList operations_;  // those that an observer still needs, the present one last
+  size_t enough_;             // operations kept when timing goes on
   std::unique_ptr<Discipline> discipline_;
+  std::unique_ptr<TimingRun> timing_;
 };
 
 }  // namespace autocomp
