@@ -16,9 +16,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.fixture(autouse=True)
 def own_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No test, nor a command it starts, writes into the user's schedule store or answer cache, or reads the user's
-    keyring."""
-    monkeypatch.setenv("PYTHON_KEYRING_BACKEND", "keyring.backends.null.Keyring")
+    """No test, nor a command it starts, writes into the user's schedule store or answer cache."""
     monkeypatch.setenv("AUTOCOMP_SCHEDULES", str(tmp_path / "schedule-store"))
     monkeypatch.setenv("AUTOCOMP_CACHE", str(tmp_path / "answer-cache"))
 

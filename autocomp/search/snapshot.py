@@ -16,7 +16,6 @@ import numpy as np
 from pydantic import TypeAdapter, ValidationError
 
 from autocomp import isa
-from autocomp.agents.config import AGENTS, Agents
 from autocomp.agents.menu import Menu
 from autocomp.errors import AutocompError, RunFolderError
 from autocomp.isa.model import Accelerator
@@ -30,12 +29,13 @@ _MENU: TypeAdapter[Menu] = TypeAdapter(Menu)
 
 @dataclass(frozen=True)
 class Request:
-    """All that decides a search; keys are never part of it."""
+    """All that decides a search. `planner` and `coder` are specs; keys are never part of them."""
 
     workload: Workload
     accelerator: Accelerator
     menu: Menu
-    agents: Agents
+    planner: str
+    coder: str
     options: Options
     strategy: str = "beam"
 
@@ -64,7 +64,8 @@ def create(path: Path, request: Request, now: datetime) -> RunFolder:
                 "source": accelerator.source,
             },
             "menu": _MENU.dump_python(request.menu, mode="json"),
-            "agents": AGENTS.dump_python(request.agents, mode="json"),
+            "planner": request.planner,
+            "coder": request.coder,
             "strategy": request.strategy,
             "options": dataclasses.asdict(request.options),
             "reference": reference,
@@ -85,7 +86,8 @@ def restore(folder: RunFolder) -> Request:
             workload=workload,
             accelerator=accelerator,
             menu=_MENU.validate_python(snapshot["menu"]),
-            agents=AGENTS.validate_python(snapshot["agents"]),
+            planner=snapshot["planner"],
+            coder=snapshot["coder"],
             options=Options.from_json(snapshot["options"]),
             strategy=snapshot["strategy"],
         )

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 from autocomp.kernel import ast
 from autocomp.transforms.affine import Affine, affine, expression, interval, literal
-from autocomp.transforms.remember import remembered
-from autocomp.transforms.rewrite import assigned, leaves_early, shared
+from autocomp.transforms.rewrite import walk
 
 INT = ast.Type("int")
 
@@ -39,7 +38,6 @@ def loop(statement: ast.Statement) -> Loop | None:
     return Loop(found.variable, found.trips)
 
 
-@remembered
 def progression(statement: ast.Statement) -> Progression | None:
     """The values of a `for` with constant bounds whose variable changes nowhere else, or None."""
     if not isinstance(statement, ast.For) or not isinstance(statement.initial, ast.Declaration):
@@ -105,7 +103,15 @@ def conjuncts(condition: ast.Expression) -> tuple[ast.Expression, ...]:
 
 def _keeps(body: ast.Block, variable: str) -> bool:
     """Whether a loop's body runs to its end each time and leaves the loop's variable alone."""
-    return not leaves_early(body) and variable not in assigned(body) and variable not in shared(body)
+    name = ast.Name(variable)
+    for node in walk(body):
+        if isinstance(node, ast.Break | ast.Continue | ast.Return):
+            return False
+        if isinstance(node, ast.Assignment | ast.Step) and node.target == name:
+            return False
+        if isinstance(node, ast.Unary) and node.operator == "&" and node.operand == name:
+            return False
+    return True
 
 
 def _constant(node: ast.Expression | None) -> int | None:

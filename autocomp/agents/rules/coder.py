@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from autocomp import kernel
 from autocomp.agents.protocol import Context, Implementation, Plan
-from autocomp.agents.rules.given import facts_of
-from autocomp.transforms import NotApplicable, transformation
+from autocomp.transforms import NotApplicable, analyse, transformation
 
 
 class RulesCoder:
@@ -20,7 +19,7 @@ class RulesCoder:
                 None, "the plan names no transformation, and the rules agent writes no code of its own"
             )
         try:
-            facts = facts_of(context)
+            facts = analyse(kernel.parse(context.kernel), context.accelerator, context.workload.constants)
             changed = transformation(plan.transformation).apply(facts, plan.parameters)
         except NotApplicable as error:
             return Implementation(None, str(error))

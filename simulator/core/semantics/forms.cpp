@@ -280,8 +280,7 @@ class Recogniser {
       case FMin:
       case FMax:
       case ToFloat:
-      case RoundToInt:
-      case FloatToBits: break;
+      case RoundToInt: break;
       default: return -1;
     }
     LaneNode result{.kind = LaneKind::Operator, .type = e.type, .op = e.op, .imm = e.imm};

@@ -11,19 +11,21 @@
 
 namespace autocomp {
 namespace timing {
+namespace {
 
 constexpr int64_t kSemaphores = 1024;
 
 class Engine {
  public:
-  Engine(const Machine& machine, const TimingOptions& options, OperationList& operations)
-      : settings_(resolve(machine)),
+  Engine(const Settings& settings, const OperationList& list, const TimingOptions& options, TimingResult& result)
+      : settings_(settings),
         options_(options),
-        operations_(operations),
-        context_(settings_, options.tensor_addresses),
-        front_(context_, operations, options.record_commands ? &result_.commands : nullptr) {
+        result_(result),
+        context_(settings, list),
+        front_(context_, options.record_commands ? &result.commands : nullptr) {
+    if (options.record_commands) result.commands.resize(list.operations.size());
     // Units keep references into the context, and their places: reserve before adding.
-    const size_t count = settings_.units.size();
+    const size_t count = settings.units.size();
     cycles_.resize(count);
     ins_.reserve(count);
     outs_.reserve(count);
@@ -32,11 +34,8 @@ class Engine {
     for (size_t u = 0; u < count; ++u) add_unit(static_cast<int32_t>(u));
   }
 
-  // As far as the operations there allow.
-  void advance(bool ended) {
-    if (options_.record_commands) take_down();
-    if (!stopped_) front_.supply(ended);
-    while (!stopped_ && front_.supplied()) {
+  void run() {
+    while (true) {
       const bool idle = front_.awaits_idle() && machine_idle();
       if (idle && front_.host_done()) break;
       cycle(idle);
@@ -44,33 +43,20 @@ class Engine {
         account(1);
         ++context_.now;
       } else if (!skip()) {
-        stopped_ = true;
+        report_cycles();
+        return;
       }
       if (context_.now > options_.max_cycles) {
         result_.notes.push_back("stopped after " + std::to_string(options_.max_cycles) + " cycles");
-        stopped_ = true;
+        break;
       }
     }
-    if (stopped_)
-      operations_.forget(operations_.count());
-    else
-      front_.forget();
-  }
-
-  TimingResult finish(int64_t host_tail_cycles) {
-    advance(true);
-    int64_t tail = 0;
-    if (!result_.deadlock) {
-      front_.end_segment();
-      result_.segment_cycles = front_.segments();
-      tail = std::max<int64_t>(0, host_tail_cycles);
-    }
-    for (UnitCycles& row : cycles_) {
-      row[static_cast<size_t>(Cause::Host)] += tail;
-      result_.unit_cycles.emplace_back(row.begin(), row.end());
-    }
+    front_.end_segment();
+    result_.segment_cycles = front_.segments();
+    const int64_t tail = std::max<int64_t>(0, context_.list.host_tail_cycles);
+    for (UnitCycles& row : cycles_) row[static_cast<size_t>(Cause::Host)] += tail;
     result_.cycles = context_.now + tail;
-    return std::move(result_);
+    report_cycles();
   }
 
  private:
@@ -235,21 +221,15 @@ class Engine {
   void account(int64_t cycles) {
     for (size_t u = 0; u < places_.size(); ++u) cycles_[u][static_cast<size_t>(cause_of(u))] += cycles;
   }
-  // Which commands there are, before their times are known.
-  void take_down() {
-    for (int64_t i = static_cast<int64_t>(result_.commands.size()); i < operations_.count(); ++i) {
-      const Operation& operation = operations_.at(i);
-      result_.commands.push_back({.instruction = operation.instruction, .line = operation.line});
-    }
+  void report_cycles() {
+    for (const UnitCycles& row : cycles_) result_.unit_cycles.emplace_back(row.begin(), row.end());
   }
 
   void deadlock();
 
-  const Settings settings_;
-  const TimingOptions options_;
-  OperationList& operations_;
-  TimingResult result_;
-  bool stopped_ = false;
+  const Settings& settings_;
+  const TimingOptions& options_;
+  TimingResult& result_;
   Context context_;
   Front front_;
   Channel channel_;
@@ -280,7 +260,7 @@ void Engine::deadlock() {
       const Command& command = context_.command(std::countr_zero(left));
       if (left == (context_.occupied & pool.all))
         message += ", one of them command " + std::to_string(command.operation) + " of line " +
-                   std::to_string(command.times.line);
+                   std::to_string(context_.list.operations[static_cast<size_t>(command.operation)].line);
     }
     message += ";";
   }
@@ -289,8 +269,10 @@ void Engine::deadlock() {
   if (front_.at_fence()) message += " the host waits in a fence;";
   message.back() = '.';
   result_.deadlock_message = message;
+  result_.cycles = context_.now;
 }
 
+}  // namespace
 }  // namespace timing
 
 const char* name_of(Cause cause) {
@@ -315,10 +297,12 @@ const char* name_of(Cause cause) {
   return "Unknown";
 }
 
-TimingRun::TimingRun(const Machine& machine, const TimingOptions& options, OperationList& operations)
-    : engine_(std::make_unique<timing::Engine>(machine, options, operations)) {}
-TimingRun::~TimingRun() = default;
-void TimingRun::advance() { engine_->advance(false); }
-TimingResult TimingRun::finish(int64_t host_tail_cycles) { return engine_->finish(host_tail_cycles); }
+TimingResult simulate_timing(const Machine& machine, const OperationList& list, const TimingOptions& options) {
+  const timing::Settings settings = timing::resolve(machine);
+  TimingResult result;
+  timing::Engine engine(settings, list, options, result);
+  engine.run();
+  return result;
+}
 
 }  // namespace autocomp
