@@ -45,7 +45,8 @@ class Options:
     `seed` sets the initial contents of local memories (0: zeros). `host_scale` multiplies the host's cycles between
     commands. `settings` overrides machine settings such as `dram.latency` for timing. `outputs` names the tensors of
     which every element must be written (checked with `discipline`). `generic` interprets every instruction without
-    the recognised fast forms; results are the same.
+    the recognised fast forms; results are the same. Timing runs behind the program and takes `window` commands at once;
+    results do not depend on it, and no more is kept than timing still needs.
     """
 
     timing: bool = True
@@ -56,6 +57,7 @@ class Options:
     requirements: bool = True
     max_cycles: int = 1 << 40
     max_steps: int = 1 << 32
+    window: int = 1024
     seed: int = 0
     host_scale: float = 1.0
     settings: Mapping[str, int] = field(default_factory=dict)

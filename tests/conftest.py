@@ -16,7 +16,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.fixture(autouse=True)
 def own_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No test, nor a command it starts, writes into the user's schedule store or answer cache."""
+    """No test, nor a command it starts, writes into the user's schedule store or answer cache, or reads the user's
+    keyring."""
+    monkeypatch.setenv("PYTHON_KEYRING_BACKEND", "keyring.backends.null.Keyring")
     monkeypatch.setenv("AUTOCOMP_SCHEDULES", str(tmp_path / "schedule-store"))
     monkeypatch.setenv("AUTOCOMP_CACHE", str(tmp_path / "answer-cache"))
 

@@ -1,61 +1,83 @@
-"""From the words of the command line to a pair of agents."""
+"""From a configuration to the agents that a search asks."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from autocomp.agents.protocol import Coder, Planner
+from autocomp.agents.config import Agents, Member, unknown_model
+from autocomp.agents.mixed import MixedPlanner
+from autocomp.agents.protocol import Coder, Planner, Usage
+from autocomp.agents.rules import RulesCoder, RulesPlanner
 from autocomp.errors import ConfigError
-
-RULES = "rules"
-FORMS = "rules, or openai:MODEL[@BASE_URL]"
 
 
 @dataclass(frozen=True)
 class AgentPair:
-    """`waits_on` says what a call spends its time with, and so whether threads or processes run calls in parallel."""
+    """`waits_on` says what a call spends its time with, and so whether threads or processes run calls in parallel;
+    `charge` tells the budgets what earlier sessions of a run have spent."""
 
     planner: Planner
     coder: Coder
     waits_on: Literal["processor", "network"]
+    charge: Callable[[Usage], None]
 
 
-def make_agents(planner: str, coder: str) -> AgentPair:
-    """The agents of two specs: `rules` (no key, no network) or `openai:MODEL[@BASE_URL]`.
+def make_agents(agents: Agents, tokens: int | None = None, money: float | None = None) -> AgentPair:
+    """The agents of a configuration, with budgets that they keep together.
 
-    Raises ConfigError for another spec, ModelError where an endpoint needs a key and the environment has none.
+    Raises ConfigError for what names no agent, and for a budget of money where a model has no price; ModelError where
+    an endpoint needs a key and there is none.
     """
-    waits_on: Literal["processor", "network"] = "processor" if planner == coder == RULES else "network"
-    return AgentPair(_planner(planner), _coder(coder), waits_on)
+    if not agents.models:
+        _check_rules(agents)
+        return AgentPair(RulesPlanner(), RulesCoder(), "processor", lambda usage: None)
+    _check_models(agents.models, money)
+    from autocomp.agents.llm import Client, Ensemble, Ledger, LlmCoder, LlmPlanner, OpenPlanner
+    from autocomp.agents.llm.gate import Gate
+
+    ledger = Ledger(tokens, money)
+    gates: dict[str, Gate] = {}  # the planner and the coder share the limits of an endpoint
+
+    def ensemble(members: Sequence[Member]) -> Ensemble:
+        return Ensemble([Client(m, ledger, gates.setdefault(m.model, _gate(m))) for m in members if not m.is_rules])
+
+    def _gate(member: Member) -> Gate:
+        return Gate(member.concurrency, member.requests_per_minute)
+
+    models = [member for member in agents.coders if not member.is_rules]
+    coder: Coder = LlmCoder(ensemble(models), agents) if models else RulesCoder()
+    planners: list[tuple[Planner, float]] = []
+    asked = [member for member in agents.planner if not member.is_rules]
+    if asked:
+        planner = LlmPlanner(ensemble(asked), agents) if agents.phases == 2 else OpenPlanner(coder.name)
+        planners.append((planner, sum(member.weight for member in asked)))
+    if len(asked) < len(agents.planner):
+        planners.append((RulesPlanner(), sum(member.weight for member in agents.planner if member.is_rules)))
+    mixed = planners[0][0] if len(planners) == 1 else MixedPlanner(*zip(*planners, strict=True))
+    return AgentPair(mixed, coder, "network", ledger.charge)
 
 
-def _planner(spec: str) -> Planner:
-    if spec == RULES:
-        from autocomp.agents.rules import RulesPlanner
-
-        return RulesPlanner()
-    from autocomp.agents.llm import LlmPlanner
-
-    _check_endpoint("--planner", spec)
-    return LlmPlanner(spec)
+def _check_rules(agents: Agents) -> None:
+    if agents.plans != "words" or agents.phases == 1:
+        raise ConfigError(
+            "plans and phases say how a model is asked, and the agents file names no model",
+            hint="name one under 'planner', or leave these keys out",
+        )
 
 
-def _coder(spec: str) -> Coder:
-    if spec == RULES:
-        from autocomp.agents.rules import RulesCoder
-
-        return RulesCoder()
-    from autocomp.agents.llm import LlmCoder
-
-    _check_endpoint("--coder", spec)
-    return LlmCoder(spec)
-
-
-def _check_endpoint(option: str, spec: str) -> None:
-    """Find a missing key now rather than in the middle of a search."""
+def _check_models(models: Sequence[Member], money: float | None) -> None:
+    """Find what cannot work now rather than in the middle of a search."""
     from autocomp.agents.llm.endpoint import api_key, parse_spec
 
-    if ":" not in spec:
-        raise ConfigError(f"{option} {spec!r} is no agent", hint=f"give {FORMS}")
-    api_key(parse_spec(spec))
+    for member in models:
+        if ":" not in member.model:
+            raise unknown_model(member.model)
+        api_key(parse_spec(member.model), member.key)
+        if money is not None and member.price is None:
+            raise ConfigError(
+                f"a budget of money needs the price of {member.model}",
+                hint="state it in an agents file (--agents): `price: {prompt: 0.5, completion: 2.0}`, for a million "
+                "tokens each; or give a budget of --tokens",
+            )

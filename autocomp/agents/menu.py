@@ -12,11 +12,12 @@ from pathlib import Path
 from random import Random
 from typing import Literal
 
-import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
+from autocomp.agents.documents import problems, read_mapping
 from autocomp.data import closest, find
-from autocomp.errors import ConfigError, Place
+from autocomp.errors import ConfigError
+from autocomp.isa.analysis import Kind
 
 Cause = Literal[
     "Busy",
@@ -48,7 +49,8 @@ class Applies:
 
 @dataclass(frozen=True)
 class MenuOption:
-    """One optimisation. `transformation` names the mechanical form, if there is one."""
+    """One optimisation. `transformation` names the mechanical form, if there is one; `uses` are the kinds of
+    instructions that it may bring into a kernel, which a prompt then describes."""
 
     id: str
     title: str
@@ -56,6 +58,7 @@ class MenuOption:
     transformation: str | None = None
     applies: Applies = Applies()
     example: str | None = None
+    uses: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -139,10 +142,11 @@ class _Option(_Strict):
     transformation: str | None = None
     applies: _Applies = _Applies()
     example: str | None = None
+    uses: tuple[Kind, ...] = ()
 
     def frozen(self) -> MenuOption:
         applies = Applies(self.applies.causes, self.applies.operations)
-        return MenuOption(self.id, self.title, self.guidance, self.transformation, applies, self.example)
+        return MenuOption(self.id, self.title, self.guidance, self.transformation, applies, self.example, self.uses)
 
 
 class _Document(_Strict):
@@ -168,62 +172,14 @@ class _Document(_Strict):
 
 
 def _read(path: Path) -> _Document:
-    try:
-        content = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path}: cannot read the menu: {error}") from error
-    except yaml.YAMLError as error:
-        raise ConfigError(f"not valid YAML: {_yaml_problem(error)}", place=_yaml_place(path, error)) from error
-    if not isinstance(content, dict):
-        raise ConfigError(f"{path}: a menu is a mapping with the key 'options', not {type(content).__name__}")
+    content = read_mapping(path, "a menu")
     try:
         return _Document.model_validate(content)
     except ValidationError as error:
-        raise ConfigError(f"{path}: " + "; ".join(_problems(error, content))) from error
-
-
-def _problems(error: ValidationError, content: dict[str, object]) -> list[str]:
-    """Each fault as `options[2] (tile).titel: unknown key; did you mean 'title'?`."""
-    problems = []
-    for fault in error.errors():
-        *parents, last = fault["loc"] or ("menu",)
-        message = fault["msg"].removeprefix("Value error, ")
-        if fault["type"] == "extra_forbidden":
-            near = closest(str(last), _known_keys(parents))
-            message = "unknown key" + (f"; did you mean {near!r}?" if near else "")
-        elif fault["type"] == "missing":
-            message = "is missing"
-        elif isinstance(fault["input"], str | int | float | bool):
-            message += f", found {fault['input']!r}"
-        problems.append(f"{_where(fault['loc'], content)}: {message}")
-    return problems
+        raise ConfigError(f"{path}: " + "; ".join(problems(error, content, _known_keys))) from error
 
 
 def _known_keys(parents: Sequence[int | str]) -> list[str]:
     if "applies" in parents:
         return list(_Applies.model_fields)
     return list((_Option if parents else _Document).model_fields)
-
-
-def _where(location: tuple[int | str, ...], content: dict[str, object]) -> str:
-    text = ""
-    for position, part in enumerate(location):
-        text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else part
-        options = content.get("options")
-        if position == 1 and location[0] == "options" and isinstance(part, int) and isinstance(options, list):
-            option = options[part]
-            text += f" ({option['id']})" if isinstance(option, dict) and isinstance(option.get("id"), str) else ""
-    return text or "menu"
-
-
-def _yaml_problem(error: yaml.YAMLError) -> str:
-    return str(getattr(error, "problem", None) or error).strip()
-
-
-def _yaml_place(path: Path, error: yaml.YAMLError) -> Place:
-    mark = getattr(error, "problem_mark", None)
-    if mark is None:
-        return Place(str(path), 1, 1)
-    lines = path.read_text(encoding="utf-8").splitlines()
-    text = lines[mark.line] if mark.line < len(lines) else ""
-    return Place(str(path), mark.line + 1, mark.column + 1, text)

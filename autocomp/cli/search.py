@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from autocomp.cli.agents import agent_options, chosen_agents
 from autocomp.cli.options import cluster_option, output_options, path_option, set_option, workers_option
 
 if TYPE_CHECKING:
@@ -19,8 +20,7 @@ RUNS = Path("runs")
 
 @click.command()
 @click.argument("workload")
-@click.option("--planner", default="rules", show_default=True, help="rules, or openai:MODEL[@BASE_URL].")
-@click.option("--coder", default=None, help="Like --planner (default: the same).")
+@agent_options
 @click.option("--menu", "menus", multiple=True, help="Optimisation menu, by name or path; repeatable.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Same seed, same run.")
 @click.option("--beam", type=click.IntRange(min=1), default=6, show_default=True, help="Kernels expanded in each step.")
@@ -31,6 +31,8 @@ RUNS = Path("runs")
 @click.option("--steps", type=click.IntRange(min=0), default=40, show_default=True, help="Steps at most.")
 @click.option("--evaluations", type=click.IntRange(min=1), default=None, help="Evaluations at most.")
 @click.option("--seconds", type=click.FloatRange(min=0), default=None, help="Wall-clock time at most.")
+@click.option("--tokens", type=click.IntRange(min=0), default=None, help="Tokens of language models at most.")
+@click.option("--money", type=click.FloatRange(min=0), default=None, help="Price of their tokens at most.")
 @click.option("--target", type=click.FloatRange(min=0), default=0.995, show_default=True, help="Ratio good enough.")
 @click.option("--keep-parents/--no-keep-parents", default=True, show_default=True, help="Parents stay in the beam.")
 @click.option("--repair/--no-repair", default=True, show_default=True, help="Let the coder mend a failed kernel once.")
@@ -42,8 +44,10 @@ RUNS = Path("runs")
 @output_options
 def search(
     workload: str,
-    planner: str,
-    coder: str | None,
+    agent: str | None,
+    planner_models: tuple[str, ...],
+    coder_models: tuple[str, ...],
+    agents_file: Path | None,
     menus: tuple[str, ...],
     seed: int,
     beam: int,
@@ -54,6 +58,8 @@ def search(
     steps: int,
     evaluations: int | None,
     seconds: float | None,
+    tokens: int | None,
+    money: float | None,
     target: float,
     keep_parents: bool,
     repair: bool,
@@ -85,6 +91,8 @@ def search(
         max_steps=steps,
         evaluations=evaluations,
         seconds=seconds,
+        tokens=tokens,
+        money=money,
         target=target,
         repair=repair,
     )
@@ -94,11 +102,10 @@ def search(
         workload=loaded,
         accelerator=isa.load(loaded.accelerator, loaded.overrides, near),
         menu=_menu(menus, loaded, paths),
-        planner=planner,
-        coder=coder or planner,
+        agents=chosen_agents(agent, planner_models, coder_models, agents_file),
         options=options,
     )
-    make_agents(request.planner, request.coder)  # refuses what cannot work before there is a folder
+    make_agents(request.agents, tokens, money)  # refuses what cannot work before there is a folder
     now = datetime.now().astimezone()
     folder = create(run_dir or new_run_path(RUNS, loaded.name, now), request, now)
     search_and_report(folder, request, workers=workers, cluster=cluster, as_json=as_json, plain=plain)

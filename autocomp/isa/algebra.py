@@ -23,6 +23,7 @@ from autocomp.isa.model import (
 
 ZERO = Number(0)
 ONE = Number(1)
+NEGATIVE_ZERO = 1 << 31  # the bits of the binary32 -0; those of all other negative numbers are larger
 
 
 def wrap(value: int, bits: int = 64, signed: bool = True) -> int:
@@ -75,6 +76,23 @@ def float_to_bits(value: float) -> int:
 def bits_to_float(value: int) -> float:
     """The binary32 of the low 32 bits."""
     return float(struct.unpack("<f", struct.pack("<I", value & 0xFFFFFFFF))[0])
+
+
+def fma(left: float, right: float, addend: float) -> float:
+    """left * right + addend of binary32 values, rounded once to binary32.
+
+    The product is exact in binary64. Their sum is rounded to odd there, so that rounding it again cannot go wrong
+    (Boldo and Melquiond, "Emulation of a FMA and correctly rounded sums", 2008).
+    """
+    product = left * right
+    total = product + addend
+    if not math.isfinite(total):
+        return to_binary32(total)
+    part = total - product
+    rest = (product - (total - part)) + (addend - part)
+    if rest and not struct.unpack("<q", struct.pack("<d", total))[0] & 1:
+        total = math.nextafter(total, math.copysign(math.inf, rest))
+    return to_binary32(total)
 
 
 def type_bits(type_argument: str) -> tuple[int, bool]:
@@ -232,7 +250,8 @@ def apply_function(function: str, values: list[int | float], type_argument: str 
     if function == "rounding_shift":
         return rounding_shift(int(first), int(values[1]) & 63)
     if function == "relu":
-        return first if first > 0 else type(first)(0)
+        negative = float_to_bits(first) > NEGATIVE_ZERO if isinstance(first, float) else first < 0
+        return type(first)(0) if negative else first
     if function == "float":
         return to_binary32(float(first))
     if function == "round":
@@ -241,6 +260,8 @@ def apply_function(function: str, values: list[int | float], type_argument: str 
         return float_to_bits(float(first))
     if function == "bits_to_float":
         return bits_to_float(int(first))
+    if function == "fma":
+        return fma(*(float(value) for value in values))
     if function == "ceil_log2":
         return max(0, (int(first) - 1).bit_length())
     raise KeyError(function)

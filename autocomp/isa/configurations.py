@@ -31,7 +31,9 @@ def build_configurations(scope: Scope, nodes: Sequence[SyntaxTree]) -> tuple[Con
 def _build(scope: Scope, node: SyntaxTree) -> Configuration:
     token, *items = node.children
     values: dict[str, int | float] = {}
-    docs = [text_of(cast(SyntaxTree, item.children[0])) for item in items if is_tree(item, "doc")]
+    docs = [
+        text_of(cast(SyntaxTree, item.children[0])) for item in cast(list[SyntaxTree], items) if is_tree(item, "doc")
+    ]
     for name, value in _presets(node):
         if str(name) in values:
             fail(scope, name, f"{name} is set twice")

@@ -225,14 +225,14 @@ class Nodes:
             op = expression.function.capitalize()
             return self._node(f"F{op}" if is_float else op, arguments[0], arguments[1], is_float=is_float)
         if expression.function == "relu":
-            zero = self._number(0.0 if is_float else 0)
-            return self._relu(arguments[0], zero, is_float)
+            return self._relu(arguments[0], is_float)
         result_is_float = expression.function in ("float", "fma", "bits_to_float")
         a, b, c = (*arguments, -1, -1)[:3]
         return self._node(_FUNCTION[expression.function], a, b, c, is_float=result_is_float)
 
-    def _relu(self, value: int, zero: int, is_float: bool) -> int:
-        """Integers: max(x, 0). Floats: x < 0 or NaN gives +0, -0 stays."""
+    def _relu(self, value: int, is_float: bool) -> int:
+        """Integers: max(x, 0). Floats: what has its sign bit set and is not -0 gives +0."""
         if not is_float:
-            return self._node("Max", value, zero)
-        return self._node("Select", self._node("Ge", value, zero), value, zero, is_float=True)
+            return self._node("Max", value, self._number(0))
+        negative = self._node("Gt", self._node("FloatToBits", value), self._number(algebra.NEGATIVE_ZERO))
+        return self._node("Select", negative, self._number(0.0), value, is_float=True)

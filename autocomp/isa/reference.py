@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 
 from autocomp.isa.model import Accelerator, Alias, Instruction, Memory, Parameter, Procedure
 from autocomp.isa.rules import requirements
 from autocomp.isa.show import show, show_number, show_statements
 
 
-def reference(accelerator: Accelerator, markdown: bool = False) -> str:
-    """The page as Markdown, or as plain text for a terminal."""
-    page = "\n".join(_page(accelerator)) + "\n"
+def reference(accelerator: Accelerator, markdown: bool = False, only: Collection[str] | None = None) -> str:
+    """The page as Markdown, or as plain text for a terminal; of instructions that `only` leaves out, if it is given,
+    just their forms and the start of what they do."""
+    page = "\n".join(_page(accelerator, only)) + "\n"
     return page if markdown else _plain(page)
 
 
-def _page(accelerator: Accelerator) -> Iterator[str]:
+def _page(accelerator: Accelerator, only: Collection[str] | None) -> Iterator[str]:
     yield f"# {accelerator.full_name}"
     yield from ("", accelerator.doc)
     yield from _configurations(accelerator)
@@ -29,11 +30,22 @@ def _page(accelerator: Accelerator) -> Iterator[str]:
     yield from (_memory(memory) for memory in accelerator.memories)
     yield from _addresses(accelerator)
     yield from ("", "## Instructions")
+    left_out = [i for i in accelerator.instructions if only is not None and i.name not in only]
     for instruction in accelerator.instructions:
-        yield from _instruction(accelerator, instruction)
+        if instruction not in left_out:
+            yield from _instruction(accelerator, instruction)
+    if left_out:
+        yield from ("", "### Other instructions, in short", "")
+        yield from (_brief(instruction) for instruction in left_out)
     if accelerator.procedures:
         yield from ("", "## Procedures", "")
         yield from (_procedure(procedure) for procedure in accelerator.procedures)
+
+
+def _brief(instruction: Instruction) -> str:
+    sentence = instruction.doc.split(". ")[0].rstrip(".")
+    names = ", ".join(p.name for p in instruction.parameters)
+    return f"- `{instruction.name}({names})`" + (f": {sentence}." if sentence else "")
 
 
 def _configurations(accelerator: Accelerator) -> Iterator[str]:

@@ -1,7 +1,8 @@
 """The canonical form of a kernel, and its hash: two kernels with one hash do the same for the same reasons.
 
 Left out are comments, layout, the spelling of literals and types, redundant parentheses and braces, `const`, the names
-of helpers, parameters and local variables, and whether a variable is stepped as `i++`, `++i` or `i += 1`.
+of helpers, parameters and local variables, and whether a variable is stepped as `i++`, `++i` or `i += 1`. Arithmetic on
+literals counts as its result.
 """
 
 from __future__ import annotations
@@ -102,6 +103,9 @@ class _Form:
 
     def _expression(self, e: Any) -> str:
         kind = type(e)
+        constant = _constant(e) if kind is ast.Binary or kind is ast.Unary else None
+        if constant is not None:
+            return str(constant)
         if kind is ast.IntLiteral:
             wide = (
                 "x" if e.value > INT.high and e.text[:1] == "0" else ""
@@ -133,3 +137,29 @@ class _Form:
         if kind is ast.InitializerList:
             return f"{{{' '.join(map(self._expression, e.values))}}}"
         return ""
+
+
+def _constant(e: ast.Expression) -> int | None:
+    """The value of arithmetic on literals of type int; None for all else, and where C gives it another type or none."""
+    if isinstance(e, ast.IntLiteral):
+        return e.value if not e.suffix and e.value <= INT.high else None
+    if isinstance(e, ast.Unary) and e.operator in "+-":
+        value = _constant(e.operand)
+        return -value if value is not None and e.operator == "-" else value
+    if not isinstance(e, ast.Binary):
+        return None
+    left, right = _constant(e.left), _constant(e.right)
+    if left is None or right is None:
+        return None
+    result = _arithmetic(e.operator, left, right)
+    return result if result is not None and INT.low <= result <= INT.high else None
+
+
+def _arithmetic(operator: str, left: int, right: int) -> int | None:
+    if operator in ("+", "-", "*"):
+        return {"+": left + right, "-": left - right, "*": left * right}[operator]
+    if operator in ("/", "%") and left >= 0 and right > 0:
+        return left // right if operator == "/" else left % right
+    if operator == "<<" and left >= 0 and 0 <= right < 32:
+        return left << right
+    return None

@@ -75,9 +75,11 @@ def usage_text(view: RunView) -> str:
     usage = view.usage
     if not usage["requests"] and not usage["cached"]:
         return ""
+    money = f", {usage['money']:.4g} spent" if usage["money"] else ""
+    unsent = f", {usage['unsent']} not sent for want of budget" if usage["unsent"] else ""
     return (
         f"{usage['requests']} requests, {usage['cached']} answers from the cache, "
-        f"{usage['prompt_tokens']:,} + {usage['completion_tokens']:,} tokens"
+        f"{usage['prompt_tokens']:,} + {usage['completion_tokens']:,} tokens{money}{unsent}"
     )
 
 

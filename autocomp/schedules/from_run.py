@@ -7,6 +7,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from autocomp.agents.config import describe
 from autocomp.agents.protocol import LineageStep
 from autocomp.schedules.record import PlanStep, ScheduleRecord
 from autocomp.search import SearchResult
@@ -41,8 +42,8 @@ def record_of(request: Request, result: SearchResult, kernel: str, created: date
             "provenance": {
                 "strategy": request.strategy,
                 "seed": request.options.seed,
-                "planner": request.planner,
-                "coder": request.coder,
+                "planner": describe(request.agents.planner),
+                "coder": describe(request.agents.coders),
                 "evaluations": result.evaluations,
                 "versions": versions(),
                 "created": created.isoformat(timespec="seconds"),

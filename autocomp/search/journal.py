@@ -11,9 +11,11 @@ import json
 import os
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from autocomp.agents.protocol import Usage
 from autocomp.errors import RunFolderError
 
 Event = Mapping[str, Any]
@@ -86,6 +88,12 @@ class Journal:
     def get(self, key: str) -> Event:
         """The event of a key, empty if there is none."""
         return self._entries.get(key, {})
+
+    @property
+    def usage(self) -> Usage:
+        """What all recorded answers of agents cost. Requests that a budget did not allow are no part of it."""
+        spent = sum((Usage(**event.get("usage", {})) for event in self._entries.values()), Usage())
+        return replace(spent, unsent=0)
 
     def record(self, kind: str, key: str, payload: Mapping[str, Any]) -> Event:
         """The event recorded under a key, appended first if there is none. Payloads are read back from their JSON,

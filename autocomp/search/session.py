@@ -25,7 +25,7 @@ def run_session(
     request: Request, folder: RunFolder, *, workers: int, cluster: str | None = None, listener: Listener | None = None
 ) -> SearchResult:
     """Start or continue the run in `folder`. Holds the folder's lock; KeyboardInterrupt leaves a run that resumes."""
-    agents = make_agents(request.planner, request.coder)
+    agents = make_agents(request.agents, request.options.tokens, request.options.money)
     problem = make_problem(request, agents)
     strategy = make_strategy(request.strategy, request.options)
     executor = make_executor(workers, cluster)
@@ -33,6 +33,7 @@ def run_session(
     try:
         with folder.locked():
             journal = Journal(folder.events, listener)
+            agents.charge(journal.usage)
             try:
                 return Search(problem, strategy, request.options, folder, journal, executor, agent_executor).run()
             finally:

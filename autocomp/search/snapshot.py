@@ -16,6 +16,7 @@ import numpy as np
 from pydantic import TypeAdapter, ValidationError
 
 from autocomp import isa
+from autocomp.agents.config import AGENTS, Agents
 from autocomp.agents.menu import Menu
 from autocomp.errors import AutocompError, RunFolderError
 from autocomp.isa.model import Accelerator
@@ -29,13 +30,12 @@ _MENU: TypeAdapter[Menu] = TypeAdapter(Menu)
 
 @dataclass(frozen=True)
 class Request:
-    """All that decides a search. `planner` and `coder` are specs; keys are never part of them."""
+    """All that decides a search; keys are never part of it."""
 
     workload: Workload
     accelerator: Accelerator
     menu: Menu
-    planner: str
-    coder: str
+    agents: Agents
     options: Options
     strategy: str = "beam"
 
@@ -64,8 +64,7 @@ def create(path: Path, request: Request, now: datetime) -> RunFolder:
                 "source": accelerator.source,
             },
             "menu": _MENU.dump_python(request.menu, mode="json"),
-            "planner": request.planner,
-            "coder": request.coder,
+            "agents": AGENTS.dump_python(request.agents, mode="json"),
             "strategy": request.strategy,
             "options": dataclasses.asdict(request.options),
             "reference": reference,
@@ -86,8 +85,7 @@ def restore(folder: RunFolder) -> Request:
             workload=workload,
             accelerator=accelerator,
             menu=_MENU.validate_python(snapshot["menu"]),
-            planner=snapshot["planner"],
-            coder=snapshot["coder"],
+            agents=AGENTS.validate_python(snapshot["agents"]),
             options=Options.from_json(snapshot["options"]),
             strategy=snapshot["strategy"],
         )

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from autocomp.kernel import ast
+from autocomp.transforms.remember import remembered
 
 Interval = tuple[int, int]  # inclusive
 Ranges = Mapping[str, Interval]
@@ -44,6 +45,7 @@ class Affine:
         return not self.terms
 
 
+@remembered
 def affine(expression: ast.Expression) -> Affine:
     """The expression as a sum; what is not linear becomes an atom."""
     if isinstance(expression, ast.IntLiteral):

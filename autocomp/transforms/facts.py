@@ -12,6 +12,7 @@ from autocomp.kernel import ast
 from autocomp.transforms.affine import Affine, Interval, affine, interval, interval_of, literal
 from autocomp.transforms.loops import Loop, conjuncts, loop
 from autocomp.transforms.normal import normalise
+from autocomp.transforms.remember import remembered
 from autocomp.transforms.rewrite import Path, blocks, call_of, substitute, walk
 
 
@@ -115,11 +116,12 @@ class Buffer:
 
 @dataclass(frozen=True)
 class Machine:
-    """What call forms a machine has: by name and number of arguments, their roles and the operands behind them."""
+    """What call forms a machine has, by name and number of arguments: their roles and the operands behind them."""
 
     accelerator: m.Accelerator
     roles: Mapping[tuple[str, int], CallRole]
     parameters: Mapping[tuple[str, int], tuple[m.Parameter | None, ...]]
+    tile: tuple[int, int, int]  # rows, columns and depth of one contraction; ones where the machine has none
 
 
 @dataclass(frozen=True)
@@ -153,10 +155,9 @@ class Facts:
         """Local memory by use, in order of memory and row."""
         return tuple(_buffers(self.operands))
 
-    @cached_property
+    @property
     def tile(self) -> tuple[int, int, int]:
-        """Rows, columns and depth of one contraction; ones where the machine has none."""
-        return contraction_tile(self.accelerator) or (1, 1, 1)
+        return self.machine.tile
 
     def buffer_of(self, tensor: str) -> Buffer | None:
         """The buffer that a tensor is moved through, if it is one only."""
@@ -183,10 +184,12 @@ class Facts:
         return Facts(normalise(kernel, self.constants), self.machine, self.constants, kernel)
 
 
+@remembered
 def machine(accelerator: m.Accelerator) -> Machine:
     """The call forms of an accelerator, looked up once."""
     roles = {(role.name, len(role.arguments)): role for role in call_roles(accelerator)}
-    return Machine(accelerator, roles, {key: call_parameters(accelerator, *key) for key in roles})
+    parameters = {key: call_parameters(accelerator, *key) for key in roles}
+    return Machine(accelerator, roles, parameters, contraction_tile(accelerator) or (1, 1, 1))
 
 
 def analyse(

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from autocomp.kernel import ast
 from autocomp.transforms.affine import Affine, affine, expression, interval, literal
-from autocomp.transforms.rewrite import walk
+from autocomp.transforms.remember import remembered
+from autocomp.transforms.rewrite import assigned, leaves_early, shared
 
 INT = ast.Type("int")
 
@@ -38,6 +39,7 @@ def loop(statement: ast.Statement) -> Loop | None:
     return Loop(found.variable, found.trips)
 
 
+@remembered
 def progression(statement: ast.Statement) -> Progression | None:
     """The values of a `for` with constant bounds whose variable changes nowhere else, or None."""
     if not isinstance(statement, ast.For) or not isinstance(statement.initial, ast.Declaration):
@@ -103,15 +105,7 @@ def conjuncts(condition: ast.Expression) -> tuple[ast.Expression, ...]:
 
 def _keeps(body: ast.Block, variable: str) -> bool:
     """Whether a loop's body runs to its end each time and leaves the loop's variable alone."""
-    name = ast.Name(variable)
-    for node in walk(body):
-        if isinstance(node, ast.Break | ast.Continue | ast.Return):
-            return False
-        if isinstance(node, ast.Assignment | ast.Step) and node.target == name:
-            return False
-        if isinstance(node, ast.Unary) and node.operator == "&" and node.operand == name:
-            return False
-    return True
+    return not leaves_early(body) and variable not in assigned(body) and variable not in shared(body)
 
 
 def _constant(node: ast.Expression | None) -> int | None:

@@ -8,7 +8,7 @@ from autocomp.kernel import ast
 from autocomp.transforms.affine import literal
 from autocomp.transforms.loops import Loop, conjuncts, loop, make_if, make_nest
 from autocomp.transforms.protocol import NotApplicable
-from autocomp.transforms.rewrite import Path, blocks, names, substitute, with_blocks
+from autocomp.transforms.rewrite import Path, blocks, names, substitute, with_blocks, with_statements
 
 Statements = tuple[ast.Statement, ...]
 
@@ -45,8 +45,8 @@ def change_loop(
                 found += 1
                 result.extend(change(statement, counted))
             else:
-                inner = tuple(ast.Block(visit(held.statements)) for held in blocks(statement))
-                result.append(with_blocks(statement, inner) if inner else statement)
+                inner = tuple(with_statements(held, visit(held.statements)) for held in blocks(statement))
+                result.append(with_blocks(statement, inner))
         return tuple(result)
 
     changed = visit(statements)

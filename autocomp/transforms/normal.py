@@ -14,6 +14,7 @@ from autocomp.kernel import ast
 from autocomp.transforms.affine import Interval, Ranges, interval, literal, truth
 from autocomp.transforms.arithmetic import replace_sums, simplify
 from autocomp.transforms.loops import make_loop, progression
+from autocomp.transforms.remember import remember
 from autocomp.transforms.rewrite import (
     assigned,
     blocks,
@@ -25,6 +26,7 @@ from autocomp.transforms.rewrite import (
     walk,
     with_blocks,
     with_body,
+    with_statements,
 )
 
 _LIMITS: Mapping[str, Interval] = {
@@ -48,7 +50,9 @@ def normalise(kernel: ast.Kernel, constants: Mapping[str, int | float]) -> ast.K
     known = {name: literal(value) for name, value in constants.items() if isinstance(value, int)}
     hidden = declared(body)
     known = {name: value for name, value in known.items() if name not in hidden}
-    body = map_expressions(body, lambda node: _with_constants(node, known))
+    body = map_expressions(
+        body, lambda node: _with_constants(node, known), lambda part: known.keys().isdisjoint(names(part))
+    )
     changing = assigned(body)
     statements = _Normaliser(changing).statements(body.statements, {})
     return with_body(kernel, replace(body, statements=statements))
@@ -89,6 +93,12 @@ class _Normaliser:
         return tuple(result)
 
     def _statement(self, statement: ast.Statement, ranges: Ranges) -> tuple[ast.Statement, ...]:
+        """What becomes of a statement; computed once for the same bounds of the variables in it."""
+        bounds = frozenset((name, ranges[name]) for name in names(statement) if name in ranges)
+        given = (bounds, self._changing & declared(statement))
+        return remember(statement, "normal form", given, lambda: self._rewritten(statement, ranges))
+
+    def _rewritten(self, statement: ast.Statement, ranges: Ranges) -> tuple[ast.Statement, ...]:
         if isinstance(statement, ast.For):
             return self._for(statement, ranges)
         if isinstance(statement, ast.If):
@@ -178,7 +188,7 @@ def _propagates(
 
 def _distinct_variables(body: ast.Block, taken: frozenset[str]) -> ast.Block:
     """The body with no variable hiding another, so that expressions can be moved between scopes."""
-    return ast.Block(_Renamer(taken, declared(body)).statements(body.statements))
+    return with_statements(body, _Renamer(taken, declared(body)).statements(body.statements))
 
 
 class _Renamer:
@@ -210,8 +220,8 @@ class _Renamer:
             elif isinstance(statement, ast.For) and isinstance(statement.initial, ast.Declaration):
                 result.append(self._for(statement, statement.initial))
             else:
-                inner = tuple(ast.Block(self.statements(held.statements)) for held in blocks(statement))
-                result.append(with_blocks(statement, inner) if inner else statement)
+                inner = tuple(with_statements(held, self.statements(held.statements)) for held in blocks(statement))
+                result.append(with_blocks(statement, inner))
         del self._live[len(self._live) - opened :]
         return tuple(result)
 
@@ -227,9 +237,9 @@ class _Renamer:
                 statement = renamed
             opened.append(name)
         self._live.extend(opened)
-        result = replace(statement, body=ast.Block(self.statements(statement.body.statements)))
+        body = with_statements(statement.body, self.statements(statement.body.statements))
         del self._live[len(self._live) - len(opened) :]
-        return result
+        return statement if body is statement.body else replace(statement, body=body)
 
 
 def _renamed(statement: ast.Statement, old: str, new: str) -> ast.Statement:

@@ -8,6 +8,7 @@ from functools import cache
 from typing import Any, TypeVar, get_args
 
 from autocomp.kernel import ast
+from autocomp.transforms.remember import remembered
 
 _EXPRESSIONS = frozenset(get_args(ast.Expression))
 _NODES = _EXPRESSIONS | {*get_args(ast.Statement), ast.Declarator, ast.Type}
@@ -22,62 +23,102 @@ def _field_names(kind: type[Any]) -> tuple[str, ...]:
     return tuple(entry.name for entry in fields(kind) if entry.name not in ("line", "text", "name", "operator"))
 
 
+@remembered
+def children(node: Any) -> tuple[Any, ...]:
+    """The nodes directly below a node, in source order."""
+    found: list[Any] = []
+    for name in _field_names(node.__class__):
+        value = getattr(node, name)
+        if value.__class__ is tuple:
+            found.extend([part for part in value if part.__class__ in _NODES])
+        elif value.__class__ in _NODES:
+            found.append(value)
+    return tuple(found)
+
+
 def walk(node: Any) -> Iterator[Any]:
     """The node and everything below it, parents first, in source order."""
     pending = [node]
     while pending:
         item = pending.pop()
         yield item
-        for name in reversed(_field_names(item.__class__)):
-            value = getattr(item, name)
+        pending.extend(reversed(children(item)))
+
+
+def map_expressions(
+    node: Node,
+    change: Callable[[ast.Expression], ast.Expression],
+    keep: Callable[[Any], bool] = lambda part: False,
+) -> Node:
+    """The tree with `change` applied to every expression, operands before their operators; parts for which `keep`
+    holds are left as they are."""
+
+    def visit(part: Any) -> Any:
+        if keep(part):
+            return part
+        updates: dict[str, Any] = {}
+        for name in _field_names(part.__class__):
+            value = getattr(part, name)
             if value.__class__ is tuple:
-                pending.extend([part for part in reversed(value) if part.__class__ in _NODES])
+                mapped = tuple([visit(item) if item.__class__ in _NODES else item for item in value])
+                if any(new is not old for new, old in zip(mapped, value, strict=True)):
+                    updates[name] = mapped
             elif value.__class__ in _NODES:
-                pending.append(value)
+                new = visit(value)
+                if new is not value:
+                    updates[name] = new
+        result = replace(part, **updates) if updates else part
+        return change(result) if result.__class__ in _EXPRESSIONS else result
 
-
-def map_expressions(node: Node, change: Callable[[ast.Expression], ast.Expression]) -> Node:
-    """The tree with `change` applied to every expression, operands before their operators."""
-    updates: dict[str, Any] = {}
-    for name in _field_names(type(node)):  # type: ignore[arg-type]
-        value = getattr(node, name)
-        if type(value) is tuple:
-            mapped = tuple([map_expressions(item, change) if type(item) in _NODES else item for item in value])
-            if any(new is not old for new, old in zip(mapped, value, strict=True)):
-                updates[name] = mapped
-        elif type(value) in _NODES:
-            new = map_expressions(value, change)
-            if new is not value:
-                updates[name] = new
-    result = replace(node, **updates) if updates else node  # type: ignore[type-var]
-    return change(result) if type(result) in _EXPRESSIONS else result  # type: ignore[arg-type,return-value]
+    mapped: Node = visit(node)
+    return mapped
 
 
 def substitute(node: Node, values: Mapping[str, ast.Expression]) -> Node:
     """The tree with names replaced by expressions. Declared names must not be among them."""
-    if not values:
+    if values.keys().isdisjoint(names(node)):
         return node
 
     def change(expression: ast.Expression) -> ast.Expression:
         return values.get(expression.name, expression) if isinstance(expression, ast.Name) else expression
 
-    return map_expressions(node, change)
+    return map_expressions(node, change, lambda part: values.keys().isdisjoint(names(part)))
 
 
+@remembered
 def names(node: Any) -> frozenset[str]:
     """Every variable that is read or written below the node."""
-    return frozenset(item.name for item in walk(node) if isinstance(item, ast.Name))
+    own = (node.name,) if isinstance(node, ast.Name) else ()
+    return frozenset(own).union(*map(names, children(node)))
 
 
+@remembered
 def declared(node: Any) -> frozenset[str]:
     """Every variable that is declared below the node."""
-    return frozenset(item.name for item in walk(node) if isinstance(item, ast.Declarator))
+    own = (node.name,) if isinstance(node, ast.Declarator) else ()
+    return frozenset(own).union(*map(declared, children(node)))
 
 
+@remembered
 def assigned(node: Any) -> frozenset[str]:
     """Every variable whose value changes below the node after its declaration."""
-    targets = (item.target for item in walk(node) if isinstance(item, ast.Assignment | ast.Step))
-    return frozenset(target.name for target in targets if isinstance(target, ast.Name))
+    changes = isinstance(node, ast.Assignment | ast.Step) and isinstance(node.target, ast.Name)
+    own = (node.target.name,) if changes else ()
+    return frozenset(own).union(*map(assigned, children(node)))
+
+
+@remembered
+def shared(node: Any) -> frozenset[str]:
+    """Every variable whose address is taken below the node."""
+    taken = isinstance(node, ast.Unary) and node.operator == "&" and isinstance(node.operand, ast.Name)
+    own = (node.operand.name,) if taken else ()
+    return frozenset(own).union(*map(shared, children(node)))
+
+
+@remembered
+def leaves_early(node: Any) -> bool:
+    """Whether control may leave the node other than at its end."""
+    return isinstance(node, ast.Break | ast.Continue | ast.Return) or any(map(leaves_early, children(node)))
 
 
 def all_names(kernel: ast.Kernel) -> frozenset[str]:
@@ -122,6 +163,8 @@ def blocks(statement: ast.Statement) -> tuple[ast.Block, ...]:
 
 def with_blocks(statement: ast.Statement, new: tuple[ast.Block, ...]) -> ast.Statement:
     """The statement with its blocks exchanged; `new` is as long as `blocks(statement)`."""
+    if all(a is b for a, b in zip(new, blocks(statement), strict=True)):
+        return statement
     if isinstance(statement, ast.Block):
         return new[0]
     if isinstance(statement, ast.If):
@@ -129,6 +172,13 @@ def with_blocks(statement: ast.Statement, new: tuple[ast.Block, ...]) -> ast.Sta
     if isinstance(statement, ast.For | ast.While | ast.DoWhile):
         return replace(statement, body=new[0])
     return statement
+
+
+def with_statements(block: ast.Block, new: tuple[ast.Statement, ...]) -> ast.Block:
+    """The block with other statements; the block itself if they are none other."""
+    if len(new) == len(block.statements) and all(a is b for a, b in zip(new, block.statements, strict=True)):
+        return block
+    return ast.Block(new)
 
 
 Rewriter = Callable[[ast.Statement, Path], "ast.Statement | tuple[ast.Statement, ...] | None"]
@@ -148,14 +198,10 @@ def rewrite_statements(block: ast.Block, change: Rewriter, path: Path = ()) -> a
         for held in blocks(statement):
             inner.append(_rewrite_from(held, change, here, offset))
             offset += len(held.statements)
-        kept = statement
-        if any(new is not old for new, old in zip(inner, blocks(statement), strict=True)):
-            kept = with_blocks(statement, tuple(inner))
+        kept = with_blocks(statement, tuple(inner))
         new = change(kept, here)
         result.extend((kept,) if new is None else new if isinstance(new, tuple) else (new,))
-    if len(result) == len(block.statements) and all(a is b for a, b in zip(result, block.statements, strict=True)):
-        return block
-    return replace(block, statements=tuple(result))
+    return with_statements(block, tuple(result))
 
 
 def _rewrite_from(block: ast.Block, change: Rewriter, path: Path, offset: int) -> ast.Block:

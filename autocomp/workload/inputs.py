@@ -13,6 +13,7 @@ from autocomp.workload.model import InputSet, TensorSpec, Workload
 Array = npt.NDArray[Any]
 KINDS = ("random", "extremes", "zeros", "one_hot", "sparse", "large", "mixed")
 MIXTURE = KINDS[:-1]
+FLOAT_LIMIT = 1.5  # magnitude of the inputs of a gemm of floats
 
 
 def input_sets(seed: int, operation: str) -> tuple[InputSet, ...]:
@@ -61,7 +62,16 @@ def _gemm_operand(workload: Workload, tensor: TensorSpec, kind: str, random: np.
     transposed = bool(workload.options["transpose_a" if tensor.name == "A" else "transpose_b"])
     rows, cols = tensor.shape[::-1] if transposed else tensor.shape  # logical orientation: A[I][K], B[K][J]
     logical = _matrix(rows, cols, tensor.name == "A", kind, workload, random)
-    return np.ascontiguousarray(logical.T if transposed else logical).astype(np.int8)
+    stored = np.ascontiguousarray(logical.T if transposed else logical)
+    return stored.astype(np.int8) if tensor.dtype == "int8" else _fractions(stored, kind, random)
+
+
+def _fractions(integers: npt.NDArray[np.int64], kind: str, random: np.random.Generator) -> Array:
+    """int8 values as multiples of 1/128, whose short sums are exact in binary32; general numbers for `random`."""
+    values = integers / 128.0
+    if kind == "random":
+        values = values * random.uniform(0.5, FLOAT_LIMIT, values.shape)
+    return values.astype(np.float32)
 
 
 def _matrix(
@@ -107,6 +117,8 @@ def _sparse(
 
 def _bias(workload: Workload, tensor: TensorSpec, kind: str, random: np.random.Generator) -> Array:
     """Biases of the size of the result; for `large` up to 2^30, where float32 already rounds."""
+    if tensor.dtype != "int32":
+        return _fractions(random.integers(-128, 129, tensor.shape), kind, random)
     scale = abs(float(workload.options["scale"])) or 1.0
     if kind == "zeros":
         return np.zeros(tensor.shape, np.int32)

@@ -13,7 +13,7 @@ from typing import Any
 from autocomp.data import find
 from autocomp.errors import ConfigError
 from autocomp.workload import schema
-from autocomp.workload.inputs import input_sets
+from autocomp.workload.inputs import FLOAT_LIMIT, input_sets
 from autocomp.workload.model import TensorSpec, Workload
 
 MAX_TENSOR_BYTES = 1 << 30
@@ -70,13 +70,14 @@ def _reference_text(workload: Workload) -> str | None:
 
 def _gemm(file: schema.GemmFile, path: Path) -> Workload:
     i, j, k = file.dims.I, file.dims.J, file.dims.K
+    sums = "int32" if file.dtype == "int8" else file.dtype
     tensors = [
-        TensorSpec("A", "int8", (k, i) if file.transpose_a else (i, k), "input"),
-        TensorSpec("B", "int8", (j, k) if file.transpose_b else (k, j), "input"),
+        TensorSpec("A", file.dtype, (k, i) if file.transpose_a else (i, k), "input"),
+        TensorSpec("B", file.dtype, (j, k) if file.transpose_b else (k, j), "input"),
     ]
     if file.bias != "none":
-        tensors.append(TensorSpec("bias", "int32", (1 if file.bias == "row" else i, j), "input"))
-    tensors.append(TensorSpec("C", "int8", (i, j), "output"))
+        tensors.append(TensorSpec("bias", sums, (1 if file.bias == "row" else i, j), "input"))
+    tensors.append(TensorSpec("C", file.dtype, (i, j), "output"))
     keys = ("bias", "activation", "scale", "transpose_a", "transpose_b")
     return Workload(
         name=file.name or path.stem,
@@ -87,11 +88,18 @@ def _gemm(file: schema.GemmFile, path: Path) -> Workload:
         dims={"I": i, "J": j, "K": k},
         options={key: getattr(file, key) for key in keys},
         constants={},
-        tolerance=None,
+        tolerance=None if file.dtype == "int8" else _rounding(k, file.scale),
         multiply_accumulates=i * j * k,
         starting_kernel=None,
         input_sets=input_sets(file.seed, file.operation),
     )
+
+
+def _rounding(depth: int, scale: float) -> tuple[float, float]:
+    """Relative and absolute tolerance of binary32 sums in any order: 2^-24 of the largest possible sum for each of the
+    additions, and for the bias and the scale; inputs and biases are at most `FLOAT_LIMIT`."""
+    largest = depth * FLOAT_LIMIT**2 + FLOAT_LIMIT
+    return 2.0**-20, (depth + 2) * 2.0**-24 * largest * max(abs(scale), 2.0**-24)
 
 
 def _custom(file: schema.CustomFile, path: Path) -> Workload:

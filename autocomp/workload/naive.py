@@ -121,11 +121,16 @@ def _addresses(workload: Workload, accelerator: Accelerator, tile: tuple[int, in
 
 
 def _memories(workload: Workload, accelerator: Accelerator) -> tuple[Memory, Memory]:
-    operand_bits = np.dtype(workload.tensors[0].dtype).itemsize * 8
+    operand = np.dtype(workload.tensors[0].dtype)
     by_width = sorted(accelerator.local_memories, key=lambda memory: int(memory.element[1:]))
-    fitting = [memory for memory in by_width if int(memory.element[1:]) >= operand_bits]
+    same_kind = [memory for memory in by_width if (memory.element[0] == "f") is (operand.kind == "f")]
+    fitting = [memory for memory in same_kind if int(memory.element[1:]) >= operand.itemsize * 8]
     if not fitting:
-        raise ConfigError(f"no local memory of {accelerator.name!r} holds elements of {workload.tensors[0].dtype}")
+        held = ", ".join(f"{memory.name} holds {memory.element}" for memory in by_width)
+        raise ConfigError(
+            f"no local memory of {accelerator.full_name!r} holds elements of {operand.name}: {held}",
+            hint="choose another `dtype`, or a configuration of the accelerator that has such elements",
+        )
     return fitting[0], by_width[-1]
 
 
@@ -140,12 +145,13 @@ def _address(accelerator: Accelerator, memory: Memory, row: int) -> str:
 
 def _facts(workload: Workload) -> dict[str, str]:
     shapes = {tensor.name: tensor.shape for tensor in workload.tensors}
+    size = np.dtype(workload.tensors[0].dtype).itemsize
     options = workload.options
     row_bias = options["bias"] == "row"
     return {
-        "stride_a": str(shapes["A"][1]),
-        "stride_b": str(shapes["B"][1]),
-        "stride_c": str(shapes["C"][1]),
+        "stride_a": str(size * shapes["A"][1]),
+        "stride_b": str(size * shapes["B"][1]),
+        "stride_c": str(size * shapes["C"][1]),
         "stride_bias": "0" if row_bias else str(4 * workload.dims["J"]),
         "has_bias": _boolean(options["bias"] != "none"),
         "relu": _boolean(options["activation"] == "relu"),

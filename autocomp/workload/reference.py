@@ -56,6 +56,8 @@ def _gemm(workload: Workload, arrays: Arrays) -> Array:
     options = workload.options
     a = arrays["A"].T if options["transpose_a"] else arrays["A"]
     b = arrays["B"].T if options["transpose_b"] else arrays["B"]
+    if a.dtype.kind == "f":
+        return _real_gemm(workload, arrays, a, b)
     total = multiply(a, b)
     if options["bias"] != "none":
         total = total + arrays["bias"].astype(np.int64)
@@ -67,6 +69,18 @@ def _gemm(workload: Workload, arrays: Arrays) -> Array:
     with np.errstate(over="ignore"):
         scaled: Array = np.rint(wrapped.astype(np.float32) * np.float32(options["scale"]))
     return np.clip(scaled, -128, 127).astype(np.int8)
+
+
+def _real_gemm(workload: Workload, arrays: Arrays, a: Array, b: Array) -> Array:
+    """C = scale * activation(A·B + bias), computed in binary64 and rounded once."""
+    total: Array = a.astype(np.float64) @ b.astype(np.float64)
+    if workload.options["bias"] != "none":
+        total = total + arrays["bias"]
+    if workload.options["activation"] == "relu":
+        total = np.maximum(total, 0)
+    with np.errstate(over="ignore"):
+        result: Array = (total * np.float32(workload.options["scale"])).astype(np.float32)
+    return result
 
 
 def multiply(a: Array, b: Array) -> npt.NDArray[np.int64]:

@@ -41,10 +41,11 @@ class GemmDims(_Strict):
 
 
 class GemmFile(_Common):
-    """`bias` is a row int32 [1][J] or full int32 [I][J]; a transposed operand is stored as A[K][I], B[J][K]."""
+    """`bias` is a row [1][J] or full [I][J], int32 or binary32; a transposed operand is stored as A[K][I], B[J][K]."""
 
     operation: Literal["gemm"]
     dims: GemmDims
+    dtype: Literal["int8", "float32"] = "int8"
     bias: Literal["none", "row", "full"] = "none"
     activation: Literal["none", "relu"] = "none"
     scale: Annotated[float, Field(allow_inf_nan=False, ge=-3.4e38, le=3.4e38)] = 1.0

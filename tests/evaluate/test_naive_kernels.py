@@ -9,11 +9,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from autocomp import isa
+from autocomp.errors import ConfigError
 from autocomp.evaluate import SimulatorEvaluator, bound, peak_multiply_accumulates
 from autocomp.workload import Workload, load, parse
 from autocomp.workload.naive import starting_kernel
 
-MACHINES = {name: isa.load(name) for name in ("gemmini", "tiny")}
+MACHINES = {name: isa.load(name) for name in ("gemmini", "tiny", "gemmini:fp32")}
+
+SHIPPED = ["gemm_100x70x30", "gemm_bias_relu", "gemm_fp32_edges", "tiny_gemm", "tiny_gemm_edges", "tiny_add"]
 
 options = st.fixed_dictionaries(
     {
@@ -28,7 +31,8 @@ options = st.fixed_dictionaries(
 
 def gemm(machine: str, dims: tuple[int, int, int], chosen: dict[str, object]) -> Workload:
     i, j, k = dims
-    text = f"operation: gemm\naccelerator: {machine}\ndims: {{I: {i}, J: {j}, K: {k}}}\n"
+    dtype = "float32" if machine.endswith("fp32") else "int8"
+    text = f"operation: gemm\naccelerator: {machine}\ndtype: {dtype}\ndims: {{I: {i}, J: {j}, K: {k}}}\n"
     return parse(text + "".join(f"{key}: {value}\n" for key, value in chosen.items()), Path("w.yaml"))
 
 
@@ -44,7 +48,7 @@ def test_any_shape_and_option(machine: str, dims: tuple[int, int, int], chosen: 
     assert evaluation.bound.cycles <= evaluation.cycles
 
 
-@pytest.mark.parametrize("name", ["gemm_100x70x30", "gemm_bias_relu", "tiny_gemm", "tiny_gemm_edges", "tiny_add"])
+@pytest.mark.parametrize("name", SHIPPED)
 def test_shipped_workloads_start_right(name: str) -> None:
     start_is_right(load(name))
 
@@ -52,6 +56,18 @@ def test_shipped_workloads_start_right(name: str) -> None:
 @pytest.mark.parametrize("size", [4, 8, 32, 64])
 def test_arrays_of_other_sizes_start_right(size: int) -> None:
     start_is_right(gemm("gemmini", (70, 64, 150), {"set": f"{{DIM: {size}, SPAD_KB: 512}}"}))
+
+
+@pytest.mark.parametrize("size", [4, 8, 16, 32])
+def test_binary32_arrays_of_other_sizes_start_right(size: int) -> None:
+    start_is_right(gemm("gemmini:fp32", (35, 70, 33), {"set": f"{{DIM: {size}, SPAD_KB: 512}}", "bias": "row"}))
+
+
+@pytest.mark.parametrize(("machine", "dtype"), [("gemmini", "float32"), ("gemmini:fp32", "int8")])
+def test_a_machine_without_such_elements_is_named(machine: str, dtype: str) -> None:
+    text = f"operation: gemm\naccelerator: {machine}\ndtype: {dtype}\ndims: {{I: 4, J: 4, K: 4}}"
+    with pytest.raises(ConfigError, match=f"no local memory of '{machine}' holds elements of {dtype}: spad holds"):
+        starting_kernel(parse(text, Path("w.yaml")), MACHINES[machine])
 
 
 def start_is_right(workload: Workload) -> None:

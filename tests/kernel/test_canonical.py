@@ -31,6 +31,9 @@ void solution(int8_t A[4][4], int8_t C[4][4]) {
         ("fence();", "{ fence(); }"),
         ("uint32_t base", "const uint32_t base"),
         ("A", "X"),
+        ("16", "(4 + 2 * 6)"),
+        ("16", "1 << 4"),
+        ("[4][4]", "[8 / 2][9 % 5]"),
     ],
 )
 def test_spelling_does_not_matter(old: str, new: str) -> None:
@@ -45,7 +48,7 @@ def test_spelling_does_not_matter(old: str, new: str) -> None:
     ("old", "new"),
     [
         ("i < 4", "i < 3"), ("[i][j]", "[j][i]"), ("&A", "&C"), ("half(i)", "half(j)"), ("int i", "uint32_t i"),
-        ("16", "16u"),
+        ("16", "16u"), ("16", "32768 * 65536"), ("16", "16 / 0"), ("16", "4 - -4"),
         ("fence()", "flush()"), ("n / 2", "n / 3"), ("base > 3", "base >= 3"),
         ("uint32_t base", "static uint32_t base"),
     ],

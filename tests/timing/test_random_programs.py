@@ -80,7 +80,7 @@ COMMANDS = st.lists(
 
 
 def run(
-    dataflow: str, body: list[str], units: tuple[dict[str, int], ...], overrides: dict[str, int]
+    dataflow: str, body: list[str], units: tuple[dict[str, int], ...], overrides: dict[str, int], window: int = 1024
 ) -> SimulationResult:
     accelerator, _ = machine("gemmini")
     chosen = dict(zip(("transfer_in", "array", "transfer_out"), units, strict=True))
@@ -90,7 +90,7 @@ def run(
     accelerator = replace(accelerator, units=tuple(changed))
     tables = isa.lower(accelerator)
     trace = parse_trace(SETUP.format(dataflow=dataflow) + "".join(body), "random", accelerator, tables)
-    return replay_trace(tables.machine, trace.trace, Options(settings=overrides, max_cycles=1_000_000))
+    return replay_trace(tables.machine, trace.trace, Options(settings=overrides, max_cycles=1_000_000, window=window))
 
 
 def assert_every_program_ends(
@@ -102,6 +102,14 @@ def assert_every_program_ends(
     assert not any("stopped" in note for note in result.timing.notes)
     for unit, cycles in causes(result).items():
         assert sum(cycles.values()) == result.timing.cycles, unit
+
+
+def assert_the_window_changes_nothing(
+    dataflow: str, body: list[str], units: tuple[dict[str, int], ...], overrides: dict[str, int]
+) -> None:
+    whole, piecewise = (run(dataflow, body, units, overrides, window) for window in (1 << 20, 1))
+    assert piecewise.timing == whole.timing
+    assert piecewise.command_count == whole.command_count
 
 
 def assert_a_deadlock_is_one(body: list[str]) -> None:
@@ -144,6 +152,7 @@ def examples(count: int) -> Callable[[Callable[..., None]], Callable[..., None]]
 
 
 test_every_program_ends = examples(FEW)(ANY_MACHINE(assert_every_program_ends))
+test_the_window_changes_nothing = examples(FEW)(ANY_MACHINE(assert_the_window_changes_nothing))
 test_a_deadlock_is_one = examples(FEW)(ANY_ORDER(assert_a_deadlock_is_one))
 test_every_program_ends_on_many_machines = pytest.mark.long(examples(MANY)(ANY_MACHINE(assert_every_program_ends)))
 test_many_deadlocks_are_ones = pytest.mark.long(examples(MANY)(ANY_ORDER(assert_a_deadlock_is_one)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 
 from autocomp.errors import ConfigError
 from autocomp.workload import Cases, InputSet, Workload, compute, load, make_inputs, parse
-from autocomp.workload.inputs import KINDS
+from autocomp.workload.inputs import FLOAT_LIMIT, KINDS
 from autocomp.workload.reference import multiply
 
 
@@ -37,6 +38,37 @@ def by_hand(workload: Workload, arrays: dict[str, np.ndarray], i: int, j: int) -
     with np.errstate(over="ignore"):
         scaled = float(np.float32(total) * np.float32(options["scale"]))
     return round(max(-128.0, min(127.0, scaled)))
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    dims=st.tuples(st.integers(1, 5), st.integers(1, 5), st.integers(1, 40)),
+    bias=st.sampled_from(["none", "row", "full"]),
+    activation=st.sampled_from(["none", "relu"]),
+    scale=st.sampled_from([1.0, 0.25, -0.5]),
+    transposes=st.tuples(st.booleans(), st.booleans()),
+    kind=st.sampled_from(KINDS),
+)
+def test_a_gemm_of_floats_equals_loops_over_fractions(
+    dims: tuple[int, int, int], bias: str, activation: str, scale: float, transposes: tuple[bool, bool], kind: str
+) -> None:
+    keys = {"dtype": "float32", "bias": bias, "activation": activation, "scale": scale}
+    workload = gemm(*dims, **keys, transpose_a=transposes[0], transpose_b=transposes[1])
+    arrays = make_inputs(workload, InputSet(kind, kind, 3))
+    assert {array.dtype.name for array in arrays.values()} == {"float32"}
+    assert max(float(np.nanmax(np.abs(arrays[name]))) for name in "AB") <= FLOAT_LIMIT
+    left = arrays["A"].T if transposes[0] else arrays["A"]
+    right = arrays["B"].T if transposes[1] else arrays["B"]
+    got = compute(workload, arrays)["C"]
+    for i, j in np.ndindex(got.shape):
+        total = sum(
+            (Fraction(float(x)) * Fraction(float(y)) for x, y in zip(left[i], right[:, j], strict=True)), Fraction()
+        )
+        total += Fraction(float(arrays["bias"][0 if bias == "row" else i, j])) if bias != "none" else 0
+        total = max(total, Fraction()) if activation == "relu" else total
+        relative, absolute = workload.tolerance or (0.0, 0.0)
+        exact = float(total * Fraction(scale))
+        assert abs(float(got[i, j]) - exact) <= 2.0**-23 * abs(exact) <= absolute + relative * abs(exact)
 
 
 @settings(max_examples=40, deadline=None)

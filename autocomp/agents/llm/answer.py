@@ -57,9 +57,44 @@ def parse_completion(body: str) -> Answer:
     return _answer(completion)
 
 
+def parse_stream(body: str) -> Answer:
+    """Read a completion that came as server-sent events, one delta each. Raises MalformedAnswerError, also for a stream
+    that ends before the answer does."""
+    texts: list[str] = []
+    refusals: list[str] = []
+    finish, tokens, closed = None, None, False
+    for line in body.splitlines():
+        if not line.startswith("data:"):
+            continue  # other fields of an event, comments, and the blank lines between events
+        data = line.removeprefix("data:").strip()
+        if data == "[DONE]":
+            closed = True
+            break
+        chunk = _chunk(data)
+        tokens = chunk.usage or tokens
+        for choice in chunk.choices[:1]:
+            texts.append(choice.delta.plain_text)
+            refusals.append(choice.delta.refusal or "")
+            finish = choice.finish_reason or finish
+    if not closed and finish is None:
+        raise MalformedAnswerError(f"the stream ended within the answer, after {len(''.join(texts))} characters")
+    message = _Message(content="".join(texts), refusal="".join(refusals) or None)
+    return _answer(_Completion(choices=[_Choice(message=message, finish_reason=finish)], usage=tokens))
+
+
+def _chunk(data: str) -> _Chunk:
+    try:
+        document = json.loads(data)
+        if isinstance(document, dict) and "choices" not in document:
+            raise MalformedAnswerError(f"an event of the stream has no choices: {_shortened(data)!r}")
+        return _Chunk.model_validate(document)
+    except (json.JSONDecodeError, ValidationError) as error:
+        raise MalformedAnswerError(f"an event of the stream is malformed: {_shortened(data)!r}") from error
+
+
 def _answer(completion: _Completion) -> Answer:
     counts = completion.usage or _Tokens()
-    usage = Usage(counts.prompt_tokens or 0, counts.completion_tokens or 0, requests=1)
+    usage = Usage(counts.prompt_tokens or 0, counts.completion_tokens or 0)
     if not completion.choices:
         return Answer("empty", "", usage)
     choice = completion.choices[0]
@@ -93,6 +128,11 @@ class _Choice(_Lenient):
     finish_reason: str | None = None
 
 
+class _Delta(_Lenient):
+    delta: _Message
+    finish_reason: str | None = None
+
+
 class _Tokens(_Lenient):
     prompt_tokens: int | None = 0
     completion_tokens: int | None = 0
@@ -100,6 +140,11 @@ class _Tokens(_Lenient):
 
 class _Completion(_Lenient):
     choices: list[_Choice]
+    usage: _Tokens | None = None
+
+
+class _Chunk(_Lenient):
+    choices: list[_Delta]
     usage: _Tokens | None = None
 
 

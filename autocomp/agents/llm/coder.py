@@ -1,41 +1,44 @@
-"""A coder that has a model write the kernel, and mend it when a stage has failed."""
+"""A coder that has models write kernels, whole or as edits, and mend them when a stage has failed."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Sequence
-from dataclasses import replace
-from pathlib import Path
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
-from autocomp.agents.llm.client import Client, EndpointRefusalError, Options
-from autocomp.agents.llm.endpoint import parse_spec
-from autocomp.agents.llm.parsing import extract_kernel
-from autocomp.agents.llm.prompts import Message, render_prompt
+from autocomp import kernel
+from autocomp.agents.config import Agents
+from autocomp.agents.llm.edits import EditError, apply_edits, parse_edits
+from autocomp.agents.llm.ensemble import Ensemble, Reply
+from autocomp.agents.llm.parsing import extract_kernel, parse_plans
+from autocomp.agents.llm.planner import TRANSLATE, templates_of
+from autocomp.agents.llm.prompts import Asked, Phase, render_prompt
+from autocomp.agents.menu import Menu
 from autocomp.agents.protocol import Context, Implementation, Plan, Usage
 from autocomp.agents.rules import RulesCoder
-from autocomp.errors import ModelError
+from autocomp.errors import KernelError
+
+
+@dataclass(frozen=True)
+class _Job:
+    """One kernel to be written: the question, and the text that edits refer to."""
+
+    phase: Phase
+    asked: Asked
+    base: str
 
 
 class LlmCoder:
-    """Kernels from the model that `spec` names (`openai:MODEL` or `openai:MODEL@BASE_URL`).
+    """Kernels from an ensemble, in the form that `agents.codes` says.
 
-    A plan that names a transformation is carried out exactly, without the model; the model is asked where that does not
+    A plan that names a transformation is carried out exactly, without a model; a model is asked where that does not
     fit the kernel. Raises EndpointRefusalError where no request can succeed; an answer without a kernel is an
     `Implementation` that says so.
     """
 
-    def __init__(
-        self,
-        spec: str,
-        *,
-        cache_dir: Path | None = None,
-        options: Options | None = None,
-        templates: Path | None = None,
-        sleep: Callable[[float], None] = time.sleep,
-    ) -> None:
-        self.name = spec
-        self.client = Client(parse_spec(spec), options, cache_dir=cache_dir, sleep=sleep)
-        self.templates = templates
+    def __init__(self, ensemble: Ensemble, agents: Agents) -> None:
+        self.name = ensemble.name
+        self.ensemble = ensemble
+        self.agents = agents
 
     def implement(self, context: Context, plan: Plan) -> Implementation:
         if plan.transformation is not None:
@@ -43,23 +46,107 @@ class LlmCoder:
             if applied.kernel is not None:
                 return applied
             plan = replace(plan, text=f"{plan.text}\n(Not applicable mechanically: {applied.message})")
-        prompt = render_prompt("implement", context, plan=plan, templates=self.templates)
-        return self._kernel(context, prompt)
+        peer = context.peers[0] if plan.partner is not None and context.peers else None
+        asked = Asked(plan=plan, peer=peer)
+        if plan.option == TRANSLATE:
+            return self._best(context, _Job("translate", asked, context.kernel))
+        if not plan.text:
+            return self._solve(context, plan)
+        return self._best(context, _Job("edit" if self.agents.codes == "edits" else "code", asked, context.kernel))
 
     def repair(self, context: Context, plan: Plan, kernel: str, failure: str) -> Implementation:
-        prompt = render_prompt("repair", context, plan=plan, kernel=kernel, failure=failure, templates=self.templates)
-        return self._kernel(context, prompt)
+        asked = Asked(plan=plan, kernel=kernel, failure=failure)
+        return self._best(context, _Job("repair_edit" if self.agents.codes == "edits" else "repair", asked, kernel))
 
-    def _kernel(self, context: Context, prompt: Sequence[Message]) -> Implementation:
+    def _solve(self, context: Context, plan: Plan) -> Implementation:
+        """Plan and kernel in one answer, with the options that the blank plan allows."""
+        allowed = plan.parameters.get("options", ())
+        menu = Menu(tuple(o for o in context.menu.options if o.id in allowed), context.menu.name)
+        shown = replace(context, menu=menu)
+
+        def read(reply: Reply) -> Implementation:
+            found = extract_kernel(reply.text or "")
+            plans = parse_plans(reply.text or "", menu, reply.author)
+            made = (
+                replace(plans[0], transformation=None, parameters={})
+                if plans
+                else replace(plan, text="(no plan given)", parameters={})
+            )
+            return self._implementation(found, reply, replace(made, author=reply.author))
+
+        return self._sampled(shown, _Job("single", Asked(), context.kernel), read)
+
+    def _best(self, context: Context, job: _Job) -> Implementation:
+        edits = job.phase in ("edit", "repair_edit")
+
+        def read(reply: Reply) -> Implementation:
+            if edits:
+                return self._edited(context, job, reply)
+            return self._implementation(extract_kernel(reply.text or ""), reply)
+
+        return self._sampled(context, job, read)
+
+    def _sampled(self, context: Context, job: _Job, read: Callable[[Reply], Implementation]) -> Implementation:
+        """The first of a model's samples that parses and checks, else the last that is a kernel at all."""
+        messages = render_prompt(job.phase, context, job.asked, templates_of(self.agents))
+        client = self.ensemble.pick(context.random)
         usage = Usage()
+        best: Implementation | None = None
+        for _ in range(client.member.samples):
+            reply = self.ensemble.ask(messages, context.random, first=client)
+            made = (
+                read(reply) if reply.text is not None else Implementation(None, "; ".join(reply.messages), reply.usage)
+            )
+            usage += made.usage
+            if best is None or made.kernel is not None:
+                best = made
+            if made.usage.unsent or (made.kernel is not None and _checks(context, made.kernel)):
+                break
+        return replace(best or Implementation(None), usage=usage)
+
+    def _edited(self, context: Context, job: _Job, reply: Reply) -> Implementation:
+        """The kernel with the answer's blocks applied; blocks that do not fit are asked for once more."""
         try:
-            answer = self.client.complete(prompt, sample=context.random.getrandbits(32))
-            usage = answer.usage
-            kernel = extract_kernel(answer.require(self.name))
-        except EndpointRefusalError:
-            raise
-        except ModelError as error:
-            return Implementation(None, str(error), usage)
+            return self._applied(job.base, reply)
+        except EditError as error:
+            fault = str(error)
+        answer = reply.text or ""
+        asked = replace(job.asked, answer=answer, failure=fault)
+        # Of a repair, the kernel to edit is the one that failed.
+        parent = replace(context, kernel=job.base)
+        again = self.ensemble.ask(render_prompt("mend", parent, asked, templates_of(self.agents)), context.random)
+        both = replace(again, usage=reply.usage + again.usage)
+        if again.text is None:
+            return Implementation(None, "; ".join((fault, *again.messages)), both.usage)
+        try:
+            return self._applied(job.base, both)
+        except EditError as error:
+            return Implementation(
+                None, f"{again.author}'s edits do not fit, and neither did those before: {error}", both.usage
+            )
+
+    def _applied(self, base: str, reply: Reply) -> Implementation:
+        """Raises EditError."""
+        answer = reply.text or ""
+        edits = parse_edits(answer)
+        if edits:
+            return Implementation(apply_edits(base, edits), "", reply.usage)
+        whole = extract_kernel(answer)
+        if whole is None:
+            raise EditError("the answer holds no block")
+        return Implementation(whole, "", reply.usage)
+
+    def _implementation(self, kernel: str | None, reply: Reply, plan: Plan | None = None) -> Implementation:
         if kernel is None:
-            return Implementation(None, f"{self.name}'s answer holds no function, fenced or bare", usage)
-        return Implementation(kernel, "", usage)
+            message = f"{reply.author}'s answer holds no function, fenced or bare"
+            return Implementation(None, message, reply.usage, plan)
+        return Implementation(kernel, "", reply.usage, plan)
+
+
+def _checks(context: Context, text: str) -> bool:
+    workload = context.workload
+    try:
+        kernel.check(kernel.parse(text), context.accelerator, workload.constants, workload.tensors)
+    except KernelError:
+        return False
+    return True

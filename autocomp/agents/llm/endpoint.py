@@ -1,4 +1,4 @@
-"""Which model at which address: `openai:MODEL` or `openai:MODEL@BASE_URL`, and the key from the environment."""
+"""Which model at which address, `openai:MODEL` or `openai:MODEL@BASE_URL`, and where its key is kept."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from autocomp.errors import ConfigError, ModelError
 
 PUBLIC_BASE_URL = "https://api.openai.com/v1"
 KEY_VARIABLES = ("AUTOCOMP_API_KEY", "OPENAI_API_KEY")
+KEYRING_SERVICE = "autocomp"
 SHORTEST_SECRET = 16
 _FORM = "write openai:MODEL, or openai:MODEL@BASE_URL as in openai:my-model@http://localhost:8080/v1"
 
@@ -47,17 +48,41 @@ def parse_spec(spec: str, environment: Mapping[str, str] = os.environ) -> Endpoi
     return Endpoint(model, _checked(address or environment.get("OPENAI_BASE_URL") or PUBLIC_BASE_URL))
 
 
-def api_key(endpoint: Endpoint, environment: Mapping[str, str] = os.environ) -> str | None:
-    """The key, or None for an endpoint that may do without one. Raises ModelError where one is needed."""
-    for variable in KEY_VARIABLES:
-        if environment.get(variable):
-            return environment[variable]
-    if endpoint.public:
+def api_key(endpoint: Endpoint, variable: str | None = None, environment: Mapping[str, str] = os.environ) -> str | None:
+    """The key, or None for an endpoint that may do without one: from the environment (`variable` if one is named),
+    else from the keyring of the operating system, under the service "autocomp" and the endpoint's host.
+
+    Raises ModelError where one is needed, or the keyring is locked.
+    """
+    for name in (variable,) if variable else KEY_VARIABLES:
+        if environment.get(name):
+            return environment[name]
+    host = urlsplit(endpoint.base_url).hostname or ""
+    kept = _kept_key(host)
+    if kept is None and (endpoint.public or variable):
         raise ModelError(
-            f"{PUBLIC_BASE_URL} needs a key and the environment has none",
-            hint="set OPENAI_API_KEY, or name an endpoint of your own: openai:MODEL@http://localhost:8080/v1",
+            f"{endpoint.base_url} needs a key and {variable or 'the environment'} has none",
+            hint=f"set {variable or 'OPENAI_API_KEY'}, keep it with `keyring set {KEYRING_SERVICE} {host}`, or name an "
+            "endpoint of your own: openai:MODEL@http://localhost:8080/v1",
         )
-    return None
+    return kept
+
+
+def _kept_key(host: str) -> str | None:
+    """The key in the operating system's keyring; None without one, or without the package `keyring`."""
+    try:
+        import keyring
+        from keyring.errors import KeyringError, NoKeyringError
+    except ImportError:
+        return None
+    try:
+        return keyring.get_password(KEYRING_SERVICE, host)
+    except NoKeyringError:
+        return None
+    except KeyringError as error:
+        raise ModelError(
+            f"the keyring does not give the key of {host}: {error}", hint="unlock it, or set OPENAI_API_KEY"
+        ) from error
 
 
 def redacted(text: str, key: str | None) -> str:

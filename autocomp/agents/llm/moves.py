@@ -2,33 +2,55 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from autocomp import kernel
+from autocomp.agents.menu import MenuOption
 from autocomp.agents.protocol import Context
-from autocomp.transforms import analyse, transformation
+from autocomp.transforms import Facts, NotApplicable, analyse, transformation
 
 MOVES_PER_OPTION = 3
 
 
 @dataclass(frozen=True)
 class Move:
-    """A transformation with parameters that fit the kernel, and why it might help."""
+    """A transformation with parameters that fit the kernel, why it might help, and the cycles it is estimated to
+    save."""
 
     option: str
     transformation: str
     parameters: Mapping[str, Any]
     reason: str
+    saving: float = 0.0
 
 
 def moves(context: Context) -> tuple[Move, ...]:
-    """The first proposals of each option in the menu that has a transformation."""
+    """The first proposals of each option in the menu that has a transformation, without those that lead to a kernel
+    already seen."""
     facts = analyse(kernel.parse(context.kernel), context.accelerator, context.workload.constants)
-    return tuple(
-        Move(option.id, option.transformation, proposal.parameters, proposal.reason)
-        for option in context.menu.options
-        if option.transformation is not None
-        for proposal in transformation(option.transformation).proposals(facts)[:MOVES_PER_OPTION]
-    )
+    seen = set(context.tried)
+    return tuple(move for option in context.menu.options for move in _moves(option, facts, seen))
+
+
+def _moves(option: MenuOption, facts: Facts, seen: set[str]) -> Iterator[Move]:
+    if option.transformation is None:
+        return
+    try:
+        item = transformation(option.transformation)
+    except NotApplicable:  # a user's menu names one that this version does not have
+        return
+    found = 0
+    for proposal in item.candidates(facts):
+        if found == MOVES_PER_OPTION:
+            return
+        try:
+            changed = item.apply(facts, proposal.parameters)
+        except NotApplicable:
+            continue
+        digest = kernel.canonical_hash(facts.with_kernel(changed).kernel)
+        if digest not in seen:
+            seen.add(digest)
+            found += 1
+            yield Move(option.id, item.name, proposal.parameters, proposal.reason, proposal.gain)

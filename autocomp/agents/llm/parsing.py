@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from autocomp.agents.llm.moves import Move
 from autocomp.agents.menu import Menu, MenuOption
 from autocomp.agents.protocol import Plan
 
@@ -19,11 +21,12 @@ _NUMBERED = re.compile(r"^[ \t]{0,3}(?:#+[ \t]*)?(?:\*\*)?(\d+)[.)](?:\*\*)?[ \t
 _TEXT_KEYS = ("plan", "text", "description", "change", "summary", "rationale")
 
 
-def parse_plans(text: str, menu: Menu, author: str) -> tuple[Plan, ...]:
-    """The plans in an answer, in its order; none where it proposes nothing. Never raises."""
+def parse_plans(text: str, menu: Menu, author: str, moves: Sequence[Move] = ()) -> tuple[Plan, ...]:
+    """The plans in an answer, in its order; none where it proposes nothing. `moves` are those the prompt numbered.
+    Never raises."""
     answer = without_thoughts(text)
     for document in _json_documents(answer):
-        plans = tuple(_plan_of_entry(entry, menu, author) for entry in _entries(document))
+        plans = tuple(_plan_of_entry(entry, menu, author, moves) for entry in _entries(document))
         found = tuple(plan for plan in plans if plan is not None)
         if found:
             return found
@@ -118,26 +121,54 @@ def _entries(document: Any) -> Sequence[Any]:
     return document if isinstance(document, list) else []
 
 
-def _plan_of_entry(entry: Any, menu: Menu, author: str) -> Plan | None:
+def _plan_of_entry(entry: Any, menu: Menu, author: str, moves: Sequence[Move]) -> Plan | None:
     """A plan from a JSON entry, or None for an entry that is none (a number, an object with other keys)."""
     if isinstance(entry, str):
         return _plan_of_item(entry, menu, author) if _words(entry) else None
     if not isinstance(entry, dict):
         return None
     texts = [str(entry[key]).strip() for key in _TEXT_KEYS if isinstance(entry.get(key), str) and entry[key].strip()]
-    option = _named(str(entry.get("option") or entry.get("id") or ""), menu)
+    move = _chosen(entry, moves)
+    option = _named(str((move.option if move else "") or entry.get("option") or entry.get("id") or ""), menu)
     if not texts and option is None:
         return None
-    text = "\n".join(texts) or (option.title if option else "")
+    text = "\n".join([*_target(entry), *texts]) or (move.reason if move else option.title if option else "")
     transformation, parameters = _mechanical(entry, option, menu)
-    return Plan(option.id if option else "", text[:MAX_ITEM_CHARACTERS], transformation, parameters, author)
+    if move is not None:
+        transformation, parameters = move.transformation, {**move.parameters, **parameters}
+    name = option.id if option else ""
+    return Plan(name, text[:MAX_ITEM_CHARACTERS], transformation, parameters, author, _gain(entry))
+
+
+def _chosen(entry: Mapping[str, Any], moves: Sequence[Move]) -> Move | None:
+    """The ready move that an entry names by its number."""
+    number = str(entry.get("move", "")).strip()
+    return moves[int(number) - 1] if number.isascii() and number.isdigit() and 0 < int(number) <= len(moves) else None
+
+
+def _target(entry: Mapping[str, Any]) -> list[str]:
+    """The loop that an entry is about, as the start of its text."""
+    loop = entry.get("loop")
+    return [f"Loop {loop}:"] if isinstance(loop, str) and loop not in ("", "none") else []
+
+
+def _gain(entry: Mapping[str, Any]) -> tuple[float, float] | None:
+    """The interval of the speed-up that an entry states, ends in order; None where it states none that makes sense."""
+    stated = entry.get("gain", [entry.get("gain_low"), entry.get("gain_high")])
+    ends = list(stated.values()) if isinstance(stated, dict) else stated if isinstance(stated, list) else [stated] * 2
+    try:
+        low, high = sorted(float(end) for end in ends)
+    except (TypeError, ValueError):
+        return None
+    return (low, high) if low > 0 and math.isfinite(high) else None
 
 
 def _mechanical(
     entry: Mapping[str, Any], option: MenuOption | None, menu: Menu
 ) -> tuple[str | None, Mapping[str, Any]]:
-    """The transformation an entry asks for, if the menu has it, with its parameters."""
+    """The transformation an entry asks for, if the menu has it, with its parameters: an object, or JSON as text."""
     given = entry.get("parameters")
+    given = _json(given) if isinstance(given, str) else given
     parameters = {str(key): value for key, value in given.items()} if isinstance(given, dict) else {}
     wanted = entry.get("transformation")
     known = {o.transformation for o in menu.options} | ({option.transformation} if option else set())

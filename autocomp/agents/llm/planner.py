@@ -1,61 +1,175 @@
-"""A planner that asks a model for several plans at once, until it has as many as the search wants."""
+"""Planners that ask models: for plans in words, for structured plans, or for the choice of one ready move."""
 
 from __future__ import annotations
 
-import math
-import time
-from collections.abc import Callable
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
+from random import Random
 
-from autocomp.agents.llm.client import Client, EndpointRefusalError, Options
-from autocomp.agents.llm.endpoint import parse_spec
+from autocomp import kernel
+from autocomp.agents.config import Agents
+from autocomp.agents.llm.client import Client, Schema
+from autocomp.agents.llm.ensemble import Ensemble, Reply
+from autocomp.agents.llm.moves import Move, moves
 from autocomp.agents.llm.parsing import parse_plans
-from autocomp.agents.llm.prompts import render_prompt
-from autocomp.agents.protocol import Context, Plan, Planning, Usage
-from autocomp.errors import ModelError
+from autocomp.agents.llm.prompts import Asked, Message, Phase, render_prompt
+from autocomp.agents.llm.schema import choice_schema, loops_of, structured_schema
+from autocomp.agents.mixed import apportion
+from autocomp.agents.protocol import Context, Peer, Plan, Planning
+from autocomp.kernel import ast
+from autocomp.kernel.calls import BUILTINS
+from autocomp.kernel.walk import walk
+
+TRANSLATE = "translate"  # the option of plans for kernels that do not use the accelerator at all
+MOST_CHOICES = 16  # moves that one choice is from, so that its prompt fits a small context
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is sent to a planner's model: messages, the schema of the answer, and what its numbers refer to."""
+
+    messages: tuple[Message, ...]
+    schema: Schema | None
+    moves: tuple[Move, ...]
 
 
 class LlmPlanner:
-    """Plans from the model that `spec` names (`openai:MODEL` or `openai:MODEL@BASE_URL`).
+    """Plans from an ensemble, in the form that `agents.plans` says.
 
-    Each request asks for at most `plans_per_request`. Raises EndpointRefusalError where no request can succeed; what
-    goes wrong with a single answer is a message beside the plans of the others.
+    The plans wanted are split over the models by weight, and a model's share over its samples. Raises
+    EndpointRefusalError where no request can succeed; what goes wrong with a single answer is a message beside the
+    plans of the others.
     """
 
-    def __init__(
-        self,
-        spec: str,
-        *,
-        cache_dir: Path | None = None,
-        options: Options | None = None,
-        plans_per_request: int = 4,
-        templates: Path | None = None,
-        sleep: Callable[[float], None] = time.sleep,
-    ) -> None:
-        self.name = spec
-        self.client = Client(parse_spec(spec), options, cache_dir=cache_dir, sleep=sleep)
-        self.plans_per_request = plans_per_request
-        self.templates = templates
+    def __init__(self, ensemble: Ensemble, agents: Agents) -> None:
+        self.name = ensemble.name
+        self.ensemble = ensemble
+        self.agents = agents
 
     def plan(self, context: Context, count: int) -> Planning:
-        plans: list[Plan] = []
-        messages: list[str] = []
-        usage = Usage()
-        for _ in range(math.ceil(count / self.plans_per_request)):
-            wanted = min(self.plans_per_request, count - len(plans))
-            if wanted <= 0:
+        if runs_on_host(context.kernel):
+            return Planning((translation(self.name),) * count)
+        ready = moves(context)
+        if self.agents.plans == "choice" and not ready:
+            return Planning((), messages=("no transformation in the menu applies to this kernel",))
+        return (
+            self._choices(context, count, ready)
+            if self.agents.plans == "choice"
+            else self._plans(context, count, ready)
+        )
+
+    def _plans(self, context: Context, count: int, ready: tuple[Move, ...]) -> Planning:
+        planning = Planning(())
+        for client, wanted in self._requests(count, context.random):
+            peer = self._peer(context)
+            question = planning_question(self.agents, context, wanted, ready, peer)
+            planning = self._with(
+                planning,
+                self.ensemble.ask(question.messages, context.random, question.schema, client),
+                context,
+                question,
+                wanted,
+                peer,
+            )
+        return planning
+
+    def _choices(self, context: Context, count: int, ready: tuple[Move, ...]) -> Planning:
+        """One request a plan, each from the moves that are left."""
+        planning = Planning(())
+        left = list(ready)
+        context.random.shuffle(left)
+        for client, _ in self._requests(count, context.random, each=1):
+            if not left:
                 break
-            prompt = render_prompt("plan", context, count=wanted, templates=self.templates)
-            try:
-                answer = self.client.complete(prompt, sample=context.random.getrandbits(32))
-                usage += answer.usage
-                found = parse_plans(answer.require(self.name), context.menu, self.name)
-            except EndpointRefusalError:
-                raise
-            except ModelError as error:
-                messages.append(str(error))
-                continue
-            if not found:
-                messages.append(f"{self.name} proposed no plan that can be read")
-            plans.extend(found[:wanted])
-        return Planning(tuple(plans), usage, tuple(messages))
+            question = planning_question(self.agents, context, 1, tuple(left[:MOST_CHOICES]))
+            planning = self._with(
+                planning,
+                self.ensemble.ask(question.messages, context.random, question.schema, client),
+                context,
+                question,
+                1,
+            )
+            taken = [dict(plan.parameters) for plan in planning.plans]
+            left = [move for move in left if dict(move.parameters) not in taken]
+        return planning
+
+    def _requests(self, count: int, random: Random, each: int | None = None) -> Iterator[tuple[Client, int]]:
+        """Whom to ask for how many plans."""
+        clients = self.ensemble.clients
+        shares = apportion(count, [client.member.weight for client in clients], random)
+        for client, share in zip(clients, shares, strict=True):
+            most = each or min(self.agents.plans_per_request, -(-share // client.member.samples))
+            while share > 0:
+                yield client, min(most, share)
+                share -= most
+
+    def _peer(self, context: Context) -> Peer | None:
+        """The kernel to combine the parent with, by chance."""
+        wanted = self.agents.combine and context.peers and context.random.random() < self.agents.combine
+        return context.random.choice(list(context.peers)) if wanted else None
+
+    def _with(
+        self,
+        planning: Planning,
+        reply: Reply,
+        context: Context,
+        question: Question,
+        wanted: int,
+        peer: Peer | None = None,
+    ) -> Planning:
+        """The planning with the plans of one more reply."""
+        messages = list(reply.messages)
+        plans: tuple[Plan, ...] = ()
+        if reply.text is not None:
+            plans = parse_plans(reply.text, context.menu, reply.author, question.moves)[:wanted]
+            if not plans:
+                messages.append(f"{reply.author} proposed no plan that can be read")
+        if peer is not None:
+            plans = tuple(replace(plan, partner=peer.id) for plan in plans)
+        return Planning((*planning.plans, *plans), planning.usage + reply.usage, (*planning.messages, *messages))
+
+
+class OpenPlanner:
+    """Leaves the plan to the coder, who makes it in the same answer as the kernel: `count` blank plans, each with the
+    options that the menu has after dropout."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def plan(self, context: Context, count: int) -> Planning:
+        if runs_on_host(context.kernel):
+            return Planning((translation(self.name),) * count)
+        options = [option.id for option in context.menu.options]
+        return Planning((Plan("", "", parameters={"options": options}, author=self.name),) * count)
+
+
+def planning_question(
+    agents: Agents, context: Context, count: int, ready: tuple[Move, ...], peer: Peer | None = None
+) -> Question:
+    """What a planner sends for `count` plans."""
+    phase: Phase = "plan" if agents.plans == "words" else agents.plans
+    asked = Asked(count=count, moves=ready, peer=peer)
+    messages = render_prompt(phase, context, asked, templates_of(agents))
+    schema: Schema | None = None
+    if phase == "structured":
+        schema = structured_schema(context.menu, loops_of(context.kernel), ready, count)
+    elif phase == "choice":
+        schema = choice_schema(ready)
+    return Question(messages, schema, ready)
+
+
+def translation(author: str) -> Plan:
+    """The plan for a kernel that issues no command."""
+    return Plan(TRANSLATE, "Have the accelerator compute what this program computes on the host.", author=author)
+
+
+def runs_on_host(text: str) -> bool:
+    """Whether a kernel calls nothing but its own functions and the host's."""
+    tree = kernel.parse(text)
+    own = {function.name for function in tree.functions} | {name for name, *_ in BUILTINS}
+    return all(node.function in own for node in walk(tree) if isinstance(node, ast.Call))
+
+
+def templates_of(agents: Agents) -> Path | None:
+    return Path(agents.templates) if agents.templates else None

@@ -3,23 +3,29 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 import jinja2
 
-from autocomp import isa
-from autocomp.agents.llm.moves import moves
-from autocomp.agents.protocol import Context, Plan
-from autocomp.errors import ConfigError
-from autocomp.evaluate.model import Evaluation
+from autocomp import isa, kernel
+from autocomp.agents.llm.edits import DIVIDER, REPLACE, SEARCH
+from autocomp.agents.llm.feedback import annotated, feedback, relevance
+from autocomp.agents.llm.moves import Move
+from autocomp.agents.llm.schema import GAINS, loops_of, move_id
+from autocomp.agents.protocol import Context, Peer, Plan
+from autocomp.errors import ConfigError, KernelError
+from autocomp.isa.roles import instruction_roles
+from autocomp.kernel import ast
+from autocomp.kernel.walk import walk
 from autocomp.workload.model import Workload
 
-Phase = Literal["plan", "implement", "repair"]
+Phase = Literal["plan", "structured", "choice", "code", "edit", "single", "translate", "repair", "repair_edit", "mend"]
+PLANNING: tuple[Phase, ...] = ("plan", "structured", "choice", "single")
+REPAIRS: tuple[Phase, ...] = ("repair", "repair_edit")
 SHIPPED = Path(__file__).parent / "templates"
-HOTTEST_LINES = 8
 
 
 @dataclass(frozen=True)
@@ -28,23 +34,28 @@ class Message:
     content: str
 
 
-def render_prompt(
-    phase: Phase,
-    context: Context,
-    *,
-    count: int = 1,
-    plan: Plan | None = None,
-    kernel: str | None = None,
-    failure: str | None = None,
-    templates: Path | None = None,
-) -> tuple[Message, ...]:
-    """The messages that a phase sends. `plan` asks for `count` plans; `implement` needs the plan; `repair` needs the
-    plan, the kernel that failed and its failure.
+@dataclass(frozen=True)
+class Asked:
+    """What a question is about, besides the context. Planning asks for `count` plans, from `moves` among others, and
+    may combine the parent with `peer`; coding needs `plan`; a repair also the `kernel` that failed and its `failure`;
+    mending edits the `answer` that did not fit and its `failure`."""
 
-    Raises ConfigError for a template that does not render.
-    """
+    count: int = 1
+    moves: Sequence[Move] = ()
+    peer: Peer | None = None
+    plan: Plan | None = None
+    kernel: str = ""
+    failure: str = ""
+    answer: str = ""
+
+
+def render_prompt(
+    phase: Phase, context: Context, asked: Asked | None = None, templates: Path | None = None
+) -> tuple[Message, ...]:
+    """The messages that a phase sends. Raises ConfigError for a template that does not render."""
+    asked = asked or Asked()
     environment = _environment(templates)
-    values = {**_facts(context, phase), "count": count, "plan": plan, "failure": failure, "failed_kernel": kernel}
+    values = _facts(phase, context, asked)
 
     def render(name: str) -> str:
         try:
@@ -52,44 +63,84 @@ def render_prompt(
         except jinja2.TemplateError as error:
             raise _template_error(error, name, templates) from error
 
-    system = Message("system", render("system"))
-    if phase == "plan":
-        return system, Message("user", render("plan"))
-    if plan is None:
-        raise ValueError(f"the phase {phase!r} needs a plan")
-    implement = Message("user", render("implement"))
-    if phase == "implement":
-        return system, implement
-    if kernel is None or failure is None:
-        raise ValueError("the phase 'repair' needs the kernel and its failure")
-    failed = Message("assistant", f"```c\n{kernel.strip()}\n```\n")
-    return system, implement, failed, Message("user", render("repair"))
+    system = Message("system", render("choice_system" if phase == "choice" else "system"))
+    if phase in REPAIRS:
+        failed = Message("assistant", f"```c\n{asked.kernel.strip()}\n```\n")
+        return system, Message("user", render("code")), failed, Message("user", render(phase))
+    if phase == "mend":
+        return (
+            system,
+            Message("user", render("edit")),
+            Message("assistant", asked.answer),
+            Message("user", render(phase)),
+        )
+    return system, Message("user", render(phase))
 
 
-def numbered(kernel: str) -> str:
-    """The kernel's lines with their numbers, as messages and profiles count them."""
-    lines = kernel.rstrip("\n").splitlines()
-    width = len(str(len(lines)))
-    return "\n".join(f"{number:>{width}} | {line}".rstrip() for number, line in enumerate(lines, 1))
+def used_instructions(context: Context, options: Sequence[str]) -> frozenset[str]:
+    """Names of the instructions that the kernel, or a peer, issues, and of those that the menu's `options` may bring
+    in."""
+    accelerator = context.accelerator
+    used: set[str] = set()
+    for text in (context.kernel, *(peer.kernel for peer in context.peers)):
+        try:
+            tree = kernel.parse(text)
+        except KernelError:
+            continue
+        calls = {node.function for node in walk(tree) if isinstance(node, ast.Call)}
+        used |= _issued(context, calls)
+    kinds = {kind for option in context.menu.options if option.id in options for kind in option.uses}
+    roles = instruction_roles(accelerator)
+    always = ("synchronisation", "configuration", "front end")
+    return frozenset(used | {name for name, role in roles.items() if role.kind in kinds or role.kind in always})
 
 
-def _facts(context: Context, phase: Phase) -> Mapping[str, Any]:
-    evaluation = context.evaluation
+def _issued(context: Context, calls: set[str]) -> set[str]:
+    """The instructions behind call names; an alias may expand into aliases."""
+    names = {instruction.name for instruction in context.accelerator.instructions}
+    found: set[str] = set()
+    seen: set[str] = set()
+    open_calls = set(calls)
+    while open_calls:
+        name = open_calls.pop()
+        seen.add(name)
+        if name in names:
+            found.add(name)
+        inner = {n for alias in context.accelerator.aliases if alias.name == name for n, _ in alias.expansion}
+        open_calls |= inner - seen
+    return found
+
+
+def _facts(phase: Phase, context: Context, asked: Asked) -> Mapping[str, Any]:
+    plan = asked.plan
+    options = [option.id for option in context.menu.options] if phase in PLANNING else [plan.option] if plan else []
+    # What a translation starts from issues nothing, and so says nothing about what is needed.
+    only = None if phase == "translate" else used_instructions(context, options)
     return {
         "accelerator": context.accelerator,
-        "reference": isa.reference(context.accelerator, markdown=True),
+        "reference": isa.reference(context.accelerator, markdown=True, only=only),
         "rules": list(context.rules),
         "workload": context.workload,
         "signature": _signature(context.workload),
         "reference_function": _reference_function(context.workload),
         "kernel": context.kernel.strip(),
-        "numbered_kernel": numbered(context.kernel),
-        "evaluation": evaluation,
-        "stalls": _stalls(evaluation),
-        "hottest": evaluation.lines[:HOTTEST_LINES],
-        "lineage": _lineage(context),
+        "annotated_kernel": annotated(context.kernel, context.evaluation),
+        "loops": loops_of(context.kernel) if phase == "structured" else (),
+        "feedback": feedback(context.evaluation),
+        "evaluation": context.evaluation,
+        "lineage": context.lineage,
         "menu": context.menu.options,
-        "moves": moves(context) if phase == "plan" else (),
+        "relevance": relevance(context.menu, context.evaluation, context.accelerator) if phase in PLANNING else {},
+        "moves": [(move_id(position), move) for position, move in enumerate(asked.moves)],
+        "gains": GAINS,
+        "count": asked.count,
+        "peer": asked.peer,
+        "plan": plan,
+        "failed_kernel": asked.kernel,
+        "failure": asked.failure,
+        "search_mark": SEARCH,
+        "divider": DIVIDER,
+        "replace_mark": REPLACE,
     }
 
 
@@ -108,33 +159,6 @@ def _reference_function(workload: Workload) -> str | None:
         return None
     path = Path(workload.reference_source.rsplit(":", 1)[0])
     return path.read_text(encoding="utf-8").strip()
-
-
-def _stalls(evaluation: Evaluation) -> list[tuple[str, list[tuple[str, int, float]]]]:
-    """For each unit its causes with cycles and the share of all cycles, largest first."""
-    total = evaluation.cycles or 1
-    return [
-        (
-            unit,
-            [
-                (cause, cycles, cycles / total)
-                for cause, cycles in sorted(causes.items(), key=lambda item: (-item[1], item[0]))
-                if cycles
-            ],
-        )
-        for unit, causes in evaluation.unit_cycles.items()
-    ]
-
-
-def _lineage(context: Context) -> list[Mapping[str, Any]]:
-    """The steps so far with the speed-up of each over the step before it; the first has none to compare with."""
-    steps: list[Mapping[str, Any]] = []
-    before: int | None = None
-    for step in context.lineage:
-        gain = before / step.cycles if before and step.cycles else None
-        steps.append({"plan": step.plan, "cycles": step.cycles, "gain": gain})
-        before = step.cycles
-    return steps
 
 
 def _environment(templates: Path | None) -> jinja2.Environment:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from autocomp import kernel
 from autocomp.agents.protocol import Context, Implementation, Plan
-from autocomp.transforms import NotApplicable, analyse, transformation
+from autocomp.agents.rules.given import facts_of
+from autocomp.transforms import NotApplicable, transformation
 
 
 class RulesCoder:
@@ -19,7 +20,7 @@ class RulesCoder:
                 None, "the plan names no transformation, and the rules agent writes no code of its own"
             )
         try:
-            facts = analyse(kernel.parse(context.kernel), context.accelerator, context.workload.constants)
+            facts = facts_of(context)
             changed = transformation(plan.transformation).apply(facts, plan.parameters)
         except NotApplicable as error:
             return Implementation(None, str(error))

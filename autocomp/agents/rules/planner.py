@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from autocomp import kernel
 from autocomp.agents.menu import MenuOption
 from autocomp.agents.protocol import Context, Plan, Planning
+from autocomp.agents.rules.given import facts_of
 from autocomp.agents.rules.profile import Profile, profile
 from autocomp.errors import KernelError
-from autocomp.transforms import Facts, NotApplicable, Proposal, analyse, transformation
+from autocomp.transforms import Facts, NotApplicable, Proposal, transformation
 
 _PRIOR = {  # how far the causes that an option names speak for it, where by itself it rather prepares other options
     "tile": 0.02,
@@ -49,7 +50,7 @@ class RulesPlanner:
     def plan(self, context: Context, count: int) -> Planning:
         """The `count` most promising transformations that apply and give a kernel not yet tried."""
         try:
-            facts = analyse(kernel.parse(context.kernel), context.accelerator, context.workload.constants)
+            facts = facts_of(context)
         except KernelError as error:
             return Planning((), messages=(f"the kernel cannot be analysed: {error}",))
         found = profile(context.evaluation, context.accelerator)

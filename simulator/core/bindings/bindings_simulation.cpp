@@ -35,6 +35,8 @@ Options options_from(const nb::dict& fields) {
       options.max_cycles = nb::cast<int64_t>(value);
     else if (name == "max_steps")
       options.max_steps = nb::cast<int64_t>(value);
+    else if (name == "window")
+      options.window = nb::cast<size_t>(value);
     else if (name == "seed")
       options.seed = nb::cast<uint64_t>(value);
     else if (name == "host_scale")
@@ -49,6 +51,7 @@ Options options_from(const nb::dict& fields) {
   }
   if (!(options.host_scale >= 0.0 && options.host_scale <= 1e6))
     throw std::invalid_argument("option host_scale: expected a number in 0..1e6");
+  if (options.window < 1) throw std::invalid_argument("option window: expected at least 1");
   if (options.max_steps < 1) throw std::invalid_argument("option max_steps: expected at least 1");
   return options;
 }
@@ -62,31 +65,23 @@ nb::object array_of(std::vector<T> values) {
 
 nb::dict commands_to_python(const Machine& machine, const SimulationResult& result) {
   nb::dict out;
-  const auto& operations = result.operations.operations;
-  const auto of_operations = [&](auto get) {
-    std::vector<int32_t> values;
-    for (const auto& operation : operations) values.push_back(get(operation));
-    return array_of(std::move(values));
-  };
-  const auto of_timing = [&](auto get) {
-    std::vector<int64_t> values;
+  const auto column = [&]<typename T>(T, auto get) {
+    std::vector<T> values;
     for (const auto& command : result.timing.commands) values.push_back(get(command));
     return array_of(std::move(values));
   };
-  out["instruction"] = of_operations([](const Operation& o) { return o.instruction; });
-  out["unit"] =
-      of_operations([&](const Operation& o) { return machine.instructions[static_cast<size_t>(o.instruction)].unit; });
-  out["line"] = of_operations([](const Operation& o) { return o.line; });
-  out["offered"] = of_timing([](const CommandTiming& c) { return c.offered; });
-  out["accepted"] = of_timing([](const CommandTiming& c) { return c.accepted; });
-  out["allocated"] = of_timing([](const CommandTiming& c) { return c.allocated; });
-  out["issued"] = of_timing([](const CommandTiming& c) { return c.issued; });
-  out["started"] = of_timing([](const CommandTiming& c) { return c.started; });
-  out["completed"] = of_timing([](const CommandTiming& c) { return c.completed; });
-  out["wait_cycles"] = of_timing([](const CommandTiming& c) { return c.wait_cycles; });
-  std::vector<int32_t> causes;
-  for (const auto& command : result.timing.commands) causes.push_back(static_cast<int32_t>(command.wait));
-  out["cause"] = array_of(std::move(causes));
+  out["instruction"] = column(int32_t{}, [](const CommandTiming& c) { return c.instruction; });
+  out["unit"] = column(
+      int32_t{}, [&](const CommandTiming& c) { return machine.instructions[static_cast<size_t>(c.instruction)].unit; });
+  out["line"] = column(int32_t{}, [](const CommandTiming& c) { return c.line; });
+  out["offered"] = column(int64_t{}, [](const CommandTiming& c) { return c.offered; });
+  out["accepted"] = column(int64_t{}, [](const CommandTiming& c) { return c.accepted; });
+  out["allocated"] = column(int64_t{}, [](const CommandTiming& c) { return c.allocated; });
+  out["issued"] = column(int64_t{}, [](const CommandTiming& c) { return c.issued; });
+  out["started"] = column(int64_t{}, [](const CommandTiming& c) { return c.started; });
+  out["completed"] = column(int64_t{}, [](const CommandTiming& c) { return c.completed; });
+  out["wait_cycles"] = column(int64_t{}, [](const CommandTiming& c) { return c.wait_cycles; });
+  out["cause"] = column(int32_t{}, [](const CommandTiming& c) { return static_cast<int32_t>(c.wait); });
   return out;
 }
 
@@ -117,7 +112,7 @@ nb::dict to_python(const Machine& machine, SimulationResult result, const Option
   else
     out["error"] = nb::none();
   out["steps"] = result.steps;
-  out["command_count"] = result.operations.operations.size();
+  out["command_count"] = result.command_count;
   if (result.timed)
     out["timing"] = timing_to_python(machine, result);
   else

@@ -1,10 +1,13 @@
 #include "run/session.hpp"
 
+#include <algorithm>
 #include <bit>
 #include <cstdio>
 
 namespace autocomp {
 namespace {
+
+constexpr int64_t kTensorAlignment = 4096;
 
 std::vector<LocalStore> make_memories(const Machine& machine, uint64_t seed, bool with_data) {
   std::vector<LocalStore> stores;
@@ -27,6 +30,29 @@ std::string number_text(int64_t value) {
   return text;
 }
 
+Machine with_settings(Machine machine, const std::vector<std::pair<std::string, int64_t>>& overrides) {
+  for (const auto& [key, value] : overrides) {
+    bool known = false;
+    for (auto& [name, old] : machine.settings)
+      if (name == key) {
+        old = value;
+        known = true;
+      }
+    if (!known) machine.settings.emplace_back(key, value);
+  }
+  return machine;
+}
+
+std::vector<int64_t> addresses(const std::vector<TensorStore>& tensors) {
+  std::vector<int64_t> result;
+  int64_t next = kTensorAlignment;
+  for (const auto& tensor : tensors) {
+    result.push_back(next);
+    next += (tensor.bytes + kTensorAlignment - 1) / kTensorAlignment * kTensorAlignment;
+  }
+  return result;
+}
+
 }  // namespace
 
 Session::Session(const CompiledMachine& machine, const Options& options, std::vector<TensorStore> tensors)
@@ -37,12 +63,22 @@ Session::Session(const CompiledMachine& machine, const Options& options, std::ve
       evaluator_(machine, memories_, tensors_),
       executor_(machine, evaluator_, memories_, tensors_, options.generic),
       plans_(machine, evaluator_, executor_, memories_, tensors_),
-      values_(64) {
+      values_(64),
+      enough_(options.window) {
   if (options.discipline && !tensors_.empty()) discipline_ = std::make_unique<Discipline>(machine, tensors_, options);
+  if (options.timing)
+    timing_ = std::make_unique<TimingRun>(
+        options.settings.empty() ? machine.machine() : with_settings(machine.machine(), options.settings),
+        TimingOptions{options.record_commands, options.max_cycles, addresses(tensors_)}, operations_);
+  for (const auto& [key, value] : machine.machine().settings)
+    if (key == "host.steps_per_cycle") steps_per_cycle_ = value;
+  for (const auto& [key, value] : options.settings)
+    if (key == "host.steps_per_cycle") steps_per_cycle_ = value;
 }
 
-int64_t Session::host_cycles(int64_t cycles) const {
-  return options_.host_scale == 1.0 ? cycles : static_cast<int64_t>(static_cast<double>(cycles) * options_.host_scale);
+int64_t Session::host_cycles(int64_t steps) const {
+  if (steps_per_cycle_ <= 0) return 0;
+  return static_cast<int64_t>(static_cast<double>(steps) / static_cast<double>(steps_per_cycle_) * options_.host_scale);
 }
 
 std::string Session::call_text(int32_t instruction, const Value* arguments) const {
@@ -63,31 +99,40 @@ std::string Session::call_text(int32_t instruction, const Value* arguments) cons
   return text + ")";
 }
 
-void Session::command(int32_t instruction, const int64_t* arguments, int32_t line, int64_t host) {
+void Session::command(int32_t instruction, const int64_t* arguments, int32_t line, int64_t steps) {
   const Instruction& table = machine_.machine().instructions[static_cast<size_t>(instruction)];
   for (size_t i = 0; i < table.parameter_types.size(); ++i)
     values_[i] = table.parameter_types[i] == ValueType::Int
                      ? int_value(arguments[i])
                      : float_value(static_cast<float>(std::bit_cast<double>(arguments[i])));
-  const int64_t cycles = host_cycles(host);
+  const int64_t cycles = host_cycles(steps);
   try {
     if (options_.generic || !run_plan(instruction, line, cycles)) {
       evaluator_.begin(instruction, values_.data());
       if (!evaluator_.tape_valid()) check_requirements(instruction);
-      decode(machine_, evaluator_, instruction, line, cycles, result.operations);
+      decode(machine_, evaluator_, instruction, line, cycles, operations_);
       executor_.execute(instruction);
-      (void)clip_last(machine_, result.operations);
+      (void)clip_last(machine_, operations_);
       count_traffic();
     }
   } catch (const Fault& fault) {
     throw Fault{fault.kind, call_text(instruction, values_.data()) + ": " + fault.message};
   }
-  if (discipline_) discipline_->command(result.operations);
-  if (!options_.timing) {  // nothing needs the details any more
-    result.operations.accesses.clear();
-    result.operations.properties.clear();
-  }
+  if (discipline_) discipline_->command(operations_);
+  observe();
   if (options_.record_trace) result.trace.append(instruction, values_.data(), table.parameters.size(), cycles, line);
+}
+
+// Lets timing go on once there is enough to do, and forgets what no observer needs any more.
+void Session::observe() {
+  ++result.command_count;
+  if (!timing_) {
+    operations_.forget(operations_.count());
+  } else if (operations_.operations.size() >= enough_) {
+    timing_->advance();
+    const size_t kept = operations_.operations.size();
+    enough_ = kept + std::max(options_.window, kept / 8);
+  }
 }
 
 bool Session::run_plan(int32_t instruction, int32_t line, int64_t cycles) {
@@ -96,7 +141,7 @@ bool Session::run_plan(int32_t instruction, int32_t line, int64_t cycles) {
   operation.line = line;
   operation.host_cycles = cycles;
   const bool detailed = options_.timing || discipline_ != nullptr;
-  const auto* traffic = plans_.run(instruction, values_.data(), operation, detailed, result.operations);
+  const auto* traffic = plans_.run(instruction, values_.data(), operation, detailed, operations_);
   if (traffic == nullptr) return false;
   result.dram_bytes_read += traffic->read;
   result.dram_bytes_written += traffic->written;
@@ -115,28 +160,38 @@ void Session::check_requirements(int32_t instruction) {
 
 void Session::replay(int32_t instruction, const Value* arguments, int32_t line, int64_t host_cycles) {
   evaluator_.begin(instruction, arguments);
-  decode(machine_, evaluator_, instruction, line, host_cycles, result.operations);
+  decode(machine_, evaluator_, instruction, line, host_cycles, operations_);
   const std::string* failed = executor_.configure(instruction);
-  const std::string outside = clip_last(machine_, result.operations);
-  const std::string where = "command " + std::to_string(result.operations.operations.size() - 1) + ", ";
+  const std::string outside = clip_last(machine_, operations_);
+  const std::string where = "command " + std::to_string(result.command_count) + ", ";
   if (failed != nullptr && options_.requirements && result.notes.size() < 20)
     result.notes.push_back(where + call_text(instruction, arguments) + ": " + *failed);
   if (!outside.empty()) throw Fault{"bounds", where + call_text(instruction, arguments) + ": " + outside};
   count_traffic();
+  observe();
 }
 
 void Session::host_access(int64_t tensor, int64_t offset, int64_t bytes, bool write, int32_t line) {
   if (discipline_) discipline_->host_access(tensor, offset, bytes, write, line);
 }
 
-void Session::finish() {
+void Session::fail(const Fault& fault, int32_t line) {
+  result.failed = true;
+  result.error = {fault.kind, fault.message, line};
+}
+
+void Session::finish(int64_t tail_steps) {
   if (discipline_) discipline_->finish(result);
+  if (!timing_) return;
+  result.timing = timing_->finish(host_cycles(tail_steps));
+  result.timed = true;
+  if (result.timing.deadlock) fail({"deadlock", result.timing.deadlock_message}, 0);
 }
 
 void Session::count_traffic() {
-  const Operation& operation = result.operations.operations.back();
+  const Operation& operation = operations_.operations.back();
   for (uint32_t i = 0; i < operation.access_count; ++i) {
-    const AccessInstance& access = result.operations.accesses[operation.first_access + i];
+    const AccessInstance& access = operations_.accesses[operation.first_access + i];
     if (access.memory != machine_.dram()) continue;
     int64_t bytes = access.bytes;
     for (int d = 0; d < access.dims; ++d) bytes = scalar::mul(bytes, access.count[d]);

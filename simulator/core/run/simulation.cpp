@@ -8,36 +8,8 @@
 namespace autocomp {
 namespace {
 
-constexpr int64_t kTensorAlignment = 4096;
-
 double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
-
-Machine with_settings(Machine machine, const std::vector<std::pair<std::string, int64_t>>& overrides) {
-  for (const auto& [key, value] : overrides) {
-    bool known = false;
-    for (auto& [name, old] : machine.settings)
-      if (name == key) {
-        old = value;
-        known = true;
-      }
-    if (!known) machine.settings.emplace_back(key, value);
-  }
-  return machine;
-}
-
-void time(const CompiledMachine& machine, const Options& options, SimulationResult& result) {
-  if (!options.timing || result.failed) return;
-  const TimingOptions timing{options.record_commands, options.max_cycles};
-  result.timing = options.settings.empty()
-                      ? simulate_timing(machine.machine(), result.operations, timing)
-                      : simulate_timing(with_settings(machine.machine(), options.settings), result.operations, timing);
-  result.timed = true;
-  if (result.timing.deadlock) {
-    result.failed = true;
-    result.error = {"deadlock", result.timing.deadlock_message, 0};
-  }
 }
 
 // Storage of a program's tensors: parameters belong to the caller, arrays of the kernel live here.
@@ -74,16 +46,6 @@ TensorSpace lay_out(const Program& program, const std::vector<TensorView>& param
   return space;
 }
 
-std::vector<int64_t> addresses(const std::vector<TensorStore>& tensors) {
-  std::vector<int64_t> result;
-  int64_t next = kTensorAlignment;
-  for (const auto& tensor : tensors) {
-    result.push_back(next);
-    next += (tensor.bytes + kTensorAlignment - 1) / kTensorAlignment * kTensorAlignment;
-  }
-  return result;
-}
-
 }  // namespace
 
 SimulationResult run(const CompiledMachine& machine, const Program& program, const std::vector<TensorView>& tensors,
@@ -92,16 +54,12 @@ SimulationResult run(const CompiledMachine& machine, const Program& program, con
   TensorSpace space = lay_out(program, tensors);
   Session session(machine, options, space.stores);
   const ExecutionEnd end = execute(program, session.tensors(), options.max_steps, options.discipline, session);
-  if (!end.failed) session.finish();
+  if (end.failed)
+    session.fail(end.fault, end.line);
+  else
+    session.finish(end.tail_steps);
   SimulationResult result = std::move(session.result);
   result.steps = end.steps;
-  if (end.failed) {
-    result.failed = true;
-    result.error = {end.fault.kind, end.fault.message, end.line};
-  }
-  result.operations.host_tail_cycles = session.host_cycles(end.tail_cycles);
-  result.operations.tensor_addresses = addresses(space.stores);
-  time(machine, options, result);
   result.seconds = seconds_since(start);
   return result;
 }
@@ -115,15 +73,10 @@ SimulationResult replay(const CompiledMachine& machine, const Trace& trace, cons
       session.replay(trace.instructions[i], trace.arguments.data() + trace.first_argument[i], trace.lines[i],
                      trace.host_cycles[i]);
   } catch (const Fault& fault) {
-    session.result.failed = true;
-    session.result.error = {fault.kind, fault.message, trace.lines[i]};
+    session.fail(fault, trace.lines[i]);
   }
+  if (!session.result.failed) session.finish(0);
   SimulationResult result = std::move(session.result);
-  int32_t tensor_count = 0;
-  for (const auto& access : result.operations.accesses) tensor_count = std::max(tensor_count, access.tensor + 1);
-  // Tensors of a trace have no known sizes; their addresses are far apart and aligned alike.
-  for (int32_t t = 0; t < tensor_count; ++t) result.operations.tensor_addresses.push_back((int64_t{t} + 1) << 40);
-  time(machine, options, result);
   result.seconds = seconds_since(start);
   return result;
 }

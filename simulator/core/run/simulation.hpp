@@ -8,7 +8,6 @@
 
 #include "program/program.hpp"
 #include "run/trace.hpp"
-#include "semantics/operation.hpp"
 #include "tables/machine.hpp"
 #include "timing/timing.hpp"
 
@@ -23,8 +22,9 @@ struct Options {
   bool requirements = true;  // a trace's failed requirements are notes, a program's are errors
   int64_t max_cycles = int64_t{1} << 40;
   int64_t max_steps = int64_t{1} << 32;
-  uint64_t seed = 0;                                      // initial contents of local memories and registers; 0: zeros
-  double host_scale = 1.0;                                // multiplies the host's cycles between commands
+  size_t window = 1024;     // commands that timing takes at once; results do not depend on it
+  uint64_t seed = 0;        // initial contents of local memories and registers; 0: zeros
+  double host_scale = 1.0;  // multiplies the host's cycles between commands
   std::vector<std::pair<std::string, int64_t>> settings;  // overrides of Machine::settings
   std::vector<int32_t> outputs;                           // tensors of which every element must be written
 };
@@ -52,7 +52,7 @@ struct SimulationResult {
   bool failed = false;
   ProgramError error;
   int64_t steps = 0;
-  OperationList operations;
+  int64_t command_count = 0;
   bool timed = false;
   TimingResult timing;
   std::vector<std::string> notes;

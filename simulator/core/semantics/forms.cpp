@@ -280,7 +280,8 @@ class Recogniser {
       case FMin:
       case FMax:
       case ToFloat:
-      case RoundToInt: break;
+      case RoundToInt:
+      case FloatToBits: break;
       default: return -1;
     }
     LaneNode result{.kind = LaneKind::Operator, .type = e.type, .op = e.op, .imm = e.imm};

@@ -1,7 +1,9 @@
 // A decoded command: everything that timing and the memory discipline need to know of one issued instruction,
-// with arguments and configuration state already folded in. Traces and kernels both become a list of these.
+// with arguments and configuration state already folded in. Traces and kernels both become a stream of these, of which
+// no more is kept than its readers still need.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -44,14 +46,43 @@ struct Operation {
   uint32_t first_access = 0,
            access_count = 0;    // into OperationList::accesses; zero-sized and guarded-off ones left out
   uint32_t first_property = 0;  // into OperationList::properties, in the order of Instruction::properties
+  int64_t partner = -1;         // of a preload: the number of its multiply, set by the timing engine
 };
 
+// Operations by number, from 0 on, of which those before `first` are forgotten.
 struct OperationList {
+  int64_t first = 0;
   std::vector<Operation> operations;
   std::vector<AccessInstance> accesses;
   std::vector<int64_t> properties;
-  std::vector<int64_t> tensor_addresses;  // byte address of each tensor's first element, for alignment effects
-  int64_t host_tail_cycles = 0;           // host cycles behind the last command
+
+  [[nodiscard]] int64_t count() const { return first + static_cast<int64_t>(operations.size()); }
+  [[nodiscard]] Operation& at(int64_t number) { return operations[static_cast<size_t>(number - first)]; }
+  [[nodiscard]] const Operation& at(int64_t number) const { return operations[static_cast<size_t>(number - first)]; }
+  [[nodiscard]] const AccessInstance* accesses_of(const Operation& operation) const {
+    return accesses.data() + operation.first_access;
+  }
+  [[nodiscard]] const int64_t* properties_of(const Operation& operation) const {
+    return properties.data() + operation.first_property;
+  }
+  void forget(int64_t before) {
+    if (before >= count()) {
+      first = count();
+      operations.clear();
+      accesses.clear();
+      properties.clear();
+      return;
+    }
+    const Operation oldest = at(before);
+    operations.erase(operations.begin(), operations.begin() + (before - first));
+    accesses.erase(accesses.begin(), accesses.begin() + oldest.first_access);
+    properties.erase(properties.begin(), properties.begin() + oldest.first_property);
+    first = before;
+    for (Operation& operation : operations) {
+      operation.first_access -= oldest.first_access;
+      operation.first_property -= oldest.first_property;
+    }
+  }
 };
 
 }  // namespace autocomp

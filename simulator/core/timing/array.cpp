@@ -57,14 +57,14 @@ bool Array::tagged(const Command& command) const {
   for (const Tag& tag : tags_)
     if (tag.released >= context_.now)
       for (size_t i = 0; i < command.read_count; ++i)
-        if (command.reads[i]->memory == tag.memory && command.reads[i]->base == tag.base) return true;
+        if (command.reads[i].memory == tag.memory && command.reads[i].base == tag.base) return true;
   return false;
 }
 
 void Array::add_operands(const Command& command, bool early, bool reversed) {
   const auto mask = static_cast<uint64_t>(command.value(Key::Early));
   for (size_t i = 0; i < command.read_count; ++i) {
-    const AccessInstance* access = command.reads[i];
+    const AccessInstance* access = &command.reads[i];
     const bool is_early = access->parameter >= 0 && ((mask >> access->parameter) & 1) != 0;
     if (is_early == early) operands_.push_back({access, points(*access), reversed});
   }
@@ -82,8 +82,8 @@ void Array::begin(bool multiply, bool preload) {
     silent_multiply_ = queue_[0].silent;
     Command& command = context_.command(multiply_);
     add_operands(command, false, false);
-    if (!settings_.owner_preload && !silent_multiply_ && command.write != nullptr)
-      loaded_ = target(command.write, multiply_, command.accumulate);
+    if (!settings_.owner_preload && !silent_multiply_ && command.write)
+      loaded_ = target(&*command.write, multiply_, command.accumulate);
     rows_ = std::max(rows_, command.value(Key::Rows));
     context_.start(multiply_);
     next = 1;
@@ -97,7 +97,7 @@ void Array::begin(bool multiply, bool preload) {
     add_operands(command, false, true);
     rows_ = std::max(rows_, command.value(Key::Rows));
     context_.start(preload_);
-    if (command.result != nullptr && !silent_preload_)
+    if (command.result && !silent_preload_)
       tags_.push_back({command.result->memory, preload_, command.result->base, kNever});
   }
   row_ = 0;
@@ -320,8 +320,8 @@ void Array::finish() {
     if (!silent_preload_) {
       if (loaded_.owner >= 0) context_.complete(loaded_.owner, context_.now + 1);  // its multiply never came
       loaded_ = Target{};
-      if (command.result != nullptr)
-        loaded_ = target(command.result, preload_, command.accumulate);
+      if (command.result)
+        loaded_ = target(&*command.result, preload_, command.accumulate);
       else
         context_.complete(preload_, context_.now + 1);
     }

@@ -23,11 +23,11 @@ void add_range(Command& command, const AccessInstance& access) {
 
 void add_access(Command& command, const Settings& settings, const AccessInstance& access, bool owns_writes) {
   if (access.memory == settings.dram) {
-    if (command.dram == nullptr) command.dram = &access;
+    if (!command.dram) command.dram = access;
     return;
   }
   if (access.write) {
-    if (command.write == nullptr) command.write = &access;
+    if (!command.write) command.write = access;
     if (owns_writes) add_range(command, access);
     return;
   }
@@ -35,52 +35,41 @@ void add_access(Command& command, const Settings& settings, const AccessInstance
     command.accumulate = true;
     return;
   }
-  if (command.read_count < kMaxReads) command.reads[command.read_count++] = &access;
+  if (command.read_count < kMaxReads) command.reads[command.read_count++] = access;
   add_range(command, access);
-}
-
-// The multiply that a preload pairs with: the next command of its unit, if it is one.
-const Operation* partner(const Settings& settings, const OperationList& list, int32_t index, int32_t unit) {
-  for (size_t i = static_cast<size_t>(index) + 1; i < list.operations.size(); ++i) {
-    const auto& timing = settings.instructions[static_cast<size_t>(list.operations[i].instruction)];
-    if (timing.unit == unit) return timing.role == Role::Multiply ? &list.operations[i] : nullptr;
-    if (timing.role == Role::Fence) return nullptr;
-  }
-  return nullptr;
 }
 
 }  // namespace
 
-void decode(const Settings& settings, const OperationList& list, int32_t index, Command& command) {
-  const Operation& operation = list.operations[static_cast<size_t>(index)];
+void decode(const Settings& settings, const OperationList& list, const Operation& operation, const Operation* multiply,
+            Command& command) {
   const InstructionTiming& timing = settings.instructions[static_cast<size_t>(operation.instruction)];
   // Ranges and operands are left as they are: their counts say which of them hold.
-  command.operation = index;
   command.role = timing.role;
   command.read_count = command.range_count = 0;
-  command.write = command.dram = command.result = nullptr;
+  command.write.reset();
+  command.dram.reset();
+  command.result.reset();
   command.accumulate = false;
   command.waits_for = 0;
   command.hazard = Cause::ReadAfterWrite;
-  command.times = CommandTiming{};
+  command.times = CommandTiming{.instruction = operation.instruction, .line = operation.line};
   command.values = kPropertyDefaults;
+  const int64_t* properties = list.properties_of(operation);
   for (const auto& [key, position] : timing.keys)
-    command.values[static_cast<size_t>(key)] =
-        std::clamp(list.properties[operation.first_property + position], -kMostPoints, kMostPoints);
+    command.values[static_cast<size_t>(key)] = std::clamp(properties[position], -kMostPoints, kMostPoints);
   const bool preload_owns = timing.unit >= 0 && settings.units[static_cast<size_t>(timing.unit)].owner_preload;
   const bool owns_writes = !(preload_owns && timing.role == Role::Multiply);
-  for (uint32_t a = 0; a < operation.access_count; ++a)
-    add_access(command, settings, list.accesses[operation.first_access + a], owns_writes);
-  if (preload_owns && timing.role == Role::Preload) {
-    if (const Operation* multiply = partner(settings, list, index, timing.unit)) {
-      for (uint32_t a = 0; a < multiply->access_count; ++a) {
-        const AccessInstance& access = list.accesses[multiply->first_access + a];
-        if (access.accumulate_read) command.accumulate = true;
-        if (!access.write || access.memory == settings.dram) continue;
-        if (command.result == nullptr) command.result = &access;
-        add_range(command, access);
-      }
-    }
+  const AccessInstance* accesses = list.accesses_of(operation);
+  for (uint32_t a = 0; a < operation.access_count; ++a) add_access(command, settings, accesses[a], owns_writes);
+  if (multiply == nullptr) return;
+  accesses = list.accesses_of(*multiply);
+  for (uint32_t a = 0; a < multiply->access_count; ++a) {
+    const AccessInstance& access = accesses[a];
+    if (access.accumulate_read) command.accumulate = true;
+    if (!access.write || access.memory == settings.dram) continue;
+    if (!command.result) command.result = access;
+    add_range(command, access);
   }
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <optional>
 
 #include "semantics/operation.hpp"
 #include "timing/settings.hpp"
@@ -21,15 +22,15 @@ constexpr size_t kMaxRanges = 8;
 constexpr size_t kMaxReads = 4;
 
 struct Command {
-  int32_t operation = -1;
+  int64_t operation = -1;  // its number
   Role role = Role::Work;
   std::array<int64_t, kKeys> values{};
-  std::array<const AccessInstance*, kMaxReads> reads{};  // operands in local memory, in order
+  std::array<AccessInstance, kMaxReads> reads{};  // operands in local memory, in order; the first read_count of them
   size_t read_count = 0;
-  const AccessInstance* write = nullptr;  // local memory written
-  const AccessInstance* dram = nullptr;
+  std::optional<AccessInstance> write;  // local memory written
+  std::optional<AccessInstance> dram;
   bool accumulate = false;                 // the write reads the old value
-  const AccessInstance* result = nullptr;  // preload: the write of its multiply, which this command owns
+  std::optional<AccessInstance> result;    // preload: the write of its multiply, which this command owns
   std::array<Range, kMaxRanges> ranges{};  // the first range_count of them
   size_t range_count = 0;
   uint64_t waits_for = 0;  // slots of commands that must complete before this one may issue
@@ -59,7 +60,9 @@ constexpr int64_t kMostPoints = int64_t{1} << 36;
   return access.dims > 0 ? row + i * access.stride[0] : row;
 }
 
-// Decodes operation `index` of the list into `command`, whatever that was before.
-void decode(const Settings& settings, const OperationList& list, int32_t index, Command& command);
+// Decodes an operation of the list, a preload with its multiply, into `command`, whatever that was before. Nothing in
+// the list is needed afterwards.
+void decode(const Settings& settings, const OperationList& list, const Operation& operation, const Operation* multiply,
+            Command& command);
 
 }  // namespace autocomp::timing

@@ -32,8 +32,8 @@ struct Pool {
 
 class Context {
  public:
-  Context(const Settings& settings, const OperationList& list)
-      : settings(settings), list(list), ports(settings), pools(settings.units.size()) {
+  Context(const Settings& settings, const std::vector<int64_t>& tensor_addresses)
+      : settings(settings), ports(settings), pools(settings.units.size()), tensor_addresses_(tensor_addresses) {
     int32_t slot = 0;
     for (size_t u = 0; u < pools.size(); ++u) {
       pools[u].first_slot = slot;
@@ -48,6 +48,11 @@ class Context {
       for (uint64_t m = pools[u].all; m != 0; m &= m - 1) unit_of[static_cast<size_t>(std::countr_zero(m))] = u;
   }
 
+  // Byte address of a tensor's first element.
+  [[nodiscard]] int64_t address(int32_t tensor) const {
+    const auto index = static_cast<size_t>(tensor);
+    return index < tensor_addresses_.size() ? tensor_addresses_[index] : (int64_t{tensor} + 1) << 40;
+  }
   [[nodiscard]] Command& command(int32_t slot) { return slots[static_cast<size_t>(slot)]; }
   void start(int32_t slot) {
     CommandTiming& times = command(slot).times;
@@ -66,7 +71,6 @@ class Context {
   }
 
   const Settings& settings;
-  const OperationList& list;
   Ports ports;
   std::vector<Pool> pools;
   std::vector<Command> slots;
@@ -77,6 +81,9 @@ class Context {
   int64_t now = 0;
   bool progress = false;   // something changed in this cycle
   int64_t timer = kNever;  // earliest cycle in which something is known to happen
+
+ private:
+  std::vector<int64_t> tensor_addresses_;
 };
 
 }  // namespace autocomp::timing

@@ -4,23 +4,19 @@
 
 namespace autocomp::timing {
 
-Front::Front(Context& context, std::vector<CommandTiming>* record) : context_(context), record_(record) { advance(); }
-
-const InstructionTiming& Front::instruction(int32_t operation) const {
-  const auto index = context_.list.operations[static_cast<size_t>(operation)].instruction;
-  return context_.settings.instructions[static_cast<size_t>(index)];
+void Front::supply(bool ended) {
+  stream_.supply(ended);
+  if (next_ < count()) next_role_ = stream_.timing(next_).role;
 }
 
 void Front::advance() {
   ++next_;
   counted_ = false;
-  if (next_ < count()) next_role_ = instruction(next_).role;
+  if (next_ < count()) next_role_ = stream_.timing(next_).role;
 }
 
 // Of the host in front of its next command.
-int64_t Front::host_cycles() const {
-  return std::clamp<int64_t>(context_.list.operations[static_cast<size_t>(next_)].host_cycles, 0, kMostPoints);
-}
+int64_t Front::host_cycles() const { return std::clamp<int64_t>(stream_.operation(next_).host_cycles, 0, kMostPoints); }
 
 void Front::end_segment() {
   if (segment_open_) segments_.push_back(context_.now - segment_start_);
@@ -54,7 +50,7 @@ void Front::host(bool machine_idle) {
       continue;
     }
     if (queue_.size() >= static_cast<size_t>(context_.settings.front_queue)) return;
-    queue_.push({offer_, context_.now, next_, instruction(next_).unit, next_role_});
+    queue_.push({offer_, context_.now, next_, stream_.timing(next_).unit, next_role_});
     context_.progress = true;
     advance();
     offer_ = context_.now + context_.settings.host_issue;
@@ -107,7 +103,7 @@ void Front::allocate() {
   if (free == 0) return;
   const int slot = std::countr_zero(free);
   Command& command = context_.command(slot);
-  decode(context_.settings, context_.list, head.operation, command);
+  stream_.decode(head.operation, command);
   command.times.offered = head.offered;
   command.times.accepted = head.accepted;
   command.times.allocated = context_.now;
@@ -128,18 +124,15 @@ void Front::record(const Command& command) {
   const int64_t front = times.allocated - times.accepted - context_.settings.front_latency;
   const int64_t hazard = times.issued - times.allocated - 1;
   const int64_t unit = times.started - times.issued - 1;
-  const int64_t host = context_.list.operations[static_cast<size_t>(command.operation)].host_cycles;
-  times.wait_cycles = std::max<int64_t>({front, hazard, unit, host, 0});
+  times.wait_cycles = std::max<int64_t>({front, hazard, unit, 0});
   if (times.wait_cycles == 0)
     times.wait = Cause::Busy;
   else if (times.wait_cycles == front)
     times.wait = Cause::QueueFull;
   else if (times.wait_cycles == hazard)
     times.wait = command.hazard;
-  else if (times.wait_cycles == host)
-    times.wait = Cause::Host;
   else
-    times.wait = command.dram != nullptr ? Cause::Bus : Cause::Pairing;
+    times.wait = command.dram ? Cause::Bus : Cause::Pairing;
   (*record_)[static_cast<size_t>(command.operation)] = times;
 }
 

@@ -3,12 +3,21 @@
 #pragma once
 
 #include "timing/engine.hpp"
+#include "timing/stream.hpp"
 
 namespace autocomp::timing {
 
 class Front {
  public:
-  Front(Context& context, std::vector<CommandTiming>* record);
+  Front(Context& context, OperationList& operations, std::vector<CommandTiming>* record)
+      : context_(context), stream_(context.settings, operations), record_(record) {}
+
+  // Takes note of the operations appended to the list since the last time.
+  void supply(bool ended);
+  // Whether a cycle goes the same way whatever is appended to the list later.
+  [[nodiscard]] bool supplied() const { return stream_.suffices(next_); }
+  // Forgets the operations that have gone to their units.
+  void forget() { stream_.forget(queue_.empty() ? next_ : queue_.front().operation); }
 
   // The host has the next command ready or waits in a fence.
   void host(bool machine_idle);
@@ -20,7 +29,7 @@ class Front {
   [[nodiscard]] bool at_fence() const { return fence_; }
   // Only an idle machine lets the host go on: it is in front of a fence or has issued everything.
   [[nodiscard]] bool awaits_idle() const { return queue_.empty() && (next_ >= count() || next_role_ == Role::Fence); }
-  [[nodiscard]] int32_t blocked() const { return queue_.empty() ? -1 : queue_.front().operation; }
+  [[nodiscard]] int64_t blocked() const { return queue_.empty() ? -1 : queue_.front().operation; }
   // Why a unit without commands has none.
   [[nodiscard]] Cause idle_cause() const {
     if (!queue_.empty()) {
@@ -31,18 +40,17 @@ class Front {
     return next_ < count() ? Cause::Host : Cause::Idle;
   }
   [[nodiscard]] const std::vector<int64_t>& segments() const { return segments_; }
-  [[nodiscard]] int32_t position() const { return next_; }
   void end_segment();
   void immediate(int32_t slot) { immediate_.push(slot); }  // completes at the end of this cycle, without the arbiter
 
  private:
   struct Entry {
     int64_t offered = 0, accepted = 0;
-    int32_t operation = -1, unit = -1;
+    int64_t operation = -1;
+    int32_t unit = -1;
     Role role = Role::Work;
   };
-  [[nodiscard]] int32_t count() const { return static_cast<int32_t>(context_.list.operations.size()); }
-  [[nodiscard]] const InstructionTiming& instruction(int32_t operation) const;
+  [[nodiscard]] int64_t count() const { return stream_.count(); }
   void advance();
   [[nodiscard]] int64_t host_cycles() const;
   void find_hazards(Command& command, size_t unit);
@@ -50,10 +58,11 @@ class Front {
   void record(const Command& command);
 
   Context& context_;
+  Stream stream_;
   std::vector<CommandTiming>* record_;
   Ring<Entry> queue_;
   Ring<int32_t> immediate_;
-  int32_t next_ = -1;  // next operation of the host
+  int64_t next_ = 0;  // next operation of the host
   Role next_role_ = Role::Work;
   int64_t offer_ = 0;     // cycle in which the host has it ready
   bool counted_ = false;  // its host cycles are in offer_

@@ -11,21 +11,19 @@
 
 namespace autocomp {
 namespace timing {
-namespace {
 
 constexpr int64_t kSemaphores = 1024;
 
 class Engine {
  public:
-  Engine(const Settings& settings, const OperationList& list, const TimingOptions& options, TimingResult& result)
-      : settings_(settings),
+  Engine(const Machine& machine, const TimingOptions& options, OperationList& operations)
+      : settings_(resolve(machine)),
         options_(options),
-        result_(result),
-        context_(settings, list),
-        front_(context_, options.record_commands ? &result.commands : nullptr) {
-    if (options.record_commands) result.commands.resize(list.operations.size());
+        operations_(operations),
+        context_(settings_, options.tensor_addresses),
+        front_(context_, operations, options.record_commands ? &result_.commands : nullptr) {
     // Units keep references into the context, and their places: reserve before adding.
-    const size_t count = settings.units.size();
+    const size_t count = settings_.units.size();
     cycles_.resize(count);
     ins_.reserve(count);
     outs_.reserve(count);
@@ -34,8 +32,11 @@ class Engine {
     for (size_t u = 0; u < count; ++u) add_unit(static_cast<int32_t>(u));
   }
 
-  void run() {
-    while (true) {
+  // As far as the operations there allow.
+  void advance(bool ended) {
+    if (options_.record_commands) take_down();
+    if (!stopped_) front_.supply(ended);
+    while (!stopped_ && front_.supplied()) {
       const bool idle = front_.awaits_idle() && machine_idle();
       if (idle && front_.host_done()) break;
       cycle(idle);
@@ -43,20 +44,33 @@ class Engine {
         account(1);
         ++context_.now;
       } else if (!skip()) {
-        report_cycles();
-        return;
+        stopped_ = true;
       }
       if (context_.now > options_.max_cycles) {
         result_.notes.push_back("stopped after " + std::to_string(options_.max_cycles) + " cycles");
-        break;
+        stopped_ = true;
       }
     }
-    front_.end_segment();
-    result_.segment_cycles = front_.segments();
-    const int64_t tail = std::max<int64_t>(0, context_.list.host_tail_cycles);
-    for (UnitCycles& row : cycles_) row[static_cast<size_t>(Cause::Host)] += tail;
+    if (stopped_)
+      operations_.forget(operations_.count());
+    else
+      front_.forget();
+  }
+
+  TimingResult finish(int64_t host_tail_cycles) {
+    advance(true);
+    int64_t tail = 0;
+    if (!result_.deadlock) {
+      front_.end_segment();
+      result_.segment_cycles = front_.segments();
+      tail = std::max<int64_t>(0, host_tail_cycles);
+    }
+    for (UnitCycles& row : cycles_) {
+      row[static_cast<size_t>(Cause::Host)] += tail;
+      result_.unit_cycles.emplace_back(row.begin(), row.end());
+    }
     result_.cycles = context_.now + tail;
-    report_cycles();
+    return std::move(result_);
   }
 
  private:
@@ -221,15 +235,21 @@ class Engine {
   void account(int64_t cycles) {
     for (size_t u = 0; u < places_.size(); ++u) cycles_[u][static_cast<size_t>(cause_of(u))] += cycles;
   }
-  void report_cycles() {
-    for (const UnitCycles& row : cycles_) result_.unit_cycles.emplace_back(row.begin(), row.end());
+  // Which commands there are, before their times are known.
+  void take_down() {
+    for (int64_t i = static_cast<int64_t>(result_.commands.size()); i < operations_.count(); ++i) {
+      const Operation& operation = operations_.at(i);
+      result_.commands.push_back({.instruction = operation.instruction, .line = operation.line});
+    }
   }
 
   void deadlock();
 
-  const Settings& settings_;
-  const TimingOptions& options_;
-  TimingResult& result_;
+  const Settings settings_;
+  const TimingOptions options_;
+  OperationList& operations_;
+  TimingResult result_;
+  bool stopped_ = false;
   Context context_;
   Front front_;
   Channel channel_;
@@ -260,7 +280,7 @@ void Engine::deadlock() {
       const Command& command = context_.command(std::countr_zero(left));
       if (left == (context_.occupied & pool.all))
         message += ", one of them command " + std::to_string(command.operation) + " of line " +
-                   std::to_string(context_.list.operations[static_cast<size_t>(command.operation)].line);
+                   std::to_string(command.times.line);
     }
     message += ";";
   }
@@ -269,10 +289,8 @@ void Engine::deadlock() {
   if (front_.at_fence()) message += " the host waits in a fence;";
   message.back() = '.';
   result_.deadlock_message = message;
-  result_.cycles = context_.now;
 }
 
-}  // namespace
 }  // namespace timing
 
 const char* name_of(Cause cause) {
@@ -297,12 +315,10 @@ const char* name_of(Cause cause) {
   return "Unknown";
 }
 
-TimingResult simulate_timing(const Machine& machine, const OperationList& list, const TimingOptions& options) {
-  const timing::Settings settings = timing::resolve(machine);
-  TimingResult result;
-  timing::Engine engine(settings, list, options, result);
-  engine.run();
-  return result;
-}
+TimingRun::TimingRun(const Machine& machine, const TimingOptions& options, OperationList& operations)
+    : engine_(std::make_unique<timing::Engine>(machine, options, operations)) {}
+TimingRun::~TimingRun() = default;
+void TimingRun::advance() { engine_->advance(false); }
+TimingResult TimingRun::finish(int64_t host_tail_cycles) { return engine_->finish(host_tail_cycles); }
 
 }  // namespace autocomp

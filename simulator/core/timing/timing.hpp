@@ -1,8 +1,9 @@
-// The timing engine: a list of decoded commands and a machine in, cycles with their causes out.
+// The timing engine: a stream of decoded commands and a machine in, cycles with their causes out.
 // Timing never changes results; it sees no data.
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -33,6 +34,7 @@ enum class Cause : uint8_t {
 [[nodiscard]] const char* name_of(Cause cause);
 
 struct CommandTiming {
+  int32_t instruction = -1, line = 0;
   int64_t offered = 0;       // first cycle the host had the command ready
   int64_t accepted = 0;      // cycle the front end took it
   int64_t allocated = 0;     // cycle it entered its unit's pool
@@ -56,10 +58,29 @@ struct TimingResult {
 struct TimingOptions {
   bool record_commands = true;
   int64_t max_cycles = int64_t{1} << 40;
+  // Byte address of each tensor's first element, for effects of alignment. Tensors without one are of unknown size:
+  // they lie far apart and are aligned alike.
+  std::vector<int64_t> tensor_addresses;
 };
 
-// Overrides such as memory latency are applied to the machine's settings by the caller, before.
-[[nodiscard]] TimingResult simulate_timing(const Machine& machine, const OperationList& list,
-                                           const TimingOptions& options);
+namespace timing {
+class Engine;
+}
+
+// Runs behind a program and takes commands from the list as they are appended to it.
+class TimingRun {
+ public:
+  // Overrides such as memory latency are applied to the machine's settings by the caller, before.
+  TimingRun(const Machine& machine, const TimingOptions& options, OperationList& operations);
+  ~TimingRun();
+
+  // Goes on as far as the operations there allow whatever follows them, and forgets those it no longer needs.
+  void advance();
+  // There are no more operations; the host goes on for `host_tail_cycles` behind the last.
+  [[nodiscard]] TimingResult finish(int64_t host_tail_cycles);
+
+ private:
+  std::unique_ptr<timing::Engine> engine_;
+};
 
 }  // namespace autocomp

@@ -17,9 +17,9 @@ void TransferIn::issue(int32_t slot) {
   const Command& command = context_.command(slot);
   Move& m = move(slot);
   m = Move{};
-  const int64_t local = command.write != nullptr ? points(*command.write) : 0;
+  const int64_t local = command.write ? points(*command.write) : 0;
   m.latency = command.value(Key::Latency);
-  if (command.dram == nullptr) {
+  if (!command.dram) {
     m.zero = true;
     m.rows = local;
   } else {
@@ -34,7 +34,7 @@ void TransferIn::issue(int32_t slot) {
     // Blocks are full but for the last, and a full one is a power of two.
     const auto mean = static_cast<uint64_t>((m.row_bytes + m.blocks - 1) / m.blocks);
     m.block_bytes = m.blocks == 1 ? m.row_bytes : static_cast<int64_t>(std::bit_ceil(std::max<uint64_t>(1, mean)));
-    m.address = context_.list.tensor_addresses[static_cast<size_t>(command.dram->tensor)];
+    m.address = context_.address(command.dram->tensor);
     m.scaled = command.value(Key::Scaled) != 0;
   }
   queue_.push(slot);
@@ -106,7 +106,7 @@ bool TransferIn::write(Ring<Write>& writes) {
   if (writes.empty() || writes.front().ready > context_.now) return false;
   const Write& next = writes.front();
   const Command& command = context_.command(next.slot);
-  if (command.write != nullptr) {
+  if (command.write) {
     const int64_t row = row_at(*command.write, next.point);
     if (!context_.ports.write(command.write->memory, row, command.accumulate, context_.now)) {
       if (cause_ != Cause::Busy) cause_ = Cause::BankConflict;

@@ -5,16 +5,14 @@
 namespace autocomp::timing {
 namespace {
 
-int64_t rows_of(const Command& command) {
-  return command.dram != nullptr && command.read_count > 0 ? points(*command.dram) : 0;
-}
+int64_t rows_of(const Command& command) { return command.dram && command.read_count > 0 ? points(*command.dram) : 0; }
 
 // Local rows that make one row of main memory: blocks side by side, or a window of which one comes out.
 int64_t reads_per_row(const Command& command) {
   const int64_t window = command.value(Key::Window);
   if (window > 1) return window;
   const int64_t rows = rows_of(command);
-  return rows > 0 ? std::max<int64_t>(1, points(*command.reads[0]) / rows) : 1;
+  return rows > 0 ? std::max<int64_t>(1, points(command.reads[0]) / rows) : 1;
 }
 
 }  // namespace
@@ -30,7 +28,7 @@ TransferOut::TransferOut(Context& context, int32_t unit)
 void TransferOut::issue(int32_t slot) {
   const Command& command = context_.command(slot);
   Job job;
-  job.target = command.dram;
+  if (command.dram) job.target = *command.dram;
   job.scaled = command.value(Key::Scaled) != 0;
   job.rows = rows_of(command);
   job.reads_per_row = reads_per_row(command);
@@ -58,9 +56,8 @@ void TransferOut::write(Channel& channel) {
   context_.progress = true;
   cause_ = Cause::Busy;
   if (beats_left_ == 0) {
-    const int64_t address =
-        context_.list.tensor_addresses[static_cast<size_t>(job.target->tensor)] + row_at(*job.target, job.row) + sent_;
-    const Piece piece = best_request(address, job.target->bytes - sent_, settings_.request_min, settings_.request_max);
+    const int64_t address = context_.address(job.target.tensor) + row_at(job.target, job.row) + sent_;
+    const Piece piece = best_request(address, job.target.bytes - sent_, settings_.request_min, settings_.request_max);
     request_slots_.take();
     ++unacknowledged_;
     sent_ += piece.useful;
@@ -68,7 +65,7 @@ void TransferOut::write(Channel& channel) {
   }
   if (--beats_left_ > 0) return;
   channel.respond({.valid = context_.now + context_.settings.latency, .unit = unit_, .acknowledge = true});
-  if (sent_ < job.target->bytes) return;
+  if (sent_ < job.target.bytes) return;
   sending_ = false;
   if (++job.row == job.rows) jobs_.pop();
 }
@@ -109,7 +106,7 @@ void TransferOut::read() {
     while (!leaving_.empty() && leaving_.front() <= context_.now) leaving_.pop();
     const size_t held = before_.size() + after_.size() + leaving_.size();
     if (held >= static_cast<size_t>(std::max<int64_t>(1, command.value(Key::ReadAhead)))) return;
-    const AccessInstance& source = *command.reads[0];
+    const AccessInstance& source = command.reads[0];
     const int64_t row = row_at(source, std::min(next_read_, points(source) - 1));
     if (!context_.ports.read(source.memory, row, context_.now)) {
       if (cause_ != Cause::Busy) cause_ = Cause::BankConflict;

@@ -23,7 +23,7 @@ class TransferOut {
 
  private:
   struct Job {  // what the writer has to send for one command
-    const AccessInstance* target = nullptr;
+    AccessInstance target;
     int64_t rows = 0, reads_per_row = 1;
     bool scaled = false;
     int64_t row = 0, collected = 0;  // row in the writer, reads collected of it

@@ -24,13 +24,15 @@ KEY = "sk-very-secret-0123456789"
 
 @dataclass(frozen=True)
 class Reply:
-    """One answer: `cut` sends that many bytes of the body and closes; `withheld` sends nothing until the test ends."""
+    """One answer: `cut` sends that many bytes of the body and closes; `withheld` sends nothing until the test ends, and
+    `stalled` nothing more after that many bytes."""
 
     status: int = 200
     body: str = ""
     headers: tuple[tuple[str, str], ...] = ()
     cut: int | None = None
     withheld: bool = False
+    stalled: int | None = None
 
 
 def completion(text: str | None, *, finish: str = "stop", refusal: str | None = None) -> Reply:
@@ -42,6 +44,16 @@ def completion(text: str | None, *, finish: str = "stop", refusal: str | None = 
         "usage": {"prompt_tokens": 11, "completion_tokens": 7, "total_tokens": 18},
     }
     return Reply(body=json.dumps(body))
+
+
+def streamed(*pieces: str, finish: str | None = "stop", done: bool = True) -> Reply:
+    """A completion as server-sent events, a piece each; `done` closes it as the protocol demands."""
+    chunks: list[dict[str, Any]] = [{"choices": [{"index": 0, "delta": {"content": p}}]} for p in pieces]
+    if finish:
+        chunks.append({"choices": [{"index": 0, "delta": {}, "finish_reason": finish}]})
+    chunks.append({"choices": [], "usage": {"prompt_tokens": 11, "completion_tokens": 7}})
+    events = [f"data: {json.dumps(chunk)}\n\n" for chunk in chunks] + ["data: [DONE]\n\n"] * done
+    return Reply(body=": hello\n\n" + "".join(events), headers=(("Content-Type", "text/event-stream"),))
 
 
 def failure(status: int, message: str = "no", headers: tuple[tuple[str, str], ...] = (), **fields: str) -> Reply:
@@ -95,17 +107,22 @@ def handler_for(server: ScriptedServer) -> type[BaseHTTPRequestHandler]:
                 json.loads(self.rfile.read(length)),
             )
             reply = server.reply_to(request)
+            if reply.stalled is not None:
+                reply = replace(reply, cut=reply.stalled)
             self.close_connection = True
             if reply.withheld:
                 server.over.wait()
                 return
             payload = reply.body.encode()
             self.send_response(reply.status)
-            for name, value in (("Content-Type", "application/json"), *reply.headers):
+            for name, value in {"Content-Type": "application/json", **dict(reply.headers)}.items():
                 self.send_header(name, value)
             self.send_header("Content-Length", str(len(payload)))
             self.end_headers()
             self.wfile.write(payload if reply.cut is None else payload[: reply.cut])
+            if reply.stalled is not None:
+                self.wfile.flush()
+                server.over.wait()
 
         def log_message(self, *args: Any) -> None:
             """Quiet."""
@@ -188,17 +205,19 @@ def a_menu(options: Sequence[str] = ("tile", "hoist")) -> Menu:
     return Menu(tuple(made), "test")
 
 
+A_MOVE = Move("tile", "tile", {"loops": {"k": 4}}, "work on 4 iterations of k at a time", 300.0)
+
+
 @pytest.fixture
 def context(monkeypatch: pytest.MonkeyPatch) -> Context:
     """A context that depends on nothing that ships, so that its golden prompts change with the templates alone."""
     monkeypatch.setattr(
-        "autocomp.isa.reference", lambda accelerator, markdown: f"Reference of {accelerator.name}.", raising=False
+        "autocomp.isa.reference", lambda accelerator, markdown, only: f"Reference of {accelerator.name}.", raising=False
     )
-    move = Move("tile", "tile", {"loops": {"k": 4}}, "work on 4 iterations of k at a time")
-    monkeypatch.setattr("autocomp.agents.llm.prompts.moves", lambda context: (move,))
+    monkeypatch.setattr("autocomp.agents.llm.planner.moves", lambda context: (A_MOVE,))
     lineage = (
-        LineageStep(Plan("tile", "Cut k into blocks of 4."), 2400),
-        LineageStep(Plan("", "Move the store out\nof the loop."), 1200),
+        LineageStep(Plan("tile", "Cut k into blocks of 4."), 2400, 3600),
+        LineageStep(Plan("", "Move the store out\nof the loop."), 1200, 2400),
     )
     rules = ("rows: 1 to 4", "the destination must be a row")
     return Context(an_accelerator(), a_workload(), KERNEL, an_evaluation(), lineage, a_menu(), rules, Random(5))

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from autocomp.agents.llm import LlmCoder, LlmPlanner, Options
-from autocomp.agents.llm.client import EndpointRefusalError
+from autocomp.agents.config import Agents, Member
+from autocomp.agents.llm import Client, Ensemble, LlmCoder, LlmPlanner
+from autocomp.agents.llm.transport import EndpointRefusalError
 from autocomp.agents.protocol import Context, Plan, Usage
 
 from .conftest import KERNEL, Reply, ScriptedServer, completion, failure
@@ -23,15 +24,18 @@ def planned(*options: str) -> Reply:
 
 
 @pytest.fixture
-def planner(server: ScriptedServer, tmp_path: Path, naps: list[float]) -> LlmPlanner:
-    return LlmPlanner(
-        server.spec, cache_dir=tmp_path, options=Options(attempts=2), plans_per_request=2, sleep=naps.append
-    )
+def ensemble(server: ScriptedServer, tmp_path: Path, naps: list[float]) -> Ensemble:
+    return Ensemble([Client(Member(server.spec, attempts=2), cache_dir=tmp_path, sleep=naps.append)])
 
 
 @pytest.fixture
-def coder(server: ScriptedServer, tmp_path: Path, naps: list[float]) -> LlmCoder:
-    return LlmCoder(server.spec, cache_dir=tmp_path, options=Options(attempts=2), sleep=naps.append)
+def planner(ensemble: Ensemble) -> LlmPlanner:
+    return LlmPlanner(ensemble, Agents(plans_per_request=2))
+
+
+@pytest.fixture
+def coder(ensemble: Ensemble) -> LlmCoder:
+    return LlmCoder(ensemble, Agents())
 
 
 def test_plans_are_asked_for_until_there_are_enough(

@@ -13,8 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from autocomp.agents.llm import Client, Message, Options, parse_spec
-from autocomp.agents.llm.client import EndpointRefusalError
+from autocomp.agents.config import Member
+from autocomp.agents.llm import Client, Message
+from autocomp.agents.llm.transport import EndpointRefusalError
 from autocomp.agents.protocol import Usage
 from autocomp.errors import ModelError
 
@@ -27,8 +28,8 @@ MakeClient = Callable[..., Client]
 @pytest.fixture
 def client(server: ScriptedServer, tmp_path: Path, naps: list[float]) -> MakeClient:
     def make(**options: object) -> Client:
-        chosen = Options(**{"attempts": 3, **options})  # type: ignore[arg-type]
-        return Client(parse_spec(server.spec), chosen, cache_dir=tmp_path, sleep=naps.append)
+        chosen = Member(server.spec, **{"attempts": 3, **options})  # type: ignore[arg-type]
+        return Client(chosen, cache_dir=tmp_path, sleep=naps.append)
 
     return make
 
@@ -63,7 +64,7 @@ def test_the_public_endpoint_says_that_it_needs_a_key(monkeypatch: pytest.Monkey
     for variable in ("OPENAI_API_KEY", "AUTOCOMP_API_KEY", "OPENAI_BASE_URL"):
         monkeypatch.delenv(variable, raising=False)
     with pytest.raises(ModelError, match="OPENAI_API_KEY"):
-        Client(parse_spec("openai:m"), cache_dir=tmp_path).complete(HELLO)
+        Client(Member("openai:m"), cache_dir=tmp_path).complete(HELLO)
 
 
 @pytest.mark.parametrize(
@@ -138,13 +139,13 @@ def test_no_answer_in_time_is_tried_again_and_then_an_error(
 ) -> None:
     server.script(Reply(withheld=True), Reply(withheld=True))
     with pytest.raises(ModelError, match=r"no answer within 0.05 s \(2 attempts\)"):
-        client(timeout=0.05, attempts=2).complete(HELLO)
+        client(read_timeout=0.05, attempts=2).complete(HELLO)
 
 
 def test_an_endpoint_that_is_not_there_is_an_error(tmp_path: Path, server: ScriptedServer, naps: list[float]) -> None:
-    spec = parse_spec("openai:m@http://127.0.0.1:9/v1")
+    absent = Member("openai:m@http://127.0.0.1:9/v1", attempts=2)
     with pytest.raises(ModelError, match="the connection failed"):
-        Client(spec, Options(attempts=2), cache_dir=tmp_path, sleep=naps.append).complete(HELLO)
+        Client(absent, cache_dir=tmp_path, sleep=naps.append).complete(HELLO)
 
 
 @pytest.mark.parametrize(
@@ -246,13 +247,6 @@ def test_failures_are_not_cached_and_no_partial_file_stays(
     assert [path.suffix for path in tmp_path.rglob("*") if path.is_file()] == [".json"]
 
 
-def test_without_a_cache_nothing_is_kept(server: ScriptedServer, client: MakeClient, tmp_path: Path) -> None:
-    server.script(completion("a"), completion("b"))
-    asked = client(use_cache=False)
-    assert [asked.complete(HELLO).text, asked.complete(HELLO).text] == ["a", "b"]
-    assert list(tmp_path.iterdir()) == []
-
-
 def test_the_key_shows_nowhere(
     server: ScriptedServer, client: MakeClient, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -273,7 +267,7 @@ def test_the_key_shows_nowhere(
 
 def test_a_client_survives_pickling(server: ScriptedServer, tmp_path: Path) -> None:
     server.script(completion("hi"), completion("there"))
-    asked = Client(parse_spec(server.spec), cache_dir=tmp_path)
+    asked = Client(Member(server.spec), cache_dir=tmp_path)
     asked.complete(HELLO)
     copy = pickle.loads(pickle.dumps(asked))
     assert copy.complete(HELLO).usage.cached == 1
@@ -296,7 +290,7 @@ def test_the_environment_names_the_folder_of_the_cache(
 ) -> None:
     monkeypatch.setenv("AUTOCOMP_CACHE", str(tmp_path / "mine"))
     server.script(completion("hi"))
-    Client(parse_spec(server.spec)).complete(HELLO)
+    Client(Member(server.spec)).complete(HELLO)
     assert len(list((tmp_path / "mine" / "answers").rglob("*.json"))) == 1
 
 

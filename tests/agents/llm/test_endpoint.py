@@ -30,9 +30,9 @@ def test_the_environment_gives_the_address_that_a_spec_leaves_out() -> None:
 
 def test_the_projects_own_key_comes_before_the_general_one() -> None:
     endpoint = parse_spec("openai:m", {})
-    assert api_key(endpoint, {"OPENAI_API_KEY": "a", "AUTOCOMP_API_KEY": "b"}) == "b"
-    assert api_key(endpoint, {"OPENAI_API_KEY": "a"}) == "a"
-    assert api_key(Endpoint("m", "http://localhost/v1"), {}) is None
+    assert api_key(endpoint, environment={"OPENAI_API_KEY": "a", "AUTOCOMP_API_KEY": "b"}) == "b"
+    assert api_key(endpoint, environment={"OPENAI_API_KEY": "a"}) == "a"
+    assert api_key(Endpoint("m", "http://localhost/v1"), environment={}) is None
 
 
 @pytest.mark.parametrize(

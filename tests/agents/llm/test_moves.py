@@ -10,7 +10,8 @@ from random import Random
 import pytest
 
 from autocomp import isa, kernel, workload
-from autocomp.agents.llm import LlmCoder, LlmPlanner
+from autocomp.agents.config import Agents, Member
+from autocomp.agents.llm import Client, Ensemble, LlmCoder, LlmPlanner
 from autocomp.agents.llm.moves import moves
 from autocomp.agents.menu import load
 from autocomp.agents.protocol import Context, Plan
@@ -25,13 +26,17 @@ WORKLOAD = "operation: gemm\naccelerator: gemmini\ndims: {I: 128, J: 128, K: 128
 @pytest.fixture
 def naive(monkeypatch: pytest.MonkeyPatch) -> Context:
     """The naive kernel of a small GEMM, with a part of the shipped menu."""
-    monkeypatch.setattr("autocomp.isa.reference", lambda accelerator, markdown: "", raising=False)
+    monkeypatch.setattr("autocomp.isa.reference", lambda accelerator, markdown, only: "", raising=False)
     menu = load(["general"])
     few = replace(menu, options=tuple(menu.get(name) for name in ("tile", "reuse_weights", "reorder")))
     small = workload.parse(WORKLOAD, Path("small.yaml"))
     accelerator = isa.load(small.accelerator)
     text = starting_kernel(small, accelerator)
     return Context(accelerator, small, text, an_evaluation(), (), few, (), Random(1))
+
+
+def one_model(server: ScriptedServer, cache: Path) -> Ensemble:
+    return Ensemble([Client(Member(server.spec), cache_dir=cache)])
 
 
 def test_moves_fit_the_kernel_and_belong_to_the_menu(naive: Context) -> None:
@@ -56,8 +61,8 @@ def test_a_chosen_move_is_carried_out_without_asking_the_model(
     chosen = next(move for move in moves(naive) if move.option == "tile")
     plan = {"option": "tile", "plan": "p", "transformation": "tile", "parameters": chosen.parameters}
     server.script(completion(json.dumps({"plans": [plan]})))
-    (made,) = LlmPlanner(server.spec, cache_dir=tmp_path).plan(naive, 1).plans
-    implementation = LlmCoder(server.spec, cache_dir=tmp_path).implement(naive, made)
+    (made,) = LlmPlanner(one_model(server, tmp_path), Agents()).plan(naive, 1).plans
+    implementation = LlmCoder(one_model(server, tmp_path), Agents()).implement(naive, made)
     assert implementation.kernel == RulesCoder().implement(naive, made).kernel
     assert len(server.requests) == 1
     assert json.dumps(chosen.parameters) in server.requests[0].prompt
@@ -69,5 +74,5 @@ def test_the_model_is_asked_where_a_move_does_not_fit(
 ) -> None:
     server.script(completion(f"```c\n{naive.kernel}```"))
     plan = Plan("tile", "Tile it.", "tile", parameters)
-    assert LlmCoder(server.spec, cache_dir=tmp_path).implement(naive, plan).kernel == naive.kernel
+    assert LlmCoder(one_model(server, tmp_path), Agents()).implement(naive, plan).kernel == naive.kernel
     assert "Not applicable mechanically" in server.requests[0].prompt

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from autocomp.agents.llm import Message, render_prompt
-from autocomp.agents.llm.prompts import numbered
+from autocomp.agents.llm import Asked, Message, render_prompt
+from autocomp.agents.llm.feedback import annotated
 from autocomp.agents.protocol import Context, Plan
 from autocomp.errors import ConfigError
 from autocomp.workload.model import TensorSpec, Workload
 
-from .conftest import KERNEL, a_workload
+from .conftest import A_MOVE, KERNEL, a_workload
 
 PLAN = Plan("tile", "Cut the loop at line 2.", "tile", {"loop": "k", "by": 8})
 
@@ -23,16 +23,16 @@ def document(messages: tuple[Message, ...]) -> str:
 
 
 def test_plan_prompt(context: Context, golden) -> None:  # type: ignore[no-untyped-def]
-    golden(document(render_prompt("plan", context, count=3)))
+    golden(document(render_prompt("plan", context, Asked(count=3, moves=(A_MOVE,)))))
 
 
-def test_implement_prompt(context: Context, golden) -> None:  # type: ignore[no-untyped-def]
-    golden(document(render_prompt("implement", context, plan=PLAN)))
+def test_code_prompt(context: Context, golden) -> None:  # type: ignore[no-untyped-def]
+    golden(document(render_prompt("code", context, Asked(plan=PLAN))))
 
 
 def test_repair_prompt(context: Context, golden) -> None:  # type: ignore[no-untyped-def]
     failure = "smoke: C[0][1] is 3, expected 5 (line 6)"
-    golden(document(render_prompt("repair", context, plan=PLAN, kernel=KERNEL, failure=failure)))
+    golden(document(render_prompt("repair", context, Asked(plan=PLAN, kernel=KERNEL, failure=failure))))
 
 
 def test_custom_workload_prompt(context: Context, golden, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
@@ -66,17 +66,20 @@ def test_only_the_options_that_are_left_in_the_menu_are_shown(context: Context) 
     assert "## hoist" not in text
 
 
-def test_lines_are_numbered_as_messages_count_them() -> None:
-    text = numbered("a\n\n" + "b\n" * 9)
-    assert text.splitlines()[:3] == [" 1 | a", " 2 |", " 3 | b"]
-    assert text.splitlines()[-1] == "11 | b"
+def test_lines_are_numbered_and_bear_the_cycles_waited(context: Context) -> None:
+    text = annotated(KERNEL, context.evaluation)
+    assert text.splitlines()[1:4] == [
+        "2 |    |   for (int k = 0; k < 8; k += 4) {",
+        "3 | 40 |     load(&A[0][k], 0);",
+        "4 |    |     load(&B[k][0], 4);",
+    ]
 
 
 def test_a_users_template_replaces_the_shipped_one(context: Context, tmp_path: Path) -> None:
     (tmp_path / "plan.j2").write_text(
         'Make {{ workload.name }} fast, in {{ count }} ways.\n{% include "workload.j2" %}'
     )
-    system, user = render_prompt("plan", context, count=2, templates=tmp_path)
+    system, user = render_prompt("plan", context, Asked(count=2), templates=tmp_path)
     assert user.content.startswith("Make gemm_4x4x8 fast, in 2 ways.\n# What is to be computed")
     assert system == render_prompt("plan", context)[0]
 

@@ -1,4 +1,4 @@
-"""Random programs of the int8 systolic-array machine: every instruction and operand whose effect is defined.
+"""Random programs of the systolic-array machine: every instruction and operand whose effect is defined.
 
 A draft follows the configuration and draws only commands that it allows, so that no program has to be thrown away.
 """
@@ -46,9 +46,22 @@ class Scenario:
             return rng.integers(low * factor, self.spread * factor, count).astype(dtype).view(np.uint8)
 
         spad, acc = geometry.spad_rows * geometry.dim, geometry.acc_rows * geometry.dim
+        if geometry.real:
+            counts = (BYTES // 4, spad + acc)
+            memory, contents = (reals(rng, count, self.spread).view(np.uint8) for count in counts)
+            return [memory, contents, np.zeros(4 * (spad + acc), np.uint8)]
         factor = (1 << 24) if self.spread == 128 else 16
         contents = np.concatenate([integers(spad, np.int8), integers(acc, np.int32, factor)])
         return [integers(BYTES, np.int8), contents, np.zeros(spad + 4 * acc, np.uint8)]
+
+
+def reals(rng: np.random.Generator, count: int, spread: int) -> npt.NDArray[np.float32]:
+    """Numbers of all magnitudes and both zeros; for a small spread integers, whose sums are exact."""
+    if spread < 128:
+        return rng.integers(-spread, spread, count).astype(np.float32)
+    values = rng.uniform(-1, 1, count) * 2.0 ** rng.integers(-20, 20, count)
+    special = np.array([0.0, -0.0, 1e-40, -1e-45, 1.0, -1.0])
+    return np.where(rng.random(count) < 0.2, rng.choice(special, count), values).astype(np.float32)
 
 
 @dataclass
@@ -95,7 +108,8 @@ class Draft:
 
     def dram(self, extent: int) -> int:
         assert extent <= BYTES
-        return pointer(MEMORY, self.below(BYTES - extent + 1))
+        size = self.geometry.elem_bytes
+        return pointer(MEMORY, self.below((BYTES - extent) // size + 1) * size)
 
     # --- configuration
 
@@ -128,14 +142,15 @@ class Draft:
     def config_ld(self, index: int | None = None) -> None:
         dim = self.geometry.dim
         index = self.below(3) if index is None else index
-        stride = self.among(0, dim, 4 * dim, 1, 100)
+        stride = self.among(0, dim, 4 * dim, 1, 100) * self.geometry.elem_bytes
         shrunk, block = self.below(2), self.among(dim, dim, dim + 3, 2 * dim, dim // 2)
         repeats = self.among(1, 1, 1, 0, 2, 3)
         self.issue("configure_load", index, stride, self.scale(), shrunk, block, repeats)
         self.loads[index] = (shrunk, block, repeats or 1)
 
     def config_st(self) -> None:
-        stride, act, factor = self.among(self.geometry.dim, 64, 100, 5, 0), self.below(2), self.scale()
+        stride = self.among(self.geometry.dim, 64, 100, 5, 0) * self.geometry.elem_bytes
+        act, factor = self.below(2), self.scale()
         if self.special and self.below(4) == 0:
             factor = real(KEEP_SCALE)
         if self.below(3):
@@ -161,7 +176,9 @@ class Draft:
         local = (self.acc if acc else self.spad)(rows + (cols - 1) // shape.dim * block)
         if acc and self.below(8) == 0:
             local |= FULL
-        self.issue("move_in", index, 0 if null else self.dram(rows * 100 + 4 * cols), local, cols, rows)
+        self.issue(
+            "move_in", index, 0 if null else self.dram(rows * 100 * shape.elem_bytes + 4 * cols), local, cols, rows
+        )
 
     def mvout(self) -> None:
         shape, kind = self.geometry, self.below(3)
@@ -172,7 +189,7 @@ class Draft:
         cols = self.some(blocks * shape.dim, 1)
         extent = self.pooled or rows + (cols - 1) // shape.dim * shape.dim
         local = self.acc(extent) | (FULL if full else 0) if kind else self.spad(extent)
-        self.issue("move_out", self.dram(30 * 100 + 4 * cols), local, cols, rows)
+        self.issue("move_out", self.dram(30 * 100 * shape.elem_bytes + 4 * cols), local, cols, rows)
 
     # --- the array
 
@@ -238,10 +255,11 @@ class Draft:
 
 def fill(geometry: Geometry) -> list[Call]:
     """Contents for all local rows."""
-    dim, acc_at = geometry.dim, geometry.spad_rows * geometry.dim
-    calls: list[Call] = [("configure_load", (index, size * dim, 1.0, 0, dim, 1)) for index, size in ((0, 1), (1, 4))]
+    dim, size = geometry.dim, geometry.elem_bytes
+    acc_at = size * geometry.spad_rows * dim
+    calls: list[Call] = [("configure_load", (index, n * dim, 1.0, 0, dim, 1)) for index, n in ((0, size), (1, 4))]
     for row in range(0, geometry.spad_rows, dim):
-        calls.append(("move_in", (0, pointer(CONTENTS, row * dim), row, dim, dim)))
+        calls.append(("move_in", (0, pointer(CONTENTS, row * size * dim), row, dim, dim)))
     for row in range(0, geometry.acc_rows, dim):
         calls.append(("move_in", (1, pointer(CONTENTS, acc_at + row * 4 * dim), row | ACC, dim, dim)))
     return calls
@@ -249,10 +267,11 @@ def fill(geometry: Geometry) -> list[Call]:
 
 def dump(geometry: Geometry) -> list[Call]:
     """All local rows to DRAM."""
-    dim, acc_at = geometry.dim, geometry.spad_rows * geometry.dim
-    calls: list[Call] = [("fence", ()), ("configure_store", (dim, 0, 1.0, *[0] * 9))]
+    dim, size = geometry.dim, geometry.elem_bytes
+    acc_at = size * geometry.spad_rows * dim
+    calls: list[Call] = [("fence", ()), ("configure_store", (size * dim, 0, 1.0, *[0] * 9))]
     for row in range(0, geometry.spad_rows, dim):
-        calls.append(("move_out", (pointer(DUMP, row * dim), row, dim, dim)))
+        calls.append(("move_out", (pointer(DUMP, row * size * dim), row, dim, dim)))
     calls.append(("configure_store", (4 * dim, 0, 1.0, *[0] * 9)))
     for row in range(0, geometry.acc_rows, dim):
         calls.append(("move_out", (pointer(DUMP, acc_at + row * 4 * dim), row | ACC | FULL, dim, dim)))

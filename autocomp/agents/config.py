@@ -1,0 +1,159 @@
+"""Which agents a search asks, and in which form: from a YAML file or from the words of the command line.
+
+The dataclasses are both the schema of the file and what the agents are made from. They hold no key, so that a run
+folder may keep them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
+
+from autocomp.agents.documents import problems, read_mapping
+from autocomp.data import closest
+from autocomp.errors import ConfigError
+
+RULES = "rules"
+FORMS = "rules, or openai:MODEL[@BASE_URL]"
+KINDS = ("rules", "llm", "llm+rules")
+_STRICT = ConfigDict(extra="forbid")
+
+Positive = Annotated[float, Field(gt=0)]
+Count = Annotated[int, Field(ge=1)]
+
+
+@dataclass(frozen=True)
+class Price:
+    """For a million tokens, in any one currency; `--money` is in the same."""
+
+    __pydantic_config__ = _STRICT
+    prompt: Annotated[float, Field(ge=0)]
+    completion: Annotated[float, Field(ge=0)]
+
+
+@dataclass(frozen=True)
+class Member:
+    """One model of an ensemble, or the rules. What is None is left to the endpoint; times are in seconds.
+
+    `weight` is its share of the plans or kernels. `samples` are independent answers: a planner's share is asked for in
+    that many requests, and a coder answers up to that many times until a kernel parses and checks. `answers` is what
+    the endpoint can promise of an answer's form; `key` names the environment variable that holds the key.
+    """
+
+    __pydantic_config__ = _STRICT
+    model: str
+    weight: Positive = 1.0
+    samples: Count = 1
+    temperature: Annotated[float, Field(ge=0)] | None = None
+    max_tokens: Count | None = None
+    price: Price | None = None
+    answers: Literal["schema", "json", "text"] = "schema"
+    stream: bool = False
+    connect_timeout: Positive = 10.0
+    read_timeout: Positive = 300.0
+    total_timeout: Positive = 900.0
+    attempts: Count = 6
+    longest_wait: Positive = 60.0
+    concurrency: Count = 8
+    requests_per_minute: Positive | None = None
+    key: Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")] | None = None
+    extra: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def is_rules(self) -> bool:
+        return self.model == RULES
+
+
+@dataclass(frozen=True)
+class Agents:
+    """The planner's and the coder's ensembles, and how they are asked.
+
+    `plans` is the form of a plan: in words; structured, under a JSON schema; or the choice of one ready transformation,
+    with a prompt that fits a small context. `codes` is the form of a kernel: whole, or edits of the parent.
+    `phases` 1 asks for plan and kernel in one answer. `combine` is the chance that a plan is asked to combine the
+    parent with a peer. `templates` is a folder of the user's own prompt templates.
+    """
+
+    __pydantic_config__ = _STRICT
+    planner: tuple[Member, ...] = (Member(RULES),)
+    coder: tuple[Member, ...] = ()  # none: the planner's
+    plans: Literal["words", "structured", "choice"] = "words"
+    codes: Literal["whole", "edits"] = "whole"
+    phases: Literal[1, 2] = 2
+    combine: Annotated[float, Field(ge=0, le=1)] = 0.0
+    plans_per_request: Count = 4
+    templates: str | None = None
+
+    @property
+    def coders(self) -> tuple[Member, ...]:
+        return self.coder or self.planner
+
+    @property
+    def models(self) -> tuple[Member, ...]:
+        """All members that ask an endpoint."""
+        return tuple(member for member in (*self.planner, *self.coders) if not member.is_rules)
+
+
+AGENTS: TypeAdapter[Agents] = TypeAdapter(Agents)
+
+
+def load(path: Path) -> Agents:
+    """The agents of a YAML file; `templates` is looked up beside it. Raises ConfigError naming the key at fault."""
+    document = read_mapping(path, "an agents file")
+    try:
+        agents = AGENTS.validate_python(document)
+    except ValidationError as error:
+        raise ConfigError(f"{path}: " + "; ".join(problems(error, document, _known_keys))) from error
+    if not agents.planner:
+        raise ConfigError(f"{path}: 'planner' names nobody", hint=f"give at least one model: {FORMS}")
+    if agents.templates is None:
+        return agents
+    folder = (path.parent / agents.templates).resolve()
+    if not folder.is_dir():
+        raise ConfigError(f"{path}: there is no folder of templates {folder}")
+    return replace(agents, templates=str(folder))
+
+
+def from_words(
+    kind: str | None, planners: Sequence[str], coders: Sequence[str], agents: Agents | None = None
+) -> Agents:
+    """The agents that the command line asks for; `agents`, from a file, is what the words add to or replace.
+
+    `kind` is rules, llm or llm+rules: by default llm where a model is named. Raises ConfigError.
+    """
+    agents = agents or Agents()
+    if planners:
+        agents = replace(agents, planner=tuple(Member(spec) for spec in planners), coder=agents.coder if coders else ())
+    if coders:
+        agents = replace(agents, coder=tuple(Member(spec) for spec in coders))
+    if kind is None:
+        return agents
+    if kind not in KINDS:
+        raise ConfigError(f"--agent {kind!r} is no agent", hint=f"known: {', '.join(KINDS)}")
+    if kind == RULES:
+        return Agents()
+    if not agents.models:
+        raise ConfigError(
+            f"--agent {kind} needs a model", hint="name one with --planner-model openai:MODEL[@BASE_URL], or --agents"
+        )
+    models = tuple(member for member in agents.planner if not member.is_rules) or agents.models
+    return replace(agents, planner=(*models, Member(RULES)) if kind == "llm+rules" else models, coder=agents.coders)
+
+
+def _known_keys(parents: Sequence[int | str]) -> list[str]:
+    kind = Price if "price" in parents else Member if parents else Agents
+    return [item.name for item in fields(kind)]
+
+
+def describe(members: Sequence[Member]) -> str:
+    """The members' names, as records and tables show them."""
+    return ", ".join(dict.fromkeys(member.model for member in members))
+
+
+def unknown_model(spec: str) -> ConfigError:
+    near = closest(spec, [RULES])
+    return ConfigError(f"{spec!r} is no agent", hint=(f"did you mean {near!r}? " if near else "") + f"give {FORMS}")

@@ -1,0 +1,77 @@
+"""Reading users' YAML documents, and naming what is wrong with them in the words of the file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+from pydantic import ValidationError
+
+from autocomp.data import closest
+from autocomp.errors import ConfigError, Place
+
+KnownKeys = Callable[[Sequence[int | str]], list[str]]
+
+
+def read_mapping(path: Path, kind: str) -> dict[str, Any]:
+    """The mapping in a YAML file; `kind` is what messages call it, as in "a menu". Raises ConfigError."""
+    try:
+        content = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path}: cannot read {kind}: {error}") from error
+    except yaml.YAMLError as error:
+        raise ConfigError(f"not valid YAML: {_yaml_problem(error)}", place=_yaml_place(path, error)) from error
+    if not isinstance(content, dict):
+        raise ConfigError(f"{path}: {kind} is a mapping, not {type(content).__name__}")
+    return content
+
+
+def problems(error: ValidationError, content: Mapping[str, Any], known_keys: KnownKeys) -> list[str]:
+    """Each fault as `options[2] (tile).titel: unknown key; did you mean 'title'?`. `known_keys` gives the keys that may
+    stand at a location."""
+    found = []
+    for fault in error.errors():
+        *parents, last = fault["loc"] or ("document",)
+        message = fault["msg"].removeprefix("Value error, ")
+        if fault["type"] in ("extra_forbidden", "unexpected_keyword_argument"):
+            near = closest(str(last), known_keys(parents))
+            message = "unknown key" + (f"; did you mean {near!r}?" if near else "")
+        elif fault["type"] == "missing":
+            message = "is missing"
+        elif isinstance(fault["input"], str | int | float | bool):
+            message += f", found {fault['input']!r}"
+        found.append(f"{_where(fault['loc'], content)}: {message}")
+    return found
+
+
+def _where(location: tuple[int | str, ...], content: Mapping[str, Any]) -> str:
+    """The location in the document; an item of a list also by its `id` or `model`."""
+    text = ""
+    node: Any = content
+    for part in location:
+        text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else part
+        node = _below(node, part)
+        name = (node.get("id") or node.get("model")) if isinstance(part, int) and isinstance(node, dict) else None
+        text += f" ({name})" if isinstance(name, str) else ""
+    return text or "document"
+
+
+def _below(node: Any, part: int | str) -> Any:
+    if isinstance(node, dict):
+        return node.get(part)
+    return node[part] if isinstance(node, list) and isinstance(part, int) and part < len(node) else None
+
+
+def _yaml_problem(error: yaml.YAMLError) -> str:
+    return str(getattr(error, "problem", None) or error).strip()
+
+
+def _yaml_place(path: Path, error: yaml.YAMLError) -> Place:
+    mark = getattr(error, "problem_mark", None)
+    if mark is None:
+        return Place(str(path), 1, 1)
+    lines = path.read_text(encoding="utf-8").splitlines()
+    text = lines[mark.line] if mark.line < len(lines) else ""
+    return Place(str(path), mark.line + 1, mark.column + 1, text)

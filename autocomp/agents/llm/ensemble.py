@@ -1,0 +1,75 @@
+"""Several models that stand in for one another: questions are split over them by weight, and go to another model
+where one is down, refuses or breaks off."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from random import Random
+
+from autocomp.agents.llm.client import Client, Schema
+from autocomp.agents.llm.ledger import BudgetSpentError
+from autocomp.agents.llm.prompts import Message
+from autocomp.agents.llm.transport import EndpointRefusalError
+from autocomp.agents.protocol import Usage
+from autocomp.errors import ModelError
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What came of a question: the text of a whole answer and who gave it, or None with the reasons in `messages`."""
+
+    text: str | None
+    author: str
+    usage: Usage
+    messages: tuple[str, ...] = ()
+
+
+class Ensemble:
+    """Clients with their weights; at least one. Picklable."""
+
+    def __init__(self, clients: Sequence[Client]) -> None:
+        self.clients = tuple(clients)
+        self.name = ", ".join(dict.fromkeys(client.name for client in self.clients))
+
+    def pick(self, random: Random) -> Client:
+        """A client by chance and weight."""
+        return random.choices(self.clients, [client.member.weight for client in self.clients])[0]
+
+    def ask(
+        self, messages: Sequence[Message], random: Random, schema: Schema | None = None, first: Client | None = None
+    ) -> Reply:
+        """The answer of `first`, by default of a client by chance; of another where that one does not give any.
+
+        Raises EndpointRefusalError where no request to any of them can succeed.
+        """
+        order = self._order(first or self.pick(random), random)
+        sample = random.getrandbits(32)
+        usage, reasons, refusals = Usage(), [], []  # type: tuple[Usage, list[str], list[EndpointRefusalError]]
+        for client in order:
+            try:
+                answer = client.complete(messages, sample=sample, schema=schema)
+                usage += answer.usage
+                return Reply(answer.require(client.name), client.name, usage, tuple(reasons))
+            except EndpointRefusalError as error:
+                refusals.append(error)
+                reasons.append(str(error))
+            except BudgetSpentError as error:
+                return Reply(None, client.name, usage + Usage(unsent=1), (*reasons, str(error)))
+            except ModelError as error:
+                reasons.append(str(error))
+        if len(refusals) == len(self.clients):
+            raise refusals[0]
+        return Reply(None, order[0].name, usage, tuple(reasons))
+
+    def _order(self, first: Client, random: Random) -> list[Client]:
+        """`first`, then the others by chance and weight; those whose breaker is open last, the soonest first, and those
+        that will never answer only where there is nobody else."""
+        rest = [client for client in self.clients if client is not first]
+        drawn: list[Client] = []
+        while rest:
+            drawn.append(random.choices(rest, [client.member.weight for client in rest])[0])
+            rest.remove(drawn[-1])
+        ordered = sorted((first, *drawn), key=lambda client: client.gate.opens_in)
+        usable = [client for client in ordered if client.gate.opens_in != float("inf")]
+        return usable or ordered

@@ -1,0 +1,82 @@
+"""What the models of a run have cost, and what they may still cost: budgets are kept before a request is sent."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from autocomp.agents.protocol import Usage
+from autocomp.errors import ModelError
+
+
+class BudgetSpentError(ModelError):
+    """A request was not sent, since its answer might exceed a budget."""
+
+
+class Ledger:
+    """Budgets of tokens and money, None for none. Safe to use from several threads; picklable."""
+
+    def __init__(self, tokens: int | None = None, money: float | None = None) -> None:
+        self.tokens = tokens
+        self.money = money
+        self.spent = Usage()
+        self._reserved_tokens = 0
+        self._reserved_money = 0.0
+        self._open = 0
+        self._changed = threading.Condition()
+
+    @property
+    def limited(self) -> bool:
+        return self.tokens is not None or self.money is not None
+
+    def charge(self, usage: Usage) -> None:
+        """Count what was spent earlier, or by an answer."""
+        with self._changed:
+            self.spent += usage
+            self._changed.notify_all()
+
+    @contextmanager
+    def reserved(self, tokens: int, money: float) -> Iterator[None]:
+        """Set aside the most that a request can cost while it is under way; its answer is to be charged inside.
+
+        Where it does not fit beside what others have set aside, waits for them. Raises BudgetSpentError where it does
+        not fit at all.
+        """
+        with self._changed:
+            while not self._fits(tokens, money):
+                if not self._open:
+                    raise BudgetSpentError(self._refusal(tokens, money))
+                self._changed.wait()
+            self._open += 1
+            self._reserved_tokens += tokens
+            self._reserved_money += money
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._open -= 1
+                self._reserved_tokens -= tokens
+                self._reserved_money = self._reserved_money - money if self._open else 0.0
+                self._changed.notify_all()
+
+    def _fits(self, tokens: int, money: float) -> bool:
+        if self.tokens is not None and self.spent.tokens + self._reserved_tokens + tokens > self.tokens:
+            return False
+        return self.money is None or self.spent.money + self._reserved_money + money <= self.money
+
+    def _refusal(self, tokens: int, money: float) -> str:
+        parts = []
+        if self.tokens is not None:
+            parts.append(f"{self.spent.tokens:,} of {self.tokens:,} tokens are spent, the request may take {tokens:,}")
+        if self.money is not None:
+            parts.append(f"{self.spent.money:.4g} of {self.money:g} money is spent, the request may take {money:.4g}")
+        return "not sent, to keep within the budget: " + "; ".join(parts)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_changed": None}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._changed = threading.Condition()

@@ -1,0 +1,35 @@
+"""The facts of the kernel that the agents were given last: the planner and the coder look at the same ones in turn."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+from autocomp import kernel
+from autocomp.agents.protocol import Context
+from autocomp.isa.model import Accelerator
+from autocomp.transforms import Facts, analyse
+
+_REMEMBERED = 8  # kernels; a beam's parents come round once for planning and once for coding
+
+
+@dataclass(frozen=True)
+class _Given:
+    text: str
+    machine: str  # digest of the accelerator
+    operation: tuple[tuple[str, int | float], ...]  # constants of the workload
+    accelerator: Accelerator = field(compare=False)
+    constants: Mapping[str, int | float] = field(compare=False)
+
+
+def facts_of(context: Context) -> Facts:
+    """What the transformations know of the context's kernel. Raises KernelError if it does not parse."""
+    constants = context.workload.constants
+    machine = context.accelerator
+    return _facts(_Given(context.kernel, machine.digest, tuple(sorted(constants.items())), machine, constants))
+
+
+@lru_cache(maxsize=_REMEMBERED)
+def _facts(given: _Given) -> Facts:
+    return analyse(kernel.parse(given.text), given.accelerator, given.constants)

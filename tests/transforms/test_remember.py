@@ -1,0 +1,64 @@
+"""What is remembered with a kernel's tree changes no result."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from autocomp import kernel
+from autocomp.kernel import ast
+from autocomp.transforms import NotApplicable
+from autocomp.transforms.affine import Interval
+from autocomp.transforms.arithmetic import simplify
+from autocomp.transforms.registry import TRANSFORMATIONS
+from autocomp.transforms.remember import remember, remembered
+
+from .conftest import facts_of, naive
+
+BOUNDS = st.dictionaries(st.sampled_from("ijk"), st.tuples(st.integers(0, 5), st.integers(5, 40)))
+
+
+def test_a_result_is_computed_once_for_an_object_and_not_part_of_it() -> None:
+    asked: list[ast.Name] = []
+
+    @remembered
+    def length(name: ast.Name) -> int:
+        asked.append(name)
+        return len(name.name)
+
+    one, equal = ast.Name("abc"), ast.Name("abc")
+    assert [length(one), length(one), length(equal)] == [3, 3, 3]
+    assert len(asked) == 2
+    assert (one, hash(one), repr(one)) == (ast.Name("abc"), hash(equal), repr(equal))
+
+
+def test_what_else_it_depends_on_tells_results_apart() -> None:
+    node = ast.Name("n")
+    assert [remember(node, "plus", add, lambda add=add: 1 + add) for add in (1, 2, 1)] == [2, 3, 2]
+
+
+@settings(deadline=None)
+@given(st.lists(BOUNDS, min_size=2, max_size=4))
+def test_expressions_fold_by_the_bounds_at_hand(scopes: list[dict[str, Interval]]) -> None:
+    text = "void solution(int8_t A[64]) { f(i % 8 + 0, (j < 12) ? j : 12, k / 6 * 6 + k % 6); }"
+    shared = kernel.parse(text).entry.body.statements[0]
+    for ranges in scopes:
+        assert simplify(shared, ranges) == simplify(kernel.parse(text).entry.body.statements[0], ranges)
+
+
+@pytest.mark.parametrize("shape", [(50, 23, 41), (32, 48, 16)])
+def test_versions_that_share_their_nodes_become_what_they_become_alone(shape: tuple[int, int, int]) -> None:
+    shared = naive(*shape)
+    text = kernel.print_kernel(shared.given)
+    compared = 0
+    for item in TRANSFORMATIONS:
+        for proposal in item.candidates(shared)[:3]:
+            try:
+                together = shared.with_kernel(item.apply(shared, proposal.parameters)).kernel
+            except NotApplicable:
+                continue
+            alone = facts_of(text)
+            assert alone.with_kernel(item.apply(alone, proposal.parameters)).kernel == together
+            compared += 1
+    assert compared > 5
