@@ -36,14 +36,14 @@ def _rate(instruction: Instruction, tile: tuple[int, int, int]) -> int:
 def bound(workload: Workload, accelerator: Accelerator) -> Bound:
     """The larger of what the multipliers and what the memory bus need, both taken as never waiting.
 
-    Compute: multiply-accumulates / peak. Memory: every input crosses the bus at least once and every output once;
-    the two directions overlap, so the larger counts.
+    Compute: multiply-accumulates / peak. Memory: every input that a result depends on crosses the bus at least once and
+    every output once; the two directions overlap, so the larger counts.
     """
     peak = peak_multiply_accumulates(accelerator)
     macs = workload.multiply_accumulates
     compute = math.ceil(macs / peak) if peak else 0
     bus = int(accelerator.dram.settings.get("bus", 0))
-    into = sum(tensor.bytes for tensor in workload.inputs)
+    into = sum(tensor.bytes for tensor in workload.inputs) - workload.unused_bytes
     out = sum(tensor.bytes for tensor in workload.outputs)
     memory = math.ceil(max(into, out) / bus) if bus else 0
     parts = []

@@ -19,19 +19,20 @@ FLOAT_LIMIT = 1.5  # magnitude of the inputs of a gemm of floats
 def input_sets(seed: int, operation: str) -> tuple[InputSet, ...]:
     """The sets of a workload: the first is the smoke stage's, the rest the adversarial stage's.
 
-    Each result of a gemm depends on one row and one column, so one mixed set tries every pair of kinds at once; it is
-    run for the price of one. Of other operations nothing is known, and each kind gets a run.
+    Each result of a gemm depends on one row and one column, of a convolution on some rows of pixels and one filter, so
+    one mixed set tries the kinds in all pairs at once; it is run for the price of one. Of a custom operation nothing
+    is known, and each kind gets a run.
     """
-    kinds = ("random", "extremes", "mixed") if operation == "gemm" else MIXTURE
+    kinds = MIXTURE if operation == "custom" else ("random", "extremes", "mixed")
     return tuple(InputSet(kind, kind, seed) for kind in kinds)
 
 
 def make_inputs(workload: Workload, input_set: InputSet) -> dict[str, Array]:
     """Arrays of every tensor in signature order; outputs hold a pattern that is not a plausible result.
 
-    random: the whole range, and for a gemm rows and columns of very different magnitudes, so that some results
-    saturate, some do not, and both signs occur. extremes: the ends of the range, -1, 0, 1. zeros: all zero.
-    one_hot: in each row a single 1 (the other operand random), so that each result shows where it came from.
+    random: the whole range, and unless the operation is custom, rows and columns of very different magnitudes, so
+    that some results saturate, some do not, and both signs occur. extremes: the ends of the range, -1, 0, 1. zeros: all
+    zero. one_hot: in each row a single 1 (the other operand random), so that each result shows where it came from.
     sparse: mostly zero, small results that do not saturate. large: the most negative and most positive values in
     whole rows, so that sums are as large as they get. mixed: each row of the left and each column of the right
     operand is of one of these kinds.
@@ -41,10 +42,14 @@ def make_inputs(workload: Workload, input_set: InputSet) -> dict[str, Array]:
     for position, tensor in enumerate(workload.tensors):
         if tensor.role == "output":
             arrays[tensor.name] = poison(tensor)
-        elif workload.operation == "gemm":
-            arrays[tensor.name] = _gemm_operand(workload, tensor, input_set.kind, random)
-        else:
+        elif workload.operation == "custom":
             arrays[tensor.name] = _operand(workload, tensor, position, input_set.kind, random)
+        elif tensor.name == "bias":
+            arrays[tensor.name] = _bias(workload, tensor, input_set.kind, random)
+        elif workload.operation == "conv2d":
+            arrays[tensor.name] = _conv2d_operand(workload, tensor, input_set.kind, random)
+        else:
+            arrays[tensor.name] = _gemm_operand(workload, tensor, input_set.kind, random)
     return arrays
 
 
@@ -57,8 +62,6 @@ def poison(tensor: TensorSpec) -> Array:
 
 
 def _gemm_operand(workload: Workload, tensor: TensorSpec, kind: str, random: np.random.Generator) -> Array:
-    if tensor.name == "bias":
-        return _bias(workload, tensor, kind, random)
     transposed = bool(workload.options["transpose_a" if tensor.name == "A" else "transpose_b"])
     rows, cols = tensor.shape[::-1] if transposed else tensor.shape  # logical orientation: A[I][K], B[K][J]
     logical = _matrix(rows, cols, tensor.name == "A", kind, workload, random)
@@ -72,6 +75,14 @@ def _fractions(integers: npt.NDArray[np.int64], kind: str, random: np.random.Gen
     if kind == "random":
         values = values * random.uniform(0.5, FLOAT_LIMIT, values.shape)
     return values.astype(np.float32)
+
+
+def _conv2d_operand(workload: Workload, tensor: TensorSpec, kind: str, random: np.random.Generator) -> Array:
+    """Images as a left operand whose rows are rows of pixels, filters as a right operand with a column for each."""
+    images = tensor.name == "inp"
+    n, h, w, c = tensor.shape
+    matrix = _matrix(n * h if images else n * h * w, w * c if images else c, images, kind, workload, random)
+    return matrix.astype(np.int8).reshape(tensor.shape)
 
 
 def _matrix(
@@ -110,9 +121,17 @@ def _sparse(
     if not left:
         return full // 2
     scale = abs(float(workload.options["scale"])) or 1.0
-    wanted = min(1.0, max(2.0, (64.0 / scale / 37.0) ** 2) / workload.dims["K"])
+    wanted = min(1.0, max(2.0, (64.0 / scale / 37.0) ** 2) / _depth(workload))
     signs: npt.NDArray[np.int64] = np.sign(full) * (random.random(full.shape) < wanted)
     return signs
+
+
+def _depth(workload: Workload) -> int:
+    """Products in the sum of one result."""
+    dims = workload.dims
+    if workload.operation == "gemm":
+        return dims["K"]
+    return dims["R"] * dims["S"] * dims["C"] // int(workload.options["groups"])
 
 
 def _bias(workload: Workload, tensor: TensorSpec, kind: str, random: np.random.Generator) -> Array:

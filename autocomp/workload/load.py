@@ -13,6 +13,7 @@ from typing import Any
 from autocomp.data import find
 from autocomp.errors import ConfigError
 from autocomp.workload import schema
+from autocomp.workload.convolution import Convolution, convolution
 from autocomp.workload.inputs import FLOAT_LIMIT, input_sets
 from autocomp.workload.model import TensorSpec, Workload
 
@@ -35,12 +36,17 @@ def load(
 def parse(text: str, path: Path, overrides: Mapping[str, int | float] | None = None) -> Workload:
     """The workload that `text` describes; `path` names it in messages and is where its own files are looked up."""
     file = schema.parse(text, str(path))
-    built = _gemm(file, path) if isinstance(file, schema.GemmFile) else _custom(file, path)
-    workload = replace(built, overrides={**file.set, **(overrides or {})}, path=str(path.resolve()))
+    workload = replace(_build(file, path), overrides={**file.set, **(overrides or {})})
     for tensor in workload.tensors:
         if tensor.bytes > MAX_TENSOR_BYTES:
             raise ConfigError(f"{path}: tensor {tensor.name!r} is {tensor.bytes} bytes, at most {MAX_TENSOR_BYTES}")
     return replace(workload, digest=digest(workload))
+
+
+def _build(file: schema.File, path: Path) -> Workload:
+    if isinstance(file, schema.GemmFile):
+        return _gemm(file, path)
+    return _conv2d(file, path) if isinstance(file, schema.Conv2dFile) else _custom(file, path)
 
 
 def digest(workload: Workload) -> str:
@@ -68,6 +74,22 @@ def _reference_text(workload: Workload) -> str | None:
     return f"{function}\n{schema.read(Path(file))}"
 
 
+def _workload(file: schema.File, path: Path, **operation: Any) -> Workload:
+    """What all operations take from their file, and the fields of one."""
+    common = {
+        "name": file.name or path.stem,
+        "operation": file.operation,
+        "accelerator": file.accelerator,
+        "overrides": {},
+        "constants": {},
+        "tolerance": None,
+        "starting_kernel": None if file.kernel is None else schema.read(path.resolve().parent / file.kernel),
+        "input_sets": input_sets(file.seed, file.operation),
+        "path": str(path.resolve()),
+    }
+    return Workload(**{**common, **operation})
+
+
 def _gemm(file: schema.GemmFile, path: Path) -> Workload:
     i, j, k = file.dims.I, file.dims.J, file.dims.K
     sums = "int32" if file.dtype == "int8" else file.dtype
@@ -79,19 +101,14 @@ def _gemm(file: schema.GemmFile, path: Path) -> Workload:
         tensors.append(TensorSpec("bias", sums, (1 if file.bias == "row" else i, j), "input"))
     tensors.append(TensorSpec("C", file.dtype, (i, j), "output"))
     keys = ("bias", "activation", "scale", "transpose_a", "transpose_b")
-    return Workload(
-        name=file.name or path.stem,
-        operation="gemm",
-        accelerator=file.accelerator,
-        overrides={},
+    return _workload(
+        file,
+        path,
         tensors=tuple(tensors),
         dims={"I": i, "J": j, "K": k},
         options={key: getattr(file, key) for key in keys},
-        constants={},
         tolerance=None if file.dtype == "int8" else _rounding(k, file.scale),
         multiply_accumulates=i * j * k,
-        starting_kernel=None,
-        input_sets=input_sets(file.seed, file.operation),
     )
 
 
@@ -100,6 +117,57 @@ def _rounding(depth: int, scale: float) -> tuple[float, float]:
     additions, and for the bias and the scale; inputs and biases are at most `FLOAT_LIMIT`."""
     largest = depth * FLOAT_LIMIT**2 + FLOAT_LIMIT
     return 2.0**-20, (depth + 2) * 2.0**-24 * largest * max(abs(scale), 2.0**-24)
+
+
+def _conv2d(file: schema.Conv2dFile, path: Path) -> Workload:
+    dims = file.dims.model_dump()
+    keys = ("stride", "padding", "dilation", "groups", "bias", "activation", "scale")
+    options = {key: getattr(file, key) for key in keys}
+    options["pool"] = None if file.pool is None else file.pool.model_dump()
+    shape = convolution(dims, options)
+    _check_conv2d(shape, path)
+    images, height, width, filters = shape.images, shape.rows.pooled, shape.cols.pooled, shape.filters
+    tensors = [
+        TensorSpec("inp", "int8", (images, file.dims.H, file.dims.W, shape.channels), "input"),
+        TensorSpec("weights", "int8", (file.dims.R, file.dims.S, shape.depth, filters), "input"),
+    ]
+    if file.bias != "none":
+        tensors.append(TensorSpec("bias", "int32", (1, filters), "input"))
+    tensors.append(TensorSpec("output", "int8", (images, height, width, filters), "output"))
+    return _workload(
+        file,
+        path,
+        tensors=tuple(tensors),
+        dims=dims,
+        options=options,
+        multiply_accumulates=shape.multiply_accumulates,
+        unused_bytes=shape.unused_bytes,
+    )
+
+
+def _check_conv2d(shape: Convolution, path: Path) -> None:
+    if shape.channels % shape.groups or shape.filters % shape.groups:
+        raise ConfigError(
+            f"{path}: key 'groups': found {shape.groups}, expected a divisor of C = {shape.channels} and of "
+            f"K = {shape.filters}"
+        )
+    for axis, letter in ((shape.rows, "H"), (shape.cols, "W")):
+        reach = axis.dilation * (axis.taps - 1) + 1
+        if axis.results < 1:
+            raise ConfigError(
+                f"{path}: the filter reaches over {reach} pixels along {letter}, the image and its padding have "
+                f"{axis.extent + 2 * axis.padding}"
+            )
+        if axis.pooling is not None and axis.pooled < 1:
+            raise ConfigError(
+                f"{path}: key 'pool.size': found {axis.pooling.size}, but along {letter} there are "
+                f"{axis.results} results to pool"
+            )
+        if axis.pooling is not None and axis.pooling.padding >= axis.pooling.size:
+            raise ConfigError(
+                f"{path}: key 'pool.padding': found {axis.pooling.padding}, expected less than the window's size "
+                f"{axis.pooling.size}"
+            )
 
 
 def _custom(file: schema.CustomFile, path: Path) -> Workload:
@@ -116,20 +184,16 @@ def _custom(file: schema.CustomFile, path: Path) -> Workload:
     ranges = {entry.name: list(entry.range) for entry in file.tensors if entry.range is not None}
     floats = any(tensor.dtype.startswith("float") and tensor.role != "input" for tensor in tensors)
     tolerance = file.tolerance or (schema.Tolerance(relative=1e-5, absolute=1e-6) if floats else None)
-    return Workload(
-        name=file.name or path.stem,
-        operation="custom",
-        accelerator=file.accelerator,
-        overrides={},
+    return _workload(
+        file,
+        path,
         tensors=tensors,
         dims=dict(file.constants),
         options={"ranges": ranges},
         constants=dict(file.constants),
         tolerance=None if tolerance is None else (tolerance.relative, tolerance.absolute),
         multiply_accumulates=file.multiply_accumulates,
-        starting_kernel=schema.read(path.resolve().parent / file.kernel),
         reference_source=f"{reference_path}:{function}",
-        input_sets=input_sets(file.seed, file.operation),
     )
 
 

@@ -39,12 +39,13 @@ class InputSet:
 class Workload:
     """A tensor operation with fixed shapes. Picklable; the reference is a NumPy definition or the user's function.
 
-    `dims` names the sizes (gemm: I, J, K); `options` the rest of the operation (bias, scale, activation, transposes).
+    `dims` names the sizes (gemm: I, J, K; conv2d: N, H, W, C, K, R, S); `options` the rest of the operation (bias,
+    scale, activation, transposes, strides …).
     `constants` are the symbolic names a kernel may use. `tolerance` is None for exact equality, else (rtol, atol).
     """
 
     name: str
-    operation: str  # gemm, custom, …
+    operation: str  # gemm, conv2d or custom
     accelerator: str
     overrides: Mapping[str, int | float]  # parameters of the accelerator (`--set`)
     tensors: tuple[TensorSpec, ...]
@@ -57,6 +58,7 @@ class Workload:
     reference_source: str | None = None  # "file.py:function" for custom operations
     path: str = ""
     digest: str = ""
+    unused_bytes: int = 0  # of the inputs, which no result depends on
     input_sets: tuple[InputSet, ...] = field(default_factory=tuple)
 
     @property

@@ -12,11 +12,11 @@ import numpy as np
 import numpy.typing as npt
 
 from autocomp.errors import ConfigError
+from autocomp.workload.convolution import EXACT_DEPTH, convolution, pool, sums
 from autocomp.workload.inputs import make_inputs
 from autocomp.workload.model import Arrays, InputSet, Workload
 
 Array = npt.NDArray[Any]
-EXACT_DEPTH = 1024  # 1024 * 128 * 128 = 2^24: sums of int8 products up to here are exact in binary32
 
 
 @dataclass(frozen=True)
@@ -47,6 +47,8 @@ def compute(workload: Workload, arrays: Arrays) -> dict[str, Array]:
     """Outputs (role output or inout) by name. Raises ConfigError when the user's function does not deliver them."""
     if workload.operation == "gemm":
         return {"C": _gemm(workload, arrays)}
+    if workload.operation == "conv2d":
+        return {"output": _conv2d(workload, arrays)}
     return _custom(workload, arrays)
 
 
@@ -58,7 +60,19 @@ def _gemm(workload: Workload, arrays: Arrays) -> Array:
     b = arrays["B"].T if options["transpose_b"] else arrays["B"]
     if a.dtype.kind == "f":
         return _real_gemm(workload, arrays, a, b)
-    total = multiply(a, b)
+    return _requantised(workload, arrays, multiply(a, b))
+
+
+def _conv2d(workload: Workload, arrays: Arrays) -> Array:
+    """As a gemm's, over every window of the image; then the maxima, if results are pooled."""
+    results = _requantised(workload, arrays, sums(workload, arrays))
+    pooling = convolution(workload.dims, workload.options).rows.pooling
+    return results if pooling is None else pool(results, pooling)
+
+
+def _requantised(workload: Workload, arrays: Arrays, total: npt.NDArray[np.int64]) -> Array:
+    """saturate_i8(round(scale * activation(total + bias))), see `_gemm`."""
+    options = workload.options
     if options["bias"] != "none":
         total = total + arrays["bias"].astype(np.int64)
     wrapped: Array = total.astype(np.int32)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
@@ -14,6 +14,8 @@ from autocomp.data import closest
 from autocomp.errors import ConfigError, Place
 
 PositiveInt = Annotated[int, Field(strict=True, ge=1, le=1 << 20)]
+NonNegativeInt = Annotated[int, Field(strict=True, ge=0, le=1 << 20)]
+Scale = Annotated[float, Field(allow_inf_nan=False, ge=-3.4e38, le=3.4e38)]
 Identifier = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
 Dtype = Literal["int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "float32", "float64"]
 
@@ -23,13 +25,15 @@ class _Strict(BaseModel):
 
 
 class _Common(_Strict):
-    """Keys of every workload. `set` overrides parameters of the accelerator, as `--set` does."""
+    """Keys of every workload. `set` overrides parameters of the accelerator, as `--set` does; `kernel` is the file to
+    start from, looked up beside the workload file."""
 
     name: str | None = None
     doc: str = ""
     accelerator: str
     set: dict[str, int | float] = {}
     seed: Annotated[int, Field(strict=True, ge=0)] = 0
+    kernel: str | None = None
 
 
 class GemmDims(_Strict):
@@ -48,9 +52,44 @@ class GemmFile(_Common):
     dtype: Literal["int8", "float32"] = "int8"
     bias: Literal["none", "row", "full"] = "none"
     activation: Literal["none", "relu"] = "none"
-    scale: Annotated[float, Field(allow_inf_nan=False, ge=-3.4e38, le=3.4e38)] = 1.0
+    scale: Scale = 1.0
     transpose_a: bool = False
     transpose_b: bool = False
+
+
+class Conv2dDims(_Strict):
+    """N images of H x W pixels with C channels as they lie in DRAM, K filters of R x S."""
+
+    N: PositiveInt
+    H: PositiveInt
+    W: PositiveInt
+    C: PositiveInt
+    K: PositiveInt
+    R: PositiveInt
+    S: PositiveInt
+
+
+class Pool(_Strict):
+    """The maximum over windows of size x size results; results outside the image count as 0."""
+
+    size: PositiveInt
+    stride: PositiveInt
+    padding: NonNegativeInt = 0
+
+
+class Conv2dFile(_Common):
+    """inp[N][H][W][C], weights[R][S][C / groups][K], bias int32 [1][K], output [N][P][Q][K]."""
+
+    operation: Literal["conv2d"]
+    dims: Conv2dDims
+    stride: PositiveInt = 1
+    padding: NonNegativeInt = 0
+    dilation: PositiveInt = 1
+    groups: PositiveInt = 1
+    bias: Literal["none", "row"] = "none"
+    activation: Literal["none", "relu"] = "none"
+    scale: Scale = 1.0
+    pool: Pool | None = None
 
 
 class TensorEntry(_Strict):
@@ -88,10 +127,9 @@ class CustomFile(_Common):
     multiply_accumulates: Annotated[int, Field(strict=True, ge=0)] = 0
 
 
-OPERATIONS: dict[str, type[GemmFile] | type[CustomFile]] = {"gemm": GemmFile, "custom": CustomFile}
-_FILES: TypeAdapter[GemmFile | CustomFile] = TypeAdapter(
-    Annotated[GemmFile | CustomFile, Field(discriminator="operation")]
-)
+File = GemmFile | Conv2dFile | CustomFile
+OPERATIONS: dict[str, type[_Common]] = {"gemm": GemmFile, "conv2d": Conv2dFile, "custom": CustomFile}
+_FILES: TypeAdapter[File] = TypeAdapter(Annotated[File, Field(discriminator="operation")])
 _EXPECTED = {
     "missing": "a value",
     "int_type": "an integer",
@@ -109,7 +147,7 @@ _EXPECTED = {
 }
 
 
-def parse(text: str, source: str) -> GemmFile | CustomFile:
+def parse(text: str, source: str) -> File:
     """Check a workload file's text. Raises ConfigError with the key's path and place, what was found and expected."""
     try:
         document = yaml.safe_load(text)
@@ -217,15 +255,20 @@ def _key_path(location: Sequence[int | str], document: Any) -> tuple[int | str, 
 
 
 def _known_keys(operation: str, path: Sequence[int | str]) -> list[str]:
+    """Keys of the mapping at `path`: indices and keys of free mappings are passed over."""
     model: type[BaseModel] = OPERATIONS[operation]
     for part in path:
-        if part == "dims":
-            model = GemmDims
-        elif part == "tensors":
-            model = TensorEntry
-        elif part == "tolerance":
-            model = Tolerance
+        field = model.model_fields.get(str(part))
+        model = model if field is None else _mapping_below(field.annotation) or model
     return list(model.model_fields)
+
+
+def _mapping_below(annotation: Any) -> type[BaseModel] | None:
+    """The model in a field's type, such as that of `Pool | None` or `list[TensorEntry]`."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation
+    found = (_mapping_below(part) for part in get_args(annotation))
+    return next((model for model in found if model is not None), None)
 
 
 def _node_at(tree: yaml.Node, path: Sequence[int | str]) -> yaml.Node:

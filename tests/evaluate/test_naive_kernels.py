@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
+import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -16,7 +18,15 @@ from autocomp.workload.naive import starting_kernel
 
 MACHINES = {name: isa.load(name) for name in ("gemmini", "tiny", "gemmini:fp32")}
 
-SHIPPED = ["gemm_100x70x30", "gemm_bias_relu", "gemm_fp32_edges", "tiny_gemm", "tiny_gemm_edges", "tiny_add"]
+SHIPPED = [
+    "gemm_100x70x30",
+    "gemm_bias_relu",
+    "gemm_fp32_edges",
+    "tiny_gemm",
+    "tiny_gemm_edges",
+    "tiny_add",
+    "tiny_conv",
+]
 
 options = st.fixed_dictionaries(
     {
@@ -68,6 +78,53 @@ def test_a_machine_without_such_elements_is_named(machine: str, dtype: str) -> N
     text = f"operation: gemm\naccelerator: {machine}\ndtype: {dtype}\ndims: {{I: 4, J: 4, K: 4}}"
     with pytest.raises(ConfigError, match=f"no local memory of '{machine}' holds elements of {dtype}: spad holds"):
         starting_kernel(parse(text, Path("w.yaml")), MACHINES[machine])
+
+
+convolutions = st.fixed_dictionaries(
+    {
+        "N": st.integers(1, 2),
+        "H": st.integers(3, 6),
+        "W": st.integers(3, 18),
+        "C": st.integers(1, 9),
+        "K": st.integers(1, 9),
+        "R": st.integers(1, 3),
+        "S": st.integers(1, 3),
+        "stride": st.integers(1, 3),
+        "padding": st.integers(0, 2),
+        "dilation": st.integers(1, 2),
+        "groups": st.sampled_from([1, 1, 2, 3]),
+        "bias": st.sampled_from(["none", "row"]),
+        "activation": st.sampled_from(["none", "relu"]),
+        "scale": st.sampled_from([1.0, 0.03125, -0.5]),
+        "pool": st.sampled_from([None, None, {"size": 2, "stride": 2}, {"size": 3, "stride": 2, "padding": 1}]),
+    }
+)
+
+
+def conv2d(machine: str, chosen: dict[str, Any]) -> Workload:
+    """The workload of sizes and options; filters are widened to fit the groups, images to fit filters and windows."""
+    sizes = {letter: chosen[letter] for letter in "NHWCKRS"}
+    pool = chosen.get("pool")
+    for pixels, taps in ("HR", "WS"):
+        reach = chosen.get("dilation", 1) * (sizes[taps] - 1) + 1 + (pool["size"] - 1 if pool else 0) * 3
+        sizes[pixels] = max(sizes[pixels], reach)
+    for letter in "CK":
+        sizes[letter] *= chosen.get("groups", 1)
+    rest = {key: value for key, value in chosen.items() if key not in sizes}
+    document = {"operation": "conv2d", "accelerator": machine, "dims": sizes, **rest}
+    return parse(yaml.safe_dump(document), Path("w.yaml"))
+
+
+@pytest.mark.parametrize("machine", ["gemmini", "tiny"])
+@settings(max_examples=15, deadline=None)
+@given(chosen=convolutions)
+def test_any_convolution(machine: str, chosen: dict[str, Any]) -> None:
+    workload = conv2d(machine, chosen)
+    accelerator = MACHINES[machine]
+    evaluation = SimulatorEvaluator(accelerator, workload).evaluate(starting_kernel(workload, accelerator))
+    assert evaluation.correct, evaluation.failure
+    assert evaluation.cycles is not None
+    assert evaluation.bound.cycles <= evaluation.cycles
 
 
 def start_is_right(workload: Workload) -> None:

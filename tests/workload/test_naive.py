@@ -35,6 +35,12 @@ def test_shipped_workloads(machine: isa.Accelerator, name: str, golden: Callable
     golden(starting_kernel(load(name), machine), name=f"naive_{name}.c")
 
 
+@pytest.mark.parametrize("name", ["conv_56_64", "conv_strided", "conv_depthwise", "conv_pooled", "tiny_conv"])
+def test_shipped_convolutions(name: str, golden: Callable[..., None]) -> None:
+    workload = load(name)
+    golden(starting_kernel(workload, isa.load(workload.accelerator)), name=f"naive_{name}.c")
+
+
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_options(machine: isa.Accelerator, variant: str, golden: Callable[..., None]) -> None:
     golden(naive_gemm(parse(GEMM + VARIANTS[variant], Path("w.yaml")), machine), name=f"naive_{variant}.c")

@@ -1,0 +1,133 @@
+"""Convolutions: the sizes that follow from a workload's, the work they need at least, and the right result.
+
+An image lies as [image][row][column][channel], a filter bank as [row][column][channel][filter]. The letters are the
+usual ones: N images of H x W pixels with C channels, K filters of R x S, results of P x Q pixels before pooling.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from autocomp.workload.model import Arrays, Workload
+
+Array = npt.NDArray[Any]
+EXACT_DEPTH = 1024  # 1024 * 128 * 128 = 2^24: sums of int8 products up to here are exact in binary32
+
+
+@dataclass(frozen=True)
+class Pooling:
+    """The maximum over windows of `size` x `size` results; what lies outside the image is 0."""
+
+    size: int
+    stride: int
+    padding: int
+
+
+@dataclass(frozen=True)
+class Axis:
+    """One of the two directions of an image: `extent` pixels in, windows of `taps` of them, `results` windows."""
+
+    extent: int
+    taps: int
+    stride: int
+    padding: int
+    dilation: int
+    pooling: Pooling | None
+
+    @property
+    def results(self) -> int:
+        return (self.extent + 2 * self.padding - self.dilation * (self.taps - 1) - 1) // self.stride + 1
+
+    @property
+    def pooled(self) -> int:
+        """Extent of the output."""
+        pool = self.pooling
+        return self.results if pool is None else (self.results + 2 * pool.padding - pool.size) // pool.stride + 1
+
+    @cached_property
+    def products(self) -> tuple[tuple[int, int], ...]:
+        """(tap, pixel) of every product of a pixel inside the image that some output depends on."""
+        pool, wanted = self.pooling, range(self.results)
+        if pool is not None:
+            starts = (p * pool.stride - pool.padding for p in range(self.pooled))
+            wanted = {start + i for start in starts for i in range(pool.size)} & set(wanted)  # type: ignore[assignment]
+        found = ((t, p * self.stride + t * self.dilation - self.padding) for p in wanted for t in range(self.taps))
+        return tuple((tap, pixel) for tap, pixel in found if 0 <= pixel < self.extent)
+
+
+@dataclass(frozen=True)
+class Convolution:
+    images: int
+    rows: Axis
+    cols: Axis
+    channels: int
+    filters: int
+    groups: int
+
+    @property
+    def depth(self) -> int:
+        """Input channels that a filter sees."""
+        return self.channels // self.groups
+
+    @property
+    def multiply_accumulates(self) -> int:
+        """Products that the outputs depend on; those with padding, which is 0, do not count."""
+        return self.images * len(self.rows.products) * len(self.cols.products) * self.depth * self.filters
+
+    @property
+    def unused_bytes(self) -> int:
+        """Bytes of the int8 inputs that no output depends on, such as pixels that a stride leaves out."""
+        taps = [{tap for tap, _ in axis.products} for axis in (self.rows, self.cols)]
+        pixels = [{pixel for _, pixel in axis.products} for axis in (self.rows, self.cols)]
+        weights = self.rows.taps * self.cols.taps - len(taps[0]) * len(taps[1])
+        image = self.rows.extent * self.cols.extent - len(pixels[0]) * len(pixels[1])
+        return weights * self.depth * self.filters + self.images * image * self.channels
+
+
+def convolution(dims: Mapping[str, int], options: Mapping[str, Any]) -> Convolution:
+    """The convolution that a workload's sizes and options describe."""
+    pooling = Pooling(**options["pool"]) if options["pool"] else None
+
+    def axis(extent: int, taps: int) -> Axis:
+        return Axis(extent, taps, options["stride"], options["padding"], options["dilation"], pooling)
+
+    rows, cols = axis(dims["H"], dims["R"]), axis(dims["W"], dims["S"])
+    return Convolution(dims["N"], rows, cols, dims["C"], dims["K"], options["groups"])
+
+
+def sums(workload: Workload, arrays: Arrays) -> npt.NDArray[np.int64]:
+    """The exact sums of products [N][P][Q][K] before biases."""
+    shape = convolution(workload.dims, workload.options)
+    rows, cols, groups = shape.rows, shape.cols, shape.groups
+    margin = rows.padding
+    image = np.pad(arrays["inp"], ((0, 0), (margin, margin), (margin, margin), (0, 0)))
+    exact = np.float32 if shape.depth <= EXACT_DEPTH else np.float64
+    total = np.zeros((groups, shape.images * rows.results * cols.results, shape.filters // groups), np.int64)
+    for r in range(rows.taps):
+        for s in range(cols.taps):
+            window = image[:, _taken(rows, r), _taken(cols, s)].astype(exact)
+            pixels = window.reshape(-1, groups, shape.depth).transpose(1, 0, 2)
+            filters = arrays["weights"][r, s].astype(exact).reshape(shape.depth, groups, -1).transpose(1, 0, 2)
+            total += (pixels @ filters).astype(np.int64)
+    return total.transpose(1, 0, 2).reshape(shape.images, rows.results, cols.results, shape.filters)
+
+
+def _taken(axis: Axis, tap: int) -> slice:
+    """The pixels of the padded image that a tap meets."""
+    start = tap * axis.dilation
+    return slice(start, start + (axis.results - 1) * axis.stride + 1, axis.stride)
+
+
+def pool(results: Array, pooling: Pooling) -> Array:
+    """The largest result of each window; what lies outside the image is 0."""
+    margin, size, stride = pooling.padding, pooling.size, pooling.stride
+    padded = np.pad(results, ((0, 0), (margin, margin), (margin, margin), (0, 0)))
+    windows = np.lib.stride_tricks.sliding_window_view(padded, (size, size), (1, 2))
+    largest: Array = windows[:, ::stride, ::stride].max(axis=(-1, -2))
+    return largest
