@@ -60,6 +60,7 @@ class Program:
         ],  # name, dtype, shape, initial, parameter
         frame_size: int,
         stack_size: int,
+        host_cycles: np.ndarray | None = None,  # int64 [n, 2]: cycles of the host, and more if it jumps
     ) -> None: ...
     @property
     def parameters(self) -> list[tuple[str, str, tuple[int, ...]]]: ...

@@ -123,7 +123,21 @@ MEMORY_KEYS: Mapping[str, Key] = {
 SECTION_KEYS: Mapping[str, Mapping[str, Key]] = {
     "host": {
         "issue": Key("fewest cycles between two commands", 1),
-        "steps_per_cycle": Key("steps of kernel code that the host executes in a cycle; 0: its code takes no time", 0),
+        "code": Key("1: kernel code takes the cycles below, as an optimising compiler leaves it; 0: it takes none", 0),
+        "integer": Key("cycles of an addition, a shift, a logical operation or a comparison, a move", 1),
+        "multiply": Key("cycles of an integer multiplication", 4),
+        "divide": Key("cycles of an integer division", 32),
+        "load": Key("cycles of a load with the wait for its value", 2),
+        "store": Key("cycles of a store", 1),
+        "branch": Key("cycles of a branch as foreseen: the one that closes a loop is taken", 1),
+        "mispredict": Key("cycles more of the branch that leaves a loop", 3),
+        "call": Key("cycles of calling a function and returning from it, without its arguments", 4),
+        "fence": Key("cycles of a fence besides its waiting", 0),
+        "float_add": Key("cycles of a float addition or subtraction with the wait for its result", 4),
+        "float_multiply": Key("cycles of a float multiplication with the wait for its result", 4),
+        "float_divide": Key("cycles of a float division", 20),
+        "float_compare": Key("cycles of a float comparison with the wait for its result", 4),
+        "float_move": Key("cycles of a float negation, conversion or move between register files", 2),
     },
     "front": {
         "queue": Key("commands accepted and not yet in a pool", 8),

@@ -93,6 +93,7 @@ class CompiledProgram:
     instructions: tuple[str, ...]
     frame_size: int  # slots of the entry function
     stack_size: int  # slots over the deepest chain of calls
+    host_cycles: npt.NDArray[np.int64] | None  # [n, 2] as in `host_time`; None: the host's code takes no time
 
     @property
     def parameters(self) -> tuple[CompiledTensor, ...]:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
+import numpy.typing as npt
 
 from autocomp.errors import IsaError, KernelError
 from autocomp.isa.model import Accelerator
@@ -18,6 +19,8 @@ from autocomp.kernel.bytecode import MAX_STACK, Code, CompiledProgram, CompiledT
 from autocomp.kernel.calls import Forms, call_forms
 from autocomp.kernel.emitter import FunctionCode
 from autocomp.kernel.expressions import Expressions
+from autocomp.kernel.host_costs import host_costs
+from autocomp.kernel.host_time import Signature, host_time
 from autocomp.kernel.procedures import called_by, with_callees
 from autocomp.kernel.scope import FunctionSignature, Scope, Unit, is_complete, outer_types, tensor_of
 from autocomp.kernel.statements import FunctionCompiler
@@ -112,7 +115,8 @@ def link(program: CompiledProgram, tables: MachineTables) -> _core.Program:
         code = code.copy()
         code[issues, 4] = numbers[code[issues, 4]]
     tensors = [(t.name, t.dtype, t.shape, t.initial, t.parameter) for t in program.tensors]
-    return _core.Program(tables.machine, code, program.lines, tensors, program.frame_size, program.stack_size)
+    cycles = program.host_cycles
+    return _core.Program(tables.machine, code, program.lines, tensors, program.frame_size, program.stack_size, cycles)
 
 
 def _fence(accelerator: Accelerator) -> int | None:
@@ -225,4 +229,19 @@ def _assemble(unit: Unit, codes: list[FunctionCode]) -> CompiledProgram:
         tuple(instruction.name for instruction in unit.accelerator.instructions),
         codes[-1].frame_size,
         depths[-1],
+        _host_cycles(unit, order),
     )
+
+
+def _host_cycles(unit: Unit, order: Sequence[FunctionCode]) -> npt.NDArray[np.int64] | None:
+    """What each bytecode costs on the machine's host, if the description gives it one."""
+    costs = host_costs(unit.accelerator)
+    if costs is None:
+        return None
+    instructions = unit.accelerator.instructions
+    signature = Signature(
+        [tuple(parameter.kind for parameter in instruction.parameters) for instruction in instructions],
+        frozenset(n for n, instruction in enumerate(instructions) if instruction.words.get("role") == "fence"),
+        {function.index: len(function.parameters) for function in unit.functions.values()},
+    )
+    return np.concatenate([host_time(code.code, signature, costs) for code in order])

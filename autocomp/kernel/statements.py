@@ -272,10 +272,9 @@ class FunctionCompiler:
         test, end, step, body = (self._emitter.new_label() for _ in range(4))
         condition = None if loop.condition is None else self._expressions.condition(loop.condition)
         self._bound_loop_variable(loop)
-        if condition is not None and not isinstance(condition, Constant):
-            self._emitter.jump(test)
-        elif condition is not None and not condition.value:
-            self._emitter.jump(end)
+        always = condition is None or (isinstance(condition, Constant) and condition.value)
+        never = isinstance(condition, Constant) and not condition.value
+        self._emitter.jump(body if always else end if never else test)
         self._body(loop.body, body, end, step)
         self._emitter.put_label(step)
         self._emitter.line = loop.line or self._emitter.line
@@ -288,6 +287,7 @@ class FunctionCompiler:
         self._scope.close()
 
     def _body(self, block: ast.Block, body: int, end: int, step: int) -> None:
+        """A loop's body, behind the jump that enters the loop."""
         self._emitter.loop_depth += 1
         self._loops.append((end, step))
         self._emitter.put_label(body)
@@ -306,6 +306,7 @@ class FunctionCompiler:
 
     def _do(self, loop: ast.DoWhile) -> None:
         test, end, body = (self._emitter.new_label() for _ in range(3))
+        self._emitter.jump(body)
         self._body(loop.body, body, end, test)
         self._emitter.put_label(test)
         self._emitter.branch(self._expressions.condition(loop.condition), body, when=True)

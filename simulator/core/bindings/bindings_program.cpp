@@ -22,13 +22,23 @@ namespace {
 
 using CodeArray = nb::ndarray<const int64_t, nb::shape<-1, 5>, nb::c_contig, nb::device::cpu>;
 using LineArray = nb::ndarray<const int32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using HostArray = nb::ndarray<const int64_t, nb::shape<-1, 2>, nb::c_contig, nb::device::cpu>;
 using CycleArray = nb::ndarray<const int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+constexpr int64_t kMostHostCycles = int64_t{1} << 30;
 
 uint16_t operand(int64_t value, size_t row, const char* name) {
   if (value < 0 || value > 0xFFFF)
     throw std::invalid_argument("bytecode " + std::to_string(row) + ": " + name + " = " + std::to_string(value) +
                                 " is not in 0..65535");
   return static_cast<uint16_t>(value);
+}
+
+int32_t host_cycles(int64_t value, size_t row) {
+  if (value < -kMostHostCycles || value > kMostHostCycles)
+    throw std::invalid_argument("bytecode " + std::to_string(row) + ": " + std::to_string(value) +
+                                " host cycles are not in -2^30..2^30");
+  return static_cast<int32_t>(value);
 }
 
 Tensor tensor_from(nb::handle item) {
@@ -47,7 +57,8 @@ Tensor tensor_from(nb::handle item) {
 }
 
 void init_program(Program* self, const CompiledMachine& machine, const CodeArray& code, const LineArray& lines,
-                  const nb::object& tensors, int32_t frame_size, int32_t stack_size) {
+                  const nb::object& tensors, int32_t frame_size, int32_t stack_size,
+                  const std::optional<HostArray>& host) {
   Program program{.frame_size = frame_size, .stack_size = stack_size};
   program.code.resize(code.shape(0));
   for (size_t i = 0; i < code.shape(0); ++i) {
@@ -57,6 +68,9 @@ void init_program(Program* self, const CompiledMachine& machine, const CodeArray
   }
   program.lines.assign(lines.data(), lines.data() + lines.shape(0));
   for (const auto& item : tensors) program.tensors.push_back(tensor_from(item));
+  if (host)
+    for (size_t i = 0; i < host->shape(0); ++i)
+      program.host.push_back({host_cycles(host->data()[2 * i], i), host_cycles(host->data()[2 * i + 1], i)});
   program.validate(machine.machine());
   new (self) Program(std::move(program));
 }
@@ -132,7 +146,8 @@ nb::list trace_commands(const Trace& trace, const CompiledMachine& machine) {
 void bind_program(nb::module_& m) {
   using namespace nb::literals;
   nb::class_<Program>(m, "Program", "Checked bytecode of one kernel for one machine.")
-      .def("__init__", &init_program, "machine"_a, "code"_a, "lines"_a, "tensors"_a, "frame_size"_a, "stack_size"_a)
+      .def("__init__", &init_program, "machine"_a, "code"_a, "lines"_a, "tensors"_a, "frame_size"_a, "stack_size"_a,
+           "host_cycles"_a = nb::none())
       .def_prop_ro("parameters", &program_parameters, "(name, dtype, shape) of each parameter tensor, in order");
   nb::class_<Trace>(m, "Trace", "Commands without a kernel.")
       .def("__init__", &init_trace, "machine"_a, "instructions"_a, "arguments"_a, "host_cycles"_a,

@@ -61,6 +61,8 @@ void check_tensor(const Tensor& tensor) {
 
 void Program::validate(const Machine& machine) const {
   if (code.size() != lines.size()) throw std::invalid_argument("bytecode and lines differ in length");
+  if (!host.empty() && host.size() != code.size())
+    throw std::invalid_argument("bytecode and its host cycles differ in length");
   if (code.empty()) throw std::invalid_argument("a program has at least one bytecode");
   if (stack_size < frame_size || frame_size < 0 || stack_size > kMaxStack)
     throw std::invalid_argument("frame_size " + std::to_string(frame_size) + " and stack_size " +

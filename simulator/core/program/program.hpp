@@ -71,6 +71,11 @@ struct Bytecode {
   int64_t imm = 0;
 };
 
+// What a bytecode takes of the host: cycles, and cycles more where it jumps, or for each element of a HostCall.
+struct HostCycles {
+  int32_t cycles = 0, more = 0;
+};
+
 // A tensor the program can reach: parameters first, in order, then local and static arrays.
 struct Tensor {
   std::string name;
@@ -82,7 +87,8 @@ struct Tensor {
 
 struct Program {
   std::vector<Bytecode> code;
-  std::vector<int32_t> lines;  // source line of each bytecode; 0: that of the call into this code
+  std::vector<int32_t> lines;    // source line of each bytecode; 0: that of the call into this code
+  std::vector<HostCycles> host;  // of each bytecode; empty: the host's code takes no time
   std::vector<Tensor> tensors;
   int32_t frame_size = 0;  // slots of the entry frame
   int32_t stack_size = 0;  // slots over the deepest chain of calls, at most 1 << 20

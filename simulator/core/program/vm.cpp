@@ -58,7 +58,7 @@ struct Interpreter {
   std::vector<std::pair<int64_t, int64_t*>> calls;
   int64_t pc = 0;
   int64_t steps = 0;
-  int64_t last_command = 0;
+  int64_t cycles = 0;  // of the host since the last command
 
   // The source line; that of the innermost call with a line where the code itself has none.
   int32_t line() const {
@@ -98,13 +98,20 @@ struct Interpreter {
     return 0;
   }
 
+  template <bool kHost>
   void run(int64_t max_steps) {
     int64_t* r = stack.data();
     const Bytecode* code = program.code.data();
+    const HostCycles* host = program.host.data();
+    const auto jump = [&](int64_t target) {
+      if constexpr (kHost) cycles += host[pc].more;
+      pc = target - 1;
+    };
     for (;; ++pc) {
       const Bytecode& b = code[pc];
       if (++steps > max_steps)
         throw Fault{"steps", "the kernel did not end within " + std::to_string(max_steps) + " steps"};
+      if constexpr (kHost) cycles += host[pc].cycles;
       const int64_t x = r[b.b];
       const int64_t y = r[b.c];
       int64_t& out = r[b.a];
@@ -150,12 +157,12 @@ struct Interpreter {
         case Code::UIntToFloat: out = bits(static_cast<double>(scalar::u(x))); break;
         case Code::FloatToInt: out = truncate(real(x)); break;
         case Code::ToF32: out = bits(static_cast<double>(static_cast<float>(real(x)))); break;
-        case Code::Jump: pc = b.imm - 1; break;
+        case Code::Jump: jump(b.imm); break;
         case Code::JumpIfZero:
-          if (out == 0) pc = b.imm - 1;
+          if (out == 0) jump(b.imm);
           break;
         case Code::JumpIfNotZero:
-          if (out != 0) pc = b.imm - 1;
+          if (out != 0) jump(b.imm);
           break;
         case Code::Load:
         case Code::Store: access(b, r); break;
@@ -170,10 +177,15 @@ struct Interpreter {
           calls.pop_back();
           break;
         case Code::Issue:
-          sink.command(static_cast<int32_t>(b.imm), r + b.a, line(), steps - last_command - 1);
-          last_command = steps;
+          sink.command(static_cast<int32_t>(b.imm), r + b.a, line(), cycles);
+          cycles = 0;
           break;
-        case Code::HostCall: steps += host_call(b.imm, r + b.a, tensors, report ? &sink : nullptr, line()); break;
+        case Code::HostCall: {
+          const int64_t elements = host_call(b.imm, r + b.a, tensors, report ? &sink : nullptr, line());
+          steps += elements;
+          if constexpr (kHost) cycles += elements * host[pc].more;
+          break;
+        }
         case Code::Count: return;
       }
     }
@@ -197,14 +209,17 @@ ExecutionEnd execute(const Program& program, std::vector<TensorStore>& tensors, 
                           {}};
   ExecutionEnd end;
   try {
-    interpreter.run(max_steps);
+    if (program.host.empty())
+      interpreter.run<false>(max_steps);
+    else
+      interpreter.run<true>(max_steps);
   } catch (const Fault& fault) {
     end.failed = true;
     end.fault = fault;
     end.line = interpreter.line();
   }
   end.steps = interpreter.steps;
-  end.tail_steps = interpreter.steps - interpreter.last_command;
+  end.tail_cycles = interpreter.cycles;
   return end;
 }
 

@@ -12,15 +12,15 @@ namespace autocomp {
 class CommandSink {
  public:
   virtual ~CommandSink() = default;
-  // Arguments are 64-bit slots, floats as binary64; `steps` bytecodes ran since the command before. May throw Fault.
-  virtual void command(int32_t instruction, const int64_t* arguments, int32_t line, int64_t steps) = 0;
+  // Arguments are 64-bit slots, floats as binary64; the host took `cycles` since the command before. May throw Fault.
+  virtual void command(int32_t instruction, const int64_t* arguments, int32_t line, int64_t cycles) = 0;
   // Host access of [offset, offset + bytes) of a tensor.
   virtual void host_access(int64_t tensor, int64_t offset, int64_t bytes, bool write, int32_t line) = 0;
 };
 
 struct ExecutionEnd {
   int64_t steps = 0;
-  int64_t tail_steps = 0;  // bytecodes behind the last command
+  int64_t tail_cycles = 0;  // of the host behind the last command
   bool failed = false;
   Fault fault;
   int32_t line = 0;

@@ -70,15 +70,10 @@ Session::Session(const CompiledMachine& machine, const Options& options, std::ve
     timing_ = std::make_unique<TimingRun>(
         options.settings.empty() ? machine.machine() : with_settings(machine.machine(), options.settings),
         TimingOptions{options.record_commands, options.max_cycles, addresses(tensors_)}, operations_);
-  for (const auto& [key, value] : machine.machine().settings)
-    if (key == "host.steps_per_cycle") steps_per_cycle_ = value;
-  for (const auto& [key, value] : options.settings)
-    if (key == "host.steps_per_cycle") steps_per_cycle_ = value;
 }
 
-int64_t Session::host_cycles(int64_t steps) const {
-  if (steps_per_cycle_ <= 0) return 0;
-  return static_cast<int64_t>(static_cast<double>(steps) / static_cast<double>(steps_per_cycle_) * options_.host_scale);
+int64_t Session::host_cycles(int64_t cycles) const {
+  return options_.host_scale == 1.0 ? cycles : static_cast<int64_t>(static_cast<double>(cycles) * options_.host_scale);
 }
 
 std::string Session::call_text(int32_t instruction, const Value* arguments) const {
@@ -99,13 +94,13 @@ std::string Session::call_text(int32_t instruction, const Value* arguments) cons
   return text + ")";
 }
 
-void Session::command(int32_t instruction, const int64_t* arguments, int32_t line, int64_t steps) {
+void Session::command(int32_t instruction, const int64_t* arguments, int32_t line, int64_t host) {
   const Instruction& table = machine_.machine().instructions[static_cast<size_t>(instruction)];
   for (size_t i = 0; i < table.parameter_types.size(); ++i)
     values_[i] = table.parameter_types[i] == ValueType::Int
                      ? int_value(arguments[i])
                      : float_value(static_cast<float>(std::bit_cast<double>(arguments[i])));
-  const int64_t cycles = host_cycles(steps);
+  const int64_t cycles = host_cycles(host);
   try {
     if (options_.generic || !run_plan(instruction, line, cycles)) {
       evaluator_.begin(instruction, values_.data());
@@ -180,10 +175,10 @@ void Session::fail(const Fault& fault, int32_t line) {
   result.error = {fault.kind, fault.message, line};
 }
 
-void Session::finish(int64_t tail_steps) {
+void Session::finish(int64_t tail_cycles) {
   if (discipline_) discipline_->finish(result);
   if (!timing_) return;
-  result.timing = timing_->finish(host_cycles(tail_steps));
+  result.timing = timing_->finish(host_cycles(tail_cycles));
   result.timed = true;
   if (result.timing.deadlock) fail({"deadlock", result.timing.deadlock_message}, 0);
 }

@@ -16,7 +16,7 @@ class Session final : public CommandSink {
  public:
   Session(const CompiledMachine& machine, const Options& options, std::vector<TensorStore> tensors);
 
-  void command(int32_t instruction, const int64_t* arguments, int32_t line, int64_t steps) override;
+  void command(int32_t instruction, const int64_t* arguments, int32_t line, int64_t host) override;
   void host_access(int64_t tensor, int64_t offset, int64_t bytes, bool write, int32_t line) override;
 
   // A command of a trace: configuration and accesses only.
@@ -26,14 +26,14 @@ class Session final : public CommandSink {
 
   // A stop of the program or the trace: there are no findings of the observers.
   void fail(const Fault& fault, int32_t line);
-  // Adds the observers' findings to the result. The host goes on for `tail_steps` bytecodes behind the last command.
-  void finish(int64_t tail_steps);
+  // Adds the observers' findings to the result. The host goes on for `tail_cycles` behind the last command.
+  void finish(int64_t tail_cycles);
 
   SimulationResult result;
 
  private:
-  // Host cycles that `steps` bytecodes take, by the machine's settings and the options.
-  [[nodiscard]] int64_t host_cycles(int64_t steps) const;
+  // What `cycles` of the host are at the speed that the options ask for.
+  [[nodiscard]] int64_t host_cycles(int64_t cycles) const;
   [[nodiscard]] std::string call_text(int32_t instruction, const Value* arguments) const;
   void observe();
   void check_requirements(int32_t instruction);
@@ -42,7 +42,6 @@ class Session final : public CommandSink {
 
   const CompiledMachine& machine_;
   const Options& options_;
-  int64_t steps_per_cycle_ = 0;
   std::vector<LocalStore> memories_;
   std::vector<TensorStore> tensors_;
   Evaluator evaluator_;

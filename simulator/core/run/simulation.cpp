@@ -57,7 +57,7 @@ SimulationResult run(const CompiledMachine& machine, const Program& program, con
   if (end.failed)
     session.fail(end.fault, end.line);
   else
-    session.finish(end.tail_steps);
+    session.finish(end.tail_cycles);
   SimulationResult result = std::move(session.result);
   result.steps = end.steps;
   result.seconds = seconds_since(start);

@@ -35,6 +35,7 @@ struct Command {
   size_t range_count = 0;
   uint64_t waits_for = 0;  // slots of commands that must complete before this one may issue
   Cause hazard = Cause::ReadAfterWrite;
+  int64_t host_cycles = 0;  // of the host's code in front of it
   CommandTiming times;
 
   [[nodiscard]] int64_t value(Key key) const { return values[static_cast<size_t>(key)]; }

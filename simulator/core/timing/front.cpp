@@ -104,6 +104,7 @@ void Front::allocate() {
   const int slot = std::countr_zero(free);
   Command& command = context_.command(slot);
   stream_.decode(head.operation, command);
+  command.host_cycles = stream_.operation(head.operation).host_cycles;
   command.times.offered = head.offered;
   command.times.accepted = head.accepted;
   command.times.allocated = context_.now;
@@ -124,13 +125,15 @@ void Front::record(const Command& command) {
   const int64_t front = times.allocated - times.accepted - context_.settings.front_latency;
   const int64_t hazard = times.issued - times.allocated - 1;
   const int64_t unit = times.started - times.issued - 1;
-  times.wait_cycles = std::max<int64_t>({front, hazard, unit, 0});
+  times.wait_cycles = std::max<int64_t>({front, hazard, unit, command.host_cycles, 0});
   if (times.wait_cycles == 0)
     times.wait = Cause::Busy;
   else if (times.wait_cycles == front)
     times.wait = Cause::QueueFull;
   else if (times.wait_cycles == hazard)
     times.wait = command.hazard;
+  else if (times.wait_cycles == command.host_cycles)
+    times.wait = Cause::Host;
   else
     times.wait = command.dram ? Cause::Bus : Cause::Pairing;
   (*record_)[static_cast<size_t>(command.operation)] = times;
