@@ -19,7 +19,7 @@ class Plan:
     """One proposed change. `option` is the id of a menu entry ("" for a free plan); `parameters` belong to the
     named transformation, if one is to be applied mechanically. `gain` is the interval that the author expects the
     speed-up to lie in (parent's cycles / child's cycles, 1.0 is no change); `partner` the id of the peer whose ideas
-    are to be combined with the parent's."""
+    are to be combined with the parent's; `innovation` how new the idea is to the run, from 0 to 100."""
 
     option: str
     text: str
@@ -28,6 +28,7 @@ class Plan:
     author: str = "rules"
     gain: tuple[float, float] | None = None
     partner: int | None = None
+    innovation: float | None = None
 
 
 @dataclass(frozen=True)
@@ -55,9 +56,21 @@ class Peer:
 
 
 @dataclass(frozen=True)
+class Attempt:
+    """A plan that was carried out before. `outcome` is the candidate's; `gain` its speed-up over its parent, None
+    where no kernel that holds came of it."""
+
+    plan: Plan
+    outcome: str
+    gain: float | None = None
+
+
+@dataclass(frozen=True)
 class Context:
     """All that an agent may look at. `lineage` starts behind the naive kernel; `menu` is after dropout and shuffle;
-    `peers` are other kernels of the same step, or, for a plan with a partner, that partner."""
+    `peers` are other kernels of the same step, or, for a plan with a partner, that partner. `attempts` are those made
+    on this kernel before, in the order of their making, or all of the run where `findings`, a document of what the run
+    has shown, sum them up."""
 
     accelerator: Accelerator
     workload: Workload
@@ -69,6 +82,8 @@ class Context:
     random: Random  # the only source of chance; seeded by the search per (parent, step)
     tried: frozenset[str] = frozenset()  # canonical hashes the search has already seen
     peers: Sequence[Peer] = ()
+    attempts: Sequence[Attempt] = ()
+    findings: str = ""
 
 
 @dataclass(frozen=True)
@@ -111,11 +126,13 @@ class Implementation:
 
 @dataclass(frozen=True)
 class Planning:
-    """The plans for one parent, best first, and what getting them cost; `messages` name what went wrong."""
+    """The plans for one parent, best first, and what getting them cost; `messages` name what went wrong, `avenues`
+    the directions that were thought of first, where that was asked."""
 
     plans: tuple[Plan, ...]
     usage: Usage = Usage()
     messages: tuple[str, ...] = ()
+    avenues: tuple[str, ...] = ()
 
 
 class Planner(Protocol):

@@ -22,12 +22,15 @@ RUNS = Path("runs")
 @click.argument("workload")
 @agent_options
 @click.option("--menu", "menus", multiple=True, help="Optimisation menu, by name or path; repeatable.")
+@click.option("--strategy", default="beam", show_default=True, help="beam, evolve, greedy, random or exhaustive.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Same seed, same run.")
 @click.option("--beam", type=click.IntRange(min=1), default=6, show_default=True, help="Kernels expanded in each step.")
 @click.option("--plans", type=click.IntRange(min=1), default=6, show_default=True, help="Plans for each parent.")
 @click.option("--codes", type=click.IntRange(min=1), default=1, show_default=True, help="Kernels for each plan.")
 @click.option("--dropout", type=float, default=0.25, show_default=True, help="Chance that a menu option is withheld.")
-@click.option("--patience", type=click.IntRange(min=1), default=4, show_default=True, help="Steps without gain to end.")
+@click.option(
+    "--patience", type=click.IntRange(min=1), default=None, help="Steps without gain to end (default: the strategy's)."
+)
 @click.option("--steps", type=click.IntRange(min=0), default=40, show_default=True, help="Steps at most.")
 @click.option("--evaluations", type=click.IntRange(min=1), default=None, help="Evaluations at most.")
 @click.option("--seconds", type=click.FloatRange(min=0), default=None, help="Wall-clock time at most.")
@@ -35,6 +38,20 @@ RUNS = Path("runs")
 @click.option("--money", type=click.FloatRange(min=0), default=None, help="Price of their tokens at most.")
 @click.option("--target", type=click.FloatRange(min=0), default=0.995, show_default=True, help="Ratio good enough.")
 @click.option("--keep-parents/--no-keep-parents", default=True, show_default=True, help="Parents stay in the beam.")
+@click.option(
+    "--gate",
+    type=click.FloatRange(min=0, min_open=True),
+    default=None,
+    help="Most cycles, relative to its parent's, of a kernel to build on.",
+)
+@click.option(
+    "--alike",
+    type=click.IntRange(min=1),
+    default=2,
+    show_default=True,
+    help="Kernels made by the same options that a beam takes first.",
+)
+@click.option("--black-box", is_flag=True, help="Agents see cycles and failures only, not where the cycles went.")
 @click.option("--repair/--no-repair", default=True, show_default=True, help="Let the coder mend a failed kernel once.")
 @click.option("--run-dir", type=click.Path(path_type=Path), default=None, help="Folder of the run (default: runs/...).")
 @workers_option
@@ -49,12 +66,13 @@ def search(
     coder_models: tuple[str, ...],
     agents_file: Path | None,
     menus: tuple[str, ...],
+    strategy: str,
     seed: int,
     beam: int,
     plans: int,
     codes: int,
     dropout: float,
-    patience: int,
+    patience: int | None,
     steps: int,
     evaluations: int | None,
     seconds: float | None,
@@ -62,6 +80,9 @@ def search(
     money: float | None,
     target: float,
     keep_parents: bool,
+    gate: float | None,
+    alike: int,
+    black_box: bool,
     repair: bool,
     run_dir: Path | None,
     workers: int | None,
@@ -78,6 +99,7 @@ def search(
     from autocomp.cli.session import search_and_report
     from autocomp.search import Options
     from autocomp.search.folder import new_run_path
+    from autocomp.search.session import strategy_of
     from autocomp.search.snapshot import Request, create
 
     options = Options(
@@ -87,6 +109,9 @@ def search(
         codes_per_plan=codes,
         dropout=dropout,
         keep_parents=keep_parents,
+        gate=gate,
+        alike=alike,
+        black_box=black_box,
         patience=patience,
         max_steps=steps,
         evaluations=evaluations,
@@ -104,8 +129,10 @@ def search(
         menu=_menu(menus, loaded, paths),
         agents=chosen_agents(agent, planner_models, coder_models, agents_file),
         options=options,
+        strategy=strategy,
     )
     make_agents(request.agents, tokens, money)  # refuses what cannot work before there is a folder
+    strategy_of(request)
     now = datetime.now().astimezone()
     folder = create(run_dir or new_run_path(RUNS, loaded.name, now), request, now)
     search_and_report(folder, request, workers=workers, cluster=cluster, as_json=as_json, plain=plain)

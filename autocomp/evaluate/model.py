@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 from autocomp.simulator.results import Timing
@@ -74,6 +74,20 @@ class Evaluation:
     def ratio(self) -> float:
         """Bound over cycles: 1.0 is the best conceivable."""
         return self.bound.cycles / self.cycles if self.cycles else 0.0
+
+    def timing_only(self) -> Evaluation:
+        """The verdict and the cycles, without anything of where they went."""
+        return replace(
+            self,
+            utilisation=0.0,
+            commands=0,
+            steps=0,
+            unit_cycles={},
+            memory_rows={},
+            dram_bytes=(0, 0),
+            lines=(),
+            timing=None,
+        )
 
     def to_json(self) -> dict[str, Any]:
         """A plain document, without the per-command record; `from_json` (evaluate/serial.py) reads it back."""

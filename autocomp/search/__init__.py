@@ -4,7 +4,8 @@ from autocomp.search.candidate import Candidate, History
 from autocomp.search.folder import RunFolder
 from autocomp.search.options import Options
 from autocomp.search.search import Problem, Search, SearchResult
-from autocomp.search.strategy import BeamSearch, Expand, Stop, Strategy
+from autocomp.search.strategies import BeamSearch
+from autocomp.search.strategy import Expand, Stop, Strategy
 
 __all__ = [
     "BeamSearch",

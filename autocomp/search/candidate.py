@@ -6,8 +6,9 @@ import itertools
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
-from autocomp.agents.protocol import LineageStep, Plan, Usage
+from autocomp.agents.protocol import Attempt, LineageStep, Plan, Usage
 from autocomp.evaluate.model import STAGES, Evaluation
 
 CORRECT = "correct"
@@ -69,14 +70,29 @@ class Step:
 
 
 @dataclass(frozen=True)
+class Selection:
+    """Whom a selector chose to build on in a step, and whom to compare it with."""
+
+    step: int
+    base: int
+    reference: int | None
+    reason: str
+    usage: Usage = field(default_factory=Usage)
+
+
+@dataclass(frozen=True)
 class History:
     """All that happened so far; a step is added when it is complete."""
 
     root: Candidate
     steps: tuple[Step, ...] = ()
+    selections: tuple[Selection, ...] = ()
 
     def extended(self, step: Step) -> History:
-        return History(self.root, (*self.steps, step))
+        return replace(self, steps=(*self.steps, step))
+
+    def selected(self, selection: Selection) -> History:
+        return replace(self, selections=(*self.selections, selection))
 
     def updated(self, changed: Mapping[int, Candidate], evaluations: int = 0, usage: Usage | None = None) -> History:
         """The history with later verdicts on some candidates, the evaluations these took, and what repairs cost."""
@@ -86,7 +102,7 @@ class History:
             evaluations=steps[-1].evaluations + evaluations,
             usage=steps[-1].usage + (usage or Usage()),
         )
-        return History(self.root, tuple(steps))
+        return replace(self, steps=tuple(steps))
 
     def __iter__(self) -> Iterator[Candidate]:
         yield self.root
@@ -94,7 +110,11 @@ class History:
             yield from step.candidates
 
     def __getitem__(self, candidate_id: int) -> Candidate:
-        return self.root if candidate_id == 0 else next(c for c in self if c.id == candidate_id)
+        return self._by_id[candidate_id]
+
+    @cached_property
+    def _by_id(self) -> Mapping[int, Candidate]:
+        return {c.id: c for c in self}
 
     @property
     def best(self) -> Candidate:
@@ -112,14 +132,14 @@ class History:
     @property
     def usage(self) -> Usage:
         """What the agents' answers cost in all."""
-        return sum((step.usage for step in self.steps), Usage())
+        costs = [step.usage for step in self.steps] + [selection.usage for selection in self.selections]
+        return sum(costs, Usage())
 
     def ancestry(self, candidate: Candidate) -> tuple[Candidate, ...]:
         """From the naive kernel to the candidate, both included."""
-        by_id = {c.id: c for c in self}
         chain = [candidate]
         while chain[-1].parent is not None:
-            chain.append(by_id[chain[-1].parent])
+            chain.append(self[chain[-1].parent])
         return tuple(reversed(chain))
 
     def lineage(self, candidate: Candidate) -> tuple[LineageStep, ...]:
@@ -130,6 +150,17 @@ class History:
             for parent, child in itertools.pairwise(chain)
             if child.plan is not None
         )
+
+    def attempts(self, parent: Candidate | None = None) -> tuple[Attempt, ...]:
+        """What came of the plans for a kernel, or of all plans of the run."""
+        made = (c for step in self.steps for c in step.candidates if parent is None or c.parent == parent.id)
+        return tuple(Attempt(c.plan, c.outcome, self.gain(c)) for c in made if c.plan is not None)
+
+    def gain(self, candidate: Candidate) -> float | None:
+        """The speed-up of a promising candidate over its parent."""
+        if candidate.parent is None or not candidate.promising or not self[candidate.parent].promising:
+            return None
+        return self[candidate.parent].cycles / candidate.cycles
 
     def outcomes(self) -> Mapping[str, int]:
         """Candidates by outcome, in a fixed order, without zeros; the naive kernel is not counted."""

@@ -32,6 +32,10 @@ class RunFolder:
     def best_kernel(self) -> Path:
         return self.path / "best.c"
 
+    @property
+    def findings(self) -> Path:
+        return self.path / "findings.md"
+
     @classmethod
     def create(cls, path: Path, snapshot: Mapping[str, Any]) -> RunFolder:
         """A new run folder; the folder may exist if it is empty, or if making it was interrupted."""

@@ -13,7 +13,10 @@ class Options:
     """Shape and budgets of a search; `seconds`, `evaluations`, `tokens` and `money` are None for no budget.
 
     `dropout` is the probability that a menu option is withheld from one planning; `patience` the number of steps
-    without a better kernel after which the search ends; `target` the ratio of bound to cycles that is good enough.
+    without a better kernel after which the search ends (None: as the strategy sees fit); `target` the ratio of bound
+    to cycles that is good enough; `gate` the most cycles a kernel may take to be built on, relative to its parent's
+    (None: any number); `alike` how many kernels made by the same options a beam takes before it takes others. With
+    `black_box` the agents see cycles and failures, and nothing of where the cycles went.
     """
 
     seed: int = 0
@@ -22,7 +25,10 @@ class Options:
     codes_per_plan: int = 1
     dropout: float = 0.25
     keep_parents: bool = True
-    patience: int = 4
+    gate: float | None = None
+    alike: int = 2
+    black_box: bool = False
+    patience: int | None = None
     max_steps: int = 40
     evaluations: int | None = None
     seconds: float | None = None
@@ -37,6 +43,8 @@ class Options:
             ("plans_per_parent", 1),
             ("codes_per_plan", 1),
             ("patience", 1),
+            ("alike", 1),
+            ("gate", 0),
             ("max_steps", 0),
             ("evaluations", 1),
             ("seconds", 0),

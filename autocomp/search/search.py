@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from autocomp.agents.protocol import Peer, Usage
 from autocomp.errors import CandidateFailure, KernelError
-from autocomp.evaluate.serial import evaluation_from_json
 from autocomp.search.candidate import (
     DUPLICATE,
     ERROR,
@@ -16,20 +15,19 @@ from autocomp.search.candidate import (
     NOT_IMPLEMENTED,
     PENDING,
     SKIPPED,
-    WORKER_LOST,
     Candidate,
     History,
+    Selection,
     Step,
 )
-from autocomp.search.executor import Call, Executor, Target, WorkerLost, run_calls
+from autocomp.search.effects import OUT_OF_TIME, Effects
+from autocomp.search.executor import Executor
 from autocomp.search.folder import RunFolder, write_atomically
-from autocomp.search.journal import Event, Journal
+from autocomp.search.journal import Journal
 from autocomp.search.options import Options, spent_budget
-from autocomp.search.strategy import Expand, Stop, Strategy
-from autocomp.search.targets import AgentCall, AgentTarget, EvaluationTarget, plan_from_json, plan_to_json, usage_of
-from autocomp.search.verdict import failure_text, with_verdict
-
-OUT_OF_TIME = "the budget of seconds is spent"
+from autocomp.search.strategy import Decision, Expand, Select, Stop, Strategy
+from autocomp.search.targets import AgentCall, AgentTarget, EvaluationTarget, SelectCall, plan_from_json
+from autocomp.search.verdict import failure_text
 
 
 @dataclass(frozen=True)
@@ -83,11 +81,9 @@ class Search:
         self._options = options
         self._folder = folder
         self._journal = journal
-        self._executor = executor
-        self._agent_executor = agent_executor
-        self._agents = Target(problem.agents)
-        self._evaluator = Target(problem.evaluation)
-        self._step_number = 0
+        self._effects = Effects(
+            problem.agents, problem.evaluation, folder, journal, executor, agent_executor, options.seconds
+        )
 
     def run(self) -> SearchResult:
         """Search until the strategy stops or a budget is spent.
@@ -96,8 +92,11 @@ class Search:
         """
         history = History(self._root())
         while True:
-            self._step_number = len(history.steps)
+            self._effects.step = len(history.steps)
             decision = self._decide(history)
+            if isinstance(decision, Select):
+                history = self._select(history, decision)
+                continue
             wanted = (history.best,) if isinstance(decision, Stop) else decision.parents
             unproven = [candidate for candidate in wanted if not candidate.correct]
             if unproven:
@@ -107,6 +106,7 @@ class Search:
             else:
                 history = history.extended(self._step(history, decision))
                 self._note_step(history)
+                self._write_findings(history)
         best = history.best
         write_atomically(self._folder.best_kernel, self._folder.kernel(best.kernel))
         payload = {"reason": decision.reason, "best": best.id, "cycles": best.cycles, "outcomes": history.outcomes()}
@@ -115,7 +115,7 @@ class Search:
 
     # --- steps ---------------------------------------------------------------------------------------------------
 
-    def _decide(self, history: History) -> Expand | Stop:
+    def _decide(self, history: History) -> Decision:
         """What the strategy wants, unless a budget is spent."""
         if self._left(history) == 0:
             return Stop("budget of evaluations spent")
@@ -123,42 +123,55 @@ class Search:
         if spent:
             return Stop(spent)
         decision = self._strategy.decide(history)
-        if isinstance(decision, Expand) and self._out_of_time(history, decision):
+        if not isinstance(decision, Stop) and self._out_of_time(history, decision):
             return Stop("budget of seconds spent")
         return decision
+
+    def _select(self, history: History, request: Select) -> History:
+        """The history with the selector's answer, or as it was if time ran out before there was one."""
+        key = _selection_key(history)
+        population = tuple(self._peer(history, c) for c in request.population)
+        self._effects.ask(
+            "select", "select", {key: SelectCall(population, request.findings, f"{self._options.seed}/{key}")}
+        )
+        answer = self._effects.answer(key)
+        if not answer:
+            return history
+        usage = self._effects.usage([key])
+        step = len(history.steps) + 1
+        return history.selected(Selection(step, answer["base"], answer["reference"], answer["reason"], usage))
 
     def _left(self, history: History) -> int | None:
         """Evaluations that may still be made; None without a budget."""
         allowed = self._options.evaluations
         return None if allowed is None else max(0, allowed - history.evaluations)
 
-    def _out_of_time(self, history: History, decision: Expand) -> bool:
-        """Whether time ran out before the next step; proofs of its parents that were made by then still count."""
-        if not self._expired() or len(history.steps) < self._journal["expired"]["step"]:
+    def _out_of_time(self, history: History, decision: Expand | Select) -> bool:
+        """Whether time ran out before the next step; what was made for it by then still counts."""
+        if not self._effects.expired_before(len(history.steps) + 1):
             return False
-        return not any(f"prove/{parent.hash}" in self._journal for parent in decision.parents if not parent.correct)
+        if isinstance(decision, Select):
+            return not self._effects.answer(_selection_key(history))
+        return not any(self._effects.is_known("prove", parent) for parent in decision.parents if not parent.correct)
 
     def _root(self) -> Candidate:
         text = self._problem.starting_kernel
         kernel = self._folder.store_kernel(text)
         canonical = self._problem.agents.canonical_hash(text)
         draft = Candidate(0, 0, None, None, kernel, canonical, PENDING)
-        key = f"evaluate/{canonical}"
-        call = Call(key, self._evaluator, "evaluate", text)
-        for _, result in run_calls(self._executor, [call] if key not in self._journal else []):
-            self._record_evaluation("evaluate", draft, result)
-        root = self._judged(draft)
+        self._effects.evaluate("evaluate", "evaluate", [draft], always=True)
+        root = self._effects.judged(draft)
         if not root.correct:
             error = KernelError if root.outcome == "failed check" else CandidateFailure
             raise error(
                 f"the starting kernel is not correct ({root.outcome}): {root.message}",
                 hint=f"look at it with: autocomp run {self._folder.path}/kernels/{kernel}.c --workload ...",
             )
-        self._record_candidate("candidate", root)
+        self._effects.record_candidate("candidate", root)
         return root
 
     def _step(self, history: History, request: Expand) -> Step:
-        number = self._step_number = len(history.steps) + 1
+        number = self._effects.step = len(history.steps) + 1
         drafts = self._implement(history, number, self._plan(history, request, number))
         left = self._left(history)
         judged, made = self._evaluate(drafts, history.hashes, left)
@@ -167,26 +180,32 @@ class Search:
             judged, repairs = self._repair(history, judged, left)
             made += repairs
         for candidate in judged:
-            self._record_candidate("candidate", candidate)
+            self._effects.record_candidate("candidate", candidate)
         asked = [f"plan/{number}/{parent.id}" for parent in request.parents]
         asked += [f"{kind}/{number}/{candidate.id}" for candidate in judged for kind in ("code", "repair")]
-        return Step(number, tuple(parent.id for parent in request.parents), tuple(judged), made, self._usage(asked))
+        return Step(
+            number, tuple(parent.id for parent in request.parents), tuple(judged), made, self._effects.usage(asked)
+        )
 
     def _plan(self, history: History, request: Expand, number: int) -> list[Candidate]:
         """One draft for each kernel to be written; a parent without plans gets a draft that says why."""
         calls: dict[str, AgentCall] = {}
         for parent in request.parents:
             call = self._agent_call(history, parent, f"plan/{number}/{parent.kernel}")
-            peers = tuple(self._peer(history, other) for other in request.parents if other is not parent)
+            others = request.parents if request.peers is None else request.peers
+            peers = tuple(self._peer(history, other) for other in others if other.id != parent.id)
+            if request.avenues:
+                call = replace(call, avenues=request.avenues, findings=request.findings, attempts=history.attempts())
             calls[f"plan/{number}/{parent.id}"] = replace(call, count=request.plans, peers=peers)
-        self._perform("plan", "plan", calls, lambda document: document)
+        self._effects.ask("plan", "plan", calls)
         first = max(candidate.id for candidate in history) + 1
         drafts: list[Candidate] = []
         for parent in request.parents:
-            answer = self._known(f"plan/{number}/{parent.id}")
+            answer = self._effects.answer(f"plan/{number}/{parent.id}")
             blank = Candidate(0, number, parent.id, None, "", "", PENDING)
             plans = [plan_from_json(document) for document in answer.get("plans", ())]
-            drafts += [replace(blank, plan=plan) for plan in plans for _ in range(request.codes)]
+            chosen = request.choose(parent, plans)
+            drafts += [replace(blank, plan=plan) for plan in chosen for _ in range(request.codes)]
             if answer and not plans:
                 message = "; ".join(answer["messages"]) or "the planner has no plan for this kernel"
                 drafts.append(replace(blank, outcome=ERROR if answer.get("error") else NO_PLAN, message=message))
@@ -200,8 +219,10 @@ class Search:
                 partner = draft.plan.partner
                 peers = () if partner is None else (self._peer(history, history[partner]),)
                 calls[f"code/{number}/{draft.id}"] = replace(call, plan=draft.plan, peers=peers)
-        self._perform("code", "implement", calls, self._stored)
-        return [self._draft(d, self._known(f"code/{number}/{d.id}")) if d.plan is not None else d for d in drafts]
+        self._effects.ask("code", "implement", calls)
+        return [
+            self._draft(d, self._effects.answer(f"code/{number}/{d.id}")) if d.plan is not None else d for d in drafts
+        ]
 
     def _evaluate(
         self, drafts: Sequence[Candidate], seen: frozenset[str], left: int | None
@@ -217,11 +238,9 @@ class Search:
             elif draft.outcome == PENDING:
                 chosen[draft.hash] = draft
             marked.append(draft)
-        missing = [self._evaluate_call(d) for h, d in chosen.items() if f"evaluate/{h}" not in self._journal]
-        for canonical, result in self._run(self._executor, missing):
-            self._record_evaluation("evaluate", chosen[canonical], result)
-        made = sum(1 for canonical in chosen if f"evaluate/{canonical}" in self._journal)
-        return [self._judged(c) if c.outcome == PENDING else c for c in marked], made
+        self._effects.evaluate("evaluate", "screen", chosen.values())
+        made = sum(1 for c in chosen.values() if self._effects.is_known("evaluate", c))
+        return [self._effects.judged(c) if c.outcome == PENDING else c for c in marked], made
 
     def _repair(self, history: History, judged: Sequence[Candidate], left: int | None) -> tuple[list[Candidate], int]:
         """One more attempt at each kernel that failed a stage; a repair that fails leaves the failure as it was."""
@@ -237,10 +256,10 @@ class Search:
             calls[f"repair/{candidate.step}/{candidate.id}"] = replace(
                 call, plan=candidate.plan, broken=broken, failure=failure_text(candidate)
             )
-        self._perform("repair", "repair", calls, self._stored)
+        self._effects.ask("repair", "repair", calls)
         drafts = []
         for candidate in failed.values():
-            answer = self._known(f"repair/{candidate.step}/{candidate.id}")
+            answer = self._effects.answer(f"repair/{candidate.step}/{candidate.id}")
             if answer.get("kernel"):
                 drafts.append(self._draft(replace(candidate, outcome=PENDING, repaired=True, evaluation=None), answer))
         seen = history.hashes | {c.hash for c in judged if c.hash}
@@ -251,58 +270,17 @@ class Search:
     def _prove(self, history: History, unproven: Sequence[Candidate], last: bool) -> History:
         """Put promising candidates through the stages that screening left out. The proof of the search's `last` word
         does not count against the budget of seconds."""
-        missing = [
-            Call(c.hash, self._evaluator, "prove", self._folder.kernel(c.kernel))
-            for c in unproven
-            if f"prove/{c.hash}" not in self._journal
-        ]
-        by_hash = {c.hash: c for c in unproven}
-        results = run_calls(self._executor, missing) if last else self._run(self._executor, missing)
-        for canonical, result in results:
-            self._record_evaluation("prove", by_hash[canonical], result)
-        judged = [self._judged(c) for c in unproven if f"prove/{c.hash}" in self._journal]
+        self._effects.evaluate("prove", "prove", unproven, always=last)
+        judged = [self._effects.judged(c) for c in unproven if self._effects.is_known("prove", c)]
         made, usage = 0, Usage()
         if self._options.repair and not last:
             judged, made = self._repair(history, judged, self._left(history))
-            usage = self._usage(f"repair/{candidate.step}/{candidate.id}" for candidate in judged)
+            usage = self._effects.usage(f"repair/{candidate.step}/{candidate.id}" for candidate in judged)
         for candidate in judged:
-            self._record_candidate("verdict", candidate)
+            self._effects.record_candidate("verdict", candidate)
         return history.updated({c.id: c for c in judged}, made, usage)
 
-    # --- effects -------------------------------------------------------------------------------------------------
-
-    def _perform(
-        self,
-        kind: str,
-        method: str,
-        calls: Mapping[str, AgentCall],
-        stored: Callable[[Mapping[str, Any]], Mapping[str, Any]],
-    ) -> None:
-        """Make the agent calls whose results the journal does not have."""
-        missing = [Call(key, self._agents, method, call) for key, call in calls.items() if key not in self._journal]
-        for key, result in self._run(self._agent_executor, missing):
-            if isinstance(result, WorkerLost):
-                result = {"kernel": None, "message": result.message, "error": True}
-            self._journal.record(kind, key, stored(result))
-
-    def _run(self, executor: Executor, calls: Sequence[Call[str]]) -> Iterator[tuple[str, Any]]:
-        if not self._expired():
-            yield from run_calls(executor, calls, self._expired)
-            self._expired()
-
-    def _expired(self) -> bool:
-        """Whether the budget of seconds is spent. Once it is, the journal says so, and in which step: then no effect
-        is made any more, neither now nor when the run is replayed."""
-        seconds = self._options.seconds
-        if "expired" not in self._journal and seconds is not None and self._journal.seconds >= seconds:
-            self._journal.record("expired", "expired", {"step": self._step_number})
-        return "expired" in self._journal
-
-    def _known(self, key: str) -> Event:
-        return self._journal.get(key)
-
-    def _usage(self, keys: Iterable[str]) -> Usage:
-        return sum((usage_of(self._known(key)) for key in keys), Usage())
+    # --- what agents are shown -----------------------------------------------------------------------------------
 
     def _peer(self, history: History, candidate: Candidate) -> Peer:
         if candidate.evaluation is None:
@@ -320,20 +298,8 @@ class Search:
             lineage=history.lineage(parent),
             tried=history.hashes,
             chance=f"{self._options.seed}/{label}",
+            attempts=history.attempts(parent),
         )
-
-    def _evaluate_call(self, draft: Candidate) -> Call[str]:
-        return Call(draft.hash, self._evaluator, "screen", self._folder.kernel(draft.kernel))
-
-    def _record_evaluation(self, kind: str, draft: Candidate, result: Mapping[str, Any] | WorkerLost) -> None:
-        payload = {"evaluation": None, "message": result.message} if isinstance(result, WorkerLost) else result
-        lost = {"lost": True} if isinstance(result, WorkerLost) else {}
-        self._journal.record(kind, f"{kind}/{draft.hash}", {"kernel": draft.kernel, **payload, **lost})
-
-    def _stored(self, document: Mapping[str, Any]) -> Mapping[str, Any]:
-        """The document with the kernel's text replaced by its digest in the run folder."""
-        text = document.get("kernel")
-        return document if text is None else {**document, "kernel": self._folder.store_kernel(text)}
 
     def _draft(self, candidate: Candidate, answer: Mapping[str, Any]) -> Candidate:
         """The candidate with what its coder answered; no answer means that time ran out."""
@@ -346,40 +312,6 @@ class Search:
             return replace(candidate, outcome=outcome, message=answer.get("message", ""))
         return replace(candidate, kernel=answer["kernel"], hash=answer["hash"])
 
-    def _judged(self, candidate: Candidate) -> Candidate:
-        """The candidate with the verdict that the journal has on its kernel."""
-        event = self._known(f"evaluate/{candidate.hash}")
-        if not event:
-            return replace(candidate, outcome=SKIPPED, message=OUT_OF_TIME)
-        if event["evaluation"] is None:
-            return replace(candidate, outcome=WORKER_LOST if event.get("lost") else ERROR, message=event["message"])
-        evaluation = evaluation_from_json(event["evaluation"])
-        proof = self._known(f"prove/{candidate.hash}")
-        if proof:
-            if proof["evaluation"] is None:
-                return replace(candidate, outcome=WORKER_LOST if proof.get("lost") else ERROR, message=proof["message"])
-            proven = evaluation_from_json(proof["evaluation"])
-            seconds = evaluation.seconds + proven.seconds
-            evaluation = replace(evaluation, stages=(*evaluation.stages, *proven.stages), seconds=seconds)
-        return with_verdict(candidate, evaluation)
-
-    def _record_candidate(self, kind: str, candidate: Candidate) -> None:
-        evaluation = candidate.evaluation if candidate.promising else None
-        document = {
-            "id": candidate.id,
-            "step": candidate.step,
-            "parent": candidate.parent,
-            "plan": plan_to_json(candidate.plan) if candidate.plan else None,
-            "kernel": candidate.kernel,
-            "hash": candidate.hash,
-            "outcome": candidate.outcome,
-            "message": candidate.message,
-            "repaired": candidate.repaired,
-            "cycles": evaluation.cycles if evaluation else None,
-            "ratio": evaluation.ratio if evaluation else None,
-        }
-        self._journal.record(kind, f"{kind}/{candidate.id}", document)
-
     def _note_step(self, history: History) -> None:
         step, best = history.steps[-1], history.best
         document = {
@@ -390,3 +322,12 @@ class Search:
             "evaluations": history.evaluations,
         }
         self._journal.record("step", f"step/{step.number}", document)
+
+    def _write_findings(self, history: History) -> None:
+        text = self._strategy.findings(history)
+        if text:
+            write_atomically(self._folder.findings, text)
+
+
+def _selection_key(history: History) -> str:
+    return f"select/{len(history.selections) + 1}"

@@ -6,15 +6,15 @@ import hashlib
 
 from autocomp import isa, kernel
 from autocomp.agents.factory import AgentPair, make_agents
-from autocomp.errors import ConfigError, KernelError
+from autocomp.errors import KernelError
 from autocomp.evaluate import SimulatorEvaluator
 from autocomp.search.executor import Executor, ThreadExecutor, make_executor
 from autocomp.search.folder import RunFolder
 from autocomp.search.journal import Journal, Listener
-from autocomp.search.options import Options
 from autocomp.search.search import Problem, Search, SearchResult
 from autocomp.search.snapshot import Request
-from autocomp.search.strategy import BeamSearch, Strategy
+from autocomp.search.strategies import make_strategy
+from autocomp.search.strategy import Strategy
 from autocomp.search.targets import AgentTarget, EvaluationTarget
 from autocomp.workload.naive import starting_kernel
 
@@ -27,7 +27,7 @@ def run_session(
     """Start or continue the run in `folder`. Holds the folder's lock; KeyboardInterrupt leaves a run that resumes."""
     agents = make_agents(request.agents, request.options.tokens, request.options.money)
     problem = make_problem(request, agents)
-    strategy = make_strategy(request.strategy, request.options)
+    strategy = strategy_of(request)
     executor = make_executor(workers, cluster)
     agent_executor: Executor = ThreadExecutor(NETWORK_CALLS) if agents.waits_on == "network" else executor
     try:
@@ -54,16 +54,16 @@ def make_problem(request: Request, agents: AgentPair) -> Problem:
         rules=isa.rules(request.accelerator),
         dropout=request.options.dropout,
         canonical_hash=kernel_hash,
+        black_box=request.options.black_box,
     )
     evaluator = SimulatorEvaluator(request.accelerator, request.workload)
     return Problem(starting_kernel(request.workload, request.accelerator), target, EvaluationTarget(evaluator))
 
 
-def make_strategy(name: str, options: Options) -> Strategy:
-    """A strategy by name."""
-    if name != "beam":
-        raise ConfigError(f"no search strategy called {name!r}", hint="known: beam")
-    return BeamSearch(options)
+def strategy_of(request: Request) -> Strategy:
+    """The strategy of a request. Raises ConfigError if it is unknown, or does not go with the agents."""
+    enumerates = all(member.is_rules for member in request.agents.planner)
+    return make_strategy(request.strategy, request.options, enumerates)
 
 
 def kernel_hash(text: str) -> str:

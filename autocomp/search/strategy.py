@@ -1,23 +1,49 @@
-"""Strategies: who is expanded next, decided from the history alone."""
+"""The protocol of strategies: who is expanded next, decided from the history alone."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
+from autocomp.agents.protocol import Plan
 from autocomp.search.candidate import Candidate, History
 from autocomp.search.options import Options
 
 EXHAUSTED_AFTER = 2  # fruitless expansions in a row; one alone may be the dropout's doing
 
+Choice = Callable[[Candidate, Sequence[Plan]], Sequence[Plan]]
+
+
+def everything(parent: Candidate, plans: Sequence[Plan]) -> Sequence[Plan]:
+    """The choice of all plans."""
+    return plans
+
 
 @dataclass(frozen=True)
 class Expand:
-    """Ask for `plans` plans for each parent, and `codes` kernels for each plan."""
+    """Ask for `plans` plans for each parent (None: all that the planner has, with nothing of the menu withheld), carry
+    out those that `choose` takes, and ask for `codes` kernels for each.
+
+    `peers` are shown beside each parent (None: the other parents). `avenues` other than 0 asks for a design instead:
+    that many directions first, then `plans` experiments, in view of the `findings` so far.
+    """
 
     parents: tuple[Candidate, ...]
-    plans: int
+    plans: int | None
     codes: int
+    choose: Choice = everything
+    peers: tuple[Candidate, ...] | None = None
+    avenues: int = 0
+    findings: str = ""
+
+
+@dataclass(frozen=True)
+class Select:
+    """Ask which of the population to build on, and which to compare it with; the answer is added to the history."""
+
+    population: tuple[Candidate, ...]
+    findings: str = ""
 
 
 @dataclass(frozen=True)
@@ -25,54 +51,36 @@ class Stop:
     reason: str
 
 
-class Strategy(Protocol):
+Decision = Expand | Select | Stop
+
+
+class Strategy(ABC):
     """Must be a pure function of the history: resuming a run calls it again on the same history, and so does a parent
     that turns out to be wrong when it is proven."""
 
-    @property
-    def name(self) -> str: ...
-
-    def decide(self, history: History) -> Expand | Stop: ...
-
-
-@dataclass(frozen=True)
-class BeamSearch:
-    """Expands the best `beam` promising candidates that still lead to new kernels.
-
-    With `keep_parents`, parents compete with their children; without, only the children of the last step that bore
-    any are in the beam.
-    """
-
+    name: str
     options: Options
-    name: str = "beam"
 
-    def decide(self, history: History) -> Expand | Stop:
-        options = self.options
-        best = history.best
-        if best.evaluation is not None and best.evaluation.ratio >= options.target:
-            return Stop("target ratio reached")
-        if len(history.steps) >= options.max_steps:
-            return Stop("all steps taken")
-        if len(history.steps) - best.step >= options.patience:
-            return Stop(f"no better kernel in {options.patience} steps")
-        parents = self._beam(history)
-        if not parents:
-            return Stop("nothing left to expand")
-        return Expand(parents, options.plans_per_parent, options.codes_per_plan)
+    @abstractmethod
+    def decide(self, history: History) -> Decision: ...
 
-    def _beam(self, history: History) -> tuple[Candidate, ...]:
-        pool = [c for c in self._pool(history) if not exhausted(history, c.id)]
-        pool.sort(key=lambda c: (c.cycles, c.id))
-        return tuple(pool[: self.options.beam])
+    def findings(self, history: History) -> str:
+        """A document of what was learnt so far, kept in the run folder; empty for none."""
+        return ""
 
-    def _pool(self, history: History) -> list[Candidate]:
-        if self.options.keep_parents:
-            return [c for c in history if c.promising]
-        for step in reversed(history.steps):
-            children = [c for c in step.candidates if c.promising]
-            if children:
-                return children
-        return [history.root]
+
+def ended(history: History, options: Options, patience: int | None) -> Stop | None:
+    """The reasons to stop that strategies share; `patience` is how many steps without a better kernel are too many,
+    where the options do not say."""
+    best = history.best
+    if best.evaluation is not None and best.evaluation.ratio >= options.target:
+        return Stop("target ratio reached")
+    if len(history.steps) >= options.max_steps:
+        return Stop("all steps taken")
+    patience = options.patience or patience
+    if patience is not None and len(history.steps) - best.step >= patience:
+        return Stop(f"no better kernel in {patience} steps")
+    return None
 
 
 def exhausted(history: History, parent: int) -> bool:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import dataclasses
 import traceback
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from random import Random
 from typing import Any
 
+from autocomp.agents import scientist
 from autocomp.agents.menu import Menu
-from autocomp.agents.protocol import Coder, Context, Implementation, LineageStep, Peer, Plan, Planner, Usage
+from autocomp.agents.protocol import Attempt, Coder, Context, Implementation, LineageStep, Peer, Plan, Planner, Usage
 from autocomp.errors import AutocompError, ConfigError, ModelError
 from autocomp.evaluate.model import STAGES, Evaluation, Evaluator
 from autocomp.isa.model import Accelerator
@@ -18,6 +19,7 @@ from autocomp.workload.model import Workload
 
 SCREENING = STAGES[:2]
 PROOF = STAGES[2:]
+EVERYTHING = 10_000  # plans; more than any planner lists for one kernel
 CanonicalHash = Callable[[str], str]
 
 
@@ -25,8 +27,9 @@ CanonicalHash = Callable[[str], str]
 class AgentCall:
     """What one question to an agent depends on, besides what the whole search shares.
 
-    `chance` seeds all randomness of the call; calls with different labels are independent. `broken` and `failure`
-    are a kernel that failed and why, for a repair.
+    `chance` seeds all randomness of the call; calls with different labels are independent. `count` None asks for all
+    plans that there are, `avenues` other than 0 for a design. `broken` and `failure` are a kernel that failed and why,
+    for a repair.
     """
 
     kernel: str
@@ -34,11 +37,23 @@ class AgentCall:
     lineage: tuple[LineageStep, ...]
     tried: frozenset[str]
     chance: str
-    count: int = 1
+    count: int | None = 1
+    avenues: int = 0
     plan: Plan | None = None
     broken: str = ""
     failure: str = ""
     peers: tuple[Peer, ...] = ()
+    attempts: tuple[Attempt, ...] = ()
+    findings: str = ""
+
+
+@dataclass(frozen=True)
+class SelectCall:
+    """The kernels to select from."""
+
+    population: tuple[Peer, ...]
+    findings: str
+    chance: str
 
 
 @dataclass(frozen=True)
@@ -57,20 +72,30 @@ class AgentTarget:
     rules: tuple[str, ...]
     dropout: float
     canonical_hash: CanonicalHash
+    black_box: bool = False
+
+    def select(self, call: SelectCall) -> dict[str, Any]:
+        return dataclasses.asdict(scientist.select(call.population))
 
     def plan(self, call: AgentCall) -> dict[str, Any]:
+        count = EVERYTHING if call.count is None else call.count
         try:
-            menu = self.menu.dropout(Random(f"menu/{call.chance}"), self.dropout)
-            planning = self.planner.plan(self._context(call, menu), call.count)
+            dropout = 0.0 if call.count is None else self.dropout
+            context = self._context(call, self.menu.dropout(Random(f"menu/{call.chance}"), dropout))
+            if call.avenues:
+                planning = scientist.design(self.planner, context, call.avenues, count)
+            else:
+                planning = self.planner.plan(context, count)
         except ModelError:
             raise
         except Exception as error:
             return {"plans": [], "messages": [describe(error)], "error": True}
-        return {
-            "plans": [plan_to_json(plan) for plan in planning.plans[: call.count]],
+        document = {
+            "plans": [plan_to_json(plan) for plan in planning.plans[:count]],
             "messages": list(planning.messages),
             "usage": dataclasses.asdict(planning.usage),
         }
+        return {**document, "avenues": list(planning.avenues)} if planning.avenues else document
 
     def implement(self, call: AgentCall) -> dict[str, Any]:
         return self._implementation(lambda plan: self.coder.implement(self._context(call, self.menu), plan), call)
@@ -101,14 +126,20 @@ class AgentTarget:
             accelerator=self.accelerator,
             workload=self.workload,
             kernel=call.kernel,
-            evaluation=call.evaluation,
+            evaluation=self._shown(call.evaluation),
             lineage=call.lineage,
             menu=menu,
             rules=self.rules,
             random=Random(f"agent/{call.chance}"),
             tried=call.tried,
-            peers=call.peers,
+            peers=tuple(replace(peer, evaluation=self._shown(peer.evaluation)) for peer in call.peers),
+            attempts=call.attempts,
+            findings=call.findings,
         )
+
+    def _shown(self, evaluation: Evaluation) -> Evaluation:
+        """What agents see of an evaluation."""
+        return evaluation.timing_only() if self.black_box else evaluation
 
 
 @dataclass(frozen=True)

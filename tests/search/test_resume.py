@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,7 @@ from toy_search import WORDS, Toy, summary
 from autocomp.errors import RunFolderError
 from autocomp.search import Options, RunFolder
 from autocomp.search.journal import Journal, read_events
+from autocomp.search.strategies import STRATEGIES
 
 KILLS = 3
 SMALL = Options(seed=3, beam=2, plans_per_parent=3, patience=3, max_steps=2)
@@ -59,6 +61,17 @@ def test_truncation_at_every_event_and_inside_lines(undisturbed: Toy, tmp_path: 
         (copy / "events.jsonl").write_bytes(content[:cut])
         assert summary(small(copy).run()) == expected, f"log cut at byte {cut}"
         read_events(copy / "events.jsonl")
+
+
+@pytest.mark.parametrize("strategy", [name for name in STRATEGIES if name != "beam"])
+def test_every_strategy_resumes_from_every_event(tmp_path: Path, strategy: str) -> None:
+    toy = replace(small(tmp_path / "run"), strategy=strategy).with_options(max_steps=2, beam=1)
+    expected = summary(toy.run())
+    log = toy.folder / "events.jsonl"
+    content = log.read_bytes()
+    for cut in [0] + [i + 1 for i, byte in enumerate(content) if byte == ord("\n")]:
+        log.write_bytes(content[:cut])
+        assert summary(toy.run()) == expected, f"log cut at byte {cut}"
 
 
 @pytest.mark.parametrize("workers", ["1", "2"])

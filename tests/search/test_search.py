@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from toy_search import NAIVE, Toy, canonical_hash, cycles_of, summary
+from toy_search import NAIVE, SMALL, Toy, ToyPlanner, canonical_hash, cycles_of, summary
 
+from autocomp.agents.protocol import Attempt, Context, Planning
 from autocomp.errors import CandidateFailure, ConfigError, KernelError
-from autocomp.evaluate.model import STAGES
-from autocomp.search import Options
+from autocomp.evaluate.model import STAGES, Evaluation
+from autocomp.search import Options, Problem
 from autocomp.search.executor import Executor, InlineExecutor, ProcessExecutor, ThreadExecutor
 from autocomp.search.journal import read_events
+from autocomp.search.strategies import STRATEGIES
 
 ALL_GOOD = ("tile", "hoist", "unroll", "stage", "pipeline")
 
@@ -167,6 +169,87 @@ def test_a_wrong_starting_kernel_is_refused_with_the_reason(toy: Toy, kernel: st
 def test_impossible_options_are_refused_by_name(change: dict[str, int]) -> None:
     with pytest.raises(ConfigError, match=next(iter(change))):
         Options(**change)
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_every_strategy_finds_something_and_the_same_again(tmp_path: Path, strategy: str) -> None:
+    toys = [Toy(tmp_path / name, SMALL, strategy=strategy) for name in ("a", "b")]
+    first, second = (toy.with_options(evaluations=25).run() for toy in toys)
+    assert summary(first) == summary(second)
+    assert first.best.correct
+    assert first.best.cycles < first.naive.cycles
+    assert first.evaluations <= 25
+
+
+def test_random_search_differs_by_seed(tmp_path: Path) -> None:
+    runs = [Toy(tmp_path / str(s), replace(SMALL, seed=s), strategy="random").run() for s in (1, 2)]
+    assert summary(runs[0]) != summary(runs[1])
+
+
+def test_evolution_keeps_its_findings_in_the_run_folder_and_shows_them_to_later_designs(tmp_path: Path) -> None:
+    seen: list[str] = []
+
+    class Reading(ToyPlanner):
+        def plan(self, context: Context, count: int) -> Planning:
+            seen.append(context.findings)
+            assert count == 10, "ten avenues"
+            return super().plan(context, count)
+
+    class ReadingToy(Toy):
+        def problem(self) -> Problem:
+            problem = super().problem()
+            return replace(problem, agents=replace(problem.agents, planner=Reading()))
+
+    toy = ReadingToy(tmp_path / "run", replace(SMALL, max_steps=3, dropout=0.0), strategy="evolve")
+    result = toy.run()
+    assert seen[0] == ""
+    for step, document in zip(result.history.steps, seen[1:], strict=False):
+        for candidate in step.candidates:
+            assert candidate.plan is not None
+            assert f"- {candidate.plan.option} on kernel {candidate.parent}" in document
+    assert all(len(step.candidates) <= 3 for step in result.history.steps)
+    assert "The best kernel takes" in (toy.folder / "findings.md").read_text()
+
+
+def test_a_black_box_shows_cycles_and_nothing_of_where_they_went(tmp_path: Path) -> None:
+    shown: list[Evaluation] = []
+
+    class Looking(ToyPlanner):
+        def plan(self, context: Context, count: int) -> Planning:
+            shown.extend([context.evaluation, *(peer.evaluation for peer in context.peers)])
+            return super().plan(context, count)
+
+    class LookingToy(Toy):
+        def problem(self) -> Problem:
+            problem = super().problem()
+            return replace(problem, agents=replace(problem.agents, planner=Looking()))
+
+    LookingToy(tmp_path / "run", replace(SMALL, max_steps=2, black_box=True)).run()
+    assert len(shown) > 2
+    for evaluation in shown:
+        assert evaluation.cycles
+        assert (evaluation.unit_cycles, evaluation.lines, evaluation.memory_rows) == ({}, (), {})
+
+
+def test_planners_see_what_was_tried_on_a_kernel_and_what_it_gained(tmp_path: Path) -> None:
+    seen: list[Sequence[Attempt]] = []
+
+    class Looking(ToyPlanner):
+        def plan(self, context: Context, count: int) -> Planning:
+            if context.kernel == NAIVE:
+                seen.append(context.attempts)
+            return super().plan(context, count)
+
+    class LookingToy(Toy):
+        def problem(self) -> Problem:
+            problem = super().problem()
+            return replace(problem, agents=replace(problem.agents, planner=Looking()))
+
+    LookingToy(tmp_path / "run", replace(SMALL, max_steps=2, dropout=0.0, beam=9), words=("tile", "wrong")).run()
+    assert seen[0] == ()
+    by_option = {attempt.plan.option: attempt for attempt in seen[1]}
+    assert by_option["tile"].gain == pytest.approx(cycles_of(NAIVE) / cycles_of("naive tile"))
+    assert (by_option["wrong"].outcome, by_option["wrong"].gain) == ("failed smoke", None)
 
 
 def test_inline_is_what_one_worker_means() -> None:

@@ -1,14 +1,21 @@
-"""Which candidates beam search expands."""
+"""Which candidates each strategy expands, and by which plans."""
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 
 import pytest
 from toy_search import ToyEvaluator
 
+from autocomp.agents.protocol import LineageStep, Peer, Plan
+from autocomp.agents.scientist import select
+from autocomp.errors import ConfigError
 from autocomp.search import BeamSearch, Candidate, Expand, History, Options, Stop
-from autocomp.search.candidate import Step
+from autocomp.search.candidate import Selection, Step
+from autocomp.search.strategies import Evolve, Exhaustive, Greedy, RandomSearch, make_strategy
+from autocomp.search.strategies.evolve import three_of
+from autocomp.search.strategy import Select
 
 
 def candidate(number: int, cycles: int | None, step: int = 1, parent: int = 0) -> Candidate:
@@ -69,3 +76,106 @@ def test_a_parent_that_bears_nothing_new_twice_gives_its_place_away() -> None:
 def test_reasons_to_stop(options: Options, reason: str) -> None:
     step = Step(1, (0,), (candidate(1, None),))
     assert BeamSearch(options).decide(History(NAIVE, (step,))) == Stop(reason)
+
+
+@pytest.mark.parametrize(("gate", "expected"), [(None, [1, 0, 3, 2]), (1.2, [1, 0, 3]), (0.8, [1, 0])])
+def test_the_gate_admits_by_the_parents_cycles_and_exempts_incumbents(gate: float | None, expected: list[int]) -> None:
+    first = Step(1, (0,), (candidate(1, 950),))
+    second = Step(2, (1,), (candidate(2, 1200, 2, 1), candidate(3, 1100, 2, 1)))
+    assert parents(replace(NO_LIMITS, beam=9, alike=9, gate=gate), first, second) == expected
+
+
+def made_by(option: str, number: int, cycles: int) -> Candidate:
+    return replace(candidate(number, cycles), plan=Plan(option, ""))
+
+
+def test_kernels_made_alike_do_not_fill_the_beam() -> None:
+    same = [made_by("tile", n, 500 + n) for n in (1, 2, 3)]
+    step = Step(1, (0,), (*same, made_by("stage", 4, 900)))
+    assert parents(replace(NO_LIMITS, beam=3, alike=2), step) == [1, 2, 4]
+    assert parents(replace(NO_LIMITS, beam=3, alike=3), step) == [1, 2, 3]
+
+
+def test_greedy_keeps_what_is_faster_and_reverts_the_rest() -> None:
+    kept = Step(1, (0,), (candidate(1, 900),))
+    reverted = Step(2, (1,), (candidate(2, 950, 2, 1),))
+    failed = Step(3, (1,), (candidate(3, None, 3, 1),))
+    decision = Greedy(NO_LIMITS).decide(History(NAIVE, (kept, reverted, failed)))
+    assert isinstance(decision, Expand)
+    assert ([p.id for p in decision.parents], decision.plans) == ([1], 1)
+
+
+def test_greedy_reverts_what_turns_out_to_be_wrong() -> None:
+    step = Step(1, (0,), (candidate(1, 900),))
+    history = History(NAIVE, (step,)).updated({1: replace(candidate(1, 900), outcome="failed adversarial")})
+    decision = Greedy(NO_LIMITS).decide(history)
+    assert isinstance(decision, Expand)
+    assert decision.parents == (NAIVE,)
+
+
+def test_exhaustive_search_expands_everything_once_in_order() -> None:
+    step = Step(1, (0,), (candidate(1, 1900), candidate(2, None), candidate(3, 500)))
+    decision = Exhaustive(NO_LIMITS).decide(History(NAIVE, (step,)))
+    assert isinstance(decision, Expand)
+    assert ([p.id for p in decision.parents], decision.plans) == ([1, 3], None)
+    done = Step(2, (1, 3), ())
+    assert Exhaustive(NO_LIMITS).decide(History(NAIVE, (step, done))) == Stop("nothing left to expand")
+
+
+def test_random_search_draws_parents_and_plans_with_equal_chances() -> None:
+    step = Step(1, (0,), tuple(candidate(n, 100 * n) for n in (1, 2, 3)))
+    plans = [Plan(word, "") for word in "abcd"]
+    drawn: Counter[tuple[int, str]] = Counter()
+    for seed in range(400):
+        decision = RandomSearch(replace(NO_LIMITS, seed=seed, beam=1)).decide(History(NAIVE, (step,)))
+        assert isinstance(decision, Expand)
+        (parent,), (plan,) = decision.parents, decision.choose(decision.parents[0], plans)
+        drawn[parent.id, plan.option] += 1
+    assert len(drawn) == 16
+    assert max(drawn.values()) < 50
+
+
+def test_evolution_runs_the_newest_the_highest_maximum_and_the_highest_minimum() -> None:
+    plans = [
+        Plan("a", "", gain=(1.1, 1.2), innovation=10),
+        Plan("b", "", gain=(0.5, 3.0), innovation=20),
+        Plan("c", "", gain=(1.3, 1.4), innovation=30),
+        Plan("d", "", gain=(1.0, 1.1), innovation=90),
+        Plan("e", "", gain=(0.9, 2.0), innovation=90),
+    ]
+    assert [plan.option for plan in three_of(NAIVE, plans)] == ["d", "b", "c"]
+    assert [plan.option for plan in three_of(NAIVE, plans[:2])] == ["b", "a"]
+
+
+def test_evolution_asks_for_a_selection_and_again_if_its_base_was_wrong() -> None:
+    step = Step(1, (0,), (candidate(1, 500), candidate(2, 700)))
+    history = History(NAIVE, (step,))
+    strategy = Evolve(NO_LIMITS)
+    assert isinstance(strategy.decide(history), Select)
+    chosen = history.selected(Selection(2, 1, 2, "why not"))
+    decision = strategy.decide(chosen)
+    assert isinstance(decision, Expand)
+    assert decision.peers is not None
+    assert ([p.id for p in decision.parents], [p.id for p in decision.peers]) == ([1], [2])
+    wrong = chosen.updated({1: replace(candidate(1, 500), outcome="failed adversarial")})
+    assert isinstance(strategy.decide(wrong), Select)
+
+
+def test_the_mechanical_selector_takes_the_fastest_and_the_fastest_of_another_kind() -> None:
+    def peer(number: int, cycles: int, *options: str) -> Peer:
+        evaluation = candidate(number, cycles).evaluation
+        assert evaluation is not None
+        return Peer(number, "", evaluation, [LineageStep(Plan(option, ""), cycles) for option in options])
+
+    population = [peer(0, 900), peer(1, 500, "a", "b"), peer(2, 510, "a", "b"), peer(3, 700, "c"), peer(4, 600, "c")]
+    selected = select(population)
+    assert (selected.base, selected.reference) == (1, 4)
+    assert select(population[1:3]).reference == 2
+    assert select(population[:1]).reference is None
+
+
+def test_a_strategy_that_lists_all_plans_needs_a_planner_that_can() -> None:
+    with pytest.raises(ConfigError, match="lists all its plans"):
+        make_strategy("exhaustive", NO_LIMITS, enumerates=False)
+    with pytest.raises(ConfigError, match="did you mean 'greedy'"):
+        make_strategy("gredy", NO_LIMITS)

@@ -14,9 +14,10 @@ from typing import Any
 from autocomp.agents.menu import Menu, MenuOption
 from autocomp.agents.protocol import Context, Implementation, Plan, Planning
 from autocomp.evaluate.model import STAGES, Bound, Evaluation, StageVerdict
-from autocomp.search import BeamSearch, Options, Problem, RunFolder, Search, SearchResult
+from autocomp.search import Options, Problem, RunFolder, Search, SearchResult
 from autocomp.search.executor import Executor, InlineExecutor
 from autocomp.search.journal import Journal, Listener
+from autocomp.search.strategies import make_strategy
 from autocomp.search.targets import AgentTarget, EvaluationTarget
 
 WORDS = ("tile", "hoist", "unroll", "stage", "pipeline", "broken", "wrong", "nothing")
@@ -132,6 +133,7 @@ class Toy:
     delay: float = 0.0
     log: Path | None = None
     starting_kernel: str = NAIVE
+    strategy: str = "beam"
     executor: Callable[[], Executor] = field(default=InlineExecutor)
 
     def with_options(self, **changes: Any) -> Toy:
@@ -148,6 +150,7 @@ class Toy:
             (),
             self.options.dropout,
             canonical_hash,  # type: ignore[arg-type]
+            self.options.black_box,
         )
         return Problem(self.starting_kernel, agents, EvaluationTarget(ToyEvaluator(delay=self.delay, log=self.log)))
 
@@ -158,10 +161,8 @@ class Toy:
         with folder.locked():
             journal = Journal(folder.events, listener, clock)
             try:
-                search = Search(
-                    self.problem(), BeamSearch(self.options), self.options, folder, journal, executor, executor
-                )
-                return search.run()
+                strategy = make_strategy(self.strategy, self.options, enumerates=True)
+                return Search(self.problem(), strategy, self.options, folder, journal, executor, executor).run()
             finally:
                 journal.close()
                 executor.shutdown()

@@ -31,6 +31,7 @@ _SHAPING = {
 }
 _WORTHWHILE = 0.02  # share of the cycles that makes shaping come before finishing
 _SAME_OPTION = 0.8  # factor on the score of each further proposal of the same option
+_MOST_SAVED = 0.9  # share of the cycles that a plan is expected to save at most
 _CHANCE = 0.15  # most that chance adds to or takes from a score, relative
 
 
@@ -67,7 +68,7 @@ class RulesPlanner:
             if digest in seen:
                 continue
             seen.add(digest)
-            plans.append(_plan(scored, found))
+            plans.append(_plan(scored, found, max(1, context.evaluation.cycles or 1)))
         messages = () if plans else ("no transformation in the menu applies to this kernel",)
         return Planning(tuple(plans), messages=messages)
 
@@ -121,10 +122,20 @@ def _may_finish(facts: Facts, finishing: str, shapings: Sequence[tuple[str, froz
     return not any(name in _SHAPING[finishing] and tensors <= concerned for name, tensors in shapings)
 
 
-def _plan(scored: _Scored, found: Profile) -> Plan:
+def _plan(scored: _Scored, found: Profile, cycles: int) -> Plan:
     reason = scored.proposal.reason
     waits = f"{found.unit} is busy {found.computing:.0%} of the time"
     if found.main_cause:
         waits += f" and waits mostly on {found.main_cause}"
     text = f"{scored.option.title}: {reason} ({waits})."
-    return Plan(scored.option.id, text, scored.name, dict(scored.proposal.parameters), author="rules")
+    gain = _expected(scored.proposal.gain / cycles)
+    return Plan(scored.option.id, text, scored.name, dict(scored.proposal.parameters), author="rules", gain=gain)
+
+
+def _expected(share: float) -> tuple[float, float] | None:
+    """The speed-up expected of saving a share of the cycles, between half of it and all: the estimates are rough. None
+    where nothing is estimated to be saved."""
+    if share <= 0:
+        return None
+    share = min(share, _MOST_SAVED)
+    return round(1 / (1 - share / 2), 3), round(1 / (1 - share), 3)

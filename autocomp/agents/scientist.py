@@ -1,0 +1,75 @@
+"""The selector and the designer of the strategy `evolve`, on top of any planner."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from autocomp.agents.protocol import Attempt, Context, Peer, Plan, Planner, Planning, Usage
+
+
+@dataclass(frozen=True)
+class Selected:
+    """The ids of the kernel to build on and of one to compare it with, if there is another."""
+
+    base: int
+    reference: int | None
+    reason: str
+    usage: Usage = field(default_factory=Usage)
+
+
+def select(population: Sequence[Peer]) -> Selected:
+    """The fastest kernel, and of those whose options have least in common with its own the fastest."""
+    ordered = sorted(population, key=lambda peer: (peer.evaluation.cycles or 0, peer.id))
+    base, others = ordered[0], ordered[1:]
+    if not others:
+        return Selected(base.id, None, "the only kernel there is")
+    own = _options(base)
+    reference = min(others, key=lambda peer: _likeness(own, _options(peer)))
+    return Selected(
+        base.id, reference.id, "the fastest kernel, beside the fastest of those that are made most otherwise"
+    )
+
+
+def design(planner: Planner, context: Context, avenues: int, experiments: int) -> Planning:
+    """`avenues` plans of the planner are the directions; `experiments` of them are written out: those by different
+    options first. Each has its innovation and its expected gain, from what came of the same option before where the
+    planner does not say."""
+    planning = planner.plan(context, avenues)
+    written = _varied(planning.plans)[:experiments]
+    uses = Counter(attempt.plan.option for attempt in context.attempts)
+    plans = tuple(
+        replace(
+            plan,
+            innovation=100.0 / (1 + uses[plan.option]) if plan.innovation is None else plan.innovation,
+            gain=plan.gain or _experience(context.attempts, plan.option),
+        )
+        for plan in written
+    )
+    return replace(planning, plans=plans, avenues=tuple(plan.text for plan in planning.plans))
+
+
+def _varied(plans: Sequence[Plan]) -> list[Plan]:
+    """The first plan of each option, then the others, otherwise in their order."""
+    seen: set[str] = set()
+    first: list[Plan] = []
+    rest: list[Plan] = []
+    for plan in plans:
+        (rest if plan.option in seen else first).append(plan)
+        seen.add(plan.option)
+    return first + rest
+
+
+def _experience(attempts: Sequence[Attempt], option: str) -> tuple[float, float] | None:
+    gains = [attempt.gain for attempt in attempts if attempt.plan.option == option and attempt.gain is not None]
+    return (min(gains), max(gains)) if gains else None
+
+
+def _options(peer: Peer) -> frozenset[str]:
+    return frozenset(step.plan.option for step in peer.lineage)
+
+
+def _likeness(own: frozenset[str], other: frozenset[str]) -> float:
+    """The share of the options of both that they have in common."""
+    return len(own & other) / len(own | other) if own | other else 1.0

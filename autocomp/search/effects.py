@@ -1,0 +1,132 @@
+"""The effects of a search: answers of agents and verdicts of the evaluator, each made once and kept in the journal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from autocomp.agents.protocol import Usage
+from autocomp.evaluate.serial import evaluation_from_json
+from autocomp.search.candidate import ERROR, SKIPPED, WORKER_LOST, Candidate
+from autocomp.search.executor import Call, Executor, Target, WorkerLost, run_calls
+from autocomp.search.folder import RunFolder
+from autocomp.search.journal import Event, Journal
+from autocomp.search.targets import AgentTarget, EvaluationTarget, plan_to_json, usage_of
+from autocomp.search.verdict import with_verdict
+
+OUT_OF_TIME = "the budget of seconds is spent"
+
+
+class Effects:
+    """What reaches out of the search. An effect whose key is in the journal is not repeated; once the budget of
+    `seconds` is spent, none is made any more, neither now nor when the run is replayed."""
+
+    def __init__(
+        self,
+        agents: AgentTarget,
+        evaluation: EvaluationTarget,
+        folder: RunFolder,
+        journal: Journal,
+        executor: Executor,
+        agent_executor: Executor,
+        seconds: float | None,
+    ) -> None:
+        self._agents = Target(agents)
+        self._evaluator = Target(evaluation)
+        self._folder = folder
+        self._journal = journal
+        self._executor = executor
+        self._agent_executor = agent_executor
+        self._seconds = seconds
+        self.step = 0  # that is under way
+
+    # --- agents --------------------------------------------------------------------------------------------------
+
+    def ask(self, kind: str, method: str, calls: Mapping[str, object]) -> None:
+        """Make the agent calls whose answers the journal does not have. Kernels go to the run folder."""
+        missing = [Call(key, self._agents, method, call) for key, call in calls.items() if key not in self._journal]
+        for key, result in self._run(self._agent_executor, missing):
+            if isinstance(result, WorkerLost):
+                result = {"kernel": None, "message": result.message, "error": True}
+            text = result.get("kernel")
+            stored = result if text is None else {**result, "kernel": self._folder.store_kernel(text)}
+            self._journal.record(kind, key, stored)
+
+    def answer(self, key: str) -> Event:
+        """The answer recorded under a key, empty if there is none."""
+        return self._journal.get(key)
+
+    def usage(self, keys: Iterable[str]) -> Usage:
+        """What answers have cost."""
+        return sum((usage_of(self.answer(key)) for key in keys), Usage())
+
+    # --- evaluation ----------------------------------------------------------------------------------------------
+
+    def evaluate(self, kind: str, method: str, candidates: Iterable[Candidate], *, always: bool = False) -> None:
+        """Evaluate the kernels whose verdict the journal does not have; `always` even when time is up."""
+        wanted = {c.hash: c for c in candidates if not self.is_known(kind, c)}
+        calls = [Call(h, self._evaluator, method, self._folder.kernel(c.kernel)) for h, c in wanted.items()]
+        results = run_calls(self._executor, calls) if always else self._run(self._executor, calls)
+        for canonical, result in results:
+            payload = {"evaluation": None, "message": result.message} if isinstance(result, WorkerLost) else result
+            lost = {"lost": True} if isinstance(result, WorkerLost) else {}
+            document = {"kernel": wanted[canonical].kernel, **payload, **lost}
+            self._journal.record(kind, f"{kind}/{canonical}", document)
+
+    def is_known(self, kind: str, candidate: Candidate) -> bool:
+        """Whether the journal has a verdict on the candidate's kernel."""
+        return f"{kind}/{candidate.hash}" in self._journal
+
+    def judged(self, candidate: Candidate) -> Candidate:
+        """The candidate with the verdict that the journal has on its kernel."""
+        event = self.answer(f"evaluate/{candidate.hash}")
+        if not event:
+            return replace(candidate, outcome=SKIPPED, message=OUT_OF_TIME)
+        if event["evaluation"] is None:
+            return replace(candidate, outcome=WORKER_LOST if event.get("lost") else ERROR, message=event["message"])
+        evaluation = evaluation_from_json(event["evaluation"])
+        proof = self.answer(f"prove/{candidate.hash}")
+        if proof:
+            if proof["evaluation"] is None:
+                return replace(candidate, outcome=WORKER_LOST if proof.get("lost") else ERROR, message=proof["message"])
+            proven = evaluation_from_json(proof["evaluation"])
+            seconds = evaluation.seconds + proven.seconds
+            evaluation = replace(evaluation, stages=(*evaluation.stages, *proven.stages), seconds=seconds)
+        return with_verdict(candidate, evaluation)
+
+    # --- time ----------------------------------------------------------------------------------------------------
+
+    def expired(self) -> bool:
+        """Whether the budget of seconds is spent. Once it is, the journal says so, and in which step."""
+        if "expired" not in self._journal and self._seconds is not None and self._journal.seconds >= self._seconds:
+            self._journal.record("expired", "expired", {"step": self.step})
+        return "expired" in self._journal
+
+    def expired_before(self, step: int) -> bool:
+        """Whether the budget of seconds was spent before a step began."""
+        return self.expired() and step > self._journal["expired"]["step"]
+
+    def _run(self, executor: Executor, calls: Sequence[Call[str]]) -> Iterator[tuple[str, Any]]:
+        if not self.expired():
+            yield from run_calls(executor, calls, self.expired)
+            self.expired()
+
+    # --- what became of it ---------------------------------------------------------------------------------------
+
+    def record_candidate(self, kind: str, candidate: Candidate) -> None:
+        evaluation = candidate.evaluation if candidate.promising else None
+        document = {
+            "id": candidate.id,
+            "step": candidate.step,
+            "parent": candidate.parent,
+            "plan": plan_to_json(candidate.plan) if candidate.plan else None,
+            "kernel": candidate.kernel,
+            "hash": candidate.hash,
+            "outcome": candidate.outcome,
+            "message": candidate.message,
+            "repaired": candidate.repaired,
+            "cycles": evaluation.cycles if evaluation else None,
+            "ratio": evaluation.ratio if evaluation else None,
+        }
+        self._journal.record(kind, f"{kind}/{candidate.id}", document)

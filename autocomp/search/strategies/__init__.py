@@ -1,0 +1,40 @@
+"""The strategies that ship, by name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from autocomp.data import closest
+from autocomp.errors import ConfigError
+from autocomp.search.options import Options
+from autocomp.search.strategies.beam import BeamSearch
+from autocomp.search.strategies.evolve import Evolve
+from autocomp.search.strategies.exhaustive import Exhaustive
+from autocomp.search.strategies.greedy import Greedy
+from autocomp.search.strategies.random import RandomSearch
+from autocomp.search.strategy import Strategy
+
+STRATEGIES: Mapping[str, type[Strategy]] = {
+    item.name: item for item in (BeamSearch, Evolve, Greedy, RandomSearch, Exhaustive)
+}
+
+__all__ = ["STRATEGIES", "BeamSearch", "Evolve", "Exhaustive", "Greedy", "RandomSearch", "make_strategy"]
+
+
+def make_strategy(name: str, options: Options, enumerates: bool = False) -> Strategy:
+    """A strategy by name. `enumerates` says whether the planner can list all plans that it has for a kernel.
+
+    Raises ConfigError for an unknown name, and for a strategy that needs such a planner and has none.
+    """
+    if name not in STRATEGIES:
+        near = closest(name, list(STRATEGIES))
+        hint = (f"did you mean {near!r}? " if near else "") + f"known: {', '.join(STRATEGIES)}"
+        raise ConfigError(f"no search strategy called {name!r}", hint=hint)
+    if name == Exhaustive.name and not enumerates:
+        raise ConfigError(
+            "the strategy 'exhaustive' needs a planner that lists all its plans, and a language model does not",
+            hint="use the rules agent, or another strategy",
+        )
+    if name == RandomSearch.name:
+        return RandomSearch(options, plans=None if enumerates else options.plans_per_parent)
+    return STRATEGIES[name](options)  # type: ignore[call-arg]

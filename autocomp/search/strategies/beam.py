@@ -1,0 +1,77 @@
+"""Beam search: the best kernels so far are expanded side by side."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+
+from autocomp.search.candidate import Candidate, History
+from autocomp.search.options import Options
+from autocomp.search.strategy import Decision, Expand, Stop, Strategy, ended, exhausted
+
+PATIENCE = 4
+
+
+@dataclass(frozen=True)
+class BeamSearch(Strategy):
+    """Expands the best `beam` promising candidates that still lead to new kernels.
+
+    With `keep_parents`, parents compete with their children; without, only the children of the last step that bore
+    any are in the beam. A candidate is admitted if it takes at most `gate` times its parent's cycles; what was in the
+    beam before is exempt.
+    """
+
+    options: Options
+    name: str = "beam"
+
+    def decide(self, history: History) -> Decision:
+        stop = ended(history, self.options, PATIENCE)
+        if stop is not None:
+            return stop
+        parents = self._beam(history)
+        if not parents:
+            return Stop("nothing left to expand")
+        return Expand(parents, self.options.plans_per_parent, self.options.codes_per_plan)
+
+    def _beam(self, history: History) -> tuple[Candidate, ...]:
+        incumbents = {parent for step in history.steps for parent in step.parents}
+        pool = [
+            candidate
+            for candidate in self._pool(history)
+            if not exhausted(history, candidate.id)
+            and (candidate.id in incumbents or self._admitted(history, candidate))
+        ]
+        pool.sort(key=lambda c: (c.cycles, c.id))
+        return tuple(self._diverse(history, pool)[: self.options.beam])
+
+    def _pool(self, history: History) -> list[Candidate]:
+        if self.options.keep_parents:
+            return [c for c in history if c.promising]
+        for step in reversed(history.steps):
+            children = [c for c in step.candidates if c.promising]
+            if children:
+                return children
+        return [history.root]
+
+    def _admitted(self, history: History, candidate: Candidate) -> bool:
+        """Whether a candidate is not too much slower than its parent."""
+        gate = self.options.gate
+        if gate is None or candidate.parent is None:
+            return True
+        return candidate.cycles <= gate * history[candidate.parent].cycles
+
+    def _diverse(self, history: History, pool: list[Candidate]) -> list[Candidate]:
+        """The pool with no more than `alike` of those first that were made by the same options, the rest behind."""
+        first: list[Candidate] = []
+        rest: list[Candidate] = []
+        seen: Counter[frozenset[str]] = Counter()
+        for candidate in pool:
+            kind = options_of(history, candidate)
+            seen[kind] += 1
+            (first if seen[kind] <= self.options.alike else rest).append(candidate)
+        return first + rest
+
+
+def options_of(history: History, candidate: Candidate) -> frozenset[str]:
+    """The options, or transformations, that made a candidate."""
+    return frozenset(step.plan.option or step.plan.transformation or "" for step in history.lineage(candidate))
