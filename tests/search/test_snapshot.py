@@ -10,6 +10,7 @@ import pytest
 
 from autocomp import isa, workload
 from autocomp.agents import menu
+from autocomp.agents.config import Agents
 from autocomp.errors import ConfigError, RunFolderError
 from autocomp.search import Options, RunFolder
 from autocomp.search.snapshot import Request, create, restore, version_changes
@@ -44,7 +45,7 @@ def request(folder: Path, overrides: dict[str, int | float] | None = None) -> Re
     (folder / "start.c").write_text("void solution(int8_t A[4], int8_t C[4]) {\n}\n")
     loaded = workload.load(str(folder / "w.yaml"), overrides=overrides)
     machine = isa.load(loaded.accelerator, loaded.overrides, (folder,))
-    return Request(loaded, machine, menu.load(["general"]), "rules", "rules", Options(seed=7, beam=2, seconds=9.5))
+    return Request(loaded, machine, menu.load(["general"]), Agents(), Options(seed=7, beam=2, seconds=9.5))
 
 
 @pytest.mark.parametrize("overrides", [None, {"DIM": 8}])
