@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from autocomp.agents.config import Agents, Member, unknown_model
 from autocomp.agents.mixed import MixedPlanner
 from autocomp.agents.protocol import Coder, Planner, Usage
 from autocomp.agents.rules import RulesCoder, RulesPlanner
 from autocomp.errors import ConfigError
+
+if TYPE_CHECKING:
+    from autocomp.agents.llm import Ensemble, Ledger
+    from autocomp.agents.llm.gate import Gate
 
 
 @dataclass(frozen=True)
@@ -34,29 +38,39 @@ def make_agents(agents: Agents, tokens: int | None = None, money: float | None =
         _check_rules(agents)
         return AgentPair(RulesPlanner(), RulesCoder(), "processor", lambda usage: None)
     _check_models(agents.models, money)
-    from autocomp.agents.llm import Client, Ensemble, Ledger, LlmCoder, LlmPlanner, OpenPlanner
-    from autocomp.agents.llm.gate import Gate
+    from autocomp.agents.llm import Ledger, LlmCoder, LlmPlanner, OpenPlanner
 
     ledger = Ledger(tokens, money)
     gates: dict[str, Gate] = {}  # the planner and the coder share the limits of an endpoint
-
-    def ensemble(members: Sequence[Member]) -> Ensemble:
-        return Ensemble([Client(m, ledger, gates.setdefault(m.model, _gate(m))) for m in members if not m.is_rules])
-
-    def _gate(member: Member) -> Gate:
-        return Gate(member.concurrency, member.requests_per_minute)
-
     models = [member for member in agents.coders if not member.is_rules]
-    coder: Coder = LlmCoder(ensemble(models), agents) if models else RulesCoder()
+    coder: Coder = LlmCoder(_ensemble(models, ledger, gates), agents) if models else RulesCoder()
     planners: list[tuple[Planner, float]] = []
     asked = [member for member in agents.planner if not member.is_rules]
     if asked:
-        planner = LlmPlanner(ensemble(asked), agents) if agents.phases == 2 else OpenPlanner(coder.name)
+        planner = LlmPlanner(_ensemble(asked, ledger, gates), agents) if agents.phases == 2 else OpenPlanner(coder.name)
         planners.append((planner, sum(member.weight for member in asked)))
     if len(asked) < len(agents.planner):
         planners.append((RulesPlanner(), sum(member.weight for member in agents.planner if member.is_rules)))
     mixed = planners[0][0] if len(planners) == 1 else MixedPlanner(*zip(*planners, strict=True))
     return AgentPair(mixed, coder, "network", ledger.charge)
+
+
+def make_ensemble(agents: Agents) -> Ensemble:
+    """The planner's models alone, for questions outside a search. Raises as `make_agents` does."""
+    from autocomp.agents.llm import Ledger
+
+    _check_models(agents.models, None)
+    return _ensemble([member for member in agents.planner if not member.is_rules] or agents.models, Ledger(), {})
+
+
+def _ensemble(members: Sequence[Member], ledger: Ledger, gates: dict[str, Gate]) -> Ensemble:
+    from autocomp.agents.llm import Client, Ensemble
+    from autocomp.agents.llm.gate import Gate
+
+    def gate(member: Member) -> Gate:
+        return gates.setdefault(member.model, Gate(member.concurrency, member.requests_per_minute))
+
+    return Ensemble([Client(member, ledger, gate(member)) for member in members])
 
 
 def _check_rules(agents: Agents) -> None:

@@ -6,7 +6,7 @@ from and `remove` takes ids away. So a user's own menu extends or replaces a shi
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
@@ -177,6 +177,15 @@ def _read(path: Path) -> _Document:
         return _Document.model_validate(content)
     except ValidationError as error:
         raise ConfigError(f"{path}: " + "; ".join(problems(error, content, _known_keys))) from error
+
+
+def parse_option(entry: Mapping[str, object]) -> MenuOption:
+    """One option from a document, as a menu file holds it. Raises ConfigError naming what is wrong."""
+    try:
+        return _Option.model_validate(entry).frozen()
+    except ValidationError as error:
+        found = problems(error, dict(entry), lambda parents: list(_Option.model_fields))
+        raise ConfigError(f"option {entry.get('id')!r}: " + "; ".join(found)) from error
 
 
 def _known_keys(parents: Sequence[int | str]) -> list[str]:

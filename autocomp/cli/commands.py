@@ -13,6 +13,7 @@ from autocomp.cli.fidelity import fidelity
 from autocomp.cli.isa import isa
 from autocomp.cli.menu import menu
 from autocomp.cli.options import wants_json
+from autocomp.cli.prompt import prompt
 from autocomp.cli.resume import resume
 from autocomp.cli.run import run
 from autocomp.cli.schedules import schedules
@@ -61,5 +62,5 @@ def autocomp() -> None:
     """
 
 
-for command in (search, resume, run, schedules, workloads, menu, isa, simulate, fidelity):
+for command in (search, resume, run, prompt, schedules, workloads, menu, isa, simulate, fidelity):
     autocomp.add_command(command)

@@ -4,10 +4,17 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from autocomp.cli.options import output_options, path_option, print_json
+from autocomp.cli.agents import agent_options, chosen_agents
+from autocomp.cli.options import output_options, path_option, print_json, warn
+from autocomp.errors import ConfigError, ModelError
+
+if TYPE_CHECKING:
+    from autocomp.agents.menu import Menu
+    from autocomp.workload.model import Workload
 
 
 @click.group()
@@ -66,3 +73,70 @@ def show(names: tuple[str, ...], paths: tuple[Path, ...], as_json: bool, plain: 
             option.id, Text(option.title), option.transformation or "-", ", ".join(option.applies.causes) or "-"
         )
     make_console(sys.stdout, plain).print(table)
+
+
+@menu.command()
+@click.argument("run", type=click.Path(path_type=Path))
+@click.option("--count", type=click.IntRange(min=1), default=3, show_default=True, help="Options that are asked for.")
+@click.option("--out", type=click.Path(path_type=Path, dir_okay=False), required=True, help="Menu file to write.")
+@agent_options
+def suggest(
+    run: Path,
+    count: int,
+    out: Path,
+    agent: str | None,
+    planner_models: tuple[str, ...],
+    coder_models: tuple[str, ...],
+    agents_file: Path | None,
+) -> None:
+    """Have a model propose new options from the log of the folder RUN, for you to look over."""
+    from autocomp.agents.factory import make_ensemble
+    from autocomp.agents.llm.planner import templates_of
+    from autocomp.agents.llm.suggest import suggest_options, to_yaml
+    from autocomp.report import RunView
+    from autocomp.report.attempts import attempts, run_facts
+    from autocomp.search import RunFolder
+    from autocomp.search.snapshot import restore
+
+    agents = chosen_agents(agent, planner_models, coder_models, agents_file)
+    if not agents.models:
+        raise ConfigError("the rules propose no options", hint="name a model: --planner-model openai:MODEL[@BASE_URL]")
+    if out.exists():
+        raise ConfigError(f"{out} exists", hint="give --out a new file")
+    folder = RunFolder.open(run)
+    request, view = restore(folder), RunView.of(folder.events)
+    found = suggest_options(
+        make_ensemble(agents),
+        request.menu,
+        run_facts(request, folder, view),
+        attempts(view),
+        count,
+        request.options.seed,
+        templates_of(agents),
+    )
+    for message in found.messages:
+        warn(message)
+    if not found.options:
+        raise ModelError("no new option came of it")
+    out.write_text(
+        to_yaml(found.options, f"Proposed by {agents.planner[0].model} from the run {run}"), encoding="utf-8"
+    )
+    for option in found.options:
+        click.echo(f"{option.id}: {option.title}")
+    click.echo(
+        f"written to {out}; when you agree with them: autocomp search ... --menu {request.menu.name} --menu {out}"
+    )
+
+
+def menu_for(names: tuple[str, ...], workload: Workload, paths: tuple[Path, ...]) -> Menu:
+    """The menus asked for, else the operation's own menu, else the general one; only options for this operation."""
+    from autocomp.agents import menu as menus
+    from autocomp.cli.listing import named_files
+
+    def load(chosen: Any) -> Menu:
+        return menus.load(chosen, paths).for_operation(workload.operation)
+
+    if names:
+        return load(names)
+    known = named_files("menus", ".yaml", paths)
+    return load([str(known.get(workload.operation, known["general"]))])

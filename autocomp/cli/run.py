@@ -38,7 +38,7 @@ def run(
     from autocomp.evaluate import evaluate_kernel
     from autocomp.report import make_console, print_evaluation
 
-    text = _read(kernel)
+    text = read_kernel(kernel)
     loaded = workloads.load(workload, paths, overrides)
     accelerator = isa.load(loaded.accelerator, loaded.overrides, (*paths, Path(loaded.path).parent))
     evaluation = evaluate_kernel(text, loaded, accelerator, source_name=str(kernel))
@@ -73,7 +73,8 @@ def document(evaluation: Evaluation) -> dict[str, Any]:
     }
 
 
-def _read(kernel: Path) -> str:
+def read_kernel(kernel: Path) -> str:
+    """The text of a kernel's file, "-" for standard input. Raises KernelError."""
     try:
         if str(kernel) == "-":
             return sys.stdin.read()

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import click
 
 from autocomp.cli.agents import agent_options, chosen_agents
+from autocomp.cli.menu import menu_for
 from autocomp.cli.options import cluster_option, output_options, path_option, set_option, workers_option
-
-if TYPE_CHECKING:
-    from autocomp.agents.menu import Menu
-    from autocomp.workload.model import Workload
 
 RUNS = Path("runs")
 
@@ -126,7 +122,7 @@ def search(
     request = Request(
         workload=loaded,
         accelerator=isa.load(loaded.accelerator, loaded.overrides, near),
-        menu=_menu(menus, loaded, paths),
+        menu=menu_for(menus, loaded, paths),
         agents=chosen_agents(agent, planner_models, coder_models, agents_file),
         options=options,
         strategy=strategy,
@@ -136,17 +132,3 @@ def search(
     now = datetime.now().astimezone()
     folder = create(run_dir or new_run_path(RUNS, loaded.name, now), request, now)
     search_and_report(folder, request, workers=workers, cluster=cluster, as_json=as_json, plain=plain)
-
-
-def _menu(names: tuple[str, ...], workload: Workload, paths: tuple[Path, ...]) -> Menu:
-    """The menus asked for, else the operation's own menu, else the general one; only options for this operation."""
-    from autocomp.agents import menu
-    from autocomp.cli.listing import named_files
-
-    def load(chosen: Any) -> Menu:
-        return menu.load(chosen, paths).for_operation(workload.operation)
-
-    if names:
-        return load(names)
-    known = named_files("menus", ".yaml", paths)
-    return load([str(known.get(workload.operation, known["general"]))])

@@ -8,6 +8,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from autocomp.report.predictions import print_calibrations
 from autocomp.report.progress import outcomes_text, usage_text
 from autocomp.report.run import RunView, first_line
 from autocomp.report.terminal import cycles_text, percent
@@ -62,6 +63,7 @@ def print_search(console: Console, view: RunView, utilisation: float) -> None:
     causes = causes_table(view)
     if causes is not None:
         console.print(causes)
+    print_calibrations(console, view.candidates)
     for message, count in view.agent_messages.most_common(3):
         console.print(Text(f"planner said ({count}x): {message}"))
     naive, best = view.naive_cycles, view.best_cycles

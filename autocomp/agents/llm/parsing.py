@@ -25,7 +25,7 @@ def parse_plans(text: str, menu: Menu, author: str, moves: Sequence[Move] = ()) 
     """The plans in an answer, in its order; none where it proposes nothing. `moves` are those the prompt numbered.
     Never raises."""
     answer = without_thoughts(text)
-    for document in _json_documents(answer):
+    for document in json_documents(answer):
         plans = tuple(_plan_of_entry(entry, menu, author, moves) for entry in _entries(document))
         found = tuple(plan for plan in plans if plan is not None)
         if found:
@@ -88,7 +88,7 @@ def _closing_brace(text: str, opening: int) -> int:
     return len(text)
 
 
-def _json_documents(text: str) -> Iterator[Any]:
+def json_documents(text: str) -> Iterator[Any]:
     """Every JSON object or list in the text: fenced ones, the whole, then any that starts at a bracket."""
     for candidate in (*fenced_blocks(text), text):
         document = _json(candidate)

@@ -54,14 +54,10 @@ def render_prompt(
 ) -> tuple[Message, ...]:
     """The messages that a phase sends. Raises ConfigError for a template that does not render."""
     asked = asked or Asked()
-    environment = _environment(templates)
     values = _facts(phase, context, asked)
 
     def render(name: str) -> str:
-        try:
-            return environment.get_template(f"{name}.j2").render(values).strip() + "\n"
-        except jinja2.TemplateError as error:
-            raise _template_error(error, name, templates) from error
+        return render_template(name, values, templates)
 
     system = Message("system", render("choice_system" if phase == "choice" else "system"))
     if phase in REPAIRS:
@@ -75,6 +71,14 @@ def render_prompt(
             Message("user", render(phase)),
         )
     return system, Message("user", render(phase))
+
+
+def render_template(name: str, values: Mapping[str, Any], templates: Path | None = None) -> str:
+    """One template with its values. Raises ConfigError where it does not render."""
+    try:
+        return _environment(templates).get_template(f"{name}.j2").render(values).strip() + "\n"
+    except jinja2.TemplateError as error:
+        raise _template_error(error, name, templates) from error
 
 
 def used_instructions(context: Context, options: Sequence[str]) -> frozenset[str]:

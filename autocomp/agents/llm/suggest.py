@@ -1,0 +1,101 @@
+"""New menu options proposed by a model from what happened in a run, for a person to accept."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+from typing import Any, get_args
+
+import yaml
+
+from autocomp.agents import menu as menus
+from autocomp.agents.llm.ensemble import Ensemble
+from autocomp.agents.llm.parsing import json_documents, without_thoughts
+from autocomp.agents.llm.prompts import Message, render_template
+from autocomp.agents.menu import Menu, MenuOption
+from autocomp.agents.protocol import Usage
+from autocomp.errors import ConfigError, ModelError
+
+
+@dataclass(frozen=True)
+class Tried:
+    """One candidate of a run, as a prompt shows it. `gain` is its speed-up over its parent, None where it failed."""
+
+    option: str
+    plan: str
+    outcome: str
+    gain: float | None = None
+
+
+@dataclass(frozen=True)
+class Suggestion:
+    """Options that are valid and new, and why others were left out."""
+
+    options: tuple[MenuOption, ...]
+    usage: Usage
+    messages: tuple[str, ...] = ()
+
+
+def suggest_options(
+    ensemble: Ensemble,
+    menu: Menu,
+    facts: Mapping[str, Any],
+    tried: Sequence[Tried],
+    count: int,
+    seed: int = 0,
+    templates: Path | None = None,
+) -> Suggestion:
+    """`count` options at most that the menu does not have. Raises ModelError where no model answers."""
+    values = {**facts, "menu": menu.options, "tried": tried, "count": count, "causes": get_args(menus.Cause)}
+    messages = (
+        Message("system", render_template("suggest_system", values, templates)),
+        Message("user", render_template("suggest", values, templates)),
+    )
+    reply = ensemble.ask(messages, Random(f"suggest/{seed}"))
+    if reply.text is None:
+        raise ModelError("no model gave an answer: " + "; ".join(reply.messages))
+    found: dict[str, MenuOption] = {}
+    faults = list(reply.messages)
+    for entry in _entries(reply.text):
+        try:
+            option = menus.parse_option(entry)
+        except ConfigError as error:
+            faults.append(f"left out: {error}")
+            continue
+        if option.id in found or any(option.id == known.id for known in menu.options):
+            faults.append(f"left out: there is an option {option.id!r} already")
+        else:
+            found[option.id] = option
+    if not found and not faults:
+        faults.append(f"{reply.author}'s answer holds no option that can be read")
+    return Suggestion(tuple(found.values())[:count], reply.usage, tuple(faults))
+
+
+def to_yaml(options: Sequence[MenuOption], source: str) -> str:
+    """A menu file of the options; `source` says in its first line where they are from."""
+    document = {"options": [_document(option) for option in options]}
+    text = yaml.safe_dump(document, sort_keys=False, width=110, allow_unicode=True)
+    return f"# {source}. Look them over before you search with them.\n{text}"
+
+
+def _document(option: MenuOption) -> dict[str, Any]:
+    applies = {"causes": list(option.applies.causes), "operations": list(option.applies.operations)}
+    document: dict[str, Any] = {
+        "id": option.id,
+        "title": option.title,
+        "applies": {key: values for key, values in applies.items() if values},
+        "guidance": option.guidance,
+        "example": option.example,
+    }
+    return {key: value for key, value in document.items() if value}
+
+
+def _entries(text: str) -> list[dict[str, Any]]:
+    for document in json_documents(without_thoughts(text)):
+        listed = document.get("options", [document]) if isinstance(document, dict) else document
+        entries = [entry for entry in listed if isinstance(entry, dict)] if isinstance(listed, list) else []
+        if entries:
+            return entries
+    return []

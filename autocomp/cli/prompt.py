@@ -1,0 +1,157 @@
+"""`autocomp prompt`: what a language model would be sent for a kernel, and how long that is."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from autocomp.cli.agents import agent_options, chosen_agents
+from autocomp.cli.menu import menu_for
+from autocomp.cli.options import json_option, path_option, print_json, set_option
+from autocomp.cli.run import read_kernel
+
+if TYPE_CHECKING:
+    from autocomp.agents.llm.prompts import Asked, Message, Phase
+    from autocomp.agents.protocol import Context
+
+PHASES = ("plan", "structured", "choice", "code", "edit", "single", "translate", "repair", "repair_edit", "mend")
+
+
+@click.command()
+@click.argument("kernel", type=click.Path(path_type=Path, allow_dash=True))
+@click.option("--workload", required=True, help="What the kernel is to compute: a file or the name of a shipped one.")
+@click.option("--phase", type=click.Choice(PHASES), default="plan", show_default=True, help="Which question.")
+@click.option("--count", type=click.IntRange(min=1), default=4, show_default=True, help="Plans that are asked for.")
+@click.option("--option", default="", help="The menu option of the plan that is to be carried out.")
+@click.option("--plan", "plan_text", default="", help="That plan, in words (default: the option's title).")
+@click.option("--peer", type=click.Path(path_type=Path), default=None, help="Another kernel, to combine with.")
+@click.option("--failed", type=click.Path(path_type=Path), default=None, help="The kernel that failed, for a repair.")
+@click.option("--answer", type=click.Path(path_type=Path), default=None, help="Edits that do not fit, for mend.")
+@click.option("--menu", "menus", multiple=True, help="Optimisation menu, by name or path; repeatable.")
+@click.option("--dropout", type=float, default=0.0, show_default=True, help="Chance that a menu option is withheld.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Decides dropout and order.")
+@agent_options
+@set_option
+@path_option
+@json_option
+def prompt(
+    kernel: Path,
+    workload: str,
+    phase: Phase,
+    count: int,
+    option: str,
+    plan_text: str,
+    peer: Path | None,
+    failed: Path | None,
+    answer: Path | None,
+    menus: tuple[str, ...],
+    dropout: float,
+    seed: int,
+    agent: str | None,
+    planner_models: tuple[str, ...],
+    coder_models: tuple[str, ...],
+    agents_file: Path | None,
+    overrides: dict[str, int | float],
+    paths: tuple[Path, ...],
+    as_json: bool,
+) -> None:
+    """Print what a model would be sent for the kernel in the file KERNEL ("-" for standard input).
+
+    With --json, the body of the request to the first model. Nothing is sent.
+    """
+    from autocomp import workload as workloads
+    from autocomp.agents.llm.planner import templates_of
+    from autocomp.agents.llm.prompts import render_prompt
+    from autocomp.agents.llm.tokens import estimate_prompt
+
+    agents = chosen_agents(agent, planner_models, coder_models, agents_file)
+    loaded = workloads.load(workload, paths, overrides)
+    menu = menu_for(menus, loaded, paths).dropout(Random(f"menu/{seed}"), dropout)
+    context = _context(read_kernel(kernel), str(kernel), loaded, menu, seed, paths)
+    asked = _asked(context, phase, count, option, plan_text, peer, failed, answer)
+    messages = render_prompt(phase, context, asked, templates_of(agents))
+    schema = _schema(phase, context, asked)
+    if as_json:
+        print_json(_body(agents.models[:1], messages, schema))
+        return
+    for message in messages:
+        click.echo(f"=== {message.role} ===\n{message.content}")
+    if schema is not None:
+        import json
+
+        click.echo(f"=== JSON schema of the answer ===\n{json.dumps(schema, indent=1)}")
+    click.echo(f"about {estimate_prompt(messages):,} tokens (estimated from words and marks)", file=sys.stderr)
+
+
+def _context(text: str, source: str, workload: Any, menu: Any, seed: int, paths: tuple[Path, ...]) -> Context:
+    """The kernel as a search without a past would show it."""
+    from autocomp import isa
+    from autocomp.agents.protocol import Context
+    from autocomp.evaluate import evaluate_kernel
+
+    accelerator = isa.load(workload.accelerator, workload.overrides, (*paths, Path(workload.path).parent))
+    evaluation = evaluate_kernel(text, workload, accelerator, source_name=source)
+    rules = isa.rules(accelerator)
+    return Context(accelerator, workload, text, evaluation, (), menu, rules, Random(f"agent/{seed}"))
+
+
+def _asked(
+    context: Context,
+    phase: Phase,
+    count: int,
+    option: str,
+    plan_text: str,
+    peer: Path | None,
+    failed: Path | None,
+    answer: Path | None,
+) -> Asked:
+    from autocomp.agents.llm.moves import moves
+    from autocomp.agents.llm.planner import MOST_CHOICES
+    from autocomp.agents.llm.prompts import Asked
+    from autocomp.agents.protocol import Peer, Plan
+    from autocomp.evaluate import evaluate_kernel
+
+    def evaluated(file: Path) -> tuple[str, Any]:
+        text = read_kernel(file)
+        return text, evaluate_kernel(text, context.workload, context.accelerator, source_name=str(file))
+
+    ready = moves(context) if phase in ("plan", "structured", "choice") else ()
+    text = plan_text or (context.menu.get(option).title if option else "Make the kernel faster.")
+    broken, failure = "", "the edits do not fit"
+    if failed is not None:
+        broken, verdict = evaluated(failed)
+        stage = verdict.failure
+        failure = f"failed {stage.stage}: {stage.message}" if stage else "it is right: nothing failed"
+    return Asked(
+        count=count,
+        moves=ready[:MOST_CHOICES] if phase == "choice" else ready,
+        peer=Peer(0, *evaluated(peer)) if peer is not None else None,
+        plan=Plan(option, text),
+        kernel=broken or context.kernel,
+        failure=failure,
+        answer=read_kernel(answer) if answer is not None else "",
+    )
+
+
+def _schema(phase: Phase, context: Context, asked: Asked) -> Any:
+    from autocomp.agents.llm.schema import choice_schema, loops_of, structured_schema
+
+    if phase == "structured":
+        return structured_schema(context.menu, loops_of(context.kernel), asked.moves, asked.count)
+    return choice_schema(asked.moves) if phase == "choice" else None
+
+
+def _body(members: tuple[Any, ...], messages: tuple[Message, ...], schema: Any) -> dict[str, Any]:
+    """The request as the first model gets it; of a model that is not named, only what does not depend on it."""
+    from autocomp.agents.llm.client import Client
+    from autocomp.agents.llm.tokens import estimate_prompt
+
+    if members:
+        body = Client(members[0]).body(messages, schema)
+    else:
+        body = {"messages": [{"role": message.role, "content": message.content} for message in messages]}
+    return {"request": body, "schema": schema, "estimated_tokens": estimate_prompt(messages)}

@@ -1,0 +1,101 @@
+"""How well plans foresaw their gain: the share of speed-ups inside the stated interval, and rank correlation."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from autocomp.report.terminal import percent
+
+FEWEST_TO_RANK = 3
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """An interval of the speed-up over the parent, and what came out."""
+
+    author: str
+    low: float
+    high: float
+    actual: float
+
+    @property
+    def inside(self) -> bool:
+        return self.low <= self.actual <= self.high
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """`correlation` is Spearman's, of the intervals' geometric middles with the actual speed-ups; None for fewer than
+    three predictions, or where either side is all the same."""
+
+    author: str
+    predictions: int
+    inside: float
+    correlation: float | None
+
+
+def predictions(candidates: Mapping[int, Mapping[str, Any]]) -> list[Prediction]:
+    """All predictions of a run that can be scored, from its candidates' events by id: those of kernels that run. A
+    repaired kernel counts too, as what its plan led to."""
+    found = []
+    for candidate in candidates.values():
+        parent = candidates.get(candidate["parent"]) if candidate["parent"] is not None else None
+        plan = candidate["plan"] or {}
+        if plan.get("gain") and parent and parent["cycles"] and candidate["cycles"]:
+            low, high = plan["gain"]
+            found.append(Prediction(plan["author"], low, high, parent["cycles"] / candidate["cycles"]))
+    return found
+
+
+def calibrations(found: Iterable[Prediction]) -> list[Calibration]:
+    """One an author, in alphabetical order."""
+    by_author: dict[str, list[Prediction]] = {}
+    for prediction in found:
+        by_author.setdefault(prediction.author, []).append(prediction)
+    return [_calibration(author, by_author[author]) for author in sorted(by_author)]
+
+
+def print_calibrations(console: Console, candidates: Mapping[int, Mapping[str, Any]]) -> None:
+    """A table of how predictions held; nothing where no plan stated any."""
+    rows = calibrations(predictions(candidates))
+    if not rows:
+        return
+    table = Table(title="Predicted speed-ups against those that came out", title_justify="left")
+    table.add_column("planner", overflow="fold")
+    table.add_column("plans", justify="right")
+    table.add_column("inside their interval", justify="right")
+    table.add_column("rank correlation", justify="right")
+    for row in rows:
+        correlation = "-" if row.correlation is None else f"{row.correlation:.2f}"
+        table.add_row(Text(row.author), str(row.predictions), percent(row.inside), correlation)
+    console.print(table)
+
+
+def _calibration(author: str, found: Sequence[Prediction]) -> Calibration:
+    inside = sum(prediction.inside for prediction in found) / len(found)
+    middles = [math.sqrt(prediction.low * prediction.high) for prediction in found]
+    correlation = rank_correlation(middles, [prediction.actual for prediction in found])
+    return Calibration(author, len(found), inside, correlation)
+
+
+def rank_correlation(left: Sequence[float], right: Sequence[float]) -> float | None:
+    """Spearman's coefficient: Pearson's of the ranks, ties sharing their mean rank."""
+    if len(left) < FEWEST_TO_RANK:
+        return None
+    a, b = _ranks(left), _ranks(right)
+    mean = (len(a) + 1) / 2
+    covariance = sum((x - mean) * (y - mean) for x, y in zip(a, b, strict=True))
+    spread = math.sqrt(sum((x - mean) ** 2 for x in a) * sum((y - mean) ** 2 for y in b))
+    return covariance / spread if spread else None
+
+
+def _ranks(values: Sequence[float]) -> list[float]:
+    ordered = sorted(values)
+    return [ordered.index(value) + (ordered.count(value) + 1) / 2 for value in values]
