@@ -4,6 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 WORKERS ?= 2
 CORE := $(wildcard simulator/core/*/*.cpp simulator/core/*/*.hpp)
+FUZZERS := $(wildcard tests/fuzz/*.cpp tests/fuzz/*.hpp)
 CORE_SOURCES := $(CORE) $(wildcard simulator/core/*/*.inc)
 BUILD_TOOLS := "scikit-build-core>=0.10" "nanobind>=2.4" "cmake>=3.20" "ninja>=1.11"
 
@@ -25,16 +26,23 @@ check: $(VENV)/.dev  ## lint, formatting, types, dependency rules
 	cd build/package && $(abspath $(BIN))/mypy --config-file ../../pyproject.toml -p autocomp
 	cd build/package && PYTHONPATH=.:$$($(abspath $(BIN))/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))') \
 	  $(abspath $(BIN))/python -S -c 'from importlinter.cli import lint_imports_command as lint; lint()' --config ../../pyproject.toml
-	$(BIN)/clang-format --dry-run --Werror $(CORE)
+	$(BIN)/clang-format --dry-run --Werror $(CORE) $(FUZZERS)
 
 check-long: $(VENV)/.dev  ## everything that takes longer: long tests, sanitizers, the whole RTL data set
 	$(BIN)/python -m pytest -n $(WORKERS) -q -m "long"
 	$(MAKE) sanitize
+	$(MAKE) fuzz SECONDS=20
 	$(MAKE) fidelity
 
 .PHONY: sanitize
 sanitize: $(VENV)/.dev  ## the simulator's tests against a core built with ASan and UBSan
 	PATH="$(abspath $(BIN)):$$PATH" tests/sanitize.sh
+
+.PHONY: fuzz
+SECONDS := 60
+TARGET := bytecode tables trace
+fuzz: $(VENV)/.dev  ## hostile inputs for the core and the readers of files: make fuzz SECONDS=60 TARGET="bytecode trace"
+	PATH="$(abspath $(BIN)):$$PATH" tests/fuzz/fuzz.sh $(SECONDS) $(TARGET)
 
 bench: $(VENV)/.core  ## speed of the simulator, as tables
 	$(BIN)/python -m benchmarks.simulator_speed
@@ -45,7 +53,7 @@ fidelity: $(VENV)/.core  ## error against measured RTL cycles, by group
 format: $(VENV)/.dev
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
-	$(BIN)/clang-format -i $(CORE)
+	$(BIN)/clang-format -i $(CORE) $(FUZZERS)
 
 setup: $(VENV)/.dev
 

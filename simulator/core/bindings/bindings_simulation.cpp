@@ -2,6 +2,8 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <chrono>
+#include <functional>
 #include <stdexcept>
 
 #include "bindings/bindings.hpp"
@@ -138,9 +140,22 @@ nb::dict to_python(const Machine& machine, SimulationResult result, const Option
   return out;
 }
 
+// Lets Python's signal handlers run now and then, so that Ctrl-C ends a simulation; only the main thread has any.
+std::function<void()> signal_poll() {
+  using Clock = std::chrono::steady_clock;
+  static constexpr std::chrono::milliseconds kInterval{50};
+  return [next = Clock::now() + kInterval]() mutable {
+    if (Clock::now() < next) return;
+    next = Clock::now() + kInterval;
+    const nb::gil_scoped_acquire held;
+    if (PyErr_CheckSignals() != 0) throw nb::python_error();
+  };
+}
+
 nb::dict run_python(const CompiledMachine& machine, const Program& program, const std::vector<TensorArray>& tensors,
                     const nb::dict& fields) {
-  const Options options = options_from(fields);
+  Options options = options_from(fields);
+  options.poll = signal_poll();
   std::vector<TensorView> views;
   for (const auto& tensor : tensors)
     views.push_back({static_cast<uint8_t*>(tensor.data()), static_cast<int64_t>(tensor.nbytes())});
@@ -153,7 +168,8 @@ nb::dict run_python(const CompiledMachine& machine, const Program& program, cons
 }
 
 nb::dict replay_python(const CompiledMachine& machine, const Trace& trace, const nb::dict& fields) {
-  const Options options = options_from(fields);
+  Options options = options_from(fields);
+  options.poll = signal_poll();
   SimulationResult result;
   {
     const nb::gil_scoped_release released;

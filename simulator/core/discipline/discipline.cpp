@@ -6,6 +6,8 @@
 namespace autocomp {
 namespace {
 
+constexpr size_t kMaxEvents = size_t{1} << 25;
+
 size_t at(int64_t index) { return static_cast<size_t>(index); }
 
 uint64_t column_mask(int64_t first, int64_t cols) {
@@ -83,6 +85,9 @@ int64_t Discipline::setting(const std::string& key, int64_t fallback) const {
 }
 
 int32_t Discipline::add_event(int32_t timeline, int32_t instruction, int32_t line) {
+  if (events_.size() > kMaxEvents)
+    throw Fault{"commands", "the memory discipline follows at most " + std::to_string(kMaxEvents) +
+                                " commands and host accesses in one run"};
   events_.push_back({timeline, ++now_[at(timeline)], instruction, line});
   clocks_[at(timeline)][at(timeline)] = now_[at(timeline)];
   waited_.emplace_back();

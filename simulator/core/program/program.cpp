@@ -10,6 +10,7 @@ namespace {
 
 constexpr int64_t kMaxStack = int64_t{1} << 20;
 constexpr int64_t kMaxTensors = 32000;
+constexpr int64_t kMaxArrays = int64_t{1} << 28;  // bytes
 constexpr int64_t kHostCalls = 2;
 
 // Highest register a bytecode touches, counted from its frame.
@@ -43,7 +44,8 @@ int64_t last_register(const Bytecode& b, const Machine& machine) {
   }
 }
 
-void check_tensor(const Tensor& tensor) {
+// Returns the tensor's bytes.
+int64_t check_tensor(const Tensor& tensor) {
   const std::string where = "tensor '" + tensor.name + "': ";
   int64_t bytes = size_of(tensor.dtype);
   for (const int64_t extent : tensor.shape) {
@@ -55,6 +57,7 @@ void check_tensor(const Tensor& tensor) {
   if (!tensor.initial.empty() && static_cast<int64_t>(tensor.initial.size()) != bytes)
     throw std::invalid_argument(where + std::to_string(tensor.initial.size()) + " initial bytes, expected " +
                                 std::to_string(bytes));
+  return bytes;
 }
 
 }  // namespace
@@ -69,8 +72,13 @@ void Program::validate(const Machine& machine) const {
                                 std::to_string(stack_size) + " must satisfy 0 <= frame_size <= stack_size <= 2^20");
   if (static_cast<int64_t>(tensors.size()) > kMaxTensors) throw std::invalid_argument("more than 32000 tensors");
   bool parameters_over = false;
+  int64_t arrays = 0;
   for (const auto& tensor : tensors) {
-    check_tensor(tensor);
+    const int64_t bytes = check_tensor(tensor);
+    if (!tensor.parameter) arrays += bytes;
+    if (arrays > kMaxArrays)
+      throw std::invalid_argument("tensor '" + tensor.name + "': the arrays of the kernel take more than " +
+                                  std::to_string(kMaxArrays >> 20) + " MiB together");
     if (tensor.parameter && parameters_over) throw std::invalid_argument("parameters come before other tensors");
     parameters_over = parameters_over || !tensor.parameter;
   }

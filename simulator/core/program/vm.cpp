@@ -7,6 +7,7 @@
 namespace autocomp {
 namespace {
 
+constexpr int64_t kStepsPerPoll = int64_t{1} << 16;
 constexpr int64_t kFrameReach = 65536 + 64;  // highest register a bytecode can name, plus arguments
 
 double real(int64_t bits) { return std::bit_cast<double>(bits); }
@@ -54,6 +55,7 @@ struct Interpreter {
   std::vector<TensorStore>& tensors;
   CommandSink& sink;
   bool report;
+  const std::function<void()>& poll;
   std::vector<int64_t> stack;
   std::vector<std::pair<int64_t, int64_t*>> calls;
   int64_t pc = 0;
@@ -98,8 +100,17 @@ struct Interpreter {
     return 0;
   }
 
+  // The step behind which to pause next.
+  int64_t after_pause(int64_t max_steps) const {
+    if (steps > max_steps)
+      throw Fault{"steps", "the kernel did not end within " + std::to_string(max_steps) + " steps"};
+    if (poll) poll();
+    return std::min(max_steps, steps + kStepsPerPoll);
+  }
+
   template <bool kHost>
   void run(int64_t max_steps) {
+    int64_t pause = 0;
     int64_t* r = stack.data();
     const Bytecode* code = program.code.data();
     const HostCycles* host = program.host.data();
@@ -109,8 +120,7 @@ struct Interpreter {
     };
     for (;; ++pc) {
       const Bytecode& b = code[pc];
-      if (++steps > max_steps)
-        throw Fault{"steps", "the kernel did not end within " + std::to_string(max_steps) + " steps"};
+      if (++steps > pause) pause = after_pause(max_steps);
       if constexpr (kHost) cycles += host[pc].cycles;
       const int64_t x = r[b.b];
       const int64_t y = r[b.c];
@@ -200,12 +210,10 @@ struct Interpreter {
 }  // namespace
 
 ExecutionEnd execute(const Program& program, std::vector<TensorStore>& tensors, int64_t max_steps,
-                     bool report_host_accesses, CommandSink& sink) {
-  Interpreter interpreter{program,
-                          tensors,
-                          sink,
-                          report_host_accesses,
-                          std::vector<int64_t>(static_cast<size_t>(program.stack_size + kFrameReach)),
+                     bool report_host_accesses, const std::function<void()>& poll, CommandSink& sink) {
+  Interpreter interpreter{program, tensors,
+                          sink,    report_host_accesses,
+                          poll,    std::vector<int64_t>(static_cast<size_t>(program.stack_size + kFrameReach)),
                           {}};
   ExecutionEnd end;
   try {

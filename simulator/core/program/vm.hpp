@@ -27,6 +27,6 @@ struct ExecutionEnd {
 };
 
 [[nodiscard]] ExecutionEnd execute(const Program& program, std::vector<TensorStore>& tensors, int64_t max_steps,
-                                   bool report_host_accesses, CommandSink& sink);
+                                   bool report_host_accesses, const std::function<void()>& poll, CommandSink& sink);
 
 }  // namespace autocomp

@@ -8,6 +8,10 @@ namespace autocomp {
 namespace {
 
 constexpr int64_t kTensorAlignment = 4096;
+constexpr int64_t kIterationsPerStep = 16;  // of interpreted semantics, for each step that a run may take
+constexpr int64_t kMostSteps = int64_t{1} << 48;
+constexpr int64_t kCommandsPerPoll = 256;
+constexpr size_t kMaxRecord = size_t{1} << 32;  // bytes of commands that one run may keep
 
 std::vector<LocalStore> make_memories(const Machine& machine, uint64_t seed, bool with_data) {
   std::vector<LocalStore> stores;
@@ -60,7 +64,8 @@ Session::Session(const CompiledMachine& machine, const Options& options, std::ve
       options_(options),
       memories_(make_memories(machine.machine(), options.seed, !tensors.empty())),
       tensors_(std::move(tensors)),
-      evaluator_(machine, memories_, tensors_),
+      evaluator_(machine, memories_, tensors_,
+                 Budget(std::min(options.max_steps, kMostSteps) * kIterationsPerStep, options.poll)),
       executor_(machine, evaluator_, memories_, tensors_, options.generic),
       plans_(machine, evaluator_, executor_, memories_, tensors_),
       values_(64),
@@ -69,7 +74,7 @@ Session::Session(const CompiledMachine& machine, const Options& options, std::ve
   if (options.timing)
     timing_ = std::make_unique<TimingRun>(
         options.settings.empty() ? machine.machine() : with_settings(machine.machine(), options.settings),
-        TimingOptions{options.record_commands, options.max_cycles, addresses(tensors_)}, operations_);
+        TimingOptions{options.record_commands, options.max_cycles, addresses(tensors_), options.poll}, operations_);
 }
 
 int64_t Session::host_cycles(int64_t cycles) const {
@@ -120,7 +125,7 @@ void Session::command(int32_t instruction, const int64_t* arguments, int32_t lin
 
 // Lets timing go on once there is enough to do, and forgets what no observer needs any more.
 void Session::observe() {
-  ++result.command_count;
+  if (++result.command_count % kCommandsPerPoll == 0) check_record();
   if (!timing_) {
     operations_.forget(operations_.count());
   } else if (operations_.operations.size() >= enough_) {
@@ -128,6 +133,19 @@ void Session::observe() {
     const size_t kept = operations_.operations.size();
     enough_ = kept + std::max(options_.window, kept / 8);
   }
+}
+
+// Also where the caller may end the run: commands can take long.
+void Session::check_record() const {
+  evaluator_.budget.poll();
+  const auto issued = static_cast<size_t>(result.command_count);
+  const size_t bytes =
+      operations_.operations.size() * sizeof(Operation) + operations_.accesses.size() * sizeof(AccessInstance) +
+      operations_.properties.size() * sizeof(int64_t) +
+      (options_.record_commands ? issued * sizeof(CommandTiming) : 0) + result.trace.arguments.size() * sizeof(Value);
+  if (bytes > kMaxRecord)
+    throw Fault{"commands", "what is kept of the " + std::to_string(issued) + " commands issued takes more than " +
+                                std::to_string(kMaxRecord >> 30) + " GiB"};
 }
 
 bool Session::run_plan(int32_t instruction, int32_t line, int64_t cycles) {

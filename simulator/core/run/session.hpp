@@ -36,6 +36,7 @@ class Session final : public CommandSink {
   [[nodiscard]] int64_t host_cycles(int64_t cycles) const;
   [[nodiscard]] std::string call_text(int32_t instruction, const Value* arguments) const;
   void observe();
+  void check_record() const;
   void check_requirements(int32_t instruction);
   [[nodiscard]] bool run_plan(int32_t instruction, int32_t line, int64_t cycles);
   void count_traffic();

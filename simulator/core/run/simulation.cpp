@@ -51,9 +51,11 @@ TensorSpace lay_out(const Program& program, const std::vector<TensorView>& param
 SimulationResult run(const CompiledMachine& machine, const Program& program, const std::vector<TensorView>& tensors,
                      const Options& options) {
   const auto start = std::chrono::steady_clock::now();
+  program.validate(machine.machine());  // which may be another machine than the program was made for
   TensorSpace space = lay_out(program, tensors);
   Session session(machine, options, space.stores);
-  const ExecutionEnd end = execute(program, session.tensors(), options.max_steps, options.discipline, session);
+  const ExecutionEnd end =
+      execute(program, session.tensors(), options.max_steps, options.discipline, options.poll, session);
   if (end.failed)
     session.fail(end.fault, end.line);
   else
@@ -69,9 +71,11 @@ SimulationResult replay(const CompiledMachine& machine, const Trace& trace, cons
   Session session(machine, options, {});
   size_t i = 0;
   try {
-    for (; i < trace.instructions.size(); ++i)
+    for (; i < trace.instructions.size(); ++i) {
+      trace.validate(i, machine.machine());
       session.replay(trace.instructions[i], trace.arguments.data() + trace.first_argument[i], trace.lines[i],
                      trace.host_cycles[i]);
+    }
   } catch (const Fault& fault) {
     session.fail(fault, trace.lines[i]);
   }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -27,6 +28,7 @@ struct Options {
   double host_scale = 1.0;  // multiplies the host's cycles between commands
   std::vector<std::pair<std::string, int64_t>> settings;  // overrides of Machine::settings
   std::vector<int32_t> outputs;                           // tensors of which every element must be written
+  std::function<void()> poll;                             // called every few thousand steps; may throw to end the run
 };
 
 struct ProgramError {

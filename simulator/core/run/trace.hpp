@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <stdexcept>
+#include <string>
 #include <vector>
 
 #include "semantics/scalar.hpp"
@@ -22,6 +24,15 @@ struct Trace {
     first_argument.push_back(static_cast<uint32_t>(arguments.size()));
     arguments.insert(arguments.end(), values, values + count);
     lines.push_back(line);
+  }
+
+  // Throws std::invalid_argument unless command `i` is one of `machine`, which may be another than it was made for.
+  void validate(size_t i, const Machine& machine) const {
+    const size_t end = i + 1 < first_argument.size() ? first_argument[i + 1] : arguments.size();
+    const auto index = static_cast<size_t>(instructions[i]);
+    if (index >= machine.instructions.size() ||
+        machine.instructions[index].parameters.size() != end - first_argument[i])
+      throw std::invalid_argument("command " + std::to_string(i) + " is not one of this machine");
   }
 };
 

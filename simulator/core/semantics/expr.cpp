@@ -65,8 +65,12 @@ int64_t ordered(ExprOp op, T a, T b) {
 }  // namespace
 
 Evaluator::Evaluator(const CompiledMachine& machine, std::vector<LocalStore>& memories,
-                     std::vector<TensorStore>& tensors)
-    : machine_(machine), memories_(memories), tensors_(tensors), values_(machine.exprs().size()) {
+                     std::vector<TensorStore>& tensors, Budget limits)
+    : budget(std::move(limits)),
+      machine_(machine),
+      memories_(memories),
+      tensors_(tensors),
+      values_(machine.exprs().size()) {
   const Machine& tables = machine.machine();
   for (size_t i = 0; i < tables.state_initial.size(); ++i)
     state.push_back(tables.state_types[i] == ValueType::Int ? int_value(static_cast<int64_t>(tables.state_initial[i]))
@@ -187,6 +191,7 @@ Value Evaluator::sum(const Expr& e, int32_t node) {
   const Expr& body = machine_.exprs()[at(e.b)];
   const int level = depth++;
   for (int64_t k = 0; k < count; ++k) {
+    budget.spend();
     loops[at(level)] = k;
     if (e.op == FmaChain)
       real_total = std::fma(real(body.a), real(body.b), real_total);

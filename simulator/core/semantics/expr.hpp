@@ -7,13 +7,15 @@
 #include <vector>
 
 #include "program/store.hpp"
+#include "semantics/budget.hpp"
 #include "semantics/compiled.hpp"
 
 namespace autocomp {
 
 class Evaluator {
  public:
-  Evaluator(const CompiledMachine& machine, std::vector<LocalStore>& memories, std::vector<TensorStore>& tensors);
+  Evaluator(const CompiledMachine& machine, std::vector<LocalStore>& memories, std::vector<TensorStore>& tensors,
+            Budget budget);
 
   // Makes `arguments` current and evaluates the instruction's tape with the present state.
   void begin(int32_t instruction, const Value* arguments);
@@ -44,6 +46,7 @@ class Evaluator {
   std::array<int64_t, kMaxLoops + 1> loops{};  // values of the loop variables, outermost first
   int depth = 0;
   int64_t multiply_accumulates = 0;
+  Budget budget;
 
   [[nodiscard]] bool tape_valid() const { return use_tape_; }
   [[nodiscard]] const Value* values() const { return values_.data(); }

@@ -1,6 +1,11 @@
 #include "semantics/functional.hpp"
 
 namespace autocomp {
+namespace {
+
+constexpr size_t kMaxPending = size_t{1} << 23;  // writes of a nest are kept until all of its reads are done
+
+}  // namespace
 
 Executor::Executor(const CompiledMachine& machine, Evaluator& evaluator, std::vector<LocalStore>& memories,
                    std::vector<TensorStore>& tensors, bool generic)
@@ -45,6 +50,7 @@ void Executor::statement(int32_t index) {
       const int64_t count = evaluator_.integer(s.a);
       const int level = evaluator_.depth++;
       for (int64_t i = 0; i < count; ++i) {
+        evaluator_.budget.spend();
         evaluator_.loops[static_cast<size_t>(level)] = i;
         sequence(s.body);
       }
@@ -69,6 +75,8 @@ bool Executor::run_form(int32_t statement) {
 
 void Executor::evaluate_store(int32_t index) {
   const Statement& s = machine_.machine().statements[static_cast<size_t>(index)];
+  if (pending_.size() >= kMaxPending)
+    throw Fault{"bounds", "one statement writes more than " + std::to_string(kMaxPending) + " elements"};
   const Value value = evaluator_.value(s.c);
   if (s.kind == StatementKind::SetState) {
     pending_.push_back(

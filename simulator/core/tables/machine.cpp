@@ -1,11 +1,17 @@
 #include "tables/machine.hpp"
 
+#include <algorithm>
+#include <cmath>
 #include <stdexcept>
 
 #include "tables/typing.hpp"
 
 namespace autocomp {
 namespace {
+
+constexpr size_t kMaxMemories = 1000;
+constexpr int kMaxBlocks = 100;              // statements in each other: execution is recursive
+constexpr int64_t kMaxStatements = 1 << 16;  // below one, each counted as often as it is reached
 
 [[noreturn]] void fail(const std::string& message) { throw std::invalid_argument(message); }
 
@@ -18,8 +24,14 @@ class Validator {
     memories();
     if (m_.state_initial.size() != m_.state_types.size() || m_.state_initial.size() != m_.state_names.size())
       fail("state slots: initial values, types and names differ in number");
+    for (size_t i = 0; i < m_.state_initial.size(); ++i)
+      if (m_.state_types[i] == ValueType::Int && !(std::abs(m_.state_initial[i]) <= 9007199254740992.0))
+        fail("state '" + m_.state_names[i] + "': the initial value is no integer from -2^53 to 2^53");
     for (size_t i = 0; i < m_.exprs.size(); ++i) facts_[i] = check_expr(m_, i, facts_);
-    for (size_t i = 0; i < m_.statements.size(); ++i) statement(i);
+    for (size_t i = 0; i < m_.statements.size(); ++i) {
+      statement(i);
+      extent(i);
+    }
     for (const auto& instruction : m_.instructions) this->instruction(instruction);
   }
 
@@ -38,6 +50,7 @@ class Validator {
         fail(where + std::to_string(memory.rows) + " rows do not divide into " + std::to_string(memory.banks) +
              " banks");
     }
+    if (m_.memories.size() > kMaxMemories) fail("more than " + std::to_string(kMaxMemories) + " memories");
     if (drams != 1) fail("a machine has exactly one memory of kind dram, not " + std::to_string(drams));
   }
 
@@ -73,6 +86,8 @@ class Validator {
       case StatementKind::StoreDram:
         integer(s.a, where + " (store_dram, pointer)");
         integer(s.b, where + " (store_dram, offset)");
+        if (s.imm < 0 || s.imm > static_cast<int64_t>(DType::F64))
+          fail(where + " (store_dram): unknown element type " + std::to_string(s.imm));
         typed(s.c, value_type_of(static_cast<DType>(s.imm)), where + " (store_dram, value)");
         break;
       case StatementKind::SetState:
@@ -93,10 +108,33 @@ class Validator {
     }
   }
 
+  void extent(size_t index) {
+    Extent extent;
+    const Statement& s = m_.statements[index];
+    for (const auto* list : {&s.body, &s.otherwise})
+      for (const int32_t child : *list) {
+        const Extent& inner = extents_[static_cast<size_t>(child)];
+        extent.depth = std::max(extent.depth, inner.depth + 1);
+        extent.statements += inner.statements;
+      }
+    const std::string where = "statement " + std::to_string(index);
+    if (extent.depth > kMaxBlocks) fail(where + ": statements nest more than " + std::to_string(kMaxBlocks) + " deep");
+    if (extent.statements > kMaxStatements)
+      fail(where + ": more than " + std::to_string(kMaxStatements) + " statements when written out");
+    extents_.push_back(extent);
+  }
+
+  static void arguments(const ExprFacts& facts, size_t parameters, const std::string& where) {
+    if (facts.arguments > static_cast<int>(parameters))
+      fail(where + ": argument " + std::to_string(facts.arguments - 1) + " is used, but there are " +
+           std::to_string(parameters) + " parameters");
+  }
+
   // An expression of accesses and properties: over arguments and state only.
-  void front(int32_t node, const std::string& where) const {
+  void front(int32_t node, size_t parameters, const std::string& where) const {
     integer(node, where);
     const ExprFacts& facts = facts_[static_cast<size_t>(node)];
+    arguments(facts, parameters, where);
     if (facts.loops > 0 || facts.reads)
       fail(where + ": only arguments and configuration state may be used, neither loop variables nor memory");
   }
@@ -105,21 +143,21 @@ class Validator {
     if (access.memory < 0 || static_cast<size_t>(access.memory) >= m_.memories.size())
       fail(where + ": memory " + std::to_string(access.memory) + " does not exist");
     const Memory& memory = m_.memories[static_cast<size_t>(access.memory)];
-    if (access.guard >= 0) front(access.guard, where + " guard");
-    front(access.base, where + " base");
+    if (access.guard >= 0) front(access.guard, parameters, where + " guard");
+    front(access.base, parameters, where + " base");
     if (access.dims.size() > 3) fail(where + ": more than 3 dimensions");
     for (const auto& dim : access.dims) {
-      front(dim.count, where + " count");
-      front(dim.stride, where + " stride");
+      front(dim.count, parameters, where + " count");
+      front(dim.stride, parameters, where + " stride");
     }
     if (access.parameter < -1 || access.parameter >= static_cast<int32_t>(parameters))
       fail(where + ": parameter " + std::to_string(access.parameter) + " does not exist");
     if (memory.kind == MemoryKind::Dram) {
-      front(access.pointer, where + " pointer");
-      front(access.bytes, where + " bytes");
+      front(access.pointer, parameters, where + " pointer");
+      front(access.bytes, parameters, where + " bytes");
     } else {
-      front(access.first_col, where + " first_col");
-      front(access.cols, where + " cols");
+      front(access.first_col, parameters, where + " first_col");
+      front(access.cols, parameters, where + " cols");
     }
   }
 
@@ -132,9 +170,7 @@ class Validator {
       const ExprFacts& facts = facts_[static_cast<size_t>(node)];
       if (facts.loops > depth)
         fail(where + ": a loop variable of depth " + std::to_string(facts.loops - 1) + " is used outside its loop");
-      if (facts.arguments > static_cast<int>(parameters))
-        fail(where + ": argument " + std::to_string(facts.arguments - 1) + " is used, but there are " +
-             std::to_string(parameters) + " parameters");
+      arguments(facts, parameters, where);
     }
     const int inner = depth + (statement.kind == StatementKind::Loop ? 1 : 0);
     for (const int32_t child : statement.body) scope(child, inner, parameters, where);
@@ -152,11 +188,17 @@ class Validator {
     for (size_t i = 0; i < instruction.accesses.size(); ++i)
       access(instruction.accesses[i], instruction.parameters.size(), where + ", access " + std::to_string(i));
     for (const auto& property : instruction.properties)
-      front(property.value, where + ", property '" + property.key + "'");
+      front(property.value, instruction.parameters.size(), where + ", property '" + property.key + "'");
   }
+
+  struct Extent {
+    int depth = 1;
+    int64_t statements = 1;
+  };
 
   const Machine& m_;
   std::vector<ExprFacts> facts_;
+  std::vector<Extent> extents_;  // of the statements checked so far
 };
 
 }  // namespace

@@ -103,8 +103,14 @@ ExprFacts check_expr(const Machine& machine, size_t index, const std::vector<Exp
   const std::string wanted = operands_of(e.op);
   const int32_t operands[3] = {e.a, e.b, e.c};
   ExprFacts result;
+  const auto grow = [&](int32_t node) {
+    const ExprFacts& f = facts[static_cast<size_t>(node)];
+    result.depth = std::max(result.depth, f.depth + 1);
+    result.terms += f.terms;
+  };
   const auto absorb = [&](int32_t node) {
     const ExprFacts& f = facts[static_cast<size_t>(node)];
+    grow(node);
     result.loops = std::max(result.loops, f.loops);
     result.arguments = std::max(result.arguments, f.arguments);
     result.reads = result.reads || f.reads;
@@ -126,6 +132,7 @@ ExprFacts check_expr(const Machine& machine, size_t index, const std::vector<Exp
         result.loops = std::max(result.loops, inner.loops - 1);
         result.arguments = std::max(result.arguments, inner.arguments);
         result.reads = result.reads || inner.reads;
+        grow(operands[i]);
         continue;
       }
     }
@@ -170,6 +177,8 @@ ExprFacts check_expr(const Machine& machine, size_t index, const std::vector<Exp
       break;
     default: break;
   }
+  if (result.depth > kMaxDepth) fail("expressions nest more than " + std::to_string(kMaxDepth) + " deep");
+  if (result.terms > kMaxTerms) fail("more than " + std::to_string(kMaxTerms) + " terms when written out");
   if (infer_type(machine, e) != e.type) fail("its type does not follow from its operands");
   return result;
 }

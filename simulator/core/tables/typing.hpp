@@ -7,13 +7,17 @@
 
 namespace autocomp {
 
-constexpr int kMaxLoops = 12;  // loop variables alive at once, those of Sum included
+constexpr int kMaxLoops = 12;                    // loop variables alive at once, those of Sum included
+constexpr int kMaxDepth = 1000;                  // nodes in each other: evaluation is recursive
+constexpr int64_t kMaxTerms = int64_t{1} << 20;  // nodes below one, each counted as often as it is reached
 
 // What a node depends on, over its whole subtree.
 struct ExprFacts {
   int loops = 0;       // 1 + the deepest loop variable used and not bound below; 0: none
   int arguments = 0;   // 1 + the highest parameter used
   bool reads = false;  // element of a memory
+  int depth = 1;       // nodes on the longest way down, itself included
+  int64_t terms = 1;   // nodes below and itself, each counted as often as it is reached
 };
 
 [[nodiscard]] ValueType value_type_of(DType dtype);

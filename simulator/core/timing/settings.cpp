@@ -68,7 +68,8 @@ UnitSettings resolve_unit(const Unit& unit) {
   const std::string where = "unit " + unit.name;
   for (const auto& [key, value] : unit.settings) {
     const auto& fields = unit_fields();
-    const auto field = std::find_if(fields.begin(), fields.end(), [&](const Field& f) { return key == f.key; });
+    const auto field =
+        std::find_if(fields.begin(), fields.end(), [&key = key](const Field& f) { return key == f.key; });
     if (field != fields.end()) settings.*(field->member) = in_range(where, key, value, field->low);
   }
   for (const auto& [key, word] : unit.choices) {

@@ -13,6 +13,7 @@ namespace autocomp {
 namespace timing {
 
 constexpr int64_t kSemaphores = 1024;
+constexpr int64_t kRoundsPerPoll = int64_t{1} << 16;
 
 class Engine {
  public:
@@ -37,6 +38,7 @@ class Engine {
     if (options_.record_commands) take_down();
     if (!stopped_) front_.supply(ended);
     while (!stopped_ && front_.supplied()) {
+      if (++rounds_ % kRoundsPerPoll == 0 && options_.poll) options_.poll();
       const bool idle = front_.awaits_idle() && machine_idle();
       if (idle && front_.host_done()) break;
       cycle(idle);
@@ -250,6 +252,7 @@ class Engine {
   OperationList& operations_;
   TimingResult result_;
   bool stopped_ = false;
+  int64_t rounds_ = 0;
   Context context_;
   Front front_;
   Channel channel_;

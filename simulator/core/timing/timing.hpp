@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -61,6 +62,7 @@ struct TimingOptions {
   // Byte address of each tensor's first element, for effects of alignment. Tensors without one are of unknown size:
   // they lie far apart and are aligned alike.
   std::vector<int64_t> tensor_addresses;
+  std::function<void()> poll;  // called every few hundred thousand steps of the engine; may throw to end it
 };
 
 namespace timing {

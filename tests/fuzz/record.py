@@ -1,0 +1,158 @@
+"""Write the shipped machines as bytes that the native fuzzing targets read, and inputs for these to begin with.
+
+    python tests/fuzz/record.py FOLDER
+
+makes FOLDER/machines and FOLDER/seeds. A machine is recorded as the builder's calls that lowering it makes;
+machines.cpp makes the same calls again.
+"""
+
+from __future__ import annotations
+
+import random
+import struct
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+from autocomp.simulator import _core
+
+from autocomp import isa
+from autocomp.data import data_dir
+
+METHODS = (
+    "build", "memory", "state", "expr", "require", "store", "store_dram", "set_state", "loop", "when", "unit",
+    "instruction", "word", "setting", "choice",
+)  # fmt: skip
+KINDS = ("dram", "local", "register")
+DTYPES = ("i8", "u8", "i16", "u16", "i32", "u32", "i64", "u64", "f32", "f64")
+LONGEST = 255  # of a word or a list
+
+
+def number(value: int) -> bytes:
+    """LEB128 with the sign in the lowest bit, as Input::number reads it."""
+    bits = (value << 1) ^ (value >> 63)
+    bits &= (1 << 64) - 1
+    out = bytearray()
+    while bits >= 0x80:
+        out.append(bits & 0x7F | 0x80)
+        bits >>= 7
+    return bytes([*out, bits])
+
+
+def real(value: float) -> bytes:
+    return number(struct.unpack("<q", struct.pack("<d", value))[0])
+
+
+def word(text: str) -> bytes:
+    data = text.encode()[:LONGEST]
+    return bytes([len(data)]) + data
+
+
+def listed(items: Iterable[bytes]) -> bytes:
+    parts = list(items)
+    assert len(parts) <= LONGEST
+    return bytes([len(parts)]) + b"".join(parts)
+
+
+def indices(values: Sequence[int]) -> bytes:
+    return listed(number(value) for value in values)
+
+
+def _expr(
+    op: str, a: int = -1, b: int = -1, c: int = -1, imm: int = 0, fimm: float = 0.0, is_float: bool = False
+) -> bytes:
+    position = _core.operator_names().index(op)
+    head = bytes([position, is_float]) + b"".join(number(value) for value in (a, b, c, imm))
+    return head + (real(fimm) if op == "ConstFloat" else b"")
+
+
+def _access(access: dict[str, Any]) -> bytes:
+    fields = ("guard", "pointer", "base", "first_col", "cols", "bytes", "parameter")
+    head = number(access["memory"]) + bytes([access.get("write", False), access.get("accumulate_read", False)])
+    dims = access.get("dims", ())
+    shape = bytes([len(dims)]) + b"".join(number(count) + number(stride) for count, stride in dims)
+    return head + b"".join(number(access.get(field, -1)) for field in fields) + shape
+
+
+def _instruction(name: str, unit: int, parameters: Any, body: Any, accesses: Any, properties: Any) -> bytes:
+    return (
+        word(name) + number(unit) + listed(bytes([is_float]) for _, is_float in parameters) + indices(body)
+        + listed(_access(access) for access in accesses)
+        + listed(word(key) + number(value) for key, value in properties)
+    )  # fmt: skip
+
+
+ENCODERS: dict[str, Callable[..., bytes]] = {
+    "build": bytes,
+    "memory": lambda name, kind, rows, cols, dtype, banks=1: (
+        word(name) + bytes([KINDS.index(kind)]) + number(rows) + number(cols)
+        + bytes([DTYPES.index(dtype)]) + number(banks)
+    ),
+    "state": lambda name, initial, is_float=False: real(initial) + word(name) + bytes([is_float]),
+    "expr": _expr,
+    "require": lambda condition, message: number(condition),
+    "store": lambda memory, row, col, value: number(memory) + number(row) + number(col) + number(value),
+    "store_dram": lambda pointer, offset, value, dtype: (
+        number(pointer) + number(offset) + number(value) + bytes([DTYPES.index(dtype)])
+    ),
+    "set_state": lambda slot, index, value: number(slot) + number(index) + number(value),
+    "loop": lambda count, body: number(count) + indices(body),
+    "when": lambda condition, body, otherwise=(): number(condition) + indices(body) + indices(otherwise),
+    "unit": lambda name, settings, choices: (
+        word(name)
+        + listed(word(key) + number(value) for key, value in settings.items())
+        + listed(word(key) + word(value) for key, value in choices.items())
+    ),
+    "instruction": _instruction,
+    "word": lambda instruction, key, text: number(instruction) + word(key) + word(text),
+    "setting": lambda key, value: word(key) + number(value),
+    "choice": lambda key, value: word(key) + word(value),
+}  # fmt: skip
+
+
+class Recorder:
+    """A machine builder that writes down what it is asked for."""
+
+    def __init__(self) -> None:
+        self.builder = _core.MachineBuilder()
+        self.written = bytearray()
+
+    def __getattr__(self, method: str) -> Callable[..., Any]:
+        def call(*values: Any, **named: Any) -> Any:
+            said = "choice" if method == "setting" and isinstance(values[1], str) else method
+            self.written += bytes([METHODS.index(said)]) + ENCODERS[said](*values, **named)
+            return getattr(self.builder, method)(*values, **named)
+
+        return call
+
+
+def recorded(machine: isa.Accelerator) -> bytes:
+    """The builder's calls of lowering `machine`, `build` last."""
+    recorder = Recorder()
+    with mock.patch.object(_core, "MachineBuilder", return_value=recorder):
+        isa.lower(machine)
+    return bytes(recorder.written)
+
+
+def main(folder: Path) -> None:
+    machines = [isa.load(str(path)) for path in sorted(data_dir("isa").glob("*.isa"))]
+    tables = [recorded(machine) for machine in machines]
+    (folder / "machines").mkdir(parents=True, exist_ok=True)
+    for machine, data in zip(machines, tables, strict=True):
+        (folder / "machines" / f"{machine.name}.bin").write_bytes(data)
+    chance = random.Random(1)
+    seeds = {
+        "tables": [b"\x02" + data + chance.randbytes(2000) for data in tables],
+        "bytecode": [bytes([number % len(tables)]) + chance.randbytes(600) for number in range(20)],
+        "trace": [bytes([number % len(tables)]) + chance.randbytes(600) for number in range(20)],
+    }
+    for target, inputs in seeds.items():
+        (folder / "seeds" / target).mkdir(parents=True, exist_ok=True)
+        for index, data in enumerate(inputs):
+            (folder / "seeds" / target / str(index)).write_bytes(data)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))
