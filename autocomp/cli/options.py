@@ -77,7 +77,17 @@ workers_option = click.option(
     default=None,
     help="Kernels evaluated at a time (default: the cores at hand).",
 )
-cluster_option = click.option("--cluster", metavar="ADDRESS", help="Evaluate on the Dask cluster with this scheduler.")
+executor_option = click.option(
+    "--executor",
+    metavar="SPEC",
+    help="Where kernels are evaluated: inline, processes:N, dask://HOST:PORT, or local-cluster:N (default: --workers).",
+)
+cache_option = click.option(
+    "--cache/--no-cache",
+    default=True,
+    show_default=True,
+    help="Take verdicts from your cache, and keep them there.",
+)
 
 
 def output_options(function: Function) -> Function:

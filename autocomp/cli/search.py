@@ -9,7 +9,7 @@ import click
 
 from autocomp.cli.agents import agent_options, chosen_agents
 from autocomp.cli.menu import menu_for
-from autocomp.cli.options import cluster_option, output_options, path_option, set_option, workers_option
+from autocomp.cli.options import cache_option, executor_option, output_options, path_option, set_option, workers_option
 
 RUNS = Path("runs")
 
@@ -51,7 +51,8 @@ RUNS = Path("runs")
 @click.option("--repair/--no-repair", default=True, show_default=True, help="Let the coder mend a failed kernel once.")
 @click.option("--run-dir", type=click.Path(path_type=Path), default=None, help="Folder of the run (default: runs/...).")
 @workers_option
-@cluster_option
+@executor_option
+@cache_option
 @set_option
 @path_option
 @output_options
@@ -82,7 +83,8 @@ def search(
     repair: bool,
     run_dir: Path | None,
     workers: int | None,
-    cluster: str | None,
+    executor: str | None,
+    cache: bool,
     overrides: dict[str, int | float],
     paths: tuple[Path, ...],
     as_json: bool,
@@ -94,8 +96,9 @@ def search(
     from autocomp.agents.factory import make_agents
     from autocomp.cli.session import search_and_report
     from autocomp.search import Options
+    from autocomp.search.executor import available_cores
     from autocomp.search.folder import new_run_path
-    from autocomp.search.session import strategy_of
+    from autocomp.search.session import Means, strategy_of
     from autocomp.search.snapshot import Request, create
 
     options = Options(
@@ -131,4 +134,5 @@ def search(
     strategy_of(request)
     now = datetime.now().astimezone()
     folder = create(run_dir or new_run_path(RUNS, loaded.name, now), request, now)
-    search_and_report(folder, request, workers=workers, cluster=cluster, as_json=as_json, plain=plain)
+    means = Means(workers or available_cores(), executor, cache)
+    search_and_report(folder, request, means=means, as_json=as_json, plain=plain)

@@ -14,24 +14,19 @@ from autocomp.report import RunView, SearchProgress, make_console, print_paths, 
 from autocomp.schedules.from_run import record_of
 from autocomp.schedules.store import Store, user_root
 from autocomp.search import RunFolder, SearchResult
-from autocomp.search.executor import available_cores
-from autocomp.search.session import run_session
+from autocomp.search.session import Means, run_session
 from autocomp.search.snapshot import Request
 
 INTERRUPTED = 130
 
 
-def search_and_report(
-    folder: RunFolder, request: Request, *, workers: int | None, cluster: str | None, as_json: bool, plain: bool
-) -> None:
+def search_and_report(folder: RunFolder, request: Request, *, means: Means, as_json: bool, plain: bool) -> None:
     """Run a session; people read its end on standard output, programs with --json instead."""
     console = make_console(sys.stderr if as_json else sys.stdout, plain or as_json)
     title = f"{request.workload.name} on {request.accelerator.full_name}"
     try:
         with SearchProgress(console, title) as progress:
-            result = run_session(
-                request, folder, workers=workers or available_cores(), cluster=cluster, listener=progress
-            )
+            result = run_session(request, folder, means, progress)
     except KeyboardInterrupt:
         click.echo(f"interrupted; continue with: autocomp resume {folder.path}", err=True)
         if as_json:
@@ -62,6 +57,7 @@ def document(folder: RunFolder, result: SearchResult, schedule: Path | None, vie
         "reason": result.reason,
         "lineage": [{"option": step.plan.option, "cycles": step.cycles} for step in result.history.lineage(best)],
         "usage": dict(view.usage),
+        "cached": view.cached,
         "kernel": str(folder.best_kernel),
         "run": str(folder.path),
         "schedule": str(schedule) if schedule else None,

@@ -23,6 +23,8 @@ class RunView:
     best_id: int = 0
     step: int = 0
     evaluations: int = 0
+    cached: int = 0  # of the evaluations and proofs, those taken from the cache
+    damaged: int = 0  # entries of the cache that were not as they were written
     seconds: float = 0.0
     reason: str | None = None
     agent_messages: Counter[str] = field(default_factory=Counter)
@@ -90,6 +92,7 @@ class RunView:
 
     def _on_evaluate(self, event: Event) -> None:
         self.evaluations += 1
+        self.cached += bool(event.get("cached"))
         evaluation = event["evaluation"]
         if evaluation is None:
             self._live["worker lost" if event.get("lost") else "error"] += 1
@@ -99,6 +102,12 @@ class RunView:
             self._live[f"failed {failed}" if failed else PLAUSIBLE] += 1
         if failed is None:
             self._improve(evaluation["cycles"], evaluation["bound"]["cycles"])
+
+    def _on_prove(self, event: Event) -> None:
+        self.cached += bool(event.get("cached"))
+
+    def _on_cache(self, event: Event) -> None:
+        self.damaged += event["damaged"]
 
     def _improve(self, cycles: int, bound: int) -> None:
         self.bound_cycles = bound

@@ -76,6 +76,9 @@ def print_search(console: Console, view: RunView, utilisation: float) -> None:
         f"{view.evaluations} evaluations in {view.seconds:.1f} s; candidates: {outcomes_text(view.outcomes)}; "
         f"ended: {view.reason or 'interrupted'}"
     )
+    if view.cached or view.damaged:
+        damaged = f"; {view.damaged} damaged entries were ignored" if view.damaged else ""
+        console.print(f"cache: {view.cached} verdicts were known from before{damaged}")
     if usage_text(view):
         console.print(f"language models: {usage_text(view)}")
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from autocomp.agents.protocol import Usage
 from autocomp.evaluate.serial import evaluation_from_json
+from autocomp.search.cache import EvaluationCache
 from autocomp.search.candidate import ERROR, SKIPPED, WORKER_LOST, Candidate
 from autocomp.search.executor import Call, Executor, Target, WorkerLost, run_calls
 from autocomp.search.folder import RunFolder
@@ -31,6 +32,7 @@ class Effects:
         executor: Executor,
         agent_executor: Executor,
         seconds: float | None,
+        cache: EvaluationCache | None = None,
     ) -> None:
         self._agents = Target(agents)
         self._evaluator = Target(evaluation)
@@ -39,6 +41,7 @@ class Effects:
         self._executor = executor
         self._agent_executor = agent_executor
         self._seconds = seconds
+        self._cache = cache
         self.step = 0  # that is under way
 
     # --- agents --------------------------------------------------------------------------------------------------
@@ -66,13 +69,31 @@ class Effects:
     def evaluate(self, kind: str, method: str, candidates: Iterable[Candidate], *, always: bool = False) -> None:
         """Evaluate the kernels whose verdict the journal does not have; `always` even when time is up."""
         wanted = {c.hash: c for c in candidates if not self.is_known(kind, c)}
-        calls = [Call(h, self._evaluator, method, self._folder.kernel(c.kernel)) for h, c in wanted.items()]
+        if always or not self.expired():
+            self._recall(kind, method, wanted)
+        missing = {h: c for h, c in wanted.items() if not self.is_known(kind, c)}
+        calls = [Call(h, self._evaluator, method, self._folder.kernel(c.kernel)) for h, c in missing.items()]
         results = run_calls(self._executor, calls) if always else self._run(self._executor, calls)
         for canonical, result in results:
+            kernel = missing[canonical].kernel
             payload = {"evaluation": None, "message": result.message} if isinstance(result, WorkerLost) else result
             lost = {"lost": True} if isinstance(result, WorkerLost) else {}
-            document = {"kernel": wanted[canonical].kernel, **payload, **lost}
-            self._journal.record(kind, f"{kind}/{canonical}", document)
+            self._journal.record(kind, f"{kind}/{canonical}", {"kernel": kernel, **payload, **lost})
+            if self._cache is not None and payload["evaluation"] is not None:
+                self._cache.keep(method, kernel, payload)
+
+    def _recall(self, kind: str, method: str, wanted: Mapping[str, Candidate]) -> None:
+        """Record the verdicts that the cache has."""
+        if self._cache is None:
+            return
+        damaged = self._cache.damaged
+        for canonical, candidate in wanted.items():
+            found = self._cache.find(method, candidate.kernel)
+            if found is not None:
+                document = {"kernel": candidate.kernel, **found, "cached": True}
+                self._journal.record(kind, f"{kind}/{canonical}", document)
+        if self._cache.damaged > damaged:
+            self._journal.note("cache", {"damaged": self._cache.damaged - damaged})
 
     def is_known(self, kind: str, candidate: Candidate) -> bool:
         """Whether the journal has a verdict on the candidate's kernel."""

@@ -11,7 +11,7 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, ProcessPoolExecutor, ThreadPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
@@ -99,10 +99,10 @@ class ProcessExecutor:
 
     def submit(self, target: Target, method: str, argument: object) -> Future[Any]:
         try:
-            return self._ready().submit(_call_pickled, target.pickled, method, argument)
+            return self._ready().submit(call_pickled, target.pickled, method, argument)
         except BrokenProcessPool:
             self._pool = None
-            return self._ready().submit(_call_pickled, target.pickled, method, argument)
+            return self._ready().submit(call_pickled, target.pickled, method, argument)
 
     def shutdown(self) -> None:
         self._held.close()
@@ -119,36 +119,29 @@ class ProcessExecutor:
         return self._pool
 
 
-class DaskExecutor:
-    """Workers of a Dask cluster, by the address of its scheduler."""
-
-    def __init__(self, address: str) -> None:
-        try:
-            from distributed import Client, KilledWorker  # type: ignore[import-not-found,unused-ignore]
-        except ImportError as error:
-            raise ConfigError(
-                "evaluating on a cluster needs the package 'distributed'", hint="pip install 'autocomp[cluster]'"
-            ) from error
-        self.lost: type[Exception] = KilledWorker
-        self._client = Client(address)
-        self._pool = self._client.get_executor(pure=False)
-        self.capacity = max(1, 2 * sum(self._client.ncores().values()))
-
-    def submit(self, target: Target, method: str, argument: object) -> Future[Any]:
-        future: Future[Any] = self._pool.submit(_call_pickled, target.pickled, method, argument)
-        return future
-
-    def shutdown(self) -> None:
-        self._client.close()
+FORMS = "inline, processes:N, dask://HOST:PORT, or local-cluster:N"
 
 
-def make_executor(workers: int, cluster: str | None = None) -> Executor:
-    """One worker runs in this process; more are processes; a cluster's address takes precedence."""
-    if cluster:
-        return DaskExecutor(cluster)
-    if workers < 1:
-        raise ConfigError(f"--workers is {workers}; it must be at least 1")
-    return InlineExecutor() if workers == 1 else ProcessExecutor(workers)
+def make_executor(spec: str | None, workers: int) -> Executor:
+    """The executor of a spec; without one, one worker runs in this process, and more are processes.
+
+    Raises ConfigError for a spec that is none, for a cluster that does not answer, and where Dask is missing.
+    """
+    if spec is None:
+        spec = "inline" if workers == 1 else f"processes:{workers}"
+    kind, _, rest = spec.partition(":")
+    if spec == "inline":
+        return InlineExecutor()
+    if kind in ("processes", "local-cluster"):
+        if not rest.isdecimal() or int(rest) < 1:
+            raise ConfigError(f"--executor {spec!r} has no number of workers, at least 1, behind the colon")
+        if kind == "processes":
+            return ProcessExecutor(int(rest))
+    elif kind != "dask" or not rest.startswith("//") or not rest.rpartition(":")[2].isdecimal():
+        raise ConfigError(f"--executor {spec!r} is no executor", hint=f"known: {FORMS}")
+    from autocomp.search.dask_executor import DaskExecutor
+
+    return DaskExecutor.local(int(rest)) if kind == "local-cluster" else DaskExecutor.at(rest.removeprefix("//"))
 
 
 def available_cores() -> int:
@@ -193,6 +186,8 @@ def run_calls(
                 yield call.key, future.result()
             except executor.lost:
                 lost.append(call)
+            except CancelledError as error:
+                raise _gone() from error
     for call in lost:
         try:
             yield call.key, executor.submit(call.target, call.method, call.argument).result()
@@ -200,12 +195,19 @@ def run_calls(
             yield call.key, WorkerLost()
 
 
+def _gone() -> ConfigError:
+    return ConfigError(
+        "the cluster that worked on this is gone",
+        hint="nothing is lost: resume the run, there or with another --executor",
+    )
+
+
 @functools.lru_cache(maxsize=4)
 def _unpickled(pickled: bytes) -> object:
     return pickle.loads(pickled)
 
 
-def _call_pickled(pickled: bytes, method: str, argument: object) -> Any:
+def call_pickled(pickled: bytes, method: str, argument: object) -> Any:
     return getattr(_unpickled(pickled), method)(argument)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from autocomp.agents.protocol import Peer, Usage
 from autocomp.errors import CandidateFailure, KernelError
+from autocomp.search.cache import EvaluationCache
 from autocomp.search.candidate import (
     DUPLICATE,
     ERROR,
@@ -75,6 +76,7 @@ class Search:
         journal: Journal,
         executor: Executor,
         agent_executor: Executor,
+        cache: EvaluationCache | None = None,
     ) -> None:
         self._problem = problem
         self._strategy = strategy
@@ -82,7 +84,7 @@ class Search:
         self._folder = folder
         self._journal = journal
         self._effects = Effects(
-            problem.agents, problem.evaluation, folder, journal, executor, agent_executor, options.seconds
+            problem.agents, problem.evaluation, folder, journal, executor, agent_executor, options.seconds, cache
         )
 
     def run(self) -> SearchResult:

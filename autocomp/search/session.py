@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+from dataclasses import dataclass
 
 from autocomp import isa, kernel
 from autocomp.agents.factory import AgentPair, make_agents
 from autocomp.errors import KernelError
 from autocomp.evaluate import SimulatorEvaluator
+from autocomp.search.cache import EvaluationCache, cache_folder, scope_of
 from autocomp.search.executor import Executor, ThreadExecutor, make_executor
 from autocomp.search.folder import RunFolder
 from autocomp.search.journal import Journal, Listener
@@ -21,26 +23,39 @@ from autocomp.workload.naive import starting_kernel
 NETWORK_CALLS = 16  # requests to a model that are in flight at once
 
 
-def run_session(
-    request: Request, folder: RunFolder, *, workers: int, cluster: str | None = None, listener: Listener | None = None
-) -> SearchResult:
+@dataclass(frozen=True)
+class Means:
+    """What a session works with; none of it has an influence on the result. `executor` is a spec, and `workers` count
+    where there is none."""
+
+    workers: int = 1
+    executor: str | None = None
+    cache: bool = True
+
+
+def run_session(request: Request, folder: RunFolder, means: Means, listener: Listener | None = None) -> SearchResult:
     """Start or continue the run in `folder`. Holds the folder's lock; KeyboardInterrupt leaves a run that resumes."""
     agents = make_agents(request.agents, request.options.tokens, request.options.money)
     problem = make_problem(request, agents)
     strategy = strategy_of(request)
-    executor = make_executor(workers, cluster)
+    cache = EvaluationCache(cache_folder(), scope_of(request.accelerator, request.workload)) if means.cache else None
+    executor = make_executor(means.executor, means.workers)
     agent_executor: Executor = ThreadExecutor(NETWORK_CALLS) if agents.waits_on == "network" else executor
     try:
         with folder.locked():
             journal = Journal(folder.events, listener)
             agents.charge(journal.usage)
             try:
-                return Search(problem, strategy, request.options, folder, journal, executor, agent_executor).run()
+                return Search(
+                    problem, strategy, request.options, folder, journal, executor, agent_executor, cache
+                ).run()
             finally:
                 journal.close()
     finally:
         agent_executor.shutdown()
         executor.shutdown()
+        if cache is not None:
+            cache.trim()
 
 
 def make_problem(request: Request, agents: AgentPair) -> Problem:

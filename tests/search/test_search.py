@@ -13,7 +13,7 @@ from autocomp.agents.protocol import Attempt, Context, Planning
 from autocomp.errors import CandidateFailure, ConfigError, KernelError
 from autocomp.evaluate.model import STAGES, Evaluation
 from autocomp.search import Options, Problem
-from autocomp.search.executor import Executor, InlineExecutor, ProcessExecutor, ThreadExecutor
+from autocomp.search.executor import Executor, InlineExecutor, ProcessExecutor, ThreadExecutor, make_executor
 from autocomp.search.journal import read_events
 from autocomp.search.strategies import STRATEGIES
 
@@ -252,9 +252,14 @@ def test_planners_see_what_was_tried_on_a_kernel_and_what_it_gained(tmp_path: Pa
     assert (by_option["wrong"].outcome, by_option["wrong"].gain) == ("failed smoke", None)
 
 
-def test_inline_is_what_one_worker_means() -> None:
-    from autocomp.search.executor import make_executor
+def test_one_worker_runs_in_this_process_and_more_are_processes() -> None:
+    assert isinstance(make_executor(None, 1), InlineExecutor)
+    executor = make_executor(None, 3)
+    assert (type(executor), executor.capacity) == (ProcessExecutor, 3)
+    executor.shutdown()
 
-    assert isinstance(make_executor(1), InlineExecutor)
-    with pytest.raises(ConfigError, match="--workers"):
-        make_executor(0)
+
+@pytest.mark.parametrize("spec", ["processes", "processes:0", "processes:x", "dask://here", "dask:here:1", "threads:2"])
+def test_an_executor_that_is_none_is_refused(spec: str) -> None:
+    with pytest.raises(ConfigError, match=f"--executor '{spec}'"):
+        make_executor(spec, 1)

@@ -15,6 +15,7 @@ from autocomp.agents.menu import Menu, MenuOption
 from autocomp.agents.protocol import Context, Implementation, Plan, Planning
 from autocomp.evaluate.model import STAGES, Bound, Evaluation, StageVerdict
 from autocomp.search import Options, Problem, RunFolder, Search, SearchResult
+from autocomp.search.cache import EvaluationCache
 from autocomp.search.executor import Executor, InlineExecutor
 from autocomp.search.journal import Journal, Listener
 from autocomp.search.strategies import make_strategy
@@ -134,6 +135,7 @@ class Toy:
     log: Path | None = None
     starting_kernel: str = NAIVE
     strategy: str = "beam"
+    cache: EvaluationCache | None = None
     executor: Callable[[], Executor] = field(default=InlineExecutor)
 
     def with_options(self, **changes: Any) -> Toy:
@@ -162,7 +164,8 @@ class Toy:
             journal = Journal(folder.events, listener, clock)
             try:
                 strategy = make_strategy(self.strategy, self.options, enumerates=True)
-                return Search(self.problem(), strategy, self.options, folder, journal, executor, executor).run()
+                search = Search(self.problem(), strategy, self.options, folder, journal, executor, executor, self.cache)
+                return search.run()
             finally:
                 journal.close()
                 executor.shutdown()

@@ -1,0 +1,61 @@
+"""Work on a Dask cluster: one that runs already, or one of this machine's processes."""
+
+from __future__ import annotations
+
+from concurrent.futures import Future
+from typing import Any
+
+from autocomp.errors import ConfigError
+from autocomp.search.executor import Target, call_pickled
+
+CALLS_PER_THREAD = 2  # in flight, so that no worker waits for its next call
+CONNECT_SECONDS = 20
+
+
+class DaskExecutor:
+    """The scheduler gives the call of a worker that died to another; a call that took several workers with it ends in
+    `lost`."""
+
+    def __init__(self, client: Any, cluster: Any = None) -> None:
+        self.lost: type[Exception] = _distributed().KilledWorker
+        self._client = client
+        self._cluster = cluster
+        self._pool = client.get_executor(pure=False)
+        self.capacity = max(1, CALLS_PER_THREAD * sum(client.ncores().values()))
+
+    @classmethod
+    def at(cls, address: str) -> DaskExecutor:
+        """The cluster whose scheduler listens at HOST:PORT. Raises ConfigError if none answers."""
+        try:
+            return cls(_distributed().Client(f"tcp://{address}", timeout=CONNECT_SECONDS))
+        except (OSError, TimeoutError) as error:
+            raise ConfigError(
+                f"no Dask scheduler answers at {address}", hint="start one with: dask scheduler --port 8786"
+            ) from error
+
+    @classmethod
+    def local(cls, workers: int) -> DaskExecutor:
+        """A cluster of processes on this machine, which ends with the executor."""
+        cluster = _distributed().LocalCluster(
+            n_workers=workers, threads_per_worker=1, processes=True, dashboard_address=None
+        )
+        return cls(_distributed().Client(cluster), cluster)
+
+    def submit(self, target: Target, method: str, argument: object) -> Future[Any]:
+        future: Future[Any] = self._pool.submit(call_pickled, target.pickled, method, argument)
+        return future
+
+    def shutdown(self) -> None:
+        self._client.close()
+        if self._cluster is not None:
+            self._cluster.close()
+
+
+def _distributed() -> Any:
+    try:
+        import distributed  # type: ignore[import-not-found,unused-ignore]
+    except ImportError as error:
+        raise ConfigError(
+            "evaluating on a cluster needs the package 'distributed'", hint="pip install 'autocomp[cluster]'"
+        ) from error
+    return distributed
