@@ -1,24 +1,42 @@
 """How true the timing is: a folder of measured cases is replayed, and the error is stated per group.
 
 A folder holds `cycles.csv` (case_id, group, description, command_count, mem_latency, cycles) and `traces/CASE.txt.gz`.
-The cycles of a case are those of its last fence-delimited segment.
+The cycles of a case are those of its last fence-delimited segment. A case whose trace is missing or cannot be replayed
+is counted, with the reason, and left out of the errors.
 """
 
 from __future__ import annotations
 
 import csv
+import math
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from autocomp import isa
-from autocomp.errors import ConfigError
+from autocomp.errors import AutocompError, ConfigError
 from autocomp.isa.lower import MachineTables
 from autocomp.isa.model import Accelerator
 from autocomp.simulator import Options, replay_trace
 from autocomp.trace import read_trace
 
 LATENCY = "MEM_LATENCY"  # the parameter that a case's memory latency sets
+GROUPS = {
+    "a": "moves in",
+    "b": "weight-stationary compute",
+    "c": "output-stationary compute",
+    "d": "moves out",
+    "e": "overlap and conflicts",
+    "f": "dependency chains",
+    "g": "queue limits",
+    "h": "whole GEMMs",
+    "i": "hardware loops",
+    "j": "corner cases",
+    "k": "slow hosts",
+    "t": "small whole programs",
+}
+SCHEDULES = frozenset("hi")  # the groups whose cases are schedules of the same work, of which the faster is to be found
 
 
 @dataclass(frozen=True)
@@ -49,6 +67,11 @@ class GroupError:
     worst: str
     worst_error: float
 
+    @property
+    def name(self) -> str:
+        """The group in words."""
+        return GROUPS.get(self.group, self.group)
+
 
 def measure(
     folder: Path, accelerator: str | Path, names: Sequence[str] = (), extra_paths: Sequence[Path] = ()
@@ -78,17 +101,29 @@ def _rows(folder: Path) -> list[dict[str, str]]:
     needed = {"case_id", "group", "mem_latency", "cycles"}
     if not rows or not needed <= rows[0].keys():
         raise ConfigError(f"{path} lacks the columns {', '.join(sorted(needed))}")
+    for line, row in enumerate(rows, 2):
+        for column, least in (("mem_latency", 0), ("cycles", 1)):
+            text = row[column] or ""
+            if not text.isdecimal() or int(text) < least:
+                raise ConfigError(f"{path}: row {line}: {column} is {text!r}; expected a whole number from {least}")
     return rows
 
 
 def _replay(folder: Path, row: Mapping[str, str], accelerator: Accelerator, tables: MachineTables) -> Case:
-    text = read_trace(folder / "traces" / f"{row['case_id']}.txt.gz", accelerator, tables)
     cycles = int(row["cycles"])
+    path = folder / "traces" / f"{row['case_id']}.txt.gz"
+    if not path.is_file():
+        return Case(row["case_id"], row["group"], cycles, None, "its trace is missing")
+    try:
+        text = read_trace(path, accelerator, tables)
+    except AutocompError as error:
+        return Case(row["case_id"], row["group"], cycles, None, str(error).strip().splitlines()[-1].strip())
     if text.unsupported:
-        return Case(row["case_id"], row["group"], cycles, None, "has no " + ", ".join(sorted(text.unsupported)))
+        unknown = ", ".join(sorted(text.unsupported))
+        return Case(row["case_id"], row["group"], cycles, None, f"unknown commands: {unknown}")
     result = replay_trace(tables.machine, text.trace, Options(record_commands=False))
     if result.error is not None or result.timing is None:
-        reason = "no timing" if result.error is None else result.error.message
+        reason = "it was not timed" if result.error is None else result.error.message
         return Case(row["case_id"], row["group"], cycles, None, reason)
     return Case(row["case_id"], row["group"], cycles, int(result.timing.segment_cycles[-1]))
 
@@ -108,3 +143,24 @@ def _group(name: str, cases: Sequence[Case]) -> GroupError:
     rank = max(0, -(-95 * len(errors) // 100) - 1)
     mean = sum(error for error, _ in errors) / len(errors)
     return GroupError(name, len(errors), missing, mean, errors[rank][0], errors[-1][1], errors[-1][0])
+
+
+def rank_correlation(cases: Sequence[Case]) -> float | None:
+    """Spearman's rank correlation of predicted and measured cycles over the GEMM schedules; None below two of them."""
+    chosen = [case for case in cases if case.group in SCHEDULES and case.predicted is not None]
+    measured = _ranks([case.cycles for case in chosen])
+    predicted = _ranks([case.predicted or 0 for case in chosen])
+    spread = math.sqrt(sum(x * x for x in measured) * sum(y * y for y in predicted))
+    return sum(x * y for x, y in zip(measured, predicted, strict=True)) / spread if spread else None
+
+
+def _ranks(values: Sequence[int]) -> list[float]:
+    """Ranks around their mean; equal values share theirs."""
+    places = sorted(values)
+    middle = (len(values) - 1) / 2
+    return [places.index(value) + (places.count(value) - 1) / 2 - middle for value in values]
+
+
+def not_replayed(cases: Sequence[Case]) -> dict[str, int]:
+    """Why cases were not replayed: reason -> how many, most frequent first."""
+    return dict(Counter(case.reason for case in cases if case.predicted is None).most_common())
