@@ -40,7 +40,7 @@ sanitize: $(VENV)/.dev  ## the simulator's tests against a core built with ASan 
 
 .PHONY: fuzz
 SECONDS := 60
-TARGET := bytecode tables trace
+TARGET := kernel isa trace-text workload schedule yaml bytecode tables trace
 fuzz: $(VENV)/.dev  ## hostile inputs for the core and the readers of files: make fuzz SECONDS=60 TARGET="bytecode trace"
 	PATH="$(abspath $(BIN)):$$PATH" tests/fuzz/fuzz.sh $(SECONDS) $(TARGET)
 

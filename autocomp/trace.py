@@ -8,6 +8,7 @@ N idle host cycles between the commands from there on.
 from __future__ import annotations
 
 import gzip
+import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +21,9 @@ from autocomp.isa.lower import MachineTables
 from autocomp.isa.model import Accelerator, AddressSpace, Expression, Name, Number, Parameter
 from autocomp.simulator import _core
 
+MAX_BYTES = 1 << 28  # of a trace's text, unpacked
+MAX_GAP = 1 << 36  # cycles
+MAX_DIGITS = 100  # of a number
 _POINTER = 1 << 48  # tensor 0 in a DRAM pointer; the trace's addresses are offsets in it
 
 
@@ -38,10 +42,13 @@ def read_trace(path: Path, accelerator: Accelerator, tables: MachineTables) -> T
     Raises ConfigError when it cannot be read or a line is not a command with operands as described.
     """
     try:
-        data = path.read_bytes()
-        text = (gzip.decompress(data) if path.suffix == ".gz" else data).decode("utf-8")
-    except (OSError, EOFError, UnicodeDecodeError) as error:
+        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
+            data = file.read(MAX_BYTES + 1)
+        text = data.decode("utf-8")
+    except (OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
         raise ConfigError(f"{path} cannot be read: {error}", hint="a trace is text, or gzipped text") from None
+    if len(data) > MAX_BYTES:
+        raise ConfigError(f"{path}: a trace may have at most {MAX_BYTES:,} bytes of text")
     return parse_trace(text, str(path), accelerator, tables)
 
 
@@ -84,7 +91,9 @@ class _Reader:
         if name == "@cycle-gap":
             if len(words) != 1:
                 _fail("@cycle-gap takes one number")
-            self.gap = int(words[0])
+            self.gap = _integer(words[0])
+            if not 0 <= self.gap <= MAX_GAP:
+                _fail(f"a gap is from 0 to {MAX_GAP:,} cycles")
             return
         operands = {}
         for word in words:
@@ -136,10 +145,13 @@ class _Reader:
         if parameter.kind == "address" and parameter.space is not None:
             return _address(text, self.accelerator.space(parameter.space))
         if parameter.kind == "pointer":
-            return _POINTER | int(text, 0) if int(text, 0) else 0
+            offset = _integer(text)
+            if not 0 <= offset < _POINTER:
+                _fail(f"the address {text} is not one of 48 bits")
+            return _POINTER | offset if offset else 0
         if parameter.kind == "float":
             return float(text)
-        return int(self.accelerator.constants[text]) if text in self.accelerator.constants else int(text, 0)
+        return int(self.accelerator.constants[text]) if text in self.accelerator.constants else _integer(text)
 
 
 def _address(text: str, space: AddressSpace) -> int:
@@ -152,12 +164,20 @@ def _address(text: str, space: AddressSpace) -> int:
         _fail(f"{spelling!r} names no memory of an address")
     value = next(match for name, _, match in space.memories if name == memory)
     _, low = space.field(space.row_field)
-    value |= int(row, 0) << low
+    value |= _integer(row) << low
     for flag in flags:
         field = dict(space.text_flags).get(flag)
         if field is None:
             _fail(f"{flag!r} is no flag of an address")
         value |= 1 << space.field(field)[1]
+    return value
+
+
+def _integer(text: str) -> int:
+    """A number of 64 bits, signed or not."""
+    value = int(text, 0) if len(text) <= MAX_DIGITS else _fail("a number of more than 64 bits")
+    if not -(1 << 63) <= value < 1 << 64:
+        _fail(f"{text} has more than 64 bits")
     return value
 
 

@@ -6,11 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import yaml
 from pydantic import ValidationError
 
 from autocomp.data import closest
-from autocomp.errors import ConfigError, Place
+from autocomp.errors import ConfigError
+from autocomp.yaml_text import read_yaml
 
 KnownKeys = Callable[[Sequence[int | str]], list[str]]
 
@@ -18,11 +18,10 @@ KnownKeys = Callable[[Sequence[int | str]], list[str]]
 def read_mapping(path: Path, kind: str) -> dict[str, Any]:
     """The mapping in a YAML file; `kind` is what messages call it, as in "a menu". Raises ConfigError."""
     try:
-        content = yaml.safe_load(path.read_text(encoding="utf-8"))
+        text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path}: cannot read {kind}: {error}") from error
-    except yaml.YAMLError as error:
-        raise ConfigError(f"not valid YAML: {_yaml_problem(error)}", place=_yaml_place(path, error)) from error
+    content, _ = read_yaml(text, str(path))
     if not isinstance(content, dict):
         raise ConfigError(f"{path}: {kind} is a mapping, not {type(content).__name__}")
     return content
@@ -62,16 +61,3 @@ def _below(node: Any, part: int | str) -> Any:
     if isinstance(node, dict):
         return node.get(part)
     return node[part] if isinstance(node, list) and isinstance(part, int) and part < len(node) else None
-
-
-def _yaml_problem(error: yaml.YAMLError) -> str:
-    return str(getattr(error, "problem", None) or error).strip()
-
-
-def _yaml_place(path: Path, error: yaml.YAMLError) -> Place:
-    mark = getattr(error, "problem_mark", None)
-    if mark is None:
-        return Place(str(path), 1, 1)
-    lines = path.read_text(encoding="utf-8").splitlines()
-    text = lines[mark.line] if mark.line < len(lines) else ""
-    return Place(str(path), mark.line + 1, mark.column + 1, text)

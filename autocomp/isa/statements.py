@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import ast
+import re
 from collections.abc import Sequence
 from typing import cast
 
@@ -14,13 +14,18 @@ from autocomp.isa.scope import Function, Scope
 from autocomp.isa.syntax import SyntaxTree
 
 _KIND = {"int": "an integer", "float": "a float"}
+_ESCAPE = re.compile(r"\\(.)", re.DOTALL)
 MAX_LOOPS = 6  # loop variables in one nest, sums included
 
 
 def text_of(node: SyntaxTree) -> str:
     """The text of adjacent strings, joined by spaces where a string does not end in one."""
-    parts = [str(ast.literal_eval(str(token).replace("\t", " "))) for token in node.children]
+    parts = [_ESCAPE.sub(_escaped, str(token)[1:-1].replace("\t", " ")) for token in node.children]
     return " ".join(part.strip() for part in parts).strip()
+
+
+def _escaped(match: re.Match[str]) -> str:
+    return "\n" if match[1] == "n" else match[1]
 
 
 def names_of(node: SyntaxTree) -> tuple[str, ...]:

@@ -12,6 +12,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from autocomp.errors import ConfigError
+from autocomp.yaml_text import read_yaml
 
 VERSION = 1
 _NOT_PLAIN = re.compile("[^\n\x20-\x7e\xa0-\u2027\u202a-\ud7ff]")  # YAML breaks lines at these, or refuses them
@@ -118,10 +119,7 @@ def to_yaml(record: ScheduleRecord) -> str:
 
 def from_yaml(text: str, source: str) -> ScheduleRecord:
     """Read a record. Raises ConfigError naming the file and the field at fault."""
-    try:
-        document = yaml.safe_load(text)
-    except yaml.YAMLError as error:
-        raise ConfigError(f"{source}: not valid YAML: {' '.join(str(error).split())}") from None
+    document, _ = read_yaml(text, source)
     if not isinstance(document, Mapping):
         raise ConfigError(f"{source}: a schedule is a mapping, this is {type(document).__name__}")
     if document.get("version") != VERSION:

@@ -12,6 +12,7 @@ from pydantic_core import ErrorDetails
 
 from autocomp.data import closest
 from autocomp.errors import ConfigError, Place
+from autocomp.yaml_text import read_yaml
 
 PositiveInt = Annotated[int, Field(strict=True, ge=1, le=1 << 20)]
 NonNegativeInt = Annotated[int, Field(strict=True, ge=0, le=1 << 20)]
@@ -149,15 +150,7 @@ _EXPECTED = {
 
 def parse(text: str, source: str) -> File:
     """Check a workload file's text. Raises ConfigError with the key's path and place, what was found and expected."""
-    try:
-        document = yaml.safe_load(text)
-        tree = yaml.compose(text, Loader=yaml.SafeLoader)
-    except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark
-        place = _place(text, source, mark.line, mark.column) if mark else Place(source, 1, 1)
-        raise ConfigError(f"not valid YAML: {error.problem or error.context}", place=place) from None
-    except yaml.YAMLError as error:
-        raise ConfigError(f"{source}: not valid YAML: {error}") from None
+    document, tree = read_yaml(text, source)
     _refuse_duplicates(tree, text, source)
     if tree is None or not isinstance(document, dict):
         raise ConfigError(

@@ -1,12 +1,21 @@
 #!/usr/bin/env bash
 # Builds the native fuzzing targets with sanitizers and runs some of them on their kept inputs and on random changes.
-#   tests/fuzz/fuzz.sh SECONDS TARGET...        SECONDS for each target: bytecode, tables, trace
+#   tests/fuzz/fuzz.sh SECONDS TARGET...        SECONDS for each target: bytecode, tables, trace of the native core;
+#                                               kernel, isa, trace-text, workload, schedule, yaml (see texts.py)
 # With clang they run under libFuzzer, otherwise under a plain driver. New inputs that reach new code are kept in
 # build/fuzz/found/TARGET; the input of a crash is build/fuzz/crash-TARGET-….
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 seconds=$1
 shift
+native=()
+for target in "$@"; do
+  case $target in
+    bytecode | tables | trace) native+=("$target") ;;
+    *) echo "--- $target: $seconds s" && .venv/bin/python -m tests.fuzz.texts "$target" "$seconds" ;;
+  esac
+done
+[ ${#native[@]} -gt 0 ] || exit 0
 if command -v clang++ >/dev/null && echo 'int main(){}' | clang++ -x c++ -fsanitize=fuzzer-no-link,address - -o /dev/null 2>/dev/null; then
   compiler=clang++
 else
@@ -20,7 +29,7 @@ cmake -S tests/fuzz -B "$build/$compiler" -G Ninja -DCMAKE_CXX_COMPILER="$compil
 cmake --build "$build/$compiler" | tail -1
 python tests/fuzz/record.py "$build"
 export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
-for target in "$@"; do
+for target in "${native[@]}"; do
   echo "--- $target: $seconds s"
   mkdir -p "$build/found/$target"
   cd "$build"

@@ -131,6 +131,13 @@ def test_a_statement_has_a_bound_of_elements_it_writes() -> None:
     assert "one statement writes more than" in result.error.message
 
 
+def test_a_program_without_tensors_has_local_memory() -> None:
+    e = Expressions()
+    memory = e.builder.memory("rows", "local", 4, 4, "i8")
+    machine = machine_with(e, [e.builder.store(memory, e.const(3), e.const(3), e.arg(0))])
+    assert run_once(machine, 5, Options(discipline=True)).error is None
+
+
 # --- signals
 
 

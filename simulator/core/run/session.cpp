@@ -59,10 +59,11 @@ std::vector<int64_t> addresses(const std::vector<TensorStore>& tensors) {
 
 }  // namespace
 
-Session::Session(const CompiledMachine& machine, const Options& options, std::vector<TensorStore> tensors)
+Session::Session(const CompiledMachine& machine, const Options& options, std::vector<TensorStore> tensors,
+                 bool with_data)
     : machine_(machine),
       options_(options),
-      memories_(make_memories(machine.machine(), options.seed, !tensors.empty())),
+      memories_(make_memories(machine.machine(), options.seed, with_data)),
       tensors_(std::move(tensors)),
       evaluator_(machine, memories_, tensors_,
                  Budget(std::min(options.max_steps, kMostSteps) * kIterationsPerStep, options.poll)),
@@ -70,7 +71,7 @@ Session::Session(const CompiledMachine& machine, const Options& options, std::ve
       plans_(machine, evaluator_, executor_, memories_, tensors_),
       values_(64),
       enough_(options.window) {
-  if (options.discipline && !tensors_.empty()) discipline_ = std::make_unique<Discipline>(machine, tensors_, options);
+  if (options.discipline && with_data) discipline_ = std::make_unique<Discipline>(machine, tensors_, options);
   if (options.timing)
     timing_ = std::make_unique<TimingRun>(
         options.settings.empty() ? machine.machine() : with_settings(machine.machine(), options.settings),

@@ -14,7 +14,8 @@ namespace autocomp {
 
 class Session final : public CommandSink {
  public:
-  Session(const CompiledMachine& machine, const Options& options, std::vector<TensorStore> tensors);
+  // A session without data follows configuration and accesses only, as a trace does.
+  Session(const CompiledMachine& machine, const Options& options, std::vector<TensorStore> tensors, bool with_data);
 
   void command(int32_t instruction, const int64_t* arguments, int32_t line, int64_t host) override;
   void host_access(int64_t tensor, int64_t offset, int64_t bytes, bool write, int32_t line) override;

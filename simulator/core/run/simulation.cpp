@@ -53,7 +53,7 @@ SimulationResult run(const CompiledMachine& machine, const Program& program, con
   const auto start = std::chrono::steady_clock::now();
   program.validate(machine.machine());  // which may be another machine than the program was made for
   TensorSpace space = lay_out(program, tensors);
-  Session session(machine, options, space.stores);
+  Session session(machine, options, space.stores, true);
   const ExecutionEnd end =
       execute(program, session.tensors(), options.max_steps, options.discipline, options.poll, session);
   if (end.failed)
@@ -68,7 +68,7 @@ SimulationResult run(const CompiledMachine& machine, const Program& program, con
 
 SimulationResult replay(const CompiledMachine& machine, const Trace& trace, const Options& options) {
   const auto start = std::chrono::steady_clock::now();
-  Session session(machine, options, {});
+  Session session(machine, options, {}, false);
   size_t i = 0;
   try {
     for (; i < trace.instructions.size(); ++i) {

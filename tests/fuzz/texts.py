@@ -1,0 +1,154 @@
+"""Fuzz the readers of users' texts: whatever they are given, only located errors come out, and soon.
+
+    python -m tests.fuzz.texts TARGET SECONDS [SEED]
+
+Texts that ship with the package are changed at random: words, pieces of each other, whatever breaks careless readers.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+import sys
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from autocomp.simulator import Options, replay_trace, run_program
+
+from autocomp import isa, kernel
+from autocomp.data import data_dir
+from autocomp.errors import AutocompError
+from autocomp.schedules.record import from_yaml
+from autocomp.trace import parse_trace
+from autocomp.workload import load, make_inputs
+from autocomp.workload.load import parse as parse_workload
+from autocomp.workload.naive import starting_kernel
+from autocomp.yaml_text import read_yaml
+
+SLOW = 20.0  # seconds for one input
+LIMITS = Options(max_steps=20_000, max_cycles=100_000, discipline=True)
+PIECES = (
+    "9" * 30,
+    "-1",
+    "0x",
+    "((((",
+    "{",
+    "}",
+    ";",
+    "1e999",
+    "\x00",
+    "\ufeff",
+    "\r\n",
+    "*",
+    "&a",
+    "<<",
+    "//",
+    "'",
+    "\t",
+)
+WORD = re.compile(r"\w+|\s+|[^\w\s]")
+
+
+@cache
+def _machine() -> tuple[isa.Accelerator, isa.MachineTables]:
+    machine = isa.load("gemmini")
+    return machine, isa.lower(machine)
+
+
+def read_kernel(text: str) -> None:
+    machine, tables = _machine()
+    workload = load("gemm", overrides=None)
+    checked = kernel.check(kernel.parse(text, "k.c"), machine, workload.constants, workload.tensors)
+    program = kernel.link(checked.program, tables)
+    arrays = make_inputs(workload, workload.input_sets[0])
+    named = {p.name: arrays[t.name] for p, t in zip(checked.parameters, workload.tensors, strict=True)}
+    run_program(tables.machine, program, named, LIMITS)
+
+
+def read_isa(text: str) -> None:
+    isa.lower(isa.parse(text, "m.isa"))
+
+
+def read_trace(text: str) -> None:
+    machine, tables = _machine()
+    replay_trace(tables.machine, parse_trace(text, "t.txt", machine, tables).trace, LIMITS)
+
+
+READERS: Mapping[str, Callable[[str], object]] = {
+    "kernel": read_kernel,
+    "isa": read_isa,
+    "trace-text": read_trace,
+    "workload": lambda text: parse_workload(text, Path("w.yaml")),
+    "schedule": lambda text: from_yaml(text, "s.yaml"),
+    "yaml": lambda text: read_yaml(text, "y.yaml"),
+}
+
+
+def shipped(target: str) -> list[str]:
+    """Texts that the reader accepts."""
+    if target == "kernel":
+        return [starting_kernel(load("gemm"), _machine()[0])]
+    if target == "trace-text":
+        return ["fence\n"]
+    kinds = {"isa": "isa", "workload": "workloads", "schedule": "schedules", "yaml": "menus"}
+    files = sorted(data_dir(kinds[target]).rglob("*.isa" if target == "isa" else "*.yaml"))
+    return [path.read_text(encoding="utf-8") for path in files[:8]]
+
+
+def changed(texts: list[str], chance: random.Random) -> str:
+    words = WORD.findall(chance.choice(texts))
+    other = WORD.findall(chance.choice(texts))
+    for _ in range(chance.randint(1, 6)):
+        place = chance.randrange(len(words) + 1)
+        start = chance.randrange(max(1, len(other)))
+        piece = chance.choice([[chance.choice(PIECES)], other[start : start + chance.randint(1, 20)], []])
+        words[place : place + chance.randint(0, 3)] = piece * chance.choice([1, 1, 1, 1, 200])
+    return "".join(words)
+
+
+@dataclass(frozen=True)
+class Finding(Exception):
+    """A text that ended in something else than a located error, or took too long."""
+
+    text: str
+    what: str
+
+
+def attempt(target: str, text: str) -> None:
+    """Raises Finding unless the reader takes the text, or refuses it, in time."""
+    start = time.perf_counter()
+    try:
+        READERS[target](text)
+    except AutocompError:
+        pass
+    except Exception as error:
+        raise Finding(text, f"{type(error).__name__}: {error}") from error
+    seconds = time.perf_counter() - start
+    if seconds > SLOW:
+        raise Finding(text, f"took {seconds:.1f} s")
+
+
+def main(target: str, seconds: float, seed: int) -> None:
+    texts = shipped(target)
+    chance = random.Random(seed)
+    runs, start = 0, time.monotonic()
+    for text in texts:
+        attempt(target, text)
+    while time.monotonic() - start < seconds:
+        try:
+            attempt(target, changed(texts, chance))
+        except Finding as finding:
+            path = Path("build") / "fuzz" / f"crash-{target}.txt"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(finding.text, encoding="utf-8", errors="surrogatepass")
+            print(f"{finding.what}\nthe input is in {path}")
+            raise
+        runs += 1
+    print(f"{len(texts)} texts read, {runs} random changes of them: no finding")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], float(sys.argv[2]), int(sys.argv[3]) if len(sys.argv) > 3 else 1)
