@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
+from functools import lru_cache
 from itertools import pairwise
 
+import numpy as np
+from autocomp.simulator import Options, replay_trace, run_program
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from .machines import SETUP, move_in, move_out, pair, replay
+from autocomp import isa, kernel
+from autocomp.isa.lower import MachineTables
+from autocomp.isa.model import Accelerator
+from autocomp.trace import parse_trace
+
+from .machines import SETUP, machine, move_in, move_out, pair, replay
 
 COMMANDS = st.lists(
     st.one_of(
@@ -62,6 +71,75 @@ def test_a_slower_memory_is_not_faster_beyond_scheduling_anomalies(body: list[st
     assert fast is not None
     assert slow is not None
     assert fast.cycles <= 1.05 * slow.cycles + 20 + rows_moved_in(body)
+
+
+# Settings of a unit of which more is better, from little to much.
+LARGER = st.sampled_from(
+    [
+        ("load", "entries", (4, 8, 16)),
+        ("load", "in_flight", (1, 2, 4)),
+        ("load", "requests", (8, 16, 32)),
+        ("execute", "entries", (8, 16, 24)),
+        ("store", "entries", (2, 4, 8)),
+        ("store", "requests", (8, 16, 32)),
+    ]
+)
+
+
+@lru_cache(maxsize=32)
+def with_setting(unit: str, key: str, value: int) -> tuple[Accelerator, MachineTables]:
+    accelerator, _ = machine("gemmini")
+    units = (replace(u, settings={**u.settings, key: value}) if u.name == unit else u for u in accelerator.units)
+    changed = replace(accelerator, units=tuple(units))
+    return changed, isa.lower(changed)
+
+
+@settings(max_examples=25, deadline=None)
+@given(COMMANDS, LARGER)
+def test_a_larger_queue_is_not_slower_beyond_scheduling_anomalies(
+    body: list[str], larger: tuple[str, str, tuple[int, ...]]
+) -> None:
+    # The same anomalies as with a faster memory: what comes earlier may stand in the way of what is needed first.
+    unit, key, values = larger
+    cycles = []
+    for value in values:
+        accelerator, tables = with_setting(unit, key, value)
+        trace = parse_trace(START + "".join(body), "test", accelerator, tables).trace
+        timing = replay_trace(tables.machine, trace).timing
+        assert timing is not None
+        cycles.append(timing.cycles)
+    for smaller, more in pairwise(cycles):
+        assert more <= 1.05 * smaller + 20 + rows_moved_in(body)
+
+
+TILE = """
+void solution(int8_t A[16][16], int8_t B[16][16], int8_t C[16][16]) {
+  config_ex(WEIGHT_STATIONARY, NO_ACTIVATION, 1, 0, 0);
+  config_st(16);
+  config_ld(16, 1.0, 16, 0);
+  for (int k = 0; k < 4; k++) {
+    mvin(&A[4 * k][0], 4 * k, 16, 4);
+    mvin(&B[4 * k][0], 4096 + 4 * k, 16, 4);
+  }
+  preload(4096, 0x80000000, 16, 16, 16, 16);
+  compute_preloaded(0, 0xFFFFFFFF, 16, 16, 16, 16);
+  mvout(&C[0][0], 0x80000000, 16, 16);
+}
+"""
+
+
+@settings(max_examples=10, deadline=None)
+@given(st.integers(0, 400), st.floats(0, 9), st.booleans())
+def test_timing_never_changes_results(latency: int, host_scale: float, timing: bool) -> None:
+    accelerator, tables = machine("gemmini", (("HOST", 1),))
+    program = kernel.link(kernel.compile(kernel.parse(TILE), accelerator), tables)
+    left = np.arange(256, dtype=np.int8).reshape(16, 16) % 7
+    tensors = {"A": left, "B": left.T.copy(), "C": np.zeros((16, 16), np.int8)}
+    options = Options(timing=timing, host_scale=host_scale, settings={"dram.latency": latency})
+    result = run_program(tables.machine, program, tensors, options)
+    assert result.error is None
+    expected = left.astype(int) @ left.T.astype(int)
+    np.testing.assert_array_equal(result.outputs["C"], np.clip(expected, -128, 127))
 
 
 @settings(max_examples=20, deadline=None)
