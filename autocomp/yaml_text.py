@@ -47,7 +47,7 @@ class _Loader(yaml.SafeLoader):
         self.sizes: dict[int, int] = {}  # by identity of the nodes read in full
 
     def compose_node(self, parent: Any, index: Any) -> Any:
-        before, mark = self.nodes, self.peek_event().start_mark
+        before, mark = self.nodes, self.peek_event().start_mark  # type: ignore[no-untyped-call]
         self.depth += 1
         if self.depth > MAX_DEPTH:
             raise yaml.MarkedYAMLError(problem=f"nested more than {MAX_DEPTH} deep", problem_mark=mark)

@@ -83,5 +83,5 @@ def test_changed_texts_are_read_or_refused(target: str) -> None:
 
     chance = random.Random(7)
     texts = shipped(target)
-    for _ in range(12):
+    for _ in range(6):
         attempt(target, changed(texts, chance))
