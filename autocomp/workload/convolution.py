@@ -115,7 +115,8 @@ def sums(workload: Workload, arrays: Arrays) -> npt.NDArray[np.int64]:
             pixels = window.reshape(-1, groups, shape.depth).transpose(1, 0, 2)
             filters = arrays["weights"][r, s].astype(exact).reshape(shape.depth, groups, -1).transpose(1, 0, 2)
             total += (pixels @ filters).astype(np.int64)
-    return total.transpose(1, 0, 2).reshape(shape.images, rows.results, cols.results, shape.filters)
+    summed: npt.NDArray[np.int64] = total.transpose(1, 0, 2)
+    return summed.reshape(shape.images, rows.results, cols.results, shape.filters)
 
 
 def _taken(axis: Axis, tap: int) -> slice:

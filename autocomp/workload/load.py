@@ -76,7 +76,7 @@ def _reference_text(workload: Workload) -> str | None:
 
 def _workload(file: schema.File, path: Path, **operation: Any) -> Workload:
     """What all operations take from their file, and the fields of one."""
-    common = {
+    common: dict[str, Any] = {
         "name": file.name or path.stem,
         "operation": file.operation,
         "accelerator": file.accelerator,
