@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -12,7 +13,7 @@ from lark import Token
 from autocomp.isa.expressions import build, evaluate_int, fail, is_tree, unknown
 from autocomp.isa.model import Alias, Expression, Idiom, Instruction, Name, Parameter, Procedure, Statement
 from autocomp.isa.scope import Scope, Value
-from autocomp.isa.statements import build_sequence, names_of, text_of
+from autocomp.isa.statements import build_require, build_sequence, names_of, text_of
 from autocomp.isa.syntax import SyntaxTree
 
 MAX_PARAMETERS = 64
@@ -140,13 +141,18 @@ def _call_form(
 
 def build_procedure(scope: Scope, node: SyntaxTree) -> Procedure:
     """A function in the kernel dialect; what it says is checked where kernels are."""
-    token, *rest = node.children
-    template = cast(Token, rest[-1])
+    token, *items = node.children
+    template, rest = cast(Token, items[-1]), cast(list[SyntaxTree], items[:-1])
     docs = [item for item in rest if is_tree(item, "doc")]
-    doc = text_of(cast(SyntaxTree, cast(SyntaxTree, docs[0]).children[0])) if docs else ""
-    if not str(template).strip("`").strip():
+    doc = text_of(cast(SyntaxTree, docs[0].children[0])) if docs else ""
+    text = str(template)[3:-3]
+    if not text.strip():
         fail(scope, token, f"procedure {token} defines nothing")
-    return Procedure(str(token), str(template)[3:-3], doc, scope.source.of(template))
+    inner = scope
+    for parameter in re.findall(r"(\w+)\s*(?:\[[^\]]*\]\s*)*[,)]", text.partition("{")[0]):
+        inner = inner.bind(parameter, Value(Name(parameter), "int"))
+    requirements = tuple(build_require(inner, item) for item in rest if is_tree(item, "require"))
+    return Procedure(str(token), text, doc, requirements, scope.source.of(template))
 
 
 def build_idiom(scope: Scope, node: SyntaxTree) -> Idiom:

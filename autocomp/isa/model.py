@@ -255,11 +255,13 @@ class Configuration:
 
 @dataclass(frozen=True)
 class Procedure:
-    """A function in the kernel dialect that kernels may call. `text` is its definition, at `place` in the file."""
+    """A function in the kernel dialect that kernels may call. `text` is its definition, at `place` in the file;
+    `requirements` are conditions on arguments that must be known when a call is compiled."""
 
     name: str
     text: str
     doc: str = ""
+    requirements: tuple[Require, ...] = ()
     place: Place | None = field(default=None, compare=False)
 
 

@@ -7,7 +7,8 @@ from collections import Counter
 from typing import Any, NoReturn
 
 from autocomp.isa import model
-from autocomp.isa.model import Accelerator, Alias, Instruction, Parameter
+from autocomp.isa.model import Accelerator, Alias, Instruction, Parameter, Procedure
+from autocomp.isa.show import show
 from autocomp.kernel import ast
 from autocomp.kernel.arithmetic import binary, convert, negated_truth, retype, select, to_float32, truth, unary
 from autocomp.kernel.expressions import Expressions
@@ -100,7 +101,20 @@ class Calls:
             self._expressions.assigned(self._expressions.value(argument), kind, argument)
             for argument, (_, kind) in zip(node.arguments, function.parameters, strict=True)
         )
+        if node.function in self._unit.procedures and node.function not in self._unit.functions:
+            self._require(node, dict(zip((name for name, _ in function.parameters), values, strict=True)))
         return FunctionCall(function.result, function.index, values)
+
+    def _require(self, node: ast.Call, bound: dict[str, Value]) -> None:
+        """Checks what a procedure requires of its arguments, which must be known here."""
+        procedure = next(p for p in self._unit.accelerator.procedures if p.name == node.function)
+        for requirement in procedure.requirements:
+            holds = self._translate(requirement.condition, bound, procedure, node)
+            if not isinstance(holds, Constant):
+                what = show(requirement.condition)
+                self._unit.fail(node, f"{node.function!r} must be called with constants in {what}", requirement.message)
+            if not holds.value:
+                self._unit.fail(node, f"{node.function!r}: {requirement.message}")
 
     def _host(self, node: ast.Call, number: int, tensors: tuple[str, ...], counts: tuple[str, ...]) -> Value:
         names = (*tensors, *counts)
@@ -218,7 +232,9 @@ class Calls:
                 return node.arguments[position]
         return node
 
-    def _translate(self, e: model.Expression, bound: dict[str, Value], alias: Alias, node: ast.Call) -> Value:
+    def _translate(
+        self, e: model.Expression, bound: dict[str, Value], form: Alias | Procedure, node: ast.Call
+    ) -> Value:
         """An argument expression of an alias: 64-bit integers, or binary32."""
         if isinstance(e, model.Number):
             return Constant(FLOAT, to_float32(e.value)) if isinstance(e.value, float) else Constant(INT64, e.value)
@@ -227,20 +243,23 @@ class Calls:
                 return bound[e.name]
             constant = self._unit.accelerator.constants.get(e.name)
             if constant is not None:
-                return self._translate(model.Number(constant), bound, alias, node)
-        operands = [self._wide(self._translate(part, bound, alias, node)) for part in _parts(e)]
+                return self._translate(model.Number(constant), bound, form, node)
+        operands = [self._wide(self._translate(part, bound, form, node)) for part in _parts(e)]
         if isinstance(e, model.Unary):
             return negated_truth(operands[0]) if e.operator == "!" else unary(e.operator, operands[0])
         if isinstance(e, model.Binary):
             if e.operator in ("&&", "||"):
-                return Logical(INT, e.operator == "&&", truth(operands[0]), truth(operands[1]))
+                left, right, conjunction = truth(operands[0]), truth(operands[1]), e.operator == "&&"
+                if isinstance(left, Constant):
+                    return right if bool(left.value) is conjunction else left
+                return Logical(INT, conjunction, left, right)
             return self._expressions.arithmetic(e.operator, operands[0], operands[1], node)
         if isinstance(e, model.Conditional):
             kind = FLOAT if FLOAT in (operands[1].type, operands[2].type) else INT64
             return select(truth(operands[0]), convert(operands[1], kind), convert(operands[2], kind), kind)
         if isinstance(e, model.Call):
-            return self._function(e, operands, alias, node)
-        return self._unit.fail(node, f"alias {alias.name!r} uses what an alias cannot: {e}")
+            return self._function(e, operands, form, node)
+        return self._unit.fail(node, f"{form.name!r} uses what a call form cannot: {e}")
 
     def _wide(self, value: Value) -> Value:
         if isinstance(value.type, Pointer):
@@ -248,7 +267,7 @@ class Calls:
         assert isinstance(value.type, Scalar)
         return convert(value, FLOAT if value.type.floating else INT64)
 
-    def _function(self, e: model.Call, operands: list[Value], alias: Alias, node: ast.Call) -> Value:
+    def _function(self, e: model.Call, operands: list[Value], form: Alias | Procedure, node: ast.Call) -> Value:
         kind = FLOAT if any(o.type == FLOAT for o in operands) else INT64
         if e.function in ("min", "max"):
             left, right = (convert(operand, kind) for operand in operands)
@@ -259,7 +278,7 @@ class Calls:
             return binary("/", binary("+", operands[0], less_one), operands[1])
         if e.function in ("float", "int"):
             return convert(operands[0], FLOAT if e.function == "float" else INT64)
-        return self._unit.fail(node, f"alias {alias.name!r} uses {e.function}(), which an alias cannot")
+        return self._unit.fail(node, f"{form.name!r} uses {e.function}(), which a call form cannot")
 
 
 def _parts(e: model.Expression) -> tuple[model.Expression, ...]:

@@ -7,7 +7,7 @@ import pytest
 from autocomp.simulator import Options, run_program
 
 from autocomp import isa, kernel
-from autocomp.errors import AutocompError, IsaError
+from autocomp.errors import AutocompError, IsaError, KernelError
 from autocomp.isa import Accelerator
 
 SCALE_ROWS = """
@@ -145,6 +145,38 @@ def test_a_call_with_the_wrong_arguments_is_the_kernels_mistake(accelerator: Acc
     message = str(mistake(accelerator, "void p(const elem_t* a, int n) { }"))
     assert "'p' does not take 1 argument" in message
     assert "p(a, n)" in message
+
+
+GUARDED = """
+  procedure halve {
+    require n % 2 == 0 && n <= 4 * DIM : "only even numbers up to 16 can be halved";
+    ```
+    int halve(int unused, int n) { return n / 2; }
+    ```
+  }
+"""
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        ("halve(1, 3);", "'halve': only even numbers up to 16 can be halved"),
+        ("halve(1, 5 * 4);", "'halve': only even numbers up to 16 can be halved"),
+        ("int n = 2; n += 2; halve(1, n);", "'halve' must be called with constants in n % 2 == 0 && n <= 16"),
+    ],
+)
+def test_a_call_that_breaks_a_requirement_is_the_kernels_mistake(
+    accelerator: Accelerator, call: str, message: str
+) -> None:
+    machine = with_procedures(accelerator, GUARDED)
+    with pytest.raises(KernelError) as caught:
+        kernel.compile(kernel.parse(f"void solution(int8_t A[4][4]) {{ {call} }}"), machine)
+    assert message in str(caught.value)
+
+
+def test_a_call_that_meets_the_requirements_compiles(accelerator: Accelerator) -> None:
+    machine = with_procedures(accelerator, GUARDED)
+    kernel.compile(kernel.parse("void solution(int8_t A[4][4]) { int m = 1; m++; halve(m, 3 * 4); }"), machine)
 
 
 @pytest.mark.parametrize("other", ["alias move_in() = fence();", "procedure p { ```void p() {}``` }"])
