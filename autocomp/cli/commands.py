@@ -16,6 +16,7 @@ from autocomp.cli.options import wants_json
 from autocomp.cli.prompt import prompt
 from autocomp.cli.resume import resume
 from autocomp.cli.run import run
+from autocomp.cli.runs import runs
 from autocomp.cli.schedules import schedules
 from autocomp.cli.search import search
 from autocomp.cli.simulate import simulate
@@ -62,5 +63,5 @@ def autocomp() -> None:
     """
 
 
-for command in (search, resume, run, prompt, schedules, workloads, menu, isa, simulate, fidelity):
+for command in (search, resume, runs, run, prompt, schedules, workloads, menu, isa, simulate, fidelity):
     autocomp.add_command(command)

@@ -10,23 +10,27 @@ from autocomp.cli.options import cache_option, executor_option, output_options, 
 
 
 @click.command()
-@click.argument("run", type=click.Path(path_type=Path))
+@click.argument("runs", metavar="RUN...", nargs=-1, required=True, type=click.Path(path_type=Path))
 @workers_option
 @executor_option
 @cache_option
 @output_options
-def resume(run: Path, workers: int | None, executor: str | None, cache: bool, as_json: bool, plain: bool) -> None:
-    """Continue the search in the folder RUN to the same result as if it had not been interrupted."""
+def resume(
+    runs: tuple[Path, ...], workers: int | None, executor: str | None, cache: bool, as_json: bool, plain: bool
+) -> None:
+    """Continue the searches in the folders RUN to the same results as if they had not been interrupted.
+
+    Runs that shared a budget continue to do so if they are given together, in their order.
+    """
     from autocomp.cli.session import search_and_report
     from autocomp.search import RunFolder
     from autocomp.search.executor import available_cores
     from autocomp.search.session import Means
     from autocomp.search.snapshot import restore, version_changes
 
-    folder = RunFolder.open(run)
-    request = restore(folder)
-    changes = version_changes(folder.snapshot())
-    if changes:
-        warn(f"the run started with other versions ({', '.join(changes)}): what is new may differ")
-    means = Means(workers or available_cores(), executor, cache)
-    search_and_report(folder, request, means=means, as_json=as_json, plain=plain)
+    found = [(folder, restore(folder)) for folder in map(RunFolder.open, runs)]
+    for folder, _ in found:
+        changes = version_changes(folder.snapshot())
+        if changes:
+            warn(f"{folder.path} started with other versions ({', '.join(changes)}): what is new may differ")
+    search_and_report(found, Means(workers or available_cores(), executor, cache), as_json=as_json, plain=plain)

@@ -15,7 +15,7 @@ RUNS = Path("runs")
 
 
 @click.command()
-@click.argument("workload")
+@click.argument("workloads", metavar="WORKLOAD...", nargs=-1, required=True)
 @agent_options
 @click.option("--menu", "menus", multiple=True, help="Optimisation menu, by name or path; repeatable.")
 @click.option("--strategy", default="beam", show_default=True, help="beam, evolve, greedy, random or exhaustive.")
@@ -57,7 +57,7 @@ RUNS = Path("runs")
 @path_option
 @output_options
 def search(
-    workload: str,
+    workloads: tuple[str, ...],
     agent: str | None,
     planner_models: tuple[str, ...],
     coder_models: tuple[str, ...],
@@ -90,12 +90,17 @@ def search(
     as_json: bool,
     plain: bool,
 ) -> None:
-    """Search for the fastest correct kernel of WORKLOAD (a file, or the name of a shipped one)."""
+    """Search for the fastest correct kernel of WORKLOAD (a file, or the name of a shipped one).
+
+    Several workloads share the budgets: each gets an equal share, a run folder of its own (in --run-dir, if given), and
+    what the ones before it left over.
+    """
     from autocomp import isa
-    from autocomp import workload as workloads
+    from autocomp import workload as loader
     from autocomp.agents.factory import make_agents
     from autocomp.cli.session import search_and_report
     from autocomp.search import Options
+    from autocomp.search.budget import Budget
     from autocomp.search.executor import available_cores
     from autocomp.search.folder import new_run_path
     from autocomp.search.session import Means, strategy_of
@@ -120,19 +125,20 @@ def search(
         target=target,
         repair=repair,
     )
-    loaded = workloads.load(workload, paths, overrides)
-    near = (*paths, Path(loaded.path).parent)
-    request = Request(
-        workload=loaded,
-        accelerator=isa.load(loaded.accelerator, loaded.overrides, near),
-        menu=menu_for(menus, loaded, paths),
-        agents=chosen_agents(agent, planner_models, coder_models, agents_file),
-        options=options,
-        strategy=strategy,
-    )
-    make_agents(request.agents, tokens, money)  # refuses what cannot work before there is a folder
-    strategy_of(request)
+    agents = chosen_agents(agent, planner_models, coder_models, agents_file)
+    requests = []
+    for name, share in zip(workloads, Budget.of(options).shared(len(workloads)), strict=True):
+        workload = loader.load(name, paths, overrides)
+        near = (*paths, Path(workload.path).parent)
+        accelerator = isa.load(workload.accelerator, workload.overrides, near)
+        menu = menu_for(menus, workload, paths)
+        requests.append(Request(workload, accelerator, menu, agents, share.within(options), strategy))
+    make_agents(agents, tokens, money)  # refuses what cannot work before there is a folder
+    strategy_of(requests[0])
     now = datetime.now().astimezone()
-    folder = create(run_dir or new_run_path(RUNS, loaded.name, now), request, now)
-    means = Means(workers or available_cores(), executor, cache)
-    search_and_report(folder, request, means=means, as_json=as_json, plain=plain)
+    runs = []
+    for request in requests:
+        name = request.workload.name
+        own = run_dir / name if run_dir and len(requests) > 1 else run_dir
+        runs.append((create(own or new_run_path(RUNS, name, now), request, now), request))
+    search_and_report(runs, Means(workers or available_cores(), executor, cache), as_json=as_json, plain=plain)

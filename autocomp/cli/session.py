@@ -3,41 +3,60 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import click
 
 from autocomp.cli.options import print_json
 from autocomp.report import RunView, SearchProgress, make_console, print_paths, print_search
+from autocomp.report.runs import comparison, summary_of
 from autocomp.schedules.from_run import record_of
 from autocomp.schedules.store import Store, user_root
 from autocomp.search import RunFolder, SearchResult
-from autocomp.search.session import Means, run_session
+from autocomp.search.budget import Budget
+from autocomp.search.session import Means, left_over, run_session
 from autocomp.search.snapshot import Request
 
 INTERRUPTED = 130
 
 
-def search_and_report(folder: RunFolder, request: Request, *, means: Means, as_json: bool, plain: bool) -> None:
-    """Run a session; people read its end on standard output, programs with --json instead."""
+def search_and_report(runs: Sequence[tuple[RunFolder, Request]], means: Means, *, as_json: bool, plain: bool) -> None:
+    """Run the sessions one after the other; what one leaves of its budget goes to the next. People read the ends on
+    standard output, programs with --json instead: one document, or a list of them for several runs."""
     console = make_console(sys.stderr if as_json else sys.stdout, plain or as_json)
-    title = f"{request.workload.name} on {request.accelerator.full_name}"
-    try:
-        with SearchProgress(console, title) as progress:
-            result = run_session(request, folder, means, progress)
-    except KeyboardInterrupt:
-        click.echo(f"interrupted; continue with: autocomp resume {folder.path}", err=True)
+    documents = []
+    grant: Budget | None = None
+    for position, (folder, request) in enumerate(runs):
+        title = f"{request.workload.name} on {request.accelerator.full_name}"
+        try:
+            with SearchProgress(console, title) as progress:
+                result = run_session(request, folder, means, progress, grant)
+        except KeyboardInterrupt:
+            _interrupted([unfinished for unfinished, _ in runs[position:]], as_json)
+        schedule = _keep(request, folder, result)
+        grant = left_over(result)
         if as_json:
-            print_json({"interrupted": True, "run": str(folder.path), "exit_code": INTERRUPTED})
-        raise click.exceptions.Exit(INTERRUPTED) from None
-    schedule = _keep(request, folder, result)
+            documents.append(document(folder, result, schedule, progress.view))
+            continue
+        print_search(console, progress.view, _utilisation(result))
+        print_paths(console, folder.best_kernel, folder.path, schedule, request.workload.path or request.workload.name)
     if as_json:
-        print_json(document(folder, result, schedule, progress.view))
-        return
-    print_search(console, progress.view, _utilisation(result))
-    print_paths(console, folder.best_kernel, folder.path, schedule, request.workload.path or request.workload.name)
+        print_json(documents if len(runs) > 1 else documents[0])
+    elif len(runs) > 1:
+        console.print(comparison([summary_of(folder) for folder, _ in runs]))
+
+
+def _interrupted(folders: Sequence[RunFolder], as_json: bool) -> NoReturn:
+    """Say how to go on, and end."""
+    paths = [str(folder.path) for folder in folders]
+    click.echo(f"interrupted; continue with: autocomp resume {' '.join(paths)}", err=True)
+    if as_json:
+        runs = {"run": paths[0]} if len(paths) == 1 else {"runs": paths}
+        print_json({"interrupted": True, **runs, "exit_code": INTERRUPTED})
+    raise click.exceptions.Exit(INTERRUPTED) from None
 
 
 def document(folder: RunFolder, result: SearchResult, schedule: Path | None, view: RunView) -> dict[str, Any]:

@@ -57,7 +57,7 @@ def causes_table(view: RunView) -> Table | None:
     return table
 
 
-def print_search(console: Console, view: RunView, utilisation: float) -> None:
+def print_search(console: Console, view: RunView, utilisation: float | None = None) -> None:
     """The tables and figures of a search's end."""
     console.print(lineage_table(view))
     causes = causes_table(view)
@@ -70,7 +70,7 @@ def print_search(console: Console, view: RunView, utilisation: float) -> None:
     speedup = f" ({naive / best:.1f}x faster)" if naive and best else ""
     console.print(
         f"{cycles_text(naive)} -> {cycles_text(best)} cycles{speedup}; bound {cycles_text(view.bound_cycles)}, "
-        f"{percent(view.ratio)} of it; utilisation {percent(utilisation)}"
+        f"{percent(view.ratio)} of it" + ("" if utilisation is None else f"; utilisation {percent(utilisation)}")
     )
     console.print(
         f"{view.evaluations} evaluations in {view.seconds:.1f} s; candidates: {outcomes_text(view.outcomes)}; "

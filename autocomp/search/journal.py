@@ -79,6 +79,10 @@ class Journal:
     def seconds(self) -> float:
         return self._clock() - self._started
 
+    def __bool__(self) -> bool:
+        """Whether anything has happened yet."""
+        return bool(self._entries)
+
     def __contains__(self, key: str) -> bool:
         return key in self._entries
 

@@ -45,6 +45,7 @@ class SearchResult:
     history: History
     reason: str  # why the search ended
     seconds: float
+    options: Options
 
     @property
     def naive(self) -> Candidate:
@@ -113,7 +114,7 @@ class Search:
         write_atomically(self._folder.best_kernel, self._folder.kernel(best.kernel))
         payload = {"reason": decision.reason, "best": best.id, "cycles": best.cycles, "outcomes": history.outcomes()}
         stop = self._journal.record("stop", "stop", payload)
-        return SearchResult(history, str(stop["reason"]), float(stop["t"]))
+        return SearchResult(history, str(stop["reason"]), float(stop["t"]), self._options)
 
     # --- steps ---------------------------------------------------------------------------------------------------
 

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from autocomp import isa, kernel
 from autocomp.agents.factory import AgentPair, make_agents
 from autocomp.errors import KernelError
 from autocomp.evaluate import SimulatorEvaluator
+from autocomp.search.budget import Budget
 from autocomp.search.cache import EvaluationCache, cache_folder, scope_of
 from autocomp.search.executor import Executor, ThreadExecutor, make_executor
 from autocomp.search.folder import RunFolder
 from autocomp.search.journal import Journal, Listener
+from autocomp.search.options import Options
 from autocomp.search.search import Problem, Search, SearchResult
 from autocomp.search.snapshot import Request
 from autocomp.search.strategies import make_strategy
@@ -33,29 +35,61 @@ class Means:
     cache: bool = True
 
 
-def run_session(request: Request, folder: RunFolder, means: Means, listener: Listener | None = None) -> SearchResult:
-    """Start or continue the run in `folder`. Holds the folder's lock; KeyboardInterrupt leaves a run that resumes."""
-    agents = make_agents(request.agents, request.options.tokens, request.options.money)
-    problem = make_problem(request, agents)
-    strategy = strategy_of(request)
+def run_session(
+    request: Request,
+    folder: RunFolder,
+    means: Means,
+    listener: Listener | None = None,
+    grant: Budget | None = None,
+) -> SearchResult:
+    """Start or continue the run in `folder`. A run that starts gets the `grant` on top of its own budget.
+
+    Holds the folder's lock; KeyboardInterrupt leaves a run that resumes.
+    """
     cache = EvaluationCache(cache_folder(), scope_of(request.accelerator, request.workload)) if means.cache else None
     executor = make_executor(means.executor, means.workers)
-    agent_executor: Executor = ThreadExecutor(NETWORK_CALLS) if agents.waits_on == "network" else executor
     try:
         with folder.locked():
             journal = Journal(folder.events, listener)
-            agents.charge(journal.usage)
             try:
-                return Search(
-                    problem, strategy, request.options, folder, journal, executor, agent_executor, cache
-                ).run()
+                request = replace(request, options=_granted(request.options, journal, grant))
+                return _search(request, folder, journal, executor, cache)
             finally:
                 journal.close()
     finally:
-        agent_executor.shutdown()
         executor.shutdown()
         if cache is not None:
             cache.trim()
+
+
+def _granted(options: Options, journal: Journal, grant: Budget | None) -> Options:
+    """The options with what the journal says was granted on top; the first event of a run decides that for good."""
+    if grant is not None and not journal:
+        journal.record("grant", "grant", grant.to_json())
+    if "grant" not in journal:
+        return options
+    return (Budget.of(options) + Budget.from_json(journal["grant"])).within(options)
+
+
+def _search(
+    request: Request, folder: RunFolder, journal: Journal, executor: Executor, cache: EvaluationCache | None
+) -> SearchResult:
+    options = request.options
+    agents = make_agents(request.agents, options.tokens, options.money)
+    agents.charge(journal.usage)
+    problem = make_problem(request, agents)
+    agent_executor: Executor = ThreadExecutor(NETWORK_CALLS) if agents.waits_on == "network" else executor
+    try:
+        search = Search(problem, strategy_of(request), options, folder, journal, executor, agent_executor, cache)
+        return search.run()
+    finally:
+        agent_executor.shutdown()
+
+
+def left_over(result: SearchResult) -> Budget:
+    """What a finished run has left of its budget and grant."""
+    usage = result.history.usage
+    return Budget.of(result.options).left(Budget(result.evaluations, result.seconds, usage.tokens, usage.money))
 
 
 def make_problem(request: Request, agents: AgentPair) -> Problem:

@@ -128,3 +128,58 @@ def test_an_existing_run_folder_is_not_overwritten(autocomp: Command, found: dic
     result = autocomp("search", "gemm", "--run-dir", found["run"])
     assert result.exit_code == 7
     assert f"autocomp resume {found['run']}" in result.stderr
+
+
+def test_several_workloads_share_one_budget_and_what_is_left_over_goes_on(autocomp: Command, toy: None) -> None:
+    result = autocomp(
+        "search", "gemm", "gemm_100x70x30", "--evaluations", 41, "--run-dir", "both", "--workers", 1, "--json"
+    )
+    first, second = json.loads(result.stdout)
+    log = [json.loads(line) for line in (Path(second["run"]) / "events.jsonl").read_text().splitlines()]
+    assert first["run"] == "both/gemm"
+    assert log[0]["kind"] == "grant"
+    assert log[0]["evaluations"] == 21 - first["evaluations"] > 0
+    assert first["evaluations"] + second["evaluations"] <= 41
+
+
+def test_runs_that_share_a_budget_resume_together_to_the_same_results(autocomp: Command, toy: None) -> None:
+    arguments = ["search", "gemm", "gemm_100x70x30", "--evaluations", 12, "--run-dir", "both", "--workers", 1, "--json"]
+    found = json.loads(autocomp(*arguments).stdout)
+    for run in found:
+        log = Path(run["run"]) / "events.jsonl"
+        log.write_bytes(log.read_bytes()[:2500] if run is found[0] else b"")
+    again = json.loads(
+        autocomp("resume", *[run["run"] for run in found], "--workers", 1, "--no-cache", "--json").stdout
+    )
+    for before, after in zip(found, again, strict=True):
+        assert after | {"seconds": 0, "cached": 0} == before | {"seconds": 0, "cached": 0}
+
+
+def test_too_few_evaluations_for_the_workloads_are_refused(autocomp: Command, toy: None) -> None:
+    result = autocomp("search", "gemm", "gemm_100x70x30", "--evaluations", 1)
+    assert (result.exit_code, Path("runs").exists()) == (3, False)
+    assert "1 evaluations are too few for 2 workloads" in result.stderr
+
+
+def test_runs_are_listed_shown_and_compared(autocomp: Command, found: dict[str, Any]) -> None:
+    autocomp("search", "gemm", "--strategy", "greedy", "--workers", 1, "--run-dir", "runs/other")
+    listed = json.loads(autocomp("runs", "list", "--json").stdout)
+    assert {(run["strategy"], run["state"]) for run in listed} == {("beam", "finished"), ("greedy", "finished")}
+    shown = autocomp("runs", "show", found["run"]).stdout
+    for words in ("Lineage of the best kernel", "do tile", "ended:"):
+        assert words in shown
+    compared = json.loads(autocomp("runs", "compare", "runs/other", found["run"], "--json").stdout)
+    assert compared[1]["best_cycles"] == found["best_cycles"]
+    assert compared[1]["options"] == [step["option"] for step in found["lineage"]]
+    assert "Runs compared" in autocomp("runs", "compare", "runs/other", found["run"]).stdout
+
+
+def test_an_interrupted_run_and_a_damaged_one_are_told_apart(autocomp: Command, found: dict[str, Any]) -> None:
+    log = Path(found["run"]) / "events.jsonl"
+    log.write_bytes(log.read_bytes()[:3000])
+    Path("runs/broken").mkdir()
+    Path("runs/broken/config.json").write_text("{")
+    result = autocomp("runs", "list")
+    assert "interrupted" in result.stdout
+    assert "left out runs/broken" in result.stderr
+    assert f"autocomp resume {found['run']}" in autocomp("runs", "show", found["run"]).stdout

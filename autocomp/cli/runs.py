@@ -1,0 +1,89 @@
+"""`autocomp runs`: what searches have done so far."""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from autocomp.cli.options import output_options, print_json, warn
+from autocomp.errors import RunFolderError
+
+if TYPE_CHECKING:
+    from autocomp.report.runs import RunSummary
+
+
+@click.group()
+def runs() -> None:
+    """List, show and compare the runs of searches."""
+
+
+@runs.command("list")
+@click.option("--dir", "folder", type=click.Path(path_type=Path), default=Path("runs"), show_default=True)
+@output_options
+def list_(folder: Path, as_json: bool, plain: bool) -> None:
+    """List the runs in a folder, and in the folders directly below it, oldest first."""
+    from autocomp.report import make_console
+    from autocomp.report.runs import listing
+
+    files = [*folder.glob("config.json"), *folder.glob("*/config.json"), *folder.glob("*/*/config.json")]
+    found = sorted(filter(None, map(_summary, sorted(file.parent for file in files))), key=lambda s: (s.created, s.run))
+    if as_json:
+        print_json([dataclasses.asdict(summary) for summary in found])
+        return
+    make_console(sys.stdout, plain).print(
+        listing(found) if found else f"no runs in {folder}; autocomp search makes one"
+    )
+
+
+@runs.command()
+@click.argument("run", type=click.Path(path_type=Path))
+@output_options
+def show(run: Path, as_json: bool, plain: bool) -> None:
+    """Show the run in the folder RUN: its lineage, what did not work, how it ended."""
+    from autocomp.report import RunView, make_console, print_search
+    from autocomp.report.runs import listing, summary_of
+    from autocomp.search import RunFolder
+
+    folder = RunFolder.open(run)
+    summary = summary_of(folder)
+    if as_json:
+        print_json(dataclasses.asdict(summary))
+        return
+    console = make_console(sys.stdout, plain)
+    console.print(listing([summary]))
+    if summary.evaluations:
+        print_search(console, RunView.of(folder.events))
+    if summary.state != "finished":
+        console.print(f"continue with: autocomp resume {run}", soft_wrap=True, markup=False)
+
+
+@runs.command()
+@click.argument("folders", metavar="RUN...", nargs=-1, required=True, type=click.Path(path_type=Path))
+@output_options
+def compare(folders: tuple[Path, ...], as_json: bool, plain: bool) -> None:
+    """Compare runs: cycles, evaluations, time, and the options that led to the best kernel of each."""
+    from autocomp.report import make_console
+    from autocomp.report.runs import comparison, summary_of
+    from autocomp.search import RunFolder
+
+    summaries = [summary_of(RunFolder.open(folder)) for folder in folders]
+    if as_json:
+        print_json([dataclasses.asdict(summary) for summary in summaries])
+        return
+    make_console(sys.stdout, plain).print(comparison(summaries))
+
+
+def _summary(path: Path) -> RunSummary | None:
+    """The summary of a run, or None with a warning where the folder is damaged."""
+    from autocomp.report.runs import summary_of
+    from autocomp.search import RunFolder
+
+    try:
+        return summary_of(RunFolder.open(path))
+    except RunFolderError as error:
+        warn(f"left out {path}: {error}")
+        return None

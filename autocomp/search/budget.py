@@ -1,0 +1,75 @@
+"""What a search may use up: evaluations, seconds, tokens and money, each None where it has no bound."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from autocomp.errors import ConfigError
+from autocomp.search.options import Options
+
+
+@dataclass(frozen=True)
+class Budget:
+    """Seconds of wall-clock time; tokens of language models, prompts and answers together; money in the currency of the
+    prices stated for the models."""
+
+    evaluations: int | None = None
+    seconds: float | None = None
+    tokens: int | None = None
+    money: float | None = None
+
+    @classmethod
+    def of(cls, options: Options) -> Budget:
+        return cls(options.evaluations, options.seconds, options.tokens, options.money)
+
+    @classmethod
+    def from_json(cls, document: Mapping[str, Any]) -> Budget:
+        return cls(**{f.name: document.get(f.name) for f in dataclasses.fields(cls)})
+
+    def to_json(self) -> dict[str, Any]:
+        return dataclasses.asdict(self)
+
+    def within(self, options: Options) -> Options:
+        """The options with this budget."""
+        return replace(options, **self.to_json())
+
+    def shared(self, parts: int) -> tuple[Budget, ...]:
+        """Equal shares; what does not divide goes to the first. Raises ConfigError if there is not an evaluation for
+        each."""
+        if self.evaluations is not None and self.evaluations < parts:
+            raise ConfigError(
+                f"{self.evaluations} evaluations are too few for {parts} workloads", hint="each needs one at least"
+            )
+        return tuple(
+            Budget(
+                _whole(self.evaluations, parts, position),
+                None if self.seconds is None else self.seconds / parts,
+                _whole(self.tokens, parts, position),
+                None if self.money is None else self.money / parts,
+            )
+            for position in range(parts)
+        )
+
+    def __add__(self, other: Budget) -> Budget:
+        """Both together; unbounded where either is."""
+        return Budget.from_json({name: _sum(value, getattr(other, name)) for name, value in self.to_json().items()})
+
+    def left(self, spent: Budget) -> Budget:
+        """What is left after spending; never less than nothing."""
+        used = spent.to_json()
+        return Budget.from_json({name: _rest(value, used[name]) for name, value in self.to_json().items()})
+
+
+def _rest(value: float | None, used: float | None) -> float | None:
+    return None if value is None else max(0, value - (used or 0))
+
+
+def _whole(total: int | None, parts: int, position: int) -> int | None:
+    return None if total is None else total // parts + (position < total % parts)
+
+
+def _sum(one: float | None, other: float | None) -> float | None:
+    return None if one is None or other is None else one + other
