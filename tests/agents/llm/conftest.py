@@ -25,7 +25,8 @@ KEY = "sk-very-secret-0123456789"
 @dataclass(frozen=True)
 class Reply:
     """One answer: `cut` sends that many bytes of the body and closes; `withheld` sends nothing until the test ends, and
-    `stalled` nothing more after that many bytes."""
+    `stalled` nothing more after that many bytes; `trickles` sends blanks in front of the body until the test ends or
+    the client has had enough."""
 
     status: int = 200
     body: str = ""
@@ -33,6 +34,7 @@ class Reply:
     cut: int | None = None
     withheld: bool = False
     stalled: int | None = None
+    trickles: bool = False
 
 
 def completion(text: str | None, *, finish: str = "stop", refusal: str | None = None) -> Reply:
@@ -117,12 +119,23 @@ def handler_for(server: ScriptedServer) -> type[BaseHTTPRequestHandler]:
             self.send_response(reply.status)
             for name, value in {"Content-Type": "application/json", **dict(reply.headers)}.items():
                 self.send_header(name, value)
-            self.send_header("Content-Length", str(len(payload)))
+            if not reply.trickles:
+                self.send_header("Content-Length", str(len(payload)))
             self.end_headers()
+            if reply.trickles:
+                self._trickle()
             self.wfile.write(payload if reply.cut is None else payload[: reply.cut])
             if reply.stalled is not None:
                 self.wfile.flush()
                 server.over.wait()
+
+        def _trickle(self) -> None:
+            while not server.over.wait(0.01):
+                try:
+                    self.wfile.write(b" ")
+                    self.wfile.flush()
+                except OSError:
+                    return
 
         def log_message(self, *args: Any) -> None:
             """Quiet."""

@@ -5,13 +5,17 @@ from __future__ import annotations
 import json
 import logging
 import pickle
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 from email.utils import format_datetime
 from pathlib import Path
 
+import keyring
+import keyring.backend
 import pytest
+from keyring.errors import KeyringLocked
 
 from autocomp.agents.config import Member
 from autocomp.agents.llm import Client, Message
@@ -19,7 +23,7 @@ from autocomp.agents.llm.transport import EndpointRefusalError
 from autocomp.agents.protocol import Usage
 from autocomp.errors import ModelError
 
-from .conftest import KEY, Reply, Request, ScriptedServer, completion, failure
+from .conftest import KEY, Reply, Request, ScriptedServer, completion, failure, streamed
 
 HELLO = (Message("user", "hello"),)
 MakeClient = Callable[..., Client]
@@ -300,3 +304,106 @@ def test_a_filler_in_place_of_a_key_does_not_damage_answers(
     monkeypatch.setenv("OPENAI_API_KEY", "x")
     server.script(completion("x = 1; // exact"))
     assert client().complete(HELLO).text == "x = 1; // exact"
+
+
+# --- streams and timeouts -----------------------------------------------------------------------------------------
+
+
+def test_a_streamed_answer_is_put_together(server: ScriptedServer, client: MakeClient) -> None:
+    server.script(streamed("he", "llo ", "you"))
+    answer = client(stream=True).complete(HELLO)
+    assert (answer.text, answer.usage) == ("hello you", Usage(11, 7, requests=1))
+    assert server.requests[0].body["stream"] is True
+    assert server.requests[0].body["stream_options"] == {"include_usage": True}
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        streamed("half", finish=None, done=False),
+        replace(streamed("half of it"), cut=60),
+        Reply(body="data: {broken\n\n", headers=(("Content-Type", "text/event-stream"),)),
+        Reply(body='data: {"error": "overloaded"}\n\n', headers=(("Content-Type", "text/event-stream"),)),
+    ],
+    ids=["ends early", "cut", "malformed", "error event"],
+)
+def test_a_stream_that_breaks_is_asked_for_again(server: ScriptedServer, client: MakeClient, bad: Reply) -> None:
+    server.script(bad, streamed("whole"))
+    answer = client(stream=True).complete(HELLO)
+    assert (answer.text, answer.usage.requests) == ("whole", 2)
+
+
+def test_a_stream_says_that_it_was_cut_short_or_refused(server: ScriptedServer, client: MakeClient) -> None:
+    server.script(streamed("half", finish="length"), streamed("no", finish="content_filter"))
+    outcomes = [client(stream=True).complete(HELLO, sample=sample).outcome for sample in range(2)]
+    assert outcomes == ["truncated", "refused"]
+
+
+def test_a_stream_that_stalls_is_asked_for_again(server: ScriptedServer, client: MakeClient) -> None:
+    server.script(replace(streamed("he", "llo"), stalled=40), streamed("whole"))
+    assert client(stream=True, read_timeout=0.05).complete(HELLO).text == "whole"
+
+
+def test_an_answer_that_trickles_is_given_up_in_the_end(server: ScriptedServer, client: MakeClient) -> None:
+    server.script(Reply(body=completion("hi").body, trickles=True))
+    with pytest.raises(ModelError, match=r"no whole answer within 0\.1 s"):
+        client(total_timeout=0.1, attempts=1).complete(HELLO)
+
+
+# --- keys ---------------------------------------------------------------------------------------------------------
+
+
+class Keyring(keyring.backend.KeyringBackend):
+    """Keys in memory, by service and host."""
+
+    priority = 1
+
+    def __init__(self, **keys: str) -> None:
+        super().__init__()
+        self.keys = keys
+
+    def get_password(self, service: str, username: str) -> str | None:
+        return self.keys.get(service) if username == "127.0.0.1" else None
+
+    def set_password(self, service: str, username: str, password: str) -> None:
+        raise NotImplementedError
+
+    def delete_password(self, service: str, username: str) -> None:
+        raise NotImplementedError
+
+
+class LockedKeyring(Keyring):
+    def get_password(self, service: str, username: str) -> str | None:
+        raise KeyringLocked("locked")
+
+
+@pytest.fixture
+def no_key_in_the_environment(server: ScriptedServer, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.delenv("OPENAI_API_KEY")
+    before = keyring.get_keyring()
+    yield
+    keyring.set_keyring(before)
+
+
+@pytest.mark.usefixtures("no_key_in_the_environment")
+def test_a_key_may_lie_in_the_keyring(server: ScriptedServer, client: MakeClient) -> None:
+    keyring.set_keyring(Keyring(autocomp=KEY))
+    server.script(completion("hi"))
+    client().complete(HELLO)
+    assert server.requests[0].headers["authorization"] == f"Bearer {KEY}"
+
+
+@pytest.mark.usefixtures("no_key_in_the_environment")
+def test_a_locked_keyring_is_an_error(client: MakeClient) -> None:
+    keyring.set_keyring(LockedKeyring())
+    with pytest.raises(ModelError, match=r"does not give the key of 127\.0\.0\.1"):
+        client().complete(HELLO)
+
+
+def test_a_model_may_have_a_key_of_its_own(
+    server: ScriptedServer, client: MakeClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MY_KEY", "sk-mine-0123456789abcdef")
+    server.script(completion("hi"))
+    client(key="MY_KEY").complete(HELLO)
+    assert server.requests[0].headers["authorization"] == "Bearer sk-mine-0123456789abcdef"

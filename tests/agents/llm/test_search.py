@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -60,7 +61,10 @@ def model(request: Request) -> Reply:
     """One plan for each of `KERNELS`; the kernel a plan names; the right kernel when it is told of a fault."""
     task = request.body["messages"][-1]["content"]
     if "Write no kernel." in task:
-        plans = [{"option": "stage_operand", "plan": f"Write the kernel that is {name}."} for name in KERNELS]
+        plans = [
+            {"option": "stage_operand", "plan": f"Write the kernel that is {name}.", "gain": [1.2, 9]}
+            for name in KERNELS
+        ]
         return completion(json.dumps({"plans": plans}))
     if task.startswith("That kernel is not right"):
         return fenced(STAGED.replace("int k = 0; k < 2; k++", "int k = 0; k <= 1; k++"))
@@ -147,3 +151,159 @@ def test_a_wrong_key_ends_a_search_that_can_be_resumed(server: ScriptedServer, c
     server.respond = model
     found = document(command("resume", "run", "--workers", "1", "--json"))
     assert found["best_cycles"] < found["naive_cycles"]
+
+
+def test_models_and_rules_share_a_search(server: ScriptedServer, command: Run, tmp_path: Path) -> None:
+    server.respond = model
+    found = document(command(*search(server, "run"), "--agent", "llm+rules", "--plans", "8", "--menu", "general"))
+    assert found["best_cycles"] < found["naive_cycles"]
+    events = [json.loads(line) for line in (tmp_path / "run" / "events.jsonl").read_text().splitlines()]
+    authors = [event["plan"]["author"] for event in events if event["kind"] == "candidate" and event["plan"]]
+    assert authors.count("rules") >= 2
+    assert authors.count(server.spec) >= 2
+
+
+def test_the_report_says_how_predictions_held(server: ScriptedServer, command: Run) -> None:
+    server.respond = model
+    arguments = [word for word in search(server, "run") if word != "--json"]
+    code, out, err = command(*arguments)
+    assert code == 0, err
+    assert "Predicted speed-ups against those that came out" in out
+    assert "2 │" in out or "2 |" in out  # the staged kernel and the mended one
+    assert "tokens" in out
+
+
+@pytest.mark.parametrize("budget", [["--tokens", "100000"], ["--tokens", "0"]])
+def test_a_search_keeps_its_budget_of_tokens(
+    server: ScriptedServer, command: Run, tmp_path: Path, budget: list[str]
+) -> None:
+    server.respond = model
+    found = document(command(*search(server, "run"), *budget))
+    spent = found["usage"].get("prompt_tokens", 0) + found["usage"].get("completion_tokens", 0)
+    assert spent <= int(budget[1])
+    if budget == ["--tokens", "0"]:
+        assert server.requests == []
+        assert found["reason"] == "budget of tokens spent"
+
+
+def test_money_without_a_price_is_refused_before_anything_happens(
+    server: ScriptedServer, command: Run, tmp_path: Path
+) -> None:
+    code, _, err = command(*search(server, "run"), "--money", "1")
+    assert code == 3
+    assert "needs the price" in err
+    assert not (tmp_path / "run").exists()
+
+
+def test_the_price_of_a_search_is_shown(server: ScriptedServer, command: Run, tmp_path: Path) -> None:
+    server.respond = model
+    entry = {"model": server.spec, "price": {"prompt": 1.0, "completion": 2.0}, "max_tokens": 1000}
+    (tmp_path / "agents.yaml").write_text(json.dumps({"planner": [entry]}))
+    fixed = search(server, "run")[4:]
+    found = document(command("search", "small.yaml", "--agents", "agents.yaml", *fixed, "--money", "5"))
+    usage = found["usage"]
+    assert usage["money"] == pytest.approx((usage["prompt_tokens"] + 2 * usage["completion_tokens"]) / 1e6)
+
+
+def test_a_key_that_an_endpoint_repeats_is_written_nowhere(
+    server: ScriptedServer, command: Run, tmp_path: Path
+) -> None:
+    def indiscreet(request: Request) -> Reply:
+        if len(server.requests) == 3:
+            return failure(400, f"what is {request.headers['authorization']} to me?")
+        reply = model(request)
+        return replace(reply, body=reply.body.replace("Write the kernel", f"{KEY} Write the kernel"))
+
+    server.respond = indiscreet
+    outputs = [command(*search(server, "run")), command("resume", "run", "--plain")]
+    assert [code for code, *_ in outputs] == [0, 0]
+    written = [path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()]
+    assert len(written) > 8
+    assert not any(KEY.encode() in content for content in written)
+    assert not any(KEY in text for _, *texts in outputs for text in texts)
+    assert any(b"*** Write the kernel" in content for content in written)
+
+
+# --- beside a search ----------------------------------------------------------------------------------------------
+
+PROPOSED = """{"options": [
+  {"id": "skew", "title": "Skew the loops", "guidance": "Do it.", "applies": {"causes": ["Bus"]}},
+  {"id": "tile", "title": "Again", "guidance": "There already."},
+  {"id": "Bad Id", "title": "No", "guidance": "No."}
+]}"""
+
+
+def test_a_model_proposes_options_for_a_person_to_accept(server: ScriptedServer, command: Run, tmp_path: Path) -> None:
+    server.respond = model
+    document(command(*search(server, "run")))
+    server.respond = lambda request: completion(f"```json\n{PROPOSED}\n```")
+    ask = ["menu", "suggest", "run", "--planner-model", server.spec, "--out", "new.yaml"]
+    code, out, err = command(*ask)
+    assert code == 0, err
+    assert "skew: Skew the loops" in out
+    assert "there is an option 'tile' already" in err
+    assert "Bad Id" in err
+    prompt = server.requests[-1].prompt
+    assert "stage_operand: Write the kernel that is staged." in prompt
+    assert "failed smoke" in prompt or "failed check" in prompt or "not implemented" in prompt
+    shown = json.loads(command("menu", "show", "few.yaml", "new.yaml", "--json")[1])
+    assert [option["id"] for option in shown["options"]] == ["tile", "stage_operand", "skew"]
+    assert command(*ask)[0] == 3  # the file is there already
+
+
+@pytest.mark.parametrize(
+    ("phase", "expected"),
+    [
+        ("plan", "Write no kernel."),
+        ("structured", "JSON schema of the answer"),
+        ("choice", "Changes to choose from"),
+        ("code", "give the whole new kernel"),
+        ("edit", "<<<<<<< SEARCH"),
+        ("single", "two fenced blocks"),
+        ("translate", "The program to translate"),
+        ("repair", "That kernel is not right"),
+        ("repair_edit", "of your last answer"),
+        ("mend", "could not be applied"),
+    ],
+)
+def test_the_prompt_of_every_phase_can_be_looked_at(command: Run, tmp_path: Path, phase: str, expected: str) -> None:
+    (tmp_path / "staged.c").write_text(STAGED)
+    (tmp_path / "wrong.c").write_text(WRONG_RESULT)
+    given = [
+        "prompt",
+        "staged.c",
+        "--workload",
+        "small.yaml",
+        "--phase",
+        phase,
+        "--failed",
+        "wrong.c",
+        "--menu",
+        "few.yaml",
+    ]
+    code, out, err = command(*given)
+    assert code == 0, err
+    assert expected in out
+    assert "tokens" in err
+
+
+def test_the_prompt_that_is_shown_is_the_one_that_is_sent(server: ScriptedServer, command: Run, tmp_path: Path) -> None:
+    server.respond = model
+    document(command(*search(server, "run")))
+    naive = next(
+        e["kernel"]
+        for e in map(json.loads, (tmp_path / "run" / "events.jsonl").read_text().splitlines())
+        if e.get("kernel")
+    )
+    given = ["prompt", f"run/kernels/{naive}.c", "--workload", "small.yaml", "--menu", "few.yaml", "--json"]
+    shown = json.loads(command(*given, "--planner-model", server.spec)[1])["request"]
+    sent = server.requests[0].body
+    assert shown["model"] == sent["model"]
+    assert shown["messages"][0] == sent["messages"][0]
+    different = [a for a, b in zip(*(_lines(body) for body in (shown, sent)), strict=True) if a != b]
+    assert different == []
+
+
+def _lines(body: dict[str, Any]) -> list[str]:
+    """The question's lines, in one order: a search shuffles its menu."""
+    return sorted(body["messages"][1]["content"].splitlines())
