@@ -12,7 +12,7 @@ SEARCH, DIVIDER, REPLACE = "<<<<<<< SEARCH", "=======", ">>>>>>> REPLACE"
 
 @dataclass(frozen=True)
 class Edit:
-    """Whole lines, without their last line break."""
+    """Whole lines, without their last line break; an empty `replace` is no line at all."""
 
     search: str
     replace: str
@@ -56,7 +56,7 @@ def apply_edits(text: str, edits: Sequence[Edit]) -> str:
     for (start, end), number, edit in spots:
         if start < position:
             raise EditError(f"block {number} overlaps another block at line {start + 1} of the kernel")
-        result += lines[position:start] + (edit.replace.splitlines() if edit.replace else [])
+        result += lines[position:start] + (edit.replace.split("\n") if edit.replace else [])
         position = end
     return "\n".join([*result, *lines[position:]]) + "\n"
 
@@ -66,7 +66,7 @@ _FORM = f"'{SEARCH}', lines, '{DIVIDER}', lines, '{REPLACE}'"
 
 def _find(lines: Sequence[str], edit: Edit, number: int) -> tuple[int, int]:
     """First line of the one match and the line behind it, counted from 0."""
-    wanted = [line.rstrip() for line in edit.search.splitlines()]
+    wanted = [line.rstrip() for line in edit.search.split("\n")]
     if not any(wanted):
         raise EditError(f"block {number} searches for nothing: give the lines that it is to replace")
     stripped = [line.rstrip() for line in lines]
