@@ -154,6 +154,11 @@ def is_complete(kind: CType) -> bool:
     return isinstance(kind, Scalar | Pointer)
 
 
+def is_const(declaration: ast.Declaration, kind: CType) -> bool:
+    """`const T* p` does not let p write; p itself may change."""
+    return declaration.const and not isinstance(kind, Pointer)
+
+
 def describe(kind: CType) -> str:
     return "nothing (void)" if isinstance(kind, Void) else str(kind)
 

@@ -20,6 +20,7 @@ from autocomp.kernel.scope import (
     Unit,
     assigned_names,
     is_complete,
+    is_const,
     tensor_of,
 )
 from autocomp.kernel.typed import INT64_HIGH, INT64_LOW, Assign, Constant, Value, Variable, bounds
@@ -160,11 +161,11 @@ class FunctionCompiler:
             if isinstance(value, Constant) and name not in self._assigned.anywhere:
                 if self._scope.declared_here(name):
                     self._unit.fail(declarator, f"{name!r} is declared twice in the same block")
-                self._scope.declare(name, Symbol(value, declaration.const))
+                self._scope.declare(name, Symbol(value, is_const(declaration, kind)))
                 return
         variable = self._declare_variable(name, kind, declarator, value)
         self._emitter.into(value, variable.slot)
-        if declaration.const:
+        if is_const(declaration, kind):
             self._scope.declare(name, Symbol(variable, True))
 
     def _single(self, initializer: ast.Expression) -> ast.Expression:
@@ -184,7 +185,7 @@ class FunctionCompiler:
         if declarator.name not in self._assigned.anywhere:
             if self._scope.declared_here(declarator.name):
                 self._unit.fail(declarator, f"{declarator.name!r} is declared twice in the same block")
-            self._scope.declare(declarator.name, Symbol(value, declaration.const))
+            self._scope.declare(declarator.name, Symbol(value, is_const(declaration, kind)))
         elif self._signature is None:
             variable = self._declare_variable(declarator.name, kind, declarator)
             self._emitter.prologue_store(value, variable.slot)

@@ -137,3 +137,12 @@ def test_call_forms_list_instructions_and_aliases_by_arity(accelerator: Accelera
     forms = kernel.call_forms(accelerator)
     assert sorted(forms) == ["config", "configure", "copy", "fence", "move_in", "move_out", "twice"]
     assert sorted(forms["config"]) == [1, 2]
+
+
+def test_a_pointer_to_constants_may_be_moved(run: Run) -> None:
+    text = (
+        "void solution(int8_t T[2][4], int8_t C[1][4]) { const int8_t* row = T[0]; if (T[0][1] == 1) row = row + 4;"
+        "config(4); move_in(row, 0, 4, 1); move_out(C, 0, 4, 1); }"
+    )
+    result = run(text, {"T": numbers(2, 4), "C": np.zeros((1, 4), np.int8)})
+    assert result["C"].tolist() == [[4, 5, 6, 7]]
