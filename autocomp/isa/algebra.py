@@ -188,6 +188,14 @@ def multiply(left: Expression, right: Expression) -> Expression:
     return binary("*", left, right)
 
 
+def truth(value: Expression) -> Expression:
+    """1 where a value is not 0."""
+    comparison = isinstance(value, Binary) and value.operator in (*_COMPARISONS, "&&", "||")
+    negation = isinstance(value, Unary) and value.operator == "!"
+    test = isinstance(value, AddressField) and value.field == "none"
+    return value if comparison or negation or test else binary("!=", value, ZERO)
+
+
 def both(left: Expression, right: Expression) -> Expression:
     """`left && right`."""
     if isinstance(left, Number):
@@ -258,6 +266,8 @@ def apply_function(function: str, values: list[int | float], type_argument: str 
         return round_to_int(float(first))
     if function == "float_to_bits":
         return float_to_bits(float(first))
+    if function == "square_root":
+        return math.isqrt(max(0, int(first)))
     if function == "bits_to_float":
         return bits_to_float(int(first))
     if function == "fma":
@@ -316,7 +326,8 @@ def substitute(expression: Expression, replace: Callable[[Expression], Expressio
         return call(expression.function, arguments, expression.type_argument)
     if isinstance(expression, Sum):
         parts = [substitute(part, replace) for part in children(expression)]
-        return Sum(expression.variable, parts[0], parts[1], *parts[2:])
+        start = parts[2] if expression.start is not None else None
+        return Sum(expression.variable, parts[0], parts[1], start, expression.function)
     if isinstance(expression, Element):
         indices = tuple(substitute(i, replace) for i in expression.indices)
         return Element(expression.memory, indices, expression.element)

@@ -12,7 +12,7 @@ from autocomp.errors import IsaError
 from autocomp.isa.expressions import evaluate, fail, is_tree, unknown
 from autocomp.isa.model import Configuration
 from autocomp.isa.scope import Scope
-from autocomp.isa.statements import text_of
+from autocomp.isa.statements import doc_text
 from autocomp.isa.syntax import SyntaxTree
 
 
@@ -31,14 +31,11 @@ def build_configurations(scope: Scope, nodes: Sequence[SyntaxTree]) -> tuple[Con
 def _build(scope: Scope, node: SyntaxTree) -> Configuration:
     token, *items = node.children
     values: dict[str, int | float] = {}
-    docs = [
-        text_of(cast(SyntaxTree, item.children[0])) for item in cast(list[SyntaxTree], items) if is_tree(item, "doc")
-    ]
     for name, value in _presets(node):
         if str(name) in values:
             fail(scope, name, f"{name} is set twice")
         values[str(name)] = evaluate(scope, value)
-    return Configuration(str(token), values, " ".join(docs))
+    return Configuration(str(token), values, doc_text(cast(list[SyntaxTree], items)))
 
 
 def _presets(node: SyntaxTree) -> list[tuple[Token, SyntaxTree]]:

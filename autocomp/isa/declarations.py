@@ -13,6 +13,7 @@ from lark import Token
 from autocomp.data import closest
 from autocomp.errors import IsaError, Place
 from autocomp.isa import algebra
+from autocomp.isa.addresses import build_address
 from autocomp.isa.configurations import build_configurations, check_presets, select
 from autocomp.isa.expressions import (
     check_free,
@@ -21,12 +22,10 @@ from autocomp.isa.expressions import (
     evaluate_int,
     fail,
     is_tree,
-    unknown,
 )
 from autocomp.isa.instructions import build_alias, build_idiom, build_instruction, build_procedure
 from autocomp.isa.model import (
     Accelerator,
-    AddressSpace,
     Alias,
     ElementType,
     Idiom,
@@ -37,7 +36,7 @@ from autocomp.isa.model import (
     Unit,
 )
 from autocomp.isa.scope import Scope
-from autocomp.isa.statements import build_function, text_of
+from autocomp.isa.statements import build_function, doc_text, text_of
 from autocomp.isa.syntax import Source, SyntaxTree, parse_syntax
 from autocomp.isa.timing import check_timing
 
@@ -62,6 +61,7 @@ class _Draft:
     instructions: dict[str, Instruction] = field(default_factory=dict)
     aliases: list[Alias] = field(default_factory=list)
     idioms: dict[str, Idiom] = field(default_factory=dict)
+    absent: dict[str, str] = field(default_factory=dict)  # calls that these parameters rule out -> the condition
     procedures: dict[str, Procedure] = field(default_factory=dict)
 
 
@@ -93,6 +93,10 @@ def _declare(draft: _Draft, nodes: Sequence[SyntaxTree]) -> None:
             condition, *items = cast(list[SyntaxTree], node.children)
             if evaluate(draft.scope, condition):
                 _declare(draft, items)
+            else:
+                text = draft.scope.source.text_of(condition)
+                calls = [item for item in items if is_tree(item, "instruction") or is_tree(item, "alias")]
+                draft.absent.update({str(call.children[0]): text for call in calls})
         elif not is_tree(node, "configuration"):
             _DECLARE[str(node.data)](draft, node)
 
@@ -134,6 +138,7 @@ def _finish(draft: _Draft, name: Token, text: str, source_name: str) -> Accelera
         digest=hashlib.sha256(identity.encode()).hexdigest(),
         path=source_name,
         notes=draft.notes,
+        absent=draft.absent,
         procedures=tuple(draft.procedures.values()),
     )
     check_timing(accelerator, draft.places)
@@ -145,11 +150,6 @@ def _finish(draft: _Draft, name: Token, text: str, source_name: str) -> Accelera
 
 def _doc(draft: _Draft, node: SyntaxTree) -> None:
     draft.docs.append(doc_text([node]))
-
-
-def doc_text(nodes: list[SyntaxTree]) -> str:
-    """The text of the `doc` items among some nodes."""
-    return " ".join(text_of(cast(SyntaxTree, node.children[0])) for node in nodes if is_tree(node, "doc"))
 
 
 def _new_constant(draft: _Draft, node: SyntaxTree, value: int | float) -> None:
@@ -275,59 +275,8 @@ def _address(draft: _Draft, node: SyntaxTree) -> None:
     token = cast(Token, node.children[0])
     if str(token) in draft.scope.spaces:
         fail(draft.scope, token, f"address {token} is declared twice")
-    space = AddressSpace(str(token), (), None, (), doc=doc_text(cast(list[SyntaxTree], node.children[1:])))
-    for item in cast(list[SyntaxTree], node.children[1:]):
-        space = _address_item(draft.scope, space, item)
-    if "row" not in [f for f, _, _ in space.fields]:
-        fail(draft.scope, token, f"address {token} needs a field called row")
-    if not space.memories:
-        fail(draft.scope, token, f"address {token} selects no memory", "add `memory NAME when FIELD == VALUE;`")
+    space = build_address(draft.scope, node)
     draft.scope = replace(draft.scope, spaces={**draft.scope.spaces, space.name: space})
-
-
-def _address_item(scope: Scope, space: AddressSpace, item: SyntaxTree) -> AddressSpace:
-    data, parts = str(item.data), item.children
-    if data == "bit_field":
-        bits = [evaluate_int(scope, cast(SyntaxTree, part), 0, 63) for part in parts[1:]]
-        high, low = bits[0], bits[-1]
-        if high < low:
-            fail(scope, item, f"field {parts[0]}: the high bit comes first, {low}..{high}")
-        return replace(space, fields=(*space.fields, (str(parts[0]), high, low)))
-    if data == "none_value":
-        return replace(space, none=evaluate_int(scope, cast(SyntaxTree, parts[0]), 0))
-    if data == "selected_memory":
-        return replace(space, memories=(*space.memories, _selection(scope, space, item)))
-    text = text_of(item) if data == "text_none" else str(parts[0])[1:-1]
-    if data == "text_none":
-        return replace(space, text_none=text)
-    if data == "text_memory":
-        memory = cast(Token, parts[1])
-        if str(memory) not in [m for m, _, _ in space.memories]:
-            unknown(scope, memory, "memory of this address", str(memory), [m for m, _, _ in space.memories])
-        return replace(space, text_names=(*space.text_names, (text, str(memory))))
-    if data == "text_flag":
-        _bits(scope, space, cast(Token, parts[1]))
-        return replace(space, text_flags=(*space.text_flags, (text, str(parts[1]))))
-    return space
-
-
-def _bits(scope: Scope, space: AddressSpace, token: Token) -> tuple[int, int]:
-    found = next(((high, low) for name, high, low in space.fields if name == str(token)), None)
-    if found is None:
-        unknown(scope, token, f"field of address {space.name}", str(token), [f for f, _, _ in space.fields])
-    return found
-
-
-def _selection(scope: Scope, space: AddressSpace, item: SyntaxTree) -> tuple[str, int, int]:
-    memory = cast(Token, item.children[0])
-    known = [m.name for m in scope.memories.values() if m.kind == "local"]
-    if str(memory) not in known:
-        unknown(scope, memory, "local memory", str(memory), known)
-    if len(item.children) == 1:
-        return str(memory), 0, 0
-    high, low = _bits(scope, space, cast(Token, item.children[1]))
-    value = evaluate_int(scope, cast(SyntaxTree, item.children[2]), 0, (1 << (high - low + 1)) - 1)
-    return str(memory), ((1 << (high - low + 1)) - 1) << low, value << low
 
 
 def _state(draft: _Draft, node: SyntaxTree) -> None:

@@ -28,6 +28,7 @@ _FUNCTIONS: dict[str, tuple[tuple[str, ...], str]] = {
     "ceil_div": (("int", "int"), "int"),
     "rounding_shift": (("int", "int"), "int"),
     "ceil_log2": (("int",), "int"),
+    "square_root": (("int",), "int"),
     "float": (("int",), "float"),
     "round": (("float",), "int"),
     "fma": (("float", "float", "float"), "float"),
@@ -131,6 +132,8 @@ def _build(scope: Scope, node: SyntaxTree) -> Value:
         return _typed_call(scope, node)
     if data == "total":
         return _total(scope, node)
+    if data == "largest":
+        return _largest(scope, node)
     if data == "fma_chain":
         return _fma_chain(scope, node)
     return reference(scope, node)
@@ -151,12 +154,21 @@ def _name(scope: Scope, token: Token) -> Value:
 
 
 def _binary(scope: Scope, node: SyntaxTree, symbol: str, left_node: SyntaxTree, right_node: SyntaxTree) -> Value:
-    left, right = build(scope, left_node), build(scope, right_node)
-    left, right = _same_kind(scope, node, left, right)
+    left = build(scope, left_node)
+    if symbol in ("&&", "||") and left.kind == "int" and isinstance(left.expression, Number):
+        return _decided(scope, symbol == "||", bool(left.expression.value), right_node)
+    left, right = _same_kind(scope, node, left, build(scope, right_node))
     if left.kind == "float" and symbol in _INTEGER_ONLY:
         fail(scope, node, f"{symbol!r} needs integers", "round(x) gives an integer")
     compares = symbol in ("==", "!=", "<", "<=", ">", ">=")
     return Value(algebra.binary(symbol, left.expression, right.expression), "int" if compares else left.kind)
+
+
+def _decided(scope: Scope, either: bool, left: bool, right_node: SyntaxTree) -> Value:
+    """`left && right` or `left || right` for a known left side; what it decides need not make sense on the right."""
+    if left is either:
+        return constant(int(left))
+    return Value(algebra.truth(build_int(scope, right_node)), "int")
 
 
 def _same_kind(scope: Scope, node: SyntaxTree, left: Value, right: Value) -> tuple[Value, Value]:
@@ -256,6 +268,13 @@ def _total(scope: Scope, node: SyntaxTree) -> Value:
     return Value(Sum(name, bound, body.expression), body.kind)
 
 
+def _largest(scope: Scope, node: SyntaxTree) -> Value:
+    total = _total(scope, node)
+    if total.kind != "int":
+        fail(scope, node, "largest needs integers")
+    return Value(replace(cast(Sum, total.expression), function="largest"), "int")
+
+
 def _fma_chain(scope: Scope, node: SyntaxTree) -> Value:
     *_, body_node, start_node = cast(list[SyntaxTree], node.children)
     total = _total(scope, Tree("total", node.children[:-1], node.meta))
@@ -267,7 +286,7 @@ def _fma_chain(scope: Scope, node: SyntaxTree) -> Value:
         start = constant(float(start.expression.value))
     if start.kind != "float":
         fail(scope, start_node, "fma_chain starts from a float", "float(x) converts an integer")
-    return Value(replace(chain, start=start.expression), "float")
+    return Value(replace(chain, start=start.expression, function="fma_chain"), "float")
 
 
 def check_free(scope: Scope, token: Token) -> None:

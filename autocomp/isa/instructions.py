@@ -90,6 +90,8 @@ def _kind(scope: Scope, name: str, node: SyntaxTree) -> Parameter:
             for word in cast(list[Token], part.children):
                 if str(word) not in scope.constants:
                     unknown(scope, word, "constant", str(word), list(scope.constants))
+    if low is not None and high is not None:
+        names = tuple(name for name in names if low <= scope.constants[name] <= high)
     return Parameter(name, "integer", low=low, high=high, choices=names)
 
 

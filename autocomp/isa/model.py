@@ -84,13 +84,17 @@ class Call:
 
 @dataclass(frozen=True)
 class Sum:
-    """`sum(k < bound: body)`; with `start`, `fma_chain(k < bound: a * b, start)`: start, then one fused multiply-add
-    after the other in the order of k, each rounded once."""
+    """`sum(k < bound: body)` and the other reductions. `largest` is of integers.
+
+    `fma_chain(k < bound: a * b, start)` has a start, to which one fused multiply-add after the other is applied in the
+    order of k, each rounded once.
+    """
 
     variable: str
     bound: Expression
     body: Expression
     start: Expression | None = None
+    function: Literal["sum", "largest", "fma_chain"] = "sum"
 
 
 Expression = Number | Name | StateField | AddressField | Element | Unary | Binary | Conditional | Call | Sum
@@ -286,6 +290,7 @@ class Accelerator:
     notes: Mapping[str, str] = field(default_factory=dict)  # what a parameter or constant means
     configurations: tuple[Configuration, ...] = ()  # all that the description offers
     configuration: str = ""  # the selected one, or none: the parameters' defaults
+    absent: Mapping[str, str] = field(default_factory=dict)  # instruction or call form -> the condition that it needs
     procedures: tuple[Procedure, ...] = ()
 
     @property

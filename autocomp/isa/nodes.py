@@ -39,6 +39,7 @@ _FLOAT = {"+": "FAdd", "-": "FSub", "*": "FMul", "/": "FDiv"}
 _UNARY = {"-": "Neg", "~": "Not", "!": "LogicalNot"}
 _FUNCTION = {
     "ceil_div": "CeilDiv", "rounding_shift": "RoundingShift", "float": "ToFloat", "round": "RoundToInt", "fma": "Fma",
+    "square_root": "SquareRoot",
     "bits_to_float": "BitsToFloat", "float_to_bits": "FloatToBits",
 }  # fmt: skip
 
@@ -153,7 +154,8 @@ class Nodes:
             body = self.build(expression.body, inner)
             if expression.start is not None:
                 return self._node("FmaChain", bound, body, self.build(expression.start, environment), is_float=True)
-            return self._node("Sum", bound, body, is_float=body in self._floats)
+            op = "Largest" if expression.function == "largest" else "Sum"
+            return self._node(op, bound, body, is_float=body in self._floats)
         return self._call(expression, environment)
 
     def _node(

@@ -67,7 +67,8 @@ def _show_reference(expression: Expression) -> str:
         return name + "".join(f"[{show(index)}]" for index in expression.indices)
     if isinstance(expression, Sum):
         terms = f"{expression.variable} < {show(expression.bound)}: {show(expression.body)}"
-        return f"sum({terms})" if expression.start is None else f"fma_chain({terms}, {show(expression.start)})"
+        start = "" if expression.start is None else f", {show(expression.start)}"
+        return f"{expression.function}({terms}{start})"
     assert isinstance(expression, Call)
     kind = "" if expression.type_argument is None else f"<{expression.type_argument}>"
     return f"{expression.function}{kind}({', '.join(show(a) for a in expression.arguments)})"

@@ -28,6 +28,11 @@ def _escaped(match: re.Match[str]) -> str:
     return "\n" if match[1] == "n" else match[1]
 
 
+def doc_text(nodes: Sequence[SyntaxTree]) -> str:
+    """The text of the `doc` items among some nodes."""
+    return " ".join(text_of(cast(SyntaxTree, node.children[0])) for node in nodes if is_tree(node, "doc"))
+
+
 def names_of(node: SyntaxTree) -> tuple[str, ...]:
     """The words of a list of names."""
     return tuple(str(token) for token in node.children)
@@ -54,12 +59,19 @@ def build_sequence(scope: Scope, nodes: Sequence[SyntaxTree], loops: int = 0) ->
     """The statements and the scope behind them."""
     statements: list[Statement] = []
     for node in nodes:
-        if is_tree(node, "let"):
+        if is_tree(node, "require"):
+            requirement = build_require(scope, node)
+            if not (isinstance(requirement.condition, Number) and requirement.condition.value):
+                statements.append(requirement)
+        elif is_tree(node, "let"):
             token = cast(Token, node.children[0])
             check_free(scope, token)
             value = build(scope, cast(SyntaxTree, node.children[1]))
-            statements.append(Let(str(token), value.expression))
-            scope = scope.bind_variable(str(token), value.kind)
+            if isinstance(value.expression, Number):
+                scope = scope.bind(str(token), value)
+            else:
+                statements.append(Let(str(token), value.expression))
+                scope = scope.bind_variable(str(token), value.kind)
         elif is_tree(node, "let_function"):
             name, function = build_function(scope, node, local=True)
             scope = scope.define(name, function)
@@ -72,8 +84,6 @@ def build_sequence(scope: Scope, nodes: Sequence[SyntaxTree], loops: int = 0) ->
 
 def _statement(scope: Scope, node: SyntaxTree, loops: int) -> Statement:
     data = str(node.data)
-    if data == "require":
-        return build_require(scope, node)
     if data == "for_loop":
         return _loop(scope, node, loops)
     return _assign(scope, node, loops)

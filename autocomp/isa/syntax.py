@@ -56,6 +56,10 @@ class Source:
         text = self._lines[line - 1] if 0 < line <= len(self._lines) else ""
         return Place(self.name, max(line, 1), max(column, 1), text, width)
 
+    def text_of(self, node: SyntaxTree) -> str:
+        """What a node of the tree was made from."""
+        return "" if node.meta.empty else self.text[node.meta.start_pos : node.meta.end_pos]
+
     def of(self, node: SyntaxTree | Token) -> Place:
         """The place of a node of the tree, up to the end of its first line."""
         if isinstance(node, Token):

@@ -61,8 +61,12 @@ def has_element(expression: m.Expression) -> bool:
 
 
 def is_product(expression: m.Expression) -> bool:
-    """Whether a product of two memory elements occurs (behind conversions and guards)."""
+    """Whether a product of two different memory elements occurs (behind conversions and guards)."""
     return any(
-        isinstance(node, m.Binary) and node.operator == "*" and has_element(node.left) and has_element(node.right)
+        isinstance(node, m.Binary)
+        and node.operator == "*"
+        and has_element(node.left)
+        and has_element(node.right)
+        and node.left != node.right
         for node in walk(expression)
     )

@@ -82,6 +82,12 @@ class Calls:
             self._unit.fail(node, f"{name!r} does not exist here: a kernel has no I/O, no heap and no C library")
         if any(function.name == name for function in self._unit.kernel.functions):
             self._unit.fail(node, f"{name!r} is called before its definition", "helpers come first; no recursion")
+        condition = self._unit.accelerator.absent.get(name)
+        if condition is not None:
+            machine = self._unit.accelerator.full_name
+            self._unit.fail(
+                node, f"{machine} has no {name!r}: that needs {condition}", "`isa list` shows configurations"
+            )
         procedures = (procedure.name for procedure in self._unit.accelerator.procedures)
         known = [*self._forms, *procedures, *self._unit.functions, *(builtin[0] for builtin in BUILTINS)]
         near = difflib.get_close_matches(name, known, n=3, cutoff=0.5)

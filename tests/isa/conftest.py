@@ -194,10 +194,18 @@ class _Frame:
         return algebra.apply_function(e.function, [self.value(a) for a in e.arguments], e.type_argument)
 
     def total(self, e: Sum) -> Number_:
-        result: Number_ = 0
+        result: Number_ = -(1 << 63) if e.function == "largest" else 0
+        if e.start is not None:
+            result = self.value(e.start)
         for index in range(int(self.value(e.bound))):
             self.names[e.variable] = index
-            result += self.value(e.body)
+            if e.start is not None:
+                assert isinstance(e.body, Binary)
+                result = algebra.fma(self.value(e.body.left), self.value(e.body.right), result)
+            elif e.function == "largest":
+                result = max(result, self.value(e.body))
+            else:
+                result += self.value(e.body)
         return result
 
     def address_field(self, e: AddressField) -> int:

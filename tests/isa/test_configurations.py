@@ -8,7 +8,7 @@ import pytest
 
 from autocomp import isa
 from autocomp.errors import ConfigError, IsaError
-from autocomp.isa.model import Accelerator, Call, Element, For, Sum
+from autocomp.isa.model import Accelerator, Call, Element, For, Number, Sum
 
 TEXT = """
 accelerator m {
@@ -130,3 +130,35 @@ def test_a_chain_of_fused_multiply_adds_has_a_start() -> None:
 def test_a_chain_is_made_of_products_of_floats(body: str, message: str) -> None:
     with pytest.raises(IsaError, match=message):
         chain(body)
+
+
+def test_a_condition_that_is_decided_on_the_left_hides_the_right() -> None:
+    text = TEXT.replace("semantics {", 'require FLOAT && dst.deep == 1 : "deep"; semantics {', 1)
+    text = text.replace("field row = 31..0;", "when FLOAT { field deep = 31; } field row = 31 - FLOAT..0;")
+    assert [f[0] for f in isa.parse(text, "m.isa", None, "real").space("row_of").fields] == ["deep", "row"]
+    with pytest.raises(IsaError, match="no field of address row_of called 'deep'"):
+        isa.parse(text.replace("FLOAT && dst", "!FLOAT && dst"), "m.isa")
+    folded = isa.parse(text, "m.isa").instructions[0].body[0]
+    assert folded.condition == Number(0)  # type: ignore[union-attr]
+
+
+def test_a_requirement_that_parameters_meet_is_left_out() -> None:
+    text = TEXT.replace("semantics {", 'require N <= 4 : "at most four"; semantics {', 1)
+    kinds = {
+        name: [type(s).__name__ for s in isa.parse(text, "m.isa", None, name).instructions[0].body]
+        for name in ("", "real")
+    }
+    assert kinds == {"": ["For"], "real": ["Require", "For"]}
+
+
+def test_calls_that_the_parameters_rule_out_are_remembered_with_what_they_need() -> None:
+    assert machine().absent == {"halve": "FLOAT"}
+    assert machine("real").absent == {}
+
+
+def test_words_for_an_operand_are_those_in_its_range() -> None:
+    text = TEXT.replace(
+        "instruction double(", "const LOW = 0; const HIGH = 2; instruction double(mode: int 0..N - 3 (LOW, HIGH), "
+    )
+    assert isa.parse(text, "m.isa").instructions[0].parameters[0].choices == ("LOW",)
+    assert isa.parse(text, "m.isa", None, "real").instructions[0].parameters[0].choices == ("LOW", "HIGH")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import struct
 from collections.abc import Callable
 
@@ -48,6 +49,7 @@ INTEGER: dict[str, Callable[[int, int], int]] = {
     "Ge": lambda x, y: int(x >= y),
     "LogicalAnd": lambda x, y: int(x != 0 and y != 0),
     "RoundingShift": lambda x, y: rounding_shift(x, y % 64),
+    "SquareRoot": lambda x, y: math.isqrt(max(x, 0)),
 }
 
 
@@ -65,14 +67,20 @@ class Calculator:
         self.index: dict[str, int] = {}
         parameters = [("out", False), ("x", False), ("y", False)]
         for name in INTEGER:
-            plain = b.store_dram(out, zero, e.op(name, x, y), "i64")
-            varying = b.store_dram(out, e.const(8), e.op(name, e.op("Add", x, loop), e.op("Or", y, loop)), "i64")
+            count = 1 if name == "SquareRoot" else 2
+            plain = b.store_dram(out, zero, e.op(name, *(x, y)[:count]), "i64")
+            operands = (e.op("Add", x, loop), e.op("Or", y, loop))[:count]
+            varying = b.store_dram(out, e.const(8), e.op(name, *operands), "i64")
             self.index[name] = b.instruction(name, -1, parameters, [plain, b.loop(one, [varying])], [], [])
         for bits in (8, 20, 32, 64):
             for name in ("Wrap", "WrapU", "Saturate", "SaturateU"):
                 value = b.expr(name, x, imm=bits)
                 body = [b.store_dram(out, zero, value, "i64"), b.store_dram(out, e.const(8), value, "i64")]
                 self.index[f"{name}{bits}"] = b.instruction(f"{name}{bits}", -1, parameters, body, [], [])
+        inner = e.op("Xor", e.op("Mul", x, e.loop(0)), y)
+        largest = b.store_dram(out, zero, e.op("Largest", e.const(5), inner), "i64")
+        nothing = b.store_dram(out, e.const(8), e.op("Largest", zero, inner), "i64")
+        self.index["largest"] = b.instruction("largest", -1, parameters, [largest, nothing], [], [])
         product = e.op("RoundToInt", e.op("FMul", e.op("ToFloat", x), e.op("BitsToFloat", y)))
         body = [b.store_dram(out, zero, product, "i64"), b.store_dram(out, e.const(8), product, "i64")]
         self.index["scaled"] = b.instruction("scaled", -1, parameters, body, [], [])
@@ -118,6 +126,18 @@ def test_scaling_rounds_once_to_binary32_and_then_to_even(x: int, factor: float)
     else:
         expected = int(np.rint(np.float64(product)))
     assert CALCULATOR.values("scaled", x, bits)[0] == expected
+
+
+@given(x=I64, y=I64)
+def test_the_largest_of_some_values(x: int, y: int) -> None:
+    expected = max(signed(x * k) ^ y for k in range(5))
+    assert CALCULATOR.values("largest", x, y) == [expected, -(2**63)]
+
+
+@given(st.integers(0, 3037000499), st.integers(-1, 1))
+def test_square_roots_are_exact_around_squares(root: int, offset: int) -> None:
+    x = root * root + offset
+    assert CALCULATOR.values("SquareRoot", x, 0)[0] == math.isqrt(max(x, 0))
 
 
 def test_division_by_zero_in_semantics_is_an_error_that_names_the_command() -> None:

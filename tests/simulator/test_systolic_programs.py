@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from autocomp import isa
 from tests.simulator.machines import Command, issue_all, pointer
+from tests.simulator.models.normalising import NormalisingModel
 from tests.simulator.models.systolic import ACC, Geometry, Model
 from tests.simulator.programs.systolic import Scenario, scenarios, uniform_scenario
 
@@ -21,9 +22,15 @@ MACHINES = {
     "usual lanes": (Geometry(16, 512, 128, 64), "gemmini", {"SPAD_KB": 8, "ACC_KB": 8}),
     "few lanes": (Geometry(4, 256, 64, 64), "gemmini", {"DIM": 4, "SPAD_KB": 1, "ACC_KB": 1}),
     "narrow moves": (Geometry(8, 256, 64, 16), "gemmini", {"DIM": 8, "SPAD_KB": 2, "ACC_KB": 2, "MAX_BYTES": 16}),
-    "binary32": (Geometry(4, 256, 128, 64, real=True), "gemmini:fp32", {"SPAD_KB": 4, "ACC_KB": 2}),
+    "operands in the accumulator": (
+        Geometry(8, 256, 64, 64, reads_acc=True),
+        "gemmini",
+        {"DIM": 8, "SPAD_KB": 2, "ACC_KB": 2, "EX_READ_ACC": 1},
+    ),
+    "normalisations": (Geometry(8, 256, 64, 64, stats=2), "gemmini:ibert", {"DIM": 8, "SPAD_KB": 2, "ACC_KB": 2}),
+    "binary32": (Geometry(4, 256, 128, 64, real=True, reads_acc=True), "gemmini:fp32", {"SPAD_KB": 4, "ACC_KB": 2}),
     "wide binary32": (
-        Geometry(16, 128, 64, 64, real=True),
+        Geometry(16, 128, 64, 64, real=True, reads_acc=True),
         "gemmini:fp32",
         {"DIM": 16, "SPAD_KB": 8, "ACC_KB": 4},
     ),
@@ -41,7 +48,7 @@ def tables(name: str) -> isa.MachineTables:
 
 def assert_agreement(machine: isa.MachineTables, geometry: Geometry, scenario: Scenario) -> None:
     before = scenario.tensors(geometry)
-    model = Model(geometry, [t.copy() for t in before])
+    model = (NormalisingModel if geometry.stats else Model)(geometry, [t.copy() for t in before])
     for name, arguments in scenario.program(geometry):
         model.execute(name, arguments)
     commands = [Command(machine.instructions[name], arguments) for name, arguments in scenario.program(geometry)]

@@ -45,7 +45,7 @@ void CompiledMachine::analyse_exprs() {
   for (size_t i = 0; i < exprs.size(); ++i) {
     facts_[i] = check_expr(machine_, i, facts_);
     const Expr& e = exprs[i];
-    const bool binds = e.op == ExprOp::Sum || e.op == ExprOp::FmaChain;
+    const bool binds = binds_variable(e.op);
     const auto child_ahead = [&](int32_t node) { return node < 0 || ahead_[static_cast<size_t>(node)] != 0; };
     ahead_[i] =
         facts_[i].loops == 0 && !facts_[i].reads && !binds && child_ahead(e.a) && child_ahead(e.b) && child_ahead(e.c);

@@ -29,6 +29,7 @@ int64_t apply(const Expr& e, int64_t a, int64_t b) {
     case Wrap: return scalar::wrap(a, e.imm);
     case WrapU: return scalar::wrap_unsigned(a, e.imm);
     case RoundingShift: return scalar::rounding_shift(a, b);
+    case SquareRoot: return scalar::square_root(a);
     default: throw std::logic_error("not an operator of integers");
   }
 }
@@ -183,10 +184,10 @@ void Evaluator::check_depth() const {
   if (depth >= kMaxLoops) throw Fault{"requirement", "loops and sums nest too deeply"};
 }
 
-Value Evaluator::sum(const Expr& e, int32_t node) {
+Value Evaluator::reduce(const Expr& e, int32_t node) {
   const int64_t count = integer(e.a);
   check_depth();
-  int64_t total = 0;
+  int64_t total = e.op == Largest ? scalar::kMin : 0;
   float real_total = e.op == FmaChain ? real(e.c) : 0.0F;
   const Expr& body = machine_.exprs()[at(e.b)];
   const int level = depth++;
@@ -195,6 +196,8 @@ Value Evaluator::sum(const Expr& e, int32_t node) {
     loops[at(level)] = k;
     if (e.op == FmaChain)
       real_total = std::fma(real(body.a), real(body.b), real_total);
+    else if (e.op == Largest)
+      total = std::max(total, integer(e.b));
     else if (e.type == ValueType::Int)
       total = scalar::add(total, integer(e.b));
     else
@@ -235,7 +238,8 @@ int64_t Evaluator::compute_integer(int32_t node) {
     case FloatToBits: return scalar::float_to_bits(real(e.a));
     case Read:
     case ReadDram: return read(e).i;
-    case Sum: return sum(e, node).i;
+    case Sum:
+    case Largest: return reduce(e, node).i;
     default: {
       const int64_t a = integer(e.a);
       return apply(e, a, e.b < 0 ? 0 : integer(e.b));
@@ -261,7 +265,7 @@ float Evaluator::compute_real(int32_t node) {
     case Read:
     case ReadDram: return read(e).f;
     case Sum:
-    case FmaChain: return sum(e, node).f;
+    case FmaChain: return reduce(e, node).f;
     default: {
       const float a = real(e.a);
       return apply(e.op, a, real(e.b));

@@ -58,7 +58,7 @@ class Evaluator {
   [[nodiscard]] int64_t compare(const Expr& e);
   [[nodiscard]] Value read(const Expr& e);
   [[nodiscard]] bool run(const std::vector<int32_t>& tape);  // false: something on it failed
-  [[nodiscard]] Value sum(const Expr& e, int32_t node);
+  [[nodiscard]] Value reduce(const Expr& e, int32_t node);
   void check_depth() const;
 
   const CompiledMachine& machine_;

@@ -59,6 +59,14 @@ constexpr int64_t kMax = std::numeric_limits<int64_t>::max();
   return floor + ((half != 0 && (below || (floor & 1) != 0)) ? 1 : 0);
 }
 
+[[nodiscard]] static inline int64_t square_root(int64_t a) {
+  if (a <= 0) return 0;
+  auto root = s(static_cast<uint64_t>(std::sqrt(static_cast<double>(a))));
+  while (root > a / root) --root;  // the double may be off by one
+  while (root + 1 <= a / (root + 1)) ++root;
+  return root;
+}
+
 [[nodiscard]] static inline int64_t round_to_int(float x) {
   if (std::isnan(x)) return kMax;
   if (x >= 9223372036854775808.0F) return kMax;

@@ -74,6 +74,8 @@ enum class ExprOp : uint8_t {
   Read,           // element of a local memory or register: imm = memory, a = row, b = column
   ReadDram,       // element of a tensor: a = pointer node, b = byte offset node, imm = DType
   Sum,            // sum of b over the next loop variable in 0..a-1; Int or Float (in order, starting from +0)
+  Largest,        // largest of Int b over the next loop variable in 0..a-1; the least 64-bit integer if there is none
+  SquareRoot,     // Int a: the largest integer whose square is at most a; 0 for negative a
   FmaChain,       // Float: acc = c; for v in 0..a-1: acc = fma(x, y, acc), where b is an FMul node (x, y)
 };
 

@@ -31,7 +31,7 @@ const std::vector<std::string>& operator_names() {
       "LogicalNot", "Select",     "FAdd",     "FSub",          "FMul",        "FDiv",        "FMin",
       "FMax",       "Fma",        "ToFloat",  "RoundToInt",    "BitsToFloat", "FloatToBits", "Saturate",
       "SaturateU",  "Wrap",       "WrapU",    "RoundingShift", "Read",        "ReadDram",    "Sum",
-      "FmaChain"};
+      "Largest",    "SquareRoot", "FmaChain"};
   return names;
 }
 

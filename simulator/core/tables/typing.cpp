@@ -61,6 +61,8 @@ const char* operands_of(ExprOp op) {
     case Fma: return "fff";
     case RoundToInt:
     case FloatToBits: return "f";
+    case Largest: return "ii";
+    case SquareRoot: return "i";
     case Sum: return "i*";
     case FmaChain: return "iff";
   }
@@ -68,6 +70,8 @@ const char* operands_of(ExprOp op) {
 }
 
 }  // namespace
+
+bool binds_variable(ExprOp op) { return op == Sum || op == Largest || op == FmaChain; }
 
 ValueType value_type_of(DType dtype) { return is_float(dtype) ? ValueType::Float : ValueType::Int; }
 
@@ -125,7 +129,7 @@ ExprFacts check_expr(const Machine& machine, size_t index, const std::vector<Exp
       fail(label + " must be " + (wanted[i] == 'i' ? "an integer" : "a float"));
     if (wanted[i] == '=' && type != before) fail(label + " must have the type of the operand before it");
     before = type;
-    if (e.op == Sum || e.op == FmaChain) {
+    if (binds_variable(e.op)) {
       // A body's own variable is the next one, so what is left over belongs to the loops around.
       if (i == 1) {
         ExprFacts inner = facts[static_cast<size_t>(operands[i])];

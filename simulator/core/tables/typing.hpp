@@ -20,6 +20,9 @@ struct ExprFacts {
   int64_t terms = 1;   // nodes below and itself, each counted as often as it is reached
 };
 
+// Whether operand b of the operator has a loop variable of its own.
+[[nodiscard]] bool binds_variable(ExprOp op);
+
 [[nodiscard]] ValueType value_type_of(DType dtype);
 
 // The type of node `expr` follows from its operator and operands; only Argument states it.

@@ -31,6 +31,8 @@ class Geometry:
     acc_rows: int = 1024
     max_bytes: int = 64
     real: bool = False  # elements and sums are binary32
+    reads_acc: bool = False  # operands of the array may lie in the accumulator
+    stats: int = 0  # slots of statistics; 0: no normalisations
 
     @property
     def elem_bytes(self) -> int:
@@ -152,6 +154,7 @@ class Execute:
     dataflow: int = 0
     act: int = 0
     shift: int = 0
+    acc_scale: float = 1.0
     a_stride: int = 0
     c_stride: int = 0
     a_transpose: int = 0
@@ -215,7 +218,7 @@ class Model:
         if only:
             self.ex.a_stride, self.ex.c_stride = a_stride, c_stride
         else:
-            self.ex = Execute(dataflow, act, shift, a_stride, c_stride, at, bt)
+            self.ex = Execute(dataflow, act, shift, acc_scale, a_stride, c_stride, at, bt)
 
     def configure_load(self, index: int, stride: int, factor: float, shrunk: int, block: int, repeats: int) -> None:
         self.loads[index] = Load(stride, factor, shrunk, block, repeats or 1)
@@ -311,7 +314,12 @@ class Model:
             base = local & 0x1FFFFFFF
             for i in range(rows):
                 for k in range(cols):
-                    matrix[i, k] = self.spad[base + stride * (k if transposed else i), i if transposed else k]
+                    row, lane = base + stride * (k if transposed else i), i if transposed else k
+                    if local & ACC:
+                        value = self.acc[row, lane : lane + 1]
+                        matrix[i, k] = self.numbers.outgoing(value, self.ex.act, self.ex.acc_scale)[0]
+                    else:
+                        matrix[i, k] = self.spad[row, lane]
         return matrix
 
     def preload(self, bd: int, c: int, bd_cols: int, bd_rows: int, c_cols: int, c_rows: int) -> None:

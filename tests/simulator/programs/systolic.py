@@ -130,9 +130,10 @@ class Draft:
             self.strides()
             self.a_transpose, self.b_transpose = self.among(*[(0, 0), (1, 0), (0, 1) if self.dataflow else (1, 1)])
             act, shift = self.below(2), self.among(0, 0, 1, 3, 12, 31)
+            factor = self.scale() if self.geometry.reads_acc else 1.0
             transposes = (self.a_transpose, self.b_transpose)
             strides = (self.a_stride, self.c_stride)
-            self.issue("configure_execute", self.dataflow, act, shift, 1.0, *strides, *transposes, 0)
+            self.issue("configure_execute", self.dataflow, act, shift, factor, *strides, *transposes, 0)
         self.weights = self.summing = False
 
     def strides(self) -> None:
@@ -150,7 +151,7 @@ class Draft:
 
     def config_st(self) -> None:
         stride = self.among(self.geometry.dim, 64, 100, 5, 0) * self.geometry.elem_bytes
-        act, factor = self.below(2), self.scale()
+        act, factor = self.below(5 if self.geometry.stats else 2), self.scale()
         if self.special and self.below(4) == 0:
             factor = real(KEEP_SCALE)
         if self.below(3):
@@ -162,6 +163,12 @@ class Draft:
         output = (self.below(6), self.below(5), self.below(5))
         self.issue("configure_store", stride, act, factor, *window, *output, orows, ocols, self.below(4), self.below(4))
         self.pooled = orows * ocols
+
+    def config_norm(self) -> None:
+        slot = self.below(self.geometry.stats)
+        constants = [self.among(-2, -100, -30000, 0, 77, -(1 << 31), (1 << 31) - 1) for _ in range(2)]
+        constant = self.among(0, 1, 11, 693, 94548, 1 << 20, (1 << 31) - 1, -5)
+        self.issue("configure_normalization", constant, self.below(2), self.below(2), self.below(2), slot, *constants)
 
     # --- moves
 
@@ -189,6 +196,10 @@ class Draft:
         cols = self.some(blocks * shape.dim, 1)
         extent = self.pooled or rows + (cols - 1) // shape.dim * shape.dim
         local = self.acc(extent) | (FULL if full else 0) if kind else self.spad(extent)
+        if kind and self.geometry.stats and not self.pooled and self.below(2):
+            command = self.below(8)
+            local |= command << 26
+            rows = 1 if command in (2, 4, 7) else rows
         self.issue("move_out", self.dram(30 * 100 * shape.elem_bytes + 4 * cols), local, cols, rows)
 
     # --- the array
@@ -197,7 +208,8 @@ class Draft:
         (self.weight_stationary if self.dataflow else self.output_stationary)()
 
     def operand(self, rows: int, stride: int = 1) -> int:
-        return self.spad((rows - 1) * stride + 1 if rows else 1)
+        extent = (rows - 1) * stride + 1 if rows else 1
+        return self.acc(extent) if self.geometry.reads_acc and self.below(3) == 0 else self.spad(extent)
 
     def destination(self, rows: int) -> int:
         extent = (rows - 1) * self.c_stride + 1 if rows else 1
@@ -284,6 +296,8 @@ def compose(choose: Callable[[int, int], int], geometry: Geometry, length: int, 
     steps = [draft.mvin] * 4 + [draft.pair] * 7 + [draft.mvout] * 3
     steps += [draft.config_ex, draft.config_ld, draft.config_st, draft.config_st]
     steps += [lambda: draft.issue("fence"), lambda: draft.issue("flush", draft.below(2))]
+    if geometry.stats:
+        steps += [draft.config_norm] * 3 + [draft.mvout] * 3
     for _ in range(draft.below(length + 1, length // 3)):
         draft.among(*steps)()
     return Scenario(tuple(draft.calls), draft.below(1 << 32), draft.among(128, 128, 8, 2))
