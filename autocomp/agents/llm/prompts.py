@@ -25,6 +25,7 @@ from autocomp.workload.model import Workload
 Phase = Literal["plan", "structured", "choice", "code", "edit", "single", "translate", "repair", "repair_edit", "mend"]
 PLANNING: tuple[Phase, ...] = ("plan", "structured", "choice", "single")
 REPAIRS: tuple[Phase, ...] = ("repair", "repair_edit")
+LATEST_ATTEMPTS = 12  # that a prompt tells of
 SHIPPED = Path(__file__).parent / "templates"
 
 
@@ -133,6 +134,8 @@ def _facts(phase: Phase, context: Context, asked: Asked) -> Mapping[str, Any]:
         "feedback": feedback(context.evaluation),
         "evaluation": context.evaluation,
         "lineage": context.lineage,
+        "attempts": () if context.findings else context.attempts[-LATEST_ATTEMPTS:],  # findings sum them up
+        "findings": context.findings,
         "menu": context.menu.options,
         "relevance": relevance(context.menu, context.evaluation, context.accelerator) if phase in PLANNING else {},
         "moves": [(move_id(position), move) for position, move in enumerate(asked.moves)],

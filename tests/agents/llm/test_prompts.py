@@ -9,7 +9,7 @@ import pytest
 
 from autocomp.agents.llm import Asked, Message, render_prompt
 from autocomp.agents.llm.feedback import annotated
-from autocomp.agents.protocol import Context, Plan
+from autocomp.agents.protocol import Attempt, Context, Plan
 from autocomp.errors import ConfigError
 from autocomp.workload.model import TensorSpec, Workload
 
@@ -82,6 +82,26 @@ def test_a_users_template_replaces_the_shipped_one(context: Context, tmp_path: P
     system, user = render_prompt("plan", context, Asked(count=2), templates=tmp_path)
     assert user.content.startswith("Make gemm_4x4x8 fast, in 2 ways.\n# What is to be computed")
     assert system == render_prompt("plan", context)[0]
+
+
+def test_what_was_tried_before_is_told(context: Context) -> None:
+    attempts = (Attempt(PLAN, "failed smoke"), Attempt(Plan("", "Unroll."), "correct", 1.25))
+    text = render_prompt("plan", replace(context, attempts=attempts))[1].content
+    assert "- tile: Cut the loop at line 2. -> failed smoke\n- free: Unroll. -> correct, 1.25x" in text
+
+
+def test_findings_take_the_place_of_attempts(context: Context) -> None:
+    attempts = (Attempt(PLAN, "failed smoke"),)
+    text = render_prompt("plan", replace(context, attempts=attempts, findings="Tiling pays."))[1].content
+    assert "# What the search has shown\n\nTiling pays." in text
+    assert "failed smoke" not in text
+
+
+def test_a_black_box_shows_cycles_and_nothing_of_where_they_went(context: Context) -> None:
+    text = render_prompt("plan", replace(context, evaluation=context.evaluation.timing_only()))[1].content
+    assert "- cycles: 1,200" in text
+    for hidden in ("utilisation", "DRAM:", "rows used", "Where the cycles", "In words", "wait longest"):
+        assert hidden not in text
 
 
 @pytest.mark.parametrize(
