@@ -47,6 +47,10 @@ fuzz: $(VENV)/.dev  ## hostile inputs for the core and the readers of files: mak
 bench: $(VENV)/.core  ## speed of the simulator, as tables
 	$(BIN)/python -m benchmarks.simulator_speed
 
+.PHONY: bench-strategies
+bench-strategies: $(VENV)/.core  ## the search's strategies at equal evaluations, five seeds, rules agent: a few minutes
+	$(BIN)/python -m benchmarks.strategies --workers $(WORKERS)
+
 fidelity: $(VENV)/.core  ## error against measured RTL cycles, by group
 	$(BIN)/autocomp fidelity benchmarks/rtl
 

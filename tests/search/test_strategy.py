@@ -127,7 +127,7 @@ def test_random_search_draws_parents_and_plans_with_equal_chances() -> None:
     plans = [Plan(word, "") for word in "abcd"]
     drawn: Counter[tuple[int, str]] = Counter()
     for seed in range(400):
-        decision = RandomSearch(replace(NO_LIMITS, seed=seed, beam=1)).decide(History(NAIVE, (step,)))
+        decision = RandomSearch(replace(NO_LIMITS, seed=seed, plans_per_parent=1)).decide(History(NAIVE, (step,)))
         assert isinstance(decision, Expand)
         (parent,), (plan,) = decision.parents, decision.choose(decision.parents[0], plans)
         drawn[parent.id, plan.option] += 1

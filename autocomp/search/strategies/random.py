@@ -14,8 +14,8 @@ from autocomp.search.strategy import Decision, Expand, Stop, Strategy, ended, ex
 
 @dataclass(frozen=True)
 class RandomSearch(Strategy):
-    """Expands `beam` candidates, drawn with equal chances from all promising ones, each by one of the planner's plans
-    (all that it has, or the first `plans`), drawn likewise. Has no patience of its own."""
+    """Expands one candidate, drawn with equal chances from all promising ones, by `plans_per_parent` of the planner's
+    plans (of all that it has, or of the first `plans`), drawn likewise. Has no patience of its own."""
 
     options: Options
     plans: int | None = None
@@ -29,9 +29,9 @@ class RandomSearch(Strategy):
         if not pool:
             return Stop("nothing left to expand")
         label = f"{self.options.seed}/{len(history.steps)}"
-        parents = Random(f"random/{label}").sample(pool, min(self.options.beam, len(pool)))
+        parent = Random(f"random/{label}").choice(pool)
 
         def draw(parent: Candidate, plans: Sequence[Plan]) -> Sequence[Plan]:
-            return (Random(f"plan/{label}/{parent.id}").choice(plans),) if plans else ()
+            return Random(f"plan/{label}").sample(plans, min(self.options.plans_per_parent, len(plans)))
 
-        return Expand(tuple(parents), self.plans, self.options.codes_per_plan, choose=draw)
+        return Expand((parent,), self.plans, self.options.codes_per_plan, choose=draw)

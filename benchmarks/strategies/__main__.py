@@ -1,0 +1,95 @@
+"""python -m benchmarks.strategies [--evaluations N] [--seeds N] [--workers N] [WORKLOAD...]
+
+Every strategy gets the same number of evaluations on every workload, and no patience: it stops when they are spent, or
+when it has nothing left. Prints Markdown: the median of the best cycles over the seeds, with the least and the most.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from autocomp import isa
+from autocomp import workload as workloads
+from autocomp.agents import menu
+from autocomp.agents.config import Agents
+from autocomp.search import Options
+from autocomp.search.executor import available_cores
+from autocomp.search.session import Means, run_session
+from autocomp.search.snapshot import Request, create
+from autocomp.search.strategies import STRATEGIES
+
+WORKLOADS = ("gemm_100x70x30",)
+EVALUATIONS = 20
+SEEDS = 5
+NO_PATIENCE = 10_000
+
+
+@dataclass(frozen=True)
+class Outcome:
+    workload: str
+    strategy: str
+    seed: int
+    naive: int
+    best: int
+    evaluations: int
+    seconds: float
+
+
+def outcomes(names: Sequence[str], evaluations: int, seeds: int, means: Means) -> Iterator[Outcome]:
+    """All runs, one after the other; verdicts that one run has made are not made again for another."""
+    for name in names:
+        workload = workloads.load(name)
+        accelerator = isa.load(workload.accelerator, workload.overrides)
+        for strategy in STRATEGIES:
+            for seed in range(seeds):
+                options = Options(seed=seed, evaluations=evaluations, patience=NO_PATIENCE, max_steps=NO_PATIENCE)
+                request = Request(workload, accelerator, menu.load(["general"]), Agents(), options, strategy)
+                with tempfile.TemporaryDirectory() as folder:
+                    started = time.monotonic()
+                    result = run_session(request, create(Path(folder) / "run", request, datetime.now()), means)
+                    seconds = time.monotonic() - started
+                best = result.best.cycles
+                yield Outcome(name, strategy, seed, result.naive.cycles, best, result.evaluations, seconds)
+
+
+def table(found: Sequence[Outcome]) -> Iterator[str]:
+    """A line a workload and strategy."""
+    yield "| workload | strategy | median cycles | least to most | median gain | evaluations | median seconds |"
+    yield "|---|---|---:|---:|---:|---:|---:|"
+    for name, strategy in dict.fromkeys((o.workload, o.strategy) for o in found):
+        group = [o for o in found if (o.workload, o.strategy) == (name, strategy)]
+        cycles = [o.best for o in group]
+        median = statistics.median(cycles)
+        made = statistics.median(o.evaluations for o in group)
+        seconds = statistics.median(o.seconds for o in group)
+        yield (
+            f"| `{name}` | `{strategy}` | {median:,.0f} | {min(cycles):,} to {max(cycles):,} "
+            f"| {group[0].naive / median:.2f}x | {made:.0f} | {seconds:.0f} |"
+        )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("workloads", nargs="*", default=WORKLOADS)
+    parser.add_argument("--evaluations", type=int, default=EVALUATIONS)
+    parser.add_argument("--seeds", type=int, default=SEEDS)
+    parser.add_argument("--workers", type=int, default=available_cores())
+    given = parser.parse_args()
+    found = []
+    for outcome in outcomes(given.workloads, given.evaluations, given.seeds, Means(given.workers)):
+        print(f"{outcome.workload} {outcome.strategy} seed {outcome.seed}: {outcome.best:,}", file=sys.stderr)
+        found.append(outcome)
+    print(f"{given.evaluations} evaluations, {given.seeds} seeds, rules agent\n")
+    print("\n".join(table(found)))
+
+
+if __name__ == "__main__":
+    main()
