@@ -10,7 +10,7 @@ constexpr int64_t kMostPasses = 64;
 }  // namespace
 
 Array::Array(Context& context, int32_t unit)
-    : context_(context), settings_(context.settings.units[static_cast<size_t>(unit)]) {}
+    : context_(context), settings_(context.settings.units[static_cast<size_t>(unit)]), cause_(context.now) {}
 
 void Array::push_item(int32_t slot, bool silent, int64_t visible) {
   if (!queue_.empty()) visible = std::max(visible, queue_.back().visible + 1);
@@ -20,6 +20,7 @@ void Array::push_item(int32_t slot, bool silent, int64_t visible) {
 void Array::issue(int32_t slot) {
   const Command& command = context_.command(slot);
   const int64_t visible = context_.now + settings_.start;
+  wake_ = context_.now;
   if (command.role == Role::Multiply && command.value(Key::Passes) > 1 && !queue_.empty() &&
       context_.command(queue_.back().slot).role == Role::Preload) {
     // The pair runs several times; only the last pass counts.
@@ -44,6 +45,7 @@ void Array::write_results() {
     result.writing = true;
     if (context_.now < result.cycle + result.count - 1) return;
     context_.progress = true;
+    wake_ = context_.now;
     if (result.last) {
       context_.complete(result.owner, context_.now);
       for (Tag& tag : tags_)
@@ -109,6 +111,7 @@ void Array::flush() {
   const bool follows = last_step_ >= 0 && context_.now == last_step_ + 1;
   flush_end_ = follows ? last_step_ + settings_.flush_first : context_.now + settings_.flush_period;
   flushing_ = true;
+  wake_ = context_.now + 1;
   context_.progress = true;
   if (deferred_.owner < 0) return;
   const Target target = deferred_;
@@ -133,6 +136,8 @@ void Array::configure() {
   context_.start(slot);
   context_.complete(slot, context_.now);
   queue_.pop();
+  context_.may_issue = true;
+  wake_ = context_.now + 1;
   cause_ = Cause::Busy;
 }
 
@@ -304,6 +309,7 @@ void Array::step_row() {
 
 void Array::finish() {
   running_ = false;
+  wake_ = context_.now + 1;
   last_step_ = context_.now;
   leaving_.push(context_.now + settings_.operation_exit);
   if (multiply_ >= 0) {
@@ -314,6 +320,7 @@ void Array::finish() {
       loaded_ = Target{};
     }
     queue_.pop();
+    context_.may_issue = true;
   }
   if (preload_ >= 0) {
     const Command& command = context_.command(preload_);
@@ -326,12 +333,19 @@ void Array::finish() {
         context_.complete(preload_, context_.now + 1);
     }
     queue_.pop();
+    context_.may_issue = true;
   }
 }
 
 void Array::step() {
-  if (!running_) decide();
-  if (!running_) return;
+  if (!running_) {
+    wake_ = kNever;
+    decide();
+  }
+  if (!running_) {
+    wake_ = std::min(wake_, next_decision());
+    return;
+  }
   if (run_end_ > context_.now)
     continue_run();
   else
@@ -350,12 +364,22 @@ void Array::schedule() {
     context_.at(results_.front().cycle + results_.front().count - 1);
   }
   context_.at(run_end_ - 1);
-  if (flushing_) context_.at(flush_end_);
-  if (!leaving_.empty()) context_.at(leaving_.front());
+  context_.at(next_decision());
+}
+
+// The first cycle from the next on in which an array that waits may find something else, if nothing reaches it before.
+int64_t Array::next_decision() {
+  int64_t next = kNever;
+  const auto at = [&](int64_t cycle) {
+    if (cycle > context_.now) next = std::min(next, cycle);
+  };
+  if (flushing_) at(flush_end_);
+  if (!leaving_.empty()) at(leaving_.front());
   for (size_t i = 0; i < std::min<size_t>(queue_.size(), static_cast<size_t>(settings_.lookahead)); ++i)
-    context_.at(queue_[i].visible);
+    at(queue_[i].visible);
   for (const Tag& tag : tags_)
-    if (tag.released != kNever) context_.at(tag.released + 1);
+    if (tag.released != kNever) at(tag.released + 1);
+  return next;
 }
 
 Cause Array::cause() const {

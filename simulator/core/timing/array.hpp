@@ -11,10 +11,11 @@ namespace autocomp::timing {
 class Array {
  public:
   Array(Context& context, int32_t unit);
-  void begin_cycle() { cause_ = Cause::Idle; }
   void issue(int32_t slot);
   [[nodiscard]] bool accepts() const { return queue_.size() < static_cast<size_t>(settings_.queue); }
+  [[nodiscard]] bool results_due() const { return !results_.empty() && results_.front().cycle <= context_.now; }
   void write_results();
+  [[nodiscard]] bool due() const { return running_ || wake_ <= context_.now; }
   void step();
   void schedule();
   [[nodiscard]] Cause cause() const;
@@ -55,6 +56,7 @@ class Array {
   [[nodiscard]] bool in_progress() const { return !results_.empty() || deferred_.owner >= 0; }
   void push_item(int32_t slot, bool silent, int64_t visible);
   void decide();
+  [[nodiscard]] int64_t next_decision();
   void configure();
   void begin(bool multiply, bool preload);
   void flush();
@@ -94,8 +96,10 @@ class Array {
   Target loaded_;                        // result of the next multiply, by the preload before it
   Target deferred_;                      // a finished multiply's result that leaves with the next operation
   bool deferring_ = false;               // the last multiply's results leave with the next operation
+  int64_t wake_ = 0;                     // cycle in which an array that waits looks again
   int64_t last_step_ = -1, flush_end_ = -1;
-  Cause cause_ = Cause::Idle, wait_ = Cause::Idle;
+  Deed cause_;
+  Cause wait_ = Cause::Idle;
 };
 
 }  // namespace autocomp::timing

@@ -51,7 +51,6 @@ void decode(const Settings& settings, const OperationList& list, const Operation
   command.dram.reset();
   command.result.reset();
   command.accumulate = false;
-  command.waits_for = 0;
   command.hazard = Cause::ReadAfterWrite;
   command.times = CommandTiming{.instruction = operation.instruction, .line = operation.line};
   command.values = kPropertyDefaults;

@@ -22,21 +22,20 @@ constexpr size_t kMaxRanges = 8;
 constexpr size_t kMaxReads = 4;
 
 struct Command {
-  int64_t operation = -1;  // its number
   Role role = Role::Work;
+  Cause hazard = Cause::ReadAfterWrite;
+  uint32_t range_count = 0;
+  std::array<Range, kMaxRanges> ranges{};  // the first range_count of them
   std::array<int64_t, kKeys> values{};
   std::array<AccessInstance, kMaxReads> reads{};  // operands in local memory, in order; the first read_count of them
   size_t read_count = 0;
   std::optional<AccessInstance> write;  // local memory written
   std::optional<AccessInstance> dram;
-  bool accumulate = false;                 // the write reads the old value
-  std::optional<AccessInstance> result;    // preload: the write of its multiply, which this command owns
-  std::array<Range, kMaxRanges> ranges{};  // the first range_count of them
-  size_t range_count = 0;
-  uint64_t waits_for = 0;  // slots of commands that must complete before this one may issue
-  Cause hazard = Cause::ReadAfterWrite;
-  int64_t host_cycles = 0;  // of the host's code in front of it
+  bool accumulate = false;               // the write reads the old value
+  std::optional<AccessInstance> result;  // preload: the write of its multiply, which this command owns
+  int64_t host_cycles = 0;               // of the host's code in front of it
   CommandTiming times;
+  int64_t operation = -1;  // its number
 
   [[nodiscard]] int64_t value(Key key) const { return values[static_cast<size_t>(key)]; }
 };

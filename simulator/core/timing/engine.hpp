@@ -21,6 +21,23 @@ struct Completion {
   int32_t slot = -1;
 };
 
+// What a unit did in a cycle; in any other cycle it did nothing.
+class Deed {
+ public:
+  explicit Deed(const int64_t& now) : now_(now) {}
+  Deed& operator=(Cause cause) {
+    cause_ = cause;
+    cycle_ = now_;
+    return *this;
+  }
+  operator Cause() const { return cycle_ == now_ ? cause_ : Cause::Idle; }  // NOLINT(google-explicit-constructor)
+
+ private:
+  const int64_t& now_;
+  int64_t cycle_ = -1;
+  Cause cause_ = Cause::Idle;
+};
+
 // One unit's commands between allocation and completion. Slots are numbered over all units.
 struct Pool {
   int32_t first_slot = 0;
@@ -43,6 +60,7 @@ class Context {
     one_array = std::count_if(settings.units.begin(), settings.units.end(),
                               [](const UnitSettings& unit) { return unit.kind == UnitKind::Array; }) == 1;
     slots.resize(static_cast<size_t>(slot));
+    waits_for.resize(static_cast<size_t>(slot));
     unit_of.resize(static_cast<size_t>(slot));
     for (size_t u = 0; u < pools.size(); ++u)
       for (uint64_t m = pools[u].all; m != 0; m &= m - 1) unit_of[static_cast<size_t>(std::countr_zero(m))] = u;
@@ -74,12 +92,14 @@ class Context {
   Ports ports;
   std::vector<Pool> pools;
   std::vector<Command> slots;
+  std::vector<uint64_t> waits_for;  // by slot: those whose commands must complete before this one's may issue
   std::vector<size_t> unit_of;
   bool one_array = false;  // what it books, no other array can have asked for first
   uint64_t occupied = 0;
   int64_t completing = 0;  // commands that wait for the completion arbiter, of all pools
   int64_t now = 0;
   bool progress = false;   // something changed in this cycle
+  bool may_issue = false;  // something has changed that a command may have waited for to issue
   int64_t timer = kNever;  // earliest cycle in which something is known to happen
 
  private:

@@ -62,18 +62,21 @@ void Front::host(bool machine_idle) {
   }
 }
 
-void Front::find_hazards(Command& command, size_t unit) {
+void Front::find_hazards(int slot, size_t unit) {
+  Command& command = context_.command(slot);
+  uint64_t& waits_for = context_.waits_for[static_cast<size_t>(slot)];
+  waits_for = 0;
   if (!context_.settings.hazards || command.range_count == 0) return;
   for (uint64_t others = context_.occupied & ~context_.pools[unit].all; others != 0; others &= others - 1) {
-    const int slot = std::countr_zero(others);
-    const Command& old = context_.command(slot);
+    const int other = std::countr_zero(others);
+    const Command& old = context_.command(other);
     for (size_t a = 0; a < command.range_count; ++a) {
       const Range& mine = command.ranges[a];
       for (size_t b = 0; b < old.range_count; ++b) {
         const Range& theirs = old.ranges[b];
         if (mine.memory != theirs.memory || mine.first >= theirs.last || theirs.first >= mine.last) continue;
         if (!mine.write && !theirs.write) continue;
-        command.waits_for |= uint64_t{1} << slot;
+        waits_for |= uint64_t{1} << other;
         command.hazard = !mine.write    ? Cause::ReadAfterWrite
                          : theirs.write ? Cause::WriteAfterWrite
                                         : Cause::WriteAfterRead;
@@ -109,10 +112,11 @@ void Front::allocate() {
   command.times.accepted = head.accepted;
   command.times.allocated = context_.now;
   command.times.issued = command.times.started = -1;
-  find_hazards(command, unit);
+  find_hazards(slot, unit);
   context_.occupied |= uint64_t{1} << slot;
   ++pool.live;
   pool.unissued.push(slot);
+  context_.may_issue = true;
   queue_.pop();
   context_.progress = true;
 }
@@ -144,11 +148,8 @@ void Front::free_slot(int32_t slot) {
   const uint64_t bit = uint64_t{1} << slot;
   context_.occupied &= ~bit;
   --context_.pools[context_.unit_of[static_cast<size_t>(slot)]].live;
-  for (uint64_t left = context_.occupied; left != 0; left &= left - 1) {
-    Command& other = context_.command(std::countr_zero(left));
-    other.waits_for &= ~bit;
-  }
-  context_.progress = true;
+  for (uint64_t& waits_for : context_.waits_for) waits_for &= ~bit;
+  context_.may_issue = context_.progress = true;
 }
 
 void Front::retire() {

@@ -53,7 +53,7 @@ class Front {
   [[nodiscard]] int64_t count() const { return stream_.count(); }
   void advance();
   [[nodiscard]] int64_t host_cycles() const;
-  void find_hazards(Command& command, size_t unit);
+  void find_hazards(int slot, size_t unit);
   void free_slot(int32_t slot);
   void record(const Command& command);
 

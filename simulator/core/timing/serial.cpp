@@ -13,6 +13,7 @@ void Serial::step() {
   const int32_t slot = queue_.front().slot;
   const Command& command = context_.command(slot);
   queue_.pop();
+  context_.may_issue = true;
   context_.start(slot);
   cause_ = Cause::Busy;
   const int64_t busy = std::max<int64_t>(1, command.value(Key::Busy));

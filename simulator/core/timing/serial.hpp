@@ -8,8 +8,7 @@ namespace autocomp::timing {
 class Serial {
  public:
   Serial(Context& context, int32_t unit)
-      : context_(context), settings_(context.settings.units[static_cast<size_t>(unit)]) {}
-  void begin_cycle() { cause_ = Cause::Idle; }
+      : context_(context), settings_(context.settings.units[static_cast<size_t>(unit)]), cause_(context.now) {}
   void issue(int32_t slot) { queue_.push({context_.now + settings_.start, slot}); }
   [[nodiscard]] bool accepts() const { return queue_.size() < static_cast<size_t>(settings_.queue); }
   void step();
@@ -26,7 +25,7 @@ class Serial {
   const UnitSettings& settings_;
   Ring<Item> queue_;
   int64_t busy_until_ = 0;  // the unit takes its next command then
-  Cause cause_ = Cause::Idle;
+  Deed cause_;
 };
 
 }  // namespace autocomp::timing

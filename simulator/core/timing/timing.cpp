@@ -136,22 +136,19 @@ class Engine {
     issue();
     front_.allocate();
     front_.host(idle);
-    for (TransferIn& in : ins_) in.begin_cycle();
-    for (TransferOut& out : outs_) out.begin_cycle();
-    for (Serial& serial : serials_) serial.begin_cycle();
-    for (Array& array : arrays_) {
-      array.begin_cycle();
-      array.write_results();
-    }
+    for (Array& array : arrays_)
+      if (array.results_due()) array.write_results();
     respond();
     // Who comes first has the ports: results, moves in, operands, moves out.
-    for (TransferIn& in : ins_) in.write_rows();
-    for (Array& array : arrays_) array.step();
+    for (TransferIn& in : ins_)
+      if (in.writes_due()) in.write_rows();
+    for (Array& array : arrays_)
+      if (array.due()) array.step();
     for (Serial& serial : serials_) serial.step();
     for (TransferOut& out : outs_)
-      if (out.active()) out.step(channel_);
+      if (out.due()) out.step(channel_);
     for (TransferIn& in : ins_)
-      if (in.active()) in.request(channel_);
+      if (in.requests_due()) in.request(channel_);
     front_.retire();
   }
 
@@ -166,12 +163,13 @@ class Engine {
   }
 
   void issue() {
+    if (!std::exchange(context_.may_issue, false)) return;
     for (size_t u = 0; u < places_.size(); ++u) {
       Pool& pool = context_.pools[u];
       if (pool.unissued.empty()) continue;
       const int32_t slot = pool.unissued.front();
       Command& command = context_.command(slot);
-      if (command.waits_for != 0) continue;
+      if (context_.waits_for[static_cast<size_t>(slot)] != 0) continue;
       if (settings_.units[u].serial != 0 && pool.live > static_cast<int64_t>(pool.unissued.size())) continue;
       const bool synchronises = command.role == Role::Wait || command.role == Role::Signal;
       if (synchronises && !synchronise(command, pool)) continue;
@@ -180,7 +178,7 @@ class Engine {
       if (!at_once && !with(u, [](auto& unit) { return unit.accepts(); })) continue;
       pool.unissued.pop();
       command.times.issued = context_.now;
-      context_.progress = true;
+      context_.may_issue = context_.progress = true;
       if (at_once)
         front_.immediate(slot);
       else
@@ -225,9 +223,10 @@ class Engine {
     if (active && cause != Cause::Pairing) return cause;
     const Pool& pool = context_.pools[u];
     if (!pool.unissued.empty()) {
-      const Command& head = context_.command(pool.unissued.front());
+      const int32_t slot = pool.unissued.front();
+      const Command& head = context_.command(slot);
       if (head.role == Role::Wait || head.role == Role::Signal) return Cause::Semaphore;
-      if (head.waits_for != 0) return head.hazard;
+      if (context_.waits_for[static_cast<size_t>(slot)] != 0) return head.hazard;
       return active ? cause : Cause::QueueFull;
     }
     if (active) return cause;

@@ -11,7 +11,8 @@ TransferIn::TransferIn(Context& context, int32_t unit)
       unit_(unit),
       first_slot_(context.pools[static_cast<size_t>(unit)].first_slot),
       moves_(static_cast<size_t>(settings_.entries)),
-      request_slots_(settings_.requests) {}
+      request_slots_(settings_.requests),
+      cause_(context.now) {}
 
 void TransferIn::issue(int32_t slot) {
   const Command& command = context_.command(slot);
@@ -67,6 +68,7 @@ void TransferIn::write_block(int32_t slot, int64_t row, int64_t block) {
       continue;
     }
     int64_t entry = context_.now + 1;
+    while (!scaler_free_.empty() && scaler_free_.front() < context_.now) scaler_free_.pop();
     if (scaler_free_.size() >= static_cast<size_t>(settings_.scale_slots)) {
       entry = std::max(entry, scaler_free_.front());
       scaler_free_.pop();
@@ -131,7 +133,6 @@ void TransferIn::finish_if_done(int32_t slot) {
 }
 
 void TransferIn::write_rows() {
-  while (!scaler_free_.empty() && scaler_free_.front() <= context_.now) scaler_free_.pop();
   if (!scaled_.empty()) write(scaled_);
   if (!writes_.empty()) write(writes_);
   if (!zeros_.empty()) write(zeros_);
@@ -163,6 +164,7 @@ void TransferIn::step_rows() {
   if (++next_row_ < m.rows) return;
   next_step_ = std::max(next_step_, command_start_ + settings_.command_steps);
   queue_.pop();
+  context_.may_issue = true;
   if (m.rows == 0) finish_if_done(slot);
   if (!queue_.empty()) begin(queue_.front());
 }
@@ -194,6 +196,7 @@ void TransferIn::schedule() {
   if (!zeros_.empty()) context_.at(zeros_.front().ready);
   if (!requests_.empty()) context_.at(requests_.front().ready);
   if (!queue_.empty()) context_.at(std::max(next_step_, tracker_free_));
+  while (!scaler_free_.empty() && scaler_free_.front() <= context_.now) scaler_free_.pop();
   if (!scaler_free_.empty()) context_.at(scaler_free_.front() - 1);
   request_slots_.schedule(context_);
 }

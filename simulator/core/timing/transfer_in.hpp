@@ -11,10 +11,11 @@ class TransferIn {
   TransferIn(Context& context, int32_t unit);
   void issue(int32_t slot);
   [[nodiscard]] bool accepts() const { return queue_.size() < static_cast<size_t>(settings_.queue); }
-  void begin_cycle() { cause_ = Cause::Idle; }
   [[nodiscard]] bool ready_for_beat() const;
   void take_beat(Channel& channel, Response& response);
+  [[nodiscard]] bool writes_due() const { return due(writes_) || due(scaled_) || due(zeros_); }
   void write_rows();
+  [[nodiscard]] bool requests_due() const { return due(requests_) || (!queue_.empty() && next_step_ <= context_.now); }
   void request(Channel& channel);
   void schedule();
   [[nodiscard]] Cause cause() const;
@@ -42,6 +43,10 @@ class TransferIn {
     int32_t slot = -1;
     int64_t point = 0;
   };
+  template <typename T>
+  [[nodiscard]] bool due(const Ring<T>& items) const {
+    return !items.empty() && items.front().ready <= context_.now;
+  }
   [[nodiscard]] Move& move(int32_t slot) { return moves_[static_cast<size_t>(slot - first_slot_)]; }
   void begin(int32_t slot);
   void step_rows();
@@ -64,7 +69,7 @@ class TransferIn {
   RequestSlots request_slots_;
   int64_t in_flight_ = 0;
   int64_t tracker_free_ = 0;
-  Cause cause_ = Cause::Idle;
+  Deed cause_;
 };
 
 }  // namespace autocomp::timing

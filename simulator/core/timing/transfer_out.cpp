@@ -21,7 +21,8 @@ TransferOut::TransferOut(Context& context, int32_t unit)
     : context_(context),
       settings_(context.settings.units[static_cast<size_t>(unit)]),
       unit_(unit),
-      request_slots_(settings_.requests) {
+      request_slots_(settings_.requests),
+      cause_(context.now) {
   last_acknowledge_ = -settings_.idle_delay - 1;
 }
 
@@ -126,6 +127,7 @@ void TransferOut::read() {
   next_read_ = 0;
   next_step_ = std::max(next_step_, command_start_ + settings_.command_steps);
   queue_.pop();
+  context_.may_issue = true;
   if (!queue_.empty())
     next_step_ = std::max(next_step_, context_.command(queue_.front()).times.issued + settings_.start);
 }

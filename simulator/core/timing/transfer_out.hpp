@@ -9,10 +9,13 @@ namespace autocomp::timing {
 class TransferOut {
  public:
   TransferOut(Context& context, int32_t unit);
-  void begin_cycle() { cause_ = Cause::Idle; }
   void issue(int32_t slot);
   [[nodiscard]] bool accepts() const { return queue_.size() < static_cast<size_t>(settings_.queue); }
   void acknowledge(Channel& channel);
+  [[nodiscard]] bool due() const {
+    return sending_ || due(before_) || due(after_) || (!queue_.empty() && next_step_ <= context_.now) ||
+           (!jobs_.empty() && jobs_.front().rows == 0);
+  }
   void step(Channel& channel);
   void schedule();
   [[nodiscard]] bool idle() const {
@@ -32,6 +35,7 @@ class TransferOut {
     int64_t ready = 0;
     bool scaled = false;
   };
+  [[nodiscard]] bool due(const Ring<Row>& rows) const { return !rows.empty() && rows.front().ready <= context_.now; }
   void write(Channel& channel);
   void collect();
   void scale();
@@ -51,7 +55,7 @@ class TransferOut {
   int64_t beats_left_ = 0;  // of the current request
   RequestSlots request_slots_;
   int64_t unacknowledged_ = 0, last_acknowledge_ = -1;
-  Cause cause_ = Cause::Idle;
+  Deed cause_;
 };
 
 }  // namespace autocomp::timing
