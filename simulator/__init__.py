@@ -46,7 +46,8 @@ class Options:
     commands. `settings` overrides machine settings such as `dram.latency` for timing. `outputs` names the tensors of
     which every element must be written (checked with `discipline`). `generic` interprets every instruction without
     the recognised fast forms; results are the same. Timing runs behind the program and takes `window` commands at once;
-    results do not depend on it, and no more is kept than timing still needs.
+    results do not depend on it, and no more is kept than timing still needs. `machine_code` is what the functional
+    engine runs, one of `_core.machine_codes()`: plain, avx2, avx512; empty for the fastest. Results are the same.
     """
 
     timing: bool = True
@@ -58,6 +59,7 @@ class Options:
     max_cycles: int = 1 << 40
     max_steps: int = 1 << 32
     window: int = 1024
+    machine_code: str = ""
     seed: int = 0
     host_scale: float = 1.0
     settings: Mapping[str, int] = field(default_factory=dict)

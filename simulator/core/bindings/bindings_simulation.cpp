@@ -19,6 +19,7 @@ using TensorArray = nb::ndarray<nb::c_contig, nb::device::cpu>;
 
 Options options_from(const nb::dict& fields) {
   Options options;
+  std::string code;
   for (const auto& [key, value] : fields) {
     const auto name = nb::cast<std::string>(key);
     if (name == "timing")
@@ -29,6 +30,8 @@ Options options_from(const nb::dict& fields) {
       options.record_commands = nb::cast<bool>(value);
     else if (name == "record_trace")
       options.record_trace = nb::cast<bool>(value);
+    else if (name == "machine_code")
+      code = nb::cast<std::string>(value);
     else if (name == "generic")
       options.generic = nb::cast<bool>(value);
     else if (name == "requirements")
@@ -53,6 +56,7 @@ Options options_from(const nb::dict& fields) {
   }
   if (!(options.host_scale >= 0.0 && options.host_scale <= 1e6))
     throw std::invalid_argument("option host_scale: expected a number in 0..1e6");
+  options.machine_code = machine_code(code, this_processor());
   if (options.window < 1) throw std::invalid_argument("option window: expected at least 1");
   if (options.max_steps < 1) throw std::invalid_argument("option max_steps: expected at least 1");
   return options;
@@ -184,6 +188,22 @@ void bind_simulation(nb::module_& m) {
   using namespace nb::literals;
   m.def("run", &run_python, "machine"_a, "program"_a, "tensors"_a, "options"_a,
         "Runs a program on its parameter tensors, which are written in place.");
+  m.def(
+      "choose_machine_code",
+      [](const std::string& wanted, bool avx2, bool avx512) {
+        const Processor processor{avx2, avx512};
+        return kMachineCodeNames[static_cast<size_t>(machine_code(wanted, processor))];
+      },
+      "wanted"_a, "avx2"_a, "avx512"_a, "The machine code that a processor with these runs; wanted: its name or ''.");
+  m.def(
+      "machine_codes",
+      [] {
+        std::vector<std::string> names;
+        for (const MachineCode code : usable(this_processor()))
+          names.emplace_back(kMachineCodeNames[static_cast<size_t>(code)]);
+        return names;
+      },
+      "Machine codes that this processor can run, the fastest last.");
   m.def("replay", &replay_python, "machine"_a, "trace"_a, "options"_a, "Times a trace; no data.");
 }
 

@@ -67,8 +67,8 @@ Session::Session(const CompiledMachine& machine, const Options& options, std::ve
       tensors_(std::move(tensors)),
       evaluator_(machine, memories_, tensors_,
                  Budget(std::min(options.max_steps, kMostSteps) * kIterationsPerStep, options.poll)),
-      executor_(machine, evaluator_, memories_, tensors_, options.generic),
-      plans_(machine, evaluator_, executor_, memories_, tensors_),
+      executor_(machine, evaluator_, memories_, tensors_, options.generic, options.machine_code),
+      plans_(machine, evaluator_, executor_, memories_, tensors_, options.machine_code),
       values_(64),
       enough_(options.window) {
   if (options.discipline && with_data) discipline_ = std::make_unique<Discipline>(machine, tensors_, options);

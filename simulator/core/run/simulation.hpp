@@ -9,6 +9,7 @@
 
 #include "program/program.hpp"
 #include "run/trace.hpp"
+#include "semantics/machine_code.hpp"
 #include "tables/machine.hpp"
 #include "timing/timing.hpp"
 
@@ -19,8 +20,9 @@ struct Options {
   bool discipline = false;
   bool record_commands = false;
   bool record_trace = false;
-  bool generic = false;      // interpret every instruction, without the recognised forms
-  bool requirements = true;  // a trace's failed requirements are notes, a program's are errors
+  MachineCode machine_code = MachineCode::Plain;  // of the engines; results do not depend on it
+  bool generic = false;                           // interpret every instruction, without the recognised forms
+  bool requirements = true;                       // a trace's failed requirements are notes, a program's are errors
   int64_t max_cycles = int64_t{1} << 40;
   int64_t max_steps = int64_t{1} << 32;
   size_t window = 1024;     // commands that timing takes at once; results do not depend on it

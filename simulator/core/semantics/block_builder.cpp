@@ -17,8 +17,9 @@ struct Layout {  // byte offsets of an element, by loop variable
 
 class Builder {
  public:
-  Builder(const CompiledMachine& machine, const PlanKey& key, const Value* values, const Form& form)
-      : machine_(machine), key_(key), values_(values), form_(form) {}
+  Builder(const CompiledMachine& machine, const PlanKey& key, const Value* values, const Form& form,
+          MultiplyBytes multiply)
+      : machine_(machine), key_(key), values_(values), form_(form), multiply_(multiply) {}
 
   std::optional<BlockForm> build() {
     bool covered = true;
@@ -252,7 +253,7 @@ class Builder {
     p.cols = region_[1];
     p.count = count;
     block_.kind = BlockForm::Kind::Product;
-    block_.multiply = multiply_bytes();
+    block_.multiply = multiply_;
     return true;
   }
 
@@ -278,6 +279,7 @@ class Builder {
   const PlanKey& key_;
   const Value* values_;
   const Form& form_;
+  MultiplyBytes multiply_;
   BlockForm block_;
   Region region_{};
   Layout to_;
@@ -286,8 +288,8 @@ class Builder {
 }  // namespace
 
 std::optional<BlockForm> block_form(const CompiledMachine& machine, const PlanKey& key, const Value* values,
-                                    const Form& form) {
-  return Builder(machine, key, values, form).build();
+                                    const Form& form, MultiplyBytes multiply) {
+  return Builder(machine, key, values, form, multiply).build();
 }
 
 }  // namespace autocomp

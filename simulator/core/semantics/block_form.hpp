@@ -54,7 +54,7 @@ struct BlockForm {
 
 // Nothing where the form is of another kind, or its places may overlap. `values` are those of a command with this key.
 [[nodiscard]] std::optional<BlockForm> block_form(const CompiledMachine& machine, const PlanKey& key,
-                                                  const Value* values, const Form& form);
+                                                  const Value* values, const Form& form, MultiplyBytes multiply);
 
 // False: nothing was done, because something lies outside its memory.
 [[nodiscard]] bool run_block(const BlockForm& block, const Value* values, std::vector<LocalStore>& memories,

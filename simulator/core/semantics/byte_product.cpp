@@ -132,9 +132,9 @@ AUTOCOMP_AVX2 void wide(const ByteProduct& p) {
 
 }  // namespace
 
-MultiplyBytes multiply_bytes() {
+MultiplyBytes multiply_bytes([[maybe_unused]] MachineCode code) {
 #ifdef AUTOCOMP_AVX2
-  if (__builtin_cpu_supports("avx2")) return &wide;
+  if (code != MachineCode::Plain) return &wide;
 #endif
   return &portable;
 }

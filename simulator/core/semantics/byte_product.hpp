@@ -3,6 +3,8 @@
 
 #include <cstdint>
 
+#include "semantics/machine_code.hpp"
+
 namespace autocomp {
 
 // out[i][j] = wrap(start[i][j] + sum of left[i][k] * right[k][j]), sums modulo 2^32. Rows are `*_pitch` bytes apart and
@@ -19,6 +21,7 @@ struct ByteProduct {
 };
 
 using MultiplyBytes = void (*)(const ByteProduct& product);
-[[nodiscard]] MultiplyBytes multiply_bytes();  // the best for this processor
+// AVX-512 runs that of AVX2: a product of tiles is limited by its loads.
+[[nodiscard]] MultiplyBytes multiply_bytes(MachineCode code);
 
 }  // namespace autocomp

@@ -2,11 +2,13 @@
 
 namespace autocomp {
 
-FormEngine form_engine() {
-#if defined(__x86_64__) && defined(__GNUC__)
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return &wide::run;
-#endif
-  return &baseline::run;
+FormEngine form_engine(MachineCode code) {
+  switch (code) {
+    case MachineCode::Avx512: return &avx512::run;
+    case MachineCode::Avx2: return &avx2::run;
+    case MachineCode::Plain: break;
+  }
+  return &plain::run;
 }
 
 void reserve_scratch(std::vector<uint8_t>& scratch, size_t bytes) {

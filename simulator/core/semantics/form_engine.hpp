@@ -1,14 +1,17 @@
-// The engines that run recognised forms, one per instruction set.
+// The engines that run recognised forms, one for each kind of machine code.
 #pragma once
 
 #include "semantics/forms.hpp"
 
 namespace autocomp {
 
-namespace baseline {
+namespace plain {
 bool run(const Form& form, FormContext& context);
 }
-namespace wide {
+namespace avx2 {
+bool run(const Form& form, FormContext& context);
+}
+namespace avx512 {
 bool run(const Form& form, FormContext& context);
 }
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "program/store.hpp"
+#include "semantics/machine_code.hpp"
 
 namespace autocomp {
 
@@ -120,7 +121,7 @@ struct FormContext {
 
 // False: nothing was done, because an access lies outside its memory or the nest is too large.
 using FormEngine = bool (*)(const Form& form, FormContext& context);
-[[nodiscard]] FormEngine form_engine();  // the best for this processor
+[[nodiscard]] FormEngine form_engine(MachineCode code);
 
 // Grows `scratch` to at least `bytes`.
 void reserve_scratch(std::vector<uint8_t>& scratch, size_t bytes);

@@ -8,13 +8,13 @@ constexpr size_t kMaxPending = size_t{1} << 23;  // writes of a nest are kept un
 }  // namespace
 
 Executor::Executor(const CompiledMachine& machine, Evaluator& evaluator, std::vector<LocalStore>& memories,
-                   std::vector<TensorStore>& tensors, bool generic)
+                   std::vector<TensorStore>& tensors, bool generic, MachineCode code)
     : machine_(machine),
       evaluator_(evaluator),
       memories_(memories),
       tensors_(tensors),
       generic_(generic),
-      engine_(form_engine()) {}
+      engine_(form_engine(code)) {}
 
 void Executor::execute(int32_t instruction) {
   pending_.clear();

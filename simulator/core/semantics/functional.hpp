@@ -10,7 +10,7 @@ namespace autocomp {
 class Executor {
  public:
   Executor(const CompiledMachine& machine, Evaluator& evaluator, std::vector<LocalStore>& memories,
-           std::vector<TensorStore>& tensors, bool generic);
+           std::vector<TensorStore>& tensors, bool generic, MachineCode code);
 
   // Executes the body of the instruction that Evaluator::begin made current. Throws Fault.
   void execute(int32_t instruction);

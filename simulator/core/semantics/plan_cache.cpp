@@ -176,7 +176,7 @@ bool PlanCache::plan_steps(const PlanKey& key, const std::vector<int32_t>& body,
       if (const Form* form = machine_.form_of(index)) {
         evaluator_.enter(machine_.nest(index).form_tape);
         if (!evaluator_.tape_valid()) return false;
-        if (auto block = block_form(machine_, key, evaluator_.values(), *form)) {
+        if (auto block = block_form(machine_, key, evaluator_.values(), *form, multiply_)) {
           step.block = static_cast<int32_t>(plan.blocks.size());
           plan.blocks.push_back(std::move(*block));
         }

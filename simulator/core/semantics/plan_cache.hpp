@@ -13,8 +13,13 @@ namespace autocomp {
 class PlanCache {
  public:
   PlanCache(const CompiledMachine& machine, Evaluator& evaluator, Executor& executor, std::vector<LocalStore>& memories,
-            std::vector<TensorStore>& tensors)
-      : machine_(machine), evaluator_(evaluator), executor_(executor), memories_(memories), tensors_(tensors) {}
+            std::vector<TensorStore>& tensors, MachineCode code)
+      : machine_(machine),
+        evaluator_(evaluator),
+        executor_(executor),
+        memories_(memories),
+        tensors_(tensors),
+        multiply_(multiply_bytes(code)) {}
 
   struct Traffic {
     int64_t read = 0, written = 0;
@@ -71,6 +76,7 @@ class PlanCache {
   Executor& executor_;
   std::vector<LocalStore>& memories_;
   std::vector<TensorStore>& tensors_;
+  MultiplyBytes multiply_;
   std::vector<Table> tables_;
   std::vector<int64_t> present_;  // the key of the present command
 };

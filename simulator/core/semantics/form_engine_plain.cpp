@@ -5,7 +5,7 @@
 
 #include "semantics/form_engine.hpp"
 
-namespace autocomp::baseline {
+namespace autocomp::plain {
 namespace {
 #include "semantics/lane_operators.inc"
 
@@ -14,4 +14,4 @@ namespace {
 
 bool run(const Form& form, FormContext& context) { return run_form(form, context); }
 
-}  // namespace autocomp::baseline
+}  // namespace autocomp::plain

@@ -1,0 +1,17 @@
+// Forms on processors with AVX-512; compiled for these where the target can have them.
+#include <algorithm>
+#include <limits>
+#include <type_traits>
+
+#include "semantics/form_engine.hpp"
+
+namespace autocomp::avx512 {
+namespace {
+#include "semantics/lane_operators.inc"
+
+#include "semantics/form_engine.inc"
+}  // namespace
+
+bool run(const Form& form, FormContext& context) { return run_form(form, context); }
+
+}  // namespace autocomp::avx512
