@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
-from lark import Token
 from lark.lexer import Lexer, PatternStr
 
 from autocomp.errors import KernelError, Place
@@ -24,9 +23,10 @@ TYPE_WORDS = frozenset(["void", "int", "long", "short", "unsigned", "signed", "f
 UNSUPPORTED = frozenset(["goto", "switch", "case", "default", "struct", "union", "enum", "typedef", "extern", "auto"])
 
 TOKEN = re.compile(
-    r"""(?P<WORD>[A-Za-z_]\w*)
-    |(?P<SPACE>[ \t]+)
-    |(?P<NEWLINE>\s+)
+    r"""[ \t]*(?:(?P<WORD>[A-Za-z_]\w*)
+    |(?P<BRACKET>[()\[\]{}])
+    |(?P<MARK>[;,?:]|=(?!=)|\*(?!=(?!=)))
+    |(?P<NEWLINE>\s+|\Z)
     |(?P<COMMENT>//[^\n]*|/\*(?s:.*?)\*/)
     |(?P<FLOAT>(?:\d+\.\d*|\.\d+)(?:[eE][+-]?\d+)?[fFlL]?(?!\w)|\d+[eE][+-]?\d+[fFlL]?(?!\w))
     |(?P<INTEGER>(?:0[xX][0-9a-fA-F]+|0[bB][01]+|\d+)[uUlL]{0,3}(?![\w.]))
@@ -36,18 +36,27 @@ TOKEN = re.compile(
     |(?P<OPERATOR><<|>>|<=|>=|==|!=|&&|\|\||[/%|^<>])
     |(?P<SIGN>[-+&])
     |(?P<PREFIX>[!~])
-    |(?P<MARK>[()\[\]{};,?:=*])
     |(?P<NUMBER>[\d.][\w.]*)
     |(?P<STRING>["'][^"'\n]*["']?)
     |(?P<DIRECTIVE>\#[^\n]*)
-    |(?P<BAD>(?s:.))""",
+    |(?P<BAD>(?s:.)))""",
     re.VERBOSE,
 )
 DECLARED = re.compile(r"\b[A-Za-z_]\w*[\s*]+(\w+_t)\s*(?:=|;|,|\[|\))")
 
 
+class Token(NamedTuple):
+    """A terminal's name, the text, and where it stands; `line` and `column` count from 1, `start` from 0."""
+
+    type: str
+    value: str
+    start: int
+    line: int
+    column: int
+
+
 class KernelLexer(Lexer):
-    """Splits a text into lark tokens; built by lark from the grammar's terminals."""
+    """Splits a text into tokens; built by lark from the grammar's terminals."""
 
     def __init__(self, conf: Any) -> None:
         literals = {t.pattern.value: t.name for t in conf.terminals if isinstance(t.pattern, PatternStr)}
@@ -55,46 +64,44 @@ class KernelLexer(Lexer):
         self.words = {text: name for text, name in literals.items() if text[0].isalpha()}
         self.words.update(dict.fromkeys(QUALIFIERS, "QUALIFIER"))
         self.words.update(dict.fromkeys(TYPE_WORDS, "TYPE"))
+        self.words.update(dict.fromkeys(UNSUPPORTED, "UNSUPPORTED"))
 
     def lex(self, text: str) -> Iterator[Token]:  # type: ignore[override]
-        words = self.words
+        marks = self.marks
+        words = dict(self.words)
         variables = set(DECLARED.findall(text))
-        line, line_start, depth = 1, 0, 0
+        line, before, depth = 1, -1, 0  # `before` is the position in front of the line's first character
         for match in TOKEN.finditer(text):
-            kind = match.lastgroup
-            if kind == "SPACE":
-                continue
-            start, value = match.start(), match.group()
-            if kind == "NEWLINE" or kind == "COMMENT":
+            kind = match.lastgroup or "BAD"
+            value = match[kind]
+            start = match.end() - len(value)
+            if kind == "WORD":
+                known = words.get(value)
+                if known is None:
+                    known = words[value] = _kind_of_word(value, variables)
+                kind = known
+            elif kind == "MARK":
+                kind = marks[value]
+            elif kind == "BRACKET":
+                kind = marks[value]
+                depth += 1 if value in "([{" else -1
+                if depth > MAX_DEPTH:
+                    raise _error(text, line, start - before, 1, f"brackets are nested more than {MAX_DEPTH} deep")
+            elif kind == "NEWLINE" or kind == "COMMENT":
                 newlines = value.count("\n")
                 if newlines:
                     line += newlines
-                    line_start = start + value.rindex("\n") + 1
+                    before = start + value.rindex("\n")
                 continue
-            column = start - line_start + 1
-            if kind == "WORD":
-                kind = words.get(value) or self._kind_of_word(value, variables)
-            elif kind == "MARK":
-                kind = self.marks[value]
-                if value in "([{":
-                    depth += 1
-                    if depth > MAX_DEPTH:
-                        raise _error(text, line, column, 1, f"brackets are nested more than {MAX_DEPTH} deep")
-                elif value in ")]}":
-                    depth -= 1
-            elif kind is not None and kind in PROBLEMS:
-                raise _error(text, line, column, len(value), PROBLEMS[kind](value))
-            yield Token(kind, value, start, line, column)  # type: ignore[arg-type]
+            elif kind in PROBLEMS:
+                raise _error(text, line, start - before, len(value), PROBLEMS[kind](value))
+            yield Token(kind, value, start, line, start - before)
 
-    @staticmethod
-    def _kind_of_word(word: str, variables: set[str]) -> str:
-        if word.endswith("_t") and word not in variables:
-            return "TYPE"
-        if word.startswith(("row_align", "align")):
-            return "ALIGN"
-        if word in UNSUPPORTED:
-            return "UNSUPPORTED"
-        return "NAME"
+
+def _kind_of_word(word: str, variables: set[str]) -> str:
+    if word.endswith("_t") and word not in variables:
+        return "TYPE"
+    return "ALIGN" if word.startswith(("row_align", "align")) else "NAME"
 
 
 def _number(value: str) -> str:

@@ -9,13 +9,13 @@ from functools import lru_cache
 from importlib.resources import files
 from typing import Any
 
-from lark import Lark, Token, Transformer
-from lark.exceptions import UnexpectedToken, VisitError
+from lark import Lark, Transformer
 
 from autocomp.errors import KernelError, Place
 from autocomp.kernel import ast
 from autocomp.kernel.comments import attach_comments
-from autocomp.kernel.lexer import MAX_DEPTH, UNSUPPORTED, KernelLexer, line_text
+from autocomp.kernel.lalr import LalrParser, UnexpectedToken
+from autocomp.kernel.lexer import MAX_DEPTH, UNSUPPORTED, KernelLexer, Token, line_text
 from autocomp.kernel.walk import depth_exceeds
 
 MAX_SOURCE = 1 << 20  # characters
@@ -35,15 +35,15 @@ PRECEDENCE = {
 def parse(text: str, source_name: str = "<kernel>") -> ast.Kernel:
     """The syntax tree of a kernel. Raises KernelError with the place of the first mistake."""
     if len(text) > MAX_SOURCE:
-        raise KernelError(f"{source_name}: a kernel may have at most {MAX_SOURCE} characters; this one has {len(text)}")
+        line = text.count("\n", 0, MAX_SOURCE) + 1
+        place = Place(source_name, line, MAX_SOURCE - text.rfind("\n", 0, MAX_SOURCE), line_text(text, line))
+        message = f"a kernel may have at most {MAX_SOURCE} characters; this one has {len(text)} and goes on here"
+        raise KernelError(message, place=place, hint="write what repeats as a loop or a helper function")
+    lexer, parser = _parser()
     try:
-        functions: tuple[ast.Function, ...] = _parser().parse(text)  # type: ignore[assignment]
+        functions: tuple[ast.Function, ...] = parser.parse(lexer.lex(text))
     except UnexpectedToken as error:
         raise _unexpected(error, text, source_name) from None
-    except VisitError as error:
-        if not isinstance(error.orig_exc, KernelError):
-            raise
-        raise _named(error.orig_exc, text, source_name) from None
     except KernelError as error:
         raise _named(error, text, source_name) from None
     kernel = ast.Kernel(functions, text, source_name)
@@ -55,9 +55,10 @@ def parse(text: str, source_name: str = "<kernel>") -> ast.Kernel:
 
 
 @lru_cache(maxsize=1)
-def _parser() -> Lark:
+def _parser() -> tuple[KernelLexer, LalrParser]:
     grammar = files("autocomp.kernel").joinpath("grammar.lark").read_text(encoding="utf-8")
-    return Lark(grammar, parser="lalr", lexer=KernelLexer, transformer=_Builder())
+    lark = Lark(grammar, parser="lalr", lexer=KernelLexer, transformer=_Builder())
+    return KernelLexer(lark.lexer_conf), LalrParser(lark)
 
 
 # --- errors ------------------------------------------------------------------------------------------------------
@@ -71,32 +72,30 @@ def _named(error: KernelError, text: str, source_name: str) -> KernelError:
 
 
 def _unexpected(error: UnexpectedToken, text: str, source_name: str) -> KernelError:
-    token = error.token
-    if token.type == "$END":
+    token: Token | None = error.token
+    names = error.expected
+    if token is None:
         lines = text.split("\n")
         place = Place(source_name, len(lines), len(lines[-1]) + 1, lines[-1])
-        return KernelError(
-            f"the text ends too early; expected {_expected(error.accepts or error.expected)}", place=place
-        )
-    place = Place(source_name, token.line or 1, token.column or 1, line_text(text, token.line or 1), len(token))
-    if token.type == "UNSUPPORTED" or token in UNSUPPORTED:
-        return KernelError(f"{str(token)!r} is not part of the kernel dialect", place=place)
-    if token == ",":
+        return KernelError(f"the text ends too early; expected {_expected(names)}", place=place)
+    found = token.value
+    place = Place(source_name, token.line, token.column, line_text(text, token.line), len(found))
+    if found in UNSUPPORTED:
+        return KernelError(f"{found!r} is not part of the kernel dialect", place=place)
+    if found == ",":
         hint = "there is no comma operator: write one expression, or several statements"
-    elif token.type == "TYPE" and str(token).endswith("_t"):
+    elif token.type == "TYPE" and found.endswith("_t"):
         hint = "a word that ends in _t is a type"
     else:
         hint = None
-    names = error.accepts or error.expected
-    before = text[: token.start_pos or 0].rstrip()
-    if "SEMICOLON" in names and token.type != "SEMICOLON" and before.count("\n") + 1 < (token.line or 1):
+    before = text[: token.start].rstrip()
+    if "SEMICOLON" in names and token.type != "SEMICOLON" and before.count("\n") + 1 < token.line:
         line = before.count("\n") + 1
         column = len(before) - before.rfind("\n")
         if "//" not in line_text(text, line):
             place = Place(source_name, line, column, line_text(text, line))
-            return KernelError(f"expected ';' before {str(token)!r}", place=place, hint=hint)
-    expected = _expected(names)
-    return KernelError(f"unexpected {str(token)!r}; expected {expected}", place=place, hint=hint)
+            return KernelError(f"expected ';' before {found!r}", place=place, hint=hint)
+    return KernelError(f"unexpected {found!r}; expected {_expected(names)}", place=place, hint=hint)
 
 
 _SHOWN = {
@@ -118,14 +117,14 @@ def _expected(names: Any) -> str:
 
 
 def _at(token: Token, message: str, hint: str | None = None) -> KernelError:
-    place = Place("", token.line or 1, token.column or 1, "", min(len(token), 80))
+    place = Place("", token.line, token.column, "", min(len(token.value), 80))
     return KernelError(message, place=place, hint=hint)
 
 
 # --- reductions --------------------------------------------------------------------------------------------------
 
 
-class _Builder(Transformer[Token, Any]):
+class _Builder(Transformer[Any, Any]):
     """One method a rule of grammar.lark; each gets the children that the rule keeps."""
 
     def start(self, c: list[Any]) -> tuple[ast.Function, ...]:
@@ -140,30 +139,29 @@ class _Builder(Transformer[Token, Any]):
             parameters = []
         for parameter in parameters:
             if not parameter.name:
-                raise _at(token, f"a parameter of {str(token)!r} has no name")
-        return ast.Function(str(token), ast.Type(base, name - 1), tuple(parameters), c[-1], token.line, token.column)
+                raise _at(token, f"a parameter of {token.value!r} has no name")
+        return ast.Function(token.value, ast.Type(base, name - 1), tuple(parameters), c[-1], token.line, token.column)
 
     def parameter(self, c: list[Any]) -> ast.KernelParameter:
         base, const, _ = c[0]
         stars = sum(1 for child in c[1:] if isinstance(child, Token) and child.type == "STAR")
         name = next((child for child in c[1:] if isinstance(child, Token) and child.type == "NAME"), None)
-        extents = [child[0] for child in c[1:] if isinstance(child, tuple)]
+        extents = [child[0] for child in c[1:] if isinstance(child, list)]
         if None in extents:
             assert name is not None
-            raise _at(name, f"parameter {str(name)!r} needs every extent written out, as in int8_t A[16][16]")
+            raise _at(name, f"parameter {name.value!r} needs every extent written out, as in int8_t A[16][16]")
         line, column = (name.line, name.column) if name is not None else (0, 0)
-        return ast.KernelParameter(
-            str(name or ""), ast.Type(base, stars, tuple(extents)), const, line or 0, column or 0
-        )
+        kind = ast.Type(base, stars, tuple(extents))
+        return ast.KernelParameter(name.value if name is not None else "", kind, const, line, column)
 
     def specifiers(self, c: list[Token]) -> tuple[str, bool, bool]:
-        words = [str(token) for token in c if token.type == "TYPE"]
+        words = [token.value for token in c if token.type == "TYPE"]
         if not words:
-            raise _at(c[0], f"{str(c[0])!r} is not followed by a type")
-        return " ".join(words), any(t == "const" for t in c), any(t.type == "STATIC" for t in c)
+            raise _at(c[0], f"{c[0].value!r} is not followed by a type")
+        return " ".join(words), any(t.value == "const" for t in c), any(t.type == "STATIC" for t in c)
 
-    def extent(self, c: list[Any]) -> tuple[Any]:
-        return (c[0],)
+    def extent(self, c: list[Any]) -> list[Any]:
+        return c
 
     # statements
 
@@ -172,20 +170,23 @@ class _Builder(Transformer[Token, Any]):
 
     def declaration(self, c: list[Any]) -> ast.Declaration:
         base, const, static = c[0]
-        declarators = tuple(replace(d, type=replace(d.type, name=base)) for d in c[1:])
+        declarators = tuple(
+            ast.Declarator(d.name, ast.Type(base, d.type.pointer, d.type.extents), d.initializer, d.line, d.column)
+            for d in c[1:]
+        )
         return ast.Declaration(declarators, const, static, declarators[0].line)
 
     def declarator(self, c: list[Any]) -> ast.Declarator:
         name = next(child for child in c if isinstance(child, Token) and child.type == "NAME")
         stars = sum(1 for child in c if isinstance(child, Token) and child.type == "STAR")
-        extents = [child[0] for child in c if isinstance(child, tuple)]
+        extents = [child[0] for child in c if isinstance(child, list)]
         initializer = c[-1]
         if extents and extents[0] is None and isinstance(initializer, ast.InitializerList):
             extents[0] = ast.IntLiteral(len(initializer.values))
         if None in extents:
-            raise _at(name, f"array {str(name)!r} needs an extent")
+            raise _at(name, f"array {name.value!r} needs an extent")
         kind = ast.Type("", stars, tuple(extents))
-        return ast.Declarator(str(name), kind, initializer, name.line or 0, name.column or 0)
+        return ast.Declarator(name.value, kind, initializer, name.line, name.column)
 
     def alignment(self, c: list[Any]) -> str:
         return "alignment"
@@ -227,7 +228,7 @@ class _Builder(Transformer[Token, Any]):
     # expressions
 
     def assignment(self, c: list[Any]) -> ast.Assignment:
-        operator = str(c[1])[:-1] if len(c) == 3 else ""
+        operator = c[1].value[:-1] if len(c) == 3 else ""
         return ast.Assignment(c[0], c[-1], operator, c[0].line, c[0].column)
 
     def choice(self, c: list[Any]) -> ast.Conditional:
@@ -263,18 +264,18 @@ class _Builder(Transformer[Token, Any]):
         return ast.Call(c[0].value, tuple(a for a in c[1:] if a is not None), c[0].line, c[0].column)
 
     def name(self, c: list[Token]) -> ast.Name:
-        return ast.Name(c[0].value, c[0].line, c[0].column)  # type: ignore[arg-type]
+        return ast.Name(c[0].value, c[0].line, c[0].column)
 
     def integer(self, c: list[Token]) -> ast.IntLiteral:
         return integer_literal(c[0])
 
     def floating(self, c: list[Token]) -> ast.FloatLiteral:
         token = c[0]
-        text = str(token)
+        text = token.value
         value = float(text.rstrip("fFlL"))
         if math.isinf(value):
             raise _at(token, f"{text} is too large for a double")
-        return ast.FloatLiteral(value, text[-1] in "fF", text, token.line, token.column)  # type: ignore[arg-type]
+        return ast.FloatLiteral(value, text[-1] in "fF", text, token.line, token.column)
 
 
 for _keyword in ("if", "for", "while", "return", "break", "continue", "list", "type"):
@@ -296,11 +297,11 @@ def _precedence(chain: Sequence[Any]) -> ast.Expression:
     def reduce() -> None:
         operator = operators.pop()
         right = operands.pop()
-        operands[-1] = ast.Binary(operator.value, operands[-1], right, operator.line or 0, operator.column or 0)
+        operands[-1] = ast.Binary(operator.value, operands[-1], right, operator.line, operator.column)
 
     for position in range(1, len(chain), 2):
         operator = chain[position]
-        while operators and PRECEDENCE[operators[-1]] >= PRECEDENCE[operator]:
+        while operators and PRECEDENCE[operators[-1].value] >= PRECEDENCE[operator.value]:
             reduce()
         operators.append(operator)
         operands.append(chain[position + 1])
@@ -318,7 +319,9 @@ def literal_value(digits: str) -> int:
 
 
 def integer_literal(token: Token) -> ast.IntLiteral:
-    text = str(token)
+    text = token.value
+    if len(text) < 19 and text.isdigit() and (text[0] != "0" or text == "0"):  # nearly all of them
+        return ast.IntLiteral(int(text), text, "", token.line, token.column)
     digits = text.rstrip("uUlL")
     suffix = "".join(sorted(text[len(digits) :].lower(), reverse=True))
     if suffix not in ("", "u", "l", "ul", "ll", "ull"):
@@ -331,4 +334,4 @@ def integer_literal(token: Token) -> ast.IntLiteral:
         raise _at(token, f"{text!r} is not an octal number, which a leading 0 says it is") from None
     if value >= 1 << LITERAL_BITS:
         raise _at(token, f"{digits} does not fit into {LITERAL_BITS} bits")
-    return ast.IntLiteral(value, text, suffix, token.line or 0, token.column or 0)
+    return ast.IntLiteral(value, text, suffix, token.line, token.column)
