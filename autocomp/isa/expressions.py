@@ -11,7 +11,7 @@ from lark import Token, Tree
 from autocomp.data import closest
 from autocomp.errors import IsaError
 from autocomp.isa import algebra
-from autocomp.isa.model import AddressField, Binary, Element, ElementType, Expression, Number, StateField, Sum
+from autocomp.isa.model import AddressField, Binary, Element, ElementType, Expression, Number, Position, StateField, Sum
 from autocomp.isa.scope import Function, Kind, Scope, Value, constant, kind_of_element
 from autocomp.isa.syntax import SyntaxTree
 
@@ -34,6 +34,7 @@ _FUNCTIONS: dict[str, tuple[tuple[str, ...], str]] = {
     "fma": (("float", "float", "float"), "float"),
     "bits_to_float": (("int",), "float"),
     "float_to_bits": (("float",), "int"),
+    "extent": (("int",), "int"),
 }
 _LIST_OPERATORS = {"either": "||", "both": "&&", "bits_or": "|", "bits_xor": "^", "bits_and": "&"}
 _INTEGER_ONLY = {"%", "&", "|", "^", "<<", ">>", "&&", "||"}
@@ -328,6 +329,11 @@ def _field(scope: Scope, token: Token, field: Token) -> Value:
     name = str(token)
     if name in scope.states:
         return _state_field(scope, token, None, field)
+    if name in scope.streams:
+        variables = [*scope.streams[name], "done"]
+        if str(field) not in variables:
+            unknown(scope, field, f"loop variable of stream {name}", str(field), variables)
+        return Value(Position(name, str(field)), "int")
     parameter = scope.parameters.get(name)
     if parameter is None or parameter.kind != "address" or parameter.space is None:
         known = [p.name for p in scope.parameters.values() if p.kind == "address"]

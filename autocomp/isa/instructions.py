@@ -11,16 +11,19 @@ from typing import cast
 from lark import Token
 
 from autocomp.isa.expressions import build, evaluate_int, fail, is_tree, unknown
-from autocomp.isa.model import Alias, Expression, Idiom, Instruction, Name, Parameter, Procedure, Statement
+from autocomp.isa.model import Alias, Expression, Idiom, Instruction, Name, Parameter, Procedure, Statement, Stream
 from autocomp.isa.scope import Scope, Value
 from autocomp.isa.statements import build_require, build_sequence, names_of, text_of
+from autocomp.isa.streams import build_streams
 from autocomp.isa.syntax import SyntaxTree
 
 MAX_PARAMETERS = 64
 
 
-def build_instruction(scope: Scope, node: SyntaxTree, units: Sequence[str]) -> Instruction:
-    """One instruction: operands, requirements, semantics, timing."""
+def build_instruction(
+    scope: Scope, node: SyntaxTree, units: Sequence[str], known: Mapping[str, Instruction]
+) -> Instruction:
+    """One instruction: operands, requirements, semantics, timing; `known` are those declared before."""
     token, parameter_list, *rest = node.children
     unit = str(rest[0]) if rest and isinstance(rest[0], Token) else None
     if unit is not None and unit not in units:
@@ -31,12 +34,15 @@ def build_instruction(scope: Scope, node: SyntaxTree, units: Sequence[str]) -> I
     body: list[Statement] = []
     timing: dict[str, Expression] = {}
     words: dict[str, str] = {}
+    streams: tuple[Stream, ...] = ()
     docs = []
     for item in items:
         if is_tree(item, "doc"):
             docs.append(text_of(cast(SyntaxTree, item.children[0])))
         elif is_tree(item, "timing"):
             _timing(inner, item, timing, words)
+        elif is_tree(item, "expand"):
+            streams += build_streams(inner, item, known)
         else:
             nodes = [item]
             if is_tree(item, "semantics"):
@@ -45,7 +51,7 @@ def build_instruction(scope: Scope, node: SyntaxTree, units: Sequence[str]) -> I
             body.extend(statements)
             inner = inner if is_tree(item, "semantics") else behind
     place = scope.source.of(cast(Token, token))
-    return Instruction(str(token), parameters, unit, tuple(body), timing, words, " ".join(docs), place)
+    return Instruction(str(token), parameters, unit, tuple(body), timing, words, " ".join(docs), place, streams)
 
 
 def _parameters(scope: Scope, node: SyntaxTree) -> tuple[Parameter, ...]:

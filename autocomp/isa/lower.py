@@ -9,10 +9,13 @@ from autocomp.errors import IsaError
 from autocomp.isa.model import (
     Accelerator,
     Assign,
+    Await,
     Binary,
+    Choose,
     Expression,
     For,
     Instruction,
+    Iterate,
     Let,
     Name,
     Number,
@@ -20,6 +23,7 @@ from autocomp.isa.model import (
     Require,
     StateField,
     Statement,
+    StreamStatement,
     When,
 )
 from autocomp.isa.nodes import Environment, Nodes
@@ -59,6 +63,7 @@ class _Lowering:
             m.name: self.builder.memory(m.name, m.kind, m.rows, m.cols, m.element, m.banks)
             for m in accelerator.memories
         }
+        self.instructions: dict[str, int] = {}
         self.slots: dict[str, int] = {}
         self.first_slot: dict[tuple[str, str], int] = {}
         self._add_state()
@@ -66,9 +71,10 @@ class _Lowering:
 
     def tables(self) -> MachineTables:
         self._add_settings()
-        instructions = {i.name: self._add_instruction(i) for i in self.accelerator.instructions}
+        for instruction in self.accelerator.instructions:
+            self._add_instruction(instruction)
         parameters = {i.name: i.parameters for i in self.accelerator.instructions}
-        return MachineTables(self.builder.build(), instructions, self.memories, self.units, self.slots, parameters)
+        return MachineTables(self.builder.build(), self.instructions, self.memories, self.units, self.slots, parameters)
 
     # --- declarations
 
@@ -113,7 +119,47 @@ class _Lowering:
         )
         for key, word in instruction.words.items():
             self.builder.word(index, key, word)
+        self.instructions[instruction.name] = index
+        self._add_streams(nodes, index, instruction)
         return index
+
+    # --- streams
+
+    def _add_streams(self, nodes: Nodes, index: int, instruction: Instruction) -> None:
+        environment = Environment()  # lets, with the state before the instruction
+        for statement in instruction.body:
+            if isinstance(statement, Let):
+                value = nodes.build(statement.value, environment)
+                environment = environment.let(statement.name, value, statement.value)
+        names = [stream.name for stream in instruction.streams]
+        for stream in instruction.streams:
+            body = self._stream_block(nodes, stream.body, environment, ())
+            self.builder.stream(index, stream.name, stream.priority, [names.index(name) for name in stream.after], body)
+
+    def _stream_block(
+        self, nodes: Nodes, body: Sequence[StreamStatement], environment: Environment, awaits: tuple[int, ...]
+    ) -> list[int]:
+        statements: list[int] = []
+        for statement in body:
+            if isinstance(statement, Let):
+                value = nodes.build(statement.value, environment)
+                environment = environment.let(statement.name, value, statement.value)
+            elif isinstance(statement, Await):
+                awaits = (*awaits, nodes.build(statement.condition, environment))
+            elif isinstance(statement, Iterate):
+                count, step = (nodes.build(part, environment) for part in (statement.bound, statement.step))
+                inner = environment.loop(statement.variable, nodes.loop(environment.depth))
+                block = self._stream_block(nodes, statement.body, inner, awaits)
+                statements.append(self.builder.loop(count, block, step))
+            elif isinstance(statement, Choose):
+                condition = nodes.build(statement.condition, environment)
+                then = self._stream_block(nodes, statement.then, environment, awaits)
+                otherwise = self._stream_block(nodes, statement.otherwise, environment, awaits)
+                statements.append(self.builder.when(condition, then, otherwise))
+            else:
+                arguments = [nodes.build(argument, environment) for argument in statement.arguments]
+                statements.append(self.builder.emit(self.instructions[statement.instruction], arguments, awaits))
+        return statements
 
     def _range_check(self, nodes: Nodes, parameter: Parameter) -> int:
         low, high = parameter.low, parameter.high

@@ -97,7 +97,16 @@ class Sum:
     function: Literal["sum", "largest", "fma_chain"] = "sum"
 
 
-Expression = Number | Name | StateField | AddressField | Element | Unary | Binary | Conditional | Call | Sum
+@dataclass(frozen=True)
+class Position:
+    """`execute.k` in an `await`: where another stream of the expansion stands, the value of its loop variable for its
+    next command (0 before the first and after the last); or `execute.done`: 1 if it has no command left."""
+
+    stream: str
+    variable: str
+
+
+Expression = Number | Name | StateField | AddressField | Element | Unary | Binary | Conditional | Call | Sum | Position
 
 
 # --- statements of semantics -------------------------------------------------------------------------------------
@@ -141,6 +150,70 @@ class When:
 
 
 Statement = Require | Let | Assign | For | When
+
+
+# --- statements of streams ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Iterate:
+    """`for k < bound step step`: the values 0, step, 2 * step … below the bound."""
+
+    variable: str
+    bound: Expression
+    step: Expression
+    body: tuple[StreamStatement, ...]
+
+
+@dataclass(frozen=True)
+class Choose:
+    condition: Expression
+    then: tuple[StreamStatement, ...]
+    otherwise: tuple[StreamStatement, ...] = ()
+
+
+@dataclass(frozen=True)
+class Await:
+    """The commands behind it in its block leave only in a cycle in which the condition holds."""
+
+    condition: Expression
+
+
+@dataclass(frozen=True)
+class Emit:
+    """A command that the expansion sends to the machine."""
+
+    instruction: str
+    arguments: tuple[Expression, ...]
+
+
+StreamStatement = Let | Iterate | Choose | Await | Emit
+
+
+@dataclass(frozen=True)
+class Stream:
+    """Commands that leave in the order of their loops. Of streams with commands that may leave, the one with the
+    lowest priority number goes first; one starts when all of `after` have."""
+
+    name: str
+    priority: int
+    after: tuple[str, ...]
+    body: tuple[StreamStatement, ...]
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """Its loop variables by their depth, 0 = outermost."""
+        return _deepest(self.body)
+
+
+def _deepest(body: tuple[StreamStatement, ...]) -> tuple[str, ...]:
+    found: list[tuple[str, ...]] = [()]
+    for statement in body:
+        if isinstance(statement, Iterate):
+            found.append((statement.variable, *_deepest(statement.body)))
+        elif isinstance(statement, Choose):
+            found.append(_deepest((*statement.then, *statement.otherwise)))
+    return max(found, key=len)
 
 
 # --- declarations ------------------------------------------------------------------------------------------------
@@ -215,6 +288,7 @@ class Instruction:
     words: Mapping[str, str] = field(default_factory=dict)  # timing properties that are words, e.g. role: preload
     doc: str = ""
     place: Place | None = field(default=None, compare=False)
+    streams: tuple[Stream, ...] = ()  # the commands that an expander sends instead of executing the instruction
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,7 @@ from autocomp.isa.model import (
     Instruction,
     Name,
     Number,
+    Position,
     StateField,
     Statement,
     Sum,
@@ -41,6 +42,7 @@ _FUNCTION = {
     "ceil_div": "CeilDiv", "rounding_shift": "RoundingShift", "float": "ToFloat", "round": "RoundToInt", "fma": "Fma",
     "square_root": "SquareRoot",
     "bits_to_float": "BitsToFloat", "float_to_bits": "FloatToBits",
+    "extent": "Extent",
 }  # fmt: skip
 
 
@@ -139,6 +141,8 @@ class Nodes:
             return self._node("State", index, imm=slot, is_float=element[0] == "f")
         if isinstance(expression, Element):
             return self._element(expression, environment)
+        if isinstance(expression, Position):
+            return self._position(expression)
         if isinstance(expression, Unary):
             operand = self.build(expression.operand, environment)
             return self._node(_UNARY[expression.operator], operand, is_float=operand in self._floats)
@@ -205,6 +209,12 @@ class Nodes:
         dtype = get_args(ElementType).index(expression.element)  # the order of the core's DType
         pointer = self._name(expression.memory, environment)
         return self._node("ReadDram", pointer, indices[0], imm=dtype, is_float=expression.element[0] == "f")
+
+    def _position(self, expression: Position) -> int:
+        number, stream = next((i, s) for i, s in enumerate(self.instruction.streams) if s.name == expression.stream)
+        if expression.variable == "done":
+            return self._node("Done", imm=number)
+        return self._node("Position", imm=(number << 8) + stream.variables.index(expression.variable))
 
     def _binary(self, symbol: str, left: int, right: int) -> int:
         if symbol in _COMPARISON:

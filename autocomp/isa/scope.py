@@ -51,6 +51,7 @@ class Scope:
     states: Mapping[str, StateRecord] = field(default_factory=dict)
     parameters: Mapping[str, Parameter] = field(default_factory=dict)
     values: Mapping[str, Value] = field(default_factory=dict)  # lets, loop variables, arguments of functions
+    streams: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # in an await: loop variables of streams
     depth: int = 0  # of function expansion
 
     def bind(self, name: str, value: Value) -> Scope:

@@ -14,12 +14,14 @@ from autocomp.errors import IsaError, Place
 from autocomp.isa.model import Accelerator, Instruction
 
 TRANSFERS = ("transfer_in", "transfer_out")
-ALL = ("serial", "transfer_in", "transfer_out", "array")
+POOLED = ("serial", "transfer_in", "transfer_out", "array")  # their commands wait in pools
+ALL = (*POOLED, "expander")
 KINDS: Mapping[str, str] = {
     "serial": "one command after the other, each for as long as it says",
     "transfer_in": "rows from DRAM into local memory: per-row requests, bounded in flight, one row written a cycle",
     "transfer_out": "rows from local memory to DRAM: reads, an optional scaler, a writer of aligned requests",
     "array": "operand rows from banks, a preload overlapping with the multiply before it, results after a latency",
+    "expander": "sends, in place of a command, the commands that it expands to: a hardware loop",
 }
 ROLES: Mapping[str, str] = {
     "work": "occupies a serial unit (the default there)",
@@ -46,12 +48,12 @@ class Key:
 
 UNIT_KEYS: Mapping[str, Key] = {
     "kind": Key("mechanism that times the unit's commands", "serial", words=tuple(KINDS)),
-    "entries": Key("commands in the unit's pool, from allocation to completion", 8),
+    "entries": Key("commands in the unit's pool, from allocation to completion", 8, POOLED),
     "queue": Key("issued commands that may wait in front of the unit", 8),
-    "start": Key("cycles from a command's issue to its first step", 1),
-    "priority": Key("of completions: one command completes a cycle, the lowest number first", 0),
-    "serial": Key("1: a command issues only when all older ones of the unit have completed", 0),
-    "completion": Key("cycles a completion takes beyond the last step", 0),
+    "start": Key("cycles from a command's issue to its first step", 1, POOLED),
+    "priority": Key("of completions: one command completes a cycle, the lowest number first", 0, POOLED),
+    "serial": Key("1: a command issues only when all older ones of the unit have completed", 0, POOLED),
+    "completion": Key("cycles a completion takes beyond the last step", 0, POOLED),
     "unordered_writes": Key(
         "commands within which a write of a row that an older command of the unit wrote is not ordered behind it", 0
     ),
@@ -87,11 +89,17 @@ UNIT_KEYS: Mapping[str, Key] = {
     ),
     "lookahead": Key("commands that must be visible for a multiply to overlap with the next preload", 3, ("array",)),
     "min_rows": Key("fewest steps of an operation", 1, ("array",)),
-    "latency": Key("cycles from an operand row to its result row", 1, ("array",)),
+    "latency": Key(
+        "cycles from an operand row to its result row (array), from a stream's turn to its command (expander)",
+        1,
+        ("array", "expander"),
+    ),
     "operations": Key("operations in the array at a time", 1 << 20, ("array",)),
     "operation_exit": Key("cycles from an operation's last step until it no longer counts as one", 0, ("array",)),
     "flush_first": Key("cycles from an operation's last step to the end of a flush right behind it", 1, ("array",)),
     "flush_period": Key("cycles of every other flush", 1, ("array",)),
+    "loops": Key("expansions in flight", 1, ("expander",)),
+    "stage": Key("cycles from a command's acceptance by the front to the unit", 0, ("expander",)),
 }
 
 PROPERTY_KEYS: Mapping[str, Key] = {

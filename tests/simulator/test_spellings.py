@@ -66,6 +66,9 @@ def test_the_spellings_are_all_that_the_machine_knows() -> None:
         ("move_out", (1 << 48, 0, dim, dim)),
         ("preload", (0xFFFFFFFF, 0, *[dim] * 4)),
         *(("compute", (flip, 0, 0, *[dim] * 4)) for flip in range(2)),
+        ("loop_ws_config_bounds", (1, 1, 1, 0, 0, 0)),
+        *((f"loop_ws_config_{part}", (0, 0)) for part in ("addrs_ab", "addrs_dc", "strides_ab", "strides_dc")),
+        ("loop_ws_run", (0,) * 10),
         ("fence", ()),
         ("flush", (0,)),
     ]

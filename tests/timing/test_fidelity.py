@@ -13,7 +13,19 @@ from autocomp.fidelity import Case, by_group, measure, not_replayed, rank_correl
 
 from .machines import RTL
 
-BOUNDS = {"a": 0.002, "b": 0.001, "c": 0.001, "d": 0.001, "e": 0.01, "f": 0.001, "g": 0.001, "h": 0.002, "k": 0.002}
+BOUNDS = {
+    "a": 0.002,
+    "b": 0.001,
+    "c": 0.001,
+    "d": 0.001,
+    "e": 0.01,
+    "f": 0.001,
+    "g": 0.001,
+    "h": 0.002,
+    "i": 0.002,
+    "k": 0.002,
+    "t": 0.002,
+}
 
 
 def sample(group: str) -> list[str]:

@@ -136,10 +136,22 @@ void bind_machine(nb::module_& m) {
           "slot"_a, "index"_a, "value"_a)
       .def(
           "loop",
-          [](MachineBuilder& b, int32_t count, const Indices& body) {
-            return b.statement({.kind = StatementKind::Loop, .a = count, .body = body});
+          [](MachineBuilder& b, int32_t count, const Indices& body, int32_t step) {
+            return b.statement({.kind = StatementKind::Loop, .a = count, .b = step, .body = body});
           },
-          "count"_a, "body"_a)
+          "count"_a, "body"_a, "step"_a = -1)
+      .def(
+          "emit",
+          [](MachineBuilder& b, int32_t instruction, const Indices& arguments, const Indices& awaits) {
+            return b.statement(
+                {.kind = StatementKind::Emit, .imm = instruction, .arguments = arguments, .awaits = awaits});
+          },
+          "instruction"_a, "arguments"_a, "awaits"_a)
+      .def(
+          "stream",
+          [](MachineBuilder& b, int32_t instruction, const std::string& name, int64_t priority, const Indices& after,
+             const Indices& body) { b.stream(instruction, {name, priority, after, body}); },
+          "instruction"_a, "name"_a, "priority"_a, "after"_a, "body"_a)
       .def(
           "when",
           [](MachineBuilder& b, int32_t condition, const Indices& body, const Indices& otherwise) {

@@ -53,6 +53,7 @@ Discipline::Discipline(const CompiledMachine& machine, const std::vector<TensorS
       role.wait = word == "wait";
       role.signal = word == "signal";
     }
+    role.expands = !instruction.streams.empty();
     for (size_t p = 0; p < instruction.properties.size(); ++p)
       if (instruction.properties[p].key == "semaphore") role.semaphore = static_cast<int>(p);
     roles_.push_back(role);
@@ -102,6 +103,8 @@ void Discipline::command(const OperationList& list) {
   if (role.fence) fence();
   if (unit < 0) return;
   add_event(unit, operation.instruction, operation.line);
+  if (role.expands) ++expansions_;
+  if (operation.sender >= 0) events_.back().expansion = expansions_;
   if (role.wait || role.signal) semaphore(list, operation, role);
   const auto each_access = [&](bool write) {
     for (uint32_t i = 0; i < operation.access_count; ++i) {
@@ -192,6 +195,7 @@ void Discipline::conflict_local(int32_t before, bool was_write, int32_t memory, 
     if (was_write && access.write && !access.accumulate_read) ordered = completed || distance > rules.unordered_writes;
     if (was_write && !access.write && !access.accumulate_read)
       ordered = completed || distance > rules.exact_base_reads || rows_[at(memory)].base[at(row)] == access.base;
+    ordered = ordered || (now.expansion > 0 && now.expansion == earlier.expansion);
   } else if (tracked_) {
     join(waited_[at(before)]);
     return;

@@ -8,7 +8,7 @@
 // Settings: hazards.tracked (default 1: local rows order units), hazards.dram (default: the opposite; 1: semaphores
 // order DRAM as well, 0: fences only), <unit>.unordered_writes = n (a write of a row that one of the n commands
 // before wrote is not ordered behind it), <unit>.exact_base_reads = n (likewise a read, unless it starts at
-// the row at which that write started).
+// the row at which that write started). What one command expands to is in order within a unit: it is the machine's own.
 #pragma once
 
 #include <deque>
@@ -35,6 +35,7 @@ class Discipline {
     int32_t timeline = -1;
     int64_t time = 0;  // on its timeline, from 1
     int32_t instruction = -1, line = 0;
+    int32_t expansion = 0;  // the one that sent it, from 1 on; 0: the host did
   };
   struct Granules {  // last accesses of rows or elements, as indices into events_; 0: none
     std::vector<int32_t> writer;
@@ -48,6 +49,7 @@ class Discipline {
   };
   struct Role {
     bool fence = false, wait = false, signal = false;
+    bool expands = false;
     int semaphore = -1;  // index of the property
   };
   struct UnitRules {
@@ -91,6 +93,7 @@ class Discipline {
   std::map<std::tuple<std::string, int32_t, int32_t>, size_t> known_;
   std::vector<Violation> violations_;
   int32_t commands_ = 0;
+  int32_t expansions_ = 0;
 };
 
 }  // namespace autocomp

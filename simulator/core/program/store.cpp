@@ -56,6 +56,13 @@ uint8_t* resolve(std::vector<TensorStore>& tensors, int64_t pointer, int64_t off
   return tensor.data + first;
 }
 
+int64_t extent(const std::vector<TensorStore>& tensors, int64_t pointer) {
+  if (tensors.empty()) return int64_t{1} << kPointerShift;
+  const Pointer base = split_pointer(pointer);
+  if (base.tensor < 0 || base.tensor >= static_cast<int64_t>(tensors.size())) return 0;
+  return std::max<int64_t>(0, tensors[static_cast<size_t>(base.tensor)].bytes - base.offset);
+}
+
 void fill_local(LocalStore& store, uint64_t seed) {
   store.bytes.assign(static_cast<size_t>(store.rows * store.cols * store.element), 0);
   if (seed == 0) return;

@@ -86,6 +86,8 @@ struct Pointer {
 [[nodiscard]] std::string describe_place(const TensorStore& tensor, int64_t offset);
 // "A+16", "NULL", or a plain number where the value is no pointer to one of the tensors.
 [[nodiscard]] std::string describe_pointer(const std::vector<TensorStore>& tensors, int64_t value);
+// Bytes from a pointer to the end of its tensor; 0 behind it and of what is no pointer. Without tensors more than any.
+[[nodiscard]] int64_t extent(const std::vector<TensorStore>& tensors, int64_t pointer);
 // Checks that [offset, offset + size) lies in the tensor that `pointer` names; throws Fault.
 [[nodiscard]] uint8_t* resolve(std::vector<TensorStore>& tensors, int64_t pointer, int64_t offset, int64_t size,
                                const char* verb);

@@ -13,6 +13,12 @@ constexpr int64_t kMostSteps = int64_t{1} << 48;
 constexpr int64_t kCommandsPerPoll = 256;
 constexpr size_t kMaxRecord = size_t{1} << 32;  // bytes of commands that one run may keep
 
+size_t at(int64_t index) { return static_cast<size_t>(index); }
+
+Budget budget(const Options& options) {
+  return {std::min(options.max_steps, kMostSteps) * kIterationsPerStep, options.poll};
+}
+
 std::vector<LocalStore> make_memories(const Machine& machine, uint64_t seed, bool with_data) {
   std::vector<LocalStore> stores;
   for (size_t i = 0; i < machine.memories.size(); ++i) {
@@ -65,16 +71,16 @@ Session::Session(const CompiledMachine& machine, const Options& options, std::ve
       options_(options),
       memories_(make_memories(machine.machine(), options.seed, with_data)),
       tensors_(std::move(tensors)),
-      evaluator_(machine, memories_, tensors_,
-                 Budget(std::min(options.max_steps, kMostSteps) * kIterationsPerStep, options.poll)),
+      evaluator_(machine, memories_, tensors_, budget(options)),
       executor_(machine, evaluator_, memories_, tensors_, options.generic, options.machine_code),
       plans_(machine, evaluator_, executor_, memories_, tensors_, options.machine_code),
+      expander_(machine, tensors_, budget(options)),
       values_(64),
       enough_(options.window) {
   if (options.discipline && with_data) discipline_ = std::make_unique<Discipline>(machine, tensors_, options);
   if (options.timing)
     timing_ = std::make_unique<TimingRun>(
-        options.settings.empty() ? machine.machine() : with_settings(machine.machine(), options.settings),
+        machine, options.settings.empty() ? machine.machine() : with_settings(machine.machine(), options.settings),
         TimingOptions{options.record_commands, options.max_cycles, addresses(tensors_), options.poll}, operations_);
 }
 
@@ -107,6 +113,12 @@ void Session::command(int32_t instruction, const int64_t* arguments, int32_t lin
                      ? int_value(arguments[i])
                      : float_value(static_cast<float>(std::bit_cast<double>(arguments[i])));
   const int64_t cycles = host_cycles(host);
+  if (options_.record_trace) result.trace.append(instruction, values_.data(), table.parameters.size(), cycles, line);
+  if (table.streams.empty()) return execute(instruction, line, cycles);
+  expand(instruction, values_.data(), [&](int32_t i, int64_t c) { execute(i, line, c); }, cycles);
+}
+
+void Session::execute(int32_t instruction, int32_t line, int64_t cycles) {
   try {
     if (options_.generic || !run_plan(instruction, line, cycles)) {
       evaluator_.begin(instruction, values_.data());
@@ -119,17 +131,42 @@ void Session::command(int32_t instruction, const int64_t* arguments, int32_t lin
   } catch (const Fault& fault) {
     throw Fault{fault.kind, call_text(instruction, values_.data()) + ": " + fault.message};
   }
+  operations_.operations.back().sender = sender_;
   if (discipline_) discipline_->command(operations_);
   observe();
-  if (options_.record_trace) result.trace.append(instruction, values_.data(), table.parameters.size(), cycles, line);
 }
 
-// Lets timing go on once there is enough to do, and forgets what no observer needs any more.
+template <typename Issue>
+void Session::expand(int32_t instruction, const Value* arguments, Issue issue, int64_t cycles) {
+  const Instruction& table = machine_.machine().instructions[at(instruction)];
+  const std::vector<Value> given(arguments, arguments + table.parameters.size());
+  const std::vector<Value> before = evaluator_.state;
+  expanding_ = true;
+  issue(instruction, cycles);
+  sender_ = table.unit;
+  const int64_t number = operations_.count() - 1;
+  try {
+    Expansion expansion = expander_.begin(instruction, given.data(), before);
+    expansion.operation = number;
+    while (StreamCommand* command = expander_.next(expansion)) {
+      expander_.arguments(*command, values_);
+      command->operation = operations_.count();
+      issue(static_cast<int32_t>(machine_.machine().statements[at(command->statement)].imm), 0);
+    }
+    sender_ = -1;
+    expanding_ = false;
+    if (timing_) operations_.expansions.push_back(std::move(expansion));
+  } catch (const Fault& fault) {
+    throw Fault{fault.kind, call_text(instruction, given.data()) + ": " + fault.message};
+  }
+}
+
+// Lets timing go on once there is enough to do, with whole expansions, and forgets what no observer needs any more.
 void Session::observe() {
   if (++result.command_count % kCommandsPerPoll == 0) check_record();
   if (!timing_) {
     operations_.forget(operations_.count());
-  } else if (operations_.operations.size() >= enough_) {
+  } else if (!expanding_ && operations_.operations.size() >= enough_) {
     timing_->advance();
     const size_t kept = operations_.operations.size();
     enough_ = kept + std::max(options_.window, kept / 8);
@@ -173,6 +210,13 @@ void Session::check_requirements(int32_t instruction) {
 }
 
 void Session::replay(int32_t instruction, const Value* arguments, int32_t line, int64_t host_cycles) {
+  if (machine_.machine().instructions[at(instruction)].streams.empty())
+    return record(instruction, arguments, line, host_cycles);
+  std::copy_n(arguments, machine_.machine().instructions[at(instruction)].parameters.size(), values_.begin());
+  expand(instruction, values_.data(), [&](int32_t i, int64_t c) { record(i, values_.data(), line, c); }, host_cycles);
+}
+
+void Session::record(int32_t instruction, const Value* arguments, int32_t line, int64_t host_cycles) {
   evaluator_.begin(instruction, arguments);
   decode(machine_, evaluator_, instruction, line, host_cycles, operations_);
   const std::string* failed = executor_.configure(instruction);
@@ -182,6 +226,7 @@ void Session::replay(int32_t instruction, const Value* arguments, int32_t line, 
     result.notes.push_back(where + call_text(instruction, arguments) + ": " + *failed);
   if (!outside.empty()) throw Fault{"bounds", where + call_text(instruction, arguments) + ": " + outside};
   count_traffic();
+  operations_.operations.back().sender = sender_;
   observe();
 }
 

@@ -7,6 +7,7 @@
 #include "program/vm.hpp"
 #include "run/simulation.hpp"
 #include "semantics/decode.hpp"
+#include "semantics/expansion.hpp"
 #include "semantics/functional.hpp"
 #include "semantics/plan_cache.hpp"
 
@@ -36,6 +37,13 @@ class Session final : public CommandSink {
   // What `cycles` of the host are at the speed that the options ask for.
   [[nodiscard]] int64_t host_cycles(int64_t cycles) const;
   [[nodiscard]] std::string call_text(int32_t instruction, const Value* arguments) const;
+  // The command whose arguments are in values_.
+  void execute(int32_t instruction, int32_t line, int64_t cycles);
+  void record(int32_t instruction, const Value* arguments, int32_t line, int64_t host_cycles);
+  // Calls issue(instruction, host cycles) for a command and then for those that it expands to, their arguments in
+  // values_.
+  template <typename Issue>
+  void expand(int32_t instruction, const Value* arguments, Issue issue, int64_t cycles);
   void observe();
   void check_record() const;
   void check_requirements(int32_t instruction);
@@ -49,6 +57,9 @@ class Session final : public CommandSink {
   Evaluator evaluator_;
   Executor executor_;
   PlanCache plans_;
+  Expander expander_;
+  bool expanding_ = false;
+  int32_t sender_ = -1;  // the expander that sends the present command, or -1: the host
   std::vector<Value> values_;
   OperationList operations_;  // those that an observer still needs, the present one last
   size_t enough_;             // operations kept when timing goes on

@@ -32,6 +32,7 @@ CompiledMachine::CompiledMachine(Machine machine) : machine_(std::move(machine))
   analyse_state();
   nests_.resize(machine_.statements.size());
   read_later_.resize(machine_.statements.size());
+  stream_plans_.resize(machine_.statements.size());
   for (size_t i = 0; i < machine_.instructions.size(); ++i) plan_instruction(i);
   for (size_t i = 0; i < machine_.memories.size(); ++i)
     if (machine_.memories[i].kind == MemoryKind::Dram) dram_ = static_cast<int32_t>(i);
@@ -47,8 +48,8 @@ void CompiledMachine::analyse_exprs() {
     const Expr& e = exprs[i];
     const bool binds = binds_variable(e.op);
     const auto child_ahead = [&](int32_t node) { return node < 0 || ahead_[static_cast<size_t>(node)] != 0; };
-    ahead_[i] =
-        facts_[i].loops == 0 && !facts_[i].reads && !binds && child_ahead(e.a) && child_ahead(e.b) && child_ahead(e.c);
+    ahead_[i] = facts_[i].loops == 0 && !facts_[i].reads && !facts_[i].awaits && !binds && child_ahead(e.a) &&
+                child_ahead(e.b) && child_ahead(e.c);
     if (e.op == ExprOp::Sum) {
       const Expr* body = &exprs[static_cast<size_t>(e.b)];
       if (body->op == ExprOp::Select) body = &exprs[static_cast<size_t>(body->b)];
@@ -77,7 +78,7 @@ void CompiledMachine::recognise_forms() {
       for (const int32_t child : s.body) inner[static_cast<size_t>(child)] = 1;
   const std::vector<uint8_t> ahead = ahead_;
   for (size_t i = 0; i < machine_.statements.size(); ++i) {
-    if (machine_.statements[i].kind != StatementKind::Loop || inner[i] != 0) continue;
+    if (machine_.statements[i].kind != StatementKind::Loop || inner[i] != 0 || machine_.statements[i].b >= 0) continue;
     Form form;
     if (!recognise(machine_, machine_.exprs, ahead, static_cast<int32_t>(i), form)) continue;
     form_of_[i] = static_cast<int32_t>(forms_.size());
@@ -176,6 +177,29 @@ void CompiledMachine::plan_instruction(size_t index) {
   plans_.push_back({tape_of(seen)});
   for (const int32_t s : instruction.body) plan_nests(s, seen);
   find_later_reads(instruction.body);
+  for (const CommandStream& stream : instruction.streams) plan_stream(stream.body);
+}
+
+std::vector<int32_t> CompiledMachine::whole_tape(const std::vector<int32_t>& roots) const {
+  std::vector<uint8_t> seen(machine_.exprs.size());
+  for (const int32_t root : roots) mark(machine_.exprs, root, seen);
+  std::vector<int32_t> tape;
+  for (size_t i = 0; i < seen.size(); ++i) {
+    const ExprOp op = machine_.exprs[i].op;
+    if (seen[i] != 0 && op != ExprOp::ConstInt && op != ExprOp::ConstFloat) tape.push_back(static_cast<int32_t>(i));
+  }
+  return tape;
+}
+
+void CompiledMachine::plan_stream(const std::vector<int32_t>& body) {
+  for (const int32_t index : body) {
+    const Statement& s = machine_.statements[static_cast<size_t>(index)];
+    StreamPlan& plan = stream_plans_[static_cast<size_t>(index)];
+    plan.values = s.kind == StatementKind::Emit ? whole_tape(s.arguments) : whole_tape({s.a, s.b});
+    plan.awaits = whole_tape(s.awaits);
+    plan_stream(s.body);
+    plan_stream(s.otherwise);
+  }
 }
 
 }  // namespace autocomp

@@ -22,6 +22,12 @@ struct NestPlan {
   std::vector<int32_t> body_tape;  // to interpret the nest
 };
 
+// What a statement of a stream evaluates, operands first.
+struct StreamPlan {
+  std::vector<int32_t> values;  // Loop: count and step. When: condition. Emit: arguments
+  std::vector<int32_t> awaits;  // Emit
+};
+
 class CompiledMachine {
  public:
   explicit CompiledMachine(Machine machine);
@@ -44,6 +50,9 @@ class CompiledMachine {
   [[nodiscard]] bool read_later(int32_t statement) const { return read_later_[static_cast<size_t>(statement)] != 0; }
   // What computes the marked nodes, without constants.
   [[nodiscard]] std::vector<int32_t> tape_for(const std::vector<uint8_t>& roots) const;
+  [[nodiscard]] const StreamPlan& stream_plan(int32_t statement) const {
+    return stream_plans_[static_cast<size_t>(statement)];
+  }
   [[nodiscard]] size_t form_count() const { return forms_.size(); }
   [[nodiscard]] int32_t dram() const { return dram_; }
 
@@ -59,6 +68,8 @@ class CompiledMachine {
   void find_later_reads(const std::vector<int32_t>& body);
   [[nodiscard]] std::vector<int32_t> tape_of(const std::vector<uint8_t>& seen) const;
   void plan_instruction(size_t index);
+  void plan_stream(const std::vector<int32_t>& body);
+  [[nodiscard]] std::vector<int32_t> whole_tape(const std::vector<int32_t>& roots) const;
 
   Machine machine_;
   std::vector<ExprFacts> facts_;
@@ -70,6 +81,7 @@ class CompiledMachine {
   std::vector<NestPlan> nests_;      // per statement
   std::vector<uint8_t> read_later_;  // per statement
   std::vector<InstructionPlan> plans_;
+  std::vector<StreamPlan> stream_plans_;  // per statement
   int32_t dram_ = -1;
 };
 

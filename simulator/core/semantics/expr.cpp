@@ -105,6 +105,9 @@ bool Evaluator::run(const std::vector<int32_t>& tape) {
         out = state[at(e.imm + index)];
         break;
       }
+      case Loop: out.i = loops[at(e.imm)]; break;
+      case Position: out.i = positions[at(e.imm >> 8)][at(e.imm & 255)]; break;
+      case Done: out.i = done[at(e.imm)] ? 1 : 0; break;
       case Add: out.i = scalar::add(v[e.a].i, v[e.b].i); break;
       case Mul: out.i = scalar::mul(v[e.a].i, v[e.b].i); break;
       case And: out.i = v[e.a].i & v[e.b].i; break;
@@ -127,6 +130,7 @@ bool Evaluator::run(const std::vector<int32_t>& tape) {
       case LogicalAnd: out.i = v[e.a].i != 0 && v[e.b].i != 0; break;
       case LogicalOr: out.i = v[e.a].i != 0 || v[e.b].i != 0; break;
       case Select: out = v[e.a].i != 0 ? v[e.b] : v[e.c]; break;
+      case Extent: out.i = extent(tensors_, v[e.a].i); break;
       case Neg:
         if (e.type == ValueType::Int)
           out.i = scalar::neg(v[e.a].i);
@@ -215,6 +219,8 @@ int64_t Evaluator::compute_integer(int32_t node) {
     case Argument: return arguments_[e.imm].i;
     case State: return state[at(state_slot(e.imm, e.a))].i;
     case Loop: return loops[at(e.imm)];
+    case Position: return positions[at(e.imm >> 8)][at(e.imm & 255)];
+    case Done: return done[at(e.imm)] ? 1 : 0;
     case Div:
     case Mod:
     case CeilDiv: {
@@ -232,6 +238,7 @@ int64_t Evaluator::compute_integer(int32_t node) {
     case Ge: return compare(e);
     case LogicalAnd: return integer(e.a) != 0 && integer(e.b) != 0;
     case LogicalOr: return integer(e.a) != 0 || integer(e.b) != 0;
+    case Extent: return extent(tensors_, integer(e.a));
     case Neg: return scalar::neg(integer(e.a));
     case Select: return integer(e.a) != 0 ? integer(e.b) : integer(e.c);
     case RoundToInt: return scalar::round_to_int(real(e.a));

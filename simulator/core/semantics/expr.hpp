@@ -43,7 +43,9 @@ class Evaluator {
 
   [[nodiscard]] int64_t state_slot(int64_t slot, int32_t index);
   std::vector<Value> state;
-  std::array<int64_t, kMaxLoops + 1> loops{};  // values of the loop variables, outermost first
+  std::array<int64_t, kMaxLoops + 1> loops{};                           // values of the loop variables, outermost first
+  std::array<std::array<int64_t, kMaxLoops>, kMaxStreams> positions{};  // of streams, where awaits are evaluated
+  std::array<bool, kMaxStreams> done{};
   int depth = 0;
   int64_t multiply_accumulates = 0;
   Budget budget;

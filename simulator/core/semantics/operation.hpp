@@ -3,9 +3,15 @@
 // no more is kept than its readers still need.
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <vector>
+
+#include "semantics/scalar.hpp"
+#include "tables/typing.hpp"
 
 namespace autocomp {
 
@@ -46,7 +52,23 @@ struct Operation {
   uint32_t first_access = 0,
            access_count = 0;    // into OperationList::accesses; zero-sized and guarded-off ones left out
   uint32_t first_property = 0;  // into OperationList::properties, in the order of Instruction::properties
+  int32_t sender = -1;          // the expander that sends it, or -1: the host does
   int64_t partner = -1;         // of a preload: the number of its multiply, set by the timing engine
+};
+
+// One command of a stream: its Emit statement and the values of the loop variables around it.
+struct StreamCommand {
+  int32_t statement = -1;
+  int64_t operation = -1;  // its number
+  std::array<int32_t, kMaxLoops> position{};
+};
+
+// A command that an expander takes, and those that it sends in its place. They stand in the list behind it, in an order
+// that the awaits allow; with the streams timing finds the order in which they leave.
+struct Expansion {
+  int64_t operation = -1;               // the number of the command that expands
+  std::vector<Value> arguments, state;  // with which the awaits are evaluated
+  std::vector<std::vector<StreamCommand>> streams;
 };
 
 // Operations by number, from 0 on, of which those before `first` are forgotten.
@@ -55,7 +77,12 @@ struct OperationList {
   std::vector<Operation> operations;
   std::vector<AccessInstance> accesses;
   std::vector<int64_t> properties;
+  std::deque<Expansion> expansions;  // of those operations that expand
 
+  [[nodiscard]] const Expansion& expansion(int64_t number) const {
+    return *std::lower_bound(expansions.begin(), expansions.end(), number,
+                             [](const Expansion& expansion, int64_t n) { return expansion.operation < n; });
+  }
   [[nodiscard]] int64_t count() const { return first + static_cast<int64_t>(operations.size()); }
   [[nodiscard]] Operation& at(int64_t number) { return operations[static_cast<size_t>(number - first)]; }
   [[nodiscard]] const Operation& at(int64_t number) const { return operations[static_cast<size_t>(number - first)]; }
@@ -66,6 +93,7 @@ struct OperationList {
     return properties.data() + operation.first_property;
   }
   void forget(int64_t before) {
+    while (!expansions.empty() && expansions.front().operation < before) expansions.pop_front();
     if (before >= count()) {
       first = count();
       operations.clear();

@@ -79,10 +79,18 @@ int32_t MachineBuilder::instruction(Instruction instruction) {
   return append(machine_.instructions, std::move(instruction));
 }
 
-void MachineBuilder::word(int32_t instruction, const std::string& key, const std::string& word) {
+Instruction& MachineBuilder::instruction_at(int32_t instruction) {
   if (instruction < 0 || static_cast<size_t>(instruction) >= machine_.instructions.size())
     throw std::invalid_argument("instruction " + std::to_string(instruction) + " does not exist");
-  assign(machine_.instructions[static_cast<size_t>(instruction)].words, key, word);
+  return machine_.instructions[static_cast<size_t>(instruction)];
+}
+
+void MachineBuilder::stream(int32_t instruction, CommandStream stream) {
+  instruction_at(instruction).streams.push_back(std::move(stream));
+}
+
+void MachineBuilder::word(int32_t instruction, const std::string& key, const std::string& word) {
+  assign(instruction_at(instruction).words, key, word);
 }
 
 void MachineBuilder::setting(const std::string& key, int64_t value) { assign(machine_.settings, key, value); }

@@ -18,6 +18,7 @@ class MachineBuilder {
   int32_t statement(Statement statement);
   int32_t unit(Unit unit);
   int32_t instruction(Instruction instruction);
+  void stream(int32_t instruction, CommandStream stream);
   void word(int32_t instruction, const std::string& key, const std::string& word);  // a timing property
   void setting(const std::string& key, int64_t value);
   void choice(const std::string& key, const std::string& value);
@@ -26,6 +27,8 @@ class MachineBuilder {
   [[nodiscard]] Machine build() const;  // validates
 
  private:
+  [[nodiscard]] Instruction& instruction_at(int32_t instruction);
+
   using Key = std::tuple<int, int, int32_t, int32_t, int32_t, int64_t, uint32_t>;
   Machine machine_;
   std::vector<ExprFacts> facts_;

@@ -98,6 +98,7 @@ class Validator {
         break;
       case StatementKind::Loop:
         integer(s.a, where + " (loop, count)");
+        if (s.b >= 0) integer(s.b, where + " (loop, step)");
         body(s.body, index, where + " (loop)");
         break;
       case StatementKind::When:
@@ -105,6 +106,7 @@ class Validator {
         body(s.body, index, where + " (when)");
         body(s.otherwise, index, where + " (when, otherwise)");
         break;
+      case StatementKind::Emit: emit(s, where + " (emit)"); break;
     }
   }
 
@@ -130,12 +132,38 @@ class Validator {
            std::to_string(parameters) + " parameters");
   }
 
+  void emit(const Statement& s, const std::string& where) const {
+    if (s.imm < 0 || static_cast<size_t>(s.imm) >= m_.instructions.size())
+      fail(where + ": instruction " + std::to_string(s.imm) + " does not exist");
+    const Instruction& target = m_.instructions[static_cast<size_t>(s.imm)];
+    if (target.unit < 0 || !target.streams.empty())
+      fail(where + ": '" + target.name + "' is no command of a unit, or an expansion itself");
+    if (s.arguments.size() != target.parameter_types.size())
+      fail(where + ": '" + target.name + "' has " + std::to_string(target.parameter_types.size()) +
+           " parameters, not " + std::to_string(s.arguments.size()));
+    for (size_t i = 0; i < s.arguments.size(); ++i) {
+      typed(s.arguments[i], target.parameter_types[i], where + " argument");
+      of_stream(s.arguments[i], where);
+    }
+    for (const int32_t node : s.awaits) {
+      integer(node, where + " await");
+      const ExprFacts& facts = facts_[static_cast<size_t>(node)];
+      if (facts.reads || facts.sums) fail(where + ": an await can neither read memory nor sum");
+    }
+  }
+
+  void of_stream(int32_t node, const std::string& where) const {
+    const ExprFacts& facts = facts_[static_cast<size_t>(node)];
+    if (facts.reads || facts.awaits || facts.sums)
+      fail(where + ": only arguments, configuration state and loop variables may be used");
+  }
+
   // An expression of accesses and properties: over arguments and state only.
   void front(int32_t node, size_t parameters, const std::string& where) const {
     integer(node, where);
     const ExprFacts& facts = facts_[static_cast<size_t>(node)];
     arguments(facts, parameters, where);
-    if (facts.loops > 0 || facts.reads)
+    if (facts.loops > 0 || facts.reads || facts.awaits)
       fail(where + ": only arguments and configuration state may be used, neither loop variables nor memory");
   }
 
@@ -162,19 +190,28 @@ class Validator {
   }
 
   // Loop variables and arguments used anywhere below statement `s`, entered at loop depth `depth`.
-  void scope(int32_t s, int depth, size_t parameters, const std::string& where) const {
+  // A body holds what belongs into it: Emit statements, and no others but loops and choices, in a stream.
+  void scope(int32_t s, int depth, size_t parameters, bool in_stream, const std::string& where) const {
     const Statement& statement = m_.statements[static_cast<size_t>(s)];
     if (depth > kMaxLoops) fail(where + ": loops nest deeper than " + std::to_string(kMaxLoops));
-    for (const int32_t node : {statement.a, statement.b, statement.c}) {
+    const bool nests = statement.kind == StatementKind::Loop || statement.kind == StatementKind::When;
+    if (!nests && in_stream != (statement.kind == StatementKind::Emit))
+      fail(where + ": statement " + std::to_string(s) + (in_stream ? " cannot be" : " can only be") + " in a stream");
+    std::vector<int32_t> nodes = {statement.a, statement.b, statement.c};
+    nodes.insert(nodes.end(), statement.arguments.begin(), statement.arguments.end());
+    nodes.insert(nodes.end(), statement.awaits.begin(), statement.awaits.end());
+    for (const int32_t node : nodes) {
       if (node < 0) continue;
       const ExprFacts& facts = facts_[static_cast<size_t>(node)];
+      if (in_stream && nests) of_stream(node, where);
+      if (!in_stream && facts.awaits) fail(where + ": only awaits can ask where a stream stands");
       if (facts.loops > depth)
         fail(where + ": a loop variable of depth " + std::to_string(facts.loops - 1) + " is used outside its loop");
       arguments(facts, parameters, where);
     }
     const int inner = depth + (statement.kind == StatementKind::Loop ? 1 : 0);
-    for (const int32_t child : statement.body) scope(child, inner, parameters, where);
-    for (const int32_t child : statement.otherwise) scope(child, inner, parameters, where);
+    for (const int32_t child : statement.body) scope(child, inner, parameters, in_stream, where);
+    for (const int32_t child : statement.otherwise) scope(child, inner, parameters, in_stream, where);
   }
 
   void instruction(const Instruction& instruction) const {
@@ -184,7 +221,16 @@ class Validator {
     if (instruction.parameters.size() != instruction.parameter_types.size())
       fail(where + ": parameter names and types differ in number");
     body(instruction.body, m_.statements.size(), where);
-    for (const int32_t s : instruction.body) scope(s, 0, instruction.parameters.size(), where);
+    for (const int32_t s : instruction.body) scope(s, 0, instruction.parameters.size(), false, where);
+    if (instruction.streams.size() > static_cast<size_t>(kMaxStreams)) fail(where + ": too many streams");
+    for (const CommandStream& stream : instruction.streams) {
+      body(stream.body, m_.statements.size(), where + ", stream '" + stream.name + "'");
+      for (const int32_t s : stream.body)
+        scope(s, 0, instruction.parameters.size(), true, where + ", stream '" + stream.name + "'");
+      for (const int32_t other : stream.after)
+        if (other < 0 || static_cast<size_t>(other) >= instruction.streams.size())
+          fail(where + ": stream " + std::to_string(other) + " does not exist");
+    }
     for (size_t i = 0; i < instruction.accesses.size(); ++i)
       access(instruction.accesses[i], instruction.parameters.size(), where + ", access " + std::to_string(i));
     for (const auto& property : instruction.properties)

@@ -73,10 +73,13 @@ enum class ExprOp : uint8_t {
   RoundingShift,  // Int a / 2^b rounded to nearest, ties to even; b in 0..63
   Read,           // element of a local memory or register: imm = memory, a = row, b = column
   ReadDram,       // element of a tensor: a = pointer node, b = byte offset node, imm = DType
+  Extent,         // Int a, a pointer -> bytes from there to the end of its tensor; without tensors, without bound
   Sum,            // sum of b over the next loop variable in 0..a-1; Int or Float (in order, starting from +0)
   Largest,        // largest of Int b over the next loop variable in 0..a-1; the least 64-bit integer if there is none
   SquareRoot,     // Int a: the largest integer whose square is at most a; 0 for negative a
   FmaChain,       // Float: acc = c; for v in 0..a-1: acc = fma(x, y, acc), where b is an FMul node (x, y)
+  Position,  // in awaits of a stream: imm = stream << 8 | depth, the value of its loop variable for its next command
+  Done,      // in awaits of a stream: imm = stream, 1 if it has no command left
 };
 
 struct Expr {
@@ -102,7 +105,7 @@ struct Memory {
   int64_t banks = 1;  // equal, contiguous ranges of rows
 };
 
-enum class StatementKind : uint8_t { Require, Store, StoreDram, SetState, Loop, When };
+enum class StatementKind : uint8_t { Require, Store, StoreDram, SetState, Loop, When, Emit };
 
 // A statement reads all that it needs before it writes anything (array semantics): a Loop nest evaluates every
 // value of the nest's stores, then performs the stores in loop order. Sequences of statements run in order.
@@ -111,11 +114,13 @@ struct Statement {
   int32_t memory = -1;             // Store: target memory
   int32_t a = -1, b = -1, c = -1;  // Require: a condition. Store: a row, b column, c value. StoreDram: a pointer,
                                    // b byte offset, c value. SetState: a element index or -1, c value.
-                                   // Loop: a count (negative = 0). When: a condition
-  int64_t imm = 0;                 // SetState: first slot of the field. StoreDram: DType
+                                   // Loop: a count (negative = 0), in streams b step. When: a condition
+  int64_t imm = 0;                 // SetState: first slot of the field. StoreDram: DType. Emit: instruction
   std::string message;             // Require
   std::vector<int32_t> body;       // Loop, When: statements
   std::vector<int32_t> otherwise;  // When
+  std::vector<int32_t> arguments;  // Emit: expressions, one per parameter of the instruction
+  std::vector<int32_t> awaits;     // Emit: conditions, all of which must hold when the command leaves
 };
 
 // One memory access of an instruction, derived from its semantics: the rows base + sum(i_d * stride_d),
@@ -142,6 +147,16 @@ struct Property {  // a timing property: its key and the expression that gives i
   int32_t value = -1;
 };
 
+// Commands that an instruction expands to: Loop, When and Emit statements. Of the streams of an instruction with a
+// command that may leave, the one with the lowest priority number goes first; a stream starts when all of `after` have.
+struct CommandStream {
+  std::string name;
+  int64_t priority = 0;
+  std::vector<int32_t> after;  // indices of streams of the instruction
+  std::vector<int32_t> body;
+};
+constexpr int kMaxStreams = 16;
+
 struct Instruction {
   std::string name;
   int32_t unit = -1;  // index into units, or -1: executed by the front end, as a fence is
@@ -151,6 +166,7 @@ struct Instruction {
   std::vector<Access> accesses;                            // evaluated with the state before the instruction
   std::vector<Property> properties;                        // likewise
   std::vector<std::pair<std::string, std::string>> words;  // timing properties that are words, e.g. role: preload
+  std::vector<CommandStream> streams;                      // evaluated with the state before the instruction
 };
 
 struct Unit {

@@ -24,14 +24,14 @@ size_t position(const std::vector<std::string>& names, std::string_view name, co
 
 const std::vector<std::string>& operator_names() {
   static const std::vector<std::string> names = {
-      "ConstInt",   "ConstFloat", "Argument", "State",         "Loop",        "Add",         "Sub",
-      "Mul",        "Div",        "Mod",      "CeilDiv",       "Min",         "Max",         "And",
-      "Or",         "Xor",        "Shl",      "Shr",           "Eq",          "Ne",          "Lt",
-      "Le",         "Gt",         "Ge",       "LogicalAnd",    "LogicalOr",   "Neg",         "Not",
-      "LogicalNot", "Select",     "FAdd",     "FSub",          "FMul",        "FDiv",        "FMin",
-      "FMax",       "Fma",        "ToFloat",  "RoundToInt",    "BitsToFloat", "FloatToBits", "Saturate",
-      "SaturateU",  "Wrap",       "WrapU",    "RoundingShift", "Read",        "ReadDram",    "Sum",
-      "Largest",    "SquareRoot", "FmaChain"};
+      "ConstInt",   "ConstFloat", "Argument",   "State",         "Loop",        "Add",         "Sub",
+      "Mul",        "Div",        "Mod",        "CeilDiv",       "Min",         "Max",         "And",
+      "Or",         "Xor",        "Shl",        "Shr",           "Eq",          "Ne",          "Lt",
+      "Le",         "Gt",         "Ge",         "LogicalAnd",    "LogicalOr",   "Neg",         "Not",
+      "LogicalNot", "Select",     "FAdd",       "FSub",          "FMul",        "FDiv",        "FMin",
+      "FMax",       "Fma",        "ToFloat",    "RoundToInt",    "BitsToFloat", "FloatToBits", "Saturate",
+      "SaturateU",  "Wrap",       "WrapU",      "RoundingShift", "Read",        "ReadDram",    "Extent",
+      "Sum",        "Largest",    "SquareRoot", "FmaChain",      "Position",    "Done"};
   return names;
 }
 

@@ -17,7 +17,9 @@ const char* operands_of(ExprOp op) {
     case ConstFloat:
     case Argument:
     case State:
-    case Loop: return "";
+    case Loop:
+    case Position:
+    case Done: return "";
     case Add:
     case Sub:
     case Mul:
@@ -45,6 +47,7 @@ const char* operands_of(ExprOp op) {
     case Neg: return "*";
     case Not:
     case LogicalNot:
+    case Extent:
     case ToFloat:
     case BitsToFloat:
     case Saturate:
@@ -118,6 +121,8 @@ ExprFacts check_expr(const Machine& machine, size_t index, const std::vector<Exp
     result.loops = std::max(result.loops, f.loops);
     result.arguments = std::max(result.arguments, f.arguments);
     result.reads = result.reads || f.reads;
+    result.awaits = result.awaits || f.awaits;
+    result.sums = result.sums || f.sums;
   };
   ValueType before = ValueType::Int;
   for (size_t i = 0; i < wanted.size(); ++i) {
@@ -137,11 +142,13 @@ ExprFacts check_expr(const Machine& machine, size_t index, const std::vector<Exp
         result.arguments = std::max(result.arguments, inner.arguments);
         result.reads = result.reads || inner.reads;
         grow(operands[i]);
+        result.awaits = result.awaits || inner.awaits;
         continue;
       }
     }
     absorb(operands[i]);
   }
+  result.sums = result.sums || e.op == Sum || e.op == Largest || e.op == FmaChain;
   switch (e.op) {
     case Argument:
       if (e.imm < 0 || e.imm >= 64) fail("parameter " + std::to_string(e.imm) + " is out of range");
@@ -159,6 +166,14 @@ ExprFacts check_expr(const Machine& machine, size_t index, const std::vector<Exp
     case Loop:
       if (e.imm < 0 || e.imm >= kMaxLoops) fail("depth " + std::to_string(e.imm) + " is out of range");
       result.loops = static_cast<int>(e.imm) + 1;
+      break;
+    case Position:
+      if (e.imm < 0 || e.imm >> 8 >= kMaxStreams || (e.imm & 255) >= kMaxLoops) fail("there is no such loop variable");
+      result.awaits = true;
+      break;
+    case Done:
+      if (e.imm < 0 || e.imm >= kMaxStreams) fail("stream " + std::to_string(e.imm) + " is out of range");
+      result.awaits = true;
       break;
     case Saturate:
     case SaturateU:

@@ -13,11 +13,13 @@ constexpr int64_t kMaxTerms = int64_t{1} << 20;  // nodes below one, each counte
 
 // What a node depends on, over its whole subtree.
 struct ExprFacts {
-  int loops = 0;       // 1 + the deepest loop variable used and not bound below; 0: none
-  int arguments = 0;   // 1 + the highest parameter used
-  bool reads = false;  // element of a memory
-  int depth = 1;       // nodes on the longest way down, itself included
-  int64_t terms = 1;   // nodes below and itself, each counted as often as it is reached
+  int loops = 0;        // 1 + the deepest loop variable used and not bound below; 0: none
+  int arguments = 0;    // 1 + the highest parameter used
+  bool reads = false;   // element of a memory
+  bool awaits = false;  // where a stream stands
+  bool sums = false;    // a loop of its own
+  int depth = 1;        // nodes on the longest way down, itself included
+  int64_t terms = 1;    // nodes below and itself, each counted as often as it is reached
 };
 
 // Whether operand b of the operator has a loop variable of its own.

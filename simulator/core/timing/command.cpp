@@ -46,6 +46,7 @@ void decode(const Settings& settings, const OperationList& list, const Operation
   const InstructionTiming& timing = settings.instructions[static_cast<size_t>(operation.instruction)];
   // Ranges and operands are left as they are: their counts say which of them hold.
   command.role = timing.role;
+  command.sender = operation.sender;
   command.read_count = command.range_count = 0;
   command.write.reset();
   command.dram.reset();

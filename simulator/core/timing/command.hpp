@@ -26,6 +26,7 @@ struct Command {
   Cause hazard = Cause::ReadAfterWrite;
   uint32_t range_count = 0;
   std::array<Range, kMaxRanges> ranges{};  // the first range_count of them
+  int32_t sender = -1;                     // the unit that sent it, or -1: the host
   std::array<int64_t, kKeys> values{};
   std::array<AccessInstance, kMaxReads> reads{};  // operands in local memory, in order; the first read_count of them
   size_t read_count = 0;

@@ -10,7 +10,9 @@ void Front::supply(bool ended) {
 }
 
 void Front::advance() {
-  ++next_;
+  // The host issues the command that expands, not those that an unroller sends.
+  do ++next_;
+  while (next_ < count() && stream_.operation(next_).sender >= 0);
   counted_ = false;
   if (next_ < count()) next_role_ = stream_.timing(next_).role;
 }
@@ -49,8 +51,10 @@ void Front::host(bool machine_idle) {
       context_.progress = true;
       continue;
     }
-    if (queue_.size() >= static_cast<size_t>(context_.settings.front_queue)) return;
-    queue_.push({offer_, context_.now, next_, stream_.timing(next_).unit, next_role_});
+    if (queue_.size() >= static_cast<size_t>(capacity())) return;
+    queue_.push({offer_, context_.now, context_.now + context_.settings.front_latency, next_,
+                 stream_.timing(next_).unit, next_role_});
+    unrolling_ = unrolling_ || is_for_unroller(queue_.back());
     context_.progress = true;
     advance();
     offer_ = context_.now + context_.settings.host_issue;
@@ -85,19 +89,100 @@ void Front::find_hazards(int slot, size_t unit) {
   }
 }
 
-void Front::allocate() {
-  if (queue_.empty()) return;
-  const Entry& head = queue_.front();
-  if (head.accepted + context_.settings.front_latency > context_.now) return;
-  if (head.role == Role::Immediate || head.unit < 0) {
-    if (record_ != nullptr) {
-      CommandTiming& times = (*record_)[static_cast<size_t>(head.operation)];
-      times.offered = head.offered;
-      times.accepted = head.accepted;
-      times.allocated = times.issued = times.started = times.completed = context_.now;
-    }
+// --- with unrollers in the front
+
+int64_t Front::oldest() const {
+  int64_t number = queue_.empty() ? next_ : queue_.front().operation;
+  for (size_t i = 0; i < behind_.size(); ++i) number = std::min(number, behind_[i].operation);
+  for (const Unroller& unroller : unrollers_) number = std::min(number, unroller.oldest());
+  return number;
+}
+
+// Places for commands in front of the first unroller that may hold them up.
+int64_t Front::capacity() const {
+  int64_t places = context_.settings.front_queue;
+  if (unrolling_)
+    for (const Unroller& unroller : unrollers_)
+      if (unroller.busy()) places = std::min(places, unroller.settings().queue);
+  return places;
+}
+
+bool Front::holds_loop() const {
+  for (size_t i = 0; i < queue_.size(); ++i)
+    if (is_for_unroller(queue_[i])) return true;
+  return false;
+}
+
+// A command that needs no place in a pool has been executed.
+void Front::finish(const Entry& entry) {
+  context_.progress = true;
+  if (record_ == nullptr) return;
+  CommandTiming& times = (*record_)[static_cast<size_t>(entry.operation)];
+  times.offered = entry.offered;
+  times.accepted = entry.accepted;
+  times.allocated = times.issued = times.started = times.completed = context_.now;
+}
+
+void Front::offer_to_unroller(const Entry& head) {
+  for (Unroller& unroller : unrollers_) {
+    if (unroller.unit() != head.unit || !unroller.free()) continue;
+    if (head.accepted + unroller.settings().stage > context_.now) continue;
+    if (head.role == Role::Expand) unroller.take(head.operation);
+    finish(head);
+    queue_.pop();
+    return;
+  }
+}
+
+// An unroller takes its commands at any time, one a cycle; all others wait while a loop is in flight.
+void Front::pass_unrollers(bool busy) {
+  int64_t stage = 0, places = context_.settings.front_queue;
+  for (const Unroller& unroller : unrollers_) {
+    stage = std::max(stage, unroller.settings().stage);
+    places = std::min(places, context_.settings.front_queue - unroller.settings().queue);
+  }
+  while (!queue_.empty()) {
+    Entry& head = queue_.front();
+    if (is_for_unroller(head)) return offer_to_unroller(head);
+    if (busy || head.accepted + stage > context_.now || static_cast<int64_t>(behind_.size()) >= places) return;
+    head.ready = std::max(head.ready, passes_from_ + context_.settings.front_latency - stage);
+    behind_.push(head);
     queue_.pop();
     context_.progress = true;
+  }
+}
+
+void Front::step_unrollers() {
+  bool busy = false;
+  for (Unroller& unroller : unrollers_) {
+    unroller.begin_cycle();
+    if (!unroller.busy()) continue;
+    const UnitSettings& unit = unroller.settings();
+    const int64_t places = context_.settings.front_queue - unit.queue;
+    // Only one at a time sends.
+    const bool room = !busy && static_cast<int64_t>(behind_.size()) < places;
+    const int64_t operation = room ? unroller.send() : -1;
+    unroller.start_generators();
+    busy = true;
+    if (operation < 0) continue;
+    const InstructionTiming& timing = stream_.timing(operation);
+    const int64_t ready = context_.now + context_.settings.front_latency - unit.stage + unit.latency;
+    behind_.push({context_.now, context_.now, ready, operation, timing.unit, timing.role});
+  }
+  if (busy) passes_from_ = context_.now + 1;
+  pass_unrollers(busy);
+  unrolling_ = !behind_.empty() || holds_loop();
+  for (const Unroller& unroller : unrollers_) unrolling_ = unrolling_ || unroller.busy();
+}
+
+void Front::allocate() {
+  Ring<Entry>& queue = unrolling_ ? behind_ : queue_;
+  if (queue.empty()) return;
+  const Entry& head = queue.front();
+  if (head.ready > context_.now) return;
+  if (head.role == Role::Immediate || head.unit < 0) {
+    finish(head);
+    queue.pop();
     return;
   }
   const auto unit = static_cast<size_t>(head.unit);
@@ -117,7 +202,7 @@ void Front::allocate() {
   ++pool.live;
   pool.unissued.push(slot);
   context_.may_issue = true;
-  queue_.pop();
+  queue.pop();
   context_.progress = true;
 }
 
@@ -145,9 +230,13 @@ void Front::record(const Command& command) {
 
 void Front::free_slot(int32_t slot) {
   record(context_.command(slot));
+  const size_t unit = context_.unit_of[static_cast<size_t>(slot)];
+  if (context_.command(slot).sender >= 0)
+    for (Unroller& unroller : unrollers_)
+      if (unroller.unit() == context_.command(slot).sender) unroller.completed(unit);
   const uint64_t bit = uint64_t{1} << slot;
   context_.occupied &= ~bit;
-  --context_.pools[context_.unit_of[static_cast<size_t>(slot)]].live;
+  --context_.pools[unit].live;
   for (uint64_t& waits_for : context_.waits_for) waits_for &= ~bit;
   context_.may_issue = context_.progress = true;
 }
@@ -175,7 +264,9 @@ void Front::retire() {
 
 void Front::schedule() {
   if (next_ < count()) context_.at(offer_);
-  if (!queue_.empty()) context_.at(queue_.front().accepted + context_.settings.front_latency);
+  if (!source().empty()) context_.at(source().front().ready);
+  if (unrolling_ && !queue_.empty())
+    for (const Unroller& unroller : unrollers_) context_.at(queue_.front().accepted + unroller.settings().stage);
   for (const Pool& pool : context_.pools)
     if (!pool.completing.empty()) context_.at(pool.completing.front().ready);
 }

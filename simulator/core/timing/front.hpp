@@ -4,38 +4,43 @@
 
 #include "timing/engine.hpp"
 #include "timing/stream.hpp"
+#include "timing/unroller.hpp"
 
 namespace autocomp::timing {
 
 class Front {
  public:
-  Front(Context& context, OperationList& operations, std::vector<CommandTiming>* record)
-      : context_(context), stream_(context.settings, operations), record_(record) {}
+  // The unrollers sit in the front's queue, each at its stage; commands pass through them in order.
+  Front(Context& context, OperationList& operations, std::vector<Unroller>& unrollers,
+        std::vector<CommandTiming>* record)
+      : context_(context), stream_(context.settings, operations), unrollers_(unrollers), record_(record) {}
 
   // Takes note of the operations appended to the list since the last time.
   void supply(bool ended);
   // Whether a cycle goes the same way whatever is appended to the list later.
   [[nodiscard]] bool supplied() const { return stream_.suffices(next_); }
   // Forgets the operations that have gone to their units.
-  void forget() { stream_.forget(queue_.empty() ? next_ : queue_.front().operation); }
+  void forget() { stream_.forget(oldest()); }
 
+  // Unrollers take their commands, and send those of their streams.
+  void unroll() {
+    if (unrolling_) step_unrollers();
+  }
   // The host has the next command ready or waits in a fence.
   void host(bool machine_idle);
   void allocate();
   void retire();
   void schedule();
 
-  [[nodiscard]] bool host_done() const { return next_ >= count() && queue_.empty(); }
+  [[nodiscard]] bool host_done() const { return next_ >= count() && drained(); }
   [[nodiscard]] bool at_fence() const { return fence_; }
   // Only an idle machine lets the host go on: it is in front of a fence or has issued everything.
-  [[nodiscard]] bool awaits_idle() const { return queue_.empty() && (next_ >= count() || next_role_ == Role::Fence); }
-  [[nodiscard]] int64_t blocked() const { return queue_.empty() ? -1 : queue_.front().operation; }
+  [[nodiscard]] bool awaits_idle() const { return drained() && (next_ >= count() || next_role_ == Role::Fence); }
+  [[nodiscard]] int64_t blocked() const { return source().empty() ? -1 : source().front().operation; }
   // Why a unit without commands has none.
   [[nodiscard]] Cause idle_cause() const {
-    if (!queue_.empty()) {
-      const bool late = queue_.front().accepted + context_.settings.front_latency > context_.now;
-      return late ? Cause::Host : Cause::QueueFull;
-    }
+    if (!source().empty()) return source().front().ready > context_.now ? Cause::Host : Cause::QueueFull;
+    if (unrolling_) return Cause::Idle;
     if (fence_) return Cause::Fence;
     return next_ < count() ? Cause::Host : Cause::Idle;
   }
@@ -46,11 +51,25 @@ class Front {
  private:
   struct Entry {
     int64_t offered = 0, accepted = 0;
+    int64_t ready = 0;  // first cycle in which it may be allocated
     int64_t operation = -1;
     int32_t unit = -1;
     Role role = Role::Work;
   };
   [[nodiscard]] int64_t count() const { return stream_.count(); }
+  // While a loop is in the front, the queue splits at the unrollers, and commands are allocated from behind them.
+  [[nodiscard]] const Ring<Entry>& source() const { return unrolling_ ? behind_ : queue_; }
+  [[nodiscard]] bool drained() const { return queue_.empty() && !unrolling_; }
+  [[nodiscard]] bool holds_loop() const;
+  [[nodiscard]] int64_t capacity() const;
+  [[nodiscard]] int64_t oldest() const;
+  [[nodiscard]] bool is_for_unroller(const Entry& entry) const {
+    return entry.unit >= 0 && context_.settings.units[static_cast<size_t>(entry.unit)].kind == UnitKind::Expander;
+  }
+  void step_unrollers();
+  void pass_unrollers(bool busy);
+  void offer_to_unroller(const Entry& head);
+  void finish(const Entry& entry);
   void advance();
   [[nodiscard]] int64_t host_cycles() const;
   void find_hazards(int slot, size_t unit);
@@ -59,8 +78,12 @@ class Front {
 
   Context& context_;
   Stream stream_;
+  std::vector<Unroller>& unrollers_;
   std::vector<CommandTiming>* record_;
   Ring<Entry> queue_;
+  Ring<Entry> behind_;  // commands that have passed the unrollers, and those that these sent
+  bool unrolling_ = false;
+  int64_t passes_from_ = 0;  // commands that are not theirs pass the unrollers from that cycle on
   Ring<int32_t> immediate_;
   int64_t next_ = 0;  // next operation of the host
   Role next_role_ = Role::Work;

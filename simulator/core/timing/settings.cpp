@@ -48,6 +48,8 @@ const std::vector<Field>& unit_fields() {
       {"latency", &U::latency, 0},
       {"flush_first", &U::flush_first, 1},
       {"flush_period", &U::flush_period, 1},
+      {"loops", &U::loops, 1},
+      {"stage", &U::stage, 0},
   };
   return fields;
 }
@@ -82,13 +84,16 @@ UnitSettings resolve_unit(const Unit& unit) {
         settings.kind = UnitKind::TransferOut;
       else if (word == "array")
         settings.kind = UnitKind::Array;
+      else if (word == "expander")
+        settings.kind = UnitKind::Expander;
       else
-        fail(where, key, "is '" + word + "'; expected serial, transfer_in, transfer_out or array");
+        fail(where, key, "is '" + word + "'; expected serial, transfer_in, transfer_out, array or expander");
     } else if (key == "result_owner") {
       if (word != "preload" && word != "multiply") fail(where, key, "is '" + word + "'; expected preload or multiply");
       settings.owner_preload = word == "preload";
     }
   }
+  if (settings.kind == UnitKind::Expander) settings.entries = 0;  // its commands enter no pool
   if (!std::has_single_bit(static_cast<uint64_t>(settings.request_min)))
     fail(where, "request_min", "is " + std::to_string(settings.request_min) + "; expected a power of two");
   if (settings.request_max < settings.request_min)
@@ -115,6 +120,7 @@ InstructionTiming resolve_instruction(const Instruction& instruction, const std:
   } else {
     const UnitKind kind = units.at(static_cast<size_t>(instruction.unit)).kind;
     timing.role = kind == UnitKind::Serial ? Role::Work : kind == UnitKind::Array ? Role::Multiply : Role::Transfer;
+    if (kind == UnitKind::Expander) timing.role = instruction.streams.empty() ? Role::Configure : Role::Expand;
   }
   for (const auto& [key, word] : instruction.words) {
     if (key == "role") timing.role = role_from(where, word);

@@ -11,10 +11,10 @@
 namespace autocomp::timing {
 
 // What kind of pipeline a unit is: which mechanism times its commands.
-enum class UnitKind : uint8_t { Serial, TransferIn, TransferOut, Array };
+enum class UnitKind : uint8_t { Serial, TransferIn, TransferOut, Array, Expander };
 
 // What a command does in its unit.
-enum class Role : uint8_t { Work, Configure, Transfer, Preload, Multiply, Fence, Immediate, Wait, Signal };
+enum class Role : uint8_t { Work, Configure, Transfer, Preload, Multiply, Fence, Immediate, Wait, Signal, Expand };
 
 // Timing properties of a command that are numbers; absent ones have the default of kPropertyDefaults.
 enum class Key : uint8_t {
@@ -67,6 +67,9 @@ struct UnitSettings {
   int64_t min_rows = 1;          // fewest steps of an operation
   int64_t latency = 1;           // cycles from an operand row to its result row
   int64_t flush_first = 1, flush_period = 1;  // cycles from a last step to the end of the first flush, and of each next
+  // expander
+  int64_t loops = 1;  // expansions in flight
+  int64_t stage = 0;  // cycles from a command's acceptance by the front to the expander
 };
 
 struct MemoryPorts {

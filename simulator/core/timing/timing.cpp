@@ -8,6 +8,7 @@
 #include "timing/serial.hpp"
 #include "timing/transfer_in.hpp"
 #include "timing/transfer_out.hpp"
+#include "timing/unroller.hpp"
 
 namespace autocomp {
 namespace timing {
@@ -17,12 +18,14 @@ constexpr int64_t kRoundsPerPoll = int64_t{1} << 16;
 
 class Engine {
  public:
-  Engine(const Machine& machine, const TimingOptions& options, OperationList& operations)
-      : settings_(resolve(machine)),
+  Engine(const CompiledMachine& compiled, const Machine& machine, const TimingOptions& options,
+         OperationList& operations)
+      : compiled_(compiled),
+        settings_(resolve(machine)),
         options_(options),
         operations_(operations),
         context_(settings_, options.tensor_addresses),
-        front_(context_, operations, options.record_commands ? &result_.commands : nullptr) {
+        front_(context_, operations, unrollers_, options.record_commands ? &result_.commands : nullptr) {
     // Units keep references into the context, and their places: reserve before adding.
     const size_t count = settings_.units.size();
     cycles_.resize(count);
@@ -30,6 +33,7 @@ class Engine {
     outs_.reserve(count);
     arrays_.reserve(count);
     serials_.reserve(count);
+    unrollers_.reserve(count);
     for (size_t u = 0; u < count; ++u) add_unit(static_cast<int32_t>(u));
   }
 
@@ -96,6 +100,10 @@ class Engine {
         place = serials_.size();
         serials_.emplace_back(context_, unit);
         break;
+      case UnitKind::Expander:
+        place = unrollers_.size();
+        unrollers_.emplace_back(context_, unit, compiled_, operations_);
+        break;
     }
     places_.push_back({kind, place});
   }
@@ -108,6 +116,7 @@ class Engine {
       case UnitKind::TransferIn: return action(ins_[place.index]);
       case UnitKind::TransferOut: return action(outs_[place.index]);
       case UnitKind::Array: return action(arrays_[place.index]);
+      case UnitKind::Expander: return action(unrollers_[place.index]);
       case UnitKind::Serial: break;
     }
     return action(serials_[place.index]);
@@ -134,6 +143,7 @@ class Engine {
   void cycle(bool idle) {
     context_.progress = false;
     issue();
+    front_.unroll();
     front_.allocate();
     front_.host(idle);
     for (Array& array : arrays_)
@@ -246,6 +256,7 @@ class Engine {
 
   void deadlock();
 
+  const CompiledMachine& compiled_;
   const Settings settings_;
   const TimingOptions options_;
   OperationList& operations_;
@@ -253,6 +264,7 @@ class Engine {
   bool stopped_ = false;
   int64_t rounds_ = 0;
   Context context_;
+  std::vector<Unroller> unrollers_;
   Front front_;
   Channel channel_;
   std::vector<int64_t> semaphores_ = std::vector<int64_t>(kSemaphores, 0);
@@ -317,8 +329,9 @@ const char* name_of(Cause cause) {
   return "Unknown";
 }
 
-TimingRun::TimingRun(const Machine& machine, const TimingOptions& options, OperationList& operations)
-    : engine_(std::make_unique<timing::Engine>(machine, options, operations)) {}
+TimingRun::TimingRun(const CompiledMachine& compiled, const Machine& machine, const TimingOptions& options,
+                     OperationList& operations)
+    : engine_(std::make_unique<timing::Engine>(compiled, machine, options, operations)) {}
 TimingRun::~TimingRun() = default;
 void TimingRun::advance() { engine_->advance(false); }
 TimingResult TimingRun::finish(int64_t host_tail_cycles) { return engine_->finish(host_tail_cycles); }

@@ -65,6 +65,8 @@ struct TimingOptions {
   std::function<void()> poll;  // called every few hundred thousand steps of the engine; may throw to end it
 };
 
+class CompiledMachine;  // compiled.hpp
+
 namespace timing {
 class Engine;
 }
@@ -72,8 +74,9 @@ class Engine;
 // Runs behind a program and takes commands from the list as they are appended to it.
 class TimingRun {
  public:
-  // Overrides such as memory latency are applied to the machine's settings by the caller, before.
-  TimingRun(const Machine& machine, const TimingOptions& options, OperationList& operations);
+  // `machine` is the compiled one with overrides of its settings, such as a memory's latency, applied.
+  TimingRun(const CompiledMachine& compiled, const Machine& machine, const TimingOptions& options,
+            OperationList& operations);
   ~TimingRun();
 
   // Goes on as far as the operations there allow whatever follows them, and forgets those it no longer needs.

@@ -119,6 +119,15 @@ def plain(name: str) -> Callable[[Arguments, int], list[Spelling]]:
     return lambda given, dim: [(name, given), (f"gemmini_{name}", given)]
 
 
+def undecorated(name: str) -> Callable[[Arguments, int], list[Spelling]]:
+    return lambda given, dim: [(name, given)]
+
+
+def loop_run(given: Arguments, dim: int) -> list[Spelling]:
+    """A whole loop: the macro configures it as well."""
+    return [("loop_ws_run", given), ("gemmini_loop_ws", (0,) * 23)]
+
+
 FORMS: dict[str, Callable[[Arguments, int], list[Spelling]]] = {
     "configure_execute": configure_execute,
     "configure_load": configure_load,
@@ -127,6 +136,12 @@ FORMS: dict[str, Callable[[Arguments, int], list[Spelling]]] = {
     "move_out": move_out,
     "preload": preload,
     "compute": compute,
+    "loop_ws_config_bounds": undecorated("loop_ws_config_bounds"),
+    "loop_ws_config_addrs_ab": undecorated("loop_ws_config_addrs_ab"),
+    "loop_ws_config_addrs_dc": undecorated("loop_ws_config_addrs_dc"),
+    "loop_ws_config_strides_ab": undecorated("loop_ws_config_strides_ab"),
+    "loop_ws_config_strides_dc": undecorated("loop_ws_config_strides_dc"),
+    "loop_ws_run": loop_run,
     "fence": plain("fence"),
     "flush": plain("flush"),
 }

@@ -1,0 +1,89 @@
+// A unit that takes commands out of the front and sends the commands of their streams in their place: a hardware loop.
+//
+// Every stream has a generator that sends at most one command a cycle. A generator works on one loop after the other,
+// and starts on the next one while other streams still finish the loop before. What happens in a cycle is decided by
+// how things stood at its beginning, as registers do.
+#pragma once
+
+#include <deque>
+
+#include "semantics/expansion.hpp"
+#include "timing/engine.hpp"
+
+namespace autocomp::timing {
+
+class Unroller {
+ public:
+  Unroller(Context& context, int32_t unit, const CompiledMachine& machine, const OperationList& operations);
+
+  // Commands that it does not take wait in front of it while a loop is in flight.
+  [[nodiscard]] bool busy() const { return !loops_.empty(); }
+  // Has it room for another loop, or for the configuration of one?
+  [[nodiscard]] bool free() const { return loops_.size() < static_cast<size_t>(settings_.loops); }
+  void take(int64_t operation);
+
+  void begin_cycle();
+  // The operation that leaves in this cycle, or -1. Commands of a unit are held back while as many of them as its pool
+  // has entries have not completed.
+  [[nodiscard]] int64_t send();
+  void start_generators();
+  void completed(size_t unit) { --in_flight_[unit]; }
+  void schedule();
+  // Operations from this number on are still needed.
+  [[nodiscard]] int64_t oldest() const { return loops_.empty() ? kNever : loops_.front().expansion->operation; }
+
+  [[nodiscard]] const UnitSettings& settings() const { return settings_; }
+  [[nodiscard]] int32_t unit() const { return unit_; }
+  [[nodiscard]] bool active() const { return busy(); }
+  [[nodiscard]] Cause cause() const { return sent_ ? Cause::Busy : full_ ? Cause::QueueFull : Cause::Pipeline; }
+  // Its commands enter no pool.
+  [[nodiscard]] bool accepts() const { return false; }
+  void issue(int32_t) {}
+
+ private:
+  struct Loop {
+    Loop(const CompiledMachine& machine, std::vector<TensorStore>& tensors, const Expansion& expansion,
+         const std::vector<CommandStream>& streams, int64_t configured)
+        : evaluator(machine, tensors),
+          expansion(&expansion),
+          streams(&streams),
+          configured(configured),
+          started(streams.size(), kNever),
+          finished(streams.size(), kNever) {}
+    StreamEvaluator evaluator;
+    const Expansion* expansion;
+    const std::vector<CommandStream>* streams;
+    int64_t configured;                      // first cycle in which its generators may start
+    std::vector<int64_t> started, finished;  // by stream: first cycle in which that is so
+  };
+  struct Generator {
+    int64_t loop = -1;  // number of the loop that it works on, or worked on last
+    size_t next = 0;    // its next command
+    int64_t from = 0;   // first cycle in which it may send
+    int64_t idle_from = 0;
+    bool idle = true;
+    bool known = false, may_leave = false;  // do its next command's awaits hold?
+  };
+  [[nodiscard]] size_t unit_of(const StreamCommand& command) const;
+  [[nodiscard]] Loop& loop_of(const Generator& generator) {
+    return loops_[static_cast<size_t>(generator.loop - first_)];
+  }
+  [[nodiscard]] bool has_turn(size_t stream) const;
+  [[nodiscard]] bool may_send(size_t stream);
+  void moved(size_t stream);
+
+  Context& context_;
+  const UnitSettings& settings_;
+  int32_t unit_;
+  const CompiledMachine& machine_;
+  const OperationList& operations_;
+  std::vector<TensorStore> no_tensors_;  // awaits see none
+  std::deque<Loop> loops_;               // in flight, oldest first
+  int64_t first_ = 0;                    // number of the oldest
+  std::vector<Generator> generators_;
+  std::vector<size_t> order_;       // streams by priority, of the loop taken last
+  std::vector<int64_t> in_flight_;  // by unit: commands sent and not completed
+  bool sent_ = false, full_ = false;
+};
+
+}  // namespace autocomp::timing
