@@ -1,0 +1,104 @@
+"""The vendor library's routines, as procedures of the description: right on any shape, with the measured commands."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from autocomp.simulator import Options, run_program
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from autocomp import isa, kernel
+from autocomp.errors import KernelError
+from autocomp.evaluate import SimulatorEvaluator
+from autocomp.trace import read_trace
+from autocomp.workload import Workload, parse
+
+TRACES = Path(__file__).parents[2] / "benchmarks" / "rtl" / "traces"
+MACHINE = isa.load("gemmini")
+BASES = (0x80100000, 0x80800000, 0x81000000)  # of A, B and C in the traces
+
+options = st.fixed_dictionaries(
+    {
+        "bias": st.sampled_from(["none", "row", "full"]),
+        "activation": st.sampled_from(["none", "relu"]),
+        "scale": st.sampled_from([1.0, 0.125, 0.01, -0.5]),
+        "transposed": st.sampled_from(["none", "A", "B"]),
+    }
+)
+
+
+def gemm(dims: tuple[int, int, int], chosen: dict[str, Any]) -> Workload:
+    i, j, k = dims
+    text = f"operation: gemm\naccelerator: gemmini\ndims: {{I: {i}, J: {j}, K: {k}}}\n"
+    text += "".join(f"{key}: {chosen[key]}\n" for key in ("bias", "activation", "scale"))
+    text += "".join(f"transpose_{o.lower()}: {str(chosen['transposed'] == o).lower()}\n" for o in "AB")
+    return parse(text, Path("w.yaml"))
+
+
+def tiled_matmul_auto(workload: Workload, kind: str = "WS") -> str:
+    """A kernel that is one call."""
+    i, j, k = (workload.dims[letter] for letter in "IJK")
+    chosen, shapes = workload.options, {tensor.name: tensor.shape for tensor in workload.tensors}
+    bias = "NULL" if chosen["bias"] == "none" else "bias"
+    activation = "RELU" if chosen["activation"] == "relu" else "NO_ACTIVATION"
+    flags = [chosen["bias"] == "row", chosen["transpose_a"], chosen["transpose_b"], False, False]
+    tensors = ", ".join(f"{t.dtype}_t {t.name}{''.join(f'[{n}]' for n in t.shape)}" for t in workload.tensors)
+    return (
+        f"void solution({tensors}) {{ tiled_matmul_auto({i}, {j}, {k}, A, B, {bias}, C, {shapes['A'][1]}, "
+        f"{shapes['B'][1]}, {j}, {j}, 1.0f, 1.0f, 1.0f, {activation}, {chosen['scale']}, 0, "
+        f"{', '.join(str(flag).lower() for flag in flags)}, 0, {kind}); }}"
+    )
+
+
+@settings(max_examples=25, deadline=None)
+@given(dims=st.tuples(st.integers(1, 130), st.integers(1, 130), st.integers(1, 130)), chosen=options)
+def test_tiled_matmul_auto_on_any_shape(dims: tuple[int, int, int], chosen: dict[str, Any]) -> None:
+    workload = gemm(dims, chosen)
+    evaluation = SimulatorEvaluator(MACHINE, workload).evaluate(tiled_matmul_auto(workload))
+    assert evaluation.correct, evaluation.failure
+
+
+PLAIN = {"bias": "none", "activation": "none", "scale": 0.002, "transposed": "none"}
+
+
+@pytest.mark.parametrize("depth", [1000, 1700])
+def test_sums_deeper_than_one_hardware_loop_are_continued(depth: int) -> None:
+    workload = gemm((90, 100, depth), {**PLAIN, "bias": "full"})
+    evaluation = SimulatorEvaluator(MACHINE, workload).evaluate(tiled_matmul_auto(workload))
+    assert evaluation.correct, evaluation.failure
+
+
+@pytest.mark.parametrize("size", [128, 256])
+def test_its_commands_are_those_of_the_measured_run(size: int) -> None:
+    workload = gemm((size, size, size), PLAIN)
+    tables = isa.lower(MACHINE)
+    program = kernel.link(kernel.compile(kernel.parse(tiled_matmul_auto(workload)), MACHINE), tables)
+    tensors = {t.name: np.zeros(t.shape, t.dtype) for t in workload.tensors}
+    result = run_program(tables.machine, program, tensors, Options(timing=False, record_trace=True))
+    assert result.trace is not None
+    measured = read_trace(TRACES / f"i_loopws_auto_{size}.txt.gz", MACHINE, tables)
+    assert not measured.unsupported
+    fence = tables.instructions["fence"]
+
+    def commands(trace: Any, addresses: bool) -> list[tuple[int, list[Any]]]:
+        rows = [(number, list(arguments)) for number, arguments, *_ in trace.commands(tables.machine)]
+        return [(number, [plain(x, addresses) for x in arguments]) for number, arguments in rows if number != fence]
+
+    def plain(argument: Any, addresses: bool) -> Any:
+        """Pointers as addresses of the traces."""
+        if isinstance(argument, float) or argument < 1 << 48:
+            return argument
+        offset = argument & (1 << 48) - 1
+        return offset if addresses else BASES[(argument >> 48) - 1] + offset
+
+    assert commands(result.trace, False) == commands(measured.trace, True)
+
+
+@pytest.mark.parametrize("kind", ["OS", "CPU"])
+def test_other_kinds_are_refused_where_they_are_called(kind: str) -> None:
+    with pytest.raises(KernelError, match="'tiled_matmul_auto': only WS is there"):
+        kernel.compile(kernel.parse(tiled_matmul_auto(gemm((4, 4, 4), PLAIN), kind)), MACHINE)
