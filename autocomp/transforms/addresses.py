@@ -40,9 +40,9 @@ def shift_arguments(facts: Facts, changes: Mapping[Path, Mapping[int, ast.Expres
 
 def shifted(facts: Facts, address: ast.Expression, amount: ast.Expression) -> ast.Expression:
     """address + amount; an absent operand stays absent."""
-    if amount == literal(0) or _is_absent(facts, affine(address)):
+    if amount == literal(0) or facts.is_absent(affine(address)):
         return address
-    if isinstance(address, ast.Conditional) and any(_is_absent(facts, leaf) for leaf in leaves(address)):
+    if isinstance(address, ast.Conditional) and any(facts.is_absent(leaf) for leaf in leaves(address)):
         return replace(
             address, then=shifted(facts, address.then, amount), otherwise=shifted(facts, address.otherwise, amount)
         )
@@ -103,9 +103,3 @@ def make_room(facts: Facts, growing: Mapping[int, int], memory: str) -> Facts:
     if all(low == start for low, start in starts.items()):
         return facts
     return facts.with_kernel(with_body(facts.kernel, moved(facts, {memory: starts})))
-
-
-def _is_absent(facts: Facts, total: Affine) -> bool:
-    return total.is_constant and any(
-        space.none is not None and total.constant & 0xFFFFFFFF == space.none for space in facts.accelerator.spaces
-    )

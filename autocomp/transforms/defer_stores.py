@@ -13,7 +13,6 @@ from autocomp.transforms.interleave import (
     computing_part,
     index_constants,
     interleave,
-    kinds,
     moves_of,
     renamed_constants,
     replaced,
@@ -24,7 +23,8 @@ from autocomp.transforms.loops import Loop, make_constant, make_loop
 from autocomp.transforms.nest import Statements, change_loop
 from autocomp.transforms.parameters import name_of, number_of
 from autocomp.transforms.protocol import NotApplicable, Parameters, Proposal, Rewriting
-from autocomp.transforms.rewrite import all_names, fresh, substitute, with_body
+from autocomp.transforms.rewrite import all_names, declared, fresh, substitute, with_body
+from autocomp.transforms.rotation import late_stores
 
 
 class DeferStores(Rewriting):
@@ -71,7 +71,7 @@ def _rotate(facts: Facts, statement: ast.For, item: Loop, spacing: int, taken: s
     constants = index_constants(statement.body.statements)
     rest = statement.body.statements[len(constants) :]
     roles = {site.call.function: site.kind for site in facts.sites}
-    stores = tuple(s for s in rest if kinds(s, roles) == {"store"})
+    stores = late_stores(facts, rest, frozenset({item.variable}).union(*map(declared, constants)))
     computing = computing_part(rest, roles)
     if not stores or not computing:
         raise NotApplicable(f"the body of the loop over {item.variable!r} does not both compute and store")

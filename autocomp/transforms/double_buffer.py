@@ -77,6 +77,12 @@ def is_doubled(buffer: Buffer) -> bool:
     return any(_alternation(operand) for operand in buffer.operands)
 
 
+def alternates_with(buffer: Buffer, variables: frozenset[str]) -> bool:
+    """Whether all rows of a buffer move along with any of the variables: by turns, or with rows for each value."""
+    shared = set(buffer.operands[0].row.terms).intersection(*(operand.row.terms for operand in buffer.operands))
+    return any(not variables.isdisjoint(names(atom)) for atom, _ in shared)
+
+
 def runs_ahead(buffer: Buffer) -> bool:
     """Whether a load in a loop fills another half of a buffer than the computation there reads."""
     return _out_of_step(buffer, "load")

@@ -45,6 +45,17 @@ class Site:
         return None if bounds is None else bounds[1]
 
     @property
+    def selector(self) -> int | float | None:
+        """Which record of the configuration the call uses, if that is known."""
+        for parameter, word in self.role.role.parameters.items():
+            if word == "selector":
+                if parameter in self.role.fixed:
+                    return self.role.fixed[parameter]
+                chosen = affine(self.argument("selector") or ast.Name("?"))
+                return chosen.constant if chosen.is_constant else None
+        return None
+
+    @property
     def pointer(self) -> Pointer | None:
         """The DRAM operand taken apart, or None (also for a null pointer)."""
         argument = self.argument("pointer")
@@ -173,6 +184,13 @@ class Facts:
         calls = (node for node in walk(statement) if isinstance(node, ast.Call))
         roles = (self.machine.roles.get((call.function, len(call.arguments))) for call in calls)
         return any(role is not None and role.kind == "contraction" for role in roles)
+
+    def is_absent(self, address: Affine) -> bool:
+        """Whether an address names no operand at all."""
+        spaces = self.accelerator.spaces
+        return address.is_constant and any(
+            s.none is not None and address.constant & 0xFFFFFFFF == s.none for s in spaces
+        )
 
     def bank_rows(self, memory: str) -> int:
         """Rows of one bank of a local memory."""

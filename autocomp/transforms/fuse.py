@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from autocomp.kernel import ast
+from autocomp.transforms.dependences import check_fusion
 from autocomp.transforms.facts import Facts
 from autocomp.transforms.loops import Loop, loop, make_loop
 from autocomp.transforms.parameters import name_of
 from autocomp.transforms.protocol import NotApplicable, Parameters, Proposal, Rewriting
-from autocomp.transforms.rewrite import blocks, substitute, walk, with_blocks, with_body
+from autocomp.transforms.rewrite import blocks, substitute, walk, with_blocks, with_body, with_statements
 
 
 class Fuse(Rewriting):
@@ -30,7 +31,9 @@ class Fuse(Rewriting):
         return found
 
     def apply(self, facts: Facts, parameters: Parameters) -> ast.Kernel:
-        """`loop` and `with` are the variables of a loop and of its next sibling, which run equally often."""
+        """`loop` and `with` are the variables of a loop and of its next sibling, which run equally often and may run
+        side by side: no iteration of the second touches rows that a later one of the first does,
+        unless both only read."""
         first, second = name_of(parameters, "loop"), name_of(parameters, "with")
         done = False
 
@@ -40,11 +43,12 @@ class Fuse(Rewriting):
             for statement in given:
                 pair = _pair(result[-1], statement) if result and not done else None
                 if pair is not None and (pair[0].variable, pair[1].variable) == (first, second):
+                    check_fusion(facts, result[-1], statement)
                     result[-1] = _joined(result[-1], statement, *pair)
                     done = True
                     continue
-                inner = tuple(ast.Block(visit(held.statements)) for held in blocks(statement))
-                result.append(with_blocks(statement, inner) if inner else statement)
+                inner = tuple(with_statements(held, visit(held.statements)) for held in blocks(statement))
+                result.append(with_blocks(statement, inner))
             return tuple(result)
 
         body = visit(facts.body.statements)

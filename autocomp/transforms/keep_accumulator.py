@@ -94,9 +94,25 @@ def _spread_result(
 ) -> ast.Kernel:
     """The tiled kernel with rows of its own for each tile of the block."""
     after = facts.with_kernel(with_body(facts.kernel, ast.Block(tiled)))
+    for variable, side in sides:
+        if side > 1:
+            _loaded_where_used(after, variable)
     offset = linear([side for side in sides if side[1] > 1], result.rows)
     operands = [o for b in after.buffers if b.memory == result.memory and b.low == result.low for o in b.operands]
     return with_body(after.kernel, shift_operands(after, operands, lambda operand: offset))
+
+
+def _loaded_where_used(facts: Facts, variable: str) -> None:
+    """Raises NotApplicable if an operand's loads for a whole block come before its uses, all into the same rows."""
+    for buffer, operand in ((b, o) for b in facts.buffers if b.is_input for o in b.operands):
+        site = operand.site
+        pointer = site.argument("pointer")
+        if site.kind != "load" or pointer is None or variable not in names(pointer):
+            continue
+        where = dict(zip((item.variable for item in site.loops), site.loop_paths, strict=True)).get(variable)
+        apart = any(where not in other.site.loop_paths for other in buffer.operands)
+        if where is not None and apart and not operand.row.coefficient(variable):
+            raise NotApplicable("operands are staged already; choose the block of results before that")
 
 
 def _with_operands(facts: Facts, stage: Mapping[str, int]) -> ast.Kernel:

@@ -14,7 +14,6 @@ from autocomp.transforms.interleave import (
     computing_part,
     index_constants,
     interleave,
-    kinds,
     moves_of,
     renamed_constants,
     replaced,
@@ -25,7 +24,8 @@ from autocomp.transforms.loops import Loop, make_loop
 from autocomp.transforms.nest import Statements, change_loop
 from autocomp.transforms.parameters import names_of, number_of
 from autocomp.transforms.protocol import NotApplicable, Parameters, Proposal, Rewriting
-from autocomp.transforms.rewrite import all_names, substitute, with_body
+from autocomp.transforms.rewrite import all_names, declared, substitute, with_body
+from autocomp.transforms.rotation import early_loads
 
 
 class Prefetch(Rewriting):
@@ -84,7 +84,7 @@ def _rotate(facts: Facts, statement: ast.For, item: Loop, spacing: int, taken: s
     constants = index_constants(statement.body.statements)
     rest = statement.body.statements[len(constants) :]
     roles = {site.call.function: site.kind for site in facts.sites}
-    loads = tuple(s for s in rest if kinds(s, roles) == {"load"})
+    loads = early_loads(facts, rest, frozenset({item.variable}).union(*map(declared, constants)))
     computing = computing_part(rest, roles)
     if not loads or not computing:
         raise NotApplicable(f"the body of the loop over {item.variable!r} has no loads apart from its computation")

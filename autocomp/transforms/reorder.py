@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from autocomp.kernel import ast
+from autocomp.transforms.dependences import kept_over
 from autocomp.transforms.facts import Facts
 from autocomp.transforms.loops import Loop, make_if, make_nest
 from autocomp.transforms.nest import Statements, change_loop, peel_nest
@@ -31,11 +32,16 @@ class Reorder(Rewriting):
     def apply(self, facts: Facts, parameters: Parameters) -> ast.Kernel:
         """`loops` names the loops of a perfect nest in their new order, outermost first."""
         order = names_of(parameters, "loops")
-        return with_body(facts.kernel, ast.Block(reordered(facts.body.statements, order)))
+        return with_body(facts.kernel, ast.Block(reordered(facts, order)))
 
 
-def reordered(statements: Statements, order: Sequence[str]) -> Statements:
-    """The statements with a perfect nest's loops in another order; conditions move inside. Raises NotApplicable."""
+def reordered(facts: Facts, order: Sequence[str]) -> Statements:
+    """The kernel's statements with a perfect nest's loops in another order; conditions move inside. Raises
+    NotApplicable, also where the array keeps an operand from one iteration to the next."""
+    statements = facts.body.statements
+    for variable in order:
+        if variable in kept_over(facts):
+            raise NotApplicable(f"the array keeps an operand over {variable!r}; reorder before reusing weights")
     if len(order) < 2 or len(set(order)) != len(order):
         raise NotApplicable("an order names at least two loops, each once")
     changed = False

@@ -64,7 +64,7 @@ def _innermost(facts: Facts, variable: str) -> Facts:
         if position == len(order) - 1:
             return facts
         moved = [*order[position + 1 :], variable]
-        return facts.with_kernel(with_body(facts.kernel, ast.Block(reordered(facts.body.statements, moved))))
+        return facts.with_kernel(with_body(facts.kernel, ast.Block(reordered(facts, moved))))
     raise NotApplicable(f"no contraction is inside a loop over {variable!r}")
 
 

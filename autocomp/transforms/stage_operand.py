@@ -154,7 +154,7 @@ def _plan(facts: Facts, buffer: Buffer, level: str) -> _Move:
     used = frozenset().union(*(names(argument) for argument in site.call.arguments))
     row = next(o.row for o in buffer.operands if o.site is site)
     home = _home(facts, site, level)
-    outside = frozenset(variables[:position]) | _constants_at(facts, home)
+    outside = frozenset(variables[:position]) | _constants_at(facts, home if level else home[:-1])
     hidden = used & (_constants(site) - outside)
     if hidden:
         raise NotApplicable(f"the load of {buffer.tensor!r} needs {sorted(hidden)[0]!r}, which is set further inside")

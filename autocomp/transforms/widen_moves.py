@@ -194,12 +194,12 @@ def _with_stride(facts: Facts, body: ast.Block, found: _Widening) -> ast.Block:
                 f"{found.site.call.function} puts column blocks {height} rows apart, not {found.stride}"
             )
         return body
-    selector = _selector(found.site)
-    settings = [s for s in facts.sites if state in s.role.role.states_written and _selector(s) == selector]
+    selector = found.site.selector
+    settings = [s for s in facts.sites if state in s.role.role.states_written and s.selector == selector]
     if not settings or any(s.argument("block stride") is None for s in settings):
         raise NotApplicable(f"no call configures the block stride of {found.site.call.function}")
     for other in facts.sites:
-        if other.kind == "load" and other != found.site and _selector(other) == selector and _is_wide(facts, other):
+        if other.kind == "load" and other != found.site and other.selector == selector and _is_wide(facts, other):
             raise NotApplicable(f"{other.call.function} moves another operand with a block stride of its own")
     paths = {s.path: s.role.position("block stride") for s in settings}
 
@@ -231,14 +231,3 @@ def _is_wide(facts: Facts, site: Site) -> bool:
     return any(
         (site.highest("cols") or 0) > facts.accelerator.memory(o.memory).cols for o in facts.operands if o.site == site
     )
-
-
-def _selector(site: Site) -> int | float | None:
-    """Which record of the configuration a call uses."""
-    for parameter, word in site.role.role.parameters.items():
-        if word == "selector":
-            if parameter in site.role.fixed:
-                return site.role.fixed[parameter]
-            argument = affine(site.argument("selector") or ast.Name("?"))
-            return argument.constant if argument.is_constant else None
-    return None

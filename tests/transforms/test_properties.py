@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from autocomp.evaluate import SimulatorEvaluator
 from autocomp.kernel import print_kernel
 from autocomp.transforms import Facts, NotApplicable, transformation
+from autocomp.workload import parse as parse_workload
+from autocomp.workload.naive import starting_kernel
 
-from .conftest import Prove, apply, facts_of, naive
+from .conftest import PROOF, Prove, apply, facts_of, machine, naive
 
 Step = tuple[str, Mapping[str, Any]]
 
@@ -63,6 +67,71 @@ def test_the_property_is_not_empty(name: str) -> None:
     for earlier in BEFORE[name]:
         facts = with_best(facts, earlier)
     assert with_best(facts, name).kernel != facts.kernel
+
+
+# Each of these was once applied, and changed the results.
+REFUSED: list[tuple[tuple[int, int, int], tuple[Step, ...], Step]] = [
+    (
+        (100, 70, 30),
+        (
+            ("stage_operand", {"tensors": ["A", "B"], "loop": "", "wide": True}),
+            ("keep_accumulator", {"loops": {"i": 2, "j": 3}}),
+            ("reuse_weights", {"loop": "i"}),
+        ),
+        ("reorder", {"loops": ["i", "j"]}),
+    ),
+    (
+        (50, 48, 48),
+        (
+            ("keep_accumulator", {"loops": {"i": 1, "j": 2}, "stage": {"k": 3}}),
+            ("split", {"loop": "k", "peel": 1}),
+        ),
+        ("fuse", {"loop": "j", "with": "k"}),
+    ),
+    (
+        (19, 20, 48),
+        (("stage_operand", {"tensors": ["A", "B"], "loop": "k_block", "wide": True, "split": {"k": 2}}),),
+        ("keep_accumulator", {"loops": {"i": 1, "j": 2}}),
+    ),
+    (
+        (96, 64, 48),
+        (
+            ("stage_operand", {"tensors": ["A", "B"], "loop": "", "wide": True}),
+            ("unroll", {"loop": "i", "factor": 2}),
+        ),
+        ("defer_stores", {"loop": "j", "spacing": 2}),
+    ),
+    ((39, 74, 23), (("unroll", {"loop": "k", "factor": 2}),), ("prefetch", {"loops": ["j"], "spacing": 0})),
+    (
+        (66, 32, 124),
+        (
+            ("keep_accumulator", {"loops": {"i": 2, "j": 2}, "stage": {"k": 4}}),
+            ("collapse", {"loops": ["i_block", "k_block"]}),
+        ),
+        ("stage_operand", {"tensors": ["A"], "loop": "", "wide": True}),
+    ),
+]
+
+
+@pytest.mark.parametrize(("shape", "before", "step"), REFUSED, ids=[step[0] for _, _, step in REFUSED])
+def test_what_would_change_the_results_is_refused(
+    shape: tuple[int, int, int], before: tuple[Step, ...], step: Step
+) -> None:
+    facts = apply(naive(*shape), *before)
+    with pytest.raises(NotApplicable):
+        apply(facts, step)
+
+
+@pytest.mark.parametrize("loops", [["i", "j", "k"], ["j", "k"], ["k"]])
+def test_a_bias_stays_in_its_block_when_operands_are_prefetched(loops: list[str]) -> None:
+    workload = parse_workload(
+        "operation: gemm\naccelerator: gemmini\ndims: {I: 48, J: 40, K: 50}\nbias: row\nactivation: relu\n",
+        Path("gemm.yaml"),
+    )
+    facts = facts_of(starting_kernel(workload, machine()))
+    text = print_kernel(apply(facts, ("prefetch", {"loops": loops, "spacing": 0})).kernel)
+    found = SimulatorEvaluator(machine(), workload).evaluate(text, stages=PROOF)
+    assert found.correct, found.failure
 
 
 @settings(max_examples=3, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
