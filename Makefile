@@ -44,8 +44,8 @@ TARGET := kernel isa trace-text workload schedule yaml bytecode tables trace
 fuzz: $(VENV)/.dev  ## hostile inputs for the core and the readers of files: make fuzz SECONDS=60 TARGET="bytecode trace"
 	PATH="$(abspath $(BIN)):$$PATH" tests/fuzz/fuzz.sh $(SECONDS) $(TARGET)
 
-bench: $(VENV)/.core  ## speed of the simulator, as tables
-	$(BIN)/python -m benchmarks.simulator_speed
+bench: $(VENV)/.core  ## speed of the simulator, as tables; ARGS=--json as one object
+	$(BIN)/python -m benchmarks.simulator_speed $(ARGS)
 
 .PHONY: bench-strategies
 bench-strategies: $(VENV)/.core  ## the search's strategies at equal evaluations, five seeds, rules agent: a few minutes

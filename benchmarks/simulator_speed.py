@@ -1,40 +1,98 @@
 """How fast a simulation is, on one core: functional, timing, both, and the way from text to bytecode.
 
-The last column is a ratio in the same run: simulating, with cycles, against NumPy's float32 product of the same sizes.
+Each size is measured in a process of its own, on one core, with one thread for NumPy. The ratio compares, in the same
+run, a simulation with cycles to NumPy's float32 product of the same sizes. `--json` prints the same as one object.
 """
 
 from __future__ import annotations
 
+import argparse
+import json
+import os
 import resource
+import subprocess
+import sys
 import time
 from collections.abc import Callable
+from dataclasses import asdict, dataclass
 
 import numpy as np
-from autocomp.simulator import Options, run_program
+from autocomp.simulator import Options, _core, run_program
 from rich.console import Console
 from rich.table import Table
 
 from autocomp import isa, kernel
 from benchmarks.gemm_kernels import gemm_kernel
 
-SIZES = [(256, 256, 256), (512, 512, 512), (12544, 64, 256), (3136, 128, 512), (1024, 1024, 1024)]
+# The GEMMs of Exo's evaluation on the 16x16 machine, as I, J, K, and milliseconds that TAIDL's generated functional
+# oracle needs for them on a Xeon with 32 cores, without timing: 130 for the first, 78 to 211 for the others.
+EXO = [
+    (512, 512, 512),
+    (12544, 256, 64),
+    (12544, 64, 256),
+    (3136, 512, 128),
+    (3136, 128, 512),
+    (784, 1024, 256),
+]
+ORACLE = {EXO[0]: "130", **dict.fromkeys(EXO[1:], "78-211")}
+GROWTH = [(n, n, n) for n in (256, 512, 1024, 2048)]
+SECONDS = 2.0  # of repeating one measurement
+COLUMNS = {
+    "sizes": "I x J x K",
+    "commands": "instructions",
+    "cycles": "cycles",
+    "utilisation": "array %",
+    "parse_ms": "parse ms",
+    "compile_ms": "compile ms",
+    "functional_ms": "functional ms",
+    "timing_ms": "timing ms",
+    "both_ms": "both ms",
+    "oracle_ms": "TAIDL ms",
+    "functional_rate": "M/s",
+    "timing_rate": "M/s timing",
+    "numpy_ratio": "x NumPy f32",
+    "peak_mb": "peak MB",
+}
 
 
-def best_seconds(work: Callable[[], object], repeats: int) -> float:
-    """The shortest of several runs: what the machine can do when nothing else disturbs it."""
-    times = []
-    for _ in range(repeats):
-        start = time.perf_counter()
-        work()
-        times.append(time.perf_counter() - start)
-    return min(times)
+@dataclass(frozen=True)
+class Measurement:
+    """Times in milliseconds, the best of several; rates in millions of instructions a second."""
+
+    sizes: tuple[int, int, int]
+    commands: int
+    cycles: int
+    utilisation: float  # of the array's peak, in percent
+    parse_ms: float
+    compile_ms: float  # checking and compiling to bytecode
+    functional_ms: float
+    timing_ms: float  # what cycles add to it
+    both_ms: float
+    oracle_ms: str
+    functional_rate: float
+    timing_rate: float
+    numpy_ratio: float
+    peak_mb: float  # of the process that ran it, Python and tensors included
 
 
-def measure(sizes: tuple[int, int, int], repeats: int) -> list[str]:
+def best_ms(*works: Callable[[], object]) -> list[float]:
+    """The shortest of several runs of each, in turns: what the machine can do when nothing else disturbs it."""
+    times: list[list[float]] = [[] for _ in works]
+    while len(times[0]) < 3 or (sum(map(sum, times)) < SECONDS * len(works) and len(times[0]) < 20):
+        for work, taken in zip(works, times, strict=True):
+            start = time.perf_counter()
+            work()
+            taken.append(time.perf_counter() - start)
+    return [1000 * min(taken) for taken in times]
+
+
+def measure(sizes: tuple[int, int, int]) -> Measurement:
     i, j, k = sizes
     accelerator = isa.load("gemmini", {})
     tables = isa.lower(accelerator)
     text = gemm_kernel(i, j, k)
+    tree = kernel.parse(text)
+    program = kernel.link(kernel.compile(tree, accelerator, {}), tables)
     random = np.random.default_rng(0)
     tensors = {
         "A": random.integers(-128, 128, (i, k), dtype=np.int8),
@@ -42,54 +100,88 @@ def measure(sizes: tuple[int, int, int], repeats: int) -> list[str]:
         "C": np.zeros((i, j), np.int8),
     }
 
-    def compiled() -> object:
-        return kernel.link(kernel.compile(kernel.parse(text), accelerator, {}), tables)
+    def simulate(timing: bool) -> object:
+        return run_program(tables.machine, program, tensors, Options(timing=timing))
 
-    program = kernel.link(kernel.compile(kernel.parse(text), accelerator, {}), tables)
     result = run_program(tables.machine, program, tensors, Options())
-    exact = tensors["A"].astype(np.float64) @ tensors["B"].astype(np.float64)
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    left, right = tensors["A"].astype(np.float32), tensors["B"].astype(np.float32)
     assert result.error is None, result.error
     assert result.timing is not None
-    assert np.array_equal(result.outputs["C"], np.clip(exact, -128, 127).astype(np.int8)), "the kernel is wrong"
+    exact = np.clip(tensors["A"].astype(np.float64) @ tensors["B"].astype(np.float64), -128, 127)
+    assert np.array_equal(result.outputs["C"], exact.astype(np.int8)), "the kernel is wrong"
+    functional, both = best_ms(lambda: simulate(False), lambda: simulate(True))
+    timing = both - functional
+    parse, compiled, product = best_ms(
+        lambda: kernel.parse(text),
+        lambda: kernel.link(kernel.compile(tree, accelerator, {}), tables),
+        lambda: left @ right,
+    )
+    return Measurement(
+        sizes=sizes,
+        commands=result.command_count,
+        cycles=result.timing.cycles,
+        utilisation=100 * i * j * k / 256 / result.timing.cycles,
+        parse_ms=parse,
+        compile_ms=compiled,
+        functional_ms=functional,
+        timing_ms=timing,
+        both_ms=both,
+        oracle_ms=ORACLE.get(sizes, ""),
+        functional_rate=result.command_count / functional / 1000,
+        timing_rate=result.command_count / timing / 1000,
+        numpy_ratio=both / product,
+        peak_mb=peak,
+    )
 
-    functional = best_seconds(lambda: run_program(tables.machine, program, tensors, Options(timing=False)), repeats)
-    both = best_seconds(lambda: run_program(tables.machine, program, tensors, Options()), repeats)
-    left, right = tensors["A"].astype(np.float32), tensors["B"].astype(np.float32)
-    numpy = best_seconds(lambda: left @ right, repeats)
-    return [
-        f"{i} x {j} x {k}",
-        f"{result.command_count:,}",
-        f"{result.timing.cycles:,}",
-        f"{i * j * k / 256 / result.timing.cycles:.1%}",
-        f"{1000 * best_seconds(compiled, repeats):.1f}",
-        f"{1000 * functional:.1f}",
-        f"{1000 * (both - functional):.1f}",
-        f"{1000 * both:.1f}",
-        f"{result.command_count / both / 1e6:.2f}",
-        f"{both / numpy:.0f}",
-    ]
+
+def measure_apart(sizes: tuple[int, int, int]) -> Measurement:
+    """In a process of its own, so that its peak memory is its own."""
+    one = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+    command = [sys.executable, "-m", "benchmarks.simulator_speed", "--one", *map(str, sizes)]
+    done = subprocess.run(command, env={**os.environ, **one}, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise SystemExit(f"measuring {sizes} failed:\n{done.stderr}")
+    return Measurement(**{**json.loads(done.stdout), "sizes": sizes})
+
+
+def shown(value: object) -> str:
+    match value:
+        case float():
+            return f"{value:.1f}"
+        case int():
+            return f"{value:,}"
+        case tuple():
+            return " x ".join(map(str, value))
+    return str(value)
+
+
+def table(title: str, measurements: list[Measurement]) -> Table:
+    out = Table(title=title)
+    for heading in COLUMNS.values():
+        out.add_column(heading, justify="right", no_wrap=True)
+    for m in measurements:
+        out.add_row(*(shown(getattr(m, name)) for name in COLUMNS))
+    return out
 
 
 def main() -> None:
-    table = Table(title="Simulator speed, one core, best of several runs")
-    for column in (
-        "I x J x K",
-        "instructions",
-        "cycles",
-        "utilisation",
-        "compile ms",
-        "functional ms",
-        "timing ms",
-        "both ms",
-        "M instr/s",
-        "x NumPy f32",
-    ):
-        table.add_column(column, justify="right")
-    for sizes in SIZES:
-        table.add_row(*measure(sizes, repeats=5))
-    console = Console(width=140)
-    console.print(table)
-    console.print(f"peak memory {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MB")
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--json", action="store_true", help="one object instead of tables")
+    parser.add_argument("--one", type=int, nargs=3, metavar=("I", "J", "K"), help="measure here, print JSON")
+    arguments = parser.parse_args()
+    if arguments.one:
+        print(json.dumps(asdict(measure(tuple(arguments.one)))))
+        return
+    exo, growth = ([measure_apart(sizes) for sizes in group] for group in (EXO, GROWTH))
+    code = _core.machine_codes()[-1]
+    if arguments.json:
+        groups = {"exo": exo, "growth": growth}
+        print(json.dumps({"machine_code": code, **{k: [asdict(m) for m in v] for k, v in groups.items()}}, indent=2))
+        return
+    console = Console(width=200)
+    console.print(table(f"The GEMMs of Exo, one core, {code}; TAIDL: functional only, 32 cores", exo))
+    console.print(table("Growth", growth))
 
 
 if __name__ == "__main__":

@@ -9,10 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
+from typing import NoReturn
 
 from autocomp.errors import IsaError, Place
-from autocomp.isa.model import Accelerator, Instruction
+from autocomp.isa.model import Accelerator, Instruction, Unit
 
+MOST_ENTRIES = 64  # of all pools together: one machine word holds which of them wait for which
 TRANSFERS = ("transfer_in", "transfer_out")
 POOLED = ("serial", "transfer_in", "transfer_out", "array")  # their commands wait in pools
 ALL = (*POOLED, "expander")
@@ -44,13 +46,14 @@ class Key:
     default: int | str
     kinds: tuple[str, ...] = ALL
     words: tuple[str, ...] = ()  # allowed words, if it is not a number
+    low: int = 0  # the least number allowed
 
 
 UNIT_KEYS: Mapping[str, Key] = {
     "kind": Key("mechanism that times the unit's commands", "serial", words=tuple(KINDS)),
-    "entries": Key("commands in the unit's pool, from allocation to completion", 8, POOLED),
-    "queue": Key("issued commands that may wait in front of the unit", 8),
-    "start": Key("cycles from a command's issue to its first step", 1, POOLED),
+    "entries": Key("commands in the unit's pool, from allocation to completion", 8, POOLED, low=1),
+    "queue": Key("issued commands that may wait in front of the unit", 8, low=1),
+    "start": Key("cycles from a command's issue to its first step", 1, POOLED, low=1),
     "priority": Key("of completions: one command completes a cycle, the lowest number first", 0, POOLED),
     "serial": Key("1: a command issues only when all older ones of the unit have completed", 0, POOLED),
     "completion": Key("cycles a completion takes beyond the last step", 0, POOLED),
@@ -62,21 +65,23 @@ UNIT_KEYS: Mapping[str, Key] = {
         " both start at the same row",
         0,
     ),
-    "command_steps": Key("fewest cycles between the first steps of two commands", 1, TRANSFERS),
-    "in_flight": Key("commands between their first request and their completion", 2, ("transfer_in",)),
+    "command_steps": Key("fewest cycles between the first steps of two commands", 1, TRANSFERS, low=1),
+    "in_flight": Key("commands between their first request and their completion", 2, ("transfer_in",), low=1),
     "request_latency": Key("cycles from a row's step to its request at the memory's port", 0, ("transfer_in",)),
-    "request_queue": Key("rows stepped through and not yet requested", 8, ("transfer_in",)),
-    "requests": Key("outstanding requests", 16, TRANSFERS),
+    "request_queue": Key("rows stepped through and not yet requested", 8, ("transfer_in",), low=1),
+    "requests": Key("outstanding requests", 16, TRANSFERS, low=1),
     "recovery": Key("cycles a request counts as outstanding after its last beat or acknowledgement", 0, TRANSFERS),
-    "request_min": Key("bytes of the smallest request, a power of two", 16, TRANSFERS),
-    "request_max": Key("bytes of the largest request, a power of two", 64, TRANSFERS),
-    "write_buffer": Key("rows that may wait for a port of local memory before the bus is held up", 4, ("transfer_in",)),
+    "request_min": Key("bytes of the smallest request, a power of two", 16, TRANSFERS, low=1),
+    "request_max": Key("bytes of the largest request, a power of two", 64, TRANSFERS, low=1),
+    "write_buffer": Key(
+        "rows that may wait for a port of local memory before the bus is held up", 4, ("transfer_in",), low=1
+    ),
     "zero_latency": Key("cycles from a step to the write of a row that no memory supplies", 0, ("transfer_in",)),
-    "scale_slots": Key("rows in the scaler at a time", 1, ("transfer_in",)),
+    "scale_slots": Key("rows in the scaler at a time", 1, ("transfer_in",), low=1),
     "scale_latency": Key("cycles of a row in the scaler", 0, TRANSFERS),
     "scale_interval": Key("cycles between rows leaving the scaler", 1, ("transfer_in",)),
     "scale_recovery": Key("cycles a row's place stays taken after it has left the scaler", 0, ("transfer_in",)),
-    "scale_window": Key("rows between the scaler's input and the writer", 1, ("transfer_out",)),
+    "scale_window": Key("rows between the scaler's input and the writer", 1, ("transfer_out",), low=1),
     "read_recovery": Key(
         "cycles from the writer's taking a row until its place may be read into", 0, ("transfer_out",)
     ),
@@ -87,18 +92,22 @@ UNIT_KEYS: Mapping[str, Key] = {
         ("array",),
         ("preload", "multiply"),
     ),
-    "lookahead": Key("commands that must be visible for a multiply to overlap with the next preload", 3, ("array",)),
-    "min_rows": Key("fewest steps of an operation", 1, ("array",)),
+    "lookahead": Key(
+        "commands that must be visible for a multiply to overlap with the next preload", 3, ("array",), low=2
+    ),
+    "min_rows": Key("fewest steps of an operation", 1, ("array",), low=1),
     "latency": Key(
         "cycles from an operand row to its result row (array), from a stream's turn to its command (expander)",
         1,
         ("array", "expander"),
     ),
-    "operations": Key("operations in the array at a time", 1 << 20, ("array",)),
+    "operations": Key("operations in the array at a time", 1 << 20, ("array",), low=1),
     "operation_exit": Key("cycles from an operation's last step until it no longer counts as one", 0, ("array",)),
-    "flush_first": Key("cycles from an operation's last step to the end of a flush right behind it", 1, ("array",)),
-    "flush_period": Key("cycles of every other flush", 1, ("array",)),
-    "loops": Key("expansions in flight", 1, ("expander",)),
+    "flush_first": Key(
+        "cycles from an operation's last step to the end of a flush right behind it", 1, ("array",), low=1
+    ),
+    "flush_period": Key("cycles of every other flush", 1, ("array",), low=1),
+    "loops": Key("expansions in flight", 1, ("expander",), low=1),
     "stage": Key("cycles from a command's acceptance by the front to the unit", 0, ("expander",)),
 }
 
@@ -172,6 +181,9 @@ def check_timing(accelerator: Accelerator, places: Mapping[str, Place]) -> None:
             _check(where, key, value, UNIT_KEYS, places.get(f"{where}.{key}"))
             if kind not in UNIT_KEYS[key].kinds:
                 raise IsaError(f"{where}: {key!r} is no setting of kind {kind}", place=places.get(f"{where}.{key}"))
+        if kind in TRANSFERS:
+            _check_requests(accelerator, unit, kind, places)
+    _check_entries(accelerator, places)
     for memory in accelerator.memories:
         for key, value in memory.settings.items():
             where = f"memory {memory.name}"
@@ -183,6 +195,46 @@ def check_timing(accelerator: Accelerator, places: Mapping[str, Place]) -> None:
     kinds = {unit.name: str(unit.settings.get("kind", "serial")) for unit in accelerator.units}
     for instruction in accelerator.instructions:
         _check_instruction(instruction, kinds)
+
+
+def _check_requests(accelerator: Accelerator, unit: Unit, kind: str, places: Mapping[str, Place]) -> None:
+    """Request sizes are powers of two in order, and a writer whose requests take several beats can send the second."""
+
+    def number(key: str) -> int:
+        value = unit.settings.get(key, UNIT_KEYS[key].default)
+        assert isinstance(value, int)
+        return value
+
+    def fail(key: str, expected: str) -> NoReturn:
+        raise IsaError(
+            f"unit {unit.name}: {key} is {number(key)}; {expected}", place=places.get(f"unit {unit.name}.{key}")
+        )
+
+    least, most = number("request_min"), number("request_max")
+    for key in ("request_min", "request_max"):
+        if number(key).bit_count() != 1:
+            fail(key, "expected a power of two")
+    if most < least:
+        fail("request_max", f"expected at least request_min, {least}")
+    bus = next((memory.settings.get("bus", 16) for memory in accelerator.memories if "bus" in memory.settings), 16)
+    if kind == "transfer_out" and number("requests") < 2 and most > int(bus):
+        fail("requests", f"expected 2 or more: every beat of a request of up to {most} bytes needs one that is free")
+
+
+def _check_entries(accelerator: Accelerator, places: Mapping[str, Place]) -> None:
+    entries = {
+        unit.name: unit.settings.get("entries", UNIT_KEYS["entries"].default)
+        for unit in accelerator.units
+        if str(unit.settings.get("kind", "serial")) in POOLED
+    }
+    total = sum(int(count) for count in entries.values())
+    if total > MOST_ENTRIES:
+        name = max(entries, key=lambda unit: int(entries[unit]))
+        raise IsaError(
+            f"the units' pools have {total} entries in all; expected at most {MOST_ENTRIES}",
+            place=places.get(f"unit {name}.entries"),
+            hint="give the units fewer `entries`",
+        )
 
 
 def _check_instruction(instruction: Instruction, kinds: Mapping[str, str]) -> None:
@@ -215,6 +267,8 @@ def _check(where: str, key: str, value: Value, table: Mapping[str, Key], place: 
         raise IsaError(f"{where}: {key} is {value!r}; expected {', '.join(words)}", place=place)
     if not words and isinstance(value, str):
         raise IsaError(f"{where}: {key} is the word {value!r}; expected a number", place=place)
+    if not isinstance(value, str) and value < table[key].low:
+        raise IsaError(f"{where}: {key} is {value}; expected {table[key].low} or more", place=place)
 
 
 def reference_table() -> Iterator[tuple[str, str, str, str]]:

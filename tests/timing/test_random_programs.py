@@ -21,13 +21,12 @@ from .machines import SETUP, causes, machine, move_in, move_out, pair, replay
 
 FEW, MANY = 40, 2000  # examples of the ordinary suite and of the long one
 
-# A pair and the preload behind it must fit into the array's pool and queue, and a request's beats into those that are
-# outstanding; below that a machine cannot go on.
+# A pair and the preload behind it must fit into the array's pool and queue; below that a machine cannot go on.
 RANGES = {
     **dict.fromkeys(UNIT_KEYS, (0, 9)),
     "entries": (4, 16),
     "queue": (4, 10),
-    "requests": (4, 16),
+    "requests": (2, 16),
     "operations": (1, 4),
     "flush_first": (1, 30),
     "flush_period": (1, 30),

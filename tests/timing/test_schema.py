@@ -31,6 +31,11 @@ def parse(dram: str = "", memory: str = "", unit: str = "", timing: str = "", on
         ({"timing": "passes: n;"}, "no meaning in a serial unit"),
         ({"timing": "role: fence;"}, "without a unit"),
         ({"timing": "role: wait;"}, "needs `semaphore:`"),
+        ({"unit": "queue: 0;"}, "queue is 0; expected 1 or more"),
+        ({"unit": "entries: 65;"}, "65 entries in all; expected at most 64"),
+        ({"unit": "kind: transfer_in; request_min: 24;"}, "request_min is 24; expected a power of two"),
+        ({"unit": "kind: transfer_in; request_max: 8;"}, "request_max is 8; expected at least request_min, 16"),
+        ({"unit": "kind: transfer_out; requests: 1;"}, "requests is 1; expected 2 or more"),
         ({"rest": "front { depth: 2; }"}, "known: queue, latency"),
     ],
 )
@@ -39,6 +44,10 @@ def test_what_means_nothing_is_refused(parts: dict[str, str], message: str) -> N
         parse(**parts)
     assert caught.value.place is not None
     assert caught.value.place.source == "m.isa"
+
+
+def test_one_request_is_enough_where_it_is_one_beat() -> None:
+    parse(unit="kind: transfer_out; requests: 1; request_max: 16;")
 
 
 def test_every_key_is_documented() -> None:
