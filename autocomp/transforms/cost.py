@@ -11,6 +11,7 @@ from math import prod
 
 from autocomp.transforms.affine import Affine
 from autocomp.transforms.facts import Buffer, Facts, Site
+from autocomp.transforms.limits import widest
 from autocomp.transforms.loops import Loop
 from autocomp.transforms.rewrite import names
 
@@ -76,7 +77,7 @@ def site_cycles(facts: Facts, site: Site, loops: Sequence[Loop], *, wide: bool =
     """Cycles of a move in all iterations of loops, each as it is or as part of the widest possible move."""
     one = move_cycles(facts, site)
     if wide:
-        most = max(widest(site), site.highest("cols") or 1)
+        most = widest(facts, site)
         one = move_cycles(facts, site, most) * (site.highest("cols") or 1) / most
     return one * prod(item.trips for item in loops)
 
@@ -118,20 +119,13 @@ def _store_cycles(facts: Facts, site: Site, sides: Mapping[str, int]) -> float:
     pointer = site.pointer
     along = pointer.subscripts[-1] if pointer is not None and pointer.subscripts else Affine(0)
     tiles = max((side for name, side in sides.items() if along.coefficient(name)), default=1)
-    wide = max(columns, min(widest(site), tiles * columns))
+    wide = max(columns, min(widest(facts, site), tiles * columns))
     return move_cycles(facts, site, wide) * columns / wide
 
 
 def _used(site: Site) -> frozenset[str]:
     pointer = site.argument("pointer")
     return names(pointer) if pointer is not None else frozenset()
-
-
-def widest(site: Site) -> int:
-    """The most columns that one move of this kind can cover."""
-    position = site.role.position("cols")
-    parameter = site.parameters[position] if position is not None else None
-    return (parameter.high if parameter is not None else None) or site.highest("cols") or 1
 
 
 def _element_bytes(facts: Facts, site: Site) -> int:

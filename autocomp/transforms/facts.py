@@ -161,6 +161,10 @@ class Facts:
     def operands(self) -> tuple[Operand, ...]:
         return tuple(operand for site in self.sites for operand in _operands(self, site))
 
+    def operands_of(self, site: Site) -> tuple[Operand, ...]:
+        """The local memory that one call names."""
+        return tuple(operand for operand in self.operands if operand.site is site)
+
     @cached_property
     def buffers(self) -> tuple[Buffer, ...]:
         """Local memory by use, in order of memory and row."""

@@ -6,9 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from autocomp.kernel import ast
 from autocomp.transforms.addresses import linear, make_room, shift_operands
-from autocomp.transforms.cost import block_cost, present_cost, widest
+from autocomp.transforms.cost import block_cost, present_cost
 from autocomp.transforms.double_buffer import runs_ahead
 from autocomp.transforms.facts import Buffer, Facts
+from autocomp.transforms.limits import widest
 from autocomp.transforms.loops import Loop
 from autocomp.transforms.parameters import factors_of
 from autocomp.transforms.protocol import NotApplicable, Parameters, Proposal, Rewriting, fitting
@@ -139,7 +140,7 @@ def _with_operands(facts: Facts, stage: Mapping[str, int]) -> ast.Kernel:
 def _chunks(facts: Facts, reduction: frozenset[str]) -> list[tuple[str, int]]:
     """Steps of the innermost reduction loop to load at once: as many as one move can cover, or one."""
     inner = [item for item in facts.contractions[0].loops if item.variable in reduction][-1:]
-    wide = max((widest(s) // max(1, s.highest("cols") or 1) for s in facts.sites if s.kind == "load"), default=1)
+    wide = max((widest(facts, s) // max(1, s.highest("cols") or 1) for s in facts.sites if s.kind == "load"), default=1)
     return [(item.variable, size) for item in inner for size in sorted({min(wide, item.trips), 1}, reverse=True)]
 
 

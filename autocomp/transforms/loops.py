@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import reduce
 
 from autocomp.kernel import ast
 from autocomp.transforms.affine import Affine, affine, expression, interval, literal
@@ -77,10 +78,12 @@ def make_if(conditions: Sequence[ast.Expression], statements: Sequence[ast.State
     """The statements under the conjunction of conditions (none: as they are)."""
     if not conditions or not statements:
         return tuple(statements)
-    test = conditions[0]
-    for other in conditions[1:]:
-        test = ast.Binary("&&", test, other)
-    return (ast.If(test, ast.Block(tuple(statements))),)
+    return (ast.If(conjunction(conditions), ast.Block(tuple(statements))),)
+
+
+def conjunction(conditions: Sequence[ast.Expression]) -> ast.Expression:
+    """All of the conditions, of which there is at least one."""
+    return reduce(lambda test, other: ast.Binary("&&", test, other), conditions)
 
 
 def make_constant(name: str, value: ast.Expression) -> ast.Declaration:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from math import prod
 
 from autocomp.kernel import ast
 from autocomp.transforms.affine import literal
 from autocomp.transforms.facts import Facts, Site
-from autocomp.transforms.parameters import name_of
+from autocomp.transforms.loops import conjunction
+from autocomp.transforms.parameters import names_of
 from autocomp.transforms.protocol import NotApplicable, Parameters, Proposal, Rewriting
 from autocomp.transforms.reorder import reordered
 from autocomp.transforms.rewrite import Path, names, rewrite_statements, with_body
@@ -19,23 +21,31 @@ class ReuseWeights(Rewriting):
     title = "Reuse the preloaded operand"
 
     def candidates(self, facts: Facts) -> Sequence[Proposal]:
-        """Each loop of the computing nest over which the preloaded operand stays the same."""
+        """All loops of the computing nest over which the preloaded operand stays the same, then each alone."""
         loops = [item.variable for site in facts.contractions[:1] for item in reversed(site.loops)]
+        together = [_unchanged_over(facts)] if len(_unchanged_over(facts)) > 1 else []
         return [
-            Proposal({"loop": name}, f"the array keeps its operand over {name}, which becomes the innermost loop")
-            for name in loops
+            Proposal(
+                {"loop": names},
+                f"the array keeps its operand over {', '.join(names)}, the innermost then",
+                _saved_cycles(facts, names),
+            )
+            for names in (*together, *([name] for name in loops))
         ]
 
     def apply(self, facts: Facts, parameters: Parameters) -> ast.Kernel:
-        """`loop` becomes the innermost loop of the computing nest; only its first iteration preloads the operand."""
-        variable = name_of(parameters, "loop")
-        facts = _innermost(facts, variable)
-        preload, position = _preload(facts, variable)
+        """`loop`, one or several from the outside in, become the innermost of the computing nest; only their first
+        iteration preloads the operand."""
+        variables = names_of(parameters, "loop")
+        if not variables:
+            raise NotApplicable("no loop was named")
+        facts = _innermost(facts, variables)
+        preload, position = _preload(facts, variables)
         compute = next((s for s in facts.contractions if s.path[:-1] == preload.path[:-1]), None)
         keeping = None if compute is None else _keeping_form(facts, compute)
         if compute is None or keeping is None:
             raise NotApplicable("the machine has no contraction that keeps the operand of the one before")
-        first = ast.Binary("==", ast.Name(variable), literal(0))
+        first = conjunction([ast.Binary("==", ast.Name(variable), literal(0)) for variable in variables])
         absent = literal(next(s.none for s in facts.accelerator.spaces if s.none is not None))
 
         def change(statement: ast.Statement, path: Path) -> ast.Statement | None:
@@ -54,39 +64,64 @@ class ReuseWeights(Rewriting):
         return with_body(facts.kernel, rewrite_statements(facts.body, change))
 
 
-def _innermost(facts: Facts, variable: str) -> Facts:
-    """The facts with a loop of the computing nest moved to its inside."""
+def _saved_cycles(facts: Facts, variables: Sequence[str]) -> float:
+    """Bringing an operand in goes on beside a contraction, and takes longer where that one has few rows."""
+    saved = 0.0
+    for site in facts.contractions[:1]:
+        times = prod(item.trips for item in site.loops)
+        kept = prod(item.trips for item in site.loops if item.variable in variables)
+        _, _, depth = facts.tile
+        saved = times * (1 - 1 / kept) * max(0, depth - (site.highest("rows") or depth))
+    return saved
+
+
+def _unchanged_over(facts: Facts) -> list[str]:
+    """The loops, outermost first, inside the loads of a preloaded operand that do not select it."""
+    for buffer in facts.buffers:
+        for operand in buffer.operands if buffer.is_input else ():
+            if operand.site.kind == "preload":
+                used = names(operand.site.call.arguments[operand.position])
+                outside = {path for load in buffer.sites("load") for path in load.loop_paths}
+                around = zip(operand.site.loops, operand.site.loop_paths, strict=True)
+                return [item.variable for item, path in around if item.variable not in used and path not in outside]
+    return []
+
+
+def _innermost(facts: Facts, variables: Sequence[str]) -> Facts:
+    """The facts with loops of the computing nest moved to its inside."""
     for site in facts.contractions[:1]:
         order = [item.variable for item in site.loops]
-        if variable not in order:
+        if not set(variables) <= set(order):
             break
-        position = order.index(variable)
-        if position == len(order) - 1:
+        if tuple(order[-len(variables) :]) == tuple(variables):
             return facts
-        moved = [*order[position + 1 :], variable]
+        start = min(map(order.index, variables))
+        moved = [*(name for name in order[start:] if name not in variables), *variables]
         return facts.with_kernel(with_body(facts.kernel, ast.Block(reordered(facts, moved))))
-    raise NotApplicable(f"no contraction is inside a loop over {variable!r}")
+    raise NotApplicable(f"no contraction is inside loops over {', '.join(variables)}")
 
 
-def _preload(facts: Facts, variable: str) -> tuple[Site, int]:
+def _preload(facts: Facts, variables: Sequence[str]) -> tuple[Site, int]:
     """The call that brings the operand into the array, and which argument that is."""
     if all(space.none is None for space in facts.accelerator.spaces):
         raise NotApplicable("the machine knows no absent operand")
     for buffer in facts.buffers:
         for operand in buffer.operands if buffer.is_input else ():
             site = operand.site
-            if site.kind != "preload" or not site.loops or site.loops[-1].variable != variable:
+            inner = tuple(item.variable for item in site.loops[-len(variables) :])
+            if site.kind != "preload" or inner != tuple(variables):
                 continue
             argument = site.call.arguments[operand.position]
             home = len(site.path) - 1
             if any(load.path[:home] == site.path[:home] for load in buffer.sites("load")):
-                raise NotApplicable(f"{buffer.tensor} is loaded anew in the loop over {variable!r}")
-            if variable in names(argument):
-                raise NotApplicable(f"the preloaded operand changes with {variable!r}")
+                raise NotApplicable(f"{buffer.tensor} is loaded anew in the loop over {variables[-1]!r}")
+            changing = names(argument) & set(variables)
+            if changing:
+                raise NotApplicable(f"the preloaded operand changes with {min(changing)!r}")
             if isinstance(argument, ast.Conditional):
                 raise NotApplicable("the operand is reused already")
             return site, operand.position
-    raise NotApplicable(f"no operand is preloaded in the loop over {variable!r}")
+    raise NotApplicable(f"no operand is preloaded in loops over {', '.join(variables)}")
 
 
 def _keeping_form(facts: Facts, compute: Site) -> str | None:

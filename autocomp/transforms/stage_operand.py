@@ -8,9 +8,10 @@ from math import prod
 
 from autocomp.kernel import ast
 from autocomp.transforms.addresses import linear, make_room, shift_operands
-from autocomp.transforms.cost import overlapped, present_cost, site_cycles, widest
+from autocomp.transforms.cost import overlapped, present_cost, site_cycles
 from autocomp.transforms.double_buffer import is_doubled
 from autocomp.transforms.facts import Buffer, Facts, Site
+from autocomp.transforms.limits import widest
 from autocomp.transforms.loops import Loop, loop, make_if, make_nest
 from autocomp.transforms.nest import enclosing
 from autocomp.transforms.parameters import factors_of, flag_of, name_of, names_of
@@ -227,7 +228,8 @@ def _levels(facts: Facts, inputs: Sequence[Buffer]) -> list[tuple[str, dict[str,
     found: list[tuple[str, dict[str, int]]] = []
     for item in reversed(facts.contractions[0].loops):
         found.append((item.variable, {}))
-        blocks_wide = {widest(site) // max(1, site.highest("cols") or 1) for b in inputs for site in b.sites("load")}
+        loads = [site for buffer in inputs for site in buffer.sites("load")]
+        blocks_wide = {widest(facts, site) // max(1, site.highest("cols") or 1) for site in loads}
         for size in sorted({2, 4, 8} | blocks_wide):
             if 1 < size < item.trips:
                 found.append((fresh(f"{item.variable}_block", taken), {item.variable: size}))

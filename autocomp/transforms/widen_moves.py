@@ -10,6 +10,7 @@ from autocomp.kernel import ast
 from autocomp.transforms.affine import Affine, affine, expression, literal, minimum, minimum_of
 from autocomp.transforms.cost import site_cycles
 from autocomp.transforms.facts import Facts, Site
+from autocomp.transforms.limits import widest
 from autocomp.transforms.loops import Loop, loop, make_if, make_nest
 from autocomp.transforms.nest import enclosing, peel_nest
 from autocomp.transforms.parameters import names_of, number_of
@@ -83,10 +84,9 @@ def _plan(facts: Facts, tensor: str, site: Site, limit: int) -> _Widening:
     pointer = site.pointer
     if position is None or operand is None or pointer is None or not pointer.subscripts:
         raise NotApplicable(f"the move of {tensor!r} has no column count")
-    parameter = site.parameters[position]
-    highest = parameter.high if parameter is not None else None
+    highest = widest(facts, site)
     width = facts.accelerator.memory(operand.memory).cols
-    most = (highest or 0) // width
+    most = highest // width
     if limit:
         most = min(most, limit)
     if most < 2:

@@ -26,7 +26,7 @@ _PRIOR = {  # how far the causes that an option names speak for it, where by its
 # What decides how operands, or results, are moved comes before what interleaves those moves with computation, which
 # leaves nothing to decide.
 _SHAPING = {
-    "prefetch": ("keep_accumulator", "stage_operand", "widen_moves"),
+    "prefetch": ("keep_accumulator", "stage_operand", "widen_moves", "reuse_weights"),
     "defer_stores": ("keep_accumulator", "widen_moves"),
 }
 _WORTHWHILE = 0.02  # share of the cycles that makes shaping come before finishing

@@ -1,0 +1,94 @@
+"""The transformations made for nests of products hold on the deeper nests of convolutions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from autocomp.evaluate import SimulatorEvaluator
+from autocomp.kernel import print_kernel
+from autocomp.transforms import Facts, NotApplicable, transformation
+from autocomp.workload import Workload, parse
+from autocomp.workload.naive import starting_kernel
+
+from .conftest import PROOF, apply, facts_of, machine
+
+Step = tuple[str, Mapping[str, Any]]
+
+
+def convolution(images: int = 1, size: int = 8, channels: int = 32, filters: int = 32, more: str = "") -> Workload:
+    dims = f"{{N: {images}, H: {size + 2}, W: {size + 2}, C: {channels}, K: {filters}, R: 3, S: 3}}"
+    text = f"operation: conv2d\naccelerator: gemmini\ndims: {dims}\nbias: row\n{more}"
+    return parse(text, Path("conv.yaml"))
+
+
+def naive(workload: Workload) -> Facts:
+    return facts_of(starting_kernel(workload, machine()))
+
+
+def cycles(workload: Workload, facts: Facts) -> int:
+    text = print_kernel(facts.kernel)
+    found = SimulatorEvaluator(machine(), workload).evaluate(text, stages=PROOF)
+    assert found.correct, f"{found.failure}\n{text}"
+    assert found.cycles is not None
+    return found.cycles
+
+
+def with_first(facts: Facts, name: str) -> Facts:
+    for candidate in transformation(name).candidates(facts):
+        try:
+            return apply(facts, (name, candidate.parameters))
+        except NotApplicable:
+            continue
+    return facts
+
+
+BLOCK: Step = ("keep_accumulator", {"loops": {"n": 2, "p": 4, "k": 1}, "stage": {"c": 2}})
+PIPELINE: Step = ("prefetch", {"loops": ["p_block", "k_block", "r", "s"]})
+
+
+@pytest.mark.parametrize("finish", [["prefetch"], ["defer_stores", "prefetch"], ["prefetch", "defer_stores"]])
+@settings(max_examples=2, deadline=None)
+@given(st.integers(1, 2), st.integers(1, 20), st.integers(1, 40), st.integers(1, 40))
+def test_results_are_unchanged(finish: list[str], images: int, size: int, channels: int, filters: int) -> None:
+    workload = convolution(images, size, channels, filters)
+    facts = naive(workload)
+    for name in ("keep_accumulator", "reuse_weights", *finish):
+        facts = with_first(facts, name)
+    cycles(workload, facts)
+
+
+def test_first_values_of_results_do_not_run_ahead_of_those_in_use() -> None:
+    workload = convolution(images=2)
+    ahead = apply(naive(workload), BLOCK, PIPELINE)
+    cycles(workload, ahead)
+
+
+def test_the_array_keeps_weights_over_several_loops() -> None:
+    workload = convolution(images=2)
+    block = apply(naive(workload), BLOCK)
+    one = apply(block, ("reuse_weights", {"loop": "p"}), PIPELINE)
+    both = apply(block, ("reuse_weights", {"loop": ["n", "p"]}), PIPELINE)
+    assert "n == 0 && p == 0 ?" in print_kernel(both.kernel)
+    assert cycles(workload, both) < cycles(workload, one)
+
+
+def test_weights_kept_over_all_that_they_serve_are_proposed_first() -> None:
+    block = apply(naive(convolution(images=2)), BLOCK)
+    first = transformation("reuse_weights").proposals(block)[0]
+    assert first.parameters == {"loop": ["n", "p"]}
+    assert first.gain > 0  # rows of eight pixels are shorter than the weights are deep
+
+
+def test_moves_grow_no_wider_than_the_instruction_allows() -> None:
+    """Four blocks of int8, but one of int32, go into a row of a move."""
+    facts = apply(naive(convolution(filters=64)), ("keep_accumulator", {"loops": {"p": 1, "k": 4}}))
+    (proposal, *_) = transformation("widen_moves").candidates(facts)
+    assert proposal.parameters["tensors"] == ["output"]
+    with pytest.raises(NotApplicable, match="moves 16 columns at most"):
+        transformation("widen_moves").apply(facts, {"tensors": ["bias"]})
