@@ -46,7 +46,7 @@ def parse_completion(body: str) -> Answer:
     """Read the body of a chat completion. Raises MalformedAnswerError for anything else."""
     try:
         document = json.loads(body)
-    except json.JSONDecodeError as error:
+    except (ValueError, RecursionError) as error:
         raise MalformedAnswerError(f"the endpoint's answer is not JSON: {_shortened(body)!r}") from error
     if isinstance(document, dict) and "choices" not in document:
         raise MalformedAnswerError(f"the endpoint's answer has no choices: {_shortened(body)!r}")
@@ -88,7 +88,7 @@ def _chunk(data: str) -> _Chunk:
         if isinstance(document, dict) and "choices" not in document:
             raise MalformedAnswerError(f"an event of the stream has no choices: {_shortened(data)!r}")
         return _Chunk.model_validate(document)
-    except (json.JSONDecodeError, ValidationError) as error:
+    except (ValueError, RecursionError) as error:  # of JSON, or of the form
         raise MalformedAnswerError(f"an event of the stream is malformed: {_shortened(data)!r}") from error
 
 
@@ -101,7 +101,7 @@ def _answer(completion: _Completion) -> Answer:
     message = choice.message
     text = message.plain_text
     if message.refusal or choice.finish_reason == "content_filter":
-        return Answer("refused", message.refusal or text, usage)
+        return Answer("refused", writable(message.refusal or text), usage)
     if choice.finish_reason == "length":
         return Answer("truncated", text, usage)
     return Answer("answered" if text.strip() else "empty", text, usage)
@@ -117,10 +117,9 @@ class _Message(_Lenient):
 
     @property
     def plain_text(self) -> str:
-        """The text, joined where the endpoint gives it in parts; half a surrogate pair becomes a question mark."""
+        """The text, joined where the endpoint gives it in parts."""
         parts = self.content if isinstance(self.content, list) else [{"text": self.content or ""}]
-        text = "".join(str(part.get("text", "")) for part in parts)
-        return text.encode("utf-8", errors="replace").decode("utf-8")
+        return writable("".join(str(part.get("text", "")) for part in parts))
 
 
 class _Choice(_Lenient):
@@ -146,6 +145,11 @@ class _Completion(_Lenient):
 class _Chunk(_Lenient):
     choices: list[_Delta]
     usage: _Tokens | None = None
+
+
+def writable(text: str) -> str:
+    """The text with a question mark for each half of a surrogate pair, which JSON may hold and no file can."""
+    return text.encode("utf-8", errors="replace").decode("utf-8")
 
 
 def _shortened(text: str, limit: int = 200) -> str:

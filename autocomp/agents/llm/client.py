@@ -59,17 +59,20 @@ class Client:
         Raises EndpointRefusalError where no request can succeed, EndpointDownError where this one did not after all
         attempts, BudgetSpentError where a budget forbids it, ModelError where the request itself is at fault.
         """
-        request = self.body(messages, schema)
-        key = request_key({"base_url": self.endpoint.base_url, "sample": sample, **request})
-        kept = self._cache.get(key)
+        kept = self.kept(messages, sample=sample, schema=schema)
         if kept is not None:
             return kept
+        request = self.body(messages, schema)
         tokens, money = self._most(messages)
         with self.ledger.reserved(tokens, money):
             answer = self._priced(self._ask(request), messages)
             self.ledger.charge(answer.usage)
-        self._cache.put(key, request, answer)
+        self._cache.put(self._key(request, sample), request, answer)
         return answer
+
+    def kept(self, messages: Sequence[Message], *, sample: int = 0, schema: Schema | None = None) -> Answer | None:
+        """The answer that the cache has, if it has one."""
+        return self._cache.get(self._key(self.body(messages, schema), sample))
 
     def body(self, messages: Sequence[Message], schema: Schema | None = None) -> dict[str, Any]:
         """The request's body, as it is sent."""
@@ -92,6 +95,9 @@ class Client:
         if member.stream:
             body |= {"stream": True, "stream_options": {"include_usage": True}}
         return {**body, **member.extra}
+
+    def _key(self, request: Mapping[str, Any], sample: int) -> str:
+        return request_key({"base_url": self.endpoint.base_url, "sample": sample, **request})
 
     def _answer_limit(self) -> int | None:
         return self.member.max_tokens or (BUDGETED_ANSWER if self.ledger.limited else None)

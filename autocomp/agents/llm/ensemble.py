@@ -39,13 +39,17 @@ class Ensemble:
     def ask(
         self, messages: Sequence[Message], random: Random, schema: Schema | None = None, first: Client | None = None
     ) -> Reply:
-        """The answer of `first`, by default of a client by chance; of another where that one does not give any.
+        """The answer of `first`, by default of a client by chance; of another where that one does not give any. What
+        any of them answered in an earlier run stands: who was down then is not asked again.
 
         Raises EndpointRefusalError where no request to any of them can succeed.
         """
         order = self._order(first or self.pick(random), random)
         sample = random.getrandbits(32)
         usage, reasons, refusals = Usage(), [], []  # type: tuple[Usage, list[str], list[EndpointRefusalError]]
+        kept = {client: client.kept(messages, sample=sample, schema=schema) for client in order}
+        if any(answer is not None and answer.outcome == "answered" for answer in kept.values()):
+            order = [client for client in order if kept[client] is not None]
         for client in order:
             try:
                 answer = client.complete(messages, sample=sample, schema=schema)

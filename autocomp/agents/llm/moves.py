@@ -26,6 +26,11 @@ class Move:
     saving: float = 0.0
 
 
+def move_id(position: int) -> str:
+    """What a prompt calls the move at a position, from 0."""
+    return str(position + 1)
+
+
 def moves(context: Context) -> tuple[Move, ...]:
     """The first proposals of each option in the menu that has a transformation, without those that lead to a kernel
     already seen."""

@@ -8,14 +8,20 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from autocomp.agents.llm.moves import Move
+from autocomp.agents.llm.moves import Move, move_id
 from autocomp.agents.menu import Menu, MenuOption
 from autocomp.agents.protocol import Plan
 
 ENTRY = "solution"
 MAX_ITEM_CHARACTERS = 8000
 _OPEN = re.compile(r"^[ \t]*(`{3,}|~{3,})[ \t]*([^\s`]*)[^\n`]*$")
-_FUNCTION = re.compile(r"^[ \t]*(?:static[ \t]+)?\w+[ \t]+\w+[ \t]*\([^;{}]*\)\s*\{", re.MULTILINE)
+# Bounded in what they read again: a model may repeat one thing until its answer is cut off.
+_PARAMETERS = r"[ \t]*\([^;{}()]*\)\s*\{"
+_FUNCTION = re.compile(rf"^[ \t]*(?:static[ \t]+)?\w+[ \t]+\w+{_PARAMETERS}", re.MULTILINE)
+_ENTRY_FUNCTION = re.compile(rf"^[ \t]*void\s+{ENTRY}{_PARAMETERS}", re.MULTILINE)
+_BRACES = re.compile(r"//[^\n]*|/\*.*?(?:\*/|\Z)|[{}]", re.DOTALL)
+_DOCUMENT = re.compile(r'\{\s*"|\[\s*[{"]')  # an object, or a list of objects or texts; no index as in A[i]
+_MOST_FALSE_STARTS = 1000
 _HEADED = re.compile(r"^[ \t]{0,3}(?:#+[ \t]*)?(?:\*\*)?[ \t]*plan[ \t]+#?(\d+)\b[ \t*.:)–-]*", re.IGNORECASE)
 _NUMBERED = re.compile(r"^[ \t]{0,3}(?:#+[ \t]*)?(?:\*\*)?(\d+)[.)](?:\*\*)?[ \t]+")
 _TEXT_KEYS = ("plan", "text", "description", "change", "summary", "rationale")
@@ -70,7 +76,7 @@ def without_thoughts(text: str) -> str:
 
 def _bare_code(answer: str) -> str | None:
     first = _FUNCTION.search(answer)
-    entry = list(re.finditer(rf"^[ \t]*void\s+{ENTRY}\s*\([^;{{}}]*\)\s*\{{", answer, re.MULTILINE))
+    entry = list(_ENTRY_FUNCTION.finditer(answer))
     if first is None or not entry:
         return None
     end = _closing_brace(answer, entry[-1].end() - 1)
@@ -81,7 +87,7 @@ def _bare_code(answer: str) -> str | None:
 def _closing_brace(text: str, opening: int) -> int:
     """The position behind the brace that closes the one at `opening`; the end of the text if none does."""
     depth = 0
-    for match in re.finditer(r"//[^\n]*|/\*.*?\*/|[{}]", text[opening:], re.DOTALL):
+    for match in _BRACES.finditer(text[opening:]):
         depth += {"{": 1, "}": -1}.get(match.group(), 0)
         if depth == 0 and match.group() == "}":
             return opening + match.end()
@@ -95,23 +101,30 @@ def json_documents(text: str) -> Iterator[Any]:
         if document is not None:
             yield document
     decoder = json.JSONDecoder(strict=False)
-    position = 0
-    while (found := re.compile(r"[\[{]").search(text, position)) is not None:
+    position, false_starts = 0, 0
+    while false_starts < _MOST_FALSE_STARTS and (found := _DOCUMENT.search(text, position)) is not None:
         try:
             document, position = decoder.raw_decode(text, found.start())
-            yield document
-        except (json.JSONDecodeError, RecursionError):
-            position = found.end()
+            yield _plain(document)
+        except (ValueError, RecursionError):
+            position = found.start() + 1
+            false_starts += 1
 
 
 def _json(text: str) -> Any | None:
     for attempt in (text, re.sub(r",(\s*[\]}])", r"\1", text)):
         try:
-            document = json.loads(attempt, strict=False)
-        except (json.JSONDecodeError, RecursionError):
+            document = _plain(json.loads(attempt, strict=False))
+        except (ValueError, RecursionError):
             continue
         return document if isinstance(document, dict | list) else None
     return None
+
+
+def _plain(document: Any) -> Any:
+    """The document with a question mark for each half of a surrogate pair. Raises ValueError where it holds numbers
+    that are not finite, which JSON does not have."""
+    return json.loads(json.dumps(document, ensure_ascii=False, allow_nan=False).encode(errors="replace"))
 
 
 def _entries(document: Any) -> Sequence[Any]:
@@ -142,8 +155,8 @@ def _plan_of_entry(entry: Any, menu: Menu, author: str, moves: Sequence[Move]) -
 
 def _chosen(entry: Mapping[str, Any], moves: Sequence[Move]) -> Move | None:
     """The ready move that an entry names by its number."""
-    number = str(entry.get("move", "")).strip()
-    return moves[int(number) - 1] if number.isascii() and number.isdigit() and 0 < int(number) <= len(moves) else None
+    named = str(entry.get("move", "")).strip()
+    return next((move for position, move in enumerate(moves) if named == move_id(position)), None)
 
 
 def _target(entry: Mapping[str, Any]) -> list[str]:
@@ -157,8 +170,8 @@ def _gain(entry: Mapping[str, Any]) -> tuple[float, float] | None:
     stated = entry.get("gain", [entry.get("gain_low"), entry.get("gain_high")])
     ends = list(stated.values()) if isinstance(stated, dict) else stated if isinstance(stated, list) else [stated] * 2
     try:
-        low, high = sorted(float(end) for end in ends)
-    except (TypeError, ValueError):
+        low, high = sorted(float(end.strip(" x×") if isinstance(end, str) else end) for end in ends)
+    except (TypeError, ValueError, OverflowError):
         return None
     return (low, high) if low > 0 and math.isfinite(high) else None
 

@@ -13,8 +13,8 @@ import jinja2
 from autocomp import isa, kernel
 from autocomp.agents.llm.edits import DIVIDER, REPLACE, SEARCH
 from autocomp.agents.llm.feedback import annotated, feedback, relevance
-from autocomp.agents.llm.moves import Move
-from autocomp.agents.llm.schema import GAINS, loops_of, move_id
+from autocomp.agents.llm.moves import Move, move_id
+from autocomp.agents.llm.schema import GAINS, loops_of
 from autocomp.agents.protocol import Context, Peer, Plan
 from autocomp.errors import ConfigError, KernelError
 from autocomp.isa.roles import instruction_roles

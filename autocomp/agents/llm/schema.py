@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from autocomp import kernel
-from autocomp.agents.llm.moves import Move
+from autocomp.agents.llm.moves import Move, move_id
 from autocomp.agents.menu import Menu
 from autocomp.kernel import ast
 from autocomp.kernel.walk import walk
@@ -38,11 +38,6 @@ def choice_schema(moves: Sequence[Move]) -> Schema:
     """One of the moves by its number, and the gain expected of it."""
     numbers = [move_id(position) for position in range(len(moves))]
     return _object({"move": _enum(numbers), "gain_low": _enum(GAINS), "gain_high": _enum(GAINS)})
-
-
-def move_id(position: int) -> str:
-    """What a prompt calls the move at a position, from 0."""
-    return str(position + 1)
 
 
 def loops_of(text: str) -> tuple[str, ...]:

@@ -15,9 +15,11 @@ from typing import Any
 import openai
 
 from autocomp.agents.config import Member
-from autocomp.agents.llm.answer import Answer, MalformedAnswerError, parse_completion, parse_stream
+from autocomp.agents.llm.answer import Answer, MalformedAnswerError, parse_completion, parse_stream, writable
 from autocomp.agents.llm.endpoint import Endpoint, api_key, redacted
 from autocomp.errors import ModelError
+
+MOST_BYTES = 16 << 20  # of an answer; the longest that models give are a hundredth of it
 
 
 class EndpointRefusalError(ModelError):
@@ -82,6 +84,8 @@ class Transport:
             body = bytearray()
             for piece in response.iter_bytes():
                 body += piece
+                if len(body) > MOST_BYTES:
+                    raise TransientError(f"the answer goes on beyond {MOST_BYTES:,} bytes")
                 if time.monotonic() > deadline:
                     raise TransientError(f"no whole answer within {self.member.total_timeout:g} s")
         text = body.decode("utf-8", errors="replace")
@@ -141,7 +145,7 @@ def _reason(error: openai.APIStatusError) -> str:
         inner = body.get("error", body)
         body = inner.get("message", inner) if isinstance(inner, dict) else inner
     text = body if isinstance(body, str) else json.dumps(body) if body else "no reason given"
-    return " ".join(text.split())[:400]
+    return writable(" ".join(text.split())[:400])
 
 
 def _retry_after(headers: Mapping[str, str]) -> float | None:

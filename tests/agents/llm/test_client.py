@@ -19,7 +19,7 @@ from keyring.errors import KeyringLocked
 
 from autocomp.agents.config import Member
 from autocomp.agents.llm import Client, Message
-from autocomp.agents.llm.transport import EndpointRefusalError
+from autocomp.agents.llm.transport import MOST_BYTES, EndpointRefusalError
 from autocomp.agents.protocol import Usage
 from autocomp.errors import ModelError
 
@@ -81,10 +81,26 @@ def test_the_public_endpoint_says_that_it_needs_a_key(monkeypatch: pytest.Monkey
         Reply(body="<html>not a completion</html>"),
         Reply(body='{"error": {"message": "overloaded"}}'),
         Reply(body='{"choices": 5}'),
+        Reply(body='{"choices": ' + "1" * 5000 + "}"),
+        Reply(body="[" * 100_000),
+        Reply(body=" " * (MOST_BYTES + 1)),
         Reply(body=completion("hi").body, cut=20),
         Reply(body="", cut=0),
     ],
-    ids=["429", "500", "503", "502-html", "200-html", "200-error", "wrong-form", "cut", "nothing"],
+    ids=[
+        "429",
+        "500",
+        "503",
+        "502-html",
+        "200-html",
+        "200-error",
+        "wrong-form",
+        "digits",
+        "depth",
+        "endless",
+        "cut",
+        "nothing",
+    ],
 )
 def test_what_may_pass_is_tried_again(
     server: ScriptedServer, client: MakeClient, naps: list[float], bad: Reply
@@ -209,6 +225,12 @@ def test_odd_contents_are_read_and_kept(server: ScriptedServer, client: MakeClie
     body = json.dumps({"choices": [{"message": {"content": content}}]})
     server.script(Reply(body=body))
     assert [client().complete(HELLO).text for _ in range(2)] == [text, text]
+
+
+def test_a_refusal_that_no_file_can_hold_is_kept_readable(server: ScriptedServer, client: MakeClient) -> None:
+    server.script(completion(None, refusal="no \ud83d"))
+    answers = [client().complete(HELLO) for _ in range(2)]
+    assert [(answer.outcome, answer.text) for answer in answers] == [("refused", "no ?")] * 2
 
 
 def test_a_second_run_makes_no_request(server: ScriptedServer, client: MakeClient) -> None:

@@ -75,6 +75,21 @@ def test_another_model_answers_where_one_does_not(server: ScriptedServer, ensemb
     assert len(reply.messages) == 1
 
 
+@pytest.mark.parametrize("bad", [failure(500), failure(401), completion(None, refusal="no")])
+def test_a_second_run_takes_the_answer_of_whoever_answered_in_the_first(
+    server: ScriptedServer, ensemble: MakeEnsemble, bad: Reply
+) -> None:
+    server.respond = only("good", bad=bad)
+    models = ensemble(bad=1, good=1)
+    first = models.ask(HELLO, Random(1), first=models.clients[0])
+    server.respond = only("good", "bad", bad=bad)
+    models = ensemble(bad=1, good=1)
+    second = models.ask(HELLO, Random(1), first=models.clients[0])
+    assert (second.text, second.author) == (first.text, first.author)
+    assert second.usage.requests == 0
+    assert asked(server) == ["bad", "good"]
+
+
 def test_a_model_that_is_down_is_left_alone_until_it_has_cooled_down(
     server: ScriptedServer, ensemble: MakeEnsemble
 ) -> None:

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from autocomp.agents.llm.moves import Move
 from autocomp.agents.llm.parsing import extract_kernel, fenced_blocks, parse_plans
 from autocomp.agents.menu import Menu, load
 
@@ -144,3 +145,59 @@ def test_an_answer_without_a_function_has_no_kernel(answer: str) -> None:
 )
 def test_fenced_blocks_come_back_in_order(contents: list[str]) -> None:
     assert fenced_blocks("\n".join(f"text\n```c\n{content}\n```" for content in contents)) == contents
+
+
+# --- answers of models that have lost the thread ------------------------------------------------------------------
+
+MOVES = (Move("tile", "tile", {"loops": {"k": 4}}, "cut k"),)
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
+    lambda inner: (
+        st.lists(inner, max_size=4)
+        | st.dictionaries(st.sampled_from(["plans", "option", "plan", "move", "gain", "parameters"]), inner)
+    ),
+    max_leaves=20,
+)
+
+
+@given(json_values)
+def test_whatever_a_model_puts_under_the_keys_the_plans_can_be_written_down(value: object) -> None:
+    found = parse_plans(json.dumps({"plans": [value, {"option": "tile", "parameters": {"x": value}}]}), MENU, "m")
+    for plan in found:
+        json.dumps(plan.parameters, allow_nan=False)
+        (plan.text + plan.option).encode()
+
+
+@pytest.mark.parametrize(
+    "gain", ["1" * 5000, "1" * 400, "[1e999, 2]", "[NaN, 2]", '"twice"', "[0, 1]"], ids=lambda gain: gain[:10]
+)
+def test_a_gain_that_is_no_number_is_none(gain: str) -> None:
+    for plan in parse_plans(f'{{"option": "tile", "plan": "do it", "gain": {gain}}}', MENU, "m"):
+        assert plan.gain is None
+
+
+def test_a_gain_may_be_written_as_a_factor() -> None:
+    (plan,) = parse_plans('{"option": "tile", "plan": "do it", "gain": ["1.2x", "1.5 x"]}', MENU, "m")
+    assert plan.gain == (1.2, 1.5)
+
+
+@pytest.mark.parametrize("number", ["0", "2", "-1", "1" * 5000, "²", "own"])
+def test_a_move_that_was_not_offered_is_no_move(number: str) -> None:
+    (plan,) = parse_plans(json.dumps({"option": "tile", "change": "c", "move": number}), MENU, "m", MOVES)
+    assert plan.transformation is None
+
+
+@pytest.mark.parametrize(
+    "piece",
+    ["[", "{", '{"a":', '["', "void f(\n", "void f(int a)\n", "/*", "```\n", "option: ", ", ", "1. ", "#", "\n"],
+)
+def test_an_answer_that_repeats_itself_to_the_end_is_read_all_the_same(piece: str) -> None:
+    """What reads its input over and over does not end here."""
+    answer = "void solution() {\n" + piece * 20_000
+    parse_plans(answer, MENU, "m")
+    extract_kernel(answer)
+
+
+def test_a_plan_behind_many_indices_is_found() -> None:
+    reasoning = "A[i][j] = B[0][1]; " * 2000
+    assert plans(reasoning + '{"plans": [{"option": "tile", "plan": "do it"}]}') == [("tile", "do it")]
