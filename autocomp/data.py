@@ -1,4 +1,4 @@
-"""Where the data that ships with the package lies: accelerators, menus, workloads, schedules.
+"""Where the data that ships with the package lies (accelerators, menus, workloads, schedules), and texts of files.
 
 Search order for a name: the path as given, the folders of `--path` and `AUTOCOMP_PATH`, the working directory,
 then the package's own data.
@@ -10,9 +10,24 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from autocomp.errors import ConfigError
+from autocomp.errors import AutocompError, ConfigError, Place
 
 KINDS = ("isa", "menus", "workloads", "schedules")
+
+
+def decode(data: bytes, name: str, error: type[AutocompError]) -> str:
+    """The text of a file: UTF-8, with or without a byte order mark, with any line ends.
+
+    Raises `error` with the place of the first byte that is not UTF-8.
+    """
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as problem:
+        before = data[: problem.start].decode("utf-8", "replace")
+        place = Place(name, before.count("\n") + 1, len(before) - before.rfind("\n"))
+        message = f"byte 0x{data[problem.start]:02x} is not UTF-8 ({problem.reason})"
+        raise error(message, place=place, hint="save the file as UTF-8 text") from None
+    return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
 def data_dir(kind: str) -> Path:

@@ -13,7 +13,8 @@ import numpy.typing as npt
 class ProgramError:
     """A kernel did something that the machine or the language forbids; execution stopped there.
 
-    `kind` is one of: bounds, requirement, steps, division, stack, deadlock, shape.
+    `kind` is one of: bounds, requirement, steps, cycles, commands, division, stack,
+    deadlock. A deadlock's and the cycles' line is that of the oldest command that is not done.
     """
 
     kind: str

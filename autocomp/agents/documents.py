@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from autocomp.data import closest
+from autocomp.data import closest, decode
 from autocomp.errors import ConfigError
 from autocomp.yaml_text import read_yaml
 
@@ -18,10 +18,10 @@ KnownKeys = Callable[[Sequence[int | str]], list[str]]
 def read_mapping(path: Path, kind: str) -> dict[str, Any]:
     """The mapping in a YAML file; `kind` is what messages call it, as in "a menu". Raises ConfigError."""
     try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
+        data = path.read_bytes()
+    except OSError as error:
         raise ConfigError(f"{path}: cannot read {kind}: {error}") from error
-    content, _ = read_yaml(text, str(path))
+    content, _ = read_yaml(decode(data, str(path), ConfigError), str(path))
     if not isinstance(content, dict):
         raise ConfigError(f"{path}: {kind} is a mapping, not {type(content).__name__}")
     return content

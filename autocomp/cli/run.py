@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from autocomp.cli.options import output_options, path_option, print_json, set_option
+from autocomp.data import decode
 from autocomp.errors import CandidateFailure, KernelError
 
 if TYPE_CHECKING:
@@ -76,8 +77,7 @@ def document(evaluation: Evaluation) -> dict[str, Any]:
 def read_kernel(kernel: Path) -> str:
     """The text of a kernel's file, "-" for standard input. Raises KernelError."""
     try:
-        if str(kernel) == "-":
-            return sys.stdin.read()
-        return kernel.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
+        data = sys.stdin.buffer.read() if str(kernel) == "-" else kernel.read_bytes()
+    except OSError as error:
         raise KernelError(f"cannot read the kernel {kernel}: {error}") from None
+    return decode(data, str(kernel), KernelError)

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from autocomp.cli.options import output_options, path_option, print_json, set_option
-from autocomp.errors import ConfigError, KernelError
+from autocomp.errors import ConfigError, KernelError, Place
 
 
 @click.command()
@@ -41,10 +41,10 @@ def simulate(
     if text.unsupported:
         raise ConfigError(f"{trace}: {machine.name} has no command {', '.join(sorted(text.unsupported))}")
     result = replay_trace(tables.machine, text.trace, Options())
-    if result.error is not None or result.timing is None:
-        message = result.error.message if result.error else "the trace was not timed"
-        raise KernelError(f"{trace}: {message}")
+    if result.error is not None:
+        raise KernelError(result.error.message, place=Place(str(trace), result.error.line or 1, 1))
     timing = result.timing
+    assert timing is not None  # it was asked for
     units = {unit.unit: dict(unit.causes) for unit in timing.units}
     if as_json:
         print_json(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from autocomp.data import find
+from autocomp.data import decode, find
 from autocomp.errors import IsaError
 from autocomp.isa.declarations import parse
 from autocomp.isa.lower import MachineTables, lower
@@ -27,10 +27,10 @@ def load(
     name, configuration = _split(str(name_or_path))
     path = find("isa", name, ".isa", extra_paths)
     try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
+        data = path.read_bytes()
+    except OSError as error:
         raise IsaError(f"{path} cannot be read: {error}", hint="a description is a text file in UTF-8") from None
-    return parse(text, str(path), overrides, configuration)
+    return parse(decode(data, str(path), IsaError), str(path), overrides, configuration)
 
 
 def _split(name: str) -> tuple[str, str]:

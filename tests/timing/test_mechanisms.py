@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from autocomp.simulator import Options, replay_trace
 
-from .machines import SETUP, causes, cycles, move_in, move_out, pair, replay
+from autocomp.trace import parse_trace
+
+from .machines import SETUP, causes, cycles, machine, move_in, move_out, pair, replay
 
 BANK = 4096  # rows of a scratchpad bank
 FRONT = 5  # cycles from a command's offer to its issue when everything is idle
@@ -188,3 +191,16 @@ def test_a_wait_that_nobody_answers_is_a_deadlock_that_names_it() -> None:
     assert result.error.kind == "deadlock"
     assert "load" in result.error.message
     assert "Semaphore" in result.error.message
+    assert "load_wait" in result.error.message
+    assert result.error.line == 1
+
+
+def test_a_trace_that_takes_more_cycles_than_allowed_is_an_error_at_the_command_under_way() -> None:
+    move = "load_tile src=0x1000 dst=tile:0 stride=4 cols=4 rows=4\n"
+    accelerator, tables = machine("tiny", ())
+    trace = parse_trace(move * 3, "moves", accelerator, tables).trace
+    for window in (1, 1 << 20):
+        error = replay_trace(tables.machine, trace, Options(max_cycles=20, window=window)).error
+        assert error is not None
+        assert (error.kind, error.line) == ("cycles", 1)
+        assert "not done after 20 cycles" in error.message

@@ -98,7 +98,6 @@ def assert_every_program_ends(
     result = run(dataflow, body, units, overrides)
     assert result.error is None, result.error
     assert result.timing is not None
-    assert not any("stopped" in note for note in result.timing.notes)
     for unit, cycles in causes(result).items():
         assert sum(cycles.values()) == result.timing.cycles, unit
 

@@ -14,6 +14,7 @@ namespace autocomp {
 struct Fault {
   std::string kind;
   std::string message;
+  int32_t line = 0;  // where it is not that of what was being executed
 };
 
 [[nodiscard]] inline Value load_element(const uint8_t* at, DType dtype) {

@@ -168,6 +168,7 @@ void Session::observe() {
     operations_.forget(operations_.count());
   } else if (!expanding_ && operations_.operations.size() >= enough_) {
     timing_->advance();
+    if (timing_->failure()) throw fault_of(*timing_->failure());
     const size_t kept = operations_.operations.size();
     enough_ = kept + std::max(options_.window, kept / 8);
   }
@@ -236,7 +237,7 @@ void Session::host_access(int64_t tensor, int64_t offset, int64_t bytes, bool wr
 
 void Session::fail(const Fault& fault, int32_t line) {
   result.failed = true;
-  result.error = {fault.kind, fault.message, line};
+  result.error = {fault.kind, fault.message, fault.line != 0 ? fault.line : line};
 }
 
 void Session::finish(int64_t tail_cycles) {
@@ -244,7 +245,15 @@ void Session::finish(int64_t tail_cycles) {
   if (!timing_) return;
   result.timing = timing_->finish(host_cycles(tail_cycles));
   result.timed = true;
-  if (result.timing.deadlock) fail({"deadlock", result.timing.deadlock_message}, 0);
+  if (result.timing.failure) fail(fault_of(*result.timing.failure), 0);
+}
+
+Fault Session::fault_of(const TimingFailure& failure) const {
+  std::string message = failure.message;
+  if (failure.instruction >= 0)
+    message += "; the oldest command under way is " +
+               machine_.machine().instructions[static_cast<size_t>(failure.instruction)].name;
+  return {failure.kind, message, failure.line};
 }
 
 void Session::count_traffic() {

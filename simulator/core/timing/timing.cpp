@@ -40,8 +40,8 @@ class Engine {
   // As far as the operations there allow.
   void advance(bool ended) {
     if (options_.record_commands) take_down();
-    if (!stopped_) front_.supply(ended);
-    while (!stopped_ && front_.supplied()) {
+    if (!result_.failure) front_.supply(ended);
+    while (!result_.failure && front_.supplied()) {
       if (++rounds_ % kRoundsPerPoll == 0 && options_.poll) options_.poll();
       const bool idle = front_.awaits_idle() && machine_idle();
       if (idle && front_.host_done()) break;
@@ -50,23 +50,23 @@ class Engine {
         account(1);
         ++context_.now;
       } else if (!skip()) {
-        stopped_ = true;
+        fail("deadlock", deadlock());
       }
-      if (context_.now > options_.max_cycles) {
-        result_.notes.push_back("stopped after " + std::to_string(options_.max_cycles) + " cycles");
-        stopped_ = true;
-      }
+      if (context_.now > options_.max_cycles && !result_.failure)
+        fail("cycles", "the commands are not done after " + std::to_string(options_.max_cycles) + " cycles");
     }
-    if (stopped_)
+    if (result_.failure)
       operations_.forget(operations_.count());
     else
       front_.forget();
   }
 
+  [[nodiscard]] const std::optional<TimingFailure>& failure() const { return result_.failure; }
+
   TimingResult finish(int64_t host_tail_cycles) {
     advance(true);
     int64_t tail = 0;
-    if (!result_.deadlock) {
+    if (!result_.failure) {
       front_.end_segment();
       result_.segment_cycles = front_.segments();
       tail = std::max<int64_t>(0, host_tail_cycles);
@@ -211,15 +211,13 @@ class Engine {
     return true;
   }
 
+  // To when something happens next; false if nothing ever does.
   bool skip() {
     context_.timer = kNever;
     front_.schedule();
     channel_.schedule(context_);
     for (size_t u = 0; u < places_.size(); ++u) with(u, [](auto& unit) { unit.schedule(); });
-    if (context_.timer == kNever) {
-      deadlock();
-      return false;
-    }
+    if (context_.timer == kNever) return false;
     account(context_.timer - context_.now);
     context_.now = context_.timer;
     return true;
@@ -254,14 +252,14 @@ class Engine {
     }
   }
 
-  void deadlock();
+  std::string deadlock();
+  void fail(const char* kind, const std::string& message);
 
   const CompiledMachine& compiled_;
   const Settings settings_;
   const TimingOptions options_;
   OperationList& operations_;
   TimingResult result_;
-  bool stopped_ = false;
   int64_t rounds_ = 0;
   Context context_;
   std::vector<Unroller> unrollers_;
@@ -281,8 +279,8 @@ class Engine {
   std::vector<UnitCycles> cycles_;
 };
 
-void Engine::deadlock() {
-  result_.deadlock = true;
+// What each unit waits for.
+std::string Engine::deadlock() {
   std::string message = "no unit can go on at cycle " + std::to_string(context_.now) + ":";
   for (size_t u = 0; u < places_.size(); ++u) {
     const Pool& pool = context_.pools[u];
@@ -301,8 +299,26 @@ void Engine::deadlock() {
   if (front_.blocked() >= 0)
     message += " command " + std::to_string(front_.blocked()) + " has no room in its unit's pool;";
   if (front_.at_fence()) message += " the host waits in a fence;";
-  message.back() = '.';
-  result_.deadlock_message = message;
+  message.pop_back();
+  return message;
+}
+
+void Engine::fail(const char* kind, const std::string& message) {
+  TimingFailure failure{kind, message};
+  int64_t oldest = kNever;
+  for (uint64_t left = context_.occupied; left != 0; left &= left - 1) {
+    const Command& command = context_.command(std::countr_zero(left));
+    if (command.operation >= oldest) continue;
+    oldest = command.operation;
+    failure.instruction = command.times.instruction;
+    failure.line = command.times.line;
+  }
+  if (oldest == kNever && front_.blocked() >= 0) {
+    const Operation& operation = operations_.at(front_.blocked());
+    failure.instruction = operation.instruction;
+    failure.line = operation.line;
+  }
+  result_.failure = std::move(failure);
 }
 
 }  // namespace timing
@@ -334,6 +350,7 @@ TimingRun::TimingRun(const CompiledMachine& compiled, const Machine& machine, co
     : engine_(std::make_unique<timing::Engine>(compiled, machine, options, operations)) {}
 TimingRun::~TimingRun() = default;
 void TimingRun::advance() { engine_->advance(false); }
+const std::optional<TimingFailure>& TimingRun::failure() const { return engine_->failure(); }
 TimingResult TimingRun::finish(int64_t host_tail_cycles) { return engine_->finish(host_tail_cycles); }
 
 }  // namespace autocomp

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -46,14 +47,20 @@ struct CommandTiming {
   int64_t wait_cycles = 0;
 };
 
+// Why not all commands were done: they wait for each other for ever, or take more than the cycles allowed.
+struct TimingFailure {
+  std::string kind;  // deadlock, cycles
+  std::string message;
+  int32_t instruction = -1, line = 0;  // of the oldest command that is not done; -1: none is under way
+};
+
 struct TimingResult {
   int64_t cycles = 0;                             // from the first command offered to machine idle
   std::vector<int64_t> segment_cycles;            // the same for each fence-delimited segment
   std::vector<CommandTiming> commands;            // one per operation; empty when not asked for
   std::vector<std::vector<int64_t>> unit_cycles;  // [unit][Cause]; each row sums to `cycles`
   std::vector<std::string> notes;  // what the machine cannot do as asked (deadlock … is an error instead)
-  bool deadlock = false;
-  std::string deadlock_message;  // which commands wait for what
+  std::optional<TimingFailure> failure;
 };
 
 struct TimingOptions {
@@ -81,6 +88,8 @@ class TimingRun {
 
   // Goes on as far as the operations there allow whatever follows them, and forgets those it no longer needs.
   void advance();
+  // Once there is one, nothing more is timed.
+  [[nodiscard]] const std::optional<TimingFailure>& failure() const;
   // There are no more operations; the host goes on for `host_tail_cycles` behind the last.
   [[nodiscard]] TimingResult finish(int64_t host_tail_cycles);
 
