@@ -6,9 +6,11 @@ from autocomp.data import closest
 from autocomp.transforms.collapse import Collapse
 from autocomp.transforms.defer_stores import DeferStores
 from autocomp.transforms.double_buffer import DoubleBuffer
+from autocomp.transforms.drop_fence import DropFence
 from autocomp.transforms.fuse import Fuse
 from autocomp.transforms.hoist import Hoist
 from autocomp.transforms.keep_accumulator import KeepAccumulator
+from autocomp.transforms.negate_on_store import NegateOnStore
 from autocomp.transforms.place_in_banks import PlaceInBanks
 from autocomp.transforms.prefetch import Prefetch
 from autocomp.transforms.protocol import NotApplicable, Transformation
@@ -36,6 +38,8 @@ TRANSFORMATIONS: tuple[Transformation, ...] = (
     Split(),
     Fuse(),
     Unroll(),
+    NegateOnStore(),
+    DropFence(),
     Hoist(),
     Simplify(),
 )

@@ -29,6 +29,8 @@ TRANSFORMATIONS = {
     "collapse",
     "defer_stores",
     "place_in_banks",
+    "negate_on_store",
+    "drop_fence",
 }
 
 

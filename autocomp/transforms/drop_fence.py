@@ -1,0 +1,52 @@
+"""Drop fences: the host and DRAM need not wait where the machine keeps the order by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from autocomp.kernel import ast
+from autocomp.transforms.facts import Facts
+from autocomp.transforms.parameters import number_of
+from autocomp.transforms.protocol import NotApplicable, Parameters, Proposal, Rewriting
+from autocomp.transforms.rewrite import Path, call_of, rewrite_statements, with_body
+
+
+class DropFence(Rewriting):
+    name = "drop_fence"
+    title = "Drop a fence that orders nothing"
+
+    def candidates(self, facts: Facts) -> Sequence[Proposal]:
+        """Each fence but the one that ends the kernel; whether one is needed is for the memory discipline to say."""
+        return [
+            Proposal({"fence": number}, f"commands go on without waiting at fence number {number}")
+            for number, path in enumerate(_fences(facts))
+            if path != (len(facts.body.statements) - 1,)
+        ]
+
+    def apply(self, facts: Facts, parameters: Parameters) -> ast.Kernel:
+        """`fence` numbers the fences in source order, from 0. The result is right only where no DRAM access of the host
+        or of another unit relied on this fence, which the memory discipline proves or refutes."""
+        number = number_of(parameters, "fence", 0)
+        found = _fences(facts)
+        if not 0 <= number < len(found):
+            raise NotApplicable(f"the kernel has {len(found)} fences, and none is number {number}")
+
+        def change(statement: ast.Statement, path: Path) -> tuple[ast.Statement, ...] | None:
+            return () if path == found[number] else None
+
+        return with_body(facts.kernel, rewrite_statements(facts.body, change))
+
+
+def _fences(facts: Facts) -> list[Path]:
+    """Where the entry function calls what the description says is a fence."""
+    fences: list[Path] = []
+
+    def look(statement: ast.Statement, path: Path) -> None:
+        call = call_of(statement)
+        role = facts.machine.roles.get((call.function, len(call.arguments))) if call is not None else None
+        instruction = facts.accelerator.instruction(role.instruction) if role is not None else None
+        if instruction is not None and instruction.words.get("role") == "fence":
+            fences.append(path)
+
+    rewrite_statements(facts.body, look)
+    return sorted(fences)
