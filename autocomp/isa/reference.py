@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Mapping
 
 from autocomp.isa.model import Accelerator, Alias, Instruction, Memory, Parameter, Procedure
 from autocomp.isa.rules import requirements
-from autocomp.isa.show import show, show_number, show_statements
+from autocomp.isa.show import show, show_number, show_statements, show_streams
 
 
 def reference(accelerator: Accelerator, markdown: bool = False, only: Collection[str] | None = None) -> str:
@@ -103,6 +103,10 @@ def _instruction(accelerator: Accelerator, instruction: Instruction) -> Iterator
     if instruction.body:
         yield from ("", "```")
         yield from (line for line in show_statements(instruction.body) if not line.startswith("require "))
+        yield "```"
+    if instruction.streams:
+        yield from ("", "Sends, in place of itself:", "", "```")
+        yield from show_streams(instruction.streams)
         yield "```"
 
 

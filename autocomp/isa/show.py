@@ -7,18 +7,24 @@ from collections.abc import Iterator, Sequence
 from autocomp.isa.model import (
     AddressField,
     Assign,
+    Await,
     Binary,
     Call,
+    Choose,
     Conditional,
     Element,
     Expression,
     For,
+    Iterate,
     Let,
     Name,
     Number,
+    Position,
     Require,
     StateField,
     Statement,
+    Stream,
+    StreamStatement,
     Sum,
     Unary,
     When,
@@ -65,6 +71,8 @@ def _show_reference(expression: Expression) -> str:
     if isinstance(expression, Element):
         name = expression.memory if expression.element is None else f"{expression.memory}.{expression.element}"
         return name + "".join(f"[{show(index)}]" for index in expression.indices)
+    if isinstance(expression, Position):
+        return f"{expression.stream}.{expression.variable}"
     if isinstance(expression, Sum):
         terms = f"{expression.variable} < {show(expression.bound)}: {show(expression.body)}"
         start = "" if expression.start is None else f", {show(expression.start)}"
@@ -72,6 +80,37 @@ def _show_reference(expression: Expression) -> str:
     assert isinstance(expression, Call)
     kind = "" if expression.type_argument is None else f"<{expression.type_argument}>"
     return f"{expression.function}{kind}({', '.join(show(a) for a in expression.arguments)})"
+
+
+def show_streams(streams: Sequence[Stream], indent: str = "") -> Iterator[str]:
+    """The streams of an expansion line by line."""
+    for stream in streams:
+        after = f" after {', '.join(stream.after)}" if stream.after else ""
+        yield f"{indent}stream {stream.name} priority {stream.priority}{after} {{"
+        yield from _show_stream(stream.body, indent + "  ")
+        yield f"{indent}}}"
+
+
+def _show_stream(statements: Sequence[StreamStatement], indent: str) -> Iterator[str]:
+    for statement in statements:
+        if isinstance(statement, Let):
+            yield f"{indent}let {statement.name} = {show(statement.value)};"
+        elif isinstance(statement, Await):
+            yield f"{indent}await {show(statement.condition)};"
+        elif isinstance(statement, Iterate):
+            step = "" if statement.step == Number(1) else f" step {show(statement.step, 8)}"
+            yield f"{indent}for {statement.variable} < {show(statement.bound, 8)}{step} {{"
+            yield from _show_stream(statement.body, indent + "  ")
+            yield f"{indent}}}"
+        elif isinstance(statement, Choose):
+            yield f"{indent}when {show(statement.condition)} {{"
+            yield from _show_stream(statement.then, indent + "  ")
+            if statement.otherwise:
+                yield f"{indent}}} else {{"
+                yield from _show_stream(statement.otherwise, indent + "  ")
+            yield f"{indent}}}"
+        else:
+            yield f"{indent}{statement.instruction}({', '.join(show(a) for a in statement.arguments)});"
 
 
 def show_statements(statements: Sequence[Statement], indent: str = "") -> Iterator[str]:

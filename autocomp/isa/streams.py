@@ -42,7 +42,21 @@ def build_streams(scope: Scope, node: SyntaxTree, known: Known) -> tuple[Stream,
     if len(nodes) > MAX_STREAMS:
         fail(scope, node, f"more than {MAX_STREAMS} streams")
     variables = {name: _variables(scope, stream, ()) for name, stream in zip(names, nodes, strict=True)}
-    return tuple(_Builder(variables, known).stream(scope, stream) for stream in nodes)
+    streams = tuple(_Builder(variables, known).stream(scope, stream) for stream in nodes)
+    _check_order(scope, nodes, streams)
+    return streams
+
+
+def _check_order(scope: Scope, nodes: Sequence[SyntaxTree], streams: Sequence[Stream]) -> None:
+    """Streams that start after each other never start."""
+    starting: set[str] = set()
+    waiting = {stream.name: node for stream, node in zip(streams, nodes, strict=True)}
+    while free := [s.name for s in streams if s.name in waiting and starting.issuperset(s.after)]:
+        starting.update(free)
+        for name in free:
+            del waiting[name]
+    if waiting:
+        fail(scope, next(iter(waiting.values())), f"{', '.join(waiting)} never start: `after` goes in a circle")
 
 
 def _variables(scope: Scope, node: SyntaxTree, outer: tuple[str, ...]) -> tuple[str, ...]:

@@ -52,7 +52,7 @@ class Key:
 UNIT_KEYS: Mapping[str, Key] = {
     "kind": Key("mechanism that times the unit's commands", "serial", words=tuple(KINDS)),
     "entries": Key("commands in the unit's pool, from allocation to completion", 8, POOLED, low=1),
-    "queue": Key("issued commands that may wait in front of the unit", 8, low=1),
+    "queue": Key("issued commands that may wait in front of the unit (expander: of the front's)", 8, low=1),
     "start": Key("cycles from a command's issue to its first step", 1, POOLED, low=1),
     "priority": Key("of completions: one command completes a cycle, the lowest number first", 0, POOLED),
     "serial": Key("1: a command issues only when all older ones of the unit have completed", 0, POOLED),

@@ -188,6 +188,34 @@ void solution(int8_t A[4][8], int8_t B[8][4], int8_t E[8][4], int32_t C[4][4], i
     np.testing.assert_array_equal(found["F"], a.astype(np.int32) @ e.astype(np.int32))
 
 
+def test_parts_of_a_loop_can_be_left_out() -> None:
+    """The first loop only moves in, 8 + 16 skipped; the second only computes and moves out, 1 + 2 + 4."""
+    text = """
+void solution(int8_t A[4][8], int8_t B[8][4], int32_t D[4][4], int32_t C[4][4]) {
+  config_ex(WEIGHT_STATIONARY, NO_ACTIVATION, 1, 0, 0);
+  config_st(16);
+  config_ld(8, 1.0f, DIM, 0);
+  config_ld(4, 1.0f, DIM, 1);
+  config_ld(16, 1.0f, DIM, 2);
+  for (int part = 0; part < 2; part++) {
+    loop_ws_config_bounds(1, 1, 2, 0, 0, 0);
+    loop_ws_config_addrs_ab(A, B);
+    loop_ws_config_addrs_dc(D, part == 0 ? 0 : C);
+    loop_ws_config_strides_ab(8, 4);
+    loop_ws_config_strides_dc(4, 4);
+    loop_ws_run(1, 1, 0, NO_ACTIVATION, 1, 1, 0, 0, 0, part == 0 ? 24 : 7);
+  }
+  fence();
+}"""
+    random = np.random.default_rng(5)
+    a, b = (random.integers(-128, 128, shape).astype(np.int8) for shape in ((4, 8), (8, 4)))
+    d = random.integers(-1000, 1000, (4, 4)).astype(np.int32)
+    result = run(text, {"A": a, "B": b, "D": d, "C": np.zeros((4, 4), np.int32)})
+    assert result.error is None, result.error
+    np.testing.assert_array_equal(result.outputs["C"], a.astype(np.int32) @ b.astype(np.int32) + d)
+    assert result.dram_bytes_read == a.nbytes + b.nbytes + d.nbytes
+
+
 @pytest.mark.parametrize(("rows", "columns"), [(8, 8), (7, 13), (13, 6)])
 def test_a_residual_addition_adds_two_matrices(rows: int, columns: int) -> None:
     i, j = -(-rows // DIM), -(-columns // DIM)

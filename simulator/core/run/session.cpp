@@ -218,6 +218,8 @@ void Session::replay(int32_t instruction, const Value* arguments, int32_t line, 
 }
 
 void Session::record(int32_t instruction, const Value* arguments, int32_t line, int64_t host_cycles) {
+  const size_t parameters = machine_.machine().instructions[at(instruction)].parameters.size();
+  if (options_.record_trace) result.trace.append(instruction, arguments, parameters, host_cycles, line);
   evaluator_.begin(instruction, arguments);
   decode(machine_, evaluator_, instruction, line, host_cycles, operations_);
   const std::string* failed = executor_.configure(instruction);

@@ -107,6 +107,11 @@ int64_t Front::capacity() const {
   return places;
 }
 
+// The front's other places are behind it, and there is always one.
+int64_t Front::places_behind(const Unroller& unroller) const {
+  return std::max<int64_t>(1, context_.settings.front_queue - unroller.settings().queue);
+}
+
 bool Front::holds_loop() const {
   for (size_t i = 0; i < queue_.size(); ++i)
     if (is_for_unroller(queue_[i])) return true;
@@ -139,7 +144,7 @@ void Front::pass_unrollers(bool busy) {
   int64_t stage = 0, places = context_.settings.front_queue;
   for (const Unroller& unroller : unrollers_) {
     stage = std::max(stage, unroller.settings().stage);
-    places = std::min(places, context_.settings.front_queue - unroller.settings().queue);
+    places = std::min(places, places_behind(unroller));
   }
   while (!queue_.empty()) {
     Entry& head = queue_.front();
@@ -158,9 +163,8 @@ void Front::step_unrollers() {
     unroller.begin_cycle();
     if (!unroller.busy()) continue;
     const UnitSettings& unit = unroller.settings();
-    const int64_t places = context_.settings.front_queue - unit.queue;
     // Only one at a time sends.
-    const bool room = !busy && static_cast<int64_t>(behind_.size()) < places;
+    const bool room = !busy && static_cast<int64_t>(behind_.size()) < places_behind(unroller);
     const int64_t operation = room ? unroller.send() : -1;
     unroller.start_generators();
     busy = true;

@@ -60,6 +60,7 @@ class Front {
   // While a loop is in the front, the queue splits at the unrollers, and commands are allocated from behind them.
   [[nodiscard]] const Ring<Entry>& source() const { return unrolling_ ? behind_ : queue_; }
   [[nodiscard]] bool drained() const { return queue_.empty() && !unrolling_; }
+  [[nodiscard]] int64_t places_behind(const Unroller& unroller) const;
   [[nodiscard]] bool holds_loop() const;
   [[nodiscard]] int64_t capacity() const;
   [[nodiscard]] int64_t oldest() const;
