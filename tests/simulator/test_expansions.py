@@ -17,7 +17,9 @@ MACHINE = """accelerator m {
   unit looper { kind: expander; }
   instruction tick(n: int 0..1000000) on worker { semantics { count.sent = count.sent + 1; } timing { busy: 1; } }
   instruction ticks(n: int) on looper { expand { stream a priority 0 { for i < n: tick(i); } } }
-  instruction rounds(n: int, m: int) on looper { expand { stream a priority 0 { for i < n, j < m { when i < 0 { tick(i); } } } } }
+  instruction rounds(n: int, m: int) on looper { expand {
+    stream a priority 0 { for i < n, j < m { when i < 0 { tick(i); } } }
+  } }
   instruction stepped(n: int, by: int) on looper { expand { stream a priority 0 { for i < n step by: tick(i); } } }
   instruction quotient(n: int) on looper { expand { stream a priority 0 { for i < 4: tick(i / n); } } }
   instruction knot() on looper { expand {
@@ -68,7 +70,9 @@ def test_hostile_bounds_end_with_an_error_that_names_the_call(call: str, kind: s
 
 
 def refused(body: str) -> str:
-    text = MACHINE.replace("instruction fence", f"instruction odd() on looper {{ expand {{ {body} }} }} instruction fence")
+    text = MACHINE.replace(
+        "instruction fence", f"instruction odd() on looper {{ expand {{ {body} }} }} instruction fence"
+    )
     with pytest.raises(IsaError) as caught:
         isa.parse(text, "m.isa")
     return str(caught.value)
@@ -77,7 +81,10 @@ def refused(body: str) -> str:
 @pytest.mark.parametrize(
     ("body", "message"),
     [
-        ("stream a priority 0 after b { } stream b priority 1 after a { }", "a, b never start: `after` goes in a circle"),
+        (
+            "stream a priority 0 after b { } stream b priority 1 after a { }",
+            "a, b never start: `after` goes in a circle",
+        ),
         ("stream a priority 0 after a { }", "no other stream called 'a'"),
         ("stream a priority 0 after c { } stream b priority 1 { }", "no other stream called 'c'"),
         ("stream a priority 0 { tock(1); }", "no instruction declared before called 'tock'"),

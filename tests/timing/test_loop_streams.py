@@ -47,7 +47,9 @@ def simulated(case: str) -> Run:
     accelerator, tables = machine("gemmini")
     trace = read_trace(RTL / "traces" / f"{case}.txt.gz", accelerator, tables)
     result = replay_trace(tables.machine, trace.trace, Options(record_commands=True, record_trace=True))
-    assert result.trace is not None and result.timing is not None and result.timing.commands is not None
+    assert result.trace is not None
+    assert result.timing is not None
+    assert result.timing.commands is not None
     times = result.timing.commands
     moves_and_computes = {tables.instructions[name] for name in ("move_in", "move_out", "preload", "compute")}
     rows = result.trace.commands(tables.machine)  # type: ignore[attr-defined]
