@@ -14,6 +14,7 @@ from typing import NoReturn
 from autocomp.errors import IsaError, Place
 from autocomp.isa.model import Accelerator, Instruction, Unit
 
+MOST = 1 << 26  # of any setting: what an evaluation scales it by still fits the simulator's range
 MOST_ENTRIES = 64  # of all pools together: one machine word holds which of them wait for which
 TRANSFERS = ("transfer_in", "transfer_out")
 POOLED = ("serial", "transfer_in", "transfer_out", "array")  # their commands wait in pools
@@ -267,8 +268,8 @@ def _check(where: str, key: str, value: Value, table: Mapping[str, Key], place: 
         raise IsaError(f"{where}: {key} is {value!r}; expected {', '.join(words)}", place=place)
     if not words and isinstance(value, str):
         raise IsaError(f"{where}: {key} is the word {value!r}; expected a number", place=place)
-    if not isinstance(value, str) and value < table[key].low:
-        raise IsaError(f"{where}: {key} is {value}; expected {table[key].low} or more", place=place)
+    if not isinstance(value, str) and not table[key].low <= value <= MOST:
+        raise IsaError(f"{where}: {key} is {value}; expected {table[key].low} to {MOST}", place=place)
 
 
 def reference_table() -> Iterator[tuple[str, str, str, str]]:

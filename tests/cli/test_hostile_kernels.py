@@ -85,6 +85,13 @@ def test_a_kernel_that_takes_too_many_steps_fails_in_its_loop(
     assert smoke(result)["line"] == kernel[:brace].count("\n") + 2
 
 
+@pytest.mark.parametrize("setting", ["MAX_REQUESTS=0", "MAX_REQUESTS=-5", f"MEM_LATENCY={1 << 30}", "MEM_LATENCY=-7"])
+def test_a_setting_that_cannot_be_timed_is_an_error_of_the_description(autocomp: Command, setting: str) -> None:
+    Path("k.c").write_text(starting_kernel(load("gemm_100x70x30"), isa.load("gemmini")))
+    result = autocomp("run", "k.c", "--workload", "gemm_100x70x30", "--set", setting)
+    assert (result.exit_code, "; expected " in result.stderr) == (4, True), result.output
+
+
 @pytest.mark.parametrize("value", ["1000000", "0", "-1", "1e9", "9" * 30, "1048576", str(1 << 62)])
 def test_an_absurd_parameter_is_refused_or_bounded(autocomp: Command, kernel: str, value: str) -> None:
     Path("k.c").write_text(kernel)

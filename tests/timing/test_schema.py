@@ -31,7 +31,7 @@ def parse(dram: str = "", memory: str = "", unit: str = "", timing: str = "", on
         ({"timing": "passes: n;"}, "no meaning in a serial unit"),
         ({"timing": "role: fence;"}, "without a unit"),
         ({"timing": "role: wait;"}, "needs `semaphore:`"),
-        ({"unit": "queue: 0;"}, "queue is 0; expected 1 or more"),
+        ({"unit": "queue: 0;"}, "queue is 0; expected 1 to 67108864"),
         ({"unit": "entries: 65;"}, "65 entries in all; expected at most 64"),
         ({"unit": "kind: transfer_in; request_min: 24;"}, "request_min is 24; expected a power of two"),
         ({"unit": "kind: transfer_in; request_max: 8;"}, "request_max is 8; expected at least request_min, 16"),
