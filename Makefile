@@ -51,6 +51,10 @@ bench: $(VENV)/.core  ## speed of the simulator, as tables; ARGS=--json as one o
 bench-strategies: $(VENV)/.core  ## the search's strategies at equal evaluations, five seeds, rules agent: a few minutes
 	$(BIN)/python -m benchmarks.strategies --workers $(WORKERS)
 
+.PHONY: bench-kernels
+bench-kernels: $(VENV)/.core  ## the rules agent against the bound and the vendor library: an hour; ARGS=--quick for minutes, ARGS=--json
+	$(BIN)/python -m benchmarks.kernels $(ARGS)
+
 fidelity: $(VENV)/.core  ## error against measured RTL cycles, by group
 	$(BIN)/autocomp fidelity benchmarks/rtl
 

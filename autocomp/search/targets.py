@@ -80,7 +80,8 @@ class AgentTarget:
     def plan(self, call: AgentCall) -> dict[str, Any]:
         count = EVERYTHING if call.count is None else call.count
         try:
-            dropout = 0.0 if call.count is None else self.dropout
+            whole = call.count is None or not call.lineage  # nothing is known yet that could be too much of one idea
+            dropout = 0.0 if whole else self.dropout
             context = self._context(call, self.menu.dropout(Random(f"menu/{call.chance}"), dropout))
             if call.avenues:
                 planning = scientist.design(self.planner, context, call.avenues, count)

@@ -38,6 +38,9 @@ HOLES: Mapping[str, str] = {
     "scale": "factor on the results, binary32",
     "transpose_a": "whether A is stored as [K][I]",
     "transpose_b": "whether B is stored as [J][K]",
+    "size_i": "rows of the whole result",
+    "size_j": "columns of the whole result",
+    "size_k": "length of the whole sum",
 }
 REQUIRED = ("gemm_configure", "gemm_tile", "gemm_store")
 

@@ -35,7 +35,7 @@ def naive_gemm(workload: Workload, accelerator: Accelerator) -> str:
     b_rows = tile[1] if workload.options["transpose_b"] else tile[2]
     addresses = tile_addresses(workload, accelerator, a_rows, b_rows)
     extents, sizes = _extents(workload, tile)
-    holes = {name: name for name, _ in addresses} | _facts(workload) | _pointers(workload) | extents
+    holes = {name: name for name, _ in addresses} | gemm_holes(workload) | _pointers(workload) | extents
 
     def idiom(name: str) -> str:
         return fill(accelerator, name, holes)
@@ -63,7 +63,8 @@ def naive_gemm(workload: Workload, accelerator: Accelerator) -> str:
     return print_kernel(fold_kernel(parse("\n".join(lines), f"<naive kernel of {workload.name}>")))
 
 
-def _facts(workload: Workload) -> dict[str, str]:
+def gemm_holes(workload: Workload) -> dict[str, str]:
+    """What fills those holes of the idioms that are the same for all tiles."""
     shapes = {tensor.name: tensor.shape for tensor in workload.tensors}
     size = np.dtype(workload.tensors[0].dtype).itemsize
     options = workload.options

@@ -1,0 +1,159 @@
+"""python -m benchmarks.kernels [--quick] [--json] [--curve] [--seeds N] [--seconds N] [--set NAME=N] [WORKLOAD...]
+
+How close the rules agent comes to the bound and to the vendor library, from the naive kernel. Of several seeds the
+table shows the median; `--curve` adds the best cycles against evaluations and seconds. `--without TRANSFORMATION`
+leaves an option out, to see what it contributes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from datetime import datetime
+from pathlib import Path
+
+from autocomp import isa
+from autocomp import workload as workloads
+from autocomp.agents import menu
+from autocomp.agents.config import Agents
+from autocomp.evaluate import SimulatorEvaluator
+from autocomp.isa.model import Accelerator
+from autocomp.search import Options
+from autocomp.search.executor import available_cores
+from autocomp.search.session import Means, run_session
+from autocomp.search.snapshot import Request, create
+from autocomp.workload import Workload
+from autocomp.workload.library import library_kernel
+
+EXO = (
+    "gemm_512x512x512",
+    "gemm_12544x256x64",
+    "gemm_12544x64x256",
+    "gemm_3136x512x128",
+    "gemm_3136x128x512",
+    "gemm_784x1024x256",
+)
+OTHERS = (
+    "gemm_32x2048x2048",
+    "gemm_1024x1024x1024",
+    "gemm_256x256x256",
+    "gemm_6272x256x64",
+    "gemm_12544x128x64",
+    "gemm_12544x256x128",
+    "gemm_128x1024x1024",
+    "gemm_64x1024x1024",
+    "gemm_32x1024x1024",
+    "gemm_100x70x30",
+    "gemm_bias_relu",
+)
+QUICK = ("gemm_512x512x512", "gemm_32x1024x1024", "gemm_100x70x30")
+
+
+@dataclass(frozen=True)
+class Row:
+    """One search. `curve` holds (evaluations, seconds, best cycles so far) whenever the best changed."""
+
+    workload: str
+    seed: int
+    bound_cycles: int
+    naive_cycles: int
+    fsm_cycles: int | None  # of the vendor library; None where it cannot do this
+    best_cycles: int
+    evaluations: int
+    seconds: float
+    curve: tuple[tuple[int, float, int], ...]
+
+
+def row(name: str, seed: int, seconds: float, without: Sequence[str], overrides: dict[str, int | float]) -> Row:
+    workload = workloads.load(name, overrides=overrides)
+    accelerator = isa.load(workload.accelerator, workload.overrides)
+    general = menu.load(["general"]).for_operation(workload.operation)
+    options = tuple(option for option in general.options if option.transformation not in without)
+    request = Request(
+        workload, accelerator, replace(general, options=options), Agents(), Options(seed=seed, seconds=seconds), "beam"
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        run = create(Path(folder) / "run", request, datetime.now())
+        result = run_session(request, run, Means(available_cores(), cache=False))
+        curve = tuple(_curve(run.events))
+    bound = result.best.evaluation.bound.cycles if result.best.evaluation and result.best.evaluation.bound else 1
+    library = _library_cycles(workload, accelerator)
+    counts = result.naive.cycles, library, result.best.cycles, result.evaluations, round(result.seconds, 1)
+    return Row(name, seed, bound, *counts, curve)
+
+
+def _curve(events: Path) -> Iterator[tuple[int, float, int]]:
+    best: int | None = None
+    evaluated = 0
+    for line in events.read_text().splitlines():
+        event = json.loads(line)
+        if event["kind"] != "candidate" or event.get("cycles") is None:
+            continue
+        evaluated += 1
+        if event["outcome"] in ("correct", "passed smoke") and (best is None or event["cycles"] < best):
+            best = event["cycles"]
+            yield evaluated, event["t"], best
+
+
+def _library_cycles(workload: Workload, accelerator: Accelerator) -> int | None:
+    text = library_kernel(workload, accelerator)
+    found = (
+        None if text is None else SimulatorEvaluator(accelerator, workload).evaluate(text, stages=("check", "smoke"))
+    )
+    return found.cycles if found is not None and found.correct else None
+
+
+def table(rows: Sequence[Row]) -> Iterator[str]:
+    """A line a workload, of the seed with the median result."""
+    yield "| workload | bound | naive | FSM | found | of the bound | against FSM | evaluations | seconds |"
+    yield "|---|---:|---:|---:|---:|---:|---:|---:|---:|"
+    for name in dict.fromkeys(found.workload for found in rows):
+        group = sorted((found for found in rows if found.workload == name), key=lambda found: found.best_cycles)
+        shown = group[len(group) // 2]
+        library = f"{shown.fsm_cycles:,}" if shown.fsm_cycles else "–"
+        against = f"{shown.fsm_cycles / shown.best_cycles:.3f}" if shown.fsm_cycles else "–"
+        yield (
+            f"| `{name}` | {shown.bound_cycles:,} | {shown.naive_cycles:,} | {library} | {shown.best_cycles:,} "
+            f"| {shown.bound_cycles / shown.best_cycles:.1%} | {against} "
+            f"| {shown.evaluations} | {statistics.median(found.seconds for found in group):.0f} |"
+        )
+
+
+def _override(text: str) -> tuple[str, int]:
+    name, _, value = text.partition("=")
+    return name, int(value)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("workloads", nargs="*")
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--json", action="store_true")
+    parser.add_argument("--curve", action="store_true")
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--seconds", type=float, default=120)
+    parser.add_argument("--without", action="append", default=[])
+    parser.add_argument("--set", dest="overrides", type=_override, action="append", default=[])
+    given = parser.parse_args()
+    names = given.workloads or (QUICK if given.quick else EXO + OTHERS)
+    rows = []
+    for name in names:
+        for seed in range(1 if given.quick else given.seeds):
+            rows.append(row(name, seed, given.seconds, given.without, dict(given.overrides)))
+            print(f"{name} seed {seed}: {rows[-1].best_cycles:,}", file=sys.stderr)
+    if given.json:
+        print(json.dumps([asdict(found) for found in rows], indent=2))
+        return
+    print("\n".join(table(rows)))
+    for found in rows if given.curve else ():
+        print(f"\n{found.workload}, seed {found.seed}: evaluations, seconds, best cycles")
+        print("\n".join(f"{count:6} {at:8.1f} {best:12,}" for count, at, best in found.curve))
+
+
+if __name__ == "__main__":
+    main()

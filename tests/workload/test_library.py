@@ -1,0 +1,33 @@
+"""The library's kernel of a workload: one call, right wherever the library can do the workload."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from autocomp import isa
+from autocomp.evaluate import SimulatorEvaluator
+from autocomp.workload import Workload, parse
+from autocomp.workload.library import library_kernel
+
+
+def gemm(accelerator: str, options: str = "") -> Workload:
+    text = f"operation: gemm\naccelerator: {accelerator}\ndims: {{I: 37, J: 50, K: 70}}\n{options}"
+    return parse(text, Path("gemm.yaml"))
+
+
+@pytest.mark.parametrize(
+    "options",
+    ["", "bias: row\nactivation: relu\n", "bias: full\nscale: 0.05\n", "transpose_a: true\n", "transpose_b: true\n"],
+)
+def test_the_library_does_the_workload(options: str) -> None:
+    workload, accelerator = gemm("gemmini", options), isa.load("gemmini")
+    text = library_kernel(workload, accelerator)
+    assert text is not None
+    found = SimulatorEvaluator(accelerator, workload).evaluate(text, stages=("check", "smoke"))
+    assert found.correct, found.failure
+
+
+def test_a_machine_without_a_library_has_no_such_kernel() -> None:
+    assert library_kernel(gemm("tiny"), isa.load("tiny")) is None
