@@ -1,0 +1,132 @@
+"""python -m benchmarks.model_choice openai:MODEL@BASE_URL [--evaluations N] [--seeds N] [--workload NAME]
+
+What a model's choices add: the same search, with the same budget and the same moves on offer, once with the model and
+once with an endpoint that draws from what the answer's schema allows. Prints Markdown.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import tempfile
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from autocomp import isa
+from autocomp import workload as workloads
+from autocomp.agents import menu
+from autocomp.agents.config import RULES, Agents, Member
+from autocomp.search import Options
+from autocomp.search.journal import read_events
+from autocomp.search.session import Means, run_session
+from autocomp.search.snapshot import Request, create
+
+CHANCE = "chance"
+LONGEST_ANSWER = 64  # tokens
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """One search. `authors` counts the plans that were carried out, by who chose them."""
+
+    seed: int
+    naive: int
+    best: int
+    evaluations: int
+    requests: int
+    seconds: float
+    authors: Mapping[str, int]
+
+
+def search(model: str, workload_name: str, evaluations: int, seed: int) -> Outcome:
+    """A search whose every plan `model` chooses from ready moves, and whose kernels the transformations write."""
+    workload = workloads.load(workload_name)
+    accelerator = isa.load(workload.accelerator, workload.overrides)
+    planner = Member(model, temperature=0.7, max_tokens=LONGEST_ANSWER)
+    agents = Agents(planner=(planner,), coder=(Member(RULES),), plans="choice")
+    options = Options(seed=seed, evaluations=evaluations, beam=2, plans_per_parent=3)
+    request = Request(workload, accelerator, menu.load(["general"]), agents, options, "beam")
+    with tempfile.TemporaryDirectory() as name:
+        folder = create(Path(name) / "run", request, datetime.now())
+        result = run_session(request, folder, Means())
+        events, _ = read_events(folder.events)
+    plans = [event["plan"] for event in events if event["kind"] == "candidate" and event["plan"]]
+    authors = {author: sum(plan["author"] == author for plan in plans) for author in {plan["author"] for plan in plans}}
+    requests = result.history.usage.requests + result.history.usage.cached
+    return Outcome(
+        seed, result.naive.cycles or 0, result.best.cycles or 0, result.evaluations, requests, result.seconds, authors
+    )
+
+
+@contextmanager
+def drawn_at_random(seed: int) -> Iterator[str]:
+    """An endpoint on loopback that answers every question by chance, as its schema allows; gives its spec."""
+    random = Random(seed)
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            properties = body["response_format"]["json_schema"]["schema"]["properties"]
+            answer = {name: random.choice(item["enum"]) for name, item in properties.items()}
+            message = {"role": "assistant", "content": json.dumps(answer)}
+            payload = json.dumps({"choices": [{"message": message, "finish_reason": "stop"}]}).encode()
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(payload)))
+            self.end_headers()
+            self.wfile.write(payload)
+
+        def log_message(self, *args: Any) -> None:
+            """Quiet."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    try:
+        yield f"openai:{CHANCE}@http://127.0.0.1:{server.server_address[1]}/v1"
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+def table(outcomes: Mapping[str, Sequence[Outcome]]) -> str:
+    """Markdown: for each chooser the best cycles over its seeds."""
+    lines = [
+        "| choices by | naive | median best | least to most | evaluations | answers |",
+        "|---|---:|---:|---:|---:|---:|",
+    ]
+    for name, runs in outcomes.items():
+        best = [run.best for run in runs]
+        answers, evaluations = sum(run.requests for run in runs), sum(run.evaluations for run in runs)
+        lines.append(
+            f"| {name} | {runs[0].naive:,} | {statistics.median(best):,.0f} | {min(best):,} to {max(best):,} "
+            f"| {evaluations} | {answers} |"
+        )
+    return "\n".join(lines)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="What a model's choices add to a search, beside chance.")
+    parser.add_argument("model")
+    parser.add_argument("--workload", default="gemm_100x70x30")
+    parser.add_argument("--evaluations", type=int, default=20)
+    parser.add_argument("--seeds", type=int, default=5)
+    given = parser.parse_args()
+    runs: dict[str, list[Outcome]] = {given.model: [], "chance": []}
+    for seed in range(given.seeds):
+        runs[given.model].append(search(given.model, given.workload, given.evaluations, seed))
+        with drawn_at_random(seed) as chance:
+            runs["chance"].append(search(chance, given.workload, given.evaluations, seed))
+    print(table(runs))
+
+
+if __name__ == "__main__":
+    main()
