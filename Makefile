@@ -14,7 +14,7 @@ demo: $(VENV)/.core  ## set up, then search for a fast 512x512x512 GEMM kernel
 	$(BIN)/autocomp search workloads/gemm.yaml --workers $(WORKERS)
 
 test: $(VENV)/.test  ## set up, then the test suite
-	$(BIN)/python -m pytest -n $(WORKERS) -q -m "not long"
+	$(BIN)/python -m pytest -n $(WORKERS) -q -m "not long and not browser"
 
 # build/package is the package as it is installed, autocomp/simulator included, for tools that read the file tree;
 # -S keeps the import hook of the editable install out of their way.
@@ -30,9 +30,14 @@ check: $(VENV)/.dev  ## lint, formatting, types, dependency rules
 
 check-long: $(VENV)/.dev  ## everything that takes longer: long tests, sanitizers, the whole RTL data set
 	$(BIN)/python -m pytest -n $(WORKERS) -q -m "long"
+	$(MAKE) test-browser
 	$(MAKE) sanitize
 	$(MAKE) fuzz SECONDS=20
 	$(MAKE) fidelity
+
+.PHONY: test-browser
+test-browser: $(VENV)/.test  ## the report's page in headless Chromium
+	$(BIN)/python -m pytest -q -m browser
 
 .PHONY: sanitize
 sanitize: $(VENV)/.dev  ## the simulator's tests against a core built with ASan and UBSan

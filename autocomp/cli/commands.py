@@ -14,6 +14,7 @@ from autocomp.cli.isa import isa
 from autocomp.cli.menu import menu
 from autocomp.cli.options import wants_json
 from autocomp.cli.prompt import prompt
+from autocomp.cli.report import report
 from autocomp.cli.resume import resume
 from autocomp.cli.run import run
 from autocomp.cli.runs import runs
@@ -63,5 +64,5 @@ def autocomp() -> None:
     """
 
 
-for command in (search, resume, runs, run, prompt, schedules, workloads, menu, isa, simulate, fidelity):
+for command in (search, resume, runs, report, run, prompt, schedules, workloads, menu, isa, simulate, fidelity):
     autocomp.add_command(command)

@@ -1,0 +1,89 @@
+// One candidate: what was planned, what came of it, and its views.
+const TABS = [["plan", "Plan"], ["changes", "Changes"], ["source", "Source"], ["resources", "Resources"], ["timeline", "Timeline"], ["compare", "Compare"]];
+
+function headingView(run, candidate) {
+  const standing = run.standing(candidate);
+  const tone = { best: "good", good: "good", fair: "fair", bad: "bad", none: "soft" }[standing];
+  return [
+    element("h2", {}, `#${candidate.id} ${run.name(candidate)}`),
+    element("span", { class: `${tone}-text` }, standing === "best" ? "best" : candidate.outcome),
+    ...(candidate.cycles ? [element("strong", {}, `${count(candidate.cycles)} cycles`), element("span", { class: "note" }, percent(run.run.bound_cycles / candidate.cycles) + " of the bound")] : []),
+  ];
+}
+
+function planView(run, candidate, choose) {
+  const { plan } = candidate;
+  const evaluation = run.evaluation(candidate);
+  const chain = run.ancestry(candidate.id).flatMap((ancestor, index) => [
+    ...(index ? ["›"] : []),
+    element("button", { type: "button", "aria-pressed": String(ancestor.id === candidate.id), onclick: () => choose(ancestor.id) }, `${run.name(ancestor)}${ancestor.cycles ? " " + brief(ancestor.cycles) : ""}`),
+  ]);
+  const gain = run.gain(candidate);
+  const pairs = [["step", candidate.step]];
+  if (plan) pairs.push(["author", plan.author]);
+  if (gain) pairs.push(["speed-up over its parent", times(gain)]);
+  if (plan?.gain) pairs.push(["predicted", `${times(plan.gain[0])} to ${times(plan.gain[1])}`]);
+  if (candidate.repaired) pairs.push(["repaired", "yes, once"]);
+  for (const [name, value] of Object.entries(plan?.parameters ?? {})) pairs.push([name, typeof value === "object" ? JSON.stringify(value) : String(value)]);
+  const mark = { passed: ["good-text", "✓"], failed: ["bad-text", "✕"], skipped: ["note", "·"] };
+  const stages = (evaluation?.stages ?? []).map((stage) =>
+    element("li", {}, element("span", { class: mark[stage.status][0] }, mark[stage.status][1]), element("span", { class: "name" }, stage.stage),
+      element("span", { class: "said" }, stage.message || stage.status, stage.line ? ` (line ${stage.line})` : "")));
+  return element(
+    "div", {},
+    element("p", { class: "plan" }, plan ? plan.text : "The starting kernel, which the search set out from."),
+    ...(candidate.message ? [element("p", { class: "bad-text" }, candidate.message)] : []),
+    element("h3", {}, "From the start to here"), element("div", { class: "path" }, chain),
+    element("h3", {}, "Facts"), facts(pairs),
+    ...(stages.length ? [element("h3", {}, "Verdict"), element("ul", { class: "stages" }, stages)] : []),
+    ...(evaluation?.bound ? [element("h3", {}, "Bound"), element("p", { class: "note" }, evaluation.bound.explanation)] : []),
+  );
+}
+
+function changesView(run, candidate) {
+  const parent = run.parent(candidate);
+  if (!parent) return element("p", { class: "note" }, "The starting kernel has no parent.");
+  const texts = [run.source(parent), run.source(candidate)];
+  if (texts.includes(null)) return element("p", { class: "note" }, "There is no kernel: " + (candidate.message || candidate.outcome));
+  return element("div", {}, element("p", { class: "note" }, `From its parent #${parent.id} ${run.name(parent)}`), differenceView(...texts));
+}
+
+// Views of a tab; the timeline comes when it is fetched.
+function tabView(state, run, candidate, go) {
+  switch (state.tab) {
+    case "changes": return changesView(run, candidate);
+    case "source": return sourceView(run, candidate, state.line);
+    case "resources": return resourcesView(run, candidate);
+    case "timeline": return timelineTab(run, candidate, (line) => go({ tab: "source", line }));
+    case "compare": return comparisonView(run, candidate, run.get(state.compared) ?? run.parent(candidate), (id) => go({ compared: id }));
+    default: return planView(run, candidate, (id) => go({ selected: id }));
+  }
+}
+
+const timelines = new Map(); // kernel -> timeline, as far as fetched
+
+function timelineTab(run, candidate, openLine) {
+  const box = element("div", {});
+  const show = (packed) => {
+    if (!timelines.has(candidate.kernel)) timelines.set(candidate.kernel, readTimeline(packed));
+    box.replaceChildren(new TimelineView(timelines.get(candidate.kernel), openLine).node);
+  };
+  const holder = run.candidates.find((other) => other.kernel === candidate.kernel && run.timelines[other.id]);
+  if (holder || timelines.has(candidate.kernel)) show(run.timelines[holder?.id]);
+  else if (!candidate.cycles) box.append(element("p", { class: "note" }, "This kernel did not run to its end."));
+  else if (document.body.dataset.live === "yes") {
+    box.append(element("p", { class: "note" }, "Simulating…"));
+    fetchTimeline(candidate.id).then(show, (error) => box.replaceChildren(element("p", { class: "bad-text" }, error.message)));
+  } else {
+    box.append(element("p", {}, "This page has no timeline of this candidate. One that has:"), element("p", {}, element("code", {}, `autocomp report RUN --timeline ${candidate.id}`)));
+    const known = Object.keys(run.timelines).map((id) => `#${id}`).join(", ");
+    box.append(element("p", { class: "note" }, known ? `Those in this page: ${known}.` : ""));
+  }
+  return box;
+}
+
+async function fetchTimeline(id) {
+  const response = await fetch(`/timeline/${id}`);
+  if (!response.ok) throw new Error((await response.json()).error);
+  return unpacked(await response.arrayBuffer());
+}

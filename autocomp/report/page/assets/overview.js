@@ -1,0 +1,86 @@
+// The three charts above: how the best came down, what limits each kernel, and what planners foresaw.
+const AXES = {
+  evaluations: { label: "evaluations", of: (_, index) => index + 1 },
+  seconds: { label: "seconds", of: (evaluation) => evaluation.seconds },
+  tokens: { label: "tokens", of: (evaluation) => evaluation.tokens },
+  money: { label: "money", of: (evaluation) => evaluation.money },
+};
+
+// Axes on which this run moves at all.
+const axesOf = (run) => Object.keys(AXES).filter((name) => ["evaluations", "seconds"].includes(name) || run.evaluations.at(-1)?.[name] > 0);
+
+const spread = (values, slack) => [Math.min(...values) / slack, Math.max(...values) * slack];
+const marked = (run, candidate) => ({ id: candidate?.id, standing: candidate ? run.standing(candidate) : "none" });
+
+function trajectory(run, name) {
+  const axis = AXES[name];
+  const points = [];
+  const best = [];
+  let lowest = Infinity;
+  run.evaluations.forEach((evaluation, index) => {
+    if (!evaluation.cycles || evaluation.stages.some((stage) => stage.status === "failed")) return;
+    const x = axis.of(evaluation, index);
+    points.push({ x, y: evaluation.cycles, ...marked(run, run.firstOf.get(index)) });
+    if (evaluation.cycles < lowest) {
+      if (best.length) best.push({ x, y: lowest });
+      lowest = evaluation.cycles;
+      best.push({ x, y: lowest });
+    }
+  });
+  const end = axis.of(run.evaluations.at(-1) ?? { seconds: 1, tokens: 1, money: 1 }, run.evaluations.length - 1);
+  best.push({ x: end, y: lowest });
+  const bound = run.run.bound_cycles ?? 1;
+  const start = name === "evaluations" ? 1 : 0;
+  const [low, high] = points.length ? spread([bound, ...points.map((point) => point.y)], 1.12) : [1, 10];
+  return {
+    x: { scale: linear(start, Math.max(end, start + 1e-9)), label: axis.label },
+    y: { scale: logarithmic(low, high), label: "cycles" },
+    lines: [
+      { points: [{ x: start, y: bound }, { x: end, y: bound }], tint: "faint", dash: [4, 4], label: "bound" },
+      ...(points.length ? [{ points: best, tint: "accent", weight: 2 }] : []),
+    ],
+    points,
+  };
+}
+
+function roofline(run) {
+  const { peak, bus, multiply_accumulates: work } = run.machine;
+  const points = [];
+  for (const [index, candidate] of run.firstOf) {
+    const { cycles, dram } = run.evaluations[index];
+    const bytes = dram && Math.max(...dram);
+    if (candidate.cycles && bytes && work) points.push({ x: work / bytes, y: work / cycles, ...marked(run, candidate) });
+  }
+  if (!points.length || !peak) return null;
+  const ridge = bus ? peak / bus : points[0].x;
+  const [left, right] = spread([ridge, ...points.map((point) => point.x)], 1.6);
+  const [bottom] = spread([...points.map((point) => point.y), peak], 1.6);
+  return {
+    x: { scale: logarithmic(left, right), label: "multiply-accumulates per DRAM byte" },
+    y: { scale: logarithmic(bottom, peak * 1.5), label: "per cycle" },
+    lines: [
+      ...(bus ? [{ points: [{ x: left, y: left * bus }, { x: ridge, y: peak }], tint: "soft", weight: 1.5 }] : []),
+      { points: [{ x: ridge, y: peak }, { x: right, y: peak }], tint: "soft", weight: 1.5, label: `peak ${count(peak)}` },
+    ],
+    points,
+  };
+}
+
+// The middle of the predicted interval against the speed-up that came out.
+function predictions(run) {
+  const points = [];
+  for (const candidate of run.candidates) {
+    const gain = candidate.plan?.gain;
+    const actual = run.gain(candidate);
+    if (gain && actual) points.push({ x: Math.sqrt(gain[0] * gain[1]), y: actual, gain, ...marked(run, candidate) });
+  }
+  if (!points.length) return null;
+  const [low, high] = spread(points.flatMap((point) => [point.x, point.y]), 1.15);
+  const scale = logarithmic(low, high);
+  return {
+    x: { scale, label: "predicted speed-up" },
+    y: { scale, label: "speed-up" },
+    lines: [{ points: [{ x: low, y: low }, { x: high, y: high }], tint: "faint", dash: [4, 4] }],
+    points,
+  };
+}

@@ -1,0 +1,29 @@
+// What a kernel makes of the machine: each unit's cycles by cause, and how full the local memories are.
+const PALETTE = ["#d98943", "#c65f66", "#8d73c8", "#53a29b", "#b9a03c", "#7f8fa6", "#c177ab", "#6d9e57"];
+
+function causeTints(units) {
+  const totals = new Map();
+  for (const causes of Object.values(units)) for (const [cause, cycles] of Object.entries(causes)) if (cause !== "Busy" && cycles) totals.set(cause, (totals.get(cause) ?? 0) + cycles);
+  const named = [...totals].sort((a, b) => b[1] - a[1]).map(([cause], index) => [cause, PALETTE[index] ?? "var(--faint)"]);
+  return new Map([["Busy", "var(--accent)"], ...named]);
+}
+
+function resourcesView(run, candidate) {
+  const evaluation = run.evaluation(candidate);
+  if (!evaluation?.units || !Object.keys(evaluation.units).length) return element("p", { class: "note" }, "Nothing is known of where this kernel's cycles went.");
+  const tints = causeTints(evaluation.units);
+  const bar = (causes) => [...tints].filter(([cause]) => causes[cause]).map(([cause, tint]) => element("i", { title: `${cause}: ${count(causes[cause])} cycles, ${percent(causes[cause] / evaluation.cycles)}`, style: { width: `${(100 * causes[cause]) / evaluation.cycles}%`, background: tint } }));
+  const units = Object.entries(evaluation.units).flatMap(([unit, causes]) => [element("span", { class: "name" }, `${unit} ${percent((causes.Busy ?? 0) / evaluation.cycles)}`), element("div", { class: "bar" }, bar(causes))]);
+  const memories = Object.entries(evaluation.memories ?? {}).flatMap(([memory, [touched, rows]]) => [
+    element("span", { class: "name" }, `${memory} ${count(touched)} of ${count(rows)} rows`),
+    element("div", { class: "bar" }, element("i", { style: { width: `${(100 * touched) / rows}%`, background: "var(--accent)" } })),
+  ]);
+  const [read, written] = evaluation.dram;
+  return element(
+    "div", {},
+    element("h3", {}, "Cycles of each unit, by cause"), element("div", { class: "bars" }, units),
+    element("div", { class: "legend" }, [...tints].map(([cause, tint]) => element("span", { style: { "--swatch": tint } }, cause))),
+    ...(memories.length ? [element("h3", {}, "Rows of local memory that are used"), element("div", { class: "bars" }, memories)] : []),
+    element("h3", {}, "Memory traffic"), facts([["read from DRAM", `${count(read)} bytes`], ["written to DRAM", `${count(written)} bytes`], ["commands", count(evaluation.commands)], ["utilisation", percent(evaluation.utilisation)]]),
+  );
+}

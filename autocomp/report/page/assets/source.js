@@ -1,0 +1,34 @@
+// A kernel's text with the heat of each line: the cycles that its commands waited.
+const TOKEN = /(\/\/.*|\/\*.*?\*\/)|\b(for|if|else|while|int|void|const|unsigned|float|return|static|int8_t|int32_t|uint32_t|uint64_t)\b|\b([A-Za-z_]\w*)(?=\()/g;
+
+function highlighted(text) {
+  const parts = [];
+  let end = 0;
+  for (const match of text.matchAll(TOKEN)) {
+    parts.push(text.slice(end, match.index), element("span", { class: match[1] ? "comment" : match[2] ? "keyword" : "call" }, match[0]));
+    end = match.index + match[0].length;
+  }
+  return [...parts, text.slice(end)];
+}
+
+const causesText = (causes) => Object.entries(causes).filter(([, cycles]) => cycles).sort((a, b) => b[1] - a[1]).map(([cause, cycles]) => `${cause} ${count(cycles)}`).join(", ");
+
+function sourceView(run, candidate, target) {
+  const text = run.source(candidate);
+  if (text == null) return element("p", { class: "note" }, "There is no kernel: " + (candidate.message || candidate.outcome));
+  const costs = new Map((run.evaluation(candidate)?.lines ?? []).map(([line, commands, wait, causes]) => [line, { commands, wait, causes }]));
+  const most = Math.max(1, ...[...costs.values()].map((cost) => cost.wait));
+  const lines = text.split("\n").map((line, index) => {
+    const cost = costs.get(index + 1);
+    const words = cost ? `${count(cost.commands)} commands waited ${count(cost.wait)} cycles: ${causesText(cost.causes)}` : null;
+    return element(
+      "div",
+      { class: `line${index + 1 === target ? " target" : ""}`, "data-line": index + 1, title: words },
+      element("span", { class: "at" }, String(index + 1)),
+      element("span", { class: "cost", style: { "--share": cost ? (0.55 * cost.wait / most).toFixed(3) : "0" } }, cost ? count(cost.wait) : ""),
+      element("span", { class: "text" }, ...highlighted(line)),
+    );
+  });
+  const note = costs.size ? "Left of each line: cycles its commands waited, over all of them; waits overlap. Causes show where the pointer rests." : "Where the cycles of this kernel went is not known.";
+  return element("div", {}, element("p", { class: "note" }, note), element("div", { class: "code" }, lines));
+}

@@ -1,0 +1,73 @@
+"""A kernel's commands over time, in columns, for drawing: bounded in size, however many there are."""
+
+from __future__ import annotations
+
+import heapq
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from autocomp.isa.model import Accelerator
+from autocomp.simulator.results import Commands, Timing
+
+MOST = 40_000  # spans of one timeline
+
+Array = npt.NDArray[Any]
+
+
+def timeline(timing: Timing, accelerator: Accelerator) -> dict[str, Any]:
+    """Tracks of units, each command a span on a lane of its unit's track, so that spans of a lane do not overlap.
+
+    Of more than MOST commands the longest-waiting and longest-running ones are kept; `left_out` counts the others.
+    Starts are given as differences from the one before, in program order.
+    """
+    commands = timing.commands
+    if commands is None:
+        raise ValueError("the simulation recorded no commands")
+    chosen = _chosen(commands)
+    lanes, counts = _lanes(commands, chosen, len(timing.units))
+    started = commands.started[chosen]
+    return {
+        "cycles": timing.cycles,
+        "tracks": [{"name": use.unit, "lanes": max(1, n)} for use, n in zip(timing.units, counts, strict=True)],
+        "instructions": [instruction.name for instruction in accelerator.instructions],
+        "causes": list(timing.cause_names),
+        "left_out": int(np.count_nonzero(commands.unit >= 0)) - len(chosen),
+        "start": np.diff(started, prepend=0).tolist(),
+        "length": (commands.completed[chosen] - started).tolist(),
+        "track": commands.unit[chosen].tolist(),
+        "lane": lanes,
+        "line": commands.line[chosen].tolist(),
+        "instruction": commands.instruction[chosen].tolist(),
+        "cause": commands.cause[chosen].tolist(),
+        "wait": commands.wait_cycles[chosen].tolist(),
+    }
+
+
+def _chosen(commands: Commands) -> Array:
+    """Places of the commands that are drawn: those of units, by start."""
+    on_units = np.flatnonzero(commands.unit >= 0)
+    if len(on_units) > MOST:
+        weight = commands.completed[on_units] - commands.started[on_units] + commands.wait_cycles[on_units]
+        on_units = on_units[np.argsort(-weight, kind="stable")[:MOST]]
+    return on_units[np.argsort(commands.started[on_units], kind="stable")]
+
+
+def _lanes(commands: Commands, chosen: Array, units: int) -> tuple[list[int], list[int]]:
+    """The lowest lane that is free at each command's start, and how many lanes each unit needs."""
+    busy: list[list[tuple[int, int]]] = [[] for _ in range(units)]  # (end, lane) of running commands
+    free: list[list[int]] = [[] for _ in range(units)]
+    used = [0] * units
+    lanes = []
+    columns = (commands.unit[chosen], commands.started[chosen], commands.completed[chosen])
+    for unit, start, end in zip(*(column.tolist() for column in columns), strict=True):
+        while busy[unit] and busy[unit][0][0] <= start:
+            heapq.heappush(free[unit], heapq.heappop(busy[unit])[1])
+        if not free[unit]:
+            heapq.heappush(free[unit], used[unit])
+            used[unit] += 1
+        lane = heapq.heappop(free[unit])
+        heapq.heappush(busy[unit], (end, lane))
+        lanes.append(lane)
+    return lanes, used

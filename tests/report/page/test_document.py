@@ -1,0 +1,78 @@
+"""What the page is made of."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from autocomp.cli.commands import autocomp
+from autocomp.errors import RunFolderError
+from autocomp.evaluate import SimulatorEvaluator
+from autocomp.report import RunView
+from autocomp.report.page import timeline as timelines
+from autocomp.report.page import write_page
+from autocomp.report.page.document import run_document
+from autocomp.search import RunFolder
+from autocomp.search.snapshot import restore
+
+
+def test_the_document_agrees_with_the_run(searched: RunFolder) -> None:
+    view, document = RunView.of(searched.events), run_document(searched)
+    assert [c["id"] for c in document["candidates"]] == list(view.candidates)
+    assert len(document["evaluations"]) == view.evaluations
+    for candidate in document["candidates"]:
+        assert candidate["kernel"] is None or document["kernels"][candidate["kernel"]]
+        if candidate["cycles"]:
+            assert document["evaluations"][candidate["evaluation"]]["cycles"] == candidate["cycles"]
+
+
+def test_spending_never_falls(searched: RunFolder) -> None:
+    seconds = [evaluation["seconds"] for evaluation in run_document(searched)["evaluations"]]
+    assert seconds == sorted(seconds)
+
+
+def test_a_run_before_its_first_evaluation_has_a_page(run_copy: RunFolder, tmp_path: Path) -> None:
+    run_copy.events.unlink()
+    write_page(run_copy, tmp_path / "report.html")
+    assert "tiny_gemm" in (tmp_path / "report.html").read_text()
+
+
+@pytest.mark.parametrize("most", [7, 10**6])
+def test_spans_of_a_lane_do_not_overlap(searched: RunFolder, monkeypatch: pytest.MonkeyPatch, most: int) -> None:
+    monkeypatch.setattr(timelines, "MOST", most)
+    request = restore(searched)
+    evaluator = SimulatorEvaluator(request.accelerator, request.workload)
+    evaluation = evaluator.evaluate(searched.best_kernel.read_text(), record_commands=True, stages=("check", "smoke"))
+    assert evaluation.timing is not None
+    timeline = timelines.timeline(evaluation.timing, request.accelerator)
+    assert len(timeline["start"]) <= most
+    assert (timeline["left_out"] == 0) == (most > 7)
+    ends: dict[tuple[int, int], int] = {}
+    start = 0
+    for step, length, track, lane in zip(
+        timeline["start"], timeline["length"], timeline["track"], timeline["lane"], strict=True
+    ):
+        start += step
+        assert start >= ends.get((track, lane), 0)
+        assert lane < timeline["tracks"][track]["lanes"]
+        ends[track, lane] = start + length
+    assert max(ends.values()) <= timeline["cycles"]
+
+
+def test_a_candidate_that_does_not_exist_has_no_timeline(searched: RunFolder, tmp_path: Path) -> None:
+    with pytest.raises(RunFolderError, match="no candidate 999"):
+        write_page(searched, tmp_path / "report.html", 0, [999])
+
+
+def test_the_command_says_where_the_page_is(searched: RunFolder, tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    done = CliRunner().invoke(autocomp, ["report", str(searched.path), "--output", str(page), "--timelines", "0"])
+    assert (done.exit_code, done.output.startswith(str(page))) == (0, True)
+
+
+def test_live_takes_no_output(searched: RunFolder) -> None:
+    done = CliRunner().invoke(autocomp, ["report", str(searched.path), "--live", "--output", "x.html"])
+    assert done.exit_code == 2
+    assert "--live serves the page" in done.output
