@@ -11,7 +11,7 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, ProcessPoolExecutor, ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
@@ -66,19 +66,28 @@ class InlineExecutor:
 
 
 class ThreadExecutor:
-    """Threads of this process, for calls that wait on a network."""
+    """A thread of this process for each call, for calls that wait on a network. None outlives the process, which
+    therefore ends at once, whatever is waited for."""
 
     lost: type[Exception] = BrokenProcessPool
 
     def __init__(self, capacity: int) -> None:
         self.capacity = capacity
-        self._pool = ThreadPoolExecutor(capacity, thread_name_prefix="agent")
 
     def submit(self, target: Target, method: str, argument: object) -> Future[Any]:
-        return self._pool.submit(target.call, method, argument)
+        future: Future[Any] = Future()
+
+        def run() -> None:
+            try:
+                future.set_result(target.call(method, argument))
+            except BaseException as error:
+                future.set_exception(error)
+
+        threading.Thread(target=run, name="agent", daemon=True).start()
+        return future
 
     def shutdown(self) -> None:
-        self._pool.shutdown(wait=False, cancel_futures=True)
+        return None
 
 
 class ProcessExecutor:
