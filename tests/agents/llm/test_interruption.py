@@ -9,8 +9,6 @@ import sys
 import threading
 from pathlib import Path
 
-import pytest
-
 from .conftest import Reply, Request, ScriptedServer
 from .test_search import MENU, WORKLOAD, search
 
