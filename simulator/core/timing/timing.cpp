@@ -29,6 +29,7 @@ class Engine {
     // Units keep references into the context, and their places: reserve before adding.
     const size_t count = settings_.units.size();
     cycles_.resize(count);
+    present_.assign(count, Cause::Count);
     ins_.reserve(count);
     outs_.reserve(count);
     arrays_.reserve(count);
@@ -197,17 +198,19 @@ class Engine {
   }
 
   // A wait takes 1 from its semaphore when it can; a signal adds 1 when all older commands of the unit have completed.
-  bool synchronise(const Command& command, const Pool& pool) {
+  bool synchronise(Command& command, const Pool& pool) {
     const int64_t index = command.value(Key::Semaphore);
     if (index < 0 || index >= kSemaphores) return false;  // there is none: the unit waits for ever
     int64_t& semaphore = semaphores_[static_cast<size_t>(index)];
     if (command.role == Role::Signal) {
       if (pool.live > static_cast<int64_t>(pool.unissued.size())) return false;
       ++semaphore;
+      signals_[static_cast<size_t>(index)] = command.operation;
       return true;
     }
     if (semaphore == 0) return false;
     --semaphore;
+    command.times.released_by = signals_[static_cast<size_t>(index)];
     return true;
   }
 
@@ -242,7 +245,16 @@ class Engine {
   }
 
   void account(int64_t cycles) {
-    for (size_t u = 0; u < places_.size(); ++u) cycles_[u][static_cast<size_t>(cause_of(u))] += cycles;
+    for (size_t u = 0; u < places_.size(); ++u) {
+      const Cause cause = cause_of(u);
+      cycles_[u][static_cast<size_t>(cause)] += cycles;
+      if (options_.record_spans) record_span(u, cause);
+    }
+  }
+  void record_span(size_t u, Cause cause) {
+    if (present_[u] == cause) return;
+    present_[u] = cause;
+    result_.spans.push_back({context_.now, static_cast<int32_t>(u), cause});
   }
   // Which commands there are, before their times are known.
   void take_down() {
@@ -266,6 +278,7 @@ class Engine {
   Front front_;
   Channel channel_;
   std::vector<int64_t> semaphores_ = std::vector<int64_t>(kSemaphores, 0);
+  std::vector<int64_t> signals_ = std::vector<int64_t>(kSemaphores, -1);  // the last signal of each
   std::vector<TransferIn> ins_;
   std::vector<TransferOut> outs_;
   std::vector<Array> arrays_;
@@ -277,6 +290,7 @@ class Engine {
   std::vector<Place> places_;  // of each unit
   using UnitCycles = std::array<int64_t, static_cast<size_t>(Cause::Count)>;
   std::vector<UnitCycles> cycles_;
+  std::vector<Cause> present_;  // of each unit's last span; Count: it has none
 };
 
 // What each unit waits for.

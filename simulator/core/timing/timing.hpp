@@ -45,6 +45,14 @@ struct CommandTiming {
   int64_t completed = 0;     // cycle it freed its pool entry
   Cause wait = Cause::Idle;  // the cause that cost most between accepted and started
   int64_t wait_cycles = 0;
+  int64_t released_by = -1;  // the command that it waited for last to issue: a hazard's, or a signal; -1: none
+};
+
+// What a unit does from a cycle on, until its next span.
+struct UnitSpan {
+  int64_t start = 0;
+  int32_t unit = -1;
+  Cause cause = Cause::Idle;
 };
 
 // Why not all commands were done: they wait for each other for ever, or take more than the cycles allowed.
@@ -59,12 +67,14 @@ struct TimingResult {
   std::vector<int64_t> segment_cycles;            // the same for each fence-delimited segment
   std::vector<CommandTiming> commands;            // one per operation; empty when not asked for
   std::vector<std::vector<int64_t>> unit_cycles;  // [unit][Cause]; each row sums to `cycles`
+  std::vector<UnitSpan> spans;                    // by start; empty when not asked for
   std::vector<std::string> notes;  // what the machine cannot do as asked (deadlock … is an error instead)
   std::optional<TimingFailure> failure;
 };
 
 struct TimingOptions {
   bool record_commands = true;
+  bool record_spans = false;
   int64_t max_cycles = int64_t{1} << 40;
   // Byte address of each tensor's first element, for effects of alignment. Tensors without one are of unknown size:
   // they lie far apart and are aligned alike.
