@@ -15,21 +15,25 @@ import numpy as np
 
 from . import _core
 from .results import (
+    Accesses,
     Commands,
     MemoryUse,
     ProgramError,
     SimulationResult,
+    Spans,
     Timing,
     UnitCycles,
     Violation,
 )
 
 __all__ = [
+    "Accesses",
     "Commands",
     "MemoryUse",
     "Options",
     "ProgramError",
     "SimulationResult",
+    "Spans",
     "Timing",
     "UnitCycles",
     "Violation",
@@ -42,19 +46,21 @@ __all__ = [
 class Options:
     """How to simulate.
 
-    `seed` sets the initial contents of local memories (0: zeros). `host_scale` multiplies the host's cycles between
-    commands. `settings` overrides machine settings such as `dram.latency` for timing. `outputs` names the tensors of
-    which every element must be written (checked with `discipline`). `generic` interprets every instruction without
-    the recognised fast forms; results are the same. Timing runs behind the program and takes `window` commands at
-    once; results do not depend on it, and no more is kept than timing still needs. `record_trace` keeps the commands
-    that a program issues; of a replayed trace those that the units get, with what its hardware loops send.
-    `machine_code` is what the functional engine runs, one of `_core.machine_codes()`: plain, avx2, avx512; empty for
-    the fastest. Results are the same.
+    `record_commands` keeps the times of each command; `record_detail` what units do from cycle to cycle, and what
+    each command accesses. `seed` sets the initial contents of local memories (0: zeros). `host_scale` multiplies
+    the host's cycles between commands. `settings` overrides machine settings such as `dram.latency` for timing.
+    `outputs` names the tensors of which every element must be written (checked with `discipline`). `generic`
+    interprets every instruction without the recognised fast forms; results are the same. Timing runs behind the
+    program and takes `window` commands at once; results do not depend on it, and no more is kept than timing still
+    needs. `record_trace` keeps the commands that a program issues; of a replayed trace those that the units get,
+    with what its hardware loops send. `machine_code` is what the functional engine runs, one of
+    `_core.machine_codes()`: plain, avx2, avx512; empty for the fastest. Results are the same.
     """
 
     timing: bool = True
     discipline: bool = False
     record_commands: bool = False
+    record_detail: bool = False
     record_trace: bool = False
     generic: bool = False
     requirements: bool = True
@@ -116,6 +122,7 @@ def _result(raw: dict[str, Any], outputs: Mapping[str, np.ndarray]) -> Simulatio
         command_count=raw["command_count"],
         outputs=outputs,
         timing=_timing(raw["timing"], raw["notes"]),
+        accesses=None if raw["accesses"] is None else Accesses(**raw["accesses"]),
         violations=tuple(Violation(*violation) for violation in raw["violations"]),
         memory=tuple(MemoryUse(*use) for use in raw["memory"]),
         dram_bytes_read=raw["dram_bytes_read"],
@@ -136,5 +143,6 @@ def _timing(raw: dict[str, Any] | None, notes: Sequence[str]) -> Timing | None:
         units=tuple(UnitCycles(unit, dict(zip(names, row, strict=True))) for unit, row in raw["units"]),
         cause_names=tuple(names),
         commands=None if raw["commands"] is None else Commands(**raw["commands"]),
+        spans=None if raw["spans"] is None else Spans(**raw["spans"]),
         notes=(*notes, *raw["notes"]),
     )

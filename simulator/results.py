@@ -74,6 +74,32 @@ class Commands:
     completed: npt.NDArray[np.int64]
     cause: npt.NDArray[np.int32]  # index into Timing.cause_names
     wait_cycles: npt.NDArray[np.int64]
+    released_by: npt.NDArray[np.int64]  # command waited for last to issue; -1: none
+    release: npt.NDArray[np.int32]  # … and why, a hazard or Semaphore: index into Timing.cause_names
+
+
+@dataclass(frozen=True)
+class Spans:
+    """What units do: each entry holds from its start, in cycles, to the next of the same unit."""
+
+    start: npt.NDArray[np.int64]
+    unit: npt.NDArray[np.int32]
+    cause: npt.NDArray[np.int32]  # index into Timing.cause_names
+
+
+@dataclass(frozen=True)
+class Accesses:
+    """What commands access, in program order. Rows of local memories; bytes of a tensor in DRAM."""
+
+    command: npt.NDArray[np.int64]
+    memory: npt.NDArray[np.int32]
+    write: npt.NDArray[np.int8]
+    parameter: npt.NDArray[np.int32]  # of the instruction, that gives the address; -1: none does
+    tensor: npt.NDArray[np.int32]  # DRAM only, by its place in the program
+    first: npt.NDArray[np.int64]
+    last: npt.NDArray[np.int64]  # exclusive: all lies in [first, last)
+    points: npt.NDArray[np.int64]  # rows; DRAM: contiguous pieces
+    bytes: npt.NDArray[np.int64]  # DRAM only
 
 
 @dataclass(frozen=True)
@@ -83,6 +109,7 @@ class Timing:
     units: Sequence[UnitCycles]
     cause_names: Sequence[str]
     commands: Commands | None
+    spans: Spans | None = None
     notes: Sequence[str] = ()
 
 
@@ -97,6 +124,7 @@ class SimulationResult:
     timing: Timing | None
     violations: Sequence[Violation] = ()
     memory: Sequence[MemoryUse] = ()
+    accesses: Accesses | None = None
     dram_bytes_read: int = 0
     dram_bytes_written: int = 0
     multiply_accumulates: int = 0

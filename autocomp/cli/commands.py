@@ -13,6 +13,7 @@ from autocomp.cli.fidelity import fidelity
 from autocomp.cli.isa import isa
 from autocomp.cli.menu import menu
 from autocomp.cli.options import wants_json
+from autocomp.cli.profile import profile
 from autocomp.cli.prompt import prompt
 from autocomp.cli.report import report
 from autocomp.cli.resume import resume
@@ -64,5 +65,6 @@ def autocomp() -> None:
     """
 
 
-for command in (search, resume, runs, report, run, prompt, schedules, workloads, menu, isa, simulate, fidelity):
+COMMANDS = (search, resume, runs, report, run, profile, prompt, schedules, workloads, menu, isa, simulate, fidelity)
+for command in COMMANDS:
     autocomp.add_command(command)

@@ -57,6 +57,9 @@ UNIT_KEYS: Mapping[str, Key] = {
     "start": Key("cycles from a command's issue to its first step", 1, POOLED, low=1),
     "priority": Key("of completions: one command completes a cycle, the lowest number first", 0, POOLED),
     "serial": Key("1: a command issues only when all older ones of the unit have completed", 0, POOLED),
+    "instant": Key(
+        "1: a command completes as soon as it issues, to ask what an infinitely fast unit would bring", 0, POOLED
+    ),
     "completion": Key("cycles a completion takes beyond the last step", 0, POOLED),
     "unordered_writes": Key(
         "commands within which a write of a row that an older command of the unit wrote is not ordered behind it", 0
@@ -135,6 +138,7 @@ PROPERTY_KEYS: Mapping[str, Key] = {
 MEMORY_KEYS: Mapping[str, Key] = {
     "bus": Key("DRAM: bytes a cycle of the way back", 16),
     "latency": Key("DRAM: cycles from a request to its first data or acknowledgement", 0),
+    "contention": Key("local: 0: a port is never taken, to ask what more ports would bring", 1),
     "ports": Key("local: one port a bank for reads and writes, or one of each", "shared", words=("shared", "separate")),
 }
 

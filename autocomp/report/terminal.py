@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
+from itertools import pairwise
 from typing import TextIO
 
 from rich.console import Console
 
+SPARKS = " ▁▂▃▄▅▆▇█"
 PLAIN_WIDTH = 160  # a pipe has no width of its own
 
 
@@ -24,3 +27,14 @@ def percent(ratio: float | None, digits: int = 1) -> str:
 
 def cycles_text(cycles: int | None) -> str:
     return "-" if cycles is None else f"{cycles:,}"
+
+
+def sparkline(values: Sequence[float], highest: float, width: int) -> str:
+    """The values, averaged to at most `width` characters whose height is their share of `highest`; only 0 is blank."""
+    if not values or highest <= 0:
+        return ""
+    count = min(width, len(values))
+    edges = [number * len(values) // count for number in range(count + 1)]
+    means = [sum(values[a:b]) / (b - a) for a, b in pairwise(edges)]
+    top = len(SPARKS) - 1
+    return "".join(SPARKS[min(top, max(mean > 0, round(top * mean / highest)))] for mean in means)

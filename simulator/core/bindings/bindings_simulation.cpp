@@ -28,6 +28,8 @@ Options options_from(const nb::dict& fields) {
       options.discipline = nb::cast<bool>(value);
     else if (name == "record_commands")
       options.record_commands = nb::cast<bool>(value);
+    else if (name == "record_detail")
+      options.record_detail = nb::cast<bool>(value);
     else if (name == "record_trace")
       options.record_trace = nb::cast<bool>(value);
     else if (name == "machine_code")
@@ -69,13 +71,46 @@ nb::object array_of(std::vector<T> values) {
   return nb::cast(nb::ndarray<nb::numpy, T, nb::ndim<1>>(owned->data(), {owned->size()}, owner));
 }
 
+// One number of each record.
+template <typename T, typename Record, typename Get>
+nb::object column_of(const std::vector<Record>& records, Get get) {
+  std::vector<T> values;
+  values.reserve(records.size());
+  for (const Record& record : records) values.push_back(static_cast<T>(get(record)));
+  return array_of(std::move(values));
+}
+
+nb::dict spans_to_python(const std::vector<UnitSpan>& spans) {
+  nb::dict out;
+  out["start"] = column_of<int64_t>(spans, [](const UnitSpan& s) { return s.start; });
+  out["unit"] = column_of<int32_t>(spans, [](const UnitSpan& s) { return s.unit; });
+  out["cause"] = column_of<int32_t>(spans, [](const UnitSpan& s) { return s.cause; });
+  return out;
+}
+
+nb::dict accesses_to_python(const std::vector<AccessRecord>& accesses) {
+  const auto points = [](const AccessRecord& r) {
+    int64_t n = 1;
+    for (int d = 0; d < r.access.dims; ++d) n = scalar::mul(n, r.access.count[d]);
+    return n;
+  };
+  nb::dict out;
+  out["command"] = column_of<int64_t>(accesses, [](const AccessRecord& r) { return r.command; });
+  out["memory"] = column_of<int32_t>(accesses, [](const AccessRecord& r) { return r.access.memory; });
+  out["write"] = column_of<int8_t>(accesses, [](const AccessRecord& r) { return r.access.write; });
+  out["parameter"] = column_of<int32_t>(accesses, [](const AccessRecord& r) { return r.access.parameter; });
+  out["tensor"] = column_of<int32_t>(accesses, [](const AccessRecord& r) { return r.access.tensor; });
+  out["first"] = column_of<int64_t>(accesses, [](const AccessRecord& r) { return r.access.first(); });
+  out["last"] = column_of<int64_t>(accesses, [](const AccessRecord& r) { return r.access.last(); });
+  out["points"] = column_of<int64_t>(accesses, points);
+  out["bytes"] =
+      column_of<int64_t>(accesses, [&](const AccessRecord& r) { return scalar::mul(points(r), r.access.bytes); });
+  return out;
+}
+
 nb::dict commands_to_python(const Machine& machine, const SimulationResult& result) {
   nb::dict out;
-  const auto column = [&]<typename T>(T, auto get) {
-    std::vector<T> values;
-    for (const auto& command : result.timing.commands) values.push_back(get(command));
-    return array_of(std::move(values));
-  };
+  const auto column = [&]<typename T>(T, auto get) { return column_of<T>(result.timing.commands, get); };
   out["instruction"] = column(int32_t{}, [](const CommandTiming& c) { return c.instruction; });
   out["unit"] = column(
       int32_t{}, [&](const CommandTiming& c) { return machine.instructions[static_cast<size_t>(c.instruction)].unit; });
@@ -88,6 +123,8 @@ nb::dict commands_to_python(const Machine& machine, const SimulationResult& resu
   out["completed"] = column(int64_t{}, [](const CommandTiming& c) { return c.completed; });
   out["wait_cycles"] = column(int64_t{}, [](const CommandTiming& c) { return c.wait_cycles; });
   out["cause"] = column(int32_t{}, [](const CommandTiming& c) { return static_cast<int32_t>(c.wait); });
+  out["release"] = column(int32_t{}, [](const CommandTiming& c) { return static_cast<int32_t>(c.release); });
+  out["released_by"] = column(int64_t{}, [](const CommandTiming& c) { return c.released_by; });
   return out;
 }
 
@@ -104,6 +141,7 @@ nb::dict timing_to_python(const Machine& machine, const SimulationResult& result
     units.append(nb::make_tuple(machine.units.at(u).name, timing.unit_cycles[u]));
   out["units"] = units;
   out["notes"] = timing.notes;
+  out["spans"] = timing.spans.empty() ? nb::object(nb::none()) : nb::object(spans_to_python(timing.spans));
   if (timing.commands.empty())
     out["commands"] = nb::none();
   else
@@ -124,6 +162,7 @@ nb::dict to_python(const Machine& machine, SimulationResult result, const Option
   else
     out["timing"] = nb::none();
   out["notes"] = result.notes;
+  out["accesses"] = result.accesses.empty() ? nb::object(nb::none()) : nb::object(accesses_to_python(result.accesses));
   nb::list violations;
   for (const auto& v : result.violations) {
     const nb::object other = v.other_line < 0 ? nb::object(nb::none()) : nb::cast(v.other_line);

@@ -81,7 +81,9 @@ Session::Session(const CompiledMachine& machine, const Options& options, std::ve
   if (options.timing)
     timing_ = std::make_unique<TimingRun>(
         machine, options.settings.empty() ? machine.machine() : with_settings(machine.machine(), options.settings),
-        TimingOptions{options.record_commands, options.max_cycles, addresses(tensors_), options.poll}, operations_);
+        TimingOptions{options.record_commands, options.record_detail, options.max_cycles, addresses(tensors_),
+                      options.poll},
+        operations_);
 }
 
 int64_t Session::host_cycles(int64_t cycles) const {
@@ -163,6 +165,11 @@ void Session::expand(int32_t instruction, const Value* arguments, Issue issue, i
 
 // Lets timing go on once there is enough to do, with whole expansions, and forgets what no observer needs any more.
 void Session::observe() {
+  if (options_.record_detail) {
+    const Operation& operation = operations_.operations.back();
+    for (uint32_t a = 0; a < operation.access_count; ++a)
+      result.accesses.push_back({result.command_count, operations_.accesses_of(operation)[a]});
+  }
   if (++result.command_count % kCommandsPerPoll == 0) check_record();
   if (!timing_) {
     operations_.forget(operations_.count());
@@ -178,10 +185,11 @@ void Session::observe() {
 void Session::check_record() const {
   evaluator_.budget.poll();
   const auto issued = static_cast<size_t>(result.command_count);
-  const size_t bytes =
-      operations_.operations.size() * sizeof(Operation) + operations_.accesses.size() * sizeof(AccessInstance) +
-      operations_.properties.size() * sizeof(int64_t) +
-      (options_.record_commands ? issued * sizeof(CommandTiming) : 0) + result.trace.arguments.size() * sizeof(Value);
+  const size_t bytes = operations_.operations.size() * sizeof(Operation) +
+                       operations_.accesses.size() * sizeof(AccessInstance) +
+                       operations_.properties.size() * sizeof(int64_t) +
+                       (options_.record_commands ? issued * sizeof(CommandTiming) : 0) +
+                       result.trace.arguments.size() * sizeof(Value) + result.accesses.size() * sizeof(AccessRecord);
   if (bytes > kMaxRecord)
     throw Fault{"commands", "what is kept of the " + std::to_string(issued) + " commands issued takes more than " +
                                 std::to_string(kMaxRecord >> 30) + " GiB"};

@@ -19,6 +19,7 @@ struct Options {
   bool timing = true;
   bool discipline = false;
   bool record_commands = false;
+  bool record_detail = false;  // what units do from cycle to cycle, and what each command accesses
   bool record_trace = false;
   MachineCode machine_code = MachineCode::Plain;  // of the engines; results do not depend on it
   bool generic = false;                           // interpret every instruction, without the recognised forms
@@ -52,6 +53,11 @@ struct MemoryUse {
   int64_t rows = 0, rows_touched = 0, rows_live_peak = 0;
 };
 
+struct AccessRecord {
+  int64_t command = -1;
+  AccessInstance access;
+};
+
 struct SimulationResult {
   bool failed = false;
   ProgramError error;
@@ -62,6 +68,7 @@ struct SimulationResult {
   std::vector<std::string> notes;
   std::vector<Violation> violations;
   std::vector<MemoryUse> memory;
+  std::vector<AccessRecord> accesses;  // of all commands in order; empty when not asked for
   int64_t dram_bytes_read = 0, dram_bytes_written = 0;
   int64_t multiply_accumulates = 0;
   double seconds = 0.0;

@@ -1,6 +1,7 @@
 #include "timing/front.hpp"
 
 #include <algorithm>
+#include <optional>
 
 namespace autocomp::timing {
 
@@ -66,6 +67,25 @@ void Front::host(bool machine_idle) {
   }
 }
 
+namespace {
+
+// Why a command has to wait for an older one of another unit; nothing if it need not.
+std::optional<Cause> hazard_between(const Command& command, const Command& old) {
+  std::optional<Cause> found;
+  for (size_t a = 0; a < command.range_count; ++a) {
+    const Range& mine = command.ranges[a];
+    for (size_t b = 0; b < old.range_count; ++b) {
+      const Range& theirs = old.ranges[b];
+      if (mine.memory != theirs.memory || mine.first >= theirs.last || theirs.first >= mine.last) continue;
+      if (!mine.write && !theirs.write) continue;
+      found = !mine.write ? Cause::ReadAfterWrite : theirs.write ? Cause::WriteAfterWrite : Cause::WriteAfterRead;
+    }
+  }
+  return found;
+}
+
+}  // namespace
+
 void Front::find_hazards(int slot, size_t unit) {
   Command& command = context_.command(slot);
   uint64_t& waits_for = context_.waits_for[static_cast<size_t>(slot)];
@@ -73,19 +93,10 @@ void Front::find_hazards(int slot, size_t unit) {
   if (!context_.settings.hazards || command.range_count == 0) return;
   for (uint64_t others = context_.occupied & ~context_.pools[unit].all; others != 0; others &= others - 1) {
     const int other = std::countr_zero(others);
-    const Command& old = context_.command(other);
-    for (size_t a = 0; a < command.range_count; ++a) {
-      const Range& mine = command.ranges[a];
-      for (size_t b = 0; b < old.range_count; ++b) {
-        const Range& theirs = old.ranges[b];
-        if (mine.memory != theirs.memory || mine.first >= theirs.last || theirs.first >= mine.last) continue;
-        if (!mine.write && !theirs.write) continue;
-        waits_for |= uint64_t{1} << other;
-        command.hazard = !mine.write    ? Cause::ReadAfterWrite
-                         : theirs.write ? Cause::WriteAfterWrite
-                                        : Cause::WriteAfterRead;
-      }
-    }
+    const std::optional<Cause> hazard = hazard_between(command, context_.command(other));
+    if (!hazard) continue;
+    waits_for |= uint64_t{1} << other;
+    command.hazard = *hazard;
   }
 }
 
@@ -232,6 +243,17 @@ void Front::record(const Command& command) {
   (*record_)[static_cast<size_t>(command.operation)] = times;
 }
 
+// For the commands that wait for this one alone.
+void Front::note_release(int32_t slot) {
+  for (size_t other = 0; other < context_.waits_for.size(); ++other)
+    if (context_.waits_for[other] == uint64_t{1} << slot) {
+      Command& waiting = context_.slots[other];
+      const Command& done = context_.command(slot);
+      waiting.times.released_by = done.operation;
+      waiting.times.release = hazard_between(waiting, done).value_or(waiting.hazard);
+    }
+}
+
 void Front::free_slot(int32_t slot) {
   record(context_.command(slot));
   const size_t unit = context_.unit_of[static_cast<size_t>(slot)];
@@ -241,6 +263,7 @@ void Front::free_slot(int32_t slot) {
   const uint64_t bit = uint64_t{1} << slot;
   context_.occupied &= ~bit;
   --context_.pools[unit].live;
+  if (record_ != nullptr) note_release(slot);
   for (uint64_t& waits_for : context_.waits_for) waits_for &= ~bit;
   context_.may_issue = context_.progress = true;
 }

@@ -75,6 +75,7 @@ class Front {
   [[nodiscard]] int64_t host_cycles() const;
   void find_hazards(int slot, size_t unit);
   void free_slot(int32_t slot);
+  void note_release(int32_t slot);
   void record(const Command& command);
 
   Context& context_;

@@ -27,6 +27,7 @@ class Ports {
   [[nodiscard]] bool write(int32_t memory, int64_t row, bool accumulate, int64_t now, int64_t cycles = 1) {
     Bank& bank = at(memory, row);
     const bool reads = accumulate || memories_[static_cast<size_t>(memory)].shared_port;
+    if (!memories_[static_cast<size_t>(memory)].contended) return true;
     if (bank.write_until > now || (reads && bank.read_until > now)) return false;
     bank.write_until = now + cycles;
     if (accumulate) bank.read_until = now + cycles;
@@ -57,7 +58,9 @@ class Ports {
     int64_t read_until = 0, write_until = 0, booked_until = 0;
   };
   [[nodiscard]] bool open(const Bank& bank, int32_t memory, int64_t now) const {
-    const bool shared = memories_[static_cast<size_t>(memory)].shared_port;
+    const MemoryPorts& ports = memories_[static_cast<size_t>(memory)];
+    if (!ports.contended) return true;
+    const bool shared = ports.shared_port;
     return bank.read_until <= now && bank.booked_until <= now && !(shared && bank.write_until > now);
   }
   [[nodiscard]] Bank& at(int32_t memory, int64_t row) {

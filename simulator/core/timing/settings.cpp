@@ -23,6 +23,7 @@ const std::vector<Field>& unit_fields() {
       {"start", &U::start, 1},
       {"priority", &U::priority, 0},
       {"serial", &U::serial, 0},
+      {"instant", &U::instant, 0},
       {"completion", &U::completion, 0},
       {"in_flight", &U::in_flight, 1},
       {"request_latency", &U::request_latency, 0},
@@ -158,6 +159,7 @@ Settings resolve(const Machine& machine) {
       if (std::has_single_bit(per_bank)) ports.shift = std::countr_zero(per_bank);
       ports.first_bank = settings.banks;
       settings.banks += static_cast<size_t>((memory.rows + ports.rows_per_bank - 1) / ports.rows_per_bank) + 1;
+      ports.contended = number(machine, memory.name + ".contention", 0, 1) != 0;
       for (const auto& [key, word] : machine.choices)
         if (key == memory.name + ".ports") {
           if (word != "shared" && word != "separate")

@@ -39,6 +39,7 @@ constexpr std::array<int64_t, kKeys> kPropertyDefaults = {1, 0, 1, 1, 0, 0, 0, 0
 struct UnitSettings {
   std::string name;
   UnitKind kind = UnitKind::Serial;
+  int64_t instant = 0;         // 1: a command completes as soon as it issues
   int64_t serial = 0;          // 1: a command issues only when all older ones of this unit have completed
   bool owner_preload = false;  // a multiply's writes belong to the preload before it
   int64_t entries = 8;         // commands in the pool, from allocation to completion
@@ -74,6 +75,7 @@ struct UnitSettings {
 
 struct MemoryPorts {
   bool shared_port = true;  // one port for reads and writes; otherwise one of each
+  bool contended = true;    // false: a port is never taken
   int64_t rows_per_bank = 1;
   int shift = -1;  // its logarithm if it is a power of two
   size_t first_bank = 0;

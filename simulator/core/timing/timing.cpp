@@ -184,8 +184,8 @@ class Engine {
       if (settings_.units[u].serial != 0 && pool.live > static_cast<int64_t>(pool.unissued.size())) continue;
       const bool synchronises = command.role == Role::Wait || command.role == Role::Signal;
       if (synchronises && !synchronise(command, pool)) continue;
-      const bool at_once =
-          synchronises || (command.role == Role::Configure && settings_.units[u].kind != UnitKind::Array);
+      const bool at_once = synchronises || settings_.units[u].instant != 0 ||
+                           (command.role == Role::Configure && settings_.units[u].kind != UnitKind::Array);
       if (!at_once && !with(u, [](auto& unit) { return unit.accepts(); })) continue;
       pool.unissued.pop();
       command.times.issued = context_.now;
@@ -211,6 +211,7 @@ class Engine {
     if (semaphore == 0) return false;
     --semaphore;
     command.times.released_by = signals_[static_cast<size_t>(index)];
+    command.times.release = Cause::Semaphore;
     return true;
   }
 

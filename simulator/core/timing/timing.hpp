@@ -45,7 +45,8 @@ struct CommandTiming {
   int64_t completed = 0;     // cycle it freed its pool entry
   Cause wait = Cause::Idle;  // the cause that cost most between accepted and started
   int64_t wait_cycles = 0;
-  int64_t released_by = -1;  // the command that it waited for last to issue: a hazard's, or a signal; -1: none
+  int64_t released_by = -1;     // the command that it waited for last to issue, -1: none
+  Cause release = Cause::Idle;  // … and why: a hazard, or Semaphore
 };
 
 // What a unit does from a cycle on, until its next span.

@@ -1,0 +1,60 @@
+"""`autocomp profile`: where every cycle of a kernel goes, and what would change it."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import click
+
+from autocomp.cli.options import output_options, path_option, print_json, set_option
+from autocomp.cli.run import read_kernel
+from autocomp.errors import ConfigError
+
+
+@click.command()
+@click.argument("kernel", type=click.Path(path_type=Path, allow_dash=True))
+@click.option("--workload", required=True, help="What the kernel computes: a file or the name of a shipped one.")
+@click.option(
+    "--trace", type=click.Path(path_type=Path, dir_okay=False), help="Also write a timeline to this file, for Perfetto."
+)
+@set_option
+@path_option
+@output_options
+def profile(
+    kernel: Path,
+    workload: str,
+    trace: Path | None,
+    overrides: dict[str, int | float],
+    paths: tuple[Path, ...],
+    as_json: bool,
+    plain: bool,
+) -> None:
+    """Show where the cycles of the kernel in the file KERNEL go ("-" for standard input).
+
+    The kernel is run once, on the workload's first input; its results are not checked (`autocomp run` does that).
+    """
+    from autocomp import isa
+    from autocomp import workload as workloads
+    from autocomp.profile import profile as make_profile
+    from autocomp.profile import record, timeline
+    from autocomp.report import make_console
+    from autocomp.report.profile import print_profile
+
+    text = read_kernel(kernel)
+    loaded = workloads.load(workload, paths, overrides)
+    accelerator = isa.load(loaded.accelerator, loaded.overrides, (*paths, Path(loaded.path).parent))
+    recording = record(text, loaded, accelerator, str(kernel))
+    found = make_profile(recording)
+    if trace is not None:
+        try:
+            trace.write_text(json.dumps(timeline(recording)), encoding="utf-8")
+        except OSError as error:
+            raise ConfigError(f"cannot write the timeline {trace}: {error}") from None
+    if as_json:
+        print_json(found.to_json())
+        return
+    print_profile(make_console(sys.stdout, plain), found)
+    if trace is not None:
+        click.echo(f"timeline: {trace}", err=True)

@@ -1,0 +1,106 @@
+"""The critical path by line, unit and cause, and in words."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from autocomp.profile.model import PathSegment
+from autocomp.profile.recording import Recording
+from autocomp.profile.walk import FRONT, HOST, Step
+
+ACTIVITY: Mapping[str, str] = {
+    "Busy": "works",
+    "Bus": "waits for the DRAM bus",
+    "MemoryLatency": "waits for the first data from DRAM",
+    "BankConflict": "waits for a bank that another access holds",
+    "Idle": "has no command yet",
+    "Pairing": "waits for the other half of its pair",
+    "Drain": "waits for its pipeline to run empty",
+    "Pipeline": "waits for results that are still in its pipeline",
+    "Host": "runs code between commands",
+    "ReadAfterWrite": "waits for data that is being produced",
+    "WriteAfterRead": "waits until what it overwrites has been read",
+    "WriteAfterWrite": "waits until what it overwrites has been written",
+    "Semaphore": "waits at a semaphore",
+    "Fence": "waits at the fence",
+    "QueueFull": "waits for room in its queue",
+}
+CONSEQUENCE: Mapping[str, str] = {
+    "ReadAfterWrite": "line {next} needs its result",
+    "WriteAfterRead": "line {next} overwrites what it reads",
+    "WriteAfterWrite": "line {next} overwrites what it writes",
+    "Semaphore": "line {next} waits for its signal",
+    "QueueFull": "line {next} finds the queue full",
+    "Fence": "the fence of line {next} waits for it",
+    "Pairing": "line {next} is paired with it",
+}
+REMEDY: Mapping[str, str] = {
+    "ReadAfterWrite": "issuing it earlier, into a buffer of its own, would hide it",
+    "WriteAfterRead": "a second buffer would hide it",
+    "WriteAfterWrite": "a second buffer would hide it",
+    "Semaphore": "signalling earlier, or a second buffer, would hide it",
+    "QueueFull": "fewer and larger commands, or more even an order of them, would help",
+    "Fence": "without the fence, other work would go on",
+    "Host": "less code between commands would help",
+}
+
+
+def causes_of(recording: Recording, steps: Sequence[Step]) -> npt.NDArray[np.int64]:
+    """Cycles of each step by cause, [step, cause]: those of its unit in that time; the host's are Host, the front's
+    QueueFull where it waits for room and Host else."""
+    names = list(recording.timing.cause_names)
+    table = np.zeros((len(steps), len(names)), np.int64)
+    start = np.array([step.start for step in steps], np.int64)
+    end = np.array([step.end for step in steps], np.int64)
+    place = np.array([step.place for step in steps], np.int64)
+    for unit in range(len(recording.units)):
+        mine = np.flatnonzero(place == unit)
+        for number, cause in enumerate(names):
+            times, before = recording.busy_time(unit, cause)
+            if before[-1]:
+                spent = np.interp(end[mine], times, before) - np.interp(start[mine], times, before)
+                table[mine, number] = np.rint(spent).astype(np.int64)
+    for number in np.flatnonzero(place < 0).tolist():
+        step = steps[number]
+        full = step.place == FRONT and step.link == "QueueFull"
+        fence = step.place == HOST and step.link == "Fence"
+        cause = "QueueFull" if full else "Fence" if fence else "Host"
+        table[number, names.index(cause)] = step.end - step.start
+    return table
+
+
+def path_segments(
+    recording: Recording, steps: Sequence[Step], causes: npt.NDArray[np.int64]
+) -> tuple[PathSegment, ...]:
+    """The path added up over all turns of loops, most cycles first."""
+    names, lines = recording.timing.cause_names, recording.commands.line.tolist()
+    places = {HOST: "host", FRONT: "front", **dict(enumerate(recording.units))}
+    cycles: dict[tuple[int, str, str, int | None, str], int] = defaultdict(int)
+    count: dict[tuple[int, str, str, int | None, str], int] = defaultdict(int)
+    for number, step in enumerate(steps):
+        line = lines[step.command]
+        behind = lines[steps[number + 1].command] if number + 1 < len(steps) else line
+        following = behind if behind != line and step.link in CONSEQUENCE else None
+        for cause in np.flatnonzero(causes[number]).tolist():
+            key = (line, places[step.place], names[cause], following, step.link if following is not None else "")
+            cycles[key] += int(causes[number, cause])
+            count[key] += 1
+    total = max(1, recording.timing.cycles)
+    segments = [
+        PathSegment(line, unit, cause, following, link, cycles[key], count[key], cycles[key] / total, _words(*key))
+        for key in cycles
+        for line, unit, cause, following, link in (key,)
+    ]
+    return tuple(sorted(segments, key=lambda segment: (-segment.cycles, segment.line, segment.unit, segment.cause)))
+
+
+def _words(line: int, unit: str, cause: str, following: int | None, link: str) -> str:
+    what = f"line {line}: {unit} {ACTIVITY.get(cause, f'waits ({cause})')}"
+    if following is not None:
+        what += f", and {CONSEQUENCE[link].format(next=following)}"
+    remedy = REMEDY.get(link or cause, "")
+    return f"{what}; {remedy}" if remedy else what

@@ -1,0 +1,46 @@
+"""`autocomp profile` as its user sees it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import Result
+
+KERNEL = """void solution(int8_t A[16][16], int8_t B[16][16], int8_t C[16][16]) {
+    config_ld(16, 1.0f, 16, 0);
+    // region loading
+    mvin(A, 0, 16, 16);
+    // end
+    fence();
+}
+"""
+Command = Callable[..., Result]
+
+
+@pytest.fixture
+def kernel(autocomp: Command) -> Path:
+    Path("w.yaml").write_text("operation: gemm\naccelerator: gemmini\ndtype: int8\ndims: {I: 16, J: 16, K: 16}\n")
+    Path("k.c").write_text(KERNEL)
+    return Path("k.c")
+
+
+def test_it_shows_path_answers_units_lines_and_regions(autocomp: Command, kernel: Path) -> None:
+    shown = autocomp("profile", kernel, "--workload", "w.yaml", "--plain").stdout
+    for part in ("Critical path", "What if", "Units", "Busy together", "Operands", "loading", "mvin(A, 0, 16, 16);"):
+        assert part in shown
+    assert "if unit load were infinitely fast" in shown
+
+
+def test_json_is_one_document(autocomp: Command, kernel: Path) -> None:
+    result = autocomp("profile", kernel, "--workload", "w.yaml", "--json", "--trace", "t.json")
+    assert json.loads(result.stdout)["cycles"] > 0
+    assert json.loads(Path("t.json").read_text())["traceEvents"]
+
+
+def test_a_timeline_that_cannot_be_written_is_an_error(autocomp: Command, kernel: Path) -> None:
+    result = autocomp("profile", kernel, "--workload", "w.yaml", "--trace", "no/such/folder/t.json")
+    assert result.exit_code == 3
+    assert "cannot write the timeline no/such/folder/t.json" in result.stderr
