@@ -129,6 +129,13 @@ def test_a_candidate_without_a_timeline_says_how_to_get_one(page: Page, searched
     expect(page.locator("#panel")).to_contain_text("autocomp report RUN --timeline 0")
 
 
+def test_a_run_before_its_first_evaluation_says_so(page: Page, run_copy: RunFolder, tmp_path: Path) -> None:
+    run_copy.events.unlink()
+    write_page(run_copy, tmp_path / "report.html")
+    ready(page, (tmp_path / "report.html").as_uri())
+    expect(page.locator("#panel")).to_contain_text("no candidate yet")
+
+
 @pytest.mark.parametrize("width", [390, 1280])
 @pytest.mark.parametrize("view", ["plan", "changes", "source", "resources", "timeline", "compare/0"])
 def test_nothing_is_wider_than_the_window(page: Page, written: str, width: int, view: str) -> None:

@@ -36,7 +36,7 @@ function drawCandidate() {
   const candidate = run.get(state.selected);
   list.select(state.selected);
   drawCharts();
-  if (!candidate) return;
+  if (!candidate) return void byId("panel").replaceChildren(element("p", { class: "note" }, "There is no candidate yet."));
   byId("heading").replaceChildren(...headingView(run, candidate));
   for (const tab of byId("tabs").children) {
     tab.setAttribute("aria-selected", String(tab.dataset.tab === state.tab));
@@ -59,7 +59,7 @@ function drawCharts() {
 
 function drawRun() {
   const { run: facts } = run;
-  byId("state").textContent = `${facts.strategy} search, seed ${facts.seed}, ${facts.created.slice(0, 16).replace("T", " ")} · ${facts.state === "finished" ? facts.reason : facts.state + ", step " + (facts.step + 1)}`;
+  byId("state").textContent = `${facts.strategy} search, seed ${facts.seed}, ${facts.created.slice(0, 16).replace("T", " ")} · ${facts.state === "finished" ? facts.reason : (facts.state === "interrupted" && document.body.dataset.live === "yes" ? "not finished" : facts.state) + ", step " + (facts.step + 1)}`;
   const speedup = facts.naive_cycles && facts.best_cycles ? facts.naive_cycles / facts.best_cycles : null;
   const figures = [["cycles", count(facts.best_cycles)], ["faster than naive", times(speedup) || "–"], ["of the bound", percent(facts.best_cycles ? facts.bound_cycles / facts.best_cycles : null)],
     ["evaluations", count(facts.evaluations)], ["candidates", count(run.candidates.length)], ["spent", duration(facts.seconds)]];
@@ -117,7 +117,7 @@ async function follow() {
       run = new Run(await unpacked(await response.arrayBuffer()));
       drawRun();
       if (followsBest) state.selected = run.best;
-      if (followsBest || !byId("panel").firstChild) drawCandidate();
+      if (followsBest || !byId("heading").firstChild) drawCandidate();
       else { list.select(state.selected); drawCharts(); }
     } catch {
       byId("state").textContent += " · the server is gone";

@@ -39,7 +39,11 @@ class TimelineView {
     this.listen();
     new ResizeObserver(() => this.draw()).observe(this.canvas);
     const button = (label, name, act) => element("button", { type: "button", "aria-label": name, onclick: act }, label);
-    const left = timeline.left_out ? element("p", { class: "note" }, `${count(timeline.left_out)} of the shortest commands are left out.`) : null;
+    const said = [
+      timeline.left_out ? `${count(timeline.left_out)} of the shortest commands are left out.` : "",
+      timeline.tracks.some((track) => track.lanes > MOST_LANES) ? `Where a unit has more than ${MOST_LANES} commands in flight, those beyond share its lowest lane.` : "",
+    ];
+    const left = element("p", { class: "note" }, said.join(" "));
     this.node = element(
       "div", {},
       element("div", { class: "timeline-tools" }, button("−", "Zoom out", () => this.zoom(2)), button("+", "Zoom in", () => this.zoom(0.5)), button("All", "Show all", () => this.view(0, timeline.cycles)), this.range),
