@@ -1,0 +1,191 @@
+"""Hardware loops over convolutions compute what NumPy computes: any kernel, stride, padding, dilation and pooling."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from autocomp.simulator import Options, SimulationResult, run_program
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from autocomp import isa, kernel
+
+MACHINE = {"DIM": 4, "SPAD_KB": 16, "ACC_KB": 16, "MAX_BYTES": 16}
+Array = npt.NDArray[Any]
+
+
+@cache
+def machine() -> tuple[isa.Accelerator, isa.MachineTables]:
+    accelerator = isa.load("gemmini", MACHINE)
+    return accelerator, isa.lower(accelerator)
+
+
+@dataclass(frozen=True)
+class Convolution:
+    """One whole convolution in one loop: square kernels, images of any sides."""
+
+    batch: int = 1
+    rows: int = 6
+    columns: int = 7
+    channels: int = 5
+    outputs: int = 6
+    kernel: int = 3
+    stride: int = 1
+    padding: int = 1
+    dilation: int = 1
+    bias: bool = True
+    pool: tuple[int, int, int] = (0, 0, 0)  # size, stride, padding
+    relu: bool = False
+    flag: str = ""  # one that is set
+    seed: int = 0
+
+    @property
+    def reach(self) -> int:
+        return (self.kernel - 1) * self.dilation + 1
+
+    def outs(self, length: int) -> int:
+        return (length + 2 * self.padding - self.reach) // self.stride + 1
+
+    def pooled(self, length: int) -> int:
+        size, stride, padding = self.pool
+        return (self.outs(length) + 2 * padding - size) // stride + 1 if size else self.outs(length)
+
+    @property
+    def possible(self) -> bool:
+        sides = (self.rows, self.columns)
+        return all(side + 2 * self.padding >= self.reach and self.pooled(side) >= 1 for side in sides)
+
+    def tensors(self) -> dict[str, Array]:
+        random = np.random.default_rng(self.seed)
+        return {
+            "X": random.integers(-128, 128, (self.batch, self.rows, self.columns, self.channels)).astype(np.int8),
+            "W": random.integers(-128, 128, (self.kernel, self.kernel, self.channels, self.outputs)).astype(np.int8),
+            "D": random.integers(-5000, 5000, (1, self.outputs)).astype(np.int32),
+            "Y": np.zeros((self.batch, self.pooled(self.rows), self.pooled(self.columns), self.outputs), np.int8),
+        }
+
+    def expected(self, tensors: dict[str, Array]) -> Array:
+        x, w, d = (tensors[name].astype(np.int64) for name in "XWD")
+        p = self.padding
+        x = np.pad(x, ((0, 0), (p, p), (p, p), (0, 0)))
+        rows, columns = self.outs(self.rows), self.outs(self.columns)
+        sums = np.zeros((self.batch, rows, columns, self.outputs), np.int64) + (d[0] if self.bias else 0)
+        for ky in range(self.kernel):
+            for kx in range(self.kernel):
+                y0, x0 = ky * self.dilation, kx * self.dilation
+                part = x[:, y0 : y0 + rows * self.stride : self.stride, x0 : x0 + columns * self.stride : self.stride]
+                sums += part[:, :rows, :columns] @ w[ky, kx]
+        if self.relu:
+            sums = np.maximum(sums, 0)
+        result = np.clip(np.rint(sums.astype(np.float32) * np.float32(0.01)), -128, 127)
+        return self.max_pooled(result).astype(np.int8)
+
+    def max_pooled(self, image: Array) -> Array:
+        size, stride, p = self.pool
+        if not size:
+            return image
+        image = np.pad(image, ((0, 0), (p, p), (p, p), (0, 0)))
+        return np.stack(
+            [
+                np.stack(
+                    [
+                        image[:, y * stride : y * stride + size, x * stride : x * stride + size].max((1, 2))
+                        for x in range(self.pooled(self.columns))
+                    ],
+                    1,
+                )
+                for y in range(self.pooled(self.rows))
+            ],
+            1,
+        )
+
+    def text(self, tensors: dict[str, Array]) -> str:
+        rows, columns = self.outs(self.rows), self.outs(self.columns)
+        out_rows, out_columns = self.pooled(self.rows), self.pooled(self.columns)
+        size, stride, p = self.pool
+        # What the loop reads beyond the image, below and to the right; it may also stop inside of it.
+        below = max(0, rows * self.stride + self.reach - 1 - self.padding - self.rows)
+        right = max(0, columns * self.stride + self.reach - 1 - self.padding - self.columns)
+        flags = {
+            name: int(name == self.flag)
+            for name in ("downsample", "wrot180", "input_dilated", "t1", "t2", "t3", "t4", "dw")
+        }
+        types = {name: "int32_t" if t.dtype == np.int32 else "int8_t" for name, t in tensors.items()}
+        heads = ", ".join(f"{types[n]} {n}{''.join(f'[{k}]' for k in t.shape)}" for n, t in tensors.items())
+        return f"""
+void solution({heads}) {{
+  gemmini_extended_config_ex(WEIGHT_STATIONARY, NO_ACTIVATION, 0, {self.stride}, 0, 0);
+  gemmini_extended_config_st({self.outputs}, {int(self.relu)}, 0.01f);
+  gemmini_loop_conv_ws({self.batch}, {self.rows}, {self.columns}, {self.channels}, {self.outputs}, {rows}, {columns},
+    {out_rows}, {out_columns}, {self.stride}, {self.padding}, {self.kernel}, {self.dilation}, {size}, {stride}, {p},
+    {self.batch}, {out_rows}, {out_columns}, {self.outputs}, {self.kernel}, {self.kernel}, {self.channels},
+    {self.padding}, {right}, {self.padding}, {below}, {p}, {p}, {p}, {p}, {rows}, {columns}, W, Y, D, X,
+    {int(not self.bias)}, {int(size == 0)}, {flags["downsample"]}, {flags["wrot180"]}, {flags["input_dilated"]},
+    {int(self.relu)}, {flags["t1"]}, {flags["t2"]}, {flags["t3"]}, {flags["t4"]}, 1,
+    {self.channels}, {self.outputs}, {self.outputs}, {flags["dw"]}, 0, 0);
+  fence();
+}}"""
+
+    def run(self) -> tuple[dict[str, Array], SimulationResult]:
+        accelerator, tables = machine()
+        tensors = self.tensors()
+        program = kernel.link(kernel.compile(kernel.parse(self.text(tensors)), accelerator), tables)
+        return tensors, run_program(tables.machine, program, tensors, Options(discipline=True))
+
+
+convolutions = st.builds(
+    Convolution,
+    batch=st.integers(1, 2),
+    rows=st.integers(1, 9),
+    columns=st.integers(1, 9),
+    channels=st.integers(1, 18),
+    outputs=st.integers(1, 18),
+    kernel=st.integers(1, 3),
+    stride=st.integers(1, 3),
+    padding=st.integers(0, 2),
+    dilation=st.integers(1, 2),
+    bias=st.booleans(),
+    pool=st.sampled_from([(0, 0, 0), (2, 2, 0), (2, 1, 0), (3, 2, 1)]),
+    relu=st.booleans(),
+    seed=st.integers(0, 1000),
+).filter(lambda convolution: convolution.possible)
+
+
+def check(convolution: Convolution) -> None:
+    tensors, result = convolution.run()
+    if result.error is not None:
+        assert "must fit half" in result.error.message
+        return
+    assert not result.violations
+    np.testing.assert_array_equal(result.outputs["Y"], convolution.expected(tensors))
+
+
+@settings(max_examples=40, deadline=None)
+@given(convolution=convolutions)
+def test_a_loop_convolves_images_of_any_size(convolution: Convolution) -> None:
+    check(convolution)
+
+
+@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize("pool", [(0, 0, 0), (3, 2, 1)])
+def test_a_plain_convolution_fits(bias: bool, pool: tuple[int, int, int]) -> None:
+    convolution = Convolution(bias=bias, pool=pool, stride=2, padding=1)
+    tensors, result = convolution.run()
+    assert result.error is None, result.error
+    np.testing.assert_array_equal(result.outputs["Y"], convolution.expected(tensors))
+
+
+@pytest.mark.parametrize(
+    ("flag", "message"),
+    [("downsample", "downsample"), ("dw", "depthwise"), ("wrot180", "rotated"), ("input_dilated", "dilated")]
+    + [(f"t{n}", "transposed") for n in (1, 2, 3, 4)],
+)
+def test_what_is_not_described_is_refused(flag: str, message: str) -> None:
+    _, result = replace(Convolution(), flag=flag).run()
+    assert result.error is not None
+    assert message in result.error.message
