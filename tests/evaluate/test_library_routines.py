@@ -102,3 +102,93 @@ def test_its_commands_are_those_of_the_measured_run(size: int) -> None:
 def test_other_kinds_are_refused_where_they_are_called(kind: str) -> None:
     with pytest.raises(KernelError, match="'tiled_matmul_auto': only WS is there"):
         kernel.compile(kernel.parse(tiled_matmul_auto(gemm((4, 4, 4), PLAIN), kind)), MACHINE)
+
+
+convolutions = st.fixed_dictionaries(
+    {
+        "dims": st.fixed_dictionaries(
+            {
+                "N": st.integers(1, 2),
+                "H": st.integers(1, 12),
+                "W": st.integers(1, 20),
+                "C": st.integers(1, 40),
+                "K": st.integers(1, 40),
+                "R": st.integers(1, 4),
+            }
+        ),
+        "stride": st.integers(1, 3),
+        "padding": st.integers(0, 2),
+        "dilation": st.integers(1, 2),
+        "bias": st.sampled_from(["none", "row"]),
+        "activation": st.sampled_from(["none", "relu"]),
+        "scale": st.sampled_from([1.0, 0.01, -0.5]),
+        "pool": st.sampled_from([None, (2, 2, 0), (3, 2, 1), (2, 1, 0)]),
+    }
+)
+
+
+def reach(chosen: dict[str, Any]) -> int:
+    return int(chosen["dilation"] * (chosen["dims"]["R"] - 1) + 1)
+
+
+def results(chosen: dict[str, Any], letter: str) -> int:
+    """Rows (H) or columns (W) before pooling."""
+    return int((chosen["dims"][letter] + 2 * chosen["padding"] - reach(chosen)) // chosen["stride"] + 1)
+
+
+def has_results(chosen: dict[str, Any]) -> bool:
+    size, _, padding = chosen["pool"] or (1, 1, 0)
+    return all(
+        chosen["dims"][letter] + 2 * chosen["padding"] >= reach(chosen)
+        and results(chosen, letter) + 2 * padding >= size
+        for letter in "HW"
+    )
+
+
+def conv(chosen: dict[str, Any]) -> Workload:
+    sizes = {**chosen["dims"], "S": chosen["dims"]["R"]}
+    text = f"operation: conv2d\naccelerator: gemmini\ndims: {sizes}\n".replace("'", "")
+    text += "".join(f"{k}: {chosen[k]}\n" for k in ("stride", "padding", "dilation", "bias", "activation", "scale"))
+    if chosen["pool"]:
+        text += "pool: {{size: {}, stride: {}, padding: {}}}\n".format(*chosen["pool"])
+    return parse(text, Path("w.yaml"))
+
+
+def tiled_conv_auto(chosen: dict[str, Any], workload: Workload, kind: str = "WS", flags: str = "0, 0, 0, 0, 0") -> str:
+    """A kernel that is one call."""
+    n, h, w, c, k, r = (chosen["dims"][letter] for letter in "NHWCKR")
+    first, second, *rest = workload.tensors
+    bias = "NULL" if chosen["bias"] == "none" else rest[0].name
+    activation = "RELU" if chosen["activation"] == "relu" else "NO_ACTIVATION"
+    pool = ", ".join(str(x) for x in chosen["pool"] or (0, 0, 0))
+    tensors = ", ".join(f"{t.dtype}_t {t.name}{''.join(f'[{x}]' for x in t.shape)}" for t in workload.tensors)
+    return (
+        f"void solution({tensors}) {{ tiled_conv_auto({n}, {h}, {w}, {c}, {k}, {results(chosen, 'H')}, "
+        f"{results(chosen, 'W')}, {chosen['stride']}, 1, {chosen['dilation']}, {chosen['padding']}, {r}, {flags}, "
+        f"{first.name}, {second.name}, {bias}, {rest[-1].name}, {activation}, {chosen['scale']}, {pool}, {kind}); }}"
+    )
+
+
+@settings(max_examples=12, deadline=None)
+@given(chosen=convolutions.filter(has_results))
+def test_tiled_conv_auto_on_any_shape(chosen: dict[str, Any]) -> None:
+    workload = conv(chosen)
+    evaluation = SimulatorEvaluator(MACHINE, workload).evaluate(tiled_conv_auto(chosen, workload))
+    assert evaluation.correct, evaluation.failure
+
+
+SMALL = {"dims": dict.fromkeys("NHWCKR", 2), "stride": 1, "padding": 1, "dilation": 1, "pool": None, **PLAIN}
+
+
+@pytest.mark.parametrize(
+    ("flags", "kind", "message"),
+    [
+        ("0, 0, 0, 0, 0", "CPU", "only WS is there"),
+        ("1, 0, 0, 0, 0", "WS", "rotated"),
+        ("0, 1, 0, 0, 0", "WS", "transp"),
+    ],
+)
+def test_convolutions_of_other_kinds_are_refused_where_they_are_called(flags: str, kind: str, message: str) -> None:
+    text = tiled_conv_auto(SMALL, conv(SMALL), kind, flags)
+    with pytest.raises(KernelError, match=f"'tiled_conv_auto': .*{message}"):
+        kernel.compile(kernel.parse(text), MACHINE)
