@@ -72,7 +72,7 @@ def test_killed_and_resumed_it_is_the_same_run_with_another_number_of_workers(fo
     process.kill()
     process.communicate()
     resumed = run(folder, "resume", "killed", "--workers", "2", "--json")
-    varying = ("seconds", "kernel", "run")
+    varying = ("seconds", "kernel", "run", "cached")
     assert {k: v for k, v in resumed.items() if k not in varying} == {
         k: v for k, v in undisturbed.items() if k not in varying
     }

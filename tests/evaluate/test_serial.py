@@ -49,6 +49,8 @@ def commands(line: list[int], cause: list[int], wait: list[int]) -> Commands:
         completed=zero,
         cause=np.array(cause, np.int32),
         wait_cycles=np.array(wait, np.int64),
+        released_by=zero - 1,
+        release=zero.astype(np.int32),
     )
 
 

@@ -37,7 +37,7 @@ def test_the_null_address_stays_null() -> None:
 
 
 def test_unknown_commands_are_counted() -> None:
-    assert parse("loop_ws x=1\nloop_ws x=2\nfence\n").unsupported == {"loop_ws": 2}
+    assert parse("prefetch x=1\nprefetch x=2\nfence\n").unsupported == {"prefetch": 2}
 
 
 @pytest.mark.parametrize(

@@ -128,6 +128,11 @@ def loop_run(given: Arguments, dim: int) -> list[Spelling]:
     return [("loop_ws_run", given), ("gemmini_loop_ws", (0,) * 23)]
 
 
+def convolution_run(given: Arguments, dim: int) -> list[Spelling]:
+    """A whole loop over convolutions: the macro configures it as well."""
+    return [("loop_conv_ws_run", given), ("gemmini_loop_conv_ws", (0,) * 54)]
+
+
 FORMS: dict[str, Callable[[Arguments, int], list[Spelling]]] = {
     "configure_execute": configure_execute,
     "configure_load": configure_load,
@@ -142,6 +147,8 @@ FORMS: dict[str, Callable[[Arguments, int], list[Spelling]]] = {
     "loop_ws_config_strides_ab": undecorated("loop_ws_config_strides_ab"),
     "loop_ws_config_strides_dc": undecorated("loop_ws_config_strides_dc"),
     "loop_ws_run": loop_run,
+    **{name: undecorated(name) for name in (f"loop_conv_ws_config_{part}" for part in range(1, 7))},
+    "loop_conv_ws_run": convolution_run,
     "fence": plain("fence"),
     "flush": plain("flush"),
 }
