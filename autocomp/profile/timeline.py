@@ -7,7 +7,6 @@ pool, bytes in flight from and to DRAM, commands at each bank. Arrows lead from 
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Iterable, Iterator
 from itertools import count
 from typing import Any
@@ -16,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from autocomp.isa.model import Memory
+from autocomp.profile.lanes import lanes_of
 from autocomp.profile.recording import Recording
 
 Event = dict[str, Any]
@@ -70,7 +70,7 @@ def _host(recording: Recording) -> Iterator[Event]:
     free = count(2)
     for unit, name in enumerate(recording.units):
         mine = np.flatnonzero((commands.unit == unit) & (commands.issued > commands.accepted))
-        lanes = _lanes(commands.accepted[mine].tolist(), commands.issued[mine].tolist())
+        lanes = lanes_of(commands.accepted[mine].tolist(), commands.issued[mine].tolist())
         threads = [next(free) for _ in range(max(lanes, default=-1) + 1)]
         for place, thread in enumerate(threads):
             yield from _thread(HOST, thread, f"queue of {name}" + (f" ({place + 1})" if place else ""))
@@ -88,7 +88,7 @@ def _commands(recording: Recording) -> Iterator[Event]:
     thread_of: dict[int, int] = {}
     for unit, name in enumerate(recording.units):
         mine = np.flatnonzero(commands.unit == unit)
-        lanes = _lanes(commands.started[mine].tolist(), ends[mine].tolist())
+        lanes = lanes_of(commands.started[mine].tolist(), ends[mine].tolist())
         first = _first_thread(unit) + 1
         for lane in range(max(lanes, default=-1) + 1):
             yield from _thread(UNITS, first + lane, f"{name} commands" + (f" ({lane + 1})" if lane else ""))
@@ -154,21 +154,3 @@ def _counter(name: str, starts: Numbers, ends: Numbers, amounts: Numbers | None 
     np.add.at(change, place, np.concatenate([amounts, -amounts]))
     for time, value in zip(times.tolist(), np.cumsum(change).tolist(), strict=True):
         yield {"ph": "C", "pid": COUNTERS, "tid": 0, "name": name, "ts": time, "args": {"value": value}}
-
-
-def _lanes(starts: list[int], ends: list[int]) -> list[int]:
-    """A lane for each interval, in which no other overlaps it: the lowest that is free."""
-    lanes = [0] * len(starts)
-    free: list[int] = []
-    taken: list[tuple[int, int]] = []  # (end, lane)
-    used = 0
-    for number in sorted(range(len(starts)), key=starts.__getitem__):
-        while taken and taken[0][0] <= starts[number]:
-            heapq.heappush(free, heapq.heappop(taken)[1])
-        if free:
-            lane = heapq.heappop(free)
-        else:
-            lane, used = used, used + 1
-        lanes[number] = lane
-        heapq.heappush(taken, (ends[number], lane))
-    return lanes

@@ -12,7 +12,7 @@ import pytest
 from autocomp import isa, kernel
 from autocomp.evaluate import SimulatorEvaluator
 from autocomp.isa.model import Accelerator
-from autocomp.transforms import Facts, analyse, transformation
+from autocomp.transforms import Facts, NotApplicable, analyse, transformation
 from autocomp.workload import Workload
 from autocomp.workload import parse as parse_workload
 from autocomp.workload.naive import starting_kernel
@@ -68,3 +68,13 @@ def prove() -> Prove:
         return found.cycles
 
     return check
+
+
+def with_best(facts: Facts, name: str) -> Facts:
+    """The facts after the best candidate of a transformation, if one applies here."""
+    for candidate in transformation(name).candidates(facts):
+        try:
+            return apply(facts, (name, candidate.parameters))
+        except NotApplicable:
+            continue
+    return facts

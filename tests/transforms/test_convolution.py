@@ -16,7 +16,7 @@ from autocomp.transforms import Facts, NotApplicable, transformation
 from autocomp.workload import Workload, parse
 from autocomp.workload.naive import starting_kernel
 
-from .conftest import PROOF, apply, facts_of, machine
+from .conftest import PROOF, apply, facts_of, machine, with_best
 
 Step = tuple[str, Mapping[str, Any]]
 
@@ -39,15 +39,6 @@ def cycles(workload: Workload, facts: Facts) -> int:
     return found.cycles
 
 
-def with_first(facts: Facts, name: str) -> Facts:
-    for candidate in transformation(name).candidates(facts):
-        try:
-            return apply(facts, (name, candidate.parameters))
-        except NotApplicable:
-            continue
-    return facts
-
-
 BLOCK: Step = ("keep_accumulator", {"loops": {"n": 2, "p": 4, "k": 1}, "stage": {"c": 2}})
 PIPELINE: Step = ("prefetch", {"loops": ["p_block", "k_block", "r", "s"]})
 
@@ -59,7 +50,7 @@ def test_results_are_unchanged(finish: list[str], images: int, size: int, channe
     workload = convolution(images, size, channels, filters)
     facts = naive(workload)
     for name in ("keep_accumulator", "reuse_weights", *finish):
-        facts = with_first(facts, name)
+        facts = with_best(facts, name)
     cycles(workload, facts)
 
 

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 
 from autocomp.evaluate import SimulatorEvaluator
 from autocomp.kernel import print_kernel
-from autocomp.transforms import Facts, NotApplicable, transformation
+from autocomp.transforms import NotApplicable
 from autocomp.workload import parse as parse_workload
 from autocomp.workload.naive import starting_kernel
 
-from .conftest import PROOF, Prove, apply, facts_of, machine, naive
+from .conftest import PROOF, Prove, apply, facts_of, machine, naive, with_best
 
 Step = tuple[str, Mapping[str, Any]]
 
@@ -38,16 +38,6 @@ BEFORE: dict[str, tuple[str, ...]] = {
     "defer_stores": ("keep_accumulator", "prefetch"),
     "fuse": ("stage_operand",),
 }
-
-
-def with_best(facts: Facts, name: str) -> Facts:
-    """The facts after the best candidate of a transformation, if one applies here."""
-    for candidate in transformation(name).candidates(facts):
-        try:
-            return apply(facts, (name, candidate.parameters))
-        except NotApplicable:
-            continue
-    return facts
 
 
 @pytest.mark.parametrize("name", BEFORE)

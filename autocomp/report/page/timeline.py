@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import heapq
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from autocomp.isa.model import Accelerator
+from autocomp.profile.lanes import lanes_of
 from autocomp.simulator.results import Commands, Timing
 
 MOST = 40_000  # spans of one timeline
@@ -55,19 +55,12 @@ def _chosen(commands: Commands) -> Array:
 
 
 def _lanes(commands: Commands, chosen: Array, units: int) -> tuple[list[int], list[int]]:
-    """The lowest lane that is free at each command's start, and how many lanes each unit needs."""
-    busy: list[list[tuple[int, int]]] = [[] for _ in range(units)]  # (end, lane) of running commands
-    free: list[list[int]] = [[] for _ in range(units)]
-    used = [0] * units
-    lanes = []
-    columns = (commands.unit[chosen], commands.started[chosen], commands.completed[chosen])
-    for unit, start, end in zip(*(column.tolist() for column in columns), strict=True):
-        while busy[unit] and busy[unit][0][0] <= start:
-            heapq.heappush(free[unit], heapq.heappop(busy[unit])[1])
-        if not free[unit]:
-            heapq.heappush(free[unit], used[unit])
-            used[unit] += 1
-        lane = heapq.heappop(free[unit])
-        heapq.heappush(busy[unit], (end, lane))
-        lanes.append(lane)
-    return lanes, used
+    """Each command's lane in its unit's track, and how many lanes each unit needs."""
+    lanes = np.zeros(len(chosen), np.int64)
+    counts = []
+    for unit in range(units):
+        mine = np.flatnonzero(commands.unit[chosen] == unit)
+        taken = lanes_of(commands.started[chosen[mine]].tolist(), commands.completed[chosen[mine]].tolist())
+        lanes[mine] = taken
+        counts.append(max(taken, default=-1) + 1)
+    return lanes.tolist(), counts
