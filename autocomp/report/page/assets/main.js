@@ -15,13 +15,14 @@ function described({ id }) {
   return `#${id} ${run.name(candidate)}: ${candidate.cycles ? count(candidate.cycles) + " cycles" : candidate.outcome}`;
 }
 
-// Change the address; what it says is drawn when it has changed.
+// Change the address and draw what it says, at once: the next key press must find the state this one left.
 function go(changes) {
   const next = { ...state, line: null, ...changes };
-  state.line = next.line;
   const hash = `#${next.selected}/${next.tab}${next.compared == null ? "" : "/" + next.compared}`;
-  if (location.hash === hash) drawCandidate();
-  else location.hash = hash;
+  if (location.hash !== hash) history.pushState(null, "", hash);
+  state.line = next.line;
+  readAddress();
+  drawCandidate();
 }
 
 function readAddress() {
