@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from autocomp.cli.compare import compare
 from autocomp.cli.fidelity import fidelity
 from autocomp.cli.isa import isa
 from autocomp.cli.menu import menu
@@ -65,6 +66,21 @@ def autocomp() -> None:
     """
 
 
-COMMANDS = (search, resume, runs, report, run, profile, prompt, schedules, workloads, menu, isa, simulate, fidelity)
+COMMANDS = (
+    search,
+    resume,
+    runs,
+    report,
+    run,
+    profile,
+    compare,
+    prompt,
+    schedules,
+    workloads,
+    menu,
+    isa,
+    simulate,
+    fidelity,
+)
 for command in COMMANDS:
     autocomp.add_command(command)

@@ -44,3 +44,18 @@ def test_a_timeline_that_cannot_be_written_is_an_error(autocomp: Command, kernel
     result = autocomp("profile", kernel, "--workload", "w.yaml", "--trace", "no/such/folder/t.json")
     assert result.exit_code == 3
     assert "cannot write the timeline no/such/folder/t.json" in result.stderr
+
+
+def test_compare_explains_a_difference_by_cause_and_line(autocomp: Command, kernel: Path) -> None:
+    Path("twice.c").write_text(KERNEL.replace("// end", "mvin(B, 16, 16, 16);\n    // end"))
+    shown = autocomp("compare", kernel, "twice.c", "--workload", "w.yaml", "--plain").stdout
+    for part in ("cycles: the second is", "B moves 0 -> 256 bytes", "by cause", "by line", "mvin(B, 16, 16, 16);"):
+        assert part in shown
+    written = json.loads(autocomp("compare", kernel, "twice.c", "--workload", "w.yaml", "--json").stdout)
+    assert sum(line["change"] for line in written["lines"]) == written["change"] == written["after"] - written["before"]
+
+
+def test_compare_reads_standard_input_once(autocomp: Command, kernel: Path) -> None:
+    result = autocomp("compare", "-", "-", "--workload", "w.yaml")
+    assert result.exit_code == 2
+    assert "only one of the two kernels" in result.stderr

@@ -1,0 +1,50 @@
+"""`autocomp compare`: why two kernels of one workload take different numbers of cycles."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from autocomp.cli.options import output_options, path_option, print_json, set_option
+from autocomp.cli.run import read_kernel
+
+
+@click.command()
+@click.argument("first", type=click.Path(path_type=Path, allow_dash=True))
+@click.argument("second", type=click.Path(path_type=Path, allow_dash=True))
+@click.option("--workload", required=True, help="What both kernels compute: a file or the name of a shipped one.")
+@set_option
+@path_option
+@output_options
+def compare(
+    first: Path,
+    second: Path,
+    workload: str,
+    overrides: dict[str, int | float],
+    paths: tuple[Path, ...],
+    as_json: bool,
+    plain: bool,
+) -> None:
+    """Explain how the cycles of the kernel SECOND differ from those of FIRST, by cause and by line.
+
+    Each kernel is run once, on the workload's first input; results are not checked (`autocomp run` does that).
+    """
+    from autocomp import isa
+    from autocomp import workload as workloads
+    from autocomp.profile import profile_kernel
+    from autocomp.profile.compare import compare as compared
+    from autocomp.report import make_console
+    from autocomp.report.compare import print_comparison
+
+    if str(first) == str(second) == "-":
+        raise click.UsageError("only one of the two kernels can come from standard input")
+    texts = [(read_kernel(kernel), str(kernel)) for kernel in (first, second)]
+    loaded = workloads.load(workload, paths, overrides)
+    accelerator = isa.load(loaded.accelerator, loaded.overrides, (*paths, Path(loaded.path).parent))
+    found = compared(*(profile_kernel(text, loaded, accelerator, name) for text, name in texts))
+    if as_json:
+        print_json(found.to_json())
+    else:
+        print_comparison(make_console(sys.stdout, plain), found)
