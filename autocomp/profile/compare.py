@@ -69,9 +69,8 @@ class Comparison:
         document = asdict(self)
         document["change"] = self.change
         document["traffic"] = {tensor: list(pair) for tensor, pair in self.traffic.items()}
-        for kind, entries in (("causes", self.causes), ("lines", self.lines)):
-            for written, entry in zip(document[kind], entries, strict=True):
-                written["change"] = entry.change
+        document["causes"] = [{**asdict(entry), "change": entry.change} for entry in self.causes]
+        document["lines"] = [{**asdict(entry), "change": entry.change} for entry in self.lines]
         return document
 
 
