@@ -22,7 +22,7 @@ def list_(as_json: bool, plain: bool) -> None:
 
     from autocomp.report import make_console
     from autocomp.report.terminal import cycles_text, percent
-    from autocomp.schedules import all_schedules
+    from autocomp.schedules.store import all_schedules
 
     stored = all_schedules(warn)
     if as_json:
@@ -47,13 +47,13 @@ def list_(as_json: bool, plain: bool) -> None:
 @output_options
 def show(name: str, kernel_only: bool, as_json: bool, plain: bool) -> None:
     """Show one schedule: NAME is its file's name or path, or the start of either."""
-    from autocomp.schedules import find
+    from autocomp.schedules.store import find, record_at
 
     stored = find(name, warn)
-    record = stored.record()
+    record = record_at(stored)
     if as_json:
         print_json({"path": str(stored.path), **record.model_dump(mode="json")})
     elif kernel_only:
         click.echo(record.kernel, nl=False)
     else:
-        click.echo(stored.path.read_text(encoding="utf-8"), nl=False)
+        click.echo(stored.text(), nl=False)

@@ -1,6 +1,10 @@
-"""Schedules: the fastest kernels known, one reviewable file each."""
+"""Schedules: the fastest kernels known, one reviewable file each.
 
-from autocomp.schedules.record import ScheduleRecord
-from autocomp.schedules.store import Store, all_schedules, find, user_root
+What is imported here needs the standard library alone, so that a compiler can look up schedules without the rest.
+`autocomp.schedules.store` has the store, `autocomp.schedules.record` the records.
+"""
 
-__all__ = ["ScheduleRecord", "Store", "all_schedules", "find", "user_root"]
+from autocomp.schedules.index import Entry, Stored
+from autocomp.schedules.library import Library, Match, lookup
+
+__all__ = ["Entry", "Library", "Match", "Stored", "lookup"]

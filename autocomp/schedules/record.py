@@ -14,7 +14,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from autocomp.errors import ConfigError
 from autocomp.yaml_text import read_yaml
 
-VERSION = 1
+VERSION = 2
+_WITHOUT_DIGEST = 1  # the version before records stated the digest of their content
 _NOT_PLAIN = re.compile("[^\n\x20-\x7e\xa0-\u2027\u202a-\ud7ff]")  # YAML breaks lines at these, or refuses them
 
 
@@ -83,7 +84,7 @@ class Provenance(_Part):
 class ScheduleRecord(_Part):
     """One file of the store; fields are in the order in which a reviewer wants them."""
 
-    version: Literal[1] = 1
+    version: Literal[2] = 2
     accelerator: Machine
     operation: Operation
     result: Result
@@ -101,6 +102,12 @@ class ScheduleRecord(_Part):
         return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
     @property
+    def digest(self) -> str:
+        """sha256 of the whole content, which its file states."""
+        content = self.model_dump(mode="json")
+        return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+    @property
     def folder(self) -> str:
         """`accelerator/operation`, with a configuration behind a hyphen."""
         return f"{self.accelerator.name.replace(':', '-')}/{self.operation.name}"
@@ -114,16 +121,32 @@ class ScheduleRecord(_Part):
 
 def to_yaml(record: ScheduleRecord) -> str:
     """The record as YAML with its kernel as a literal block; `from_yaml` gives back an equal record."""
-    return yaml.dump(record.model_dump(mode="json"), Dumper=_Dumper, sort_keys=False, width=110, allow_unicode=True)
+    document = {"version": record.version, "digest": record.digest, **record.model_dump(mode="json")}
+    return yaml.dump(document, Dumper=_Dumper, sort_keys=False, width=110, allow_unicode=True)
 
 
 def from_yaml(text: str, source: str) -> ScheduleRecord:
-    """Read a record. Raises ConfigError naming the file and the field at fault."""
+    """Read a record; one of an earlier version is brought up to this one.
+
+    Raises ConfigError naming the file and the field at fault, also where the content is not what its digest says.
+    """
     document, _ = read_yaml(text, source)
     if not isinstance(document, Mapping):
         raise ConfigError(f"{source}: a schedule is a mapping, this is {type(document).__name__}")
-    if document.get("version") != VERSION:
-        raise ConfigError(f"{source}: schedule version {document.get('version')!r}; this program reads {VERSION}")
+    version = document.get("version")
+    if version not in (_WITHOUT_DIGEST, VERSION):
+        raise ConfigError(f"{source}: schedule version {version!r}; this program reads up to {VERSION}")
+    content = {name: value for name, value in document.items() if name != "digest"}
+    record = _validated({**content, "version": VERSION}, source)
+    if version != _WITHOUT_DIGEST and document.get("digest") != record.digest:
+        raise ConfigError(
+            f"{source}: the content has digest {record.digest}, the file says {document.get('digest')!r}",
+            hint="it was changed or damaged after it was written; search again, or take the file from its source",
+        )
+    return record
+
+
+def _validated(document: Mapping[str, Any], source: str) -> ScheduleRecord:
     try:
         return ScheduleRecord.model_validate(document)
     except ValidationError as error:

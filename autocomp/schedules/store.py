@@ -5,52 +5,25 @@ A configuration of the accelerator stands behind a hyphen, as in `<root>/systoli
 from __future__ import annotations
 
 import fcntl
-import json
+import hashlib
 import os
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
-from platformdirs import user_data_path
-
-from autocomp.data import data_dir
 from autocomp.errors import ConfigError, RunFolderError
+from autocomp.schedules.index import INDEX, Entry, Stored, default_roots, index_text, read_index, user_root
 from autocomp.schedules.record import ScheduleRecord, from_yaml, to_yaml
 from autocomp.search.folder import write_atomically
 
-INDEX = ".index.json"
+__all__ = ["Store", "all_schedules", "find", "record_at", "user_root"]
+
 Warn = Callable[[str], None]
 
 
-@dataclass(frozen=True)
-class Entry:
-    """A record's line in the index; `path` is relative to the store's root."""
-
-    path: str
-    size: int
-    modified: int  # nanoseconds, as the file system says
-    accelerator: str
-    operation: str
-    dims: dict[str, int]
-    cycles: int
-    ratio: float
-    identity: str
-
-
-@dataclass(frozen=True)
-class Stored:
-    """A record's place and summary."""
-
-    root: Path
-    entry: Entry
-
-    @property
-    def path(self) -> Path:
-        return self.root / self.entry.path
-
-    def record(self) -> ScheduleRecord:
-        return from_yaml(self.path.read_text(encoding="utf-8"), str(self.path))
+def record_at(stored: Stored) -> ScheduleRecord:
+    """The record of a file that is still the indexed one."""
+    return from_yaml(stored.text(), str(stored.path))
 
 
 class Store:
@@ -68,7 +41,9 @@ class Store:
             with self._locked():
                 if not self._improves(record, path):
                     return path, False
-                write_atomically(path, to_yaml(record))
+                text = to_yaml(record)
+                write_atomically(path, text)
+                self._index(_entry(record, path.relative_to(self.root).as_posix(), text.encode()))
         except OSError as error:
             raise RunFolderError(
                 f"cannot write the schedule {path}: {error.strerror}",
@@ -78,18 +53,17 @@ class Store:
 
     def entries(self, warn: Warn) -> list[Entry]:
         """All intact records in path order. Corrupt files are named to `warn` and left out."""
-        indexed = {entry.path: entry for entry in self._index()}
-        fresh: list[Entry] = []
-        for file in sorted(self.root.glob("*/*/*.yaml")):
-            name = file.relative_to(self.root).as_posix()
-            status = file.stat()
-            known = indexed.get(name)
-            if known is None or (known.size, known.modified) != (status.st_size, status.st_mtime_ns):
-                known = _read_entry(file, name, status, warn)
-            if known is not None:
-                fresh.append(known)
-        if fresh != list(indexed.values()):
-            self._write_index(fresh)
+        writable = os.access(self.root, os.W_OK)
+        with self._locked() if writable else nullcontext():
+            present = read_index(self.root)
+            by_content = {(entry.path, entry.sha256): entry for entry in present or ()}
+            fresh = []
+            for file in sorted(self.root.glob("*/*/*.yaml")):
+                entry = _read_entry(file, file.relative_to(self.root).as_posix(), by_content, warn)
+                if entry is not None:
+                    fresh.append(entry)
+            if writable and fresh != present:
+                write_atomically(self.root / INDEX, index_text(fresh))
         return fresh
 
     def _improves(self, record: ScheduleRecord, path: Path) -> bool:
@@ -101,15 +75,10 @@ class Store:
             return True  # a corrupt record is worth less than any
         return present.accelerator.digest != record.accelerator.digest or record.result.cycles < present.result.cycles
 
-    def _index(self) -> list[Entry]:
-        try:
-            return [Entry(**entry) for entry in json.loads((self.root / INDEX).read_text(encoding="utf-8"))]
-        except (OSError, ValueError, TypeError):
-            return []  # no index, or one of another version: it is rebuilt from the files
-
-    def _write_index(self, entries: Sequence[Entry]) -> None:
-        if os.access(self.root, os.W_OK):
-            write_atomically(self.root / INDEX, json.dumps([vars(entry) for entry in entries], indent=0) + "\n")
+    def _index(self, entry: Entry) -> None:
+        """Enter a record into the index; files that an index does not have yet enter with the next listing."""
+        others = [present for present in read_index(self.root) or () if present.path != entry.path]
+        write_atomically(self.root / INDEX, index_text(sorted([*others, entry], key=lambda e: e.path)))
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
@@ -119,38 +88,36 @@ class Store:
             yield
 
 
-def _read_entry(file: Path, name: str, status: os.stat_result, warn: Warn) -> Entry | None:
+def _read_entry(file: Path, name: str, known: dict[tuple[str, str], Entry], warn: Warn) -> Entry | None:
     try:
-        record = from_yaml(file.read_text(encoding="utf-8"), str(file))
+        content = file.read_bytes()
+        entry = known.get((name, hashlib.sha256(content).hexdigest()))
+        return entry or _entry(from_yaml(content.decode("utf-8"), str(file)), name, content)
     except (ConfigError, OSError, UnicodeDecodeError) as error:
-        warn(f"left out a corrupt schedule: {error}")
+        named = str(error) if str(file) in str(error) else f"{file}: {error}"
+        warn(f"left out a corrupt schedule: {named}")
         return None
+
+
+def _entry(record: ScheduleRecord, name: str, content: bytes) -> Entry:
     return Entry(
         path=name,
-        size=status.st_size,
-        modified=status.st_mtime_ns,
+        sha256=hashlib.sha256(content).hexdigest(),
         accelerator=record.accelerator.name,
+        parameters=record.accelerator.parameters,
         operation=record.operation.name,
         dims=record.operation.dims,
+        options=record.operation.options,
         cycles=record.result.cycles,
         ratio=record.result.ratio,
         identity=record.identity,
     )
 
 
-def user_root() -> Path:
-    """Where new records go: AUTOCOMP_SCHEDULES, else `./schedules` if there is one, else the user's data folder."""
-    listed = os.environ.get("AUTOCOMP_SCHEDULES")
-    if listed:
-        return Path(listed).expanduser()
-    local = Path.cwd() / "schedules"
-    return local if local.is_dir() else user_data_path("autocomp") / "schedules"
-
-
 def all_schedules(warn: Warn, roots: Sequence[Path] | None = None) -> list[Stored]:
     """The user's records, then the shipped ones; of the same identity the faster, and the user's if equal."""
     best: dict[str, Stored] = {}
-    for root in dict.fromkeys(r.resolve() for r in (roots or (user_root(), data_dir("schedules")))):
+    for root in dict.fromkeys(root.resolve() for root in roots or default_roots()):
         for entry in Store(root).entries(warn):
             present = best.get(entry.identity)
             if present is None or entry.cycles < present.entry.cycles:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
+import multiprocessing
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from autocomp.data import data_dir
 from autocomp.errors import ConfigError
+from autocomp.schedules.index import read_index
 from autocomp.schedules.record import ScheduleRecord, from_yaml, to_yaml
 from autocomp.schedules.store import Store, all_schedules, find, user_root
 
@@ -100,23 +103,48 @@ def test_corrupt_records_are_named_and_left_out(tmp_path: Path) -> None:
     assert any("c.yaml" in w and "version 99" in w for w in warnings)
 
 
+def test_a_tampered_record_is_named_and_left_out(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    path, _ = store.put(make(cycles=100))
+    path.write_text(path.read_text().replace("cycles: 100", "cycles: 60"))
+    warnings: list[str] = []
+    assert store.entries(warnings.append) == []
+    assert len(warnings) == 1
+    assert path.name in warnings[0]
+    assert "digest" in warnings[0]
+
+
+def test_a_record_of_the_first_version_is_read_as_one_of_this(tmp_path: Path) -> None:
+    lines = to_yaml(make()).replace("version: 2", "version: 1").splitlines(keepends=True)
+    first = "".join(line for line in lines if not line.startswith("digest:"))
+    assert from_yaml(first, "x") == make()
+
+
+def test_the_shipped_index_is_that_of_the_shipped_files() -> None:
+    shipped = data_dir("schedules")
+    before = read_index(shipped)
+    assert before
+    assert Store(shipped).entries(no_warning) == before
+
+
 @pytest.mark.parametrize("damage", ["", "not json", "[1]", '[{"path": "gone"}]'])
 def test_the_index_is_rebuilt_from_the_files(tmp_path: Path, damage: str) -> None:
     store = Store(tmp_path)
     store.put(make(size=4))
     store.put(make(size=8))
     before = store.entries(no_warning)
-    (tmp_path / ".index.json").write_text(damage)
+    (tmp_path / "index.json").write_text(damage)
     assert store.entries(no_warning) == before
     (tmp_path / before[0].path).unlink()
     assert store.entries(no_warning) == before[1:]
 
 
 def test_concurrent_writers_leave_the_fastest_and_nothing_else(tmp_path: Path) -> None:
-    records = [make(cycles=cycles) for start in (100, 99, 98) for cycles in range(start, 60, -4)]
-    with ThreadPoolExecutor(3) as pool:
-        list(pool.map(lambda record: Store(tmp_path).put(record), records))
-    assert [entry.cycles for entry in Store(tmp_path).entries(no_warning)] == [62]
+    records = [make(cycles=cycles) for start in (100, 99) for cycles in range(start, 80, -4)]
+    with ProcessPoolExecutor(2, multiprocessing.get_context("spawn")) as pool:
+        list(pool.map(Store(tmp_path).put, records))
+    assert [entry.cycles for entry in read_index(tmp_path) or ()] == [83]
+    assert [entry.cycles for entry in Store(tmp_path).entries(no_warning)] == [83]
     assert len(list((tmp_path / "toy" / "gemm").iterdir())) == 1
 
 

@@ -1,0 +1,97 @@
+"""The index of a store: a line a record, with all that a look-up needs. Needs the standard library alone."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from autocomp.data import data_dir
+from autocomp.errors import ConfigError
+
+INDEX = "index.json"
+_KERNEL = "\nkernel: |\n"
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A record's line in the index; `path` is relative to the store's root, `sha256` that of the file's bytes."""
+
+    path: str
+    sha256: str
+    accelerator: str
+    parameters: dict[str, int | float]
+    operation: str
+    dims: dict[str, int]
+    options: dict[str, Any]
+    cycles: int
+    ratio: float
+    identity: str
+
+
+@dataclass(frozen=True)
+class Stored:
+    """A record's place and summary."""
+
+    root: Path
+    entry: Entry
+
+    @property
+    def path(self) -> Path:
+        return self.root / self.entry.path
+
+    def text(self) -> str:
+        """The record's file. Raises ConfigError if it is not the one that was indexed."""
+        try:
+            content = self.path.read_bytes()
+        except OSError as error:
+            raise ConfigError(f"cannot read the schedule {self.path}: {error.strerror}", hint=_REBUILD) from error
+        if hashlib.sha256(content).hexdigest() != self.entry.sha256:
+            raise ConfigError(f"{self.path}: not the file that was indexed", hint=_REBUILD)
+        return content.decode("utf-8")
+
+    def kernel(self) -> str:
+        """The kernel's text."""
+        text = self.text()
+        _, found, block = text.partition(_KERNEL)
+        if found:
+            return "".join(line.removeprefix("  ") for line in block.splitlines(keepends=True))
+        from autocomp.schedules.record import from_yaml  # a kernel that is no literal block needs a YAML reader
+
+        return from_yaml(text, str(self.path)).kernel
+
+
+_REBUILD = "autocomp schedules list checks all files and rebuilds the index"
+
+
+def read_index(root: Path) -> list[Entry] | None:
+    """The entries of a store; None if it has no index, or one of another version."""
+    try:
+        return [Entry(**entry) for entry in json.loads((root / INDEX).read_text(encoding="utf-8"))]
+    except (OSError, ValueError, TypeError):
+        return None
+
+
+def index_text(entries: list[Entry]) -> str:
+    """A JSON list with a line an entry, so that a change of one record is a change of one line."""
+    lines = ",\n".join(json.dumps(vars(entry), sort_keys=True) for entry in entries)
+    return f"[\n{lines}\n]\n" if entries else "[]\n"
+
+
+def user_root() -> Path:
+    """Where new records go: AUTOCOMP_SCHEDULES, else `./schedules` if there is one, else the user's data folder
+    (XDG base directory specification)."""
+    listed = os.environ.get("AUTOCOMP_SCHEDULES")
+    if listed:
+        return Path(listed).expanduser()
+    local = Path.cwd() / "schedules"
+    shared = Path(os.environ.get("XDG_DATA_HOME") or "~/.local/share").expanduser()
+    return local if local.is_dir() else shared / "autocomp" / "schedules"
+
+
+def default_roots() -> tuple[Path, ...]:
+    """The user's store, then the shipped one."""
+    return tuple(dict.fromkeys(root.resolve() for root in (user_root(), data_dir("schedules"))))

@@ -1,0 +1,102 @@
+"""Looking up schedules, as a compiler does."""
+
+from __future__ import annotations
+
+import math
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from autocomp.errors import ConfigError
+from autocomp.schedules import Entry, Library, Stored, lookup
+
+SIZES = st.integers(1, 5000)
+SHAPES = st.fixed_dictionaries({"I": SIZES, "J": SIZES, "K": SIZES})
+
+
+def stored(number: int = 0, cycles: int = 100, width: int = 16, bias: str = "none", **dims: int) -> Stored:
+    entry = Entry(
+        f"toy/gemm/{number}.yaml", "", "toy", {"DIM": width}, "gemm", dims, {"bias": bias}, cycles, 0.9, str(number)
+    )
+    return Stored(Path("/library"), entry)
+
+
+def distance(a: dict[str, int], b: dict[str, int]) -> float:
+    return sum(abs(math.log2(a[name] / b[name])) for name in a)
+
+
+def test_the_shipped_schedule_of_a_shape_is_found_with_its_kernel() -> None:
+    match = lookup("gemm", {"I": 512, "J": 512, "K": 512}, "gemmini")
+    assert match is not None
+    assert match.exact
+    assert match.expected_ratio > 0.9
+    assert match.stored.kernel().startswith("void solution(")
+
+
+@given(st.lists(SHAPES, min_size=1, max_size=30), SHAPES)
+def test_no_record_is_nearer_than_the_one_found(shapes: list[dict[str, int]], asked: dict[str, int]) -> None:
+    assume(asked not in shapes)
+    match = Library(stored(number, **shape) for number, shape in enumerate(shapes)).lookup("gemm", asked, "toy")
+    assert match is not None
+    assert match.distance == pytest.approx(min(distance(asked, shape) for shape in shapes))
+
+
+def test_another_operation_or_accelerator_has_none() -> None:
+    library = Library([stored(I=4, J=4, K=4)])
+    assert library.lookup("conv2d", {"I": 4, "J": 4, "K": 4}, "toy") is None
+    assert library.lookup("gemm", {"I": 4, "J": 4, "K": 4}, "other") is None
+    assert library.lookup("gemm", {"I": 4, "J": 4}, "toy") is None
+
+
+def test_options_and_parameters_that_are_given_must_agree() -> None:
+    library = Library([stored(0, width=16, I=4, J=4, K=4), stored(1, width=32, I=8, J=8, K=8)])
+    match = library.lookup("gemm", {"I": 4, "J": 4, "K": 4}, "toy", parameters={"DIM": 32})
+    assert match is not None
+    assert (match.exact, match.distance) == (False, 3.0)
+    assert library.lookup("gemm", {"I": 4, "J": 4, "K": 4}, "toy", options={"bias": "row"}) is None
+
+
+def test_records_that_differ_in_what_was_not_stated_are_not_interchangeable() -> None:
+    library = Library([stored(0, I=4, J=4, K=4), stored(1, bias="row", I=4, J=4, K=4)])
+    with pytest.raises(ConfigError, match=r"several schedules(.|\n)*state the operation's options"):
+        library.lookup("gemm", {"I": 4, "J": 4, "K": 4}, "toy")
+    match = library.lookup("gemm", {"I": 4, "J": 4, "K": 4}, "toy", options={"bias": "row"})
+    assert match is not None
+    assert match.stored.entry.identity == "1"
+
+
+def test_a_size_below_one_is_refused() -> None:
+    with pytest.raises(ConfigError, match="at least 1"):
+        Library([]).lookup("gemm", {"I": 0}, "toy")
+
+
+def test_a_changed_file_is_not_trusted(tmp_path: Path) -> None:
+    item = Stored(tmp_path, stored(I=4).entry)
+    item.path.parent.mkdir(parents=True)
+    item.path.write_text("kernel: |\n  malicious();\n")
+    with pytest.raises(ConfigError, match="not the file that was indexed"):
+        item.kernel()
+
+
+BARE = """
+import sys
+class Only:
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] not in {*sys.stdlib_module_names, "autocomp", "pydantic"}:
+            raise ImportError(f"blocked: {name}")
+sys.meta_path.insert(0, Only())
+from autocomp.schedules import lookup
+print(lookup("gemm", {"I": 512, "J": 512, "K": 512}, "gemmini").stored.kernel())
+"""
+
+
+def test_a_look_up_needs_no_other_package() -> None:
+    root = Path(__file__).resolve().parents[2]
+    code = f"import sys; sys.path.insert(0, {str(root)!r}); exec({BARE!r})"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=root)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("void solution(")
