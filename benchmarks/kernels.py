@@ -49,6 +49,11 @@ OTHERS = (
     "gemm_64x1024x1024",
     "gemm_32x1024x1024",
     "gemm_100x70x30",
+    "gemm_1x1000x2048",
+    "gemm_17x33x65",
+    "gemm_4096x16x16",
+    "gemm_transposed_a",
+    "gemm_transposed_b",
     "gemm_bias_relu",
 )
 QUICK = ("gemm_512x512x512", "gemm_32x1024x1024", "gemm_100x70x30")

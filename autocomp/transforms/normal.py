@@ -14,6 +14,7 @@ from autocomp.kernel import ast
 from autocomp.transforms.affine import Interval, Ranges, interval, literal, truth
 from autocomp.transforms.arithmetic import replace_sums, simplify
 from autocomp.transforms.loops import make_loop, progression
+from autocomp.transforms.raising import raised
 from autocomp.transforms.remember import remember
 from autocomp.transforms.rewrite import (
     assigned,
@@ -22,6 +23,7 @@ from autocomp.transforms.rewrite import (
     fresh,
     map_expressions,
     names,
+    rewrite_statements,
     substitute,
     walk,
     with_blocks,
@@ -46,6 +48,13 @@ _LIMITS: Mapping[str, Interval] = {
 
 def normalise(kernel: ast.Kernel, constants: Mapping[str, int | float]) -> ast.Kernel:
     """The kernel with its entry function in normal form. `constants` are the machine's and the workload's names."""
+    found = _normalised(raised(kernel), constants)
+    again = raised(found)  # loops that count from 0 show more of what a variable goes through
+    return found if again is found else _normalised(again, constants)
+
+
+def _normalised(kernel: ast.Kernel, constants: Mapping[str, int | float]) -> ast.Kernel:
+    """One round of `normalise`."""
     body = _distinct_variables(kernel.entry.body, frozenset(p.name for p in kernel.entry.parameters))
     known = {name: literal(value) for name, value in constants.items() if isinstance(value, int)}
     hidden = declared(body)
@@ -53,6 +62,7 @@ def normalise(kernel: ast.Kernel, constants: Mapping[str, int | float]) -> ast.K
     body = map_expressions(
         body, lambda node: _with_constants(node, known), lambda part: known.keys().isdisjoint(names(part))
     )
+    body = rewrite_statements(body, lambda statement, path: _with_initial_constants(statement, known))
     changing = assigned(body)
     statements = _Normaliser(changing).statements(body.statements, {})
     return with_body(kernel, replace(body, statements=statements))
@@ -68,6 +78,18 @@ def _with_constants(node: ast.Expression, known: Mapping[str, ast.Expression]) -
         }
         return replace(node, **operands) if operands else node  # type: ignore[arg-type]
     return node
+
+
+def _with_initial_constants(statement: ast.Statement, known: Mapping[str, ast.Expression]) -> ast.Statement | None:
+    """A declaration with the value of a named constant that a variable merely repeats."""
+    if not isinstance(statement, ast.Declaration):
+        return None
+    initials = [d.initializer for d in statement.declarators]
+    values = [known.get(node.name, node) if isinstance(node, ast.Name) else node for node in initials]
+    if all(new is old for new, old in zip(values, initials, strict=True)):
+        return None
+    pairs = zip(statement.declarators, values, strict=True)
+    return replace(statement, declarators=tuple(replace(d, initializer=value) for d, value in pairs))
 
 
 class _Normaliser:
@@ -159,7 +181,7 @@ class _Normaliser:
             initial = declarator.initializer
             if initial is not None:
                 initial = simplify(substitute(initial, values), scope)
-            settled = declarator.name not in self._changing and not statement.static
+            settled = declarator.name not in self._changing and (statement.const or not statement.static)
             bounds = interval(initial, scope) if initial is not None else None
             if settled and initial is not None and _propagates(declarator, initial, bounds, scope):
                 values[declarator.name] = initial

@@ -12,6 +12,7 @@ from autocomp.agents.rules.given import facts_of
 from autocomp.agents.rules.profile import Profile, profile
 from autocomp.errors import KernelError
 from autocomp.transforms import Facts, NotApplicable, Proposal, transformation
+from autocomp.transforms.raising import unraised
 
 _PRIOR = {  # how far the causes that an option names speak for it, where by itself it rather prepares other options
     "tile": 0.02,
@@ -69,8 +70,15 @@ class RulesPlanner:
                 continue
             seen.add(digest)
             plans.append(_plan(scored, found, max(1, context.evaluation.cycles or 1)))
-        messages = () if plans else ("no transformation in the menu applies to this kernel",)
+        messages = () if plans else (_nothing_applies(facts),)
         return Planning(tuple(plans), messages=messages)
+
+
+def _nothing_applies(facts: Facts) -> str:
+    """That there is no plan, and what of the kernel could not be seen through."""
+    left = unraised(facts.kernel)
+    reason = f"; left as written: {', '.join(left)}" if left else ""
+    return f"no transformation in the menu applies to this kernel{reason}"
 
 
 def _ranked(context: Context, facts: Facts, found: Profile) -> list[_Scored]:

@@ -1,0 +1,125 @@
+"""Kernels in styles of other people and programs: what they say in other words is raised, or named."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from autocomp import isa, kernel
+from autocomp.evaluate import SimulatorEvaluator
+from autocomp.transforms import analyse, transformation
+from autocomp.transforms.normal import normalise
+from autocomp.transforms.raising import unraised
+from autocomp.workload import parse
+from autocomp.workload.model import Workload
+
+MACHINE = isa.load("gemmini")
+SIZES = "operation: gemm\naccelerator: gemmini\ndims: {I: 64, J: 48, K: 80}\n"
+CONFIGURED = """
+    config_ex(WEIGHT_STATIONARY, NO_ACTIVATION, 1, false, false);
+    config_ld(80, 1.0f, 0);
+    config_ld(48, 1.0f, 1);
+    config_st(48);
+"""
+HELPERS_AND_WHILE = f"""
+void multiply(uint32_t a, uint32_t b, uint32_t c) {{
+    preload(b, c, DIM, DIM, DIM, DIM);
+    compute_preloaded(a, 0xffffffff, DIM, DIM, DIM, DIM);
+}}
+void solution(int8_t A[64][80], int8_t B[80][48], int8_t C[64][48]) {{
+    const int TILE = DIM;
+    {CONFIGURED}
+    static const uint32_t a_base = 0x0, b_base = 0x1000;
+    int i = 0;
+    while (i < 64) {{
+        int j = 0;
+        while (j < 48) {{
+            uint32_t c = 0x80000000;
+            for (int k = 0; k < 80; k += TILE) {{
+                int row = i, column = k;
+                mvin(&A[row][column], a_base, TILE, TILE);
+                {{
+                    int row = k, column = j;
+                    mvin2(&B[row][column], b_base, TILE, TILE);
+                }}
+                multiply(a_base, b_base, c);
+                c = 0xC0000000;
+            }}
+            mvout(&C[i][j], 0x80000000, TILE, TILE);
+            j += TILE;
+        }}
+        i = i + TILE;
+    }}
+}}
+"""
+GENERATED = f"""
+void solution(int8_t A[64][80], int8_t B[80][48], int8_t C[64][48]) {{
+    {CONFIGURED}
+    for (int_fast32_t io = 0; io < 4; io++)
+        for (int_fast32_t jo = 0; jo < 3; jo++) {{
+            for (int_fast32_t ko = 0; ko < 5; ko++) {{
+                mvin(&A[16 * io][16 * ko], 0, 16 + 0, 16 + 0);
+                mvin2(&B[16 * ko][16 * jo], (1 * 16) / 1, (16 + 0), 16);
+                if (ko == 0) {{
+                    preload((uint32_t)16, (uint32_t)(1 << 31), 16, 16, 16, 16);
+                }} else {{
+                    preload((uint32_t)16, ((uint32_t)(1 << 31)) | 0x40000000, 16, 16, 16, 16);
+                }}
+                compute_preloaded((uint32_t)0, ~((uint32_t)0), 16, 16, 16, 16);
+            }}
+            mvout(&C[16 * io][16 * jo], (uint32_t)(1 << 31), (16 + 0), (16 + 0));
+        }}
+    fence();
+}}
+"""
+
+
+def workload() -> Workload:
+    return parse(SIZES, Path("w.yaml"))
+
+
+def normal(text: str) -> kernel.ast.Kernel:
+    return normalise(kernel.parse(text), {"DIM": 16})
+
+
+@pytest.mark.parametrize("text", [HELPERS_AND_WHILE, GENERATED], ids=["helpers and while", "generated"])
+def test_kernels_in_unseen_styles_are_raised_and_staged(text: str) -> None:
+    evaluator = SimulatorEvaluator(MACHINE, workload())
+    facts = analyse(kernel.parse(text), MACHINE, {"DIM": 16})
+    assert unraised(facts.kernel) == ()
+    item = transformation("stage_operand")
+    better = item.apply(facts, item.candidates(facts)[0].parameters)
+    before, after = evaluator.evaluate(text), evaluator.evaluate(kernel.print_kernel(better))
+    assert before.correct
+    assert after.correct, after.failure
+    assert (after.cycles or 0) < (before.cycles or 0)
+
+
+@pytest.mark.parametrize(
+    ("body", "named"),
+    [
+        ("int n = 3; while (n < 40) n *= 2; f(n);", "a `while` loop"),
+        ("int n = 0; while (n < 4) { if (n == 2) { break; } n++; }", "a `while` loop"),
+        ("int n = 0; while (n < 4) { f(n); n++; } f(n);", "a `while` loop"),
+        ("for (int i = 1; i < 64; i *= 2) f(i);", "a `for` loop"),
+        ("int n = 4; f(n); n = 5; f(n);", "the variable `n`"),
+        ("g(1);", "the helper function `g`"),
+    ],
+)
+def test_what_cannot_be_raised_is_named_with_its_line(body: str, named: str) -> None:
+    text = f"void g(int n) {{ if (n == 0) return; f(n); }}\nvoid solution(int8_t A[64][64]) {{\n{body}\n}}"
+    found = unraised(normal(text))
+    assert found[0].startswith(named)
+    assert found[0].endswith("in line 3")
+
+
+def test_a_helper_that_writes_its_parameter_leaves_the_argument_alone() -> None:
+    text = "void g(int n) { n += 1; f(n); } void solution(int8_t A[4]) { for (int n = 0; n < 4; n++) { g(n); f(n); } }"
+    printed = " ".join(kernel.print_kernel(normal(text)).split())
+    assert "int n2 = n; n2 += 1; f(n2); } f(n);" in printed
+
+
+def test_a_name_of_the_machine_that_the_caller_hides_keeps_its_meaning_in_the_helper() -> None:
+    text = "void g(int n) { f(n, DIM); } void solution(int8_t A[4]) { int DIM = 3; g(DIM); }"
+    assert "f(3, DIM);" in kernel.print_kernel(normal(text))
