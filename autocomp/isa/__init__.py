@@ -8,12 +8,24 @@ from pathlib import Path
 from autocomp.data import decode, find
 from autocomp.errors import IsaError
 from autocomp.isa.declarations import parse
+from autocomp.isa.encoding import decode as decode_command
+from autocomp.isa.encoding import encode as encode_command
 from autocomp.isa.lower import MachineTables, lower
 from autocomp.isa.model import Accelerator
 from autocomp.isa.reference import reference
 from autocomp.isa.rules import rules
 
-__all__ = ["Accelerator", "MachineTables", "load", "lower", "parse", "reference", "rules"]
+__all__ = [
+    "Accelerator",
+    "MachineTables",
+    "decode_command",
+    "encode_command",
+    "load",
+    "lower",
+    "parse",
+    "reference",
+    "rules",
+]
 
 
 def load(

@@ -310,7 +310,9 @@ def _instruction(draft: _Draft, node: SyntaxTree) -> None:
         fail(draft.scope, token, f"instruction {token} is declared twice")
     if str(token) in draft.procedures:
         fail(draft.scope, token, f"{token} is already a procedure")
-    draft.instructions[str(token)] = build_instruction(draft.scope, node, list(draft.units), draft.instructions)
+    draft.instructions[str(token)] = build_instruction(
+        draft.scope, node, list(draft.units), draft.instructions, draft.settings
+    )
 
 
 def _alias(draft: _Draft, node: SyntaxTree) -> None:

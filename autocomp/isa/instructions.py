@@ -10,8 +10,20 @@ from typing import cast
 
 from lark import Token
 
+from autocomp.isa.encoding import build_encoding
 from autocomp.isa.expressions import build, evaluate_int, fail, is_tree, unknown
-from autocomp.isa.model import Alias, Expression, Idiom, Instruction, Name, Parameter, Procedure, Statement, Stream
+from autocomp.isa.model import (
+    Alias,
+    EncodedField,
+    Expression,
+    Idiom,
+    Instruction,
+    Name,
+    Parameter,
+    Procedure,
+    Statement,
+    Stream,
+)
 from autocomp.isa.scope import Scope, Value
 from autocomp.isa.statements import build_require, build_sequence, names_of, text_of
 from autocomp.isa.streams import build_streams
@@ -21,9 +33,13 @@ MAX_PARAMETERS = 64
 
 
 def build_instruction(
-    scope: Scope, node: SyntaxTree, units: Sequence[str], known: Mapping[str, Instruction]
+    scope: Scope,
+    node: SyntaxTree,
+    units: Sequence[str],
+    known: Mapping[str, Instruction],
+    settings: Mapping[str, int | float | str],
 ) -> Instruction:
-    """One instruction: operands, requirements, semantics, timing; `known` are those declared before."""
+    """One instruction: operands, requirements, semantics, timing, bits; `known` are those declared before."""
     token, parameter_list, *rest = node.children
     unit = str(rest[0]) if rest and isinstance(rest[0], Token) else None
     if unit is not None and unit not in units:
@@ -35,6 +51,7 @@ def build_instruction(
     timing: dict[str, Expression] = {}
     words: dict[str, str] = {}
     streams: tuple[Stream, ...] = ()
+    encoding: tuple[EncodedField, ...] = ()
     docs = []
     for item in items:
         if is_tree(item, "doc"):
@@ -43,6 +60,10 @@ def build_instruction(
             _timing(inner, item, timing, words)
         elif is_tree(item, "expand"):
             streams += build_streams(inner, item, known)
+        elif is_tree(item, "encoding"):
+            if encoding:
+                fail(scope, item, f"{token} has two encodings")
+            encoding = build_encoding(inner, item, parameters, settings)
         else:
             nodes = [item]
             if is_tree(item, "semantics"):
@@ -51,7 +72,9 @@ def build_instruction(
             body.extend(statements)
             inner = inner if is_tree(item, "semantics") else behind
     place = scope.source.of(cast(Token, token))
-    return Instruction(str(token), parameters, unit, tuple(body), timing, words, " ".join(docs), place, streams)
+    return Instruction(
+        str(token), parameters, unit, tuple(body), timing, words, " ".join(docs), place, streams, encoding
+    )
 
 
 def _parameters(scope: Scope, node: SyntaxTree) -> tuple[Parameter, ...]:

@@ -279,6 +279,16 @@ class Parameter:
 
 
 @dataclass(frozen=True)
+class EncodedField:
+    """Bits `high` to `low` of a command word hold a number, an operand, or a function of one operand."""
+
+    word: str
+    high: int
+    low: int
+    value: Expression
+
+
+@dataclass(frozen=True)
 class Instruction:
     name: str
     parameters: tuple[Parameter, ...]
@@ -289,6 +299,7 @@ class Instruction:
     doc: str = ""
     place: Place | None = field(default=None, compare=False)
     streams: tuple[Stream, ...] = ()  # the commands that an expander sends instead of executing the instruction
+    encoding: tuple[EncodedField, ...] = ()  # its bits in the machine's command words; none: not stated
 
 
 @dataclass(frozen=True)
