@@ -78,7 +78,6 @@ class Context:
     evaluation: Evaluation
     lineage: Sequence[LineageStep]
     menu: Menu
-    rules: Sequence[str]
     random: Random  # the only source of chance; seeded by the search per (parent, step)
     tried: frozenset[str] = frozenset()  # canonical hashes the search has already seen
     peers: Sequence[Peer] = ()

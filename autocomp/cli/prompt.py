@@ -95,8 +95,7 @@ def _context(text: str, source: str, workload: Any, menu: Any, seed: int, paths:
 
     accelerator = isa.load(workload.accelerator, workload.overrides, (*paths, Path(workload.path).parent))
     evaluation = evaluate_kernel(text, workload, accelerator, source_name=source)
-    rules = isa.rules(accelerator)
-    return Context(accelerator, workload, text, evaluation, (), menu, rules, Random(f"agent/{seed}"))
+    return Context(accelerator, workload, text, evaluation, (), menu, Random(f"agent/{seed}"))
 
 
 def _asked(

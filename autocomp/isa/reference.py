@@ -10,8 +10,9 @@ from autocomp.isa.show import show, show_number, show_statements, show_streams
 
 
 def reference(accelerator: Accelerator, markdown: bool = False, only: Collection[str] | None = None) -> str:
-    """The page as Markdown, or as plain text for a terminal; of instructions that `only` leaves out, if it is given,
-    just their forms and the start of what they do."""
+    """The page as Markdown, or as plain text for a terminal. `only` names the instructions and procedures that a
+    reader needs, if not all: of other instructions just their forms and the start of what they do, and neither other
+    configurations of the machine nor requirements, which `rules` states."""
     page = "\n".join(_page(accelerator, only)) + "\n"
     return page if markdown else _plain(page)
 
@@ -19,7 +20,8 @@ def reference(accelerator: Accelerator, markdown: bool = False, only: Collection
 def _page(accelerator: Accelerator, only: Collection[str] | None) -> Iterator[str]:
     yield f"# {accelerator.full_name}"
     yield from ("", accelerator.doc)
-    yield from _configurations(accelerator)
+    if only is None:
+        yield from _configurations(accelerator)
     yield from _numbers("Parameters", accelerator.parameters, accelerator.notes)
     constants = {k: v for k, v in accelerator.constants.items() if k not in accelerator.parameters}
     yield from _numbers("Constants", constants, accelerator.notes)
@@ -33,13 +35,14 @@ def _page(accelerator: Accelerator, only: Collection[str] | None) -> Iterator[st
     left_out = [i for i in accelerator.instructions if only is not None and i.name not in only]
     for instruction in accelerator.instructions:
         if instruction not in left_out:
-            yield from _instruction(accelerator, instruction)
+            yield from _instruction(accelerator, instruction, required=only is None)
     if left_out:
         yield from ("", "### Other instructions, in short", "")
         yield from (_brief(instruction) for instruction in left_out)
-    if accelerator.procedures:
+    procedures = [p for p in accelerator.procedures if only is None or p.name in only]
+    if procedures:
         yield from ("", "## Procedures", "")
-        yield from (_procedure(procedure) for procedure in accelerator.procedures)
+        yield from (_procedure(procedure) for procedure in procedures)
 
 
 def _brief(instruction: Instruction) -> str:
@@ -84,7 +87,7 @@ def _addresses(accelerator: Accelerator) -> Iterator[str]:
             yield f"- absent operand: {show_number(space.none)}"
 
 
-def _instruction(accelerator: Accelerator, instruction: Instruction) -> Iterator[str]:
+def _instruction(accelerator: Accelerator, instruction: Instruction, required: bool) -> Iterator[str]:
     names = ", ".join(p.name for p in instruction.parameters)
     yield from ("", f"### {instruction.name}({names})", "")
     runs = "the front end" if instruction.unit is None else f"unit {instruction.unit}"
@@ -92,7 +95,7 @@ def _instruction(accelerator: Accelerator, instruction: Instruction) -> Iterator
     if instruction.parameters:
         yield ""
         yield from (_operand(p) for p in instruction.parameters)
-    needs = list(requirements(instruction.body))
+    needs = list(requirements(instruction.body)) if required else []
     if needs:
         yield from ("", "Required:", "")
         yield from (f"- {message}" for message in needs)

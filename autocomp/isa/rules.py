@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from autocomp.isa.model import Accelerator, AddressSpace, Alias, Instruction, Name, Parameter, Require, Statement, When
 
 
-def rules(accelerator: Accelerator) -> tuple[str, ...]:
-    """Constraints as sentences: memory sizes first, then one line of operand ranges and requirements a call."""
+def rules(accelerator: Accelerator, only: Collection[str] | None = None) -> tuple[str, ...]:
+    """Constraints as sentences: memory sizes first, then one line of operand ranges and requirements a call, of the
+    instructions named in `only` if it is given."""
     found = [*_memory_rules(accelerator)]
     for instruction in accelerator.instructions:
+        if only is not None and instruction.name not in only:
+            continue
         forms = spellings(accelerator, instruction)
         parts = [*_ranges(instruction, forms), *dict.fromkeys(requirements(instruction.body))]
         if parts:

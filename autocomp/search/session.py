@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass, replace
 
-from autocomp import isa, kernel
+from autocomp import kernel
 from autocomp.agents.factory import AgentPair, make_agents
 from autocomp.errors import KernelError
 from autocomp.evaluate import SimulatorEvaluator
@@ -100,7 +100,6 @@ def make_problem(request: Request, agents: AgentPair) -> Problem:
         accelerator=request.accelerator,
         workload=request.workload,
         menu=request.menu,
-        rules=isa.rules(request.accelerator),
         dropout=request.options.dropout,
         canonical_hash=kernel_hash,
         black_box=request.options.black_box,

@@ -69,7 +69,6 @@ class AgentTarget:
     accelerator: Accelerator
     workload: Workload
     menu: Menu
-    rules: tuple[str, ...]
     dropout: float
     canonical_hash: CanonicalHash
     black_box: bool = False
@@ -130,7 +129,6 @@ class AgentTarget:
             evaluation=self._shown(call.evaluation),
             lineage=call.lineage,
             menu=menu,
-            rules=self.rules,
             random=Random(f"agent/{call.chance}"),
             tried=call.tried,
             peers=tuple(replace(peer, evaluation=self._shown(peer.evaluation)) for peer in call.peers),

@@ -83,8 +83,8 @@ def render_template(name: str, values: Mapping[str, Any], templates: Path | None
 
 
 def used_instructions(context: Context, options: Sequence[str]) -> frozenset[str]:
-    """Names of the instructions that the kernel, or a peer, issues, and of those that the menu's `options` may bring
-    in."""
+    """Names of the instructions and procedures that the kernel, or a peer, calls, of those that the menu's `options`
+    may bring in, of what configures them, and of what orders."""
     accelerator = context.accelerator
     used: set[str] = set()
     for text in (context.kernel, *(peer.kernel for peer in context.peers)):
@@ -95,14 +95,17 @@ def used_instructions(context: Context, options: Sequence[str]) -> frozenset[str
         calls = {node.function for node in walk(tree) if isinstance(node, ast.Call)}
         used |= _issued(context, calls)
     kinds = {kind for option in context.menu.options if option.id in options for kind in option.uses}
+    kinds = (kinds | {"synchronisation", "front end"}) - {"configuration"}
     roles = instruction_roles(accelerator)
-    always = ("synchronisation", "configuration", "front end")
-    return frozenset(used | {name for name, role in roles.items() if role.kind in kinds or role.kind in always})
+    used |= {name for name, role in roles.items() if role.kind in kinds}
+    needed = {state for name, role in roles.items() if name in used for state in role.states_read}
+    return frozenset(used | {name for name, role in roles.items() if role.states_written & needed})
 
 
 def _issued(context: Context, calls: set[str]) -> set[str]:
-    """The instructions behind call names; an alias may expand into aliases."""
-    names = {instruction.name for instruction in context.accelerator.instructions}
+    """The instructions and procedures behind call names; an alias may expand into aliases."""
+    accelerator = context.accelerator
+    names = {each.name for each in (*accelerator.instructions, *accelerator.procedures)}
     found: set[str] = set()
     seen: set[str] = set()
     open_calls = set(calls)
@@ -111,7 +114,7 @@ def _issued(context: Context, calls: set[str]) -> set[str]:
         seen.add(name)
         if name in names:
             found.add(name)
-        inner = {n for alias in context.accelerator.aliases if alias.name == name for n, _ in alias.expansion}
+        inner = {n for alias in accelerator.aliases if alias.name == name for n, _ in alias.expansion}
         open_calls |= inner - seen
     return found
 
@@ -124,7 +127,7 @@ def _facts(phase: Phase, context: Context, asked: Asked) -> Mapping[str, Any]:
     return {
         "accelerator": context.accelerator,
         "reference": isa.reference(context.accelerator, markdown=True, only=only),
-        "rules": list(context.rules),
+        "rules": isa.rules(context.accelerator, only),
         "workload": context.workload,
         "signature": _signature(context.workload),
         "reference_function": _reference_function(context.workload),

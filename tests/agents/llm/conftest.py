@@ -232,8 +232,10 @@ def context(monkeypatch: pytest.MonkeyPatch) -> Context:
         LineageStep(Plan("tile", "Cut k into blocks of 4."), 2400, 3600),
         LineageStep(Plan("", "Move the store out\nof the loop."), 1200, 2400),
     )
-    rules = ("rows: 1 to 4", "the destination must be a row")
-    return Context(an_accelerator(), a_workload(), KERNEL, an_evaluation(), lineage, a_menu(), rules, Random(5))
+    monkeypatch.setattr(
+        "autocomp.isa.rules", lambda accelerator, only: ("rows: 1 to 4", "the destination must be a row")
+    )
+    return Context(an_accelerator(), a_workload(), KERNEL, an_evaluation(), lineage, a_menu(), Random(5))
 
 
 @pytest.fixture

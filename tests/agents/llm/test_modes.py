@@ -45,7 +45,7 @@ def naive() -> Context:
     small = workload.parse("operation: gemm\naccelerator: gemmini\ndims: {I: 50, J: 40, K: 90}\n", Path("small.yaml"))
     accelerator = isa.load(small.accelerator)
     text = starting_kernel(small, accelerator)
-    return Context(accelerator, small, text, an_evaluation(), (), load(["general"]), (), Random(1))
+    return Context(accelerator, small, text, an_evaluation(), (), load(["general"]), Random(1))
 
 
 def block(search: str, replacement: str) -> str:

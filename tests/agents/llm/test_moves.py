@@ -32,7 +32,7 @@ def naive(monkeypatch: pytest.MonkeyPatch) -> Context:
     small = workload.parse(WORKLOAD, Path("small.yaml"))
     accelerator = isa.load(small.accelerator)
     text = starting_kernel(small, accelerator)
-    return Context(accelerator, small, text, an_evaluation(), (), few, (), Random(1))
+    return Context(accelerator, small, text, an_evaluation(), (), few, Random(1))
 
 
 def one_model(server: ScriptedServer, cache: Path) -> Ensemble:

@@ -42,7 +42,7 @@ def test_custom_workload_prompt(context: Context, golden, tmp_path: Path) -> Non
     workload = Workload(
         "scale", "custom", "toy", {}, tensors, {}, {}, {"N": 3}, (1e-5, 0.0), 0, KERNEL, reference_source=source
     )
-    messages = render_prompt("plan", replace(context, workload=workload, rules=(), lineage=()))
+    messages = render_prompt("plan", replace(context, workload=workload, lineage=()))
     golden(messages[1].content.split("# The kernel to improve")[0])
 
 

@@ -42,7 +42,7 @@ def context(
     text = text or starting_kernel(gemm(name, size), machine(name))
     found = evaluate(name, size, text)
     options = menu.load(["gemm"])
-    return Context(machine(name), gemm(name, size), text, found, [], options, (), Random(seed), tried)
+    return Context(machine(name), gemm(name, size), text, found, [], options, Random(seed), tried)
 
 
 def best_child(given: Context, plans: Sequence[Plan]) -> tuple[int, str]:
@@ -94,7 +94,7 @@ def test_options_that_the_menu_withholds_are_not_proposed() -> None:
 
 
 def context_with(given: Context, options: menu.Menu) -> Context:
-    return Context(given.accelerator, given.workload, given.kernel, given.evaluation, [], options, (), Random(0))
+    return Context(given.accelerator, given.workload, given.kernel, given.evaluation, [], options, Random(0))
 
 
 def test_a_plan_in_words_alone_is_declined() -> None:
