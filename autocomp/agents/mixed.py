@@ -6,7 +6,8 @@ import itertools
 from collections.abc import Sequence
 from random import Random
 
-from autocomp.agents.protocol import Context, Plan, Planner, Planning, Usage
+from autocomp.agents import scientist
+from autocomp.agents.protocol import Context, Plan, Planner, Planning, Selected, Usage
 
 
 class MixedPlanner:
@@ -34,6 +35,27 @@ class MixedPlanner:
         turns = itertools.zip_longest(*found)  # the best of each first
         plans = tuple(plan for turn in turns for plan in turn if plan is not None)
         return Planning(plans, usage, tuple(messages))
+
+    def select(self, context: Context) -> Selected:
+        return scientist.select(self._one(context.random), context)
+
+    def design(self, context: Context, avenues: int, experiments: int) -> Planning:
+        """One planner's design, by chance and weight; what it leaves open is the last one's."""
+        chosen, last = self._one(context.random), self.planners[-1]
+        planning = scientist.design(chosen, context, avenues, experiments)
+        missing = experiments - len(planning.plans)
+        if missing <= 0 or chosen is last:
+            return planning
+        more = scientist.design(last, context, avenues, missing)
+        return Planning(
+            (*planning.plans, *more.plans),
+            planning.usage + more.usage,
+            (*planning.messages, *more.messages),
+            (*planning.avenues, *more.avenues),
+        )
+
+    def _one(self, random: Random) -> Planner:
+        return random.choices(self.planners, self.weights)[0]
 
 
 def apportion(count: int, weights: Sequence[float], random: Random) -> list[int]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
     from autocomp.agents.menu import Menu
@@ -134,10 +134,32 @@ class Planning:
     avenues: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True)
+class Selected:
+    """The ids of the kernel to build on and of one to compare it with, if there is another."""
+
+    base: int
+    reference: int | None
+    reason: str
+    usage: Usage = Usage()
+
+
 class Planner(Protocol):
     name: str
 
     def plan(self, context: Context, count: int) -> Planning: ...
+
+
+@runtime_checkable
+class Scientist(Protocol):
+    """What a planner adds that selects kernels and designs experiments itself, for the strategy `evolve`."""
+
+    def select(self, context: Context) -> Selected:
+        """A base and a reference from `context.peers`, which are the whole population."""
+
+    def design(self, context: Context, avenues: int, experiments: int) -> Planning:
+        """Up to `experiments` plans on the kernel, after naming `avenues` directions; the first of `context.peers`, if
+        any, is the reference."""
 
 
 class Coder(Protocol):

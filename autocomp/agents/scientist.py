@@ -1,25 +1,20 @@
-"""The selector and the designer of the strategy `evolve`, on top of any planner."""
+"""The selector and the designer of the strategy `evolve`: a planner's own, or mechanical ones on top of it."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
-from autocomp.agents.protocol import Attempt, Context, Peer, Plan, Planner, Planning, Usage
-
-
-@dataclass(frozen=True)
-class Selected:
-    """The ids of the kernel to build on and of one to compare it with, if there is another."""
-
-    base: int
-    reference: int | None
-    reason: str
-    usage: Usage = field(default_factory=Usage)
+from autocomp.agents.protocol import Attempt, Context, Peer, Plan, Planner, Planning, Scientist, Selected
 
 
-def select(population: Sequence[Peer]) -> Selected:
+def select(planner: Planner, context: Context) -> Selected:
+    """Whom to build on and whom to compare with, from `context.peers`."""
+    return planner.select(context) if isinstance(planner, Scientist) else by_speed(context.peers)
+
+
+def by_speed(population: Sequence[Peer]) -> Selected:
     """The fastest kernel, and of those whose options have least in common with its own the fastest."""
     ordered = sorted(population, key=lambda peer: (peer.evaluation.cycles or 0, peer.id))
     base, others = ordered[0], ordered[1:]
@@ -33,11 +28,12 @@ def select(population: Sequence[Peer]) -> Selected:
 
 
 def design(planner: Planner, context: Context, avenues: int, experiments: int) -> Planning:
-    """`avenues` plans of the planner are the directions; `experiments` of them are written out: those by different
-    options first. Each has its innovation and its expected gain, from what came of the same option before where the
-    planner does not say."""
-    planning = planner.plan(context, avenues)
-    written = _varied(planning.plans)[:experiments]
+    """Up to `experiments` plans; each has its innovation and its expected gain, from what came of the same option
+    before where the planner does not say."""
+    if isinstance(planner, Scientist):
+        planning = planner.design(context, avenues, experiments)
+    else:
+        planning = varied(planner, context, avenues, experiments)
     uses = Counter(attempt.plan.option for attempt in context.attempts)
     plans = tuple(
         replace(
@@ -45,8 +41,16 @@ def design(planner: Planner, context: Context, avenues: int, experiments: int) -
             innovation=100.0 / (1 + uses[plan.option]) if plan.innovation is None else plan.innovation,
             gain=plan.gain or _experience(context.attempts, plan.option),
         )
-        for plan in written
+        for plan in planning.plans
     )
+    return replace(planning, plans=plans)
+
+
+def varied(planner: Planner, context: Context, avenues: int, experiments: int) -> Planning:
+    """`avenues` plans of the planner are the directions; `experiments` of them are written out: those by different
+    options first."""
+    planning = planner.plan(context, avenues)
+    plans = tuple(_varied(planning.plans)[:experiments])
     return replace(planning, plans=plans, avenues=tuple(plan.text for plan in planning.plans))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import dataclass, replace
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any
@@ -18,7 +19,23 @@ if TYPE_CHECKING:
     from autocomp.agents.llm.prompts import Asked, Message, Phase
     from autocomp.agents.protocol import Context
 
-PHASES = ("plan", "structured", "choice", "code", "edit", "single", "translate", "repair", "repair_edit", "mend")
+PHASES = (
+    *("plan", "structured", "choice", "code", "edit", "single", "translate", "repair", "repair_edit", "mend"),
+    *("select", "design"),
+)
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is asked about the kernel, as the options of the command give it."""
+
+    phase: Phase
+    count: int
+    option: str
+    plan_text: str
+    peer: Path | None
+    failed: Path | None
+    answer: Path | None
 
 
 @click.command()
@@ -28,7 +45,7 @@ PHASES = ("plan", "structured", "choice", "code", "edit", "single", "translate",
 @click.option("--count", type=click.IntRange(min=1), default=4, show_default=True, help="Plans that are asked for.")
 @click.option("--option", default="", help="The menu option of the plan that is to be carried out.")
 @click.option("--plan", "plan_text", default="", help="That plan, in words (default: the option's title).")
-@click.option("--peer", type=click.Path(path_type=Path), default=None, help="Another kernel, to combine with.")
+@click.option("--peer", type=click.Path(path_type=Path), default=None, help="Another kernel to combine with.")
 @click.option("--failed", type=click.Path(path_type=Path), default=None, help="The kernel that failed, for a repair.")
 @click.option("--answer", type=click.Path(path_type=Path), default=None, help="Edits that do not fit, for mend.")
 @click.option("--menu", "menus", multiple=True, help="Optimisation menu, by name or path; repeatable.")
@@ -41,13 +58,6 @@ PHASES = ("plan", "structured", "choice", "code", "edit", "single", "translate",
 def prompt(
     kernel: Path,
     workload: str,
-    phase: Phase,
-    count: int,
-    option: str,
-    plan_text: str,
-    peer: Path | None,
-    failed: Path | None,
-    answer: Path | None,
     menus: tuple[str, ...],
     dropout: float,
     seed: int,
@@ -58,6 +68,7 @@ def prompt(
     overrides: dict[str, int | float],
     paths: tuple[Path, ...],
     as_json: bool,
+    **question: Any,
 ) -> None:
     """Print what a model would be sent for the kernel in the file KERNEL ("-" for standard input).
 
@@ -72,9 +83,12 @@ def prompt(
     loaded = workloads.load(workload, paths, overrides)
     menu = menu_for(menus, loaded, paths).dropout(Random(f"menu/{seed}"), dropout)
     context = _context(read_kernel(kernel), str(kernel), loaded, menu, seed, paths)
-    asked = _asked(context, phase, count, option, plan_text, peer, failed, answer)
-    messages = render_prompt(phase, context, asked, templates_of(agents))
-    schema = _schema(phase, context, asked)
+    asking = Question(**question)
+    asked = _asked(context, asking)
+    if asked.peer is not None:
+        context = replace(context, peers=(*context.peers, asked.peer))
+    messages = render_prompt(asking.phase, context, asked, templates_of(agents))
+    schema = _schema(asking.phase, context, asked)
     if as_json:
         print_json(_body(agents.models[:1], messages, schema))
         return
@@ -90,24 +104,16 @@ def prompt(
 def _context(text: str, source: str, workload: Any, menu: Any, seed: int, paths: tuple[Path, ...]) -> Context:
     """The kernel as a search without a past would show it."""
     from autocomp import isa
-    from autocomp.agents.protocol import Context
+    from autocomp.agents.protocol import Context, Peer
     from autocomp.evaluate import evaluate_kernel
 
     accelerator = isa.load(workload.accelerator, workload.overrides, (*paths, Path(workload.path).parent))
     evaluation = evaluate_kernel(text, workload, accelerator, source_name=source)
-    return Context(accelerator, workload, text, evaluation, (), menu, Random(f"agent/{seed}"))
+    peers = (Peer(0, text, evaluation),)
+    return Context(accelerator, workload, text, evaluation, (), menu, Random(f"agent/{seed}"), peers=peers)
 
 
-def _asked(
-    context: Context,
-    phase: Phase,
-    count: int,
-    option: str,
-    plan_text: str,
-    peer: Path | None,
-    failed: Path | None,
-    answer: Path | None,
-) -> Asked:
+def _asked(context: Context, question: Question) -> Asked:
     from autocomp.agents.llm.moves import moves
     from autocomp.agents.llm.planner import MOST_CHOICES
     from autocomp.agents.llm.prompts import Asked
@@ -118,27 +124,30 @@ def _asked(
         text = read_kernel(file)
         return text, evaluate_kernel(text, context.workload, context.accelerator, source_name=str(file))
 
-    ready = moves(context) if phase in ("plan", "structured", "choice") else ()
-    text = plan_text or (context.menu.get(option).title if option else "Make the kernel faster.")
+    ready = moves(context) if question.phase in ("plan", "structured", "choice", "design") else ()
+    titled = context.menu.get(question.option).title if question.option else "Make the kernel faster."
     broken, failure = "", "the edits do not fit"
-    if failed is not None:
-        broken, verdict = evaluated(failed)
+    if question.failed is not None:
+        broken, verdict = evaluated(question.failed)
         stage = verdict.failure
         failure = f"failed {stage.stage}: {stage.message}" if stage else "it is right: nothing failed"
     return Asked(
-        count=count,
-        moves=ready[:MOST_CHOICES] if phase == "choice" else ready,
-        peer=Peer(0, *evaluated(peer)) if peer is not None else None,
-        plan=Plan(option, text),
+        count=question.count,
+        moves=ready[:MOST_CHOICES] if question.phase == "choice" else ready,
+        peer=Peer(1, *evaluated(question.peer)) if question.peer is not None else None,
+        plan=Plan(question.option, question.plan_text or titled),
         kernel=broken or context.kernel,
         failure=failure,
-        answer=read_kernel(answer) if answer is not None else "",
+        answer=read_kernel(question.answer) if question.answer is not None else "",
     )
 
 
 def _schema(phase: Phase, context: Context, asked: Asked) -> Any:
-    from autocomp.agents.llm.schema import choice_schema, loops_of, structured_schema
+    from autocomp.agents.llm.prompts import shown_population
+    from autocomp.agents.llm.schema import choice_schema, loops_of, selection_schema, structured_schema
 
+    if phase == "select":
+        return selection_schema([peer.id for peer in shown_population(context)])
     if phase == "structured":
         return structured_schema(context.menu, loops_of(context.kernel), asked.moves, asked.count)
     return choice_schema(asked.moves) if phase == "choice" else None

@@ -74,7 +74,24 @@ class AgentTarget:
     black_box: bool = False
 
     def select(self, call: SelectCall) -> dict[str, Any]:
-        return dataclasses.asdict(scientist.select(call.population))
+        fastest = min(call.population, key=lambda peer: (peer.evaluation.cycles or 0, peer.id))
+        asked = AgentCall(
+            fastest.kernel,
+            fastest.evaluation,
+            tuple(fastest.lineage),
+            frozenset(),
+            call.chance,
+            peers=call.population,
+            findings=call.findings,
+        )
+        try:
+            selected = scientist.select(self.planner, self._context(asked, self.menu))
+        except ModelError:
+            raise
+        except Exception as error:
+            selected = scientist.by_speed(call.population)
+            selected = replace(selected, reason=f"{selected.reason}; the selector failed: {describe(error)}")
+        return dataclasses.asdict(selected)
 
     def plan(self, call: AgentCall) -> dict[str, Any]:
         count = EVERYTHING if call.count is None else call.count

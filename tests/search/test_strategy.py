@@ -9,7 +9,7 @@ import pytest
 from toy_search import ToyEvaluator
 
 from autocomp.agents.protocol import LineageStep, Peer, Plan
-from autocomp.agents.scientist import select
+from autocomp.agents.scientist import by_speed
 from autocomp.errors import ConfigError
 from autocomp.search import BeamSearch, Candidate, Expand, History, Options, Stop
 from autocomp.search.candidate import Selection, Step
@@ -168,10 +168,10 @@ def test_the_mechanical_selector_takes_the_fastest_and_the_fastest_of_another_ki
         return Peer(number, "", evaluation, [LineageStep(Plan(option, ""), cycles) for option in options])
 
     population = [peer(0, 900), peer(1, 500, "a", "b"), peer(2, 510, "a", "b"), peer(3, 700, "c"), peer(4, 600, "c")]
-    selected = select(population)
+    selected = by_speed(population)
     assert (selected.base, selected.reference) == (1, 4)
-    assert select(population[1:3]).reference == 2
-    assert select(population[:1]).reference is None
+    assert by_speed(population[1:3]).reference == 2
+    assert by_speed(population[:1]).reference is None
 
 
 def test_a_strategy_that_lists_all_plans_needs_a_planner_that_can() -> None:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from autocomp.agents.llm.moves import Move, move_id
 from autocomp.agents.menu import Menu, MenuOption
-from autocomp.agents.protocol import Plan
+from autocomp.agents.protocol import Plan, Selected
 
 ENTRY = "solution"
 MAX_ITEM_CHARACTERS = 8000
@@ -40,6 +41,33 @@ def parse_plans(text: str, menu: Menu, author: str, moves: Sequence[Move] = ()) 
     if not items and _mentioned(answer, menu) is not None:
         items = [answer.strip()]
     return tuple(_plan_of_item(item, menu, author) for item in items)
+
+
+def parse_avenues(text: str) -> tuple[str, ...]:
+    """The directions that a designer names in front of its experiments."""
+    for document in json_documents(without_thoughts(text)):
+        named = document.get("avenues") if isinstance(document, dict) else None
+        if isinstance(named, list):
+            return tuple(avenue.strip()[:MAX_ITEM_CHARACTERS] for avenue in named if isinstance(avenue, str))
+    return ()
+
+
+def parse_selection(text: str, population: Collection[int]) -> Selected | None:
+    """The selection in an answer; None where it names no base from the population."""
+    for document in json_documents(without_thoughts(text)):
+        if not isinstance(document, dict):
+            continue
+        base, reference = (_id(document.get(key), population) for key in ("base", "reference"))
+        if base is not None:
+            reason = str(document.get("reason") or "no reason given")[:MAX_ITEM_CHARACTERS]
+            return Selected(base, reference if reference != base else None, reason)
+    return None
+
+
+def _id(stated: Any, population: Collection[int]) -> int | None:
+    """The candidate that a number, or a text such as "#7", stands for."""
+    digits = re.fullmatch(r"\D{0,12}(\d{1,9})\D{0,12}", str(stated))
+    return int(digits[1]) if digits and int(digits[1]) in population else None
 
 
 def extract_kernel(text: str) -> str | None:
@@ -150,7 +178,8 @@ def _plan_of_entry(entry: Any, menu: Menu, author: str, moves: Sequence[Move]) -
     if move is not None:
         transformation, parameters = move.transformation, {**move.parameters, **parameters}
     name = option.id if option else ""
-    return Plan(name, text[:MAX_ITEM_CHARACTERS], transformation, parameters, author, _gain(entry))
+    plan = Plan(name, text[:MAX_ITEM_CHARACTERS], transformation, parameters, author, _gain(entry))
+    return replace(plan, innovation=_innovation(entry))
 
 
 def _chosen(entry: Mapping[str, Any], moves: Sequence[Move]) -> Move | None:
@@ -174,6 +203,15 @@ def _gain(entry: Mapping[str, Any]) -> tuple[float, float] | None:
     except (TypeError, ValueError, OverflowError):
         return None
     return (low, high) if low > 0 and math.isfinite(high) else None
+
+
+def _innovation(entry: Mapping[str, Any]) -> float | None:
+    """How new an entry says it is, from 0 to 100; None where it does not say."""
+    try:
+        stated = float(str(entry.get("innovation")).strip(" %"))
+    except ValueError:
+        return None
+    return min(max(stated, 0.0), 100.0) if math.isfinite(stated) else None
 
 
 def _mechanical(

@@ -8,15 +8,16 @@ from pathlib import Path
 from random import Random
 
 from autocomp import kernel
+from autocomp.agents import scientist
 from autocomp.agents.config import Agents
 from autocomp.agents.llm.client import Client, Schema
 from autocomp.agents.llm.ensemble import Ensemble, Reply
 from autocomp.agents.llm.moves import Move, moves
-from autocomp.agents.llm.parsing import parse_plans
-from autocomp.agents.llm.prompts import Asked, Message, Phase, render_prompt
-from autocomp.agents.llm.schema import choice_schema, loops_of, structured_schema
+from autocomp.agents.llm.parsing import parse_avenues, parse_plans, parse_selection
+from autocomp.agents.llm.prompts import Asked, Message, Phase, render_prompt, shown_population
+from autocomp.agents.llm.schema import choice_schema, loops_of, selection_schema, structured_schema
 from autocomp.agents.mixed import apportion
-from autocomp.agents.protocol import Context, Peer, Plan, Planning
+from autocomp.agents.protocol import Context, Peer, Plan, Planning, Selected
 from autocomp.kernel import ast
 from autocomp.kernel.calls import BUILTINS
 from autocomp.kernel.walk import walk
@@ -58,6 +59,35 @@ class LlmPlanner:
             if self.agents.plans == "choice"
             else self._plans(context, count, ready)
         )
+
+    def select(self, context: Context) -> Selected:
+        """The model's selection, or the mechanical one where its answer names no kernel of the population."""
+        population = [peer.id for peer in shown_population(context)]
+        messages = render_prompt("select", context, templates=templates_of(self.agents))
+        reply = self.ensemble.ask(messages, context.random, selection_schema(population))
+        selected = parse_selection(reply.text, population) if reply.text is not None else None
+        if selected is None:
+            selected = scientist.by_speed(context.peers)
+            wrong = "; ".join((*reply.messages, f"{reply.author} selected no kernel of the population"))
+            selected = replace(selected, reason=f"{selected.reason}; {wrong}")
+        return replace(selected, usage=reply.usage)
+
+    def design(self, context: Context, avenues: int, experiments: int) -> Planning:
+        """The model's own design; a model that only chooses among ready moves chooses `avenues` of them."""
+        if self.agents.plans == "choice" or runs_on_host(context.kernel):
+            return scientist.varied(self, context, avenues, experiments)
+        reference = next(iter(context.peers), None)
+        ready = moves(context)
+        asked = Asked(count=experiments, avenues=avenues, moves=ready, peer=reference)
+        question = Question(render_prompt("design", context, asked, templates_of(self.agents)), None, ready)
+        reply = self.ensemble.ask(question.messages, context.random)
+        planning = self._with(Planning(()), reply, context, question, experiments)
+        # Who writes a kernel by hand sees the reference; a transformation has no use for it.
+        plans = [
+            replace(plan, partner=reference.id) if reference and plan.transformation is None else plan
+            for plan in planning.plans
+        ]
+        return replace(planning, plans=tuple(plans), avenues=parse_avenues(reply.text or ""))
 
     def _plans(self, context: Context, count: int, ready: tuple[Move, ...]) -> Planning:
         planning = Planning(())

@@ -22,9 +22,23 @@ from autocomp.kernel import ast
 from autocomp.kernel.walk import walk
 from autocomp.workload.model import Workload
 
-Phase = Literal["plan", "structured", "choice", "code", "edit", "single", "translate", "repair", "repair_edit", "mend"]
-PLANNING: tuple[Phase, ...] = ("plan", "structured", "choice", "single")
+Phase = Literal[
+    "plan",
+    "structured",
+    "choice",
+    "code",
+    "edit",
+    "single",
+    "translate",
+    "repair",
+    "repair_edit",
+    "mend",
+    "select",
+    "design",
+]
+PLANNING: tuple[Phase, ...] = ("plan", "structured", "choice", "single", "design")
 REPAIRS: tuple[Phase, ...] = ("repair", "repair_edit")
+MOST_TO_SELECT_FROM = 24  # kernels that a selector is shown, the fastest
 LATEST_ATTEMPTS = 12  # that a prompt tells of
 SHIPPED = Path(__file__).parent / "templates"
 
@@ -38,10 +52,12 @@ class Message:
 @dataclass(frozen=True)
 class Asked:
     """What a question is about, besides the context. Planning asks for `count` plans, from `moves` among others, and
-    may combine the parent with `peer`; coding needs `plan`; a repair also the `kernel` that failed and its `failure`;
-    mending edits the `answer` that did not fit and its `failure`."""
+    may combine the parent with `peer`; a design names `avenues` first and has `peer` to compare with; coding needs
+    `plan`; a repair also the `kernel` that failed and its `failure`; mending edits the `answer` that did not fit and
+    its `failure`."""
 
     count: int = 1
+    avenues: int = 10
     moves: Sequence[Move] = ()
     peer: Peer | None = None
     plan: Plan | None = None
@@ -60,7 +76,8 @@ def render_prompt(
     def render(name: str) -> str:
         return render_template(name, values, templates)
 
-    system = Message("system", render("choice_system" if phase == "choice" else "system"))
+    short = {"choice": "choice_system", "select": "select_system"}
+    system = Message("system", render(short.get(phase, "system")))
     if phase in REPAIRS:
         failed = Message("assistant", f"```c\n{asked.kernel.strip()}\n```\n")
         return system, Message("user", render("code")), failed, Message("user", render(phase))
@@ -102,10 +119,16 @@ def used_instructions(context: Context, options: Sequence[str]) -> frozenset[str
     return frozenset(used | {name for name, role in roles.items() if role.states_written & needed})
 
 
+def shown_population(context: Context) -> Sequence[Peer]:
+    """The kernels that a selector chooses from, the fastest first."""
+    ordered = sorted(context.peers, key=lambda peer: (peer.evaluation.cycles or 0, peer.id))
+    return ordered[:MOST_TO_SELECT_FROM]
+
+
 def _issued(context: Context, calls: set[str]) -> set[str]:
     """The instructions and procedures behind call names; an alias may expand into aliases."""
     accelerator = context.accelerator
-    names = {each.name for each in (*accelerator.instructions, *accelerator.procedures)}
+    names = {i.name for i in accelerator.instructions} | {p.name for p in accelerator.procedures}
     found: set[str] = set()
     seen: set[str] = set()
     open_calls = set(calls)
@@ -144,6 +167,9 @@ def _facts(phase: Phase, context: Context, asked: Asked) -> Mapping[str, Any]:
         "moves": [(move_id(position), move) for position, move in enumerate(asked.moves)],
         "gains": GAINS,
         "count": asked.count,
+        "avenues": asked.avenues,
+        "population": shown_population(context) if phase == "select" else (),
+        "others": max(0, len(context.peers) - MOST_TO_SELECT_FROM),
         "peer": asked.peer,
         "plan": plan,
         "failed_kernel": asked.kernel,

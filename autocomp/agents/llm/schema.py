@@ -40,6 +40,12 @@ def choice_schema(moves: Sequence[Move]) -> Schema:
     return _object({"move": _enum(numbers), "gain_low": _enum(GAINS), "gain_high": _enum(GAINS)})
 
 
+def selection_schema(population: Sequence[int]) -> Schema:
+    """Two of the candidates by their numbers, and why."""
+    numbers = [str(number) for number in population]
+    return _object({"base": _enum(numbers), "reference": _enum(["none", *numbers]), "reason": {"type": "string"}})
+
+
 def loops_of(text: str) -> tuple[str, ...]:
     """The loops of a kernel as prompts name them: `variable@line`, in source order."""
     found = (node for node in walk(kernel.parse(text)) if isinstance(node, ast.For))

@@ -153,6 +153,28 @@ def test_a_wrong_key_ends_a_search_that_can_be_resumed(server: ScriptedServer, c
     assert found["best_cycles"] < found["naive_cycles"]
 
 
+def test_a_model_selects_and_designs_in_an_evolution(server: ScriptedServer, command: Run, tmp_path: Path) -> None:
+    asked: list[str] = []
+
+    def scientist(request: Request) -> Reply:
+        task = request.body["messages"][-1]["content"]
+        if "(the base)" in task:
+            asked.append("select")
+            return completion('{"base": "0", "reference": "none", "reason": "to start again"}')
+        if "different avenues" in task:
+            asked.append("design")
+        return model(request)
+
+    server.respond = scientist
+    found = document(command(*search(server, "run"), "--strategy", "evolve", "--steps", "2"))
+    assert asked == ["design", "select", "design"]
+    assert found["best_cycles"] < 0.8 * found["naive_cycles"]
+    events = [json.loads(line) for line in (tmp_path / "run" / "events.jsonl").read_text().splitlines()]
+    (selection,) = (event for event in events if event["kind"] == "select")
+    assert (selection["base"], selection["reason"]) == (0, "to start again")
+    assert selection["usage"]["requests"] == 1
+
+
 def test_models_and_rules_share_a_search(server: ScriptedServer, command: Run, tmp_path: Path) -> None:
     server.respond = model
     found = document(command(*search(server, "run"), "--agent", "llm+rules", "--plans", "8", "--menu", "general"))
