@@ -13,6 +13,7 @@ from autocomp.cli.compare import compare
 from autocomp.cli.fidelity import fidelity
 from autocomp.cli.isa import isa
 from autocomp.cli.menu import menu
+from autocomp.cli.model import model
 from autocomp.cli.options import wants_json
 from autocomp.cli.profile import profile
 from autocomp.cli.prompt import prompt
@@ -71,6 +72,7 @@ COMMANDS = (
     resume,
     runs,
     report,
+    model,
     run,
     profile,
     compare,

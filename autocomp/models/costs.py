@@ -1,0 +1,114 @@
+"""What a model costs on a machine: known schedules where there are, the naive kernel on the simulator elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from autocomp.errors import ConfigError
+from autocomp.evaluate import SimulatorEvaluator
+from autocomp.evaluate.bounds import bound
+from autocomp.evaluate.model import STAGES
+from autocomp.isa.model import Accelerator
+from autocomp.models.graph import Model
+from autocomp.models.operations import Operation
+from autocomp.schedules import Stored
+from autocomp.schedules.store import record_at
+from autocomp.workload import Workload, parse
+from autocomp.workload.naive import starting_kernel
+
+Watch = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """Cycles of one operation done once: of the naive kernel, of the best one known, and the lower bound."""
+
+    operation: Operation
+    count: int
+    naive: int
+    best: int
+    bound: int
+    source: str  # the schedule's file name, or "naive"
+
+    @property
+    def gain(self) -> int:
+        """Cycles that the model would be faster by if this operation ran at its bound."""
+        return self.count * max(0, self.best - self.bound)
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """Cycles end to end: operations run one after the other, and the host's in between."""
+
+    predictions: tuple[Prediction, ...]
+    host: float
+
+    @property
+    def before(self) -> float:
+        return self.host + sum(p.count * p.naive for p in self.predictions)
+
+    @property
+    def after(self) -> float:
+        return self.host + sum(p.count * p.best for p in self.predictions)
+
+    def speed_up(self, prediction: Prediction) -> float:
+        """Of the whole model if this operation ran at its bound, after Amdahl's law."""
+        return self.after / (self.after - prediction.gain)
+
+
+def forecast(
+    model: Model, accelerator: Accelerator, stored: Sequence[Stored], host_cycles: float, watch: Watch
+) -> Forecast:
+    """Predict every operation; `host_cycles` is what the host needs for a unit of work. `watch` hears what is being
+    simulated. Raises ConfigError when the machine cannot do an operation."""
+    predictions = []
+    for operation, count in model.operations.items():
+        workload = parse(operation.text(accelerator.full_name), Path(operation.name))
+        known = _schedule(workload, accelerator, stored)
+        low = bound(workload, accelerator).cycles
+        if known is not None:
+            naive, best, source = known
+        else:
+            watch(operation.name)
+            naive = best = _simulated(workload, accelerator)
+            source = "naive"
+        predictions.append(Prediction(operation, count, naive, best, low, source))
+    return Forecast(tuple(predictions), host_cycles * sum(h.work for h in model.host))
+
+
+def ranked(forecast: Forecast, negligible: float) -> tuple[list[Prediction], list[Prediction]]:
+    """The operations worth a search, those with most to gain first, and the rest: all of these at their bounds
+    together would save no more than the share `negligible` of the model's cycles."""
+    order = sorted(forecast.predictions, key=lambda p: -p.gain)
+    left = sum(p.gain for p in order)
+    for position, prediction in enumerate(order):
+        if left <= negligible * forecast.after:
+            return order[:position], order[position:]
+        left -= prediction.gain
+    return order, []
+
+
+def _schedule(workload: Workload, accelerator: Accelerator, stored: Sequence[Stored]) -> tuple[int, int, str] | None:
+    """Naive and best cycles, and the file, of the record of exactly this operation on exactly this machine."""
+    for item in stored:
+        entry = item.entry
+        if (entry.accelerator, entry.operation) != (accelerator.full_name, workload.operation):
+            continue
+        if entry.dims != dict(workload.dims):
+            continue
+        record = record_at(item)
+        if record.accelerator.digest == accelerator.digest and record.operation.options == dict(workload.options):
+            return record.result.naive_cycles, record.result.cycles, item.path.name
+    return None
+
+
+def _simulated(workload: Workload, accelerator: Accelerator) -> int:
+    """Cycles of the naive kernel, checked on one random input."""
+    evaluator = SimulatorEvaluator(accelerator, workload)
+    evaluation = evaluator.evaluate(starting_kernel(workload, accelerator), stages=STAGES[:2])
+    if evaluation.failure is not None or evaluation.cycles is None:
+        reason = evaluation.failure.message if evaluation.failure is not None else "it did not finish"
+        raise ConfigError(f"the naive kernel of {workload.path} fails on {accelerator.full_name!r}: {reason}")
+    return evaluation.cycles

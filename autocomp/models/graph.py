@@ -1,0 +1,164 @@
+"""From an ONNX file to the operations that an accelerator takes over, grouped, and those that stay on the host."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from autocomp.errors import ConfigError
+from autocomp.models.operations import Operation, Shape, convolution, gemm
+
+# Where a node has its left and right operand, and where its bias, if it may have one.
+_OPERANDS = {
+    "MatMul": (0, 1, None),
+    "MatMulInteger": (0, 1, None),
+    "QLinearMatMul": (0, 3, None),
+    "Gemm": (0, 1, 2),
+    "Conv": (0, 1, 2),
+    "ConvInteger": (0, 1, None),
+    "QLinearConv": (0, 3, 8),
+}
+# These say how numbers are stored or tensors are seen, and touch no element when the model runs.
+_FREE = (
+    *("QuantizeLinear", "DequantizeLinear", "Constant", "ConstantOfShape", "Shape", "Reshape", "Flatten"),
+    *("Squeeze", "Unsqueeze", "Identity", "Dropout"),
+)
+
+
+@dataclass(frozen=True)
+class HostOperation:
+    """All nodes of one ONNX type that no kernel takes over; `work` is the larger of elements read and written and of
+    multiply-accumulates, summed over the nodes."""
+
+    name: str
+    nodes: int
+    work: int
+
+
+@dataclass(frozen=True)
+class Model:
+    """`operations` with how often each is done; `folded` counts nodes that run within one (normalisation of a
+    convolution's results, RELU)."""
+
+    name: str
+    operations: Mapping[Operation, int]
+    host: tuple[HostOperation, ...]
+    folded: int
+
+
+def import_model(path: Path) -> Model:
+    """Read an ONNX model. Raises ConfigError when it is none, `onnx` is not installed, or shapes are not known."""
+    try:
+        import onnx
+    except ImportError:
+        raise ConfigError("reading models needs the package onnx", hint="pip install 'autocomp[models]'") from None
+    try:
+        model = onnx.shape_inference.infer_shapes(onnx.load(path), data_prop=True)
+    except Exception as error:  # protobuf, onnx and the file system each have their own
+        raise ConfigError(f"cannot read the model {path}: {type(error).__name__}: {error}") from None
+    return _Graph(model.graph, onnx.helper.get_attribute_value, path).model()
+
+
+class _Graph:
+    """One graph with the shapes and the consumers of its tensors."""
+
+    def __init__(self, graph: Any, value_of: Any, path: Path) -> None:
+        self._graph, self._value_of, self._path = graph, value_of, path
+        self._shapes: dict[str, Shape] = {i.name: tuple(i.dims) for i in graph.initializer}
+        for info in (*graph.value_info, *graph.input, *graph.output):
+            kind = info.type.tensor_type
+            if kind.HasField("shape") and all(d.HasField("dim_value") for d in kind.shape.dim):
+                self._shapes[info.name] = tuple(d.dim_value for d in kind.shape.dim)
+        self._constant = {i.name for i in graph.initializer}
+        self._consumers: dict[str, list[Any]] = {}
+        for node in graph.node:
+            if all(name in self._constant or not name for name in node.input):
+                self._constant.update(node.output)
+            for name in node.input:
+                self._consumers.setdefault(name, []).append(node)
+
+    def model(self) -> Model:
+        operations: Counter[Operation] = Counter()
+        host: dict[str, tuple[int, int]] = {}
+        folded: set[str] = set()  # by first output, which is unique in a graph
+        for node in self._graph.node:
+            if node.output[0] in folded or node.op_type in _FREE or node.output[0] in self._constant:
+                continue
+            found = self._operation(node, folded)
+            if found is not None:
+                operations[found[0]] += found[1]
+                continue
+            nodes, work = host.get(node.op_type, (0, 0))
+            host[node.op_type] = (nodes + 1, work + self._work(node))
+        stay = sorted((HostOperation(name, *cost) for name, cost in host.items()), key=lambda h: -h.work)
+        return Model(self._path.stem, operations, tuple(stay), len(folded))
+
+    def _operation(self, node: Any, folded: set[str]) -> tuple[Operation, int] | None:
+        """What a kernel is asked for and how often; what runs within it is added to `folded`."""
+        places = _OPERANDS.get(node.op_type)
+        if places is None:
+            return None
+        left, right, bias = places
+        attributes = {a.name: _plain(self._value_of(a)) for a in node.attribute}
+        followers = self._followers(node)
+        options: dict[str, Any] = {}
+        biased = bias is not None and len(node.input) > bias and node.input[bias] != ""
+        if biased or any(f.op_type == "BatchNormalization" for f in followers):
+            options["bias"] = "row"
+        if followers and followers[-1].op_type == "Relu":
+            options["activation"] = "relu"
+        a, b = self._shape(node.input[left], node), self._shape(node.input[right], node)
+        if "Conv" in node.op_type:
+            single = convolution(a, b, attributes, options)
+            found = None if single is None else (single, 1)
+        else:
+            if attributes.get("transB"):
+                if node.input[right] in self._constant:
+                    b = (*b[:-2], b[-1], b[-2])  # weights are laid out as a kernel wants them before the model runs
+                else:
+                    options["transpose_b"] = True
+            if attributes.get("transA"):
+                options["transpose_a"] = True
+            found = gemm(a, b, options)
+        if found is not None:
+            folded.update(follower.output[0] for follower in followers)
+        return found
+
+    def _followers(self, node: Any) -> list[Any]:
+        """Nodes behind this one that alone use its results and that a kernel does on their way out."""
+        chain: list[Any] = []
+        wanted = ["BatchNormalization", "Relu"] if "Conv" in node.op_type else ["Relu"]
+        end = node
+        while wanted:
+            consumers = self._consumers.get(end.output[0], [])
+            if len(consumers) != 1 or consumers[0].op_type not in wanted:
+                break
+            end = consumers[0]
+            chain.append(end)
+            wanted = wanted[wanted.index(end.op_type) + 1 :]
+        return chain
+
+    def _work(self, node: Any) -> int:
+        names = [n for n in (*node.input, *node.output) if n and n not in self._constant]
+        elements = sum(math.prod(self._shape(name, node)) for name in names)
+        if node.op_type not in _OPERANDS:
+            return elements
+        right = self._shape(node.input[_OPERANDS[node.op_type][1]], node)
+        depth = math.prod(right[1:]) if "Conv" in node.op_type else right[-2] if len(right) > 1 else right[0]
+        return max(elements, math.prod(self._shape(node.output[0], node)) * depth)
+
+    def _shape(self, name: str, node: Any) -> Shape:
+        if name not in self._shapes:
+            raise ConfigError(
+                f"{self._path}: the shape of tensor {name!r} at node {node.name or node.op_type!r} is not known",
+                hint="fix the inputs' sizes, as python -m onnxruntime.tools.make_dynamic_shape_fixed does",
+            )
+        return self._shapes[name]
+
+
+def _plain(value: Any) -> Any:
+    return value.decode() if isinstance(value, bytes) else value

@@ -1,0 +1,84 @@
+"""From one node of a graph to the matrix multiplication or convolution that an accelerator is asked for.
+
+Everything counts as int8: that is what a quantised model says, and what a float model becomes by post-training
+quantisation. Scales are left at 1, since they have no influence on cycles.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+Shape = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Operation:
+    """A workload file's keys without the accelerator; hashable, so that equal operations can be grouped."""
+
+    kind: str  # gemm or conv2d
+    dims: tuple[tuple[str, int], ...]
+    options: tuple[tuple[str, Any], ...]
+
+    def text(self, accelerator: str) -> str:
+        """The operation as a workload file. JSON is YAML."""
+        document = {"operation": self.kind, "accelerator": accelerator, "dims": dict(self.dims), **dict(self.options)}
+        return json.dumps(document, indent=2) + "\n"
+
+    @property
+    def name(self) -> str:
+        """Kind and sizes, then the options that are not the usual ones."""
+        words = [self.kind, *(f"{letter}{size}" for letter, size in self.dims)]
+        return "_".join([*words, *(f"{key}_{value}" for key, value in self.options)])
+
+
+def gemm(a: Shape, b: Shape, options: Mapping[str, Any]) -> tuple[Operation, int] | None:
+    """The multiplication a [..., I, K] by b [..., K, J] (stored as `options` say), and how often it is done: once for
+    each matrix of a `b` that has several. None for vectors, and for several matrices that one is broadcast to."""
+    if len(a) < 2 or len(b) < 2 or math.prod(a) == 0 or math.prod(b) == 0:
+        return None
+    batches = math.prod(b[:-2])
+    if batches > 1 and a[:-2] != b[:-2]:
+        return None
+    rows, depth = (a[-1], a[-2]) if options.get("transpose_a") else (a[-2], a[-1])
+    cols = b[-2] if options.get("transpose_b") else b[-1]
+    if batches == 1:
+        rows *= math.prod(a[:-2])
+    return Operation("gemm", (("I", rows), ("J", cols), ("K", depth)), _sorted(options)), batches
+
+
+def convolution(
+    image: Shape, filters: Shape, attributes: Mapping[str, Any], options: Mapping[str, Any]
+) -> Operation | None:
+    """The convolution of image [N, C, H, W] with filters [K, C / groups, R, S] as one of images that lie with their
+    channels last; one of a single tap is a matrix multiplication. None for what no workload can say: other than two
+    dimensions, and strides, dilations or paddings that differ from side to side."""
+    if len(image) != 4 or len(filters) != 4 or str(attributes.get("auto_pad", "NOTSET")) not in ("NOTSET", "VALID"):
+        return None
+    stride = _one(attributes.get("strides", (1, 1)))
+    dilation = _one(attributes.get("dilations", (1, 1)))
+    padding = _one(attributes.get("pads", (0, 0, 0, 0)))
+    groups = int(attributes.get("group", 1))
+    if stride is None or dilation is None or padding is None:
+        return None
+    (images, channels, height, width), (count, _, taps, across) = image, filters
+    if (taps, across, stride, padding, groups) == (1, 1, 1, 0, 1):
+        dims = (("I", images * height * width), ("J", count), ("K", channels))
+        return Operation("gemm", dims, _sorted(options))
+    sizes = zip("NHWCKRS", (images, height, width, channels, count, taps, across), strict=True)
+    usual = {"stride": 1, "padding": 0, "dilation": 1, "groups": 1}
+    stated = {"stride": stride, "padding": padding, "dilation": dilation, "groups": groups}
+    unusual = {key: value for key, value in stated.items() if value != usual[key]}
+    return Operation("conv2d", tuple(sizes), _sorted({**options, **unusual}))
+
+
+def _one(values: Sequence[int]) -> int | None:
+    """The value that all have, if they do."""
+    return int(values[0]) if len(set(values)) == 1 else None
+
+
+def _sorted(options: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:
+    return tuple(sorted(options.items()))

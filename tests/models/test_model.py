@@ -1,0 +1,166 @@
+"""Whole models: what is taken from a graph, what it costs, and what is worth a search."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from pathlib import Path
+from types import MappingProxyType
+
+import numpy as np
+import onnx
+import pytest
+from click.testing import CliRunner
+from onnx import TensorProto, helper, numpy_helper
+
+from autocomp import isa
+from autocomp.cli.commands import autocomp
+from autocomp.errors import ConfigError
+from autocomp.models import Forecast, Operation, Prediction, forecast, import_model, ranked
+from autocomp.workload import parse
+
+SHIPPED = Path(onnx.__file__).parent / "backend" / "test" / "data" / "light"
+
+
+def save(folder: Path, nodes, inputs, outputs, weights=MappingProxyType({})) -> Path:
+    """A model of these nodes; inputs and outputs are (name, type, shape)."""
+    graph = helper.make_graph(
+        nodes,
+        "graph",
+        [helper.make_tensor_value_info(*entry) for entry in inputs],
+        [helper.make_tensor_value_info(*entry) for entry in outputs],
+        [numpy_helper.from_array(array, name) for name, array in weights.items()],
+    )
+    path = folder / "small.onnx"
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)]), path)
+    return path
+
+
+def two_layers(folder: Path) -> Path:
+    """relu(x · w) · v, then a softmax."""
+    nodes = [
+        helper.make_node("MatMul", ["x", "w"], ["h"]),
+        helper.make_node("Relu", ["h"], ["r"]),
+        helper.make_node("Gemm", ["r", "v"], ["y"], transB=1),
+        helper.make_node("Softmax", ["y"], ["z"]),
+    ]
+    weights = {"w": np.zeros((20, 24), np.float32), "v": np.zeros((10, 24), np.float32)}
+    return save(folder, nodes, [("x", TensorProto.FLOAT, [7, 20])], [("z", TensorProto.FLOAT, [7, 10])], weights)
+
+
+def multiply_accumulates(path: Path) -> int:
+    """Those of a model's operations, products with padding included, as the literature counts them."""
+    return sum(count * _products(operation) for operation, count in import_model(path).operations.items())
+
+
+def _products(operation: Operation) -> int:
+    workload = parse(operation.text("gemmini"), Path("model.yaml"))
+    _, weights = workload.inputs[:2]
+    return math.prod(workload.outputs[0].shape) * math.prod(weights.shape[:-1])
+
+
+def test_resnet50_has_its_54_layers_in_24_groups() -> None:
+    model = import_model(SHIPPED / "light_resnet50.onnx")
+    assert sum(model.operations.values()) == 54
+    assert len(model.operations) == 24
+    assert {h.name for h in model.host} >= {"Sum", "MaxPool", "Softmax"}
+    assert "BatchNormalization" not in {h.name for h in model.host}
+
+
+@pytest.mark.parametrize(("name", "billions"), [("light_resnet50", 4.09), ("light_vgg19", 19.63)])
+def test_published_models_have_the_work_that_torchvision_states_for_them(name: str, billions: float) -> None:
+    assert round(multiply_accumulates(SHIPPED / f"{name}.onnx") / 1e9, 2) == billions
+
+
+def test_a_relu_that_alone_uses_a_result_runs_with_it_and_constant_weights_are_laid_out_before(tmp_path: Path) -> None:
+    model = import_model(two_layers(tmp_path))
+    assert [operation.name for operation in model.operations] == ["gemm_I7_J24_K20_activation_relu", "gemm_I7_J10_K24"]
+    assert [(h.name, h.nodes, h.work) for h in model.host] == [("Softmax", 1, 140)]
+    assert model.folded == 1
+
+
+def test_quantised_and_plain_nodes_of_the_same_sizes_are_one_group(tmp_path: Path) -> None:
+    scale, zero = np.float32(0.5), np.int8(0)
+    nodes = [
+        helper.make_node("QLinearMatMul", ["x", "s", "o", "w", "s", "o", "s", "o"], ["a"]),
+        helper.make_node("DequantizeLinear", ["x", "s", "o"], ["xf"]),
+        helper.make_node("DequantizeLinear", ["w", "s", "o"], ["wf"]),
+        helper.make_node("MatMul", ["xf", "wf"], ["bf"]),
+        helper.make_node("QuantizeLinear", ["bf", "s", "o"], ["b"]),
+        helper.make_node("MatMulInteger", ["x", "w"], ["c"]),
+    ]
+    weights = {"w": np.zeros((12, 5), np.int8), "s": np.array(scale), "o": np.array(zero)}
+    outputs = [("a", TensorProto.INT8, [3, 5]), ("b", TensorProto.INT8, [3, 5]), ("c", TensorProto.INT32, [3, 5])]
+    model = import_model(save(tmp_path, nodes, [("x", TensorProto.INT8, [3, 12])], outputs, weights))
+    assert dict(model.operations) == {Operation("gemm", (("I", 3), ("J", 5), ("K", 12)), ()): 3}
+    assert model.host == ()
+
+
+def test_a_convolution_that_no_workload_can_say_stays_on_the_host_at_its_multiply_accumulates(tmp_path: Path) -> None:
+    nodes = [helper.make_node("Conv", ["x", "w"], ["y"], pads=[0, 0, 1, 1])]
+    inputs, outputs = [("x", TensorProto.FLOAT, [1, 3, 8, 8])], [("y", TensorProto.FLOAT, [1, 4, 7, 7])]
+    model = import_model(save(tmp_path, nodes, inputs, outputs, {"w": np.zeros((4, 3, 3, 3), np.float32)}))
+    assert not model.operations
+    assert [(h.name, h.work) for h in model.host] == [("Conv", 4 * 7 * 7 * 27)]
+
+
+def test_attention_multiplies_once_for_each_head(tmp_path: Path) -> None:
+    nodes = [helper.make_node("MatMul", ["q", "k"], ["s"])]
+    inputs = [("q", TensorProto.FLOAT, [2, 4, 9, 8]), ("k", TensorProto.FLOAT, [2, 4, 8, 9])]
+    model = import_model(save(tmp_path, nodes, inputs, [("s", TensorProto.FLOAT, [2, 4, 9, 9])]))
+    assert dict(model.operations) == {Operation("gemm", (("I", 9), ("J", 9), ("K", 8)), ()): 8}
+
+
+def test_unknown_sizes_and_files_that_are_no_models_are_errors_that_say_what_to_do(tmp_path: Path) -> None:
+    nodes = [helper.make_node("Relu", ["x"], ["y"])]
+    dynamic = save(tmp_path, nodes, [("x", TensorProto.FLOAT, ["n", 4])], [("y", TensorProto.FLOAT, ["n", 4])])
+    with pytest.raises(ConfigError, match=r"shape of tensor 'x'[\s\S]*fix the inputs' sizes"):
+        import_model(dynamic)
+    (tmp_path / "broken.onnx").write_bytes(b"\xffno model")
+    with pytest.raises(ConfigError, match=r"cannot read the model .*broken\.onnx"):
+        import_model(tmp_path / "broken.onnx")
+
+
+def test_without_onnx_the_message_has_the_line_that_installs_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "onnx", None)
+    with pytest.raises(ConfigError, match=r"pip install 'autocomp\[models\]'"):
+        import_model(SHIPPED / "light_vgg19.onnx")
+
+
+def test_operations_are_ranked_by_their_gain_and_end_where_the_rest_cannot_matter() -> None:
+    def prediction(size: int, count: int, best: int) -> Prediction:
+        operation = Operation("gemm", (("I", size), ("J", size), ("K", size)), ())
+        return Prediction(operation, count, best, best, 100, "naive")
+
+    small, often, large = prediction(1, 1, 105), prediction(2, 10, 300), prediction(3, 1, 1100)
+    costs = Forecast((small, often, large), host=895)
+    assert costs.after == 105 + 3000 + 1100 + 895
+    assert costs.speed_up(often) == pytest.approx(5100 / 3100)
+    assert ranked(costs, 0.01) == ([often, large], [small])
+    assert ranked(costs, 0.0) == ([often, large, small], [])
+    assert ranked(costs, 1.0) == ([], [often, large, small])
+
+
+def test_without_a_schedule_the_naive_kernel_is_simulated(tmp_path: Path) -> None:
+    watched: list[str] = []
+    costs = forecast(import_model(two_layers(tmp_path)), isa.load("gemmini"), (), 2.0, watched.append)
+    assert watched == ["gemm_I7_J24_K20_activation_relu", "gemm_I7_J10_K24"]
+    assert costs.host == 280
+    assert all(p.best == p.naive >= p.bound and p.source == "naive" for p in costs.predictions)
+
+
+@pytest.mark.long
+def test_what_is_written_is_searched_and_then_found_as_a_schedule(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AUTOCOMP_SCHEDULES", str(tmp_path / "schedules"))
+    monkeypatch.chdir(tmp_path)
+    command = ["model", str(two_layers(tmp_path)), "--accelerator", "gemmini", "--write", "worth", "--json"]
+    before = json.loads(CliRunner().invoke(autocomp, command).stdout)
+    assert len(before["workloads"]) == 2
+    search = ["search", *before["workloads"], "--evaluations", "16", "--executor", "inline", "--json"]
+    assert CliRunner().invoke(autocomp, search).exit_code == 0
+    after = json.loads(CliRunner().invoke(autocomp, command).stdout)
+    assert after["naive_cycles"] == before["cycles"] > after["cycles"]
+    assert {Path(o["source"]).suffix for o in after["operations"]} == {".yaml"}
