@@ -18,11 +18,9 @@ from autocomp.cli.options import json_option, print_json
     type=click.IntRange(min=0),
     default=4,
     show_default=True,
-    help="Fastest kernels to simulate for a timeline, beside the best and the starting one; 0 for none at all.",
+    help="Fastest kernels to profile, beside the best and the starting one; 0 for none at all.",
 )
-@click.option(
-    "--timeline", "wanted", metavar="ID", type=int, multiple=True, help="A candidate to simulate; repeatable."
-)
+@click.option("--timeline", "wanted", metavar="ID", type=int, multiple=True, help="A candidate to profile; repeatable.")
 @click.option("--live", is_flag=True, help="Serve the page on loopback while the search runs, and keep it up to date.")
 @click.option("--port", type=click.IntRange(0, 65535), default=0, help="Port for --live (default: a free one).")
 @json_option
@@ -31,7 +29,8 @@ def report(
 ) -> None:
     """Write the run in the folder RUN as one HTML page, which needs no network.
 
-    The page has timelines of the best kernel, the starting kernel and the fastest ones; with --live, of every kernel.
+    The page has profiles and timelines of the best kernel, the starting kernel and the fastest ones; with --live, of
+    every kernel.
     """
     from autocomp.report.page import LOOPBACK, serve, write_page
     from autocomp.search import RunFolder
@@ -40,7 +39,7 @@ def report(
     if live:
         if output or wanted:
             raise click.UsageError(
-                "--live serves the page, with every timeline: it takes no --output and no --timeline"
+                "--live serves the page, with every profile and timeline: it takes no --output and no --timeline"
             )
         with serve(folder, port) as server:
             address = f"http://{LOOPBACK}:{server.server_port}/"

@@ -1,4 +1,4 @@
-"""What the page knows of a run, as one plain document: candidates, evaluations, kernels, and timelines of some."""
+"""What the page knows of a run, as one plain document: candidates, evaluations, kernels, and profiles of some."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
-from autocomp.errors import RunFolderError
-from autocomp.evaluate import SimulatorEvaluator
+from autocomp.errors import CandidateFailure, KernelError, RunFolderError
 from autocomp.evaluate.bounds import peak_multiply_accumulates
+from autocomp.profile import Recording, profile, record
 from autocomp.report.page.timeline import timeline
 from autocomp.report.run import RunView
 from autocomp.report.runs import summary_of
@@ -16,30 +16,54 @@ from autocomp.search.folder import RunFolder
 from autocomp.search.journal import Event, read_events
 from autocomp.search.snapshot import Request, restore
 
+SEGMENTS = 40  # of a critical path
+
 
 class Profiles:
-    """Timelines of a run's candidates: each kernel is simulated once, with its commands recorded."""
+    """Profiles and timelines of a run's candidates: each kernel is recorded once."""
 
     def __init__(self, folder: RunFolder, request: Request) -> None:
         self._folder = folder
-        self._evaluator = SimulatorEvaluator(request.accelerator, request.workload)
+        self._request = request
         self._known: dict[str, dict[str, Any]] = {}
 
     def of(self, candidate: Event) -> dict[str, Any]:
-        """The timeline of a candidate. Raises RunFolderError for one whose kernel does not run to its end."""
+        """`timeline` and `profile` of a candidate. Raises RunFolderError for one that does not run to its end."""
         digest = candidate["kernel"]
         if digest not in self._known:
             if not candidate["cycles"]:
                 raise RunFolderError(
-                    f"candidate {candidate['id']} ({candidate['outcome']}) has no cycles, hence no timeline",
+                    f"candidate {candidate['id']} ({candidate['outcome']}) has no cycles, hence no profile",
                     hint="choose one that is correct, or passed smoke",
                 )
-            text = self._folder.kernel(digest)
-            evaluation = self._evaluator.evaluate(text, record_commands=True, stages=("check", "smoke"))
-            if evaluation.timing is None:
-                raise RunFolderError(f"candidate {candidate['id']} does not run to its end any more")
-            self._known[digest] = timeline(evaluation.timing, self._evaluator.accelerator)
+            try:
+                recording = record(self._folder.kernel(digest), self._request.workload, self._request.accelerator)
+            except CandidateFailure as error:
+                raise RunFolderError(
+                    f"candidate {candidate['id']} does not run to its end any more: {error.message}"
+                ) from error
+            self._known[digest] = {
+                "timeline": timeline(recording.timing, recording.accelerator),
+                "profile": _profile(recording),
+            }
         return self._known[digest]
+
+
+def _profile(recording: Recording) -> dict[str, Any]:
+    """What the page shows of a profile, bounded: of the critical path, SEGMENTS that take the most cycles.
+
+    `rest` are the segments left out and their cycles. Lines and the source are known from elsewhere. Of a kernel whose
+    marked regions are not closed, only the `problem`.
+    """
+    try:
+        found = profile(recording)
+    except KernelError as error:
+        return {"problem": str(error)}
+    document = found.to_json()
+    document["rest"] = [len(found.path[SEGMENTS:]), sum(segment.cycles for segment in found.path[SEGMENTS:])]
+    document["path"] = document["path"][:SEGMENTS]
+    shown = ("cycles", "window", "units", "overlap", "memories", "operands", "path", "rest", "what_if")
+    return {name: document[name] for name in shown}
 
 
 def run_document(folder: RunFolder, request: Request | None = None) -> dict[str, Any]:
@@ -57,7 +81,7 @@ def run_document(folder: RunFolder, request: Request | None = None) -> dict[str,
         "candidates": [_candidate(c, place, index) for c in view.candidates.values()],
         "evaluations": evaluations,
         "kernels": [folder.kernel(digest) for digest in kernels],
-        "timelines": {},
+        "profiles": {},
     }
 
 
@@ -145,7 +169,7 @@ def _candidate(candidate: Event, place: dict[str, int], kernels: dict[str, int])
     }
 
 
-def worth_a_timeline(view: RunView, count: int) -> list[int]:
+def worth_a_profile(view: RunView, count: int) -> list[int]:
     """The best and the starting kernel, and the `count` fastest."""
     ends = [view.best_id, 0]
     fastest = sorted(
@@ -155,8 +179,8 @@ def worth_a_timeline(view: RunView, count: int) -> list[int]:
     return [number for number in chosen if number in view.candidates and view.candidates[number]["cycles"]]
 
 
-def timelines_of(profiles: Profiles, view: RunView, ids: Iterable[int]) -> dict[str, Any]:
-    """The timelines of some candidates. Raises RunFolderError for an id that the run has not."""
+def profiles_of(profiles: Profiles, view: RunView, ids: Iterable[int]) -> dict[str, Any]:
+    """The profiles of some candidates, by id. Raises RunFolderError for an id that the run has not."""
     found = {}
     for number in ids:
         if number not in view.candidates:

@@ -20,6 +20,7 @@ SCRIPTS = (
     "candidates.js",
     "difference.js",
     "source.js",
+    "profile.js",
     "timeline.js",
     "resources.js",
     "comparison.js",

@@ -44,8 +44,8 @@ class LiveRun:
                 self._version = version
             return version, self._document
 
-    def timeline(self, number: int) -> dict[str, Any]:
-        """The timeline of a candidate, made on demand. Raises RunFolderError if it has none."""
+    def profile(self, number: int) -> dict[str, Any]:
+        """The profile of a candidate with its timeline, made on demand. Raises RunFolderError if it has none."""
         view = RunView.of(self.folder.events)
         if number not in view.candidates:
             raise RunFolderError(f"the run has no candidate {number}")
@@ -83,14 +83,14 @@ class _Handler(BaseHTTPRequestHandler):
             self._send(404, "application/json", json.dumps({"error": str(error)}).encode())
 
     def _answer(self) -> None:
-        wanted = re.fullmatch(r"/timeline/(\d{1,9})", self.path)
+        wanted = re.fullmatch(r"/profile/(\d{1,9})", self.path)
         if self.path == "/":
             document = self.live.document()[1]
             self._send(200, "text/html; charset=utf-8", render(document, live=True).encode())
         elif self.path == "/run":
             self._send_run()
         elif wanted:
-            self._send(200, "application/gzip", packed(self.live.timeline(int(wanted[1]))))
+            self._send(200, "application/gzip", packed(self.live.profile(int(wanted[1]))))
         else:
             self._send(404, "text/plain", b"there is nothing here; the page is at /")
 

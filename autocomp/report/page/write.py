@@ -6,23 +6,23 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from autocomp.errors import ConfigError
-from autocomp.report.page.document import Profiles, run_document, timelines_of, worth_a_timeline
+from autocomp.report.page.document import Profiles, profiles_of, run_document, worth_a_profile
 from autocomp.report.page.html import render
 from autocomp.report.run import RunView
 from autocomp.search.folder import RunFolder, write_atomically
 from autocomp.search.snapshot import restore
 
 
-def write_page(folder: RunFolder, output: Path, timelines: int = 4, wanted: Sequence[int] = ()) -> None:
-    """Write the page, with timelines of the best and the starting kernel, the `timelines` fastest, and those wanted.
+def write_page(folder: RunFolder, output: Path, profiles: int = 4, wanted: Sequence[int] = ()) -> None:
+    """Write the page, with profiles of the best and the starting kernel, the `profiles` fastest, and those wanted.
 
     Raises RunFolderError for a damaged run or an id that it does not have, ConfigError if the file cannot be written.
     """
     request = restore(folder)
     document = run_document(folder, request)
     view = RunView.of(folder.events) if folder.events.exists() else RunView()
-    ids = dict.fromkeys([*(worth_a_timeline(view, timelines) if timelines else ()), *wanted])
-    document["timelines"] = timelines_of(Profiles(folder, request), view, ids)
+    ids = dict.fromkeys([*(worth_a_profile(view, profiles) if profiles else ()), *wanted])
+    document["profiles"] = profiles_of(Profiles(folder, request), view, ids)
     try:
         write_atomically(output, render(document))
     except OSError as error:

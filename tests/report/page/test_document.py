@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -11,9 +12,10 @@ from autocomp.cli.commands import autocomp
 from autocomp.errors import RunFolderError
 from autocomp.evaluate import SimulatorEvaluator
 from autocomp.report import RunView
+from autocomp.report.page import document as documents
 from autocomp.report.page import timeline as timelines
 from autocomp.report.page import write_page
-from autocomp.report.page.document import run_document
+from autocomp.report.page.document import Profiles, run_document
 from autocomp.search import RunFolder
 from autocomp.search.snapshot import restore
 
@@ -59,6 +61,29 @@ def test_spans_of_a_lane_do_not_overlap(searched: RunFolder, monkeypatch: pytest
         assert lane < timeline["tracks"][track]["lanes"]
         ends[track, lane] = start + length
     assert max(ends.values()) <= timeline["cycles"]
+
+
+@pytest.mark.parametrize("most", [1, 40])
+def test_a_profile_accounts_for_every_cycle_in_bounded_size(
+    searched: RunFolder, monkeypatch: pytest.MonkeyPatch, most: int
+) -> None:
+    monkeypatch.setattr(documents, "SEGMENTS", most)
+    naive = RunView.of(searched.events).candidates[0]
+    found = Profiles(searched, restore(searched)).of(naive)["profile"]
+    assert found["cycles"] == naive["cycles"]
+    assert len(found["path"]) <= most
+    assert sum(segment["cycles"] for segment in found["path"]) + found["rest"][1] == found["cycles"]
+    assert (found["rest"][0] > 0) == (most == 1)
+    json.dumps(found)
+
+
+def test_a_comment_that_is_no_region_costs_the_profile_but_not_the_timeline(run_copy: RunFolder) -> None:
+    naive = RunView.of(run_copy.events).candidates[0]
+    text = run_copy.kernel(naive["kernel"])
+    digest = run_copy.store_kernel(text + "// end\n")
+    found = Profiles(run_copy, restore(run_copy)).of({**naive, "kernel": digest})
+    assert "// region NAME" in found["profile"]["problem"]
+    assert found["timeline"]["cycles"] == naive["cycles"]
 
 
 def test_a_candidate_that_does_not_exist_has_no_timeline(searched: RunFolder, tmp_path: Path) -> None:

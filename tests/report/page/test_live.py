@@ -67,10 +67,10 @@ def test_the_run_is_sent_again_only_when_its_log_has_grown(
     assert unpacked(body)["run"]["state"] == "finished"
 
 
-def test_a_timeline_is_made_when_it_is_asked_for(server: ThreadingHTTPServer) -> None:
-    timeline = unpacked(ask(server, "/timeline/0")[1])
-    assert sum(timeline["start"]) < timeline["cycles"]
-    response, body = ask(server, "/timeline/999")
+def test_a_profile_is_made_when_it_is_asked_for(server: ThreadingHTTPServer) -> None:
+    found = unpacked(ask(server, "/profile/0")[1])
+    assert sum(found["timeline"]["start"]) < found["timeline"]["cycles"] == found["profile"]["cycles"]
+    response, body = ask(server, "/profile/999")
     assert response.status == 404
     assert "no candidate 999" in json.loads(body)["error"]
 

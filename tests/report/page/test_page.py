@@ -57,6 +57,7 @@ def test_each_tab_has_its_view(page: Page, written: str) -> None:
         "Changes": ".code .add",
         "Source": ".code .cost",
         "Resources": ".bars .bar",
+        "Profile": ".critical li",
         "Timeline": "canvas.timeline",
         "Compare": "table",
         "Plan": ".stages",
@@ -84,7 +85,7 @@ def test_the_keyboard_alone_is_enough(page: Page, written: str) -> None:
     expect(page.locator("#heading")).to_contain_text("#0 naive")
     page.keyboard.press("c")
     page.keyboard.press("b")
-    page.keyboard.press("6")
+    page.keyboard.press("7")
     expect(page.locator("#panel select")).to_have_value("0")
     page.keyboard.press("/")
     expect(page.locator("#search")).to_be_focused()
@@ -123,6 +124,15 @@ def test_a_timeline_zooms_and_leads_to_the_source(page: Page, written: str) -> N
     expect(page.locator(".code .target")).to_be_visible()
 
 
+def test_a_segment_of_the_critical_path_leads_to_its_line(page: Page, written: str) -> None:
+    ready(page, written + "#0/profile")
+    assert painted(page, "canvas.area") > 1000
+    button = page.locator(".critical button").first
+    line = button.inner_text().removeprefix("line ")
+    button.click()
+    expect(page.locator(".code .target")).to_have_attribute("data-line", line)
+
+
 def test_a_candidate_without_a_timeline_says_how_to_get_one(page: Page, searched: RunFolder, tmp_path: Path) -> None:
     write_page(searched, tmp_path / "report.html", 0)
     ready(page, (tmp_path / "report.html").as_uri() + "#0/timeline")
@@ -137,7 +147,7 @@ def test_a_run_before_its_first_evaluation_says_so(page: Page, run_copy: RunFold
 
 
 @pytest.mark.parametrize("width", [390, 1280])
-@pytest.mark.parametrize("view", ["plan", "changes", "source", "resources", "timeline", "compare/0"])
+@pytest.mark.parametrize("view", ["plan", "changes", "source", "resources", "profile", "timeline", "compare/0"])
 def test_nothing_is_wider_than_the_window(page: Page, written: str, width: int, view: str) -> None:
     page.set_viewport_size({"width": width, "height": 844})
     ready(page, written)

@@ -1,5 +1,5 @@
 // One candidate: what was planned, what came of it, and its views.
-const TABS = [["plan", "Plan"], ["changes", "Changes"], ["source", "Source"], ["resources", "Resources"], ["timeline", "Timeline"], ["compare", "Compare"]];
+const TABS = [["plan", "Plan"], ["changes", "Changes"], ["source", "Source"], ["resources", "Resources"], ["profile", "Profile"], ["timeline", "Timeline"], ["compare", "Compare"]];
 
 function headingView(run, candidate) {
   const standing = run.standing(candidate);
@@ -48,42 +48,45 @@ function changesView(run, candidate) {
   return element("div", {}, element("p", { class: "note" }, `From its parent #${parent.id} ${run.name(parent)}`), differenceView(...texts));
 }
 
-// Views of a tab; the timeline comes when it is fetched.
+// Views of a tab; profile and timeline come when they are fetched.
 function tabView(state, run, candidate, go) {
+  const openLine = (line) => go({ tab: "source", line });
   switch (state.tab) {
     case "changes": return changesView(run, candidate);
     case "source": return sourceView(run, candidate, state.line);
     case "resources": return resourcesView(run, candidate);
-    case "timeline": return timelineTab(run, candidate, (line) => go({ tab: "source", line }));
+    case "profile": return profiledTab(run, candidate, ({ profile }) => profileView(profile, openLine));
+    case "timeline": return profiledTab(run, candidate, ({ timeline }) => new TimelineView(timeline, openLine).node);
     case "compare": return comparisonView(run, candidate, run.get(state.compared) ?? run.parent(candidate), (id) => go({ compared: id }));
     default: return planView(run, candidate, (id) => go({ selected: id }));
   }
 }
 
-const timelines = new Map(); // kernel -> timeline, as far as fetched
+const profiles = new Map(); // kernel -> its profile and timeline, as far as fetched
 
-function timelineTab(run, candidate, openLine) {
+function profiledTab(run, candidate, view) {
   const box = element("div", {});
-  const show = (packed) => {
-    if (!timelines.has(candidate.kernel)) timelines.set(candidate.kernel, readTimeline(packed));
-    box.replaceChildren(new TimelineView(timelines.get(candidate.kernel), openLine).node);
+  const show = ({ profile, timeline }) => {
+    if (!profiles.has(candidate.kernel)) profiles.set(candidate.kernel, { profile, timeline: readTimeline(timeline) });
+    box.replaceChildren(view(profiles.get(candidate.kernel)));
   };
-  const holder = run.candidates.find((other) => other.kernel === candidate.kernel && run.timelines[other.id]);
-  if (holder || timelines.has(candidate.kernel)) show(run.timelines[holder?.id]);
+  const holder = run.candidates.find((other) => other.kernel === candidate.kernel && run.profiles[other.id]);
+  if (profiles.has(candidate.kernel)) show(profiles.get(candidate.kernel));
+  else if (holder) show(run.profiles[holder.id]);
   else if (!candidate.cycles) box.append(element("p", { class: "note" }, "This kernel did not run to its end."));
   else if (document.body.dataset.live === "yes") {
     box.append(element("p", { class: "note" }, "Simulating…"));
-    fetchTimeline(candidate.id).then(show, (error) => box.replaceChildren(element("p", { class: "bad-text" }, error.message)));
+    fetchProfile(candidate.id).then(show, (error) => box.replaceChildren(element("p", { class: "bad-text" }, error.message)));
   } else {
-    box.append(element("p", {}, "This page has no timeline of this candidate. One that has:"), element("p", {}, element("code", {}, `autocomp report RUN --timeline ${candidate.id}`)));
-    const known = Object.keys(run.timelines).map((id) => `#${id}`).join(", ");
+    box.append(element("p", {}, "This page has no profile and no timeline of this candidate. One that has:"), element("p", {}, element("code", {}, `autocomp report RUN --timeline ${candidate.id}`)));
+    const known = Object.keys(run.profiles).map((id) => `#${id}`).join(", ");
     box.append(element("p", { class: "note" }, known ? `Those in this page: ${known}.` : ""));
   }
   return box;
 }
 
-async function fetchTimeline(id) {
-  const response = await fetch(`/timeline/${id}`);
+async function fetchProfile(id) {
+  const response = await fetch(`/profile/${id}`);
   if (!response.ok) throw new Error((await response.json()).error);
   return unpacked(await response.arrayBuffer());
 }

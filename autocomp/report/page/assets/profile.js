@@ -1,0 +1,72 @@
+// Where a kernel's cycles went: the critical path, what would change it, and units and memories over time.
+const AREA = 44; // pixels
+
+function profileView(profile, openLine) {
+  if (profile.problem) return element("p", { class: "bad-text" }, profile.problem);
+  const share = (cycles) => percent(cycles / profile.cycles);
+  return element(
+    "div", {},
+    element("h3", {}, "Critical path: who held the kernel up, and where"), criticalPath(profile, openLine, share),
+    element("h3", {}, "What if"), table(["change", "cycles", "saved"], profile.what_if.map((answer) => [answer.words, count(answer.cycles), percent(answer.saved)])),
+    element("h3", {}, `Over time: each step is ${count(profile.window)} cycles`),
+    element(
+      "div", { class: "areas" },
+      profile.units.map((unit) => area(`${unit.name}: busy ${share(unit.causes.Busy ?? 0)}`, unit.occupancy, 1, profile, (value) => `${percent(value)} busy`)),
+      profile.memories.map((memory) => area(`${memory.name}: at most ${count(Math.max(0, ...memory.live))} of ${count(memory.rows)} rows live, bank conflicts ${share(memory.conflict_cycles)}`, memory.live, memory.rows, profile, (value) => `${count(value)} rows live`)),
+    ),
+    element("h3", {}, "Units busy together, of all cycles"), overlapTable(profile, share),
+    element("h3", {}, "Operands"),
+    table(["tensor", "bytes", "read", "written", "moved", "used for each move"], profile.operands.map(({ tensor, bytes, read, written, reuse }) => [tensor, count(bytes), count(read), count(written), times((read + written) / bytes), times(reuse)])),
+  );
+}
+
+function table(headings, rows) {
+  return element(
+    "div", { class: "scroll" },
+    element("table", {}, element("tr", {}, headings.map((text) => element("th", { scope: "col" }, text))), rows.map((cells) => element("tr", {}, cells.map((cell) => element("td", {}, cell))))),
+  );
+}
+
+function criticalPath({ path, rest, cycles }, openLine, share) {
+  const items = path.map((segment) =>
+    element(
+      "li", {},
+      element("span", { class: "share", style: { "--share": segment.share.toFixed(3) }, title: `${count(segment.cycles)} of ${count(cycles)} cycles, ${count(segment.count)} times` }, percent(segment.share)),
+      element("button", { type: "button", onclick: () => openLine(segment.line) }, `line ${segment.line}`),
+      element("span", {}, segment.words.replace(/^line \d+: /, "")),
+    ));
+  const [segments, left] = rest;
+  return element("div", {}, element("ul", { class: "critical" }, items), element("p", { class: "note" }, segments ? `${count(segments)} more segments take ${share(left)}.` : ""));
+}
+
+function overlapTable({ overlap }, share) {
+  const units = Object.keys(overlap);
+  const shade = (cycles) => element("span", { class: "share", style: { "--share": parseFloat(share(cycles)) / 100 } }, share(cycles));
+  return table(["", ...units], units.map((unit) => [unit, ...units.map((other) => shade(overlap[unit][other]))]));
+}
+
+// Values over time as an area under steps, up to `highest`.
+function area(label, values, highest, profile, words) {
+  const canvas = element("canvas", { class: "area", role: "img", "aria-label": label, style: { height: `${AREA}px` } });
+  const draw = () => {
+    const drawing = surface(canvas);
+    if (!drawing) return;
+    const { pen, width, height } = drawing;
+    pen.fillStyle = colour("hover");
+    pen.fillRect(0, 0, width, height);
+    pen.fillStyle = colour("accent");
+    values.forEach((value, index) => {
+      const [left, right] = [index, index + 1].map((step) => Math.round(width * Math.min(1, (step * profile.window) / profile.cycles)));
+      const level = value ? Math.max(1, (height * value) / highest) : 0;
+      pen.fillRect(left, height - level, right - left, level);
+    });
+  };
+  canvas.addEventListener("mousemove", (event) => {
+    const index = Math.max(0, Math.min(values.length - 1, Math.floor((event.offsetX / canvas.clientWidth) * profile.cycles / profile.window)));
+    const start = index * profile.window;
+    showTip(`cycles ${count(start)} to ${count(Math.min(profile.cycles, start + profile.window))}: ${words(values[index])}`, event);
+  });
+  canvas.addEventListener("mouseleave", () => showTip(""));
+  new ResizeObserver(draw).observe(canvas);
+  return element("div", {}, element("p", { class: "note" }, label), canvas);
+}
