@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from importlib import resources
 
 from lark import Lark, Token, Tree
 from lark.exceptions import UnexpectedCharacters, UnexpectedInput, UnexpectedToken
 
 from autocomp.data import closest
 from autocomp.errors import IsaError, Place
+from autocomp.grammar import parser_of
 
 SyntaxTree = Tree[Token]
 
@@ -38,8 +38,7 @@ _SYMBOLS = {"&&", "||", "|", "&", "^", "?"}
 
 @lru_cache(maxsize=1)
 def _parser() -> Lark:
-    grammar = resources.files("autocomp.isa").joinpath("grammar.lark").read_text(encoding="utf-8")
-    return Lark(grammar, parser="lalr", propagate_positions=True, maybe_placeholders=False)
+    return parser_of("autocomp.isa", propagate_positions=True, maybe_placeholders=False)
 
 
 class Source:

@@ -6,12 +6,12 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
-from importlib.resources import files
 from typing import Any
 
-from lark import Lark, Transformer
+from lark import Transformer
 
 from autocomp.errors import KernelError, Place
+from autocomp.grammar import parser_of
 from autocomp.kernel import ast
 from autocomp.kernel.comments import attach_comments
 from autocomp.kernel.lalr import LalrParser, UnexpectedToken
@@ -56,8 +56,7 @@ def parse(text: str, source_name: str = "<kernel>") -> ast.Kernel:
 
 @lru_cache(maxsize=1)
 def _parser() -> tuple[KernelLexer, LalrParser]:
-    grammar = files("autocomp.kernel").joinpath("grammar.lark").read_text(encoding="utf-8")
-    lark = Lark(grammar, parser="lalr", lexer=KernelLexer, transformer=_Builder())
+    lark = parser_of("autocomp.kernel", lexer=KernelLexer, transformer=_Builder())
     return KernelLexer(lark.lexer_conf), LalrParser(lark)
 
 

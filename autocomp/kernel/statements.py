@@ -23,7 +23,7 @@ from autocomp.kernel.scope import (
     is_const,
     tensor_of,
 )
-from autocomp.kernel.typed import INT64_HIGH, INT64_LOW, Assign, Constant, Value, Variable, bounds
+from autocomp.kernel.typed import INT64_HIGH, Assign, Constant, Value, Variable, bounds, range_of
 from autocomp.kernel.types import INT64, Array, CType, Pointer, Scalar, Void, element_of
 
 MAX_TENSOR_BYTES = 256 << 20  # arrays of a kernel, together
@@ -117,7 +117,7 @@ class FunctionCompiler:
     def _declare_variable(self, name: str, kind: CType, node: Any, value: Value | None = None) -> Variable:
         if self._scope.declared_here(name):
             self._unit.fail(node, f"{name!r} is declared twice in the same block")
-        low, high = _whole(kind)
+        low, high = range_of(kind)
         if value is not None and name not in self._assigned.anywhere and _is_integer(kind):
             low, high = bounds(value)
         variable = Variable(kind, self._emitter.new_slot(), low, high)
@@ -385,12 +385,6 @@ def _is_floating(kind: CType) -> bool:
 
 def _is_integer(kind: CType) -> bool:
     return isinstance(kind, Scalar) and not kind.floating
-
-
-def _whole(kind: CType) -> tuple[int, int]:
-    if isinstance(kind, Scalar) and not kind.floating and kind.bits < 64:
-        return kind.low, kind.high
-    return INT64_LOW, INT64_HIGH
 
 
 def _stored(value: Constant, kind: Scalar) -> int | float:

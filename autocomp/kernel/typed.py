@@ -129,10 +129,14 @@ def bounds(value: Value) -> tuple[int, int]:
         return number, number
     if isinstance(value, Variable | Operation):
         return value.low, value.high
-    kind = value.type
     if isinstance(value, Select):
         (a, b), (c, d) = bounds(value.then), bounds(value.otherwise)
         return min(a, c), max(b, d)
+    return range_of(value.type)
+
+
+def range_of(kind: CType) -> tuple[int, int]:
+    """The least and greatest integer that a register of this type can hold."""
     if isinstance(kind, Scalar) and not kind.floating and kind.bits < 64:
         return kind.low, kind.high
     return INT64_LOW, INT64_HIGH
