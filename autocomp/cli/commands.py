@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from autocomp.cli.compare import compare
+from autocomp.cli.explore import explore
 from autocomp.cli.fidelity import fidelity
 from autocomp.cli.isa import isa
 from autocomp.cli.menu import menu
@@ -69,6 +70,7 @@ def autocomp() -> None:
 
 COMMANDS = (
     search,
+    explore,
     resume,
     runs,
     report,

@@ -36,14 +36,15 @@ def _overrides(ctx: click.Context, parameter: click.Parameter, values: tuple[str
     parsed: dict[str, int | float] = {}
     for value in values:
         match = re.fullmatch(r"\s*([A-Za-z_]\w*)\s*=\s*(\S+)\s*", value)
-        number = _number(match.group(2)) if match else None
+        number = number_of(match.group(2)) if match else None
         if match is None or number is None:
             raise click.BadParameter(f"{value!r} is not NAME=NUMBER, as in DIM=32", ctx, parameter)
         parsed[match.group(1)] = number
     return parsed
 
 
-def _number(text: str) -> int | float | None:
+def number_of(text: str) -> int | float | None:
+    """The number that a text says, or None; integers also with 0x."""
     for convert in (lambda t: int(t, 0), float):
         try:
             return convert(text)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal, cast
@@ -61,6 +62,8 @@ class _Draft:
     instructions: dict[str, Instruction] = field(default_factory=dict)
     aliases: list[Alias] = field(default_factory=list)
     idioms: dict[str, Idiom] = field(default_factory=dict)
+    area: int | float | None = None
+    area_note: str = ""
     absent: dict[str, str] = field(default_factory=dict)  # calls that these parameters rule out -> the condition
     procedures: dict[str, Procedure] = field(default_factory=dict)
 
@@ -139,6 +142,8 @@ def _finish(draft: _Draft, name: Token, text: str, source_name: str) -> Accelera
         path=source_name,
         notes=draft.notes,
         absent=draft.absent,
+        area=draft.area,
+        area_note=draft.area_note,
         procedures=tuple(draft.procedures.values()),
     )
     check_timing(accelerator, draft.places)
@@ -176,6 +181,16 @@ def _param(draft: _Draft, node: SyntaxTree) -> None:
 
 def _const(draft: _Draft, node: SyntaxTree) -> None:
     _new_constant(draft, node, evaluate(draft.scope, cast(SyntaxTree, node.children[1])))
+
+
+def _area(draft: _Draft, node: SyntaxTree) -> None:
+    if draft.area is not None:
+        fail(draft.scope, node, "the area is stated twice")
+    draft.area = evaluate(draft.scope, cast(SyntaxTree, node.children[0]))
+    if not 0 < draft.area < math.inf:
+        fail(draft.scope, node, f"the area is {draft.area}; it must be a positive number")
+    if len(node.children) > 1:
+        draft.area_note = text_of(cast(SyntaxTree, cast(SyntaxTree, node.children[1]).children[0]))
 
 
 def _type_name(draft: _Draft, node: SyntaxTree) -> None:
@@ -353,6 +368,7 @@ _DECLARE: dict[str, Callable[[_Draft, SyntaxTree], None]] = {
     "doc": _doc,
     "param": _param,
     "const": _const,
+    "area": _area,
     "type_name": _type_name,
     "require": _require,
     "function": _function,

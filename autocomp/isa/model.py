@@ -377,6 +377,8 @@ class Accelerator:
     configuration: str = ""  # the selected one, or none: the parameters' defaults
     absent: Mapping[str, str] = field(default_factory=dict)  # instruction or call form -> the condition that it needs
     procedures: tuple[Procedure, ...] = ()
+    area: int | float | None = None  # how large the machine is, in the units that the note names
+    area_note: str = ""
 
     @property
     def full_name(self) -> str:

@@ -1,0 +1,186 @@
+"""`autocomp explore`: which sizes of a machine are worth their area, for a set of workloads."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from autocomp.cli.agents import chosen_agents
+from autocomp.cli.menu import menu_for
+from autocomp.cli.options import (
+    cache_option,
+    executor_option,
+    number_of,
+    output_options,
+    path_option,
+    print_json,
+    set_option,
+    workers_option,
+)
+
+if TYPE_CHECKING:
+    from autocomp.isa import Accelerator
+    from autocomp.search import Options
+    from autocomp.search.snapshot import Request
+    from autocomp.workload.model import Workload
+
+INTERRUPTED = 130
+Sweep = dict[str, tuple[int | float, ...]]
+
+
+def _sweeps(ctx: click.Context, option: click.Parameter, values: tuple[str, ...]) -> Sweep:
+    sweep: Sweep = {}
+    for value in values:
+        match = re.fullmatch(r"\s*([A-Za-z_]\w*)\s*=\s*(\S+)\s*", value)
+        numbers = [number_of(text) for text in match.group(2).split(",")] if match else []
+        if match is None or None in numbers:
+            raise click.BadParameter(f"{value!r} is not NAME=NUMBER,NUMBER…, as in DIM=8,16,32", ctx, option)
+        if match.group(1) in sweep:
+            raise click.BadParameter(f"{match.group(1)} is swept twice", ctx, option)
+        sweep[match.group(1)] = tuple(dict.fromkeys(n for n in numbers if n is not None))
+    return sweep
+
+
+@click.command()
+@click.argument("workloads", metavar="WORKLOAD...", nargs=-1, required=True)
+@click.option(
+    "--sweep",
+    required=True,
+    multiple=True,
+    callback=_sweeps,
+    metavar="NAME=NUMBER,...",
+    help="Values of a parameter of the accelerator, as in --sweep DIM=8,16,32; repeatable: all combinations.",
+)
+@click.option(
+    "--evaluations",
+    type=click.IntRange(min=1),
+    default=30,
+    show_default=True,
+    help="Evaluations at most, of each workload at each point.",
+)
+@click.option("--seed", type=int, default=0, show_default=True, help="Same seed, same result.")
+@click.option(
+    "--folder",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=Path("exploration"),
+    show_default=True,
+    help="Where the runs are kept; the same command continues there.",
+)
+@click.option("--plot", "plot_file", type=click.Path(path_type=Path, dir_okay=False), help="Write the front as SVG.")
+@workers_option
+@executor_option
+@cache_option
+@set_option
+@path_option
+@output_options
+def explore(
+    workloads: tuple[str, ...],
+    sweep: Sweep,
+    evaluations: int,
+    seed: int,
+    folder: Path,
+    plot_file: Path | None,
+    workers: int | None,
+    executor: str | None,
+    cache: bool,
+    overrides: dict[str, int | float],
+    paths: tuple[Path, ...],
+    as_json: bool,
+    plain: bool,
+) -> None:
+    """Sweep parameters of the accelerator of the WORKLOADs, and weigh the cycles of their kernels against its area.
+
+    At each point the rules agent searches for the best kernel of every workload anew. The area is what the description
+    of the accelerator states with `area = …;`. Kernels stay in the run folders; none becomes a schedule.
+    """
+    from autocomp.report import make_console
+    from autocomp.report.explore import document, plot, points_table
+    from autocomp.search import Options
+    from autocomp.search.executor import available_cores
+    from autocomp.search.explore import explore_point, grid, point_name
+    from autocomp.search.folder import write_atomically
+    from autocomp.search.session import Means
+
+    base = _base(workloads, sweep, overrides, paths)
+    note = base.area_note or "in units that the description does not name"
+    options = Options(seed=seed, evaluations=evaluations)
+    means = Means(workers or available_cores(), executor, cache)
+    points = []
+    for parameters in grid(sweep):
+        requests = _requests(workloads, {**overrides, **parameters}, paths, options)
+        try:
+            point = explore_point(parameters, requests, folder / point_name(parameters), means)
+        except KeyboardInterrupt:
+            click.echo(f"interrupted; the same command continues in {folder}", err=True)
+            if as_json:
+                print_json({"interrupted": True, "folder": str(folder), "exit_code": INTERRUPTED})
+            raise click.exceptions.Exit(INTERRUPTED) from None
+        points.append(point)
+        click.echo(f"{point.name}: {point.reason or f'{point.total:,} cycles'}", err=True)
+    if plot_file is not None:
+        write_atomically(plot_file, plot(points, note))
+    if as_json:
+        print_json(document(points, note))
+        return
+    console = make_console(sys.stdout, plain)
+    console.print(points_table(points))
+    console.print(f"area: {note}", markup=False)
+    console.print(f"runs: {folder}", markup=False)
+
+
+def _base(
+    workloads: tuple[str, ...], sweep: Sweep, overrides: Mapping[str, int | float], paths: tuple[Path, ...]
+) -> Accelerator:
+    """The one machine that is swept. Raises ConfigError where the workloads have several, or the machine has no area or
+    not the parameters."""
+    from autocomp.data import closest
+    from autocomp.errors import ConfigError
+
+    loaded = [_load(name, overrides, paths) for name in workloads]
+    names = [workload.name for workload, _ in loaded]
+    repeated = [name for name in dict.fromkeys(names) if names.count(name) > 1]
+    if repeated:
+        raise ConfigError(f"workload {repeated[0]} is given twice", hint="the runs are kept by the workloads' names")
+    base = loaded[0][1]
+    for workload, accelerator in loaded:
+        if accelerator.digest != base.digest:
+            raise ConfigError(
+                f"{names[0]} and {workload.name} are for different machines, or set its parameters differently",
+                hint=f"explore one machine at a time: {base.full_name} or {accelerator.full_name}",
+            )
+    if base.area is None:
+        raise ConfigError(
+            f"{base.path} states no area to weigh cycles against",
+            hint='declare it, as in: area = DIM * DIM : "multiply-accumulate units";',
+        )
+    for name in sweep:
+        if name not in base.parameters:
+            guess = closest(name, list(base.parameters))
+            hint = f"did you mean {guess!r}?" if guess else f"parameters: {', '.join(base.parameters) or 'none'}"
+            raise ConfigError(f"--sweep {name}: {base.full_name} has no parameter of that name", hint=hint)
+    return base
+
+
+def _requests(
+    workloads: tuple[str, ...], overrides: Mapping[str, int | float], paths: tuple[Path, ...], options: Options
+) -> Iterator[Request]:
+    """What is searched for at a point, made as it is asked for."""
+    from autocomp.search.snapshot import Request
+
+    agents = chosen_agents(None, (), (), None)
+    for name in workloads:
+        workload, accelerator = _load(name, overrides, paths)
+        yield Request(workload, accelerator, menu_for((), workload, paths), agents, options)
+
+
+def _load(name: str, overrides: Mapping[str, int | float], paths: tuple[Path, ...]) -> tuple[Workload, Accelerator]:
+    from autocomp import isa
+    from autocomp import workload as loader
+
+    workload = loader.load(name, paths, overrides)
+    return workload, isa.load(workload.accelerator, workload.overrides, (*paths, Path(workload.path).parent))

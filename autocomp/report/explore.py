@@ -1,0 +1,122 @@
+"""What `autocomp explore` shows: the points of a sweep by area, and their Pareto front, as a table and as a plot."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import jinja2
+from rich.table import Table
+from rich.text import Text
+
+from autocomp.search.explore import Point, pareto_front
+
+WIDTH, HEIGHT = 720, 420  # pixels of the plot
+LEFT, RIGHT, TOP, BOTTOM = 90, 110, 40, 50  # its margins
+MARGIN = 0.06  # of the logarithmic range, around the points
+
+
+def points_table(points: Sequence[Point]) -> Table:
+    """A row for each point, the smallest machine first, those that cannot run last with the reason."""
+    front = pareto_front(points)
+    table = Table(title="Total cycles against area (* on the Pareto front)", title_justify="left")
+    table.add_column("", no_wrap=True)
+    table.add_column("point", overflow="fold")
+    for heading in ("area", "cycles", "cycles x area"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    table.add_column("evaluations", justify="right", no_wrap=True)
+    table.add_column("why it cannot run", overflow="fold")
+    for point in sorted(points, key=lambda p: (p.total is None, p.area or 0)):
+        product = None if point.total is None or point.area is None else point.total * point.area
+        table.add_row(
+            "*" if point in front else "",
+            Text(point.name.replace(",", " ")),
+            _figure(point.area),
+            _figure(point.total),
+            "-" if product is None else f"{product:.3g}",
+            str(point.evaluations),
+            Text(point.reason or ""),
+        )
+    return table
+
+
+def document(points: Sequence[Point], note: str) -> dict[str, Any]:
+    """The sweep as JSON; areas in the units that `note` names."""
+    front = pareto_front(points)
+    return {
+        "area": note,
+        "points": [
+            {
+                "parameters": dict(point.parameters),
+                "area": point.area,
+                "cycles": dict(point.cycles),
+                "total_cycles": point.total,
+                "evaluations": point.evaluations,
+                "pareto": point in front,
+                "reason": point.reason,
+            }
+            for point in points
+        ],
+    }
+
+
+def plot(points: Sequence[Point], note: str) -> str:
+    """The points that ran as one SVG text without outside parts: area to the right, cycles up, both logarithmic."""
+    ran = [(p, p.area, p.total) for p in points if p.area is not None and p.total is not None]
+    across = _Axis.of([area for _, area, _ in ran], LEFT, WIDTH - RIGHT)
+    up = _Axis.of([total for _, _, total in ran], HEIGHT - BOTTOM, TOP)
+    front = pareto_front(points)
+    marks = [
+        {"x": across.at(area), "y": up.at(total), "name": p.name.replace(",", " "), "front": p in front,
+         "area": _figure(area), "cycles": _figure(total)}
+        for p, area, total in ran
+    ]  # fmt: skip
+    environment = jinja2.Environment(undefined=jinja2.StrictUndefined, autoescape=True, trim_blocks=True)
+    return environment.from_string((Path(__file__).parent / "explore.svg.j2").read_text(encoding="utf-8")).render(
+        width=WIDTH,
+        height=HEIGHT,
+        left=LEFT,
+        right=WIDTH - RIGHT,
+        top=TOP,
+        bottom=HEIGHT - BOTTOM,
+        note=note,
+        marks=marks,
+        front=sorted((mark for mark in marks if mark["front"]), key=lambda mark: mark["x"]),
+        across=across.ticks(),
+        up=up.ticks(),
+        missing=len(points) - len(ran),
+    )
+
+
+@dataclass(frozen=True)
+class _Axis:
+    """A logarithmic scale from the values `low` to `high` to pixels."""
+
+    low: float
+    high: float
+    start: float
+    end: float
+
+    @classmethod
+    def of(cls, values: Sequence[float], start: float, end: float) -> _Axis:
+        """The scale on which all values lie, with a margin; also of one value, or of none."""
+        smallest, largest = (min(values), max(values)) if values else (1.0, 1.0)
+        margin = (largest / smallest) ** MARGIN if largest > smallest else 2.0
+        return cls(smallest / margin, largest * margin, start, end)
+
+    def at(self, value: float) -> float:
+        share = math.log(value / self.low) / math.log(self.high / self.low)
+        return round(self.start + share * (self.end - self.start), 1)
+
+    def ticks(self, count: int = 4) -> list[tuple[float, str]]:
+        """Positions and labels, evenly spaced."""
+        steps = [step / (count - 1) for step in range(count)]
+        values = [self.low * (self.high / self.low) ** step for step in steps]
+        return [(self.at(value), f"{value:.3g}") for value in values]
+
+
+def _figure(value: float | None) -> str:
+    return "-" if value is None else f"{value:,}"

@@ -1,0 +1,115 @@
+"""Exploring machines: a search at every point of a sweep over an accelerator's parameters, and the Pareto front."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+
+from autocomp.errors import AutocompError, CandidateFailure, ConfigError, IsaError, KernelError, RunFolderError
+from autocomp.search.folder import RunFolder
+from autocomp.search.session import Means, run_session
+from autocomp.search.snapshot import Request, create, restore
+
+Parameters = Mapping[str, int | float]
+CANNOT_RUN = (ConfigError, IsaError, KernelError, CandidateFailure)  # what a point may be refused for
+
+
+@dataclass(frozen=True)
+class Point:
+    """One machine of a sweep, and what became of it.
+
+    `area` is in the units of the machine's description; `cycles` are those of the best kernel by workload, and
+    `evaluations` what finding them took. A point that cannot run has a `reason`, and cycles only of what ran before.
+    """
+
+    parameters: Parameters
+    area: int | float | None = None
+    cycles: Mapping[str, int] = field(default_factory=dict)
+    evaluations: int = 0
+    reason: str | None = None
+
+    @property
+    def name(self) -> str:
+        return point_name(self.parameters)
+
+    @property
+    def total(self) -> int | None:
+        """Cycles of all workloads, one after the other; None where the point cannot run."""
+        return sum(self.cycles.values()) if self.reason is None else None
+
+
+def point_name(parameters: Parameters) -> str:
+    """The parameters as text, which also names the point's folder."""
+    return ",".join(f"{name}={value}" for name, value in parameters.items())
+
+
+def grid(sweep: Mapping[str, Sequence[int | float]]) -> tuple[Parameters, ...]:
+    """All combinations of the values, the last parameter changing fastest."""
+    return tuple(dict(zip(sweep, values, strict=True)) for values in itertools.product(*sweep.values()))
+
+
+def pareto_front(points: Sequence[Point]) -> tuple[Point, ...]:
+    """The points than which no other is better in one of area and total cycles and as good in the other, by area."""
+    ran = [(point.area, point.total, point) for point in points if point.area is not None and point.total is not None]
+    kept = [
+        (area, total, point)
+        for area, total, point in ran
+        if not any(a <= area and t <= total and (a, t) != (area, total) for a, t, _ in ran)
+    ]
+    return tuple(point for _, _, point in sorted(kept, key=lambda entry: entry[:2]))
+
+
+def explore_point(parameters: Parameters, requests: Iterator[Request], folder: Path, means: Means) -> Point:
+    """Search for the best kernel of each request, in a run folder of its own below `folder`; what is there is
+    continued, and what is finished not repeated.
+
+    The requests are made one by one as they are needed, since making one may already show that the machine is none.
+    Raises RunFolderError where a folder holds another search.
+    """
+    area: int | float | None = None
+    cycles: dict[str, int] = {}
+    evaluations = 0
+    reason: str | None = None
+    try:
+        for request in requests:
+            area = request.accelerator.area
+            result = run_session(request, _run_folder(folder / request.workload.name, request), means)
+            cycles[request.workload.name] = result.best.cycles
+            evaluations += result.evaluations
+    except CANNOT_RUN as error:
+        reason = _reason(error)
+    return Point(parameters, area, cycles, evaluations, reason)
+
+
+def _run_folder(path: Path, request: Request) -> RunFolder:
+    """The run at a path, which must be that of the request, or a new one."""
+    if not (path / "config.json").exists():
+        return create(path, request, datetime.now().astimezone())
+    folder = RunFolder.open(path)
+    present = restore(folder)
+    differs = [
+        what
+        for what, before, now in (
+            ("workload", present.workload.digest, request.workload.digest),
+            ("accelerator", present.accelerator.digest, request.accelerator.digest),
+            ("menu", present.menu, request.menu),
+            ("agents", present.agents, request.agents),
+            ("options", present.options, request.options),
+            ("strategy", present.strategy, request.strategy),
+        )
+        if before != now
+    ]
+    if differs:
+        raise RunFolderError(
+            f"{path} holds a search with other {' and '.join(differs)}",
+            hint="repeat the command that it was made with, or choose another --folder",
+        )
+    return folder
+
+
+def _reason(error: AutocompError) -> str:
+    """The message on one line."""
+    return " ".join(error.message.split())

@@ -1,0 +1,72 @@
+"""`autocomp explore`, as a user meets it."""
+
+from __future__ import annotations
+
+import json
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import Result
+
+Command = Callable[..., Result]
+SWEEP = ("explore", "tiny_gemm_edges", "--evaluations", 2, "--workers", 1, "--folder", "sizes", "--no-cache")
+
+
+@pytest.fixture
+def explore(autocomp: Command) -> Callable[..., dict[str, Any]]:
+    def explored(*arguments: object) -> dict[str, Any]:
+        result = autocomp(*SWEEP, *arguments, "--json")
+        assert result.exit_code == 0, result.output
+        document: dict[str, Any] = json.loads(result.stdout)
+        return document
+
+    return explored
+
+
+def test_points_are_searched_weighed_and_continued(explore: Callable[..., dict[str, Any]], tmp_path: Path) -> None:
+    first = explore("--sweep", "DIM=4,65", "--plot", "front.svg")
+    four, refused = first["points"]
+    assert four["total_cycles"] == four["cycles"]["tiny_gemm_edges"] > 0
+    assert four["area"] > 0
+    assert four["pareto"]
+    assert (refused["reason"], refused["total_cycles"], refused["pareto"]) == ("DIM is 2 to 64", None, False)
+
+    picture = ElementTree.parse(tmp_path / "front.svg").getroot()
+    assert len(picture.findall(".//{http://www.w3.org/2000/svg}circle")) == 1
+    assert "1 that cannot run left out" in (tmp_path / "front.svg").read_text()
+
+    events = tmp_path / "sizes" / "DIM=4" / "tiny_gemm_edges" / "events.jsonl"
+    log = events.read_bytes()
+    again = explore("--sweep", "DIM=4,5")
+    assert again["points"][0] == four
+    assert again["points"][1]["area"] > four["area"]
+    assert events.read_bytes() == log  # nothing was repeated
+
+
+def test_a_folder_of_another_exploration_is_refused(autocomp: Command) -> None:
+    assert autocomp(*SWEEP, "--sweep", "DIM=4").exit_code == 0
+    result = autocomp(*SWEEP, "--sweep", "DIM=4", "--seed", 1)
+    assert result.exit_code == 7
+    assert "holds a search with other options" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (("tiny_gemm", "--sweep", "DMI=4"), 3, "did you mean 'DIM'?"),
+        (("tiny_gemm", "--sweep", "DIM=4;8"), 2, "is not NAME=NUMBER,NUMBER"),
+        (("tiny_gemm", "--sweep", "DIM=4", "--sweep", "DIM=8"), 2, "DIM is swept twice"),
+        (("tiny_gemm", "tiny_gemm", "--sweep", "DIM=4"), 3, "workload tiny_gemm is given twice"),
+        (("tiny_gemm", "gemm_512", "--sweep", "DIM=4"), 3, "are for different machines"),
+    ],
+)
+def test_what_cannot_be_explored_is_refused_before_any_search(
+    autocomp: Command, tmp_path: Path, arguments: tuple[str, ...], code: int, message: str
+) -> None:
+    result = autocomp("explore", *arguments)
+    assert result.exit_code == code
+    assert message in result.stderr
+    assert not (tmp_path / "exploration").exists()
