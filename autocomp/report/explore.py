@@ -115,7 +115,7 @@ class _Axis:
         """Positions and labels, evenly spaced."""
         steps = [step / (count - 1) for step in range(count)]
         values = [self.low * (self.high / self.low) ** step for step in steps]
-        return [(self.at(value), f"{value:.3g}") for value in values]
+        return [(self.at(value), f"{float(f'{value:.3g}'):,.12g}") for value in values]
 
 
 def _figure(value: float | None) -> str:
