@@ -15,6 +15,7 @@ from autocomp.transforms.loops import progression
 from autocomp.transforms.rewrite import (
     all_names,
     assigned,
+    blocks,
     call_of,
     declared,
     fresh,
@@ -24,6 +25,7 @@ from autocomp.transforms.rewrite import (
     shared,
     substitute,
     walk,
+    with_blocks,
     with_statements,
 )
 
@@ -106,20 +108,9 @@ def _is_plain(helper: ast.Function) -> bool:
     )
 
 
-def _with_counted_loops(statement: ast.Statement) -> ast.Statement | None:
-    """The statement with the lists of statements that it holds directly in raised form."""
-    if isinstance(statement, ast.Block):
-        return with_statements(statement, _counted(statement.statements))
-    if isinstance(statement, ast.For | ast.While | ast.DoWhile):
-        return replace(statement, body=with_statements(statement.body, _counted(statement.body.statements)))
-    if isinstance(statement, ast.If):
-        other = statement.otherwise
-        return replace(
-            statement,
-            then=with_statements(statement.then, _counted(statement.then.statements)),
-            otherwise=with_statements(other, _counted(other.statements)) if other else None,
-        )
-    return None
+def _with_counted_loops(statement: ast.Statement) -> ast.Statement:
+    """The statement with the lists of statements that it holds directly in raised form; itself if they are already."""
+    return with_blocks(statement, tuple(with_statements(held, _counted(held.statements)) for held in blocks(statement)))
 
 
 def _counted(given: tuple[ast.Statement, ...]) -> tuple[ast.Statement, ...]:

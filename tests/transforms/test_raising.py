@@ -10,7 +10,7 @@ from autocomp import isa, kernel
 from autocomp.evaluate import SimulatorEvaluator
 from autocomp.transforms import analyse, transformation
 from autocomp.transforms.normal import normalise
-from autocomp.transforms.raising import unraised
+from autocomp.transforms.raising import raised, unraised
 from autocomp.workload import parse
 from autocomp.workload.model import Workload
 
@@ -123,3 +123,9 @@ def test_a_helper_that_writes_its_parameter_leaves_the_argument_alone() -> None:
 def test_a_name_of_the_machine_that_the_caller_hides_keeps_its_meaning_in_the_helper() -> None:
     text = "void g(int n) { f(n, DIM); } void solution(int8_t A[4]) { int DIM = 3; g(DIM); }"
     assert "f(3, DIM);" in kernel.print_kernel(normal(text))
+
+
+@pytest.mark.parametrize("text", [HELPERS_AND_WHILE, GENERATED], ids=["helpers and while", "generated"])
+def test_what_is_raised_already_stays_the_same_tree_with_what_is_remembered_of_it(text: str) -> None:
+    found = normal(text)
+    assert raised(found) is found
