@@ -149,7 +149,6 @@ class Toy:
             None,
             None,
             menu,
-            (),
             self.options.dropout,
             canonical_hash,  # type: ignore[arg-type]
             self.options.black_box,
