@@ -29,6 +29,8 @@ enum class Method : uint8_t {
   Word,
   Setting,
   Choice,
+  Emit,
+  Stream,
   Count
 };
 
@@ -147,6 +149,13 @@ void statement(Method method, Input& input, MachineBuilder& builder) {
       s.kind = StatementKind::Loop;
       s.a = input.index();
       s.body = indices(input);
+      s.b = input.index();
+      break;
+    case Method::Emit:
+      s.kind = StatementKind::Emit;
+      s.imm = input.index();
+      s.arguments = indices(input);
+      s.awaits = indices(input);
       break;
     default:
       s.kind = StatementKind::When;
@@ -156,6 +165,15 @@ void statement(Method method, Input& input, MachineBuilder& builder) {
       break;
   }
   builder.statement(std::move(s));
+}
+
+void stream(Input& input, MachineBuilder& builder) {
+  const int32_t instruction = input.index();
+  CommandStream stream{.name = input.word()};
+  stream.priority = input.number();
+  stream.after = indices(input);
+  stream.body = indices(input);
+  builder.stream(instruction, std::move(stream));
 }
 
 std::unique_ptr<CompiledMachine> machine_from(const std::filesystem::path& path) {
@@ -193,6 +211,8 @@ std::unique_ptr<CompiledMachine> read_machine(Input& input) {
     } else if (method == Method::Choice) {
       const std::string key = input.word();
       builder.choice(key, input.word());
+    } else if (method == Method::Stream) {
+      stream(input, builder);
     } else {
       statement(method, input, builder);
     }

@@ -23,7 +23,7 @@ from autocomp.data import data_dir
 
 METHODS = (
     "build", "memory", "state", "expr", "require", "store", "store_dram", "set_state", "loop", "when", "unit",
-    "instruction", "word", "setting", "choice",
+    "instruction", "word", "setting", "choice", "emit", "stream",
 )  # fmt: skip
 KINDS = ("dram", "local", "register")
 DTYPES = ("i8", "u8", "i16", "u16", "i32", "u32", "i64", "u64", "f32", "f64")
@@ -98,7 +98,7 @@ ENCODERS: dict[str, Callable[..., bytes]] = {
         number(pointer) + number(offset) + number(value) + bytes([DTYPES.index(dtype)])
     ),
     "set_state": lambda slot, index, value: number(slot) + number(index) + number(value),
-    "loop": lambda count, body: number(count) + indices(body),
+    "loop": lambda count, body, step=-1: number(count) + indices(body) + number(step),
     "when": lambda condition, body, otherwise=(): number(condition) + indices(body) + indices(otherwise),
     "unit": lambda name, settings, choices: (
         word(name)
@@ -109,6 +109,10 @@ ENCODERS: dict[str, Callable[..., bytes]] = {
     "word": lambda instruction, key, text: number(instruction) + word(key) + word(text),
     "setting": lambda key, value: word(key) + number(value),
     "choice": lambda key, value: word(key) + word(value),
+    "emit": lambda instruction, arguments, awaits: number(instruction) + indices(arguments) + indices(awaits),
+    "stream": lambda instruction, name, priority, after, body: (
+        number(instruction) + word(name) + number(priority) + indices(after) + indices(body)
+    ),
 }  # fmt: skip
 
 
