@@ -106,6 +106,9 @@ def explore(
     from autocomp.search.folder import write_atomically
     from autocomp.search.session import Means
 
+    for name in sweep:
+        if name in overrides:
+            raise click.UsageError(f"{name} is both set and swept; leave out --set {name}={overrides[name]}")
     base = _base(workloads, sweep, overrides, paths)
     note = base.area_note or "in units that the description does not name"
     options = Options(seed=seed, evaluations=evaluations)

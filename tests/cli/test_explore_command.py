@@ -58,6 +58,7 @@ def test_a_folder_of_another_exploration_is_refused(autocomp: Command) -> None:
     [
         (("tiny_gemm", "--sweep", "DMI=4"), 3, "did you mean 'DIM'?"),
         (("tiny_gemm", "--sweep", "DIM=4;8"), 2, "is not NAME=NUMBER,NUMBER"),
+        (("tiny_gemm", "--sweep", "DIM=4,8", "--set", "DIM=4"), 2, "DIM is both set and swept"),
         (("tiny_gemm", "--sweep", "DIM=4", "--sweep", "DIM=8"), 2, "DIM is swept twice"),
         (("tiny_gemm", "tiny_gemm", "--sweep", "DIM=4"), 3, "workload tiny_gemm is given twice"),
         (("tiny_gemm", "gemm_512", "--sweep", "DIM=4"), 3, "are for different machines"),
