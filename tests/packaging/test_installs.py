@@ -78,6 +78,7 @@ def check_works_from(environment: Path, folder: Path) -> None:
     assert run["cycles"] == search["best_cycles"]
 
 
+@pytest.mark.long
 def test_a_wheel_works_from_any_directory(environment: Path, tmp_path: Path) -> None:
     wheels = tmp_path / "wheels"
     subprocess.run(

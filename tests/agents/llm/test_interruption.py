@@ -11,6 +11,8 @@ import threading
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from .conftest import Reply, Request, ScriptedServer
 from .test_search import MENU, WORKLOAD, model, search
 
@@ -89,6 +91,7 @@ def events(run: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in (run / "events.jsonl").read_text().splitlines()]
 
 
+@pytest.mark.long
 def test_a_search_killed_in_a_call_resumes_without_asking_again(server: ScriptedServer, tmp_path: Path) -> None:
     server.respond = model
     undisturbed = outcome(started(tmp_path / "undisturbed", *search(server, "run")))
