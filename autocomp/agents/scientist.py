@@ -14,10 +14,14 @@ def select(planner: Planner, context: Context) -> Selected:
     return planner.select(context) if isinstance(planner, Scientist) else by_speed(context.peers)
 
 
+def fastest_first(population: Sequence[Peer]) -> list[Peer]:
+    """The kernels by their cycles; of equal ones the older first."""
+    return sorted(population, key=lambda peer: (peer.evaluation.cycles or 0, peer.id))
+
+
 def by_speed(population: Sequence[Peer]) -> Selected:
     """The fastest kernel, and of those whose options have least in common with its own the fastest."""
-    ordered = sorted(population, key=lambda peer: (peer.evaluation.cycles or 0, peer.id))
-    base, others = ordered[0], ordered[1:]
+    base, *others = fastest_first(population)
     if not others:
         return Selected(base.id, None, "the only kernel there is")
     own = _options(base)

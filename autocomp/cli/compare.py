@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from autocomp.cli.options import output_options, path_option, print_json, set_option
+from autocomp.cli.problem import load_problem
 from autocomp.cli.run import read_kernel
 
 
@@ -31,8 +32,6 @@ def compare(
 
     Each kernel is run once, on the workload's first input; results are not checked (`autocomp run` does that).
     """
-    from autocomp import isa
-    from autocomp import workload as workloads
     from autocomp.profile import profile_kernel
     from autocomp.profile.compare import compare as compared
     from autocomp.report import make_console
@@ -41,8 +40,7 @@ def compare(
     if str(first) == str(second) == "-":
         raise click.UsageError("only one of the two kernels can come from standard input")
     texts = [(read_kernel(kernel), str(kernel)) for kernel in (first, second)]
-    loaded = workloads.load(workload, paths, overrides)
-    accelerator = isa.load(loaded.accelerator, loaded.overrides, (*paths, Path(loaded.path).parent))
+    loaded, accelerator = load_problem(workload, paths, overrides)
     found = compared(*(profile_kernel(text, loaded, accelerator, name) for text, name in texts))
     if as_json:
         print_json(found.to_json())

@@ -22,12 +22,12 @@ from autocomp.cli.options import (
     set_option,
     workers_option,
 )
+from autocomp.cli.problem import load_problem
 
 if TYPE_CHECKING:
     from autocomp.isa import Accelerator
     from autocomp.search import Options
     from autocomp.search.snapshot import Request
-    from autocomp.workload.model import Workload
 
 INTERRUPTED = 130
 Sweep = dict[str, tuple[int | float, ...]]
@@ -144,7 +144,7 @@ def _base(
     from autocomp.data import closest
     from autocomp.errors import ConfigError
 
-    loaded = [_load(name, overrides, paths) for name in workloads]
+    loaded = [load_problem(name, paths, overrides) for name in workloads]
     names = [workload.name for workload, _ in loaded]
     repeated = [name for name in dict.fromkeys(names) if names.count(name) > 1]
     if repeated:
@@ -177,13 +177,5 @@ def _requests(
 
     agents = chosen_agents(None, (), (), None)
     for name in workloads:
-        workload, accelerator = _load(name, overrides, paths)
+        workload, accelerator = load_problem(name, paths, overrides)
         yield Request(workload, accelerator, menu_for((), workload, paths), agents, options)
-
-
-def _load(name: str, overrides: Mapping[str, int | float], paths: tuple[Path, ...]) -> tuple[Workload, Accelerator]:
-    from autocomp import isa
-    from autocomp import workload as loader
-
-    workload = loader.load(name, paths, overrides)
-    return workload, isa.load(workload.accelerator, workload.overrides, (*paths, Path(workload.path).parent))

@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 
 from autocomp.cli.options import output_options, path_option, print_json, set_option
+from autocomp.cli.problem import load_problem
 from autocomp.cli.run import read_kernel
 from autocomp.errors import ConfigError
 
@@ -35,16 +36,13 @@ def profile(
 
     The kernel is run once, on the workload's first input; its results are not checked (`autocomp run` does that).
     """
-    from autocomp import isa
-    from autocomp import workload as workloads
     from autocomp.profile import profile as make_profile
     from autocomp.profile import record, timeline
     from autocomp.report import make_console
     from autocomp.report.profile import print_profile
 
     text = read_kernel(kernel)
-    loaded = workloads.load(workload, paths, overrides)
-    accelerator = isa.load(loaded.accelerator, loaded.overrides, (*paths, Path(loaded.path).parent))
+    loaded, accelerator = load_problem(workload, paths, overrides)
     recording = record(text, loaded, accelerator, str(kernel))
     found = make_profile(recording)
     if trace is not None:

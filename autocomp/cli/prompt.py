@@ -13,11 +13,13 @@ import click
 from autocomp.cli.agents import agent_options, chosen_agents
 from autocomp.cli.menu import menu_for
 from autocomp.cli.options import json_option, path_option, print_json, set_option
+from autocomp.cli.problem import load_problem
 from autocomp.cli.run import read_kernel
 
 if TYPE_CHECKING:
     from autocomp.agents.llm.prompts import Asked, Message, Phase
     from autocomp.agents.protocol import Context
+    from autocomp.isa import Accelerator
 
 PHASES = (
     *("plan", "structured", "choice", "code", "edit", "single", "translate", "repair", "repair_edit", "mend"),
@@ -74,15 +76,14 @@ def prompt(
 
     With --json, the body of the request to the first model. Nothing is sent.
     """
-    from autocomp import workload as workloads
     from autocomp.agents.llm.planner import templates_of
     from autocomp.agents.llm.prompts import render_prompt
     from autocomp.agents.llm.tokens import estimate_prompt
 
     agents = chosen_agents(agent, planner_models, coder_models, agents_file)
-    loaded = workloads.load(workload, paths, overrides)
+    loaded, accelerator = load_problem(workload, paths, overrides)
     menu = menu_for(menus, loaded, paths).dropout(Random(f"menu/{seed}"), dropout)
-    context = _context(read_kernel(kernel), str(kernel), loaded, menu, seed, paths)
+    context = _context(read_kernel(kernel), str(kernel), loaded, accelerator, menu, seed)
     asking = Question(**question)
     asked = _asked(context, asking)
     if asked.peer is not None:
@@ -101,13 +102,11 @@ def prompt(
     click.echo(f"about {estimate_prompt(messages):,} tokens (estimated from words and marks)", file=sys.stderr)
 
 
-def _context(text: str, source: str, workload: Any, menu: Any, seed: int, paths: tuple[Path, ...]) -> Context:
+def _context(text: str, source: str, workload: Any, accelerator: Accelerator, menu: Any, seed: int) -> Context:
     """The kernel as a search without a past would show it."""
-    from autocomp import isa
     from autocomp.agents.protocol import Context, Peer
     from autocomp.evaluate import evaluate_kernel
 
-    accelerator = isa.load(workload.accelerator, workload.overrides, (*paths, Path(workload.path).parent))
     evaluation = evaluate_kernel(text, workload, accelerator, source_name=source)
     peers = (Peer(0, text, evaluation),)
     return Context(accelerator, workload, text, evaluation, (), menu, Random(f"agent/{seed}"), peers=peers)

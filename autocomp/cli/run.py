@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from autocomp.cli.options import output_options, path_option, print_json, set_option
+from autocomp.cli.problem import load_problem
 from autocomp.data import decode
 from autocomp.errors import CandidateFailure, KernelError
 
@@ -34,14 +35,11 @@ def run(
 
     Exits with 5 if it does not parse or check, with 6 if it fails another correctness stage.
     """
-    from autocomp import isa
-    from autocomp import workload as workloads
     from autocomp.evaluate import evaluate_kernel
     from autocomp.report import make_console, print_evaluation
 
     text = read_kernel(kernel)
-    loaded = workloads.load(workload, paths, overrides)
-    accelerator = isa.load(loaded.accelerator, loaded.overrides, (*paths, Path(loaded.path).parent))
+    loaded, accelerator = load_problem(workload, paths, overrides)
     evaluation = evaluate_kernel(text, loaded, accelerator, source_name=str(kernel))
     if as_json:
         print_json(document(evaluation))

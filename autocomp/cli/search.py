@@ -10,6 +10,7 @@ import click
 from autocomp.cli.agents import agent_options, chosen_agents
 from autocomp.cli.menu import menu_for
 from autocomp.cli.options import cache_option, executor_option, output_options, path_option, set_option, workers_option
+from autocomp.cli.problem import load_problem
 
 RUNS = Path("runs")
 
@@ -95,8 +96,6 @@ def search(
     Several workloads share the budgets: each gets an equal share, a run folder of its own (in --run-dir, if given), and
     what the ones before it left over.
     """
-    from autocomp import isa
-    from autocomp import workload as loader
     from autocomp.agents.factory import make_agents
     from autocomp.cli.session import search_and_report
     from autocomp.search import Options
@@ -128,9 +127,7 @@ def search(
     agents = chosen_agents(agent, planner_models, coder_models, agents_file)
     requests = []
     for name, share in zip(workloads, Budget.of(options).shared(len(workloads)), strict=True):
-        workload = loader.load(name, paths, overrides)
-        near = (*paths, Path(workload.path).parent)
-        accelerator = isa.load(workload.accelerator, workload.overrides, near)
+        workload, accelerator = load_problem(name, paths, overrides)
         menu = menu_for(menus, workload, paths)
         requests.append(Request(workload, accelerator, menu, agents, share.within(options), strategy))
     make_agents(agents, tokens, money)  # refuses what cannot work before there is a folder

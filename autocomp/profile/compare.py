@@ -16,12 +16,9 @@ from autocomp.profile.model import Profile
 from autocomp.profile.path import ACTIVITY
 
 
-@dataclass(frozen=True)
-class CauseChange:
-    """Cycles of the critical path that a unit (or "host", "front") spent in one way."""
+class Change:
+    """What takes cycles in both kernels."""
 
-    unit: str
-    cause: str
     before: int
     after: int
 
@@ -31,7 +28,17 @@ class CauseChange:
 
 
 @dataclass(frozen=True)
-class LineChange:
+class CauseChange(Change):
+    """Cycles of the critical path that a unit (or "host", "front") spent in one way."""
+
+    unit: str
+    cause: str
+    before: int
+    after: int
+
+
+@dataclass(frozen=True)
+class LineChange(Change):
     """Cycles of the critical path on one line of either kernel, or on both where the line is the same text.
 
     Lines are numbers in the first and the second kernel, None where the kernel has no such line.
@@ -43,13 +50,9 @@ class LineChange:
     before: int
     after: int
 
-    @property
-    def change(self) -> int:
-        return self.after - self.before
-
 
 @dataclass(frozen=True)
-class Comparison:
+class Comparison(Change):
     """`causes` and `lines` are those that differ, the largest difference first; each adds up to `change`."""
 
     before: int  # cycles
@@ -59,10 +62,6 @@ class Comparison:
     lines: tuple[LineChange, ...]
     traffic: Mapping[str, tuple[int, int]]  # bytes of each tensor over the DRAM bus, of both kernels
     commands: tuple[int, int]
-
-    @property
-    def change(self) -> int:
-        return self.after - self.before
 
     def to_json(self) -> dict[str, Any]:
         """A document of dictionaries, lists, numbers and strings only."""

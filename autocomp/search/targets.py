@@ -74,7 +74,7 @@ class AgentTarget:
     black_box: bool = False
 
     def select(self, call: SelectCall) -> dict[str, Any]:
-        fastest = min(call.population, key=lambda peer: (peer.evaluation.cycles or 0, peer.id))
+        fastest = scientist.fastest_first(call.population)[0]
         asked = AgentCall(
             fastest.kernel,
             fastest.evaluation,

@@ -6,7 +6,6 @@ import json
 import math
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from autocomp.agents.llm.moves import Move, move_id
@@ -178,8 +177,8 @@ def _plan_of_entry(entry: Any, menu: Menu, author: str, moves: Sequence[Move]) -
     if move is not None:
         transformation, parameters = move.transformation, {**move.parameters, **parameters}
     name = option.id if option else ""
-    plan = Plan(name, text[:MAX_ITEM_CHARACTERS], transformation, parameters, author, _gain(entry))
-    return replace(plan, innovation=_innovation(entry))
+    text = text[:MAX_ITEM_CHARACTERS]
+    return Plan(name, text, transformation, parameters, author, _gain(entry), innovation=_innovation(entry))
 
 
 def _chosen(entry: Mapping[str, Any], moves: Sequence[Move]) -> Move | None:

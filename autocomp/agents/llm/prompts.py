@@ -16,6 +16,7 @@ from autocomp.agents.llm.feedback import annotated, feedback, relevance
 from autocomp.agents.llm.moves import Move, move_id
 from autocomp.agents.llm.schema import GAINS, loops_of
 from autocomp.agents.protocol import Context, Peer, Plan
+from autocomp.agents.scientist import fastest_first
 from autocomp.errors import ConfigError, KernelError
 from autocomp.isa.roles import instruction_roles
 from autocomp.kernel import ast
@@ -121,8 +122,7 @@ def used_instructions(context: Context, options: Sequence[str]) -> frozenset[str
 
 def shown_population(context: Context) -> Sequence[Peer]:
     """The kernels that a selector chooses from, the fastest first."""
-    ordered = sorted(context.peers, key=lambda peer: (peer.evaluation.cycles or 0, peer.id))
-    return ordered[:MOST_TO_SELECT_FROM]
+    return fastest_first(context.peers)[:MOST_TO_SELECT_FROM]
 
 
 def _issued(context: Context, calls: set[str]) -> set[str]:
