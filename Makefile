@@ -56,6 +56,10 @@ bench: $(VENV)/.core  ## speed of the simulator, as tables; ARGS=--json as one o
 bench-strategies: $(VENV)/.core  ## the search's strategies at equal evaluations, five seeds, rules agent: a few minutes
 	$(BIN)/python -m benchmarks.strategies --workers $(WORKERS)
 
+.PHONY: bench-lookup
+bench-lookup: $(VENV)/.core  ## look-ups in a library of 10,000 schedules; ARGS=--json as one object
+	$(BIN)/python -m benchmarks.lookup $(ARGS)
+
 .PHONY: bench-kernels
 bench-kernels: $(VENV)/.core  ## the rules agent against the bound and the vendor library: an hour; ARGS=--quick for minutes, ARGS=--json
 	$(BIN)/python -m benchmarks.kernels $(ARGS)

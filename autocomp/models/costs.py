@@ -92,14 +92,14 @@ def ranked(forecast: Forecast, negligible: float) -> tuple[list[Prediction], lis
 
 def _schedule(workload: Workload, accelerator: Accelerator, stored: Sequence[Stored]) -> tuple[int, int, str] | None:
     """Naive and best cycles, and the file, of the record of exactly this operation on exactly this machine."""
+    wanted = (accelerator.full_name, dict(accelerator.parameters), workload.operation, dict(workload.dims))
+    options = dict(workload.options)
     for item in stored:
         entry = item.entry
-        if (entry.accelerator, entry.operation) != (accelerator.full_name, workload.operation):
-            continue
-        if entry.dims != dict(workload.dims):
+        if (entry.accelerator, entry.parameters, entry.operation, entry.dims) != wanted or entry.options != options:
             continue
         record = record_at(item)
-        if record.accelerator.digest == accelerator.digest and record.operation.options == dict(workload.options):
+        if record.accelerator.digest == accelerator.digest:
             return record.result.naive_cycles, record.result.cycles, item.path.name
     return None
 

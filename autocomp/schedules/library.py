@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -13,6 +14,8 @@ from typing import Any
 from autocomp.errors import ConfigError
 from autocomp.schedules.index import INDEX, Stored, default_roots, read_index
 from autocomp.schedules.nearest import Point, build, nearest
+
+FEW = 16  # variants that are searched one by one; of more, enough records agree for a search among all
 
 
 @dataclass(frozen=True)
@@ -36,7 +39,7 @@ class Match:
 
 
 class Library:
-    """Records indexed by operation and shape; of the same identity the first of the fastest."""
+    """Records by operation and machine; of the same identity the first of the fastest."""
 
     def __init__(self, stored: Iterable[Stored]) -> None:
         best: dict[str, Stored] = {}
@@ -44,15 +47,10 @@ class Library:
             present = best.get(item.entry.identity)
             if present is None or item.entry.cycles < present.entry.cycles:
                 best[item.entry.identity] = item
-        self._exact: dict[tuple[Any, ...], list[Stored]] = defaultdict(list)
-        members: dict[tuple[Any, ...], list[tuple[Point, Stored]]] = defaultdict(list)
+        members: dict[tuple[str, str, tuple[str, ...]], list[Stored]] = defaultdict(list)
         for item in best.values():
-            entry = item.entry
-            names = tuple(sorted(entry.dims))
-            self._exact[entry.accelerator, entry.operation, tuple(sorted(entry.dims.items()))].append(item)
-            point = tuple(math.log2(max(1, entry.dims[name])) for name in names)
-            members[entry.accelerator, entry.operation, names].append((point, item))
-        self._trees = {key: build(group) for key, group in members.items()}
+            members[item.entry.accelerator, item.entry.operation, tuple(sorted(item.entry.dims))].append(item)
+        self._families = {key: _Family(key[2], group) for key, group in members.items()}
 
     def lookup(
         self,
@@ -67,36 +65,68 @@ class Library:
         wrong = {name: size for name, size in shape.items() if size < 1}
         if wrong:
             raise ConfigError(f"look-up of {operation}: sizes are at least 1, not {wrong}")
-        options, parameters = options or {}, parameters or {}
-        key = (accelerator, operation, tuple(sorted(shape.items())))
-        exact = [item for item in self._exact.get(key, ()) if _agrees(item, options, parameters)]
+        family = self._families.get((accelerator, operation, tuple(sorted(shape))))
+        if family is None:
+            return None
+        variants = family.variants(options or {}, parameters or {})
+        exact = family.exact(shape, variants)
         if exact:
             _refuse_ambiguity(exact, operation)
             return Match(exact[0], 0.0)
-        return self._nearest(operation, shape, accelerator, options, parameters)
-
-    def _nearest(
-        self,
-        operation: str,
-        shape: Mapping[str, int],
-        accelerator: str,
-        options: Mapping[str, Any],
-        parameters: Mapping[str, int | float],
-    ) -> Match | None:
-        names = tuple(sorted(shape))
-        tree = self._trees.get((accelerator, operation, names))
-        if tree is None:
-            return None
-        point = tuple(math.log2(shape[name]) for name in names)
-        found = nearest(tree, point, lambda item: _agrees(item, options, parameters))
-        return found and Match(found[1], found[0])
+        return family.nearest(shape, variants)
 
 
-def _agrees(item: Stored, options: Mapping[str, Any], parameters: Mapping[str, int | float]) -> bool:
-    entry = item.entry
-    return all(name in entry.options and entry.options[name] == value for name, value in options.items()) and all(
-        name in entry.parameters and entry.parameters[name] == value for name, value in parameters.items()
-    )
+_Fact = tuple[str, str, Any]  # what a record states: option or parameter, its name, its value
+_Member = tuple[int, Stored]  # a record behind the number of its variant
+
+
+class _Family:
+    """Records of one operation on one machine. Those of one variant have the same options and parameters, and differ in
+    their sizes."""
+
+    def __init__(self, names: tuple[str, ...], stored: Iterable[Stored]) -> None:
+        self._names = names
+        numbers: dict[frozenset[_Fact], int] = {}
+        members: list[tuple[Point, _Member]] = []
+        for item in stored:
+            facts = frozenset(_facts(item.entry.options, item.entry.parameters))
+            members.append((self._point(item.entry.dims), (numbers.setdefault(facts, len(numbers)), item)))
+        self._at: dict[Point, list[_Member]] = defaultdict(list)
+        of_variant: dict[int, list[tuple[Point, _Member]]] = defaultdict(list)
+        for point, member in members:
+            self._at[point].append(member)
+            of_variant[member[0]].append((point, member))
+        self._whole = build(members)
+        self._trees = {number: build(group) for number, group in of_variant.items()}
+        self._stating: dict[_Fact, set[int]] = defaultdict(set)
+        for facts, number in numbers.items():
+            for fact in facts:
+                self._stating[fact].add(number)
+
+    def variants(self, options: Mapping[str, Any], parameters: Mapping[str, int | float]) -> Set[int]:
+        """Those that state all that is given."""
+        stating = [self._stating.get(fact, set()) for fact in _facts(options, parameters)]
+        return set.intersection(*sorted(stating, key=len)) if stating else self._trees.keys()
+
+    def exact(self, shape: Mapping[str, int], variants: Set[int]) -> list[Stored]:
+        return [item for number, item in self._at.get(self._point(shape), ()) if number in variants]
+
+    def nearest(self, shape: Mapping[str, int], variants: Set[int]) -> Match | None:
+        point = self._point(shape)
+        if len(variants) > FEW:
+            found = nearest((self._whole,), point, lambda member: member[0] in variants)
+        else:
+            found = nearest([self._trees[number] for number in sorted(variants)], point)
+        return found and Match(found[1][1], found[0])
+
+    def _point(self, dims: Mapping[str, int]) -> Point:
+        return tuple(math.log2(max(1, dims[name])) for name in self._names)
+
+
+def _facts(options: Mapping[str, Any], parameters: Mapping[str, int | float]) -> Iterator[_Fact]:
+    for kind, values in (("option", options), ("parameter", parameters)):
+        for name, value in values.items():
+            yield kind, name, json.dumps(value, sort_keys=True) if isinstance(value, dict | list) else value
 
 
 def _refuse_ambiguity(exact: Sequence[Stored], operation: str) -> None:

@@ -41,10 +41,12 @@ def build(members: Sequence[tuple[Point, Item]]) -> Tree[Item]:
     return Tree(axis=axis, plane=plane, sides=(build(low), build(ordered[len(low) :])))
 
 
-def nearest(tree: Tree[Item], point: Point, accepts: Callable[[Item], bool]) -> tuple[float, Item] | None:
-    """The accepted item at the smallest distance, with that distance."""
+def nearest(
+    trees: Sequence[Tree[Item]], point: Point, accepts: Callable[[Item], bool] = lambda item: True
+) -> tuple[float, Item] | None:
+    """The accepted item of the trees at the smallest distance, with that distance; of equals one of the first tree."""
     best: tuple[float, Item] | None = None
-    pending: list[tuple[float, Point, Tree[Item]]] = [(0.0, (0.0,) * len(point), tree)]
+    pending: list[tuple[float, Point, Tree[Item]]] = [(0.0, (0.0,) * len(point), tree) for tree in reversed(trees)]
     while pending:
         bound, offsets, node = pending.pop()
         if best is not None and bound >= best[0]:

@@ -45,6 +45,24 @@ def test_no_record_is_nearer_than_the_one_found(shapes: list[dict[str, int]], as
     assert match.distance == pytest.approx(min(distance(asked, shape) for shape in shapes))
 
 
+@given(
+    st.lists(st.tuples(SHAPES, st.sampled_from(["none", "row"]), st.sampled_from(range(40))), max_size=60, min_size=1),
+    SHAPES,
+    st.sampled_from(["none", "row", "full"]),
+)
+def test_the_nearest_of_the_records_that_agree_is_found_however_many_kinds_there_are(
+    records: list[tuple[dict[str, int], str, int]], asked: dict[str, int], bias: str
+) -> None:
+    library = Library(stored(n, width=width, bias=b, **shape) for n, (shape, b, width) in enumerate(records))
+    agreeing = [distance(asked, shape) for shape, b, _ in records if b == bias]
+    assume(0 not in agreeing)
+    match = library.lookup("gemm", asked, "toy", options={"bias": bias})
+    assert (match is None) == (not agreeing)
+    if match is not None:
+        assert match.stored.entry.options == {"bias": bias}
+        assert match.distance == pytest.approx(min(agreeing))
+
+
 def test_another_operation_or_accelerator_has_none() -> None:
     library = Library([stored(I=4, J=4, K=4)])
     assert library.lookup("conv2d", {"I": 4, "J": 4, "K": 4}, "toy") is None
