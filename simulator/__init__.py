@@ -48,10 +48,10 @@ class Options:
 
     `record_commands` keeps the times of each command; `record_detail` what units do from cycle to cycle, and what
     each command accesses. `seed` sets the initial contents of local memories (0: zeros). `host_scale` multiplies
-    the host's cycles between commands. `settings` overrides machine settings such as `dram.latency` for timing.
-    `outputs` names the tensors of which every element must be written (checked with `discipline`). `generic`
-    interprets every instruction without the recognised fast forms; results are the same. Timing runs behind the
-    program and takes `window` commands at once; results do not depend on it, and no more is kept than timing still
+    the host's cycles between commands. `settings` overrides, for timing, settings of the machine or of a unit, such as
+    `dram.latency`. `outputs` names the tensors of which every element must be written (checked with `discipline`).
+    `generic` interprets every instruction without the recognised fast forms; results are the same. Timing runs behind
+    the program and takes `window` commands at once; results do not depend on it, and no more is kept than timing still
     needs. `record_trace` keeps the commands that a program issues; of a replayed trace those that the units get,
     with what its hardware loops send. `machine_code` is what the functional engine runs, one of
     `_core.machine_codes()`: plain, avx2, avx512; empty for the fastest. Results are the same.

@@ -20,7 +20,7 @@ ACTIVITY: Mapping[str, str] = {
     "Idle": "has no command yet",
     "Pairing": "waits for the other half of its pair",
     "Drain": "waits for its pipeline to run empty",
-    "Pipeline": "waits for results that are still in its pipeline",
+    "Pipeline": "waits for what is still in its pipeline",
     "Host": "runs code between commands",
     "ReadAfterWrite": "waits for data that is being produced",
     "WriteAfterRead": "waits until what it overwrites has been read",
@@ -49,27 +49,47 @@ REMEDY: Mapping[str, str] = {
 }
 
 
+OWN = frozenset({"Busy", "Bus", "MemoryLatency", "BankConflict", "Drain", "Pipeline"})  # what a unit's work consists of
+BEFORE_WORK = OWN | {"ReadAfterWrite", "WriteAfterRead", "WriteAfterWrite", "Semaphore", "Pairing"}
+
+
 def causes_of(recording: Recording, steps: Sequence[Step]) -> npt.NDArray[np.int64]:
     """Cycles of each step by cause, [step, cause]: those of its unit in that time; the host's are Host, the front's
-    QueueFull where it waits for room and Host else."""
+    QueueFull where it waits for room and Host else.
+
+    The unit may also wait for its next command, or for what holds that up, while results of the step's command are
+    still on their way. The path is with those results, hence in the Pipeline.
+    """
     names = list(recording.timing.cause_names)
-    table = np.zeros((len(steps), len(names)), np.int64)
     start = np.array([step.start for step in steps], np.int64)
-    end = np.array([step.end for step in steps], np.int64)
     place = np.array([step.place for step in steps], np.int64)
-    for unit in range(len(recording.units)):
-        mine = np.flatnonzero(place == unit)
-        for number, cause in enumerate(names):
-            times, before = recording.busy_time(unit, cause)
-            if before[-1]:
-                spent = np.interp(end[mine], times, before) - np.interp(start[mine], times, before)
-                table[mine, number] = np.rint(spent).astype(np.int64)
+    table = _unit_cycles(recording, steps, place)
+    works = start >= recording.commands.started[[step.command for step in steps]]
+    for number, cause in enumerate(names):
+        passing = (place >= 0) & (cause not in OWN) & (works | (cause not in BEFORE_WORK))
+        table[passing, names.index("Pipeline")] += table[passing, number]
+        table[passing, number] = 0
     for number in np.flatnonzero(place < 0).tolist():
         step = steps[number]
         full = step.place == FRONT and step.link == "QueueFull"
         fence = step.place == HOST and step.link == "Fence"
         cause = "QueueFull" if full else "Fence" if fence else "Host"
         table[number, names.index(cause)] = step.end - step.start
+    return table
+
+
+def _unit_cycles(recording: Recording, steps: Sequence[Step], place: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """What the unit of each step spends its cycles on in that time; zeros for steps elsewhere."""
+    table = np.zeros((len(steps), len(recording.timing.cause_names)), np.int64)
+    start = np.array([step.start for step in steps], np.int64)
+    end = np.array([step.end for step in steps], np.int64)
+    for unit in range(len(recording.units)):
+        mine = np.flatnonzero(place == unit)
+        for number, cause in enumerate(recording.timing.cause_names):
+            times, before = recording.busy_time(unit, cause)
+            if before[-1]:
+                spent = np.interp(end[mine], times, before) - np.interp(start[mine], times, before)
+                table[mine, number] = np.rint(spent).astype(np.int64)
     return table
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from types import MappingProxyType
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +19,7 @@ from autocomp.simulator import Accesses, Commands, Options, Spans, Timing, _core
 from autocomp.workload import Cases, Workload
 
 Cycles = npt.NDArray[np.int64]
+NO_SETTINGS: Mapping[str, int] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
@@ -82,28 +84,11 @@ def record(text: str, workload: Workload, accelerator: Accelerator, source_name:
     )
 
 
-def replayed_cycles(recording: Recording, accelerator: Accelerator, host_scale: float = 1.0) -> int:
-    """What the recorded commands take on another machine of the same instructions, by their timing alone."""
-    machine = isa.lower(accelerator).machine
-    result = replay_trace(machine, recording.trace, Options(host_scale=host_scale, requirements=False))
+def replayed_cycles(recording: Recording, settings: Mapping[str, int] = NO_SETTINGS, host_scale: float = 1.0) -> int:
+    """What the recorded commands take, by their timing alone, where some settings of the machine differ:
+    "unit.setting" or "memory.setting"."""
+    options = Options(host_scale=host_scale, requirements=False, settings=settings)
+    result = replay_trace(recording.tables.machine, recording.trace, options)
     if result.error is not None or result.timing is None:
         raise CandidateFailure(f"the recorded commands do not run on the changed machine: {result.error}")
     return result.timing.cycles
-
-
-def with_unit(accelerator: Accelerator, name: str, settings: Mapping[str, int]) -> Accelerator:
-    """The machine with some settings of a unit changed."""
-    units = tuple(
-        replace(unit, settings={**unit.settings, **settings}) if unit.name == name else unit
-        for unit in accelerator.units
-    )
-    return replace(accelerator, units=units)
-
-
-def with_memory(accelerator: Accelerator, name: str, settings: Mapping[str, int]) -> Accelerator:
-    """The machine with some settings of a memory changed."""
-    memories = tuple(
-        replace(memory, settings={**memory.settings, **settings}) if memory.name == name else memory
-        for memory in accelerator.memories
-    )
-    return replace(accelerator, memories=memories)

@@ -103,7 +103,7 @@ class _Walk:
                 self._step(self.issued[partner], start, partner, unit, link)
                 return "issue", partner, self.issued[partner], "Pairing"
         older = self._neighbour(command, -1)
-        if older < 0:
+        if older < 0 or self.completed[older] <= self.issued[command] + self.start[unit]:  # the unit was free
             self._step(self.issued[command], start, command, unit, link)
             return "issue", command, self.issued[command], link
         return "work", older, start, "Order"

@@ -40,15 +40,24 @@ std::string number_text(int64_t value) {
   return text;
 }
 
+void set(std::vector<std::pair<std::string, int64_t>>& settings, const std::string& key, int64_t value) {
+  const auto known = std::find_if(settings.begin(), settings.end(), [&](const auto& old) { return old.first == key; });
+  if (known != settings.end())
+    known->second = value;
+  else
+    settings.emplace_back(key, value);
+}
+
+// "unit.key" is a setting of that unit, any other key one of the machine.
 Machine with_settings(Machine machine, const std::vector<std::pair<std::string, int64_t>>& overrides) {
   for (const auto& [key, value] : overrides) {
-    bool known = false;
-    for (auto& [name, old] : machine.settings)
-      if (name == key) {
-        old = value;
-        known = true;
-      }
-    if (!known) machine.settings.emplace_back(key, value);
+    const size_t dot = key.find('.');
+    const auto unit = std::find_if(machine.units.begin(), machine.units.end(),
+                                   [&, name = key.substr(0, dot)](const Unit& u) { return u.name == name; });
+    if (dot != std::string::npos && unit != machine.units.end())
+      set(unit->settings, key.substr(dot + 1), value);
+    else
+      set(machine.settings, key, value);
   }
   return machine;
 }
