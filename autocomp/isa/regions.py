@@ -6,7 +6,7 @@ expressions are over the instruction's arguments and the state before the instru
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from autocomp.errors import IsaError
@@ -123,6 +123,13 @@ def derive(accelerator: Accelerator, instruction: Instruction) -> tuple[Region, 
     """All regions of an instruction, reads and writes, without repetitions."""
     regions, _ = _of_block(accelerator, instruction.body, _Context())
     return tuple(_merge(regions))
+
+
+def effects(
+    accelerator: Accelerator, instruction: Instruction
+) -> Mapping[tuple[str, Expression | None, str], Expression]:
+    """The state fields (record, index, field) that an instruction sets, with their new values."""
+    return _of_block(accelerator, instruction.body, _Context())[1].assigned
 
 
 def _of_block(accelerator: Accelerator, body: Sequence[Statement], context: _Context) -> tuple[list[Region], _Context]:

@@ -19,6 +19,9 @@ from autocomp.transforms.reuse_weights import ReuseWeights
 from autocomp.transforms.simplify import Simplify
 from autocomp.transforms.split import Split
 from autocomp.transforms.stage_operand import StageOperand
+from autocomp.transforms.straight.load_once import LoadOnce
+from autocomp.transforms.straight.own_rows import OwnRows
+from autocomp.transforms.straight.write_out import WriteOut
 from autocomp.transforms.tile import Tile
 from autocomp.transforms.unroll import Unroll
 from autocomp.transforms.widen_moves import WidenMoves
@@ -40,6 +43,9 @@ TRANSFORMATIONS: tuple[Transformation, ...] = (
     Unroll(),
     NegateOnStore(),
     DropFence(),
+    WriteOut(),
+    OwnRows(),
+    LoadOnce(),
     Hoist(),
     Simplify(),
 )

@@ -31,6 +31,9 @@ TRANSFORMATIONS = {
     "place_in_banks",
     "negate_on_store",
     "drop_fence",
+    "write_out",
+    "own_rows",
+    "load_once",
 }
 
 

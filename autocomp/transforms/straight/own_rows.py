@@ -1,0 +1,77 @@
+"""Own rows: every value in local memory gets rows of its own, so that nothing waits for rows to be free."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from autocomp.kernel import ast
+from autocomp.transforms.cost import move_cycles
+from autocomp.transforms.facts import Facts
+from autocomp.transforms.protocol import NotApplicable, Parameters, Proposal, Rewriting
+from autocomp.transforms.straight.program import Program, is_written_out, program_of
+from autocomp.transforms.straight.values import Homes, Value, home, moved, values_of
+
+
+class OwnRows(Rewriting):
+    name = "own_rows"
+    title = "Give every value rows of its own"
+
+    def candidates(self, facts: Facts) -> Sequence[Proposal]:
+        """All values at once."""
+        if not is_written_out(facts):
+            return ()
+        loads = sum(move_cycles(facts, site) for site in facts.sites if site.kind == "load")
+        return [Proposal({}, "loads and results of later steps do not wait for the rows of earlier ones", loads)]
+
+    def apply(self, facts: Facts, parameters: Parameters) -> ast.Kernel:
+        """Takes no parameters. Values keep their memory; factors that the array takes side by side start in banks of
+        their own; rows are used again, those that were free the longest first, where the memory is too small."""
+        program = program_of(facts)
+        homes: dict[tuple[int, tuple[int, int]], tuple[str, int]] = {}
+        for memory in facts.accelerator.local_memories:
+            values = [value for value in values_of(program) if value.memory == memory.name]
+            homes.update(_placed(facts, program, memory.rows, memory.banks, values))
+        steps = moved(program, homes)
+        if steps == program.steps:
+            raise NotApplicable("every value has rows of its own")
+        return program.kernel(steps)
+
+
+def _placed(facts: Facts, program: Program, rows: int, banks: int, values: Sequence[Value]) -> Homes:
+    """New places for the values of one memory."""
+    busy = [(-1, -1)] * rows  # first and last step of the latest value in each row
+    for value in values:
+        if not value.movable:
+            for row in range(value.low, value.high + 1):
+                busy[row] = (min(busy[row][0], value.first), max(busy[row][1], value.last))
+    kinds = sorted({_taken_as(program, value) for value in values})
+    tops = {kind: (number % banks) * (rows // banks) for number, kind in enumerate(kinds)}
+    homes: dict[tuple[int, tuple[int, int]], tuple[str, int]] = {}
+    for value in sorted((v for v in values if v.movable), key=lambda v: v.first):
+        kind = _taken_as(program, value)
+        start = _free(busy, tops[kind], value)
+        if start is None:
+            raise NotApplicable(f"{value.memory} has too few rows for all values that live at once")
+        busy[start : start + value.rows] = [(value.first, value.last)] * value.rows
+        tops[kind] = start + value.rows
+        for number, access in value.uses:
+            assert access.operand is not None
+            homes[number, access.operand] = home(access, value.memory, start - value.low)
+    return homes
+
+
+def _taken_as(program: Program, value: Value) -> tuple[int, int]:
+    """The operand of a computation that first reads a value; (0, 0) if none does."""
+    for number, access in value.readers:
+        if program.steps[number].kind == "contraction" and access.operand is not None:
+            return access.operand
+    return 0, 0
+
+
+def _free(busy: Sequence[tuple[int, int]], top: int, value: Value) -> int | None:
+    """The first row, from `top` on and round the end, with room for a value whose predecessors are over."""
+    last: int = len(busy) - value.rows
+    for start in (*range(top, last + 1), *range(min(top, last + 1))):
+        if all(end < value.first for _, end in busy[start : start + value.rows]):
+            return start
+    return None

@@ -1,0 +1,349 @@
+"""The steps of a kernel that is written out: commands with their configuration and footprint, and host arithmetic."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from math import prod
+
+from autocomp.isa import model as m
+from autocomp.isa.algebra import substitute
+from autocomp.isa.roles import CallRole
+from autocomp.kernel import ast
+from autocomp.kernel.calls import BUILTINS
+from autocomp.transforms import rewrite
+from autocomp.transforms.affine import affine, interval, literal
+from autocomp.transforms.facts import Facts, pointer
+from autocomp.transforms.protocol import NotApplicable
+from autocomp.transforms.remember import remember
+from autocomp.transforms.rewrite import call_of, walk, with_body
+from autocomp.transforms.straight.execution import Place, Value, element_size
+from autocomp.transforms.straight.footprint import Access, State, execute, initial
+
+Record = tuple[str, int | None]  # a state record and its index
+_COUNTS_OF_BUILTINS = {name: len(tensors) for name, tensors, _ in BUILTINS}
+
+
+@dataclass(frozen=True)
+class Step:
+    """What keeps its place together: a command, a computation with what it needs loaded into the array, or a statement
+    of the host. `settings` are the configuring calls that its commands rely on."""
+
+    kind: str  # of its last command: load, store, contraction …; fence; host
+    unit: str  # that executes the last command; empty for fences and the host
+    calls: tuple[ast.Call, ...]  # none for the host's arithmetic
+    accesses: tuple[Access, ...]
+    settings: tuple[ast.Call, ...] = ()
+    statement: ast.ExpressionStatement | None = None  # of the host
+
+    @property
+    def reads(self) -> tuple[Access, ...]:
+        return tuple(access for access in self.accesses if not access.write)
+
+    @property
+    def writes(self) -> tuple[Access, ...]:
+        return tuple(access for access in self.accesses if access.write)
+
+    def local(self, *, write: bool) -> tuple[Access, ...]:
+        """The accesses of local memory."""
+        return tuple(access for access in self.accesses if access.local and access.write is write)
+
+    def dram(self, *, write: bool) -> tuple[Access, ...]:
+        """The accesses of tensors."""
+        return tuple(access for access in self.accesses if not access.local and access.write is write)
+
+
+@dataclass(frozen=True)
+class Program:
+    """A kernel of steps; `head` declares its local arrays."""
+
+    facts: Facts
+    head: tuple[ast.Statement, ...]
+    steps: tuple[Step, ...]
+
+    def kernel(self, steps: Iterable[Step]) -> ast.Kernel:
+        """The kernel with other steps. Configuring calls stand in front of the first step that relies on them."""
+        in_force: dict[str, ast.Call] = {}
+        body: list[ast.Statement] = list(self.head)
+        for step in steps:
+            for setting in step.settings:
+                key = self._register(setting)
+                if in_force.get(key) != setting:
+                    in_force[key] = setting
+                    body.append(ast.ExpressionStatement(setting))
+            body.extend((step.statement,) if step.statement is not None else map(ast.ExpressionStatement, step.calls))
+        return with_body(self.facts.given, ast.Block(tuple(body)))
+
+    def _register(self, setting: ast.Call) -> str:
+        """A name for what a configuring call sets."""
+        role = role_of(self.facts, setting)
+        assert role is not None
+        chosen = role.fixed.get(next(iter(role.role.named("selector")), ""))
+        position = role.position("selector")
+        if position is not None:
+            chosen = affine(setting.arguments[position]).constant
+        return f"{role.instruction} {chosen}"
+
+
+def role_of(facts: Facts, call: ast.Call) -> CallRole | None:
+    """The role of a call, None for the host's functions."""
+    return facts.machine.roles.get((call.function, len(call.arguments)))
+
+
+def is_written_out(facts: Facts) -> bool:
+    """Whether a kernel is only declarations, commands and assignments, one after another."""
+    plain = (ast.ExpressionStatement, ast.Declaration, ast.Comment)
+    return all(isinstance(statement, plain) for statement in facts.given.entry.body.statements)
+
+
+def program_of(facts: Facts) -> Program:
+    """The steps of a kernel. Raises NotApplicable if it is not written out, or uses what cannot be told exactly."""
+    return remember(facts.given, "steps", facts.accelerator.digest, lambda: _program(facts))
+
+
+def conflict(first: Step, second: Step) -> bool:
+    """Whether two steps have to stay in order. Sums may be added up in any order; fences order DRAM."""
+    if "fence" in (first.kind, second.kind):
+        other = second if first.kind == "fence" else first
+        return other.kind in ("fence", "host") or any(not access.local for access in other.accesses)
+    for one in first.accesses:
+        for two in second.accesses:
+            if (one.write or two.write) and not (one.adds and two.adds) and one.meets(two):
+                return True
+    return False
+
+
+@dataclass
+class _Reader:
+    """Reads statements one by one, with the configuration in force."""
+
+    facts: Facts
+    shapes: Mapping[str, tuple[tuple[int, ...], int]]  # extents and bytes of an element, by tensor
+    configured: frozenset[str]  # records that configuring calls set
+    state: State = field(default_factory=State)
+    holders: dict[Record, ast.Call] = field(default_factory=dict)
+    number: int = 0
+    pending: list[ast.Call] = field(default_factory=list)  # calls of the step under way
+    accesses: list[Access] = field(default_factory=list)
+    settings: dict[Record, ast.Call] = field(default_factory=dict)
+
+    def step(self, call: ast.Call, role: CallRole) -> Step | None:
+        """The step that a call completes."""
+        accelerator = self.facts.accelerator
+        instruction = accelerator.instruction(role.instruction)
+        assert instruction is not None
+        if role.kind in ("synchronisation", "elementwise", "copy") or instruction.streams:
+            raise NotApplicable(f"{call.function} is none of the commands that can be followed one by one")
+        values = [self._value(argument) for argument in call.arguments]
+        operands = operands_of(accelerator, call.function, values)
+        if role.kind == "configuration":
+            self._configure(call, instruction, operands)
+            return None
+        if instruction.words.get("role") == "fence":
+            return Step("fence", "", (call,), ())
+        if role.kind not in ("load", "store", "preload", "contraction"):
+            raise NotApplicable(f"{call.function} is none of the commands that can be followed one by one")
+        self._need(role, operands)
+        first = self.number - len(self.pending)
+        self.pending.append(call)
+        found = execute(
+            accelerator, instruction, operands, self.state, self.number, lambda n, p: self._locate(n - first, p)
+        )
+        self.number += 1
+        self.accesses.extend(found)
+        if role.kind == "preload":
+            if not any(access.local and not access.write for access in found):
+                raise NotApplicable("the array keeps an operand from one computation to the next")
+            return None
+        step = Step(
+            role.kind, instruction.unit or "", tuple(self.pending), tuple(self.accesses), tuple(self.settings.values())
+        )
+        self.pending, self.accesses, self.settings = [], [], {}
+        return step
+
+    def _configure(self, call: ast.Call, instruction: m.Instruction, operands: Mapping[str, Value]) -> None:
+        alone = initial(self.facts.accelerator)
+        before = dict(alone.values)
+        for state in (self.state, alone):
+            execute(self.facts.accelerator, instruction, operands, state, self.number, lambda n, p: None)
+        changed = {key for key, value in alone.values.items() if before[key] != value}
+        role = role_of(self.facts, call)
+        assert role is not None
+        records = {key[:2] for key in changed} | {
+            (
+                record.name,
+                int(chosen) if record.count and isinstance(chosen := _selected(role, operands), int) else None,
+            )
+            for record in self.facts.accelerator.states
+            if any(record.name == name for name, _ in role.role.states_written)
+        }
+        for record in records:
+            if any(self.state.values.get(k) != v for k, v in alone.values.items() if k[:2] == record):
+                raise NotApplicable(f"{record[0]} is configured in parts by several calls")
+            self.holders[record] = call
+
+    def _need(self, role: CallRole, operands: Mapping[str, Value]) -> None:
+        """Notes the configuring calls that a command relies on."""
+        for record in self.facts.accelerator.states:
+            if record.name in self.configured and any(name == record.name for name, _ in role.role.states_read):
+                chosen = _selected(role, operands) if record.count else None
+                key = (record.name, int(chosen) if isinstance(chosen, int) else None)
+                if key in self.holders:
+                    self.settings[key] = self.holders[key]
+
+    def _locate(self, call: int, parameter: str) -> tuple[int, int] | None:
+        if not 0 <= call < len(self.pending):
+            return None
+        given = self.pending[call]
+        parameters = self.facts.machine.parameters[given.function, len(given.arguments)]
+        positions = (n for n, found in enumerate(parameters) if found is not None and found.name == parameter)
+        position = next(positions, None)
+        return None if position is None else (call, position)
+
+    def _value(self, argument: ast.Expression) -> Value:
+        if isinstance(argument, ast.Name) and argument.name in self.facts.constants:
+            return self.facts.constants[argument.name]
+        if isinstance(argument, ast.Name) and argument.name in _WORDS:
+            return _WORDS[argument.name]
+        sign = -1 if isinstance(argument, ast.Unary) and argument.operator == "-" else 1
+        inner = argument.operand if isinstance(argument, ast.Unary) and sign < 0 else argument
+        if isinstance(inner, ast.FloatLiteral):
+            return sign * inner.value
+        bounds = interval(argument, {})
+        if bounds is not None and bounds[0] == bounds[1]:
+            return bounds[0]
+        return self.place(argument)
+
+    def place(self, argument: ast.Expression) -> Place:
+        """Tensor and byte of `&T[i][j]` or `T[i][j]`, with the bytes of an element as its extent."""
+        where = pointer(argument)
+        if where is None or where.tensor not in self.shapes or not all(s.is_constant for s in where.subscripts):
+            raise NotApplicable("the kernel is not written out")
+        shape, size = self.shapes[where.tensor]
+        steps = [s.constant * prod(shape[n + 1 :]) for n, s in enumerate(where.subscripts)]
+        return Place(where.tensor, sum(steps) * size, (size,))
+
+    def host(self, statement: ast.ExpressionStatement) -> Step:
+        """A statement of the host on elements of tensors, or one of its functions on whole arrays."""
+        node = statement.expression
+        found: list[Access] = []
+        if isinstance(node, ast.Call):
+            tensors = _COUNTS_OF_BUILTINS.get(node.function)
+            if tensors is None:
+                raise NotApplicable(f"{node.function} is no function that can be followed")
+            values = [self._value(argument) for argument in node.arguments]
+            length = 4 * prod(value for value in values[tensors:] if isinstance(value, int))
+            for number, value in enumerate(values[:tensors]):
+                if isinstance(value, Place):
+                    span = (0, value.offset, value.offset + length)
+                    found.append(Access(f"&{value.tensor}", (span,), number == tensors - 1, False, (0, number)))
+        elif isinstance(node, ast.Assignment | ast.Step):
+            target = node.target
+            reads = [node.value] if isinstance(node, ast.Assignment) else []
+            if isinstance(node, ast.Step) or node.operator:
+                reads.append(target)
+            found.extend(self._element(index, False) for part in reads for index in _elements(part))
+            found.append(self._element(target, True))
+        else:
+            raise NotApplicable("the kernel is not written out")
+        return Step("host", "", (), tuple(found), (), statement)
+
+    def _element(self, node: ast.Expression, write: bool) -> Access:
+        place = self.place(node)
+        return Access(f"&{place.tensor}", ((0, place.offset, place.offset + place.extents[0]),), write, False, None)
+
+
+_WORDS = {"true": 1, "false": 0, "NULL": 0}
+
+
+def _elements(node: ast.Expression) -> Iterator[ast.Expression]:
+    """The elements of tensors in an expression."""
+    if isinstance(node, ast.Index):
+        yield node
+    elif isinstance(node, ast.Unary | ast.Cast):
+        yield from _elements(node.operand)
+    elif isinstance(node, ast.Binary):
+        yield from (*_elements(node.left), *_elements(node.right))
+    elif isinstance(node, ast.Conditional):
+        yield from (*_elements(node.condition), *_elements(node.then), *_elements(node.otherwise))
+    elif any(isinstance(part, ast.Index | ast.Call | ast.Assignment | ast.Step) for part in walk(node)):
+        raise NotApplicable("the host's arithmetic cannot be followed")
+
+
+def _selected(role: CallRole, operands: Mapping[str, Value]) -> Value | None:
+    """The index of the record of configuration that a command uses."""
+    return next((operands[name] for name in role.role.named("selector") if name in operands), None)
+
+
+def operands_of(accelerator: m.Accelerator, name: str, values: Sequence[Value]) -> dict[str, Value]:
+    """The operands of the instruction that a call form comes to."""
+    instruction = accelerator.instruction(name)
+    if instruction is not None and len(instruction.parameters) == len(values):
+        return {p.name: value for p, value in zip(instruction.parameters, values, strict=True)}
+    alias = accelerator.alias(name, len(values))
+    if alias is None or len(alias.expansion) != 1:
+        raise NotApplicable(f"{name} is more than one command")
+    given = dict(zip(alias.parameters, values, strict=True))
+    inner, arguments = alias.expansion[0]
+    return operands_of(accelerator, inner, [_passed_on(argument, given) for argument in arguments])
+
+
+def _passed_on(argument: m.Expression, given: Mapping[str, Value]) -> Value:
+    """An operand that an alias makes of those that it is given."""
+    if isinstance(argument, m.Name) and argument.name in given:
+        return given[argument.name]
+
+    def value(part: m.Expression) -> m.Expression | None:
+        known = given.get(part.name) if isinstance(part, m.Name) else None
+        return None if known is None or isinstance(known, Place) else m.Number(known)
+
+    result = substitute(argument, value)
+    if not isinstance(result, m.Number):
+        raise NotApplicable("an operand is computed from an address")
+    return result.value
+
+
+def _program(facts: Facts) -> Program:
+    shapes: dict[str, tuple[tuple[int, ...], int]] = {}
+    for parameter in facts.given.entry.parameters:
+        extents = [interval(_known(facts, extent), {}) for extent in parameter.type.extents]
+        if any(bounds is None or bounds[0] != bounds[1] for bounds in extents):
+            raise NotApplicable(f"the extents of {parameter.name} are not constant")
+        shape = tuple(bounds[0] for bounds in extents if bounds is not None)
+        shapes[parameter.name] = (shape, element_size(facts.accelerator, replace(parameter.type, extents=())))
+    configured = {
+        name
+        for role in facts.machine.roles.values()
+        if role.kind == "configuration"
+        for name, _ in role.role.states_written
+    }
+    reader = _Reader(facts, shapes, frozenset(configured), initial(facts.accelerator))
+    head: list[ast.Statement] = []
+    steps: list[Step] = []
+    for statement in facts.given.entry.body.statements:
+        if isinstance(statement, ast.Comment):
+            continue
+        if isinstance(statement, ast.Declaration) and not steps and _declares_arrays(statement):
+            head.append(statement)
+            for declarator in statement.declarators:
+                sizes = tuple(affine(extent).constant for extent in declarator.type.extents)
+                shapes[declarator.name] = (sizes, element_size(facts.accelerator, replace(declarator.type, extents=())))
+            continue
+        if not isinstance(statement, ast.ExpressionStatement):
+            raise NotApplicable("the kernel is not written out")
+        call = call_of(statement)
+        role = role_of(facts, call) if call is not None else None
+        step = reader.host(statement) if call is None or role is None else reader.step(call, role)
+        if step is not None:
+            steps.append(step)
+    return Program(facts, tuple(head), tuple(steps))
+
+
+def _known(facts: Facts, extent: ast.Expression) -> ast.Expression:
+    return rewrite.substitute(extent, {name: literal(v) for name, v in facts.constants.items() if isinstance(v, int)})
+
+
+def _declares_arrays(statement: ast.Declaration) -> bool:
+    return all(
+        d.type.extents and all(affine(extent).is_constant for extent in d.type.extents) for d in statement.declarators
+    )

@@ -1,0 +1,134 @@
+"""Kernels written out: what each command touches is exact, and what is done with that leaves the results alone."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from autocomp import kernel
+from autocomp.evaluate import SimulatorEvaluator
+from autocomp.transforms import Facts, NotApplicable, analyse, transformation
+from autocomp.transforms.straight.program import program_of
+from autocomp.workload import load
+from autocomp.workload import parse as parse_workload
+from autocomp.workload.naive import starting_kernel
+
+from .conftest import PROOF, apply, machine
+
+CHAIN = ("write_out", "own_rows", "load_once")
+MACHINE = "gemmini:fp32"
+HEAD = "void solution(float A[8][4], float x[4][1], float y[4][1]) {"
+SETTINGS = (
+    "config_ex(WEIGHT_STATIONARY, NO_ACTIVATION, 1, false, false); config_ld(16, 1.0f, 4, 0); config_ld(4, 1.0f, 4, 1);"
+)
+
+
+@cache
+def evaluator(name: str) -> SimulatorEvaluator:
+    workload = load(name)
+    return SimulatorEvaluator(machine(workload.accelerator), workload)
+
+
+def given_kernel(name: str) -> Facts:
+    judge = evaluator(name)
+    text = starting_kernel(judge.workload, judge.accelerator)
+    return analyse(kernel.parse(text), judge.accelerator, judge.workload.constants)
+
+
+def cycles(name: str, facts: Facts) -> int:
+    text = kernel.print_kernel(facts.given)
+    found = evaluator(name).evaluate(text, stages=PROOF)
+    assert found.correct, f"{found.failure}\n{text}"
+    assert found.cycles is not None
+    return found.cycles
+
+
+def facts_of(body: str) -> Facts:
+    return analyse(kernel.parse(f"{HEAD} {SETTINGS} {body} }}"), machine(MACHINE))
+
+
+def lines(facts: Facts, *names: str) -> list[str]:
+    """The statements after transformations, configuration left out."""
+    for name in names:
+        facts = apply(facts, (name, {}))
+    found = kernel.print_kernel(facts.given).splitlines()[1:-1]
+    return [line.strip() for line in found if "config" not in line]
+
+
+def test_loops_helpers_and_scalars_are_executed() -> None:
+    text = "void move(float *from, int row) { mvin(from + 4, row, 4, 4); }"
+    body = "int row = 8; for (int i = 0; i < 4; i += 4) { if (i == 0) move(A[i], row + i); row++; } fence();"
+    facts = analyse(kernel.parse(f"{text} {HEAD} {SETTINGS} {body} }}"), machine(MACHINE))
+    assert lines(facts, "write_out") == ["mvin(&A[1][0], 8, 4, 4);", "fence();"]
+
+
+def test_control_that_depends_on_data_is_not_executed() -> None:
+    with pytest.raises(NotApplicable, match="depends on data"):
+        apply(facts_of("if (x[0][0] > 0) fence();"), ("write_out", {}))
+
+
+def test_what_a_command_touches_is_exact() -> None:
+    (step, _) = program_of(facts_of("mvin2(&x[1][0], 7, 1, 3); fence();")).steps
+    (read,), (written,) = step.dram(write=False), step.local(write=True)
+    assert read.cells() == {(0, byte) for byte in range(4, 16)}
+    assert written.cells() == {(7, 0), (8, 0), (9, 0)}
+
+
+def test_a_value_that_is_overwritten_moves_to_other_rows() -> None:
+    body = (
+        "mvin(&A[0][0], 0, 4, 4); mvout(&A[4][0], 0, 4, 4); mvin(&A[0][0], 0, 4, 2); mvout(&A[4][0], 0, 4, 2); fence();"
+    )
+    moves = [line for line in lines(facts_of("config_st(16); " + body), "own_rows") if "mv" in line]
+    assert moves == [
+        "mvin(&A[0][0], 0, 4, 4);",
+        "mvout(&A[4][0], 0, 4, 4);",
+        "mvin(&A[0][0], 4, 4, 2);",
+        "mvout(&A[4][0], 4, 4, 2);",
+    ]
+
+
+def test_a_value_that_is_overwritten_in_part_stays_together() -> None:
+    body = "mvin(&A[0][0], 0, 4, 4); mvin2(&x[0][0], 0, 1, 4); mvout(&A[4][0], 0, 4, 4); fence();"
+    with pytest.raises(NotApplicable, match="rows of its own"):
+        apply(facts_of("config_st(16); " + body), ("own_rows", {}))
+
+
+def test_what_was_written_since_is_loaded_again() -> None:
+    body = "config_st(16); mvin(A[0], 0, 4, 4); mvout(A[4], 0, 4, 4); {} mvin(A[0], 4, 4, 4); mvout(A[4], 4, 4, 4);"
+    assert sum("mvin" in line for line in lines(facts_of(body.format("")), "write_out", "load_once")) == 1
+    with pytest.raises(NotApplicable, match="nothing is loaded again"):
+        lines(facts_of(body.format("A[0][0] = 1.0f;")), "write_out", "load_once")
+
+
+@pytest.mark.parametrize("name", ["tinympc_control", "tinympc_forward"])
+def test_each_step_makes_a_control_loop_faster(name: str) -> None:
+    facts = given_kernel(name)
+    before = cycles(name, facts)
+    for step in CHAIN:
+        try:
+            facts = apply(facts, (step, {}))
+        except NotApplicable:
+            continue
+        after = cycles(name, facts)
+        assert after <= before, step
+        before = after
+
+
+@settings(max_examples=4, deadline=None)
+@given(st.integers(1, 10), st.integers(1, 10), st.integers(1, 10), st.booleans(), st.integers(1, len(CHAIN)))
+def test_results_are_unchanged(rows: int, cols: int, depth: int, transposed: bool, count: int) -> None:
+    dims = (
+        f"dims: {{I: {rows}, J: {cols}, K: {depth}}}\ntranspose_a: {str(transposed).lower()}\nbias: row\nscale: -0.5\n"
+    )
+    text = f"operation: gemm\naccelerator: {MACHINE}\ndtype: float32\n{dims}"
+    judge = SimulatorEvaluator(machine(MACHINE), parse_workload(text, Path("gemm.yaml")))
+    facts = analyse(kernel.parse(starting_kernel(judge.workload, judge.accelerator)), judge.accelerator)
+    for name in CHAIN[:count]:
+        for proposal in transformation(name).proposals(facts):
+            facts = apply(facts, (name, proposal.parameters))
+    found = judge.evaluate(kernel.print_kernel(facts.given), stages=PROOF)
+    assert found.correct, found.failure
