@@ -5,6 +5,7 @@ BIN := $(VENV)/bin
 WORKERS ?= 2
 CORE := $(wildcard simulator/core/*/*.cpp simulator/core/*/*.hpp)
 FUZZERS := $(wildcard tests/fuzz/*.cpp tests/fuzz/*.hpp)
+HARNESS := $(wildcard autocomp/rtl/harness/*.cpp autocomp/rtl/harness/*.hpp)
 CORE_SOURCES := $(CORE) $(wildcard simulator/core/*/*.inc)
 BUILD_TOOLS := "scikit-build-core>=0.10" "nanobind>=2.4" "cmake>=3.20" "ninja>=1.11"
 
@@ -14,7 +15,7 @@ demo: $(VENV)/.core  ## set up, then search for a fast 512x512x512 GEMM kernel
 	$(BIN)/autocomp search workloads/gemm.yaml --workers $(WORKERS)
 
 test: $(VENV)/.test  ## set up, then the test suite
-	$(BIN)/python -m pytest -n $(WORKERS) -q -m "not long and not browser"
+	$(BIN)/python -m pytest -n $(WORKERS) -q -m "not long and not browser and not rtl"
 
 # build/package is the package as it is installed, autocomp/simulator included, for tools that read the file tree;
 # -S keeps the import hook of the editable install out of their way.
@@ -26,10 +27,11 @@ check: $(VENV)/.dev  ## lint, formatting, types, dependency rules
 	cd build/package && $(abspath $(BIN))/mypy --config-file ../../pyproject.toml -p autocomp
 	cd build/package && PYTHONPATH=.:$$($(abspath $(BIN))/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))') \
 	  $(abspath $(BIN))/python -S -c 'from importlinter.cli import lint_imports_command as lint; lint()' --config ../../pyproject.toml
-	$(BIN)/clang-format --dry-run --Werror $(CORE) $(FUZZERS)
+	$(BIN)/clang-format --dry-run --Werror $(CORE) $(FUZZERS) $(HARNESS)
 
 check-long: $(VENV)/.model  ## everything that takes longer: long tests, a real model, sanitizers, the whole RTL data set
 	$(BIN)/python -m pytest -n $(WORKERS) -q -m "long"
+	$(MAKE) test-rtl
 	$(MAKE) test-browser
 	$(MAKE) sanitize
 	$(MAKE) fuzz SECONDS=20
@@ -38,6 +40,11 @@ check-long: $(VENV)/.model  ## everything that takes longer: long tests, a real 
 .PHONY: test-browser
 test-browser: $(VENV)/.test  ## the report's page in headless Chromium
 	$(BIN)/python -m pytest -q -m browser
+
+.PHONY: test-rtl
+test-rtl: $(VENV)/.test  ## hardware descriptions: needs Verilator and a C++ compiler
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check "pyverilator>=0.7"
+	$(BIN)/python -m pytest -q -m rtl
 
 .PHONY: sanitize
 sanitize: $(VENV)/.dev  ## the simulator's tests against a core built with ASan and UBSan
@@ -70,7 +77,7 @@ fidelity: $(VENV)/.core  ## error against measured RTL cycles, by group
 format: $(VENV)/.dev
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
-	$(BIN)/clang-format -i $(CORE) $(FUZZERS)
+	$(BIN)/clang-format -i $(CORE) $(FUZZERS) $(HARNESS)
 
 setup: $(VENV)/.dev
 

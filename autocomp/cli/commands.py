@@ -20,6 +20,7 @@ from autocomp.cli.profile import profile
 from autocomp.cli.prompt import prompt
 from autocomp.cli.report import report
 from autocomp.cli.resume import resume
+from autocomp.cli.rtl import rtl
 from autocomp.cli.run import run
 from autocomp.cli.runs import runs
 from autocomp.cli.schedules import schedules
@@ -85,6 +86,7 @@ COMMANDS = (
     isa,
     simulate,
     fidelity,
+    rtl,
 )
 for command in COMMANDS:
     autocomp.add_command(command)
