@@ -138,6 +138,11 @@ PROPERTY_KEYS: Mapping[str, Key] = {
 MEMORY_KEYS: Mapping[str, Key] = {
     "bus": Key("DRAM: bytes a cycle of the way back", 16),
     "latency": Key("DRAM: cycles from a request to its first data or acknowledgement", 0),
+    "request_port": Key(
+        "DRAM: moves in and out send a beat a cycle each, or one of both together, moves out first",
+        "separate",
+        words=("shared", "separate"),
+    ),
     "contention": Key("local: 0: a port is never taken, to ask what more ports would bring", 1),
     "ports": Key("local: one port a bank for reads and writes, or one of each", "shared", words=("shared", "separate")),
 }

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from autocomp.simulator import Options, replay_trace
 
+from autocomp import isa
 from autocomp.trace import parse_trace
 
 from .machines import SETUP, causes, cycles, machine, move_in, move_out, pair, replay
@@ -44,6 +47,29 @@ def test_a_full_pool_blocks_everything_behind_it() -> None:
     # The last move enters the pool of 8 when the twelfth has left it, and the preload right behind it.
     assert timing.commands.allocated[preload] == timing.commands.completed[moves][11] + 2
     assert timing.cause_names[timing.commands.cause[preload]] == "QueueFull"
+
+
+# --- the port to main memory
+
+
+@pytest.mark.parametrize(("port", "beats_before"), [("separate", 4), ("shared", 8)])
+def test_of_requests_that_share_a_port_those_of_moves_out_go_first(port: str, beats_before: int) -> None:
+    text = (Path(__file__).resolve().parents[2] / "isa" / "quad.isa").read_text()
+    accelerator = isa.parse(text.replace("request_port: shared", f"request_port: {port}"), "quad.isa")
+    tables = isa.lower(accelerator)
+    # Four rows go out as two beats each, from the cycle on in which the move in asks for its first. With separate ports
+    # acknowledgements and rows come back in turns; else all acknowledgements come first.
+    setup = "configure_load id=0 stride=4\nconfigure_store stride=16 act=0 scale=1.0\n"
+    moves = (
+        "move_out dst=0x100e src=sp:0 cols=4 rows=4\nflush\nflush\nmove_in id=0 src=0x2000 dst=sp:128 cols=4 rows=4\n"
+    )
+    trace = parse_trace(setup + moves, "test", accelerator, tables).trace
+    timing = replay_trace(tables.machine, trace, Options(record_commands=True)).timing
+    assert timing is not None
+    assert timing.commands is not None
+    to_request, latency, beats, to_completion = 2, 12, 4, 2
+    taken = timing.commands.completed[-1] - timing.commands.issued[-1]
+    assert taken == to_request + latency + beats_before + beats - 1 + to_completion
 
 
 # --- moves in

@@ -1,5 +1,5 @@
-// The machine's port to main memory: requests are never refused; one in-order response beat a cycle comes back, read
-// data and write acknowledgements alike.
+// The machine's port to main memory: it takes every request, or one beat of a request a cycle where units share it; one
+// in-order response beat a cycle comes back, read data and write acknowledgements alike.
 #pragma once
 
 #include "timing/engine.hpp"
@@ -19,6 +19,14 @@ struct Response {
 
 class Channel {
  public:
+  explicit Channel(bool shared_requests) : shared_requests_(shared_requests) {}
+
+  // Whether a beat of a request may leave in this cycle: who asks first does.
+  [[nodiscard]] bool request(int64_t now) {
+    if (shared_requests_ && requested_ == now) return false;
+    requested_ = now;
+    return true;
+  }
   void respond(const Response& response) { responses_.push(response); }
   [[nodiscard]] Response* front(int64_t now) {
     if (responses_.empty() || responses_.front().valid > now || held_until_ > now) return nullptr;
@@ -36,6 +44,8 @@ class Channel {
   [[nodiscard]] bool waiting(int64_t now) const { return !responses_.empty() && responses_.front().valid > now; }
 
  private:
+  bool shared_requests_;
+  int64_t requested_ = -1;  // the last cycle in which a beat left
   Ring<Response> responses_;
   int64_t held_until_ = 0;
 };

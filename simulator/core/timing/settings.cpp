@@ -141,6 +141,18 @@ int64_t number(const Machine& machine, const std::string& key, int64_t low, int6
   return fallback;
 }
 
+// Whether a choice of two words is the first of them.
+bool chosen(const Machine& machine, const std::string& key, const std::string& first, const std::string& second,
+            bool fallback) {
+  for (const auto& [name, word] : machine.choices) {
+    if (name != key) continue;
+    if (word != first && word != second)
+      fail("settings", key, "is '" + word + "'; expected " + first + " or " + second);
+    return word == first;
+  }
+  return fallback;
+}
+
 }  // namespace
 
 Settings resolve(const Machine& machine) {
@@ -160,12 +172,7 @@ Settings resolve(const Machine& machine) {
       ports.first_bank = settings.banks;
       settings.banks += static_cast<size_t>((memory.rows + ports.rows_per_bank - 1) / ports.rows_per_bank) + 1;
       ports.contended = number(machine, memory.name + ".contention", 0, 1) != 0;
-      for (const auto& [key, word] : machine.choices)
-        if (key == memory.name + ".ports") {
-          if (word != "shared" && word != "separate")
-            fail("settings", key, "is '" + word + "'; expected shared or separate");
-          ports.shared_port = word == "shared";
-        }
+      ports.shared_port = chosen(machine, memory.name + ".ports", "shared", "separate", true);
     }
     settings.memories.push_back(ports);
   }
@@ -175,6 +182,7 @@ Settings resolve(const Machine& machine) {
     const std::string& name = machine.memories[static_cast<size_t>(settings.dram)].name;
     settings.bus = number(machine, name + ".bus", 1, settings.bus);
     settings.latency = number(machine, name + ".latency", 0, settings.latency);
+    settings.shared_requests = chosen(machine, name + ".request_port", "shared", "separate", false);
   }
   settings.host_issue = number(machine, "host.issue", 1, settings.host_issue);
   settings.front_queue = number(machine, "front.queue", 1, settings.front_queue);

@@ -25,7 +25,8 @@ class Engine {
         options_(options),
         operations_(operations),
         context_(settings_, options.tensor_addresses),
-        front_(context_, operations, unrollers_, options.record_commands ? &result_.commands : nullptr) {
+        front_(context_, operations, unrollers_, options.record_commands ? &result_.commands : nullptr),
+        channel_(settings_.shared_requests) {
     // Units keep references into the context, and their places: reserve before adding.
     const size_t count = settings_.units.size();
     cycles_.resize(count);

@@ -172,7 +172,7 @@ void TransferIn::step_rows() {
 void TransferIn::request(Channel& channel) {
   if (!queue_.empty() && next_step_ <= context_.now) step_rows();
   if (requests_.empty() || requests_.front().ready > context_.now) return;
-  if (!request_slots_.free(context_.now)) return;
+  if (!request_slots_.free(context_.now) || !channel.request(context_.now)) return;
   Request& next = requests_.front();
   Move& m = move(next.slot);
   const AccessInstance& source = *context_.command(next.slot).dram;

@@ -49,7 +49,7 @@ void TransferOut::acknowledge(Channel& channel) {
 
 void TransferOut::write(Channel& channel) {
   if (!sending_) return;
-  if (!request_slots_.free(context_.now)) {
+  if (!request_slots_.free(context_.now) || !channel.request(context_.now)) {
     cause_ = Cause::Bus;
     return;
   }
