@@ -81,11 +81,17 @@ def parse_syntax(source: Source) -> SyntaxTree:
             hint="a description holds declarations only; keep data elsewhere",
         )
     try:
-        tree = _parser().parse(source.text)
+        tree = _tree(source.text)
     except UnexpectedInput as error:
         raise _syntax_error(source, error) from None
     _check_depth(source, tree)
     return tree
+
+
+@lru_cache(maxsize=4)
+def _tree(text: str) -> SyntaxTree:
+    """The tree of a text, which nobody changes: one description is often read with several parameter sets."""
+    return _parser().parse(text)
 
 
 def _check_depth(source: Source, tree: SyntaxTree) -> None:
