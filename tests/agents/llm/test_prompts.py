@@ -9,6 +9,7 @@ import pytest
 
 from autocomp.agents.llm import Asked, Message, render_prompt
 from autocomp.agents.llm.feedback import annotated
+from autocomp.agents.llm.prompts import Phase
 from autocomp.agents.protocol import Attempt, Context, Plan
 from autocomp.errors import ConfigError
 from autocomp.workload.model import TensorSpec, Workload
@@ -22,17 +23,29 @@ def document(messages: tuple[Message, ...]) -> str:
     return "\n".join(f"=== {message.role} ===\n{message.content}" for message in messages)
 
 
-def test_plan_prompt(context: Context, golden) -> None:  # type: ignore[no-untyped-def]
-    golden(document(render_prompt("plan", context, Asked(count=3, moves=(A_MOVE,)))))
+PLANNING = Asked(count=3, moves=(A_MOVE,))
+CODING = Asked(plan=PLAN)
+REPAIRING = Asked(plan=PLAN, kernel=KERNEL, failure="smoke: C[0][1] is 3, expected 5 (line 6)")
+MENDING = Asked(plan=PLAN, answer="an answer with blocks", failure="block 1: these lines occur nowhere")
 
 
-def test_code_prompt(context: Context, golden) -> None:  # type: ignore[no-untyped-def]
-    golden(document(render_prompt("code", context, Asked(plan=PLAN))))
-
-
-def test_repair_prompt(context: Context, golden) -> None:  # type: ignore[no-untyped-def]
-    failure = "smoke: C[0][1] is 3, expected 5 (line 6)"
-    golden(document(render_prompt("repair", context, Asked(plan=PLAN, kernel=KERNEL, failure=failure))))
+@pytest.mark.parametrize(
+    ("phase", "asked"),
+    [
+        ("plan", PLANNING),
+        ("structured", PLANNING),
+        ("choice", PLANNING),
+        ("single", PLANNING),
+        ("code", CODING),
+        ("edit", CODING),
+        ("translate", CODING),
+        ("repair", REPAIRING),
+        ("repair_edit", REPAIRING),
+        ("mend", MENDING),
+    ],
+)
+def test_prompt(context: Context, phase: Phase, asked: Asked, golden) -> None:  # type: ignore[no-untyped-def]
+    golden(document(render_prompt(phase, context, asked)), name=f"test_{phase}_prompt.txt")
 
 
 def test_custom_workload_prompt(context: Context, golden, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
