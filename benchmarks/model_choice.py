@@ -7,18 +7,14 @@ once with an endpoint that draws from what the answer's schema allows. Prints Ma
 from __future__ import annotations
 
 import argparse
-import json
 import statistics
 import tempfile
-import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from random import Random
-from typing import Any
 
 from autocomp import isa
 from autocomp import workload as workloads
@@ -28,6 +24,7 @@ from autocomp.search import Options
 from autocomp.search.journal import read_events
 from autocomp.search.session import Means, run_session
 from autocomp.search.snapshot import Request, create
+from benchmarks.endpoint import drawn, endpoint
 
 CHANCE = "chance"
 LONGEST_ANSWER = 64  # tokens
@@ -46,12 +43,16 @@ class Outcome:
     authors: Mapping[str, int]
 
 
-def search(model: str, workload_name: str, evaluations: int, seed: int) -> Outcome:
-    """A search whose every plan `model` chooses from ready moves, and whose kernels the transformations write."""
+def chooser(model: str) -> Member:
+    """A model that chooses moves."""
+    return Member(model, temperature=0.7, max_tokens=LONGEST_ANSWER)
+
+
+def search(planners: Sequence[Member], workload_name: str, evaluations: int, seed: int) -> Outcome:
+    """A search whose every plan models choose from ready moves, and whose kernels the transformations write."""
     workload = workloads.load(workload_name)
     accelerator = isa.load(workload.accelerator, workload.overrides)
-    planner = Member(model, temperature=0.7, max_tokens=LONGEST_ANSWER)
-    agents = Agents(planner=(planner,), coder=(Member(RULES),), plans="choice")
+    agents = Agents(planner=tuple(planners), coder=(Member(RULES),), plans="choice")
     options = Options(seed=seed, evaluations=evaluations, beam=2, plans_per_parent=3)
     request = Request(workload, accelerator, menu.load(["general"]), agents, options, "beam")
     with tempfile.TemporaryDirectory() as name:
@@ -67,34 +68,11 @@ def search(model: str, workload_name: str, evaluations: int, seed: int) -> Outco
 
 
 @contextmanager
-def drawn_at_random(seed: int) -> Iterator[str]:
-    """An endpoint on loopback that answers every question by chance, as its schema allows; gives its spec."""
+def drawn_at_random(seed: int) -> Iterator[Member]:
+    """A model on loopback that answers every question by chance, as its schema allows."""
     random = Random(seed)
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            properties = body["response_format"]["json_schema"]["schema"]["properties"]
-            answer = {name: random.choice(item["enum"]) for name, item in properties.items()}
-            message = {"role": "assistant", "content": json.dumps(answer)}
-            payload = json.dumps({"choices": [{"message": message, "finish_reason": "stop"}]}).encode()
-            self.send_response(200)
-            self.send_header("Content-Length", str(len(payload)))
-            self.end_headers()
-            self.wfile.write(payload)
-
-        def log_message(self, *args: Any) -> None:
-            """Quiet."""
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    try:
-        yield f"openai:{CHANCE}@http://127.0.0.1:{server.server_address[1]}/v1"
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
+    with endpoint(lambda body: drawn(random, body), (CHANCE,)) as (spec,):
+        yield chooser(spec)
 
 
 def table(outcomes: Mapping[str, Sequence[Outcome]]) -> str:
@@ -122,9 +100,9 @@ def main() -> None:
     given = parser.parse_args()
     runs: dict[str, list[Outcome]] = {given.model: [], "chance": []}
     for seed in range(given.seeds):
-        runs[given.model].append(search(given.model, given.workload, given.evaluations, seed))
+        runs[given.model].append(search([chooser(given.model)], given.workload, given.evaluations, seed))
         with drawn_at_random(seed) as chance:
-            runs["chance"].append(search(chance, given.workload, given.evaluations, seed))
+            runs["chance"].append(search([chance], given.workload, given.evaluations, seed))
     print(table(runs))
 
 

@@ -19,7 +19,7 @@ from threading import Thread
 
 import pytest
 
-from benchmarks.model_choice import drawn_at_random, search, table
+from benchmarks.model_choice import chooser, drawn_at_random, search, table
 
 pytestmark = pytest.mark.long
 EVALUATIONS = 12
@@ -77,9 +77,9 @@ def test_a_real_model_improves_a_gemm_and_makes_every_plan(
     model: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("AUTOCOMP_CACHE", str(tmp_path))
-    chosen = search(model, "gemm_100x70x30", EVALUATIONS, seed=0)
+    chosen = search([chooser(model)], "gemm_100x70x30", EVALUATIONS, seed=0)
     with drawn_at_random(0) as chance:
-        drawn = search(chance, "gemm_100x70x30", EVALUATIONS, seed=0)
+        drawn = search([chance], "gemm_100x70x30", EVALUATIONS, seed=0)
     assert chosen.best < chosen.naive
     assert set(chosen.authors) == {model}
     assert chosen.requests >= chosen.authors[model]
