@@ -12,7 +12,6 @@ import os
 import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from random import Random
 from threading import Lock
 
@@ -59,10 +58,9 @@ class Endpoint:
 
 
 def searched(fault: Callable[[Reply], Reply], workload: str, evaluations: int) -> tuple[Endpoint, Outcome]:
-    """A search with two models, of which one meets the fault; with a cache of its own, so that all is asked."""
+    """A search with two models, of which one meets the fault."""
     served = Endpoint(fault)
-    with tempfile.TemporaryDirectory() as cache, endpoint(served.answer, (SICK, SOUND)) as (sick, sound):
-        os.environ["AUTOCOMP_CACHE"] = str(Path(cache))
+    with endpoint(served.answer, (SICK, SOUND)) as (sick, sound):
         members = [
             Member(spec, weight, max_tokens=LONGEST_ANSWER, longest_wait=0.2)
             for spec, weight in ((sick, 1000.0), (sound, 1.0))
@@ -75,10 +73,17 @@ def main() -> None:
     parser.add_argument("--workload", default="gemm_100x70x30")
     parser.add_argument("--evaluations", type=int, default=12)
     given = parser.parse_args()
+    with tempfile.TemporaryDirectory() as cache:  # so that all is asked
+        os.environ["AUTOCOMP_CACHE"] = cache
+        report(given.workload, given.evaluations)
+
+
+def report(workload: str, evaluations: int) -> None:
+    """Prints a row for each fault."""
     print("| fault | requests | of them failed | plans by the sick model | by the sound one | evaluations | best |")
     print("|---|---:|---:|---:|---:|---:|---:|")
     for name, fault in FAULTS.items():
-        served, outcome = searched(fault, given.workload, given.evaluations)
+        served, outcome = searched(fault, workload, evaluations)
         plans = " | ".join(str(_plans_by(model, outcome)) for model in (SICK, SOUND))
         counts = f"{served.asked} | {served.faults} | {plans} | {outcome.evaluations} | {outcome.best:,}"
         print(f"| {name} | {counts} |", flush=True)
