@@ -11,6 +11,7 @@ import click
 
 from autocomp.cli.compare import compare
 from autocomp.cli.explore import explore
+from autocomp.cli.export import export
 from autocomp.cli.fidelity import fidelity
 from autocomp.cli.isa import isa
 from autocomp.cli.menu import menu
@@ -81,6 +82,7 @@ COMMANDS = (
     compare,
     prompt,
     schedules,
+    export,
     workloads,
     menu,
     isa,

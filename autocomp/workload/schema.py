@@ -130,6 +130,7 @@ class CustomFile(_Common):
 
 File = GemmFile | Conv2dFile | CustomFile
 OPERATIONS: dict[str, type[_Common]] = {"gemm": GemmFile, "conv2d": Conv2dFile, "custom": CustomFile}
+_NO_OPTION = {*_Common.model_fields, "operation", "dims", "dtype"}
 _FILES: TypeAdapter[File] = TypeAdapter(Annotated[File, Field(discriminator="operation")])
 _EXPECTED = {
     "missing": "a value",
@@ -146,6 +147,14 @@ _EXPECTED = {
     "model_type": "a mapping",
     "model_attributes_type": "a mapping",
 }
+
+
+def usual_options(operation: str) -> dict[str, Any]:
+    """The options of an operation of ours with the values that a file may leave out; none of a user's own operation."""
+    file = OPERATIONS.get(operation)
+    if file is None or file is CustomFile:
+        return {}
+    return {name: field.default for name, field in file.model_fields.items() if name not in _NO_OPTION}
 
 
 def parse(text: str, source: str) -> File:

@@ -1,0 +1,132 @@
+"""`autocomp export`: kernels as C for compilers."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from autocomp.cli.options import output_options, path_option, print_json, set_option, warn
+
+if TYPE_CHECKING:
+    from autocomp.export import Schedule
+    from autocomp.isa import Accelerator
+    from autocomp.schedules import Stored
+
+
+@click.command()
+@click.argument("names", metavar="[SCHEDULE]...", nargs=-1)
+@click.option("--workload", help="What the kernel computes; SCHEDULE is then the kernel's file.")
+@click.option("--accelerator", help="Export all schedules of this accelerator.")
+@click.option(
+    "--output",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=Path("export"),
+    show_default=True,
+    help="Folder for the files.",
+)
+@click.option("--header", metavar="FILE", help="The vendor's header, as the kernels include it (default: MACHINE.h).")
+@click.option("--check", is_flag=True, help="Compile the files for this computer, and compare with the simulator.")
+@set_option
+@path_option
+@output_options
+def export(
+    names: tuple[str, ...],
+    workload: str | None,
+    accelerator: str | None,
+    output: Path,
+    header: str | None,
+    check: bool,
+    overrides: dict[str, int | float],
+    paths: tuple[Path, ...],
+    as_json: bool,
+    plain: bool,
+) -> None:
+    """Write kernels as C: each SCHEDULE, or a kernel's file with --workload, or all of --accelerator.
+
+    One function a kernel for the vendor's header, a dispatch function over sizes, a description as JSON, and what it
+    takes to compile and run them on a computer without the hardware.
+    """
+    from autocomp.export import check_export, export_files
+    from autocomp.report import make_console
+    from autocomp.search.folder import write_atomically
+
+    given = [bool(names and not workload), bool(workload), bool(accelerator and not names)]
+    if sum(given) != 1 or (workload and len(names) != 1):
+        raise click.UsageError("give schedules, or one kernel's file with --workload, or --accelerator alone")
+    if workload is not None:
+        schedules, machine = _kernel(names[0], workload, overrides, paths)
+    else:
+        schedules, machine = _records(names, accelerator, overrides, paths)
+    files = export_files(schedules, machine, header)
+    if check:
+        check_export(schedules, files, machine)
+    for name, text in files.items():
+        (output / name).parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(output / name, text)
+    if as_json:
+        functions = [schedule.function for schedule in schedules]
+        print_json({"folder": str(output), "files": sorted(files), "functions": functions, "checked": check})
+        return
+    console = make_console(sys.stdout, plain)
+    for schedule in schedules:
+        console.print(f"{schedule.function}  {schedule.cycles:,} cycles", markup=False, soft_wrap=True)
+    console.print(f"{len(files)} files in {output}", markup=False)
+    if check:
+        console.print("compiled, run on random tensors: equal to the simulator's results")
+
+
+def _kernel(
+    file: str, workload: str, overrides: dict[str, int | float], paths: tuple[Path, ...]
+) -> tuple[list[Schedule], Accelerator]:
+    from autocomp.cli.problem import load_problem
+    from autocomp.errors import ConfigError
+    from autocomp.export import of_kernel
+
+    loaded, machine = load_problem(workload, paths, overrides)
+    try:
+        text = Path(file).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"cannot read the kernel {file}: {error}") from None
+    return [of_kernel(text, file, loaded, machine)], machine
+
+
+def _records(
+    names: tuple[str, ...], accelerator: str | None, overrides: dict[str, int | float], paths: tuple[Path, ...]
+) -> tuple[list[Schedule], Accelerator]:
+    """The schedules of these names, or all of the accelerator with these parameters."""
+    from autocomp import isa
+    from autocomp.errors import ConfigError
+    from autocomp.export import of_record
+    from autocomp.schedules.store import all_schedules, find, record_at
+
+    if accelerator is not None:
+        machine = isa.load(accelerator, overrides, paths)
+        stored = [s for s in all_schedules(warn) if _is_for(s, machine)]
+        if not stored:
+            raise ConfigError(
+                f"no schedule is for {machine.full_name} with these parameters",
+                hint="autocomp search writes schedules, autocomp schedules list shows them",
+            )
+    else:
+        if overrides:
+            raise click.UsageError("a schedule has its parameters; --set goes with --workload or --accelerator")
+        stored = [find(name, warn) for name in dict.fromkeys(names)]
+        first = stored[0].entry
+        machine = isa.load(first.accelerator, first.parameters, paths)
+    schedules = []
+    for item in stored:
+        record = record_at(item)
+        if record.accelerator.digest != machine.digest:
+            warn(f"{item.path.name}: the description of {machine.name} has changed since its cycles were measured")
+        schedules.append(of_record(record, item.path.name, machine))
+    return schedules, machine
+
+
+def _is_for(stored: Stored, machine: Accelerator) -> bool:
+    """Whether a schedule is for this machine. A parameter that came later has the value that it had unsaid."""
+    entry = stored.entry
+    same = all(machine.parameters.get(name) == value for name, value in entry.parameters.items())
+    return same and entry.accelerator == machine.full_name

@@ -1,0 +1,224 @@
+"""Exported kernels on this computer: compiled against the header made from the description, their commands recorded and
+run by the simulator, wherever the kernel waits for them.
+
+The computer's memory is the machine's: a kernel's own arithmetic on tensors happens in C, between the commands.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import shutil
+import subprocess
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from autocomp import isa, kernel
+from autocomp.errors import ConfigError, KernelError
+from autocomp.isa.encoding import command_words
+from autocomp.isa.model import Accelerator
+from autocomp.kernel.bytecode import DTYPE_INDEX, POINTER_SHIFT, Code
+from autocomp.simulator import Options, _core, run_program
+from autocomp.workload import TensorSpec
+
+FLAGS = ("-O1", "-std=gnu11", "-fwrapv", "-ffp-contract=off", "-Wall", "-shared", "-fPIC")
+Arrays = Mapping[str, npt.NDArray[Any]]
+
+
+def compiler() -> str:
+    """The C compiler: CC, or the first of those usual. Raises ConfigError where there is none."""
+    names = [os.environ.get("CC", "cc"), "gcc", "clang"]
+    found = next((path for name in names if (path := shutil.which(name))), None)
+    if found is None:
+        raise ConfigError("no C compiler found", hint="install gcc or clang, or set CC")
+    return found
+
+
+def compile_library(sources: Sequence[Path], include: Sequence[Path], library: Path) -> None:
+    """A shared library of C files. Raises KernelError with what the compiler says."""
+    folders = [f"-I{folder}" for folder in include]
+    command = [compiler(), *FLAGS, *folders, "-o", str(library), *map(str, sources)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise KernelError(f"the C compiler refuses the exported kernels:\n{done.stderr.strip()}")
+
+
+class Host:
+    """Functions of a library that was compiled with the recorder."""
+
+    def __init__(self, library: Path, accelerator: Accelerator) -> None:
+        self._library = ctypes.CDLL(str(library))
+        self._library.autocomp_commands.restype = ctypes.POINTER(ctypes.c_uint64)
+        self._library.autocomp_command_count.restype = ctypes.c_size_t
+        self._library.autocomp_memory_at.restype = ctypes.c_size_t
+        self._accelerator = accelerator
+        self._tables = isa.lower(accelerator)
+
+    def call(self, function: str, tensors: Sequence[TensorSpec], arrays: Arrays, sizes: Sequence[int] = ()) -> int:
+        """Call a function, which changes the arrays as it does the memory; what a dispatch function returns.
+
+        `arrays` are by the tensors' names, contiguous and writable. Raises KernelError where the simulator refuses
+        what the kernel does.
+        """
+        given = [arrays[tensor.name] for tensor in tensors]
+        replay = _Replay(self._accelerator, self._tables, [t.name for t in tensors], given)
+        failed: list[Exception] = []
+
+        def wait() -> None:
+            try:
+                if not failed:
+                    words = self._library.autocomp_command_count() * len(command_words(self._accelerator))
+                    replay.run(self._library.autocomp_commands()[:words], self._memories())
+            except Exception as error:  # would otherwise be lost on its way through C
+                failed.append(error)
+            self._library.autocomp_forget()
+
+        callback = ctypes.CFUNCTYPE(None)(wait)
+        self._library.autocomp_forget()
+        self._library.autocomp_forget_memory()
+        self._library.autocomp_when_waiting(callback)
+        pointers = [ctypes.c_void_p(array.ctypes.data) for array in given]
+        result = int(getattr(self._library, function)(*map(ctypes.c_size_t, sizes), *pointers))
+        self._library.autocomp_when_waiting(None)
+        if failed:
+            raise failed[0]
+        return result
+
+    def _memories(self) -> Iterator[npt.NDArray[Any]]:
+        """The arrays that the kernel told of, as bytes."""
+        address = ctypes.c_void_p()
+        for number in count():
+            size = self._library.autocomp_memory_at(ctypes.c_size_t(number), ctypes.byref(address))
+            if size == 0:
+                return
+            yield np.ctypeslib.as_array((ctypes.c_uint8 * size).from_address(address.value or 0))
+
+
+@dataclass(frozen=True)
+class _Tensor:
+    name: str
+    array: npt.NDArray[Any]
+    dtype: str  # as bytecode names it
+
+    @property
+    def first(self) -> int:
+        return int(self.array.ctypes.data)
+
+
+class _Replay:
+    """All that was done since the call began, as a program that does it once more from the memory as it was then."""
+
+    def __init__(
+        self, accelerator: Accelerator, tables: isa.MachineTables, names: Sequence[str], arrays: Sequence[Any]
+    ) -> None:
+        self._accelerator = accelerator
+        self._tables = tables
+        self._words = command_words(accelerator)
+        self._tensors: list[_Tensor] = []
+        self._initial: dict[str, npt.NDArray[Any]] = {}
+        self._seen: dict[str, npt.NDArray[Any]] = {}  # memory as the program so far leaves it
+        for name, array in zip(names, arrays, strict=True):
+            self._add(name, array)
+        self._code: list[tuple[int, int, int, int, int]] = []
+        self._slots = 1
+
+    def _add(self, name: str, array: npt.NDArray[Any]) -> None:
+        tensor = _Tensor(name, array, _dtype(array.dtype))
+        self._tensors.append(tensor)
+        self._initial[name] = array.copy()
+        self._seen[name] = array.copy()
+
+    def run(self, words: Sequence[int], memories: Iterable[npt.NDArray[Any]]) -> None:
+        """What the host wrote since the last wait, then these commands; memory is then as the machine leaves it.
+        `memories` are arrays of the kernel, which stay where they are."""
+        known = {tensor.first for tensor in self._tensors}
+        for array in memories:
+            if int(array.ctypes.data) not in known:
+                self._add(f"array {len(self._tensors)}", array)
+        self._host_writes()
+        size = len(self._words)
+        for start in range(0, len(words), size):
+            self._issue(dict(zip(self._words, words[start : start + size], strict=True)))
+        tensors = [(t.name, t.dtype, t.array.shape, None, True) for t in self._tensors]
+        code = np.array([*self._code, (Code.Halt, 0, 0, 0, 0)], np.int64)
+        lines = np.zeros(len(code), np.int32)
+        program = _core.Program(self._tables.machine, code, lines, tensors, self._slots, self._slots)
+        result = run_program(self._tables.machine, program, self._initial, Options(timing=False))
+        if result.error is not None:
+            raise KernelError(f"the simulator refuses the recorded commands: {result.error.message}")
+        for tensor in self._tensors:
+            output = result.outputs[tensor.name]
+            changed = output.view(_bits(output)) != tensor.array.view(_bits(output))
+            if changed.any():  # constant arrays cannot be written
+                tensor.array[changed] = output[changed]
+            self._seen[tensor.name] = output
+
+    def _host_writes(self) -> None:
+        for number, tensor in enumerate(self._tensors):
+            now, before = tensor.array.reshape(-1), self._seen[tensor.name].reshape(-1)
+            for place in np.flatnonzero(now.view(_bits(now)) != before.view(_bits(now))):
+                floating = now.dtype.kind == "f"
+                bits = np.float64(now[place]).view(np.int64) if floating else int(now[place].astype(np.int64))
+                self._code.append((Code.LoadFloat if floating else Code.LoadInt, 0, 0, 0, int(bits)))
+                pointer = ((number + 1) << POINTER_SHIFT) + int(place) * tensor.array.itemsize
+                self._code.append((Code.LoadInt, 1, 0, 0, pointer))
+                self._code.append((Code.Store, 0, 1, DTYPE_INDEX[tensor.dtype], 0))
+                self._slots = max(self._slots, 2)
+
+    def _issue(self, words: Mapping[str, int]) -> None:
+        name, operands = isa.decode_command(self._accelerator, words)
+        instruction = self._accelerator.instruction(name)
+        assert instruction is not None  # it was decoded
+        for slot, parameter in enumerate(instruction.parameters):
+            value = operands[parameter.name]
+            if parameter.kind == "float":
+                bits = int(np.float64(value).view(np.int64))
+                self._code.append((Code.LoadFloat, slot, 0, 0, bits))
+            else:
+                number = self._address(int(value)) if parameter.kind == "pointer" else int(value)
+                self._code.append((Code.LoadInt, slot, 0, 0, number))
+        self._code.append((Code.Issue, 0, 0, 0, self._tables.instructions[name]))
+        self._slots = max(self._slots, len(instruction.parameters) + 1)
+
+    def _address(self, address: int) -> int:
+        """The simulator's pointer for an address of this computer."""
+        if address == 0:
+            return 0
+        for number, tensor in enumerate(self._tensors, 1):
+            if 0 <= address - tensor.first < tensor.array.nbytes:
+                return (number << POINTER_SHIFT) + address - tensor.first
+        raise KernelError(f"a command has the address {address:#x}, where no tensor of the function lies")
+
+
+def _bits(array: npt.NDArray[Any]) -> Any:
+    return np.dtype(f"u{array.itemsize}")
+
+
+def _dtype(dtype: Any) -> str:
+    return f"{'u' if dtype.kind == 'b' else dtype.kind}{8 * dtype.itemsize}"
+
+
+def run_on_simulator(
+    text: str,
+    source: str,
+    tensors: Sequence[TensorSpec],
+    constants: Mapping[str, int],
+    accelerator: Accelerator,
+    arrays: Arrays,
+) -> dict[str, npt.NDArray[Any]]:
+    """The memory after a kernel of the dialect ran on it, by the tensors' names. Raises KernelError where it fails."""
+    tables = isa.lower(accelerator)
+    checked = kernel.check(kernel.parse(text, source), accelerator, constants, tensors)
+    program = kernel.link(checked.program, tables)
+    names = [parameter.name for parameter in checked.parameters]
+    given = {name: arrays[t.name] for name, t in zip(names, tensors, strict=True)}
+    result = run_program(tables.machine, program, given, Options(timing=False))
+    if result.error is not None:
+        raise KernelError(f"{source}: {result.error.message}")
+    return {t.name: result.outputs[name] for name, t in zip(names, tensors, strict=True)}

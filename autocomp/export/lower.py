@@ -1,0 +1,173 @@
+"""A kernel of the dialect as a syntax tree that a C compiler means the same by.
+
+The dialect is C but for what its tools take care of: calls have several arities and stand for commands, a run starts
+with fresh `static` variables and ends with a fence, arrays live as long as the commands that name them, a name of the
+machine may be declared anew, and pointers change their type freely.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from autocomp.errors import KernelError, Place
+from autocomp.export.forms import Forms
+from autocomp.isa.model import Accelerator
+from autocomp.kernel import ast
+from autocomp.kernel.calls import BUILTINS
+from autocomp.kernel.walk import walk
+from autocomp.transforms.rewrite import map_expressions, rewrite_statements
+
+MEMORY = "AUTOCOMP_MEMORY"  # the macro that is told of an array which the machine may access
+_VOID_POINTER = ast.Type("void", 1)
+
+
+@dataclass(frozen=True)
+class Lowered:
+    """`kernel` for C. `constants` are the names of the machine and the workload that it uses, `builtins` the host's
+    functions; `has_arrays` of its own, which it tells to the header."""
+
+    kernel: ast.Kernel
+    constants: Mapping[str, int | float]
+    builtins: tuple[str, ...]
+    has_arrays: bool
+
+
+def lower(
+    kernel: ast.Kernel, accelerator: Accelerator, constants: Mapping[str, int], *, fenced: bool = True
+) -> Lowered:
+    """The kernel, which must be a checked one, for C; `fenced`: it returns when the machine is done.
+
+    Raises KernelError for what C cannot say, with its line.
+    """
+    known: dict[str, int | float] = {**accelerator.constants, **constants}
+    forms = Forms(accelerator, known)
+    procedures = {procedure.name for procedure in accelerator.procedures}
+    taken = {**dict.fromkeys(known), **dict.fromkeys(accelerator.types), **dict.fromkeys(procedures)}
+    helpers = {f.name: f"{f.name}_" for f in kernel.functions[:-1] if f.name in taken or forms.knows(f.name)}
+    functions = []
+    pointers: dict[str, tuple[bool, ...]] = {}
+    for function in kernel.functions:
+        lowered = _renamed(function, taken.keys() & _declared(function))
+        lowered = _calls(_storage(lowered, kernel, function is kernel.entry), forms, helpers, pointers)
+        if function is kernel.entry and fenced:
+            lowered = _fenced(lowered, forms.fence())
+        functions.append(replace(lowered, name=helpers.get(function.name, function.name)))
+        pointers[function.name] = tuple(bool(p.type.pointer or p.type.extents) for p in function.parameters)
+    result = replace(kernel, functions=tuple(functions), source="")
+    names = {node.name for node in walk(result) if isinstance(node, ast.Name)}
+    called = {node.function for node in walk(result) if isinstance(node, ast.Call)}
+    return Lowered(
+        result,
+        {name: value for name, value in known.items() if name in names},
+        tuple(name for name, _, _ in BUILTINS if name in called),
+        MEMORY in called,
+    )
+
+
+def _declared(function: ast.Function) -> set[str]:
+    locals_ = {node.name for node in walk(function.body) if isinstance(node, ast.Declarator)}
+    return locals_ | {parameter.name for parameter in function.parameters}
+
+
+def _renamed(function: ast.Function, names: set[str]) -> ast.Function:
+    """The function's own variables under other names, where the header may have a macro of the name. A use before the
+    declaration means the header's and no longer compiles."""
+    if not names:
+        return function
+    new = {name: f"{name}_" for name in names}
+
+    def use(node: ast.Expression) -> ast.Expression:
+        return replace(node, name=new.get(node.name, node.name)) if isinstance(node, ast.Name) else node
+
+    def declare(declaration: ast.Declaration) -> ast.Declaration:
+        renamed = tuple(replace(d, name=new.get(d.name, d.name)) for d in declaration.declarators)
+        return replace(declaration, declarators=renamed)
+
+    def change(statement: ast.Statement, _: object) -> ast.Statement | None:
+        if isinstance(statement, ast.Declaration):
+            return declare(statement)
+        if isinstance(statement, ast.For) and isinstance(statement.initial, ast.Declaration):
+            return replace(statement, initial=declare(statement.initial))
+        return None
+
+    parameters = tuple(replace(p, name=new.get(p.name, p.name)) for p in function.parameters)
+    body = rewrite_statements(map_expressions(function.body, use), change)
+    return replace(function, parameters=parameters, body=body)
+
+
+def _storage(function: ast.Function, kernel: ast.Kernel, entry: bool) -> ast.Function:
+    """Variables with the lifetime that they have in a run of the dialect. `static` ones start afresh with each run:
+    those of the entry's outermost block can be ordinary variables, others must never change. Arrays outlive their
+    block, since the machine may read them later; each is told to the header."""
+
+    def change(statement: ast.Statement, path: tuple[int, ...]) -> tuple[ast.Statement, ...] | None:
+        if not isinstance(statement, ast.Declaration):
+            return None
+        arrays = [d for d in statement.declarators if d.type.extents]
+        if entry and len(path) == 1:
+            statement = _automatic(statement)
+        elif arrays or statement.static:
+            if not statement.const and (statement.static or any(d.initializer for d in arrays)):
+                message = (
+                    "a variable of a block or a helper that is static, or an array with values, starts afresh in C"
+                )
+                place = Place(kernel.source_name, statement.line, 1) if statement.line else None
+                raise KernelError(message, place=place, hint="declare it in the entry's outermost block, or const")
+            statement = replace(statement, static=True)
+        told = (ast.ExpressionStatement(ast.Call(MEMORY, (ast.Name(d.name),))) for d in arrays)
+        return (statement, *told)
+
+    return replace(function, body=rewrite_statements(function.body, change))
+
+
+def _automatic(statement: ast.Declaration) -> ast.Declaration:
+    if not statement.static or statement.const:
+        return statement
+    zero = ast.InitializerList((ast.IntLiteral(0),))
+    declarators = tuple(replace(d, initializer=d.initializer or zero) for d in statement.declarators)
+    return replace(statement, static=False, declarators=declarators)
+
+
+def _fenced(function: ast.Function, fence: ast.Call) -> ast.Function:
+    """The entry with a fence before it returns, at its end and elsewhere."""
+    statement = ast.ExpressionStatement(fence)
+
+    def change(found: ast.Statement, _: object) -> tuple[ast.Statement, ...] | None:
+        return (statement, found) if isinstance(found, ast.Return) else None
+
+    body = rewrite_statements(function.body, change)
+    last = body.statements[-1] if body.statements else None
+    if last == statement or isinstance(last, ast.Return):
+        return replace(function, body=body)
+    return replace(function, body=replace(body, statements=(*body.statements, statement)))
+
+
+def _calls(
+    function: ast.Function, forms: Forms, helpers: Mapping[str, str], pointers: Mapping[str, tuple[bool, ...]]
+) -> ast.Function:
+    """Calls in the header's spelling. A form of several commands must stand alone as a statement."""
+
+    def split(statement: ast.Statement, _: object) -> tuple[ast.Statement, ...] | None:
+        call = statement.expression if isinstance(statement, ast.ExpressionStatement) else None
+        if not isinstance(call, ast.Call) or call.function in pointers or not forms.knows(call.function):
+            return None
+        return tuple(ast.ExpressionStatement(spelled) for spelled in forms.spelled(call))
+
+    def spell(node: ast.Expression) -> ast.Expression:
+        if not isinstance(node, ast.Call):
+            return node
+        if node.function in pointers:
+            arguments = tuple(
+                ast.Cast(_VOID_POINTER, argument) if pointer and not isinstance(argument, ast.Cast) else argument
+                for pointer, argument in zip(pointers[node.function], node.arguments, strict=True)
+            )
+            return replace(node, function=helpers.get(node.function, node.function), arguments=arguments)
+        if not forms.knows(node.function):
+            return node
+        calls = forms.spelled(node)
+        if len(calls) > 1:
+            raise KernelError(f"{node.function!r} is several commands; only as a statement of its own can it become C")
+        return calls[0]
+
+    return replace(function, body=map_expressions(rewrite_statements(function.body, split), spell))

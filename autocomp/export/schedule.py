@@ -1,0 +1,117 @@
+"""What is exported: a kernel, what it computes, and what it is called in C."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from autocomp.errors import CandidateFailure, ConfigError
+from autocomp.evaluate import SimulatorEvaluator
+from autocomp.isa.model import Accelerator
+from autocomp.schedules.record import ScheduleRecord
+from autocomp.workload import TensorSpec, Workload
+from autocomp.workload.schema import usual_options
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """One kernel. `source` is what messages call it; `cycles` are measured on the simulator."""
+
+    operation: str
+    dims: Mapping[str, int]
+    options: Mapping[str, Any]
+    tensors: tuple[TensorSpec, ...]
+    constants: Mapping[str, int]
+    kernel: str
+    source: str
+    cycles: int
+    bound_cycles: int
+
+    @property
+    def unusual(self) -> dict[str, Any]:
+        """The options that are not what a workload file leaves out."""
+        usual = usual_options(self.operation)
+        return {name: value for name, value in self.options.items() if name in usual and value != usual[name]}
+
+    @property
+    def family(self) -> str:
+        """The C name of the operation for all sizes, as in `gemm_bias_row`."""
+        return _identifier("_".join([self.operation, *self._option_words()]))
+
+    @property
+    def function(self) -> str:
+        """The C name, as in `gemm_I512_J512_K512_bias_row`: the same for every kernel of the same operation."""
+        sizes = [f"{name}{size}" for name, size in self.dims.items()]
+        return _identifier("_".join([self.operation, *sizes, *self._option_words()]))
+
+    def _option_words(self) -> list[str]:
+        return [f"{name}_{_word(value)}" for name, value in sorted(self.unusual.items())]
+
+
+def of_record(record: ScheduleRecord, source: str, accelerator: Accelerator) -> Schedule:
+    """The kernel of a record. Raises ConfigError where it is for another machine than the accelerator."""
+    found = (record.accelerator.name, dict(record.accelerator.parameters))
+    present = {name: accelerator.parameters.get(name) for name in found[1]}
+    if found != (accelerator.full_name, present):
+        raise ConfigError(
+            f"{source} is for {found[0]} with other parameters than {accelerator.full_name} has here",
+            hint="export the records of one machine at a time, with the --set that they were searched with",
+        )
+    operation = record.operation
+    return Schedule(
+        operation.name,
+        operation.dims,
+        operation.options,
+        tuple(TensorSpec(t.name, t.dtype, t.shape, t.role) for t in operation.tensors),
+        operation.dims if operation.reference is not None else {},
+        record.kernel,
+        source,
+        record.result.cycles,
+        record.result.bound_cycles,
+    )
+
+
+def of_kernel(text: str, source: str, workload: Workload, accelerator: Accelerator) -> Schedule:
+    """A kernel for a workload, evaluated. Raises CandidateFailure where it is wrong."""
+    evaluation = SimulatorEvaluator(accelerator, workload, source).evaluate(text)
+    if evaluation.failure is not None or evaluation.cycles is None:
+        reason = evaluation.failure.message if evaluation.failure is not None else "it did not finish"
+        raise CandidateFailure(f"{source} is not exported, since it is wrong: {reason}")
+    return Schedule(
+        workload.name if workload.operation == "custom" else workload.operation,
+        workload.dims,
+        workload.options,
+        workload.tensors,
+        workload.constants,
+        text,
+        source,
+        evaluation.cycles,
+        evaluation.bound.cycles,
+    )
+
+
+def check_names(schedules: Sequence[Schedule]) -> None:
+    """Raises ConfigError where two kernels would have the same C name."""
+    by_name: dict[str, Schedule] = {}
+    for schedule in schedules:
+        present = by_name.setdefault(schedule.function, schedule)
+        if present is not schedule:
+            raise ConfigError(
+                f"{present.source} and {schedule.source} would both become {schedule.function}()",
+                hint="export one of them",
+            )
+
+
+def _word(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return "_".join(f"{name}{_word(part)}" for name, part in value.items())
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def _identifier(text: str) -> str:
+    """A name of C; what is no letter or digit is an underscore, a minus says so."""
+    name = re.sub(r"\W", "_", text.replace("-", "minus"), flags=re.ASCII)
+    return f"_{name}" if name[:1].isdigit() else name

@@ -1,0 +1,220 @@
+"""Exported kernels: C that means what the kernel means, for the vendor's header, proved by compiling and running it."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+import jsonschema
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from autocomp import isa, workload
+from autocomp.cli.commands import autocomp
+from autocomp.errors import CandidateFailure, ConfigError, IsaError, KernelError
+from autocomp.export import Export, Schedule, check_export, export_files, of_kernel
+from autocomp.export.host import Host, compile_library
+from autocomp.isa import Accelerator
+from autocomp.workload import TensorSpec, Workload
+from autocomp.workload.library import library_kernel
+from autocomp.workload.naive import starting_kernel
+
+ROOT = Path(__file__).parents[2]
+SCHEMA = ROOT / "docs" / "reference" / "export.schema.json"
+GOLDEN = Path(__file__).parent / "golden"
+MACHINE = isa.load("gemmini")
+GEMM = """
+operation: gemm
+accelerator: gemmini
+dims: {I: 20, J: 37, K: 50}
+bias: row
+activation: relu
+scale: 0.05
+transpose_b: true
+"""
+CONVOLUTION = """
+operation: conv2d
+accelerator: gemmini
+dims: {N: 1, H: 9, W: 7, C: 5, K: 19, R: 3, S: 3}
+stride: 2
+padding: 1
+bias: row
+scale: 0.25
+"""
+LIBRARY_CONVOLUTION = """
+void solution(int8_t inp[1][9][7][5], int8_t weights[3][3][5][19], int32_t bias[1][19], int8_t output[1][5][4][19]) {
+    tiled_conv_auto(1, 9, 7, 5, 19, 5, 4, 2, 1, 1, 1, 3, false, false, false, false, false, inp, weights, bias, output,
+                    NO_ACTIVATION, 0.25, 0, 0, 0, WS);
+}
+"""
+ADDER = """
+accelerator adder {
+  memory dram { kind: dram; }
+  memory rows { rows: 8; row: i8[4]; }
+  address row_address { field row = 2..0; memory rows; }
+  encoding { code: 2; dram: 64; place: 8; }
+  instruction load(src: dram*, dst: row_address) {
+    semantics { for c < 4: rows[dst.row][c] = src.i8[c]; }
+    encoding { code = 1; dram = src; place[2..0] = dst; }
+  }
+  instruction add(x: row_address, by: int -8..7) {
+    semantics { for c < 4: rows[x.row][c] = saturate<i8>(rows[x.row][c] + by); }
+    encoding { code = 2; place[2..0] = x; place[7..4] = by; }
+  }
+  instruction store(dst: dram*, src: row_address) {
+    semantics { for c < 4: dst.i8[c] = rows[src.row][c]; }
+    encoding { code = 3; dram = dst; place[2..0] = src; }
+  }
+  instruction fence() { timing { role: fence; } }
+}
+"""
+PAIR = (TensorSpec("x", "int8", (2, 4), "input"), TensorSpec("y", "int8", (2, 4), "output"))
+
+
+def parsed(text: str) -> Workload:
+    return workload.parse(text, Path("w.yaml"))
+
+
+def schedule(kernel: str, tensors: Sequence[TensorSpec] = PAIR, **constants: int) -> Schedule:
+    return Schedule("shift", constants, {}, tuple(tensors), constants, kernel, "kernel.c", 10, 5)
+
+
+def adder() -> Accelerator:
+    return isa.parse(ADDER, "adder.isa")
+
+
+def proved(schedules: list[Schedule], machine: Accelerator) -> dict[str, str]:
+    files = export_files(schedules, machine, None)
+    check_export(schedules, files, machine)
+    return files
+
+
+def test_kernels_of_the_systolic_array_compute_in_c_what_they_compute_here() -> None:
+    plain, wide = parsed(GEMM), parsed(GEMM.replace("I: 20", "I: 40"))
+    convolution, high = parsed(CONVOLUTION), parsed(CONVOLUTION.replace("H: 9", "H: 10"))
+    call = library_kernel(wide, MACHINE)
+    assert call is not None
+    schedules = [
+        of_kernel(starting_kernel(plain, MACHINE), "naive", plain, MACHINE),
+        of_kernel(starting_kernel(high, MACHINE), "naive convolution", high, MACHINE),
+        of_kernel(call, "hardware loop", wide, MACHINE),
+        of_kernel(LIBRARY_CONVOLUTION, "hardware loop over a convolution", convolution, MACHINE),
+    ]
+    files = proved(schedules, MACHINE)
+    source = files["gemm_I20_J37_K50_activation_relu_bias_row_scale_0_05_transpose_b_true.c"]
+    body = source[source.index("static void solution") : source.index("\n}\n")]
+    assert {name for name in re.findall(r"\b(\w+)\(", body) if not name.startswith("gemmini_")} == {"solution"}
+
+
+def test_a_kernel_with_the_host_in_the_loop_takes_turns_with_it() -> None:
+    forward = workload.load("tinympc_forward")
+    machine = isa.load(forward.accelerator, forward.overrides)
+    proved([of_kernel(starting_kernel(forward, machine), "forward", forward, machine)], machine)
+
+
+def test_the_text_of_an_export(request: pytest.FixtureRequest) -> None:
+    plain = parsed(GEMM)
+    only = of_kernel(starting_kernel(plain, MACHINE), "naive", plain, MACHINE)
+    files = export_files([only], MACHINE, "include/gemmini.h")
+    for name, golden in ((f"{only.function}.c", "kernel.c"), ("kernels.h", "kernels.h"), ("dispatch.c", "dispatch.c")):
+        text = re.sub(r"// \d+ cycles.*", "// … cycles", files[name])
+        if request.config.getoption("--update-golden"):
+            (GOLDEN / golden).write_text(text)
+        assert text == (GOLDEN / golden).read_text()
+
+
+def test_a_machine_without_a_vendors_header_has_a_function_for_each_instruction() -> None:
+    kernel = "void solution(int8_t x[2][4], int8_t y[2][4]) { load(x[1], 3); add(3, -8); store(&y[0][0], 3); }"
+    files = proved([schedule(kernel)], adder())
+    assert "adder_issue_add(3, -8);" in files["shift.c"]
+
+
+@pytest.mark.parametrize(
+    "kernel",
+    [
+        # what the dialect calls when it is called again
+        "{ static int n = 3; static int8_t t[4] = {1, 2}; load(x, 0); add(0, n); store(y, 0); n++; fence(); t[0]++; }",
+        # a name of the machine as a variable, in the outermost block and in a loop
+        "{ int STEPS = 1; for (int STEPS = 0; STEPS < 2; STEPS++) { load(x[STEPS], STEPS); store(y[STEPS], 0); } }",
+        # an array of the kernel's own, which the machine reads and writes
+        "{ int8_t t[2][4]; load(x, 1); store(t[1], 1); fence(); for (int i = 0; i < 4; i++) y[0][i] = t[1][i] + 1; }",
+        "{ for (int i = 0; i < 2; i++) { const int8_t t[4] = {1, 2, 3, 4}; load(t, i); store(y[i], i); } }",
+        # pointers change their type on the way to a helper, and a return comes before the end
+        "{ both(x, y); if (x[0][0] == 99) return; add(0, 1); store(y[1] + 1 - 1, 0); }",
+    ],
+)
+def test_what_the_dialect_means_by_itself_is_written_out_for_c(kernel: str) -> None:
+    helper = "void both(int8_t* from, int8_t* to) { load(from + 4, 0); store(to, 0); fence(); }\n"
+    text = f"{helper}void solution(int8_t x[2][4], int8_t y[2][4]) {kernel}"
+    proved([schedule(text, STEPS=2)], adder())
+
+
+def test_what_c_cannot_say_is_refused_with_its_line() -> None:
+    loop = "for (int i = 0; i < 2; i++) {\n  static int n = 0; n++;\n }"
+    kernel = f"void solution(int8_t x[2][4], int8_t y[2][4]) {{\n {loop}\n}}"
+    with pytest.raises(KernelError, match=r"kernel\.c:3:1[\s\S]*starts afresh"):
+        export_files([schedule(kernel)], adder(), None)
+
+
+def test_a_dispatch_function_has_a_kernel_for_its_sizes_and_for_no_others(tmp_path: Path) -> None:
+    kernel = "void solution(int8_t x[2][4], int8_t y[2][4]) { load(x, 0); add(0, N); store(y, 0); }"
+    files = export_files([schedule(kernel, N=3), schedule(kernel, N=5)], adder(), None)
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    compile_library(sorted(tmp_path.rglob("*.c")), [tmp_path, tmp_path / "host"], tmp_path / "all.so")
+    host = Host(tmp_path / "all.so", adder())
+    memory = {"x": np.full((2, 4), 10, np.int8), "y": np.zeros((2, 4), np.int8)}
+    assert host.call("shift", PAIR, memory, (5,)) == 0
+    assert memory["y"].tolist() == [[15] * 4, [0] * 4]
+    assert host.call("shift", PAIR, memory, (4,)) == -1
+
+
+def test_c_that_computes_something_else_is_found() -> None:
+    kernel = "void solution(int8_t x[2][4], int8_t y[2][4]) { load(x, 0); add(0, 1); store(y, 0); }"
+    files = export_files([schedule(kernel)], adder(), None)
+    files["shift.c"] = files["shift.c"].replace("add(0, 1)", "add(0, 2)")
+    with pytest.raises(CandidateFailure, match=r"shift\(\) of kernel\.c computes something else"):
+        check_export([schedule(kernel)], files, adder())
+
+
+def test_kernels_of_one_name_and_machines_without_commands_are_refused() -> None:
+    kernel = "void solution(int8_t x[2][4], int8_t y[2][4]) { fence(); }"
+    with pytest.raises(ConfigError, match=r"would both become shift\(\)"):
+        export_files([schedule(kernel), schedule(kernel)], adder(), None)
+    tiny = isa.load("tiny")
+    with pytest.raises(IsaError, match="states no encoding"):
+        check_export([schedule(kernel)], export_files([schedule(kernel)], tiny, None), tiny)
+
+
+def test_the_published_schema_is_that_of_the_models_and_holds(request: pytest.FixtureRequest) -> None:
+    published = json.dumps(Export.model_json_schema(), indent=2) + "\n"
+    if request.config.getoption("--update-golden"):
+        SCHEMA.write_text(published)
+    assert SCHEMA.read_text() == published
+    kernel = "void solution(int8_t x[2][4], int8_t y[2][4]) { fence(); }"
+    document = json.loads(export_files([schedule(kernel)], adder(), None)["export.json"])
+    schema = json.loads(published)
+    jsonschema.Draft202012Validator.check_schema(schema)
+    jsonschema.validate(document, schema)
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate({**document, "kernels": [{}]}, schema)
+
+
+def test_the_command_exports_a_schedule_and_a_users_kernel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "w.yaml").write_text(GEMM)
+    (tmp_path / "kernel.c").write_text(starting_kernel(parsed(GEMM), MACHINE))
+    own = ["export", "kernel.c", "--workload", "w.yaml", "--header", "include/gemmini.h", "--check", "--json"]
+    done = CliRunner().invoke(autocomp, own)
+    assert done.exit_code == 0, done.output
+    document = json.loads(done.stdout)
+    assert {"kernels.h", "dispatch.c", "export.json", "host/include/gemmini.h"} <= set(document["files"])
+    assert all((tmp_path / "export" / name).is_file() for name in document["files"])
+    wrong = CliRunner().invoke(autocomp, ["export", "kernel.c", "--workload", "gemm_512"])
+    assert wrong.exit_code == 6
+    assert "is not exported" in wrong.stderr
+    assert CliRunner().invoke(autocomp, ["export"]).exit_code == 2
