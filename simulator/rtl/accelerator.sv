@@ -102,8 +102,8 @@ module accelerator
 
   logic spad_write, acc_write, acc_write_granted;
   row_t load_row;
-  beat_t load_data;
-  beat_mask_t load_mask;
+  bytes_t load_data;
+  bytes_mask_t load_mask;
   load_unit load (
       .clock, .reset, .command_valid(issue_valid[LOAD]), .command(issue_command[LOAD]), .command_slot(issue_slot[LOAD]),
       .command_ready(issue_ready[LOAD]), .get_valid, .get_address, .get_source, .get_ready,
@@ -145,7 +145,7 @@ module accelerator
   assign spad_row[2] = store_row;
 
   scratchpad spad (
-      .clock, .write(spad_write), .write_row(load_row), .write_data(load_data[8*DIM-1:0]),
+      .clock, .write(spad_write), .write_row(load_row), .write_data(load_data[DIM-1:0]),
       .write_mask(load_mask[DIM-1:0]), .read(spad_read), .read_row(spad_row), .granted(spad_granted),
       .read_data(spad_data)
   );

@@ -31,6 +31,8 @@ package accelerator_pkg;
   typedef logic [SOURCE_BITS-1:0] source_t;
   typedef logic [8*BEAT_BYTES-1:0] beat_t;
   typedef logic [BEAT_BYTES-1:0] beat_mask_t;
+  typedef logic [4*DIM-1:0][7:0] bytes_t;      // a row of either memory
+  typedef logic [4*DIM-1:0] bytes_mask_t;
 
   typedef logic [DIM-1:0][7:0] elements_t;   // a row of the scratchpad
   typedef logic [DIM-1:0][31:0] sums_t;      // a row of the accumulator

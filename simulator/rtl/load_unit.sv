@@ -1,12 +1,13 @@
 // Moves rows from main memory into local rows. A row a cycle is asked for, as reads of single aligned beats; a
-// beat that comes back is written, with a mask, into the row that its source number stands for.
+// beat that comes back is written, with a mask, into the row that its source number stands for. A stride of 0 asks for
+// one row and writes it to all.
 module load_unit
   import accelerator_pkg::*;
 #(
     parameter int QUEUE = 2,       // issued commands whose rows are not all asked for
     parameter int ROW_QUEUE = 4,   // rows to be asked for
     parameter int IN_FLIGHT = 2,   // commands between their first row and their completion
-    parameter int WRITE_QUEUE = 3  // beats to be written
+    parameter int WRITE_QUEUE = 3  // writes of beats that came and are not made
 ) (
     input  logic        clock,
     input  logic        reset,
@@ -25,8 +26,8 @@ module load_unit
     output logic        spad_write,
     output logic        acc_write,
     output row_t        write_row,
-    output beat_t       write_data,
-    output beat_mask_t  write_mask,
+    output bytes_t      write_data,
+    output bytes_mask_t write_mask,
     input  logic        acc_granted,
     output logic        done_valid,
     output slot_t       done_slot
@@ -43,6 +44,7 @@ module load_unit
     logic     last;      // of its command
     logic     is_acc;
     row_t     row;
+    count_t   copies;    // local rows from `row` on that it is written to
     address_t address;
     length_t  bytes;
   } row_request_t;
@@ -50,16 +52,18 @@ module load_unit
     entry_t  entry;
     logic    is_acc;
     row_t    row;
+    count_t  copies;
     length_t position;  // of the first byte in the local row
     logic [OFFSET_BITS-1:0] skip;  // bytes of the beat in front of it
     length_t bytes;
   } target_t;
   typedef struct packed {
-    entry_t     entry;
-    logic       is_acc;
-    row_t       row;
-    beat_t      data;
-    beat_mask_t mask;
+    entry_t      entry;
+    logic        is_acc;
+    row_t        row;
+    count_t      copies;
+    bytes_t      data;
+    bytes_mask_t mask;
   } write_t;
 
   // --- commands to rows
@@ -68,6 +72,7 @@ module load_unit
   logic queue_full, head_valid, head_done;
   logic rows_full, row_step;
   row_request_t row_in, row_out;
+  logic broadcast;
   logic row_valid, row_done;
   count_t row_index;
   address_t row_offset;
@@ -83,9 +88,11 @@ module load_unit
   // A command does not enter in the cycle in which another leaves: the table of those in flight has one port.
   assign row_step = head_valid && !rows_full && (row_index != 0 || (32'(in_flight) < IN_FLIGHT && !done_valid));
   assign head_done = row_step && row_in.last;
+  assign broadcast = head.command.stride == '0;
   assign row_in = '{
-      entry: head.entry, last: row_index + 1'b1 == head.command.rows, is_acc: head.command.is_acc,
-      row: head.command.row + row_t'(row_index), address: head.command.address + row_offset,
+      entry: head.entry, last: broadcast || row_index + 1'b1 == head.command.rows, is_acc: head.command.is_acc,
+      row: head.command.row + row_t'(row_index), copies: broadcast ? head.command.rows : count_t'(1),
+      address: head.command.address + row_offset,
       bytes: head.command.is_acc ? length_t'(head.command.cols) << 2 : length_t'(head.command.cols)};
   fifo #(.DEPTH(ROW_QUEUE), .T(row_request_t)) row_requests (
       .clock, .reset, .push(row_step), .in(row_in), .full(rows_full),
@@ -112,8 +119,8 @@ module load_unit
   assign skip = first_byte[OFFSET_BITS-1:0];
   assign room = length_t'(BEAT_BYTES) - length_t'(skip);
   assign target = '{
-      entry: row_out.entry, is_acc: row_out.is_acc, row: row_out.row, position: asked, skip: skip,
-      bytes: row_out.bytes - asked < room ? row_out.bytes - asked : room};
+      entry: row_out.entry, is_acc: row_out.is_acc, row: row_out.row, copies: row_out.copies, position: asked,
+      skip: skip, bytes: row_out.bytes - asked < room ? row_out.bytes - asked : room};
 
   assign get_valid = row_valid && !(&outstanding);
   assign get_address = {first_byte[ADDRESS_BITS-1:OFFSET_BITS], OFFSET_BITS'(0)};
@@ -124,26 +131,32 @@ module load_unit
   // --- beats to writes
 
   target_t beat_target;
+  beat_t from_first;  // the beat without the bytes in front of the row's
   write_t write_in, write_out;
-  logic beat_fire, writes_full, write_valid, write_fire;
+  logic beat_fire, unused_full, write_valid, write_fire, write_last;
+  count_t copy;
+  typedef logic [$clog2(WRITE_QUEUE+DIM)-1:0] held_t;
+  held_t writes_held;  // copies count
 
   assign beat_target = targets[request_t'(beat_source)];
-  assign beat_ready = !writes_full;
+  assign beat_ready = 32'(writes_held) < WRITE_QUEUE;
   assign beat_fire = beat_valid && beat_ready;
+  assign from_first = beat_data >> {beat_target.skip, 3'b0};
   assign write_in = '{
-      entry: beat_target.entry, is_acc: beat_target.is_acc, row: beat_target.row,
-      data: (beat_data >> {beat_target.skip, 3'b0}) << {beat_target.position, 3'b0},
-      mask: ((beat_mask_t'(1) << beat_target.bytes) - 1'b1) << beat_target.position};
+      entry: beat_target.entry, is_acc: beat_target.is_acc, row: beat_target.row, copies: beat_target.copies,
+      data: bytes_t'(from_first) << {beat_target.position, 3'b0},
+      mask: ((bytes_mask_t'(1) << beat_target.bytes) - 1'b1) << beat_target.position};
   fifo #(.DEPTH(WRITE_QUEUE), .T(write_t)) writes (
-      .clock, .reset, .push(beat_fire), .in(write_in), .full(writes_full),
-      .valid(write_valid), .out(write_out), .pop(write_fire)
+      .clock, .reset, .push(beat_fire), .in(write_in), .full(unused_full),
+      .valid(write_valid), .out(write_out), .pop(write_last)
   );
   assign spad_write = write_valid && !write_out.is_acc;
   assign acc_write = write_valid && write_out.is_acc;
-  assign write_row = write_out.row;
+  assign write_row = write_out.row + row_t'(copy);
   assign write_data = write_out.data;
   assign write_mask = write_out.mask;
   assign write_fire = spad_write || (acc_write && acc_granted);
+  assign write_last = write_fire && copy + 1'b1 == write_out.copies;
 
   // --- completion: all beats of all rows are written
 
@@ -152,7 +165,7 @@ module load_unit
   pending_t pending[LOAD_ENTRIES];  // asked for and not yet written
   logic [LOAD_ENTRIES-1:0] all_asked;
 
-  assign done_valid = write_fire && all_asked[write_out.entry] && pending[write_out.entry] == 1;
+  assign done_valid = write_last && all_asked[write_out.entry] && pending[write_out.entry] == 1;
   assign done_slot = slot_t'(write_out.entry);
 
   always_ff @(posedge clock) begin
@@ -169,20 +182,24 @@ module load_unit
       if (row_done && row_out.last) all_asked[row_out.entry] <= 1;
     end
     if (beat_fire) outstanding[request_t'(beat_source)] <= 0;
+    if (write_fire) copy <= write_last ? '0 : copy + 1'b1;
+    writes_held <= writes_held + (beat_fire ? held_t'(beat_target.copies) : '0) - held_t'(write_fire);
     for (int i = 0; i < LOAD_ENTRIES; i++)
       pending[i] <= pending[i] + pending_t'(get_fire && row_out.entry == entry_t'(i))
-          - pending_t'(write_fire && write_out.entry == entry_t'(i));
+          - pending_t'(write_last && write_out.entry == entry_t'(i));
     if (reset) begin
       row_index <= '0;
       row_offset <= '0;
       in_flight <= '0;
       asked <= '0;
       outstanding <= '0;
+      copy <= '0;
+      writes_held <= '0;
       for (int i = 0; i < LOAD_ENTRIES; i++) pending[i] <= '0;
     end
   end
 
   // The unit's entries and sources are the first ones.
   logic unused;
-  assign unused = &{1'b0, command_slot, beat_source};
+  assign unused = &{1'b0, command_slot, beat_source, from_first, unused_full};
 endmodule

@@ -34,7 +34,6 @@ module store_unit
     output logic       busy
 );
   typedef logic [$clog2(STORE_REQUESTS)-1:0] request_t;
-  typedef logic [4*DIM-1:0][7:0] bytes_t;
 
   typedef struct packed {
     command_t command;
@@ -114,6 +113,7 @@ module store_unit
   // --- writing: the bytes of a row in as many aligned beats as they touch
 
   out_row_t current;
+  bytes_t unsent;
   logic current_valid, put_fire, row_done;
   length_t sent, left, room_in_beat, useful;
   address_t first_byte;
@@ -133,7 +133,8 @@ module store_unit
   assign put_valid = current_valid && !(&outstanding);
   assign put_address = {first_byte[ADDRESS_BITS-1:OFFSET_BITS], OFFSET_BITS'(0)};
   assign put_source = source_t'(free_request);
-  assign put_data = (beat_t'(current.data) >> {sent, 3'b0}) << {skip, 3'b0};
+  assign unsent = current.data >> {sent, 3'b0};
+  assign put_data = beat_t'(unsent) << {skip, 3'b0};
   assign put_mask = ((beat_mask_t'(1) << useful) - 1'b1) << skip;
   assign put_full = &put_mask;
   assign put_fire = put_valid && put_ready;
@@ -165,5 +166,5 @@ module store_unit
   end
 
   logic unused;
-  assign unused = &{1'b0, unused_full, row_out.info.form, current.info.form, acknowledge_source};
+  assign unused = &{1'b0, unused_full, row_out.info.form, current.info.form, acknowledge_source, unsent};
 endmodule
