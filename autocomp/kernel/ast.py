@@ -192,6 +192,7 @@ class Block:
     statements: tuple[Statement, ...]
     line: int = _line()
     end_line: int = _line()  # of the closing brace; 0 where the source has no braces
+    region: str = ""  # the name that profiles give what it costs: `region("name") { … }`
 
 
 @dataclass(frozen=True)

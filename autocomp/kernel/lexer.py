@@ -23,7 +23,8 @@ TYPE_WORDS = frozenset(["void", "int", "long", "short", "unsigned", "signed", "f
 UNSUPPORTED = frozenset(["goto", "switch", "case", "default", "struct", "union", "enum", "typedef", "extern", "auto"])
 
 TOKEN = re.compile(
-    r"""[ \t]*(?:(?P<WORD>[A-Za-z_]\w*)
+    r"""[ \t]*(?:(?P<REGION>region[ \t]*\([ \t]*"[^"\n]+"[ \t]*\))
+    |(?P<WORD>[A-Za-z_]\w*)
     |(?P<BRACKET>[()\[\]{}])
     |(?P<MARK>[;,?:]|=(?!=)|\*(?!=(?!=)))
     |(?P<NEWLINE>\s+|\Z)

@@ -167,6 +167,10 @@ class _Builder(Transformer[Any, Any]):
     def block(self, c: list[Any]) -> ast.Block:
         return ast.Block(tuple(s for s in c[1:-1] if s is not None), c[0].line, c[-1].line)
 
+    def region(self, c: list[Any]) -> ast.Block:
+        title, block = c
+        return replace(block, line=title.line, region=title.value.split('"')[1])
+
     def declaration(self, c: list[Any]) -> ast.Declaration:
         base, const, static = c[0]
         declarators = tuple(
@@ -283,7 +287,7 @@ for _keyword in ("if", "for", "while", "return", "break", "continue", "list", "t
 
 def _block(statement: Any) -> ast.Block:
     """The body of a control statement as a block."""
-    if isinstance(statement, ast.Block):
+    if isinstance(statement, ast.Block) and not statement.region:
         return statement
     return ast.Block(() if statement is None else (statement,))
 

@@ -51,7 +51,7 @@ def _statement(statement: ast.Statement, indent: str) -> Iterator[str]:
     elif isinstance(statement, ast.ExpressionStatement):
         yield f"{indent}{print_expression(statement.expression)};"
     elif isinstance(statement, ast.Block):
-        yield indent + "{"
+        yield indent + (f'region("{statement.region}") {{' if statement.region else "{")
         yield from _lines(statement, indent)
         yield indent + "}"
     elif isinstance(statement, ast.If):

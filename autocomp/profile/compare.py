@@ -1,18 +1,18 @@
 """Why two kernels of one workload differ: where the cycles of the first went, and those of the second.
 
 Every cycle of a makespan belongs to one line, one place and one cause of the critical path, so that differences by
-cause and by part of the source each add up to the difference of the makespans.
+cause and by line each add up to the difference of the makespans. Loops and marked regions hold what is inside of them.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from difflib import SequenceMatcher
 from typing import Any
 
-from autocomp.profile.model import Profile
+from autocomp.profile.model import Profile, Region
 from autocomp.profile.path import ACTIVITY
 
 
@@ -52,14 +52,29 @@ class LineChange(Change):
 
 
 @dataclass(frozen=True)
+class PartChange(Change):
+    """Cycles of the critical path in a loop or a marked region with all inside, of either kernel, or of both where it
+    has the same header or name. Lines are its first and last in each kernel, None where the kernel has no such part."""
+
+    kind: str  # loop or region
+    name: str
+    first: tuple[int, int] | None
+    second: tuple[int, int] | None
+    before: int
+    after: int
+
+
+@dataclass(frozen=True)
 class Comparison(Change):
-    """`causes` and `lines` are those that differ, the largest difference first; each adds up to `change`."""
+    """`causes`, `lines` and `parts` are those that differ, the largest difference first; the causes add up to `change`,
+    and so do the lines."""
 
     before: int  # cycles
     after: int
     words: tuple[str, ...]
     causes: tuple[CauseChange, ...]
     lines: tuple[LineChange, ...]
+    parts: tuple[PartChange, ...]
     traffic: Mapping[str, tuple[int, int]]  # bytes of each tensor over the DRAM bus, of both kernels
     commands: tuple[int, int]
 
@@ -68,19 +83,19 @@ class Comparison(Change):
         document = asdict(self)
         document["change"] = self.change
         document["traffic"] = {tensor: list(pair) for tensor, pair in self.traffic.items()}
-        document["causes"] = [{**asdict(entry), "change": entry.change} for entry in self.causes]
-        document["lines"] = [{**asdict(entry), "change": entry.change} for entry in self.lines]
+        for name, entries in (("causes", self.causes), ("lines", self.lines), ("parts", self.parts)):
+            document[name] = [{**asdict(entry), "change": entry.change} for entry in entries]
         return document
 
 
 def compare(first: Profile, second: Profile) -> Comparison:
     """What changed from the first kernel to the second, both of one workload on one machine."""
-    causes, lines = _causes(first, second), _lines(first, second)
+    causes, lines, parts = _causes(first, second), _lines(first, second), _parts(first, second)
     moved = {o.tensor: o.read + o.written for o in second.operands}
     traffic = {o.tensor: (o.read + o.written, moved.get(o.tensor, 0)) for o in first.operands}
     commands = (sum(x.cost.commands for x in first.lines), sum(x.cost.commands for x in second.lines))
     words = _words(first.cycles, second.cycles, causes, traffic, commands)
-    return Comparison(first.cycles, second.cycles, words, causes, lines, traffic, commands)
+    return Comparison(first.cycles, second.cycles, words, causes, lines, parts, traffic, commands)
 
 
 def _causes(first: Profile, second: Profile) -> tuple[CauseChange, ...]:
@@ -114,6 +129,32 @@ def _lines(first: Profile, second: Profile) -> tuple[LineChange, ...]:
         if line not in matched
     ]
     return tuple(sorted((x for x in found if x.change), key=lambda x: (-abs(x.change), x.first or 0, x.second or 0)))
+
+
+def _parts(first: Profile, second: Profile) -> tuple[PartChange, ...]:
+    """Parts are the same where they are of one kind and name; of several such, the first is the first, and so on."""
+    old, new = (_named(profile.regions) for profile in (first, second))
+    found = (_part_change(old.get(key), new.get(key)) for key in dict.fromkeys([*old, *new]))
+    changed = (change for change in found if change.change)
+    return tuple(sorted(changed, key=lambda c: (-abs(c.change), c.first or (0, 0), c.second or (0, 0))))
+
+
+def _named(regions: Sequence[Region]) -> dict[tuple[str, str, int], Region]:
+    """By kind, name, and how many of these come before."""
+    seen: Counter[tuple[str, str]] = Counter()
+    found = {}
+    for region in regions:
+        found[region.kind, region.name, seen[region.kind, region.name]] = region
+        seen[region.kind, region.name] += 1
+    return found
+
+
+def _part_change(first: Region | None, second: Region | None) -> PartChange:
+    places = [None if part is None else (part.first, part.last) for part in (first, second)]
+    before, after = (0 if part is None else part.cost.path_cycles for part in (first, second))
+    named = first or second
+    assert named is not None
+    return PartChange(named.kind, named.name, *places, before, after)
 
 
 def _by_line(profile: Profile) -> Counter[int]:

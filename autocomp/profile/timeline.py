@@ -2,7 +2,8 @@
 
 One microsecond of the timeline is one cycle. A process a topic: the host and the queues in front of the units; the
 units, what each does from cycle to cycle, and its commands, in as many lanes as overlap; and counters: commands in each
-pool, bytes in flight from and to DRAM, commands at each bank. Arrows lead from a command to the ones it released.
+pool, bytes in flight from and to DRAM, commands at each bank; and the regions that the kernel marks, from the first of
+their commands that the host has ready to the last that completes. Arrows lead from a command to the ones it released.
 """
 
 from __future__ import annotations
@@ -17,22 +18,24 @@ import numpy.typing as npt
 from autocomp.isa.model import Memory
 from autocomp.profile.lanes import lanes_of
 from autocomp.profile.recording import Recording
+from autocomp.profile.regions import parts
 
 Event = dict[str, Any]
 Numbers = npt.NDArray[np.int64]
-HOST, UNITS, COUNTERS = 1, 2, 3  # processes
+HOST, UNITS, COUNTERS, REGIONS = 1, 2, 3, 4  # processes
 _ACTIVITY_LANE = 0
 
 
 def timeline(recording: Recording) -> dict[str, Any]:
     """The document, ready for JSON."""
     events: list[Event] = []
-    for process, name in ((HOST, "host and queues"), (UNITS, "units"), (COUNTERS, "counters")):
+    for process, name in ((HOST, "host and queues"), (UNITS, "units"), (COUNTERS, "counters"), (REGIONS, "regions")):
         events.append({"ph": "M", "pid": process, "tid": 0, "name": "process_name", "args": {"name": name}})
     events += _host(recording)
     events += _commands(recording)
     events += _activities(recording)
     events += _counters(recording)
+    events += _regions(recording)
     about = {
         "kernel": recording.tree.source_name,
         "workload": recording.workload.name,
@@ -118,6 +121,26 @@ def _activities(recording: Recording) -> Iterator[Event]:
             starts, [*starts[1:], recording.timing.cycles], spans.cause[mine].tolist(), strict=True
         ):
             yield _slice(UNITS, thread, causes[cause], start, end)
+
+
+def _regions(recording: Recording) -> Iterator[Event]:
+    """A slice for each turn of a region; turns that follow each other without a command in between are one."""
+    commands = recording.commands
+    marked = [part for part in parts(recording.tree) if part.kind == "region"]
+    free = count(1)
+    for part in marked:
+        mine = np.flatnonzero((commands.line >= part.first) & (commands.line <= part.last))
+        if not len(mine):
+            continue
+        begins = np.flatnonzero(np.diff(mine, prepend=-2) > 1)
+        starts = np.minimum.reduceat(commands.offered[mine], begins).tolist()
+        ends = np.maximum.reduceat(commands.completed[mine], begins).tolist()
+        lanes = lanes_of(starts, ends)
+        threads = [next(free) for _ in range(max(lanes) + 1)]
+        for place, thread in enumerate(threads):
+            yield from _thread(REGIONS, thread, part.name + (f" ({place + 1})" if place else ""))
+        for start, end, lane in zip(starts, ends, lanes, strict=True):
+            yield _slice(REGIONS, threads[lane], part.name, start, end, line=part.first)
 
 
 def _first_thread(unit: int) -> int:

@@ -1,4 +1,4 @@
-"""What `autocomp compare` shows: the difference of two kernels in words, by cause, and by line."""
+"""What `autocomp compare` shows: the difference of two kernels in words, by cause, by loop or region, and by line."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ SHOWN = 12  # rows of each table
 
 
 def print_comparison(console: Console, comparison: Comparison) -> None:
-    """Words first, then the tables, which each add up to the difference."""
+    """Words first, then the tables; causes and lines each add up to the difference."""
     for sentence in comparison.words:
         console.print(Text(sentence))
-    for table in (causes_table(comparison), lines_table(comparison)):
+    for table in (causes_table(comparison), parts_table(comparison), lines_table(comparison)):
         if table.row_count:
             console.print(table)
 
@@ -25,6 +25,15 @@ def causes_table(comparison: Comparison) -> Table:
     for change in comparison.causes[:SHOWN]:
         table.add_row(*_figures(change.before, change.after), change.unit, change.cause)
     _rest(table, [(change.before, change.after) for change in comparison.causes[SHOWN:]])
+    return table
+
+
+def parts_table(comparison: Comparison) -> Table:
+    """Loops and regions hold what is inside of them, so that a row may repeat what another says."""
+    table = _table("Critical path by loop and region", "first", "second", "name")
+    for change in comparison.parts[:SHOWN]:
+        places = ("-" if part is None else f"{part[0]}-{part[1]}" for part in (change.first, change.second))
+        table.add_row(*_figures(change.before, change.after), *places, Text(change.name))
     return table
 
 

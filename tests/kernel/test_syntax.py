@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -62,6 +63,18 @@ def test_braces_may_be_left_out_and_are_printed() -> None:
         "void solution(int8_t A[4]) {\n    for (;;) {\n        if (x) {\n            y();\n        } else if (z) {\n"
         "        } else {\n            break;\n        }\n    }\n}\n"
     )
+
+
+def test_a_region_is_a_block_with_a_name() -> None:
+    inner = '        region("load A") {\n            fence();\n        }\n'
+    text = f"void solution() {{\n    for (int i = 0; i < 2; i++) {{\n{inner}    }}\n}}\n"
+    spaced = parse(
+        text.replace('region("load A")', 'region ( "load A" )').replace("i++) {", "i++)").replace("    }\n}", "}")
+    )
+    assert print_kernel(spaced) == text
+    loop = spaced.functions[0].body.statements[0]
+    assert isinstance(loop, ast.For)
+    assert [(block.region, block.line, block.end_line) for block in loop.body.statements] == [("load A", 3, 5)]
 
 
 def test_own_line_comments_stay_where_they_stood_and_others_go() -> None:
@@ -139,6 +152,7 @@ def nest(children: st.SearchStrategy[ast.Statement]) -> st.SearchStrategy[ast.St
     optional = st.none() | expressions
     return st.one_of(
         blocks,
+        st.builds(lambda block, name: replace(block, region=name), blocks, st.sampled_from(["load A", "x"])),
         st.builds(ast.If, expressions, blocks, st.none() | blocks),
         st.builds(ast.For, initial, optional, optional, blocks),
         st.builds(ast.While, expressions, blocks),

@@ -39,7 +39,7 @@ def test_causes_and_lines_each_add_up_to_the_difference(first: list[str], second
 def test_a_kernel_does_not_differ_from_itself() -> None:
     one = profile_of("mvin(A, 0, 16, 16);")
     found = compare(one, one)
-    assert (found.causes, found.lines) == ((), ())
+    assert (found.causes, found.lines, found.parts) == ((), (), ())
     assert found.words == (f"both take {one.cycles:,} cycles",)
 
 
@@ -55,3 +55,15 @@ def test_the_words_name_the_faster_kernel(pair: tuple[str, str]) -> None:
     found = compare(*(profile_of(statement) for statement in pair))
     assert ("faster" if found.after < found.before else "slower") in found.words[0]
     assert json.loads(json.dumps(found.to_json()))["change"] == found.change
+
+
+def test_loops_and_regions_are_compared_with_all_inside() -> None:
+    turns = "for (int i = 0; i < {}; i++) {{"
+    moved = ["mvin(A, 0, 16, 16);"]
+    first = profile_of('region("moving") {', turns.format(2), *moved, "}", "}")
+    found = compare(first, profile_of("// region: moving", turns.format(2), *moved, *moved, "}", "// end region"))
+    assert {(part.kind, part.name): (part.first, part.second) for part in found.parts} == {
+        ("loop", turns.format(2).removesuffix(" {")): ((4, 6), (4, 7)),
+        ("region", "moving"): ((3, 7), (3, 8)),
+    }
+    assert all(part.change > 0 for part in found.parts)

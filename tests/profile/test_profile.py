@@ -99,12 +99,16 @@ def test_the_json_form_is_read_back(naive: Profile) -> None:
 MARKED = """
 void solution(int8_t A[16][16], int8_t B[16][16], int8_t C[16][16]) {
     config_ld(16, 1.0f, 16, 0);
-    // region all
-    // region loading
-    mvin(A, 0, 16, 16);
-    // end
-    mvin(B, 16, 16, 16);
-    // end
+    region("all") {
+        // region: loading
+        mvin(A, 0, 16, 16);
+        // end
+        // end region
+        // region short
+        mvin(B, 16, 16, 16);
+        // end
+    }
+    // region of memory that nobody reads
     fence();
 }
 """
@@ -113,14 +117,18 @@ void solution(int8_t A[16][16], int8_t B[16][16], int8_t C[16][16]) {
 def test_regions_nest_and_add_up_their_lines() -> None:
     found = profile_kernel(MARKED, gemm("gemmini", (16, 16, 16)), MACHINES["gemmini"])
     named = {region.name: region for region in found.regions}
-    assert (named["all"].depth, named["loading"].depth) == (0, 1)
+    assert {name: (region.first, region.last, region.depth) for name, region in named.items()} == {
+        "all": (4, 12, 0),
+        "loading": (5, 8, 1),
+        "short": (9, 11, 1),
+    }
     assert (named["all"].cost.commands, named["loading"].cost.commands) == (2, 1)
     assert named["all"].cost.bytes_read == 2 * named["loading"].cost.bytes_read == 512
 
 
 @pytest.mark.parametrize(
     ("before", "after", "message"),
-    [("// end\n    fence", "fence", "'all' does not end"), ("// region loading\n", "// end\n", "without a `// region")],
+    [("// end region", "", "'loading' does not end"), ("// region: loading", "", "without a `// region: NAME`")],
 )
 def test_a_region_that_is_not_closed_is_an_error(before: str, after: str, message: str) -> None:
     text = MARKED.replace(before, after, 1)

@@ -77,3 +77,14 @@ def test_counters_begin_and_end_at_nothing_and_are_never_negative(events: list[d
     for values in counters.values():
         assert min(values) >= 0
         assert values[-1] == 0
+
+
+def test_each_turn_of_a_region_is_a_slice() -> None:
+    workload = load("gemm_100x70x30")
+    accelerator = isa.load(workload.accelerator)
+    *body, end = starting_kernel(workload, accelerator).splitlines()
+    turns = ["for (int turn = 0; turn < 3; turn++) {", 'region("moving") { mvin(A, 0, 16, 16); }', "fence();", "}"]
+    found = timeline(record("\n".join([*body, *turns, end]), workload, accelerator))["traceEvents"]
+    marked = [event for event in found if event["name"] == "moving" and event["ph"] == "X"]
+    assert len(marked) == 3
+    assert all(one["ts"] + one["dur"] <= two["ts"] for one, two in pairwise(marked))

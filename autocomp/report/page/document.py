@@ -62,7 +62,7 @@ def _profile(recording: Recording) -> dict[str, Any]:
     document = found.to_json()
     document["rest"] = [len(found.path[SEGMENTS:]), sum(segment.cycles for segment in found.path[SEGMENTS:])]
     document["path"] = document["path"][:SEGMENTS]
-    shown = ("cycles", "window", "units", "overlap", "memories", "operands", "path", "rest", "what_if")
+    shown = ("cycles", "window", "units", "overlap", "memories", "operands", "path", "rest", "what_if", "regions")
     return {name: document[name] for name in shown}
 
 

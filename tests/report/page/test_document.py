@@ -80,9 +80,9 @@ def test_a_profile_accounts_for_every_cycle_in_bounded_size(
 def test_a_comment_that_is_no_region_costs_the_profile_but_not_the_timeline(run_copy: RunFolder) -> None:
     naive = RunView.of(run_copy.events).candidates[0]
     text = run_copy.kernel(naive["kernel"])
-    digest = run_copy.store_kernel(text + "// end\n")
+    digest = run_copy.store_kernel(text + "// end region\n")
     found = Profiles(run_copy, restore(run_copy)).of({**naive, "kernel": digest})
-    assert "// region NAME" in found["profile"]["problem"]
+    assert "// region: NAME" in found["profile"]["problem"]
     assert found["timeline"]["cycles"] == naive["cycles"]
 
 

@@ -7,6 +7,7 @@ function profileView(profile, openLine) {
   return element(
     "div", {},
     element("h3", {}, "Critical path: who held the kernel up, and where"), criticalPath(profile, openLine, share),
+    element("h3", {}, "Loops and regions"), partsTable(profile, openLine, share),
     element("h3", {}, "What if"), table(["change", "cycles", "saved"], profile.what_if.map((answer) => [answer.words, count(answer.cycles), percent(answer.saved)])),
     element("h3", {}, `Over time: each step is ${count(profile.window)} cycles`),
     element(
@@ -37,6 +38,19 @@ function criticalPath({ path, rest, cycles }, openLine, share) {
     ));
   const [segments, left] = rest;
   return element("div", {}, element("ul", { class: "critical" }, items), element("p", { class: "note" }, segments ? `${count(segments)} more segments take ${share(left)}.` : ""));
+}
+
+function partsTable({ regions, cycles }, openLine, share) {
+  const spent = (causes) => Object.values(causes).reduce((sum, value) => sum + value, 0);
+  const waits = (causes) => Object.entries(causes).filter(([cause]) => cause !== "Busy").slice(0, 3).map(([cause, value]) => `${cause} ${percent(value / cycles)}`).join(", ");
+  return table(
+    ["lines", "critical path", "commands", "bytes", "exposed stalls", "name"],
+    regions.map(({ first, last, depth, name, cost }) => [
+      element("button", { type: "button", onclick: () => openLine(first) }, `${first} to ${last}`),
+      share(spent(cost.path)), count(cost.commands), count(cost.bytes_read + cost.bytes_written), waits(cost.path),
+      element("code", { style: { "padding-left": `${depth}em` } }, name),
+    ]),
+  );
 }
 
 function overlapTable({ overlap }, share) {
