@@ -150,11 +150,14 @@ def _named(regions: Sequence[Region]) -> dict[tuple[str, str, int], Region]:
 
 
 def _part_change(first: Region | None, second: Region | None) -> PartChange:
-    places = [None if part is None else (part.first, part.last) for part in (first, second)]
-    before, after = (0 if part is None else part.cost.path_cycles for part in (first, second))
-    named = first or second
-    assert named is not None
-    return PartChange(named.kind, named.name, *places, before, after)
+    part = first or second
+    assert part is not None
+    cycles = [0 if one is None else one.cost.path_cycles for one in (first, second)]
+    return PartChange(part.kind, part.name, _extent(first), _extent(second), cycles[0], cycles[1])
+
+
+def _extent(part: Region | None) -> tuple[int, int] | None:
+    return None if part is None else (part.first, part.last)
 
 
 def _by_line(profile: Profile) -> Counter[int]:
