@@ -8,7 +8,7 @@ from typing import Any
 
 from autocomp.kernel import ast
 
-_COMMENT = re.compile(r"//([^\n]*)|/\*(.*?)\*/", re.DOTALL)
+_COMMENT = re.compile(r"//([^\n]*)|/\*(.*?)\*/[^\S\n]*", re.DOTALL)
 
 
 def attach_comments(kernel: ast.Kernel) -> ast.Kernel:
@@ -22,13 +22,15 @@ def attach_comments(kernel: ast.Kernel) -> ast.Kernel:
 def _own_line_comments(text: str) -> list[ast.Comment]:
     """Comments with nothing but blanks before them on their line and behind them, in reverse order of lines."""
     found = []
-    line, seen = 1, 0
+    line, seen, end = 1, 0, 0
     for match in _COMMENT.finditer(text):
         line += text.count("\n", seen, match.start())
         seen = match.start()
-        before = text[text.rfind("\n", 0, match.start()) + 1 : match.start()]
-        after = text[match.end() :].split("\n", 1)[0] if match.group(2) is not None else ""
-        if before.strip() or after.strip():
+        gap = text[end : match.start()]
+        same_line = end > 0 and "\n" not in gap  # as the comment before it
+        end = match.end()
+        last = text[end : end + 1] in ("", "\n")  # on its line
+        if same_line or gap[gap.rfind("\n") + 1 :].strip() or not last:
             continue
         body = match.group(1) if match.group(1) is not None else match.group(2)
         lines = (

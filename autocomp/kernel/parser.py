@@ -18,7 +18,7 @@ from autocomp.kernel.lalr import LalrParser, UnexpectedToken
 from autocomp.kernel.lexer import MAX_DEPTH, UNSUPPORTED, KernelLexer, Token, line_text
 from autocomp.kernel.walk import depth_exceeds
 
-MAX_SOURCE = 1 << 20  # characters
+MAX_SOURCE = 1 << 18  # characters: a second or two to read and check
 LITERAL_BITS = 64
 
 PRECEDENCE = {

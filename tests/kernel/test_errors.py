@@ -95,11 +95,13 @@ HOSTILE: dict[str, tuple[str, str]] = {
     "casts": ("(int)" * 10_000 + "1;", "nested more than"),
     "pointers": ("int " + "*" * 10_000 + "p;", "at most 8 dimensions"),
     "dimensions": ("int p" + "[1]" * 10_000 + ";", "at most 8 dimensions"),
-    "digits": ("int x = " + "9" * 1_000_000 + ";", "64 bits"),
-    "characters": ("x" * 2_000_000, "at most 1048576 characters"),
+    "digits": ("int x = " + "9" * 200_000 + ";", "64 bits"),
+    "characters": ("x" * 2_000_000, "at most 262144 characters"),
     "array": ("int8_t h[1 << 30];", "256 MiB"),
     "extent": ("int8_t h[0xffffffffffffffff];", "2^40 bytes"),
     "initial": ("static int8_t h[100000000] = {1};", "16 MiB"),
+    "comments on a line": ("/**/" * 50_000 + "\0", "does not belong"),
+    "comments at the end": ("/**/" * 50_000 + "x;", "unknown name 'x'"),
     "zero byte": ("\0", "does not belong"),
 }
 

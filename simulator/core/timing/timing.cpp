@@ -30,7 +30,7 @@ class Engine {
     // Units keep references into the context, and their places: reserve before adding.
     const size_t count = settings_.units.size();
     cycles_.resize(count);
-    present_.assign(count, Cause::Count);
+    present_.resize(count);
     ins_.reserve(count);
     outs_.reserve(count);
     arrays_.reserve(count);
@@ -49,7 +49,7 @@ class Engine {
       if (idle && front_.host_done()) break;
       cycle(idle);
       if (context_.progress) {
-        account(1);
+        account();
         ++context_.now;
       } else if (!skip()) {
         fail("deadlock", deadlock());
@@ -73,7 +73,9 @@ class Engine {
       result_.segment_cycles = front_.segments();
       tail = std::max<int64_t>(0, host_tail_cycles);
     }
-    for (UnitCycles& row : cycles_) {
+    for (size_t u = 0; u < places_.size(); ++u) {
+      settle(u);
+      UnitCycles& row = cycles_[u];
       row[static_cast<size_t>(Cause::Host)] += tail;
       result_.unit_cycles.emplace_back(row.begin(), row.end());
     }
@@ -223,40 +225,44 @@ class Engine {
     channel_.schedule(context_);
     for (size_t u = 0; u < places_.size(); ++u) with(u, [](auto& unit) { unit.schedule(); });
     if (context_.timer == kNever) return false;
-    account(context_.timer - context_.now);
+    account();
     context_.now = context_.timer;
     return true;
   }
 
-  Cause cause_of(size_t u) {
-    const auto [active, cause] = with(u, [](auto& unit) {
-      const bool is_active = unit.active();
-      return std::pair(is_active, is_active ? unit.cause() : Cause::Idle);
-    });
-    if (active && cause != Cause::Pairing) return cause;
-    const Pool& pool = context_.pools[u];
-    if (!pool.unissued.empty()) {
-      const int32_t slot = pool.unissued.front();
-      const Command& head = context_.command(slot);
-      if (head.role == Role::Wait || head.role == Role::Signal) return Cause::Semaphore;
-      if (context_.waits_for[static_cast<size_t>(slot)] != 0) return head.hazard;
-      return active ? cause : Cause::QueueFull;
-    }
-    if (active) return cause;
-    return pool.live > 0 ? Cause::Pipeline : front_.idle_cause();
+  // `none`: why a unit without commands has none.
+  Cause cause_of(size_t u, Cause none) {
+    return with(u, [&](const auto& unit) { return cause_of(unit, context_.pools[u], none); });
+  }
+  template <typename Unit>
+  Cause cause_of(const Unit& unit, const Pool& pool, Cause none) {
+    const bool active = unit.active();
+    if (!active && pool.live == 0) return none;
+    const Cause cause = active ? unit.cause() : Cause::Pipeline;
+    if ((active && cause != Cause::Pairing) || pool.unissued.empty()) return cause;
+    const int32_t slot = pool.unissued.front();
+    const Command& head = context_.command(slot);
+    if (head.role == Role::Wait || head.role == Role::Signal) return Cause::Semaphore;
+    if (context_.waits_for[static_cast<size_t>(slot)] != 0) return head.hazard;
+    return active ? cause : Cause::QueueFull;
   }
 
-  void account(int64_t cycles) {
+  // Takes note of what units do from this cycle on where that is something else than before.
+  void account() {
+    const Cause none = front_.idle_cause();
     for (size_t u = 0; u < places_.size(); ++u) {
-      const Cause cause = cause_of(u);
-      cycles_[u][static_cast<size_t>(cause)] += cycles;
-      if (options_.record_spans) record_span(u, cause);
+      const Cause cause = cause_of(u, none);
+      if (cause == present_[u].cause) continue;
+      settle(u);
+      present_[u] = {context_.now, static_cast<int32_t>(u), cause};
+      if (options_.record_spans) result_.spans.push_back(present_[u]);
     }
   }
-  void record_span(size_t u, Cause cause) {
-    if (present_[u] == cause) return;
-    present_[u] = cause;
-    result_.spans.push_back({context_.now, static_cast<int32_t>(u), cause});
+  // Counts the cycles of a unit's present span up to this one.
+  void settle(size_t u) {
+    UnitSpan& span = present_[u];
+    if (span.cause != Cause::Count) cycles_[u][static_cast<size_t>(span.cause)] += context_.now - span.start;
+    span.start = context_.now;
   }
   // Which commands there are, before their times are known.
   void take_down() {
@@ -292,7 +298,7 @@ class Engine {
   std::vector<Place> places_;  // of each unit
   using UnitCycles = std::array<int64_t, static_cast<size_t>(Cause::Count)>;
   std::vector<UnitCycles> cycles_;
-  std::vector<Cause> present_;  // of each unit's last span; Count: it has none
+  std::vector<UnitSpan> present_;  // what each unit does; Count: nothing is known yet
 };
 
 // What each unit waits for.
@@ -302,7 +308,7 @@ std::string Engine::deadlock() {
     const Pool& pool = context_.pools[u];
     if (pool.live == 0) continue;
     message += " unit " + settings_.units[u].name + " holds " + std::to_string(pool.live) + " command(s)";
-    const Cause cause = cause_of(u);
+    const Cause cause = cause_of(u, front_.idle_cause());
     message += std::string(" and waits (") + name_of(cause) + ")";
     for (uint64_t left = context_.occupied & pool.all; left != 0; left &= left - 1) {
       const Command& command = context_.command(std::countr_zero(left));

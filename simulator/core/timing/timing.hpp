@@ -53,7 +53,7 @@ struct CommandTiming {
 struct UnitSpan {
   int64_t start = 0;
   int32_t unit = -1;
-  Cause cause = Cause::Idle;
+  Cause cause = Cause::Count;  // none yet
 };
 
 // Why not all commands were done: they wait for each other for ever, or take more than the cycles allowed.

@@ -148,6 +148,7 @@ void Unroller::start_generators() {
 }
 
 void Unroller::schedule() {
+  if (!busy()) return;  // its generators are idle
   for (const Generator& generator : generators_) {
     if (generator.idle) continue;
     context_.at(generator.from);
