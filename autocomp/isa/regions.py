@@ -132,6 +132,34 @@ def effects(
     return _of_block(accelerator, instruction.body, _Context())[1].assigned
 
 
+@dataclass(frozen=True)
+class Write:
+    """An assignment to an element, over the arguments and the state before the instruction: the conditions on the way
+    to it, and its value."""
+
+    path: Path
+    target: Element
+    value: Expression
+
+
+def writes(accelerator: Accelerator, instruction: Instruction) -> tuple[Write, ...]:
+    """All assignments of an instruction to elements of memories and tensors."""
+    return tuple(_writes(accelerator, instruction.body, _Context()))
+
+
+def _writes(accelerator: Accelerator, body: Sequence[Statement], context: _Context) -> Iterator[Write]:
+    for statement in body:
+        if isinstance(statement, Assign) and isinstance(statement.target, Element):
+            yield Write(context.path, statement.target, context.resolve(statement.value))
+        elif isinstance(statement, For):
+            yield from _writes(accelerator, statement.body, context)
+        elif isinstance(statement, When):
+            condition = context.resolve(statement.condition)
+            yield from _writes(accelerator, statement.then, context.under(condition))
+            yield from _writes(accelerator, statement.otherwise, context.under(condition, False))
+        context = _of_block(accelerator, (statement,), context)[1]
+
+
 def _of_block(accelerator: Accelerator, body: Sequence[Statement], context: _Context) -> tuple[list[Region], _Context]:
     regions: list[Region] = []
     for statement in body:

@@ -9,6 +9,10 @@ from autocomp.transforms.facts import Facts
 from autocomp.transforms.parameters import number_of
 from autocomp.transforms.protocol import NotApplicable, Parameters, Proposal, Rewriting
 from autocomp.transforms.rewrite import Path, call_of, rewrite_statements, with_body
+from autocomp.transforms.straight.fences import unneeded
+from autocomp.transforms.straight.program import is_written_out, program_of
+
+_CYCLES = 60.0  # that everything stands still at a fence, roughly
 
 
 class DropFence(Rewriting):
@@ -17,7 +21,12 @@ class DropFence(Rewriting):
 
     def candidates(self, facts: Facts) -> Sequence[Proposal]:
         """Each fence but the one that ends the kernel; whether one is needed is for the memory discipline to say."""
-        return [
+        together = []
+        if is_written_out(facts):
+            count = len(_unneeded(facts))
+            reason = f"{count} fences order no two accesses of the same elements"
+            together = [Proposal({}, reason, count * _CYCLES)] if count else []
+        return [*together] + [
             Proposal({"fence": number}, f"commands go on without waiting at fence number {number}")
             for number, path in enumerate(_fences(facts))
             if path != (len(facts.body.statements) - 1,)
@@ -25,7 +34,14 @@ class DropFence(Rewriting):
 
     def apply(self, facts: Facts, parameters: Parameters) -> ast.Kernel:
         """`fence` numbers the fences in source order, from 0. The result is right only where no DRAM access of the host
-        or of another unit relied on this fence, which the memory discipline proves or refutes."""
+        or of another unit relied on this fence, which the memory discipline proves or refutes. Without it, all go that
+        order nothing, in a kernel that is written out."""
+        if "fence" not in parameters:
+            program = program_of(facts)
+            gone = unneeded(program)
+            if not gone:
+                raise NotApplicable("every fence orders something")
+            return program.kernel(step for number, step in enumerate(program.steps) if number not in gone)
         number = number_of(parameters, "fence", 0)
         found = _fences(facts)
         if not 0 <= number < len(found):
@@ -35,6 +51,13 @@ class DropFence(Rewriting):
             return () if path == found[number] else None
 
         return with_body(facts.kernel, rewrite_statements(facts.body, change))
+
+
+def _unneeded(facts: Facts) -> set[int]:
+    try:
+        return unneeded(program_of(facts))
+    except NotApplicable:
+        return set()
 
 
 def _fences(facts: Facts) -> list[Path]:

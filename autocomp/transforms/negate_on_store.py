@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from autocomp.isa.roles import CallRole
 from autocomp.kernel import ast
 from autocomp.transforms.affine import Affine, literal
 from autocomp.transforms.facts import Facts, Site, pointer
@@ -14,6 +13,11 @@ from autocomp.transforms.nest import enclosing
 from autocomp.transforms.parameters import name_of
 from autocomp.transforms.protocol import NotApplicable, Parameters, Proposal, Rewriting
 from autocomp.transforms.rewrite import Path, blocks, names, rewrite_statements, statement_at, substitute, with_body
+from autocomp.transforms.straight.edit import takes_scale
+from autocomp.transforms.straight.program import is_written_out, program_of
+from autocomp.transforms.straight.signs import negated_by_stores, negated_tensors
+
+_CYCLES = 50.0  # that the host takes for a few elements, with the fence's share, roughly
 
 
 class NegateOnStore(Rewriting):
@@ -23,12 +27,20 @@ class NegateOnStore(Rewriting):
     def candidates(self, facts: Facts) -> Sequence[Proposal]:
         """Each tensor whose elements the host negates where they lie."""
         tensors = dict.fromkeys(found.tensor for found in _negations(facts))
-        return [Proposal({"tensor": name}, f"the scale of the store negates {name}, not the host") for name in tensors]
+        if is_written_out(facts):
+            tensors = dict.fromkeys(negated_tensors(program_of(facts)))
+        return [
+            Proposal({"tensor": name}, f"the scale of the store negates {name}, not the host", _CYCLES)
+            for name in tensors
+        ]
 
     def apply(self, facts: Facts, parameters: Parameters) -> ast.Kernel:
         """`tensor` is stored by one call, and negated by a nest of the host's behind it, in the same block and over as
-        many elements; its store's scale becomes -1, and 1 again for the stores that follow."""
+        many elements; its store's scale becomes -1, and 1 again for the stores that follow. In a kernel that is written
+        out, any number of stores of it are each negated as a whole."""
         tensor = name_of(parameters, "tensor")
+        if is_written_out(facts):
+            return negated_by_stores(program_of(facts), tensor)
         negations = [found for found in _negations(facts) if found.tensor == tensor]
         stores = [s for s in facts.sites if s.kind == "store" and s.pointer is not None and s.pointer.tensor == tensor]
         if len(negations) != 1 or len(stores) != 1:
@@ -119,19 +131,10 @@ def _settings(facts: Facts, store: Site) -> tuple[ast.Statement, ast.Statement]:
     if not before:
         raise NotApplicable(f"no call configures {store.call.function}")
     present = before[-1]
-    scaled = next((form for form in facts.machine.roles.values() if _adds_scale(facts, present.role, form)), None)
+    scaled = next((form for form in facts.machine.roles.values() if takes_scale(facts, present.role, form)), None)
     if scaled is None:
         raise NotApplicable(f"no form of {present.call.function} takes a scale")
     call = replace(present.call, function=scaled.name)
     one = ast.FloatLiteral(1.0, single=True, text="1.0f")
     minus = replace(call, arguments=(*call.arguments, ast.Unary("-", one)))
     return ast.ExpressionStatement(minus), ast.ExpressionStatement(replace(call, arguments=(*call.arguments, one)))
-
-
-def _adds_scale(facts: Facts, plain: CallRole, form: CallRole) -> bool:
-    """Whether a call form does what another one does, with a scale as a further argument in place of 1."""
-    if form.instruction != plain.instruction or form.arguments != (*plain.arguments, "scale"):
-        return False
-    parameter = facts.machine.parameters[form.name, len(form.arguments)][-1]
-    rest = {name: value for name, value in plain.fixed.items() if parameter is None or name != parameter.name}
-    return parameter is not None and plain.fixed.get(parameter.name) == 1 and rest == dict(form.fixed)

@@ -19,6 +19,9 @@ from autocomp.transforms.reuse_weights import ReuseWeights
 from autocomp.transforms.simplify import Simplify
 from autocomp.transforms.split import Split
 from autocomp.transforms.stage_operand import StageOperand
+from autocomp.transforms.straight.add_in_place import AddInPlace
+from autocomp.transforms.straight.drop_unused import DropUnused
+from autocomp.transforms.straight.keep_results import KeepResults
 from autocomp.transforms.straight.load_once import LoadOnce
 from autocomp.transforms.straight.own_rows import OwnRows
 from autocomp.transforms.straight.write_out import WriteOut
@@ -46,6 +49,9 @@ TRANSFORMATIONS: tuple[Transformation, ...] = (
     WriteOut(),
     OwnRows(),
     LoadOnce(),
+    KeepResults(),
+    AddInPlace(),
+    DropUnused(),
     Hoist(),
     Simplify(),
 )

@@ -34,6 +34,9 @@ TRANSFORMATIONS = {
     "write_out",
     "own_rows",
     "load_once",
+    "keep_results",
+    "add_in_place",
+    "drop_unused",
 }
 
 

@@ -11,18 +11,20 @@ from autocomp.kernel import ast
 from autocomp.transforms.affine import literal
 from autocomp.transforms.protocol import NotApplicable
 from autocomp.transforms.rewrite import all_names, fresh
+from autocomp.transforms.straight.places import (
+    DependsOnData,
+    Number,
+    Place,
+    Value,
+    constant,
+    converted,
+    element_of,
+    element_size,
+)
 
 MAX_STATEMENTS = 4_000  # of a kernel that is written out
 _MAX_ITERATIONS = 50_000
 
-Number = int | float
-_SIZES = {"float": 4, "double": 8, "bool": 1, "int": 4, "size_t": 8, "int_fast32_t": 4}
-_BITS: Mapping[str, tuple[int, bool]] = {
-    **{f"{'u' * (not signed)}int{bits}_t": (bits, signed) for bits in (8, 16, 32, 64) for signed in (True, False)},
-    "int": (32, True),
-    "size_t": (64, False),
-    "int_fast32_t": (32, True),
-}
 _OPERATORS: Mapping[str, Callable[[Number, Number], Number]] = {
     "+": lambda a, b: a + b,
     "-": lambda a, b: a - b,
@@ -43,26 +45,6 @@ _BITWISE: Mapping[str, Callable[[int, int], int]] = {
     "/": lambda a, b: abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1),
     "%": lambda a, b: a - b * (abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)),
 }
-
-
-@dataclass(frozen=True)
-class Place:
-    """An address inside a tensor: elements from its start, and the extents of what is addressed (none: one element)."""
-
-    tensor: str
-    offset: int
-    extents: tuple[int, ...] = ()
-
-    def at(self, index: int) -> Place:
-        """What an index selects."""
-        return Place(self.tensor, self.offset + index * prod(self.extents[1:]), self.extents[1:])
-
-
-Value = Number | Place
-
-
-class _DependsOnData(Exception):
-    """A value that only a run knows."""
 
 
 class _Return(Exception):
@@ -137,7 +119,7 @@ class _Execution:
     def _statement(self, statement: ast.Statement) -> None:
         try:
             self._execute(statement)
-        except _DependsOnData as error:
+        except DependsOnData as error:
             line = getattr(statement, "line", 0)
             raise NotApplicable(f"the statement in line {line} needs {error}, which depends on data") from None
 
@@ -158,7 +140,7 @@ class _Execution:
             raise _Leave(isinstance(statement, ast.Break))
         elif isinstance(statement, ast.Return):
             if statement.value is not None:
-                raise _DependsOnData("the value of a function")
+                raise DependsOnData("the value of a function")
             raise _Return
 
     def _loop(self, statement: ast.For | ast.While | ast.DoWhile) -> None:
@@ -189,16 +171,16 @@ class _Execution:
                 self._scopes[-1][declarator.name] = _Variable(declarator.type, Place(name, 0, self.shapes[name]))
                 continue
             if statement.static:
-                raise _DependsOnData(f"the static variable {declarator.name!r}")
+                raise DependsOnData(f"the static variable {declarator.name!r}")
             given = declarator.initializer
-            value = None if given is None else _converted(declarator.type, self._value(given))
+            value = None if given is None else converted(declarator.type, self._value(given))
             self._scopes[-1][declarator.name] = _Variable(declarator.type, value)
 
     def _array(self, statement: ast.Declaration, declarator: ast.Declarator) -> str:
         """The name of a local array, which is declared once, in front."""
         if id(declarator) not in self._static:
             if declarator.initializer is not None and not statement.static:
-                raise _DependsOnData(f"the initialised array {declarator.name!r}")
+                raise DependsOnData(f"the initialised array {declarator.name!r}")
             taken = {*self.shapes, *(self._taken if declarator.name in self.shapes else ())}
             name = self._static[id(declarator)] = fresh(declarator.name, taken)
             self.shapes[name] = self._shape(declarator.type)
@@ -224,13 +206,13 @@ class _Execution:
         if isinstance(node.target, ast.Name):
             variable = self._lookup(node.target.name)
             if variable is None:
-                raise _DependsOnData(f"the unknown variable {node.target.name!r}")
+                raise DependsOnData(f"the unknown variable {node.target.name!r}")
             if isinstance(node, ast.Step):
                 value = self._binary(node.operator[0], self._value(node.target), 1)
             else:
                 value = self._value(node.value)
                 value = self._binary(node.operator, self._value(node.target), value) if node.operator else value
-            variable.value = _converted(variable.type, value)
+            variable.value = converted(variable.type, value)
             return
         if isinstance(node, ast.Step):
             self._emit(replace(node, target=self._residue(node.target)))
@@ -243,7 +225,7 @@ class _Execution:
             self._emit(replace(node, arguments=tuple(self._argument(argument) for argument in node.arguments)))
             return
         scope = {
-            parameter.name: _Variable(parameter.type, _converted(parameter.type, self._value(argument)))
+            parameter.name: _Variable(parameter.type, converted(parameter.type, self._value(argument)))
             for parameter, argument in zip(helper.parameters, node.arguments, strict=True)
         }
         self._body(helper, scope)
@@ -260,30 +242,23 @@ class _Execution:
         value = self._value(node)
         if isinstance(value, Place):
             return ast.Unary("&", self._element(value))
-        return _literal(value)
+        return constant(value)
 
     def _element(self, place: Place) -> ast.Expression:
-        """`T[i][j]` of the first element of a place."""
-        node: ast.Expression = ast.Name(place.tensor)
-        rest, shape = place.offset, self.shapes[place.tensor]
-        for number in range(len(shape)):
-            size = prod(shape[number + 1 :])
-            node = ast.Index(node, literal(rest // size))
-            rest %= size
-        return node
+        return element_of(place.tensor, place.offset, self.shapes[place.tensor])
 
     def _residue(self, node: ast.Expression) -> ast.Expression:
         """What is left of a computation on data."""
         try:
             value = self._value(node)
-        except _DependsOnData:
+        except DependsOnData:
             pass
         else:
-            return self._element(value) if isinstance(value, Place) else _literal(value)
+            return self._element(value) if isinstance(value, Place) else constant(value)
         if isinstance(node, ast.Index):
             place = self._place(node)
             if place.extents:
-                raise _DependsOnData(f"a part of {place.tensor!r}")
+                raise DependsOnData(f"a part of {place.tensor!r}")
             return self._element(place)
         if isinstance(node, ast.Unary | ast.Cast):
             return replace(node, operand=self._residue(node.operand))
@@ -292,7 +267,7 @@ class _Execution:
         if isinstance(node, ast.Conditional):
             condition = self._residue(node.condition)
             return ast.Conditional(condition, self._residue(node.then), self._residue(node.otherwise))
-        raise _DependsOnData("a value")
+        raise DependsOnData("a value")
 
     # --- values
 
@@ -306,7 +281,7 @@ class _Execution:
     def _integer(self, node: ast.Expression) -> int:
         value = self._value(node)
         if not isinstance(value, int):
-            raise _DependsOnData("a whole number")
+            raise DependsOnData("a whole number")
         return value
 
     def _place(self, node: ast.Expression) -> Place:
@@ -316,7 +291,7 @@ class _Execution:
             return base.at(index) if base.extents else Place(base.tensor, base.offset + index)
         value = self._value(node)
         if not isinstance(value, Place):
-            raise _DependsOnData("an address")
+            raise DependsOnData("an address")
         return value
 
     def _value(self, node: ast.Expression) -> Value:
@@ -326,12 +301,12 @@ class _Execution:
             variable = self._lookup(node.name)
             value = variable.value if variable is not None else self._constants.get(node.name)
             if value is None:
-                raise _DependsOnData(f"{node.name!r}")
+                raise DependsOnData(f"{node.name!r}")
             return value
         if isinstance(node, ast.Index):
             place = self._place(node)
             if not place.extents:
-                raise _DependsOnData(f"an element of {place.tensor!r}")
+                raise DependsOnData(f"an element of {place.tensor!r}")
             return place
         if isinstance(node, ast.Unary):
             return self._unary(node)
@@ -340,22 +315,22 @@ class _Execution:
         if isinstance(node, ast.Conditional):
             return self._value(node.then if self._truth(node.condition) else node.otherwise)
         if isinstance(node, ast.Cast):
-            return _converted(node.type, self._value(node.operand))
+            return converted(node.type, self._value(node.operand))
         if isinstance(node, ast.SizeOf):
             return self._size(node.operand)
-        raise _DependsOnData("a value")
+        raise DependsOnData("a value")
 
     def _unary(self, node: ast.Unary) -> Value:
         if node.operator == "&":
             place = self._place(node.operand)
             return Place(place.tensor, place.offset, (1, *place.extents))
         if node.operator == "*":
-            raise _DependsOnData("an element")
+            raise DependsOnData("an element")
         if node.operator == "!":
             return int(not self._truth(node.operand))
         value = self._value(node.operand)
         if isinstance(value, Place):
-            raise _DependsOnData("an address")
+            raise DependsOnData("an address")
         if node.operator == "~":
             return ~int(value)
         return -value if node.operator == "-" else value
@@ -375,7 +350,7 @@ class _Execution:
             step = prod(left.extents[1:])
             return replace(left, offset=left.offset + (right if operator == "+" else -right) * step)
         if isinstance(left, Place) or isinstance(right, Place):
-            raise _DependsOnData("arithmetic on addresses")
+            raise DependsOnData("arithmetic on addresses")
         if operator in _OPERATORS:
             return _OPERATORS[operator](left, right)
         if isinstance(left, int) and isinstance(right, int) and operator in _BITWISE:
@@ -384,38 +359,9 @@ class _Execution:
             return _BITWISE[operator](left, right)
         if operator == "/" and right != 0:
             return left / right
-        raise _DependsOnData(f"a value of {operator!r}")
+        raise DependsOnData(f"a value of {operator!r}")
 
     def _size(self, operand: ast.Type | ast.Expression) -> int:
         if not isinstance(operand, ast.Type):
-            raise _DependsOnData("the size of an expression")
+            raise DependsOnData("the size of an expression")
         return element_size(self._accelerator, operand)
-
-
-def element_size(accelerator: Accelerator, kind: ast.Type) -> int:
-    """Bytes of one element of a type."""
-    name = accelerator.types.get(kind.name, kind.name)
-    digits = "".join(character for character in name.removesuffix("_t") if character.isdigit())
-    return 8 if kind.pointer else _SIZES.get(kind.name) or (int(digits) // 8 if digits else 4)
-
-
-def _converted(kind: ast.Type, value: Value) -> Value:
-    """A value as a type holds it."""
-    if isinstance(value, Place):
-        if not kind.pointer:
-            raise _DependsOnData("an address as a number")
-        return Place(value.tensor, value.offset, (1,))  # a pointer to elements, whatever they were part of
-    if kind.name == "bool":
-        return int(value != 0)
-    if kind.name in _BITS and not kind.pointer:
-        bits, signed = _BITS[kind.name]
-        whole = int(value) & ((1 << bits) - 1)
-        return whole - (1 << bits) if signed and whole >> (bits - 1) else whole
-    return float(value) if kind.name in ("float", "double") else value
-
-
-def _literal(value: Number) -> ast.Expression:
-    if isinstance(value, int):
-        return literal(value)
-    size = ast.FloatLiteral(abs(value), single=True, text=f"{abs(value)!r}f")
-    return ast.Unary("-", size) if value < 0 else size

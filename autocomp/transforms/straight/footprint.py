@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from itertools import product
 
 from autocomp.isa import model as m
 from autocomp.isa.algebra import substitute, walk
-from autocomp.isa.regions import Region, derive, effects
+from autocomp.isa.regions import Region, Write, derive, effects, writes
 from autocomp.transforms.protocol import NotApplicable
 from autocomp.transforms.remember import remembered
-from autocomp.transforms.straight.execution import Place, Value
+from autocomp.transforms.straight.places import Place, Value
 
 Field = tuple[str, int | None, str]  # state record, index, field
 Span = tuple[int, int, int]  # row, first column, column behind the last one; in DRAM 0 and bytes of the tensor
@@ -62,11 +62,29 @@ class State:
     setters: dict[Field, tuple[int, str]] = field(default_factory=dict)  # number of the command, its parameter
 
 
+Setter = tuple[int, str]  # how many commands before, and the parameter there
+
+
+@dataclass(frozen=True)
+class _Outcome:
+    """What a command does in a state: accesses without their operands but with who says where, and new register
+    values (None: not known) with the parameter that is the address in them."""
+
+    accesses: tuple[tuple[Access, Setter | None], ...]
+    registers: tuple[tuple[Field, int | float | None, str | None], ...]
+
+
 @dataclass(frozen=True)
 class _Semantics:
+    """An instruction's semantics, and what became of its commands before: the same ones come back in every version of a
+    kernel."""
+
     regions: tuple[Region, ...]
+    writes: tuple[Write, ...]
     effects: Mapping[tuple[str, m.Expression | None, str], m.Expression]
     requirements: tuple[m.Require, ...]
+    registers: tuple[Field, ...]  # that any of this mentions
+    outcomes: dict[tuple[Hashable, ...], _Outcome] = field(default_factory=dict)
 
 
 def initial(accelerator: m.Accelerator) -> State:
@@ -87,8 +105,24 @@ def _semantics(accelerator: m.Accelerator, instruction: m.Instruction) -> _Seman
     known = _semantics_by_name(accelerator)
     if instruction.name not in known:
         plain = tuple(s for s in instruction.body if isinstance(s, m.Require))
-        known[instruction.name] = _Semantics(derive(accelerator, instruction), effects(accelerator, instruction), plain)
+        regions, assigned = derive(accelerator, instruction), writes(accelerator, instruction)
+        set_to = effects(accelerator, instruction)
+        mentioned = {
+            (part.state, part.field)
+            for expression in (*_expressions(regions), *set_to.values(), *(r.condition for r in plain))
+            for part in walk(expression)
+            if isinstance(part, m.StateField)
+        }
+        registers = tuple(register for register in initial(accelerator).values if register[::2] in mentioned)
+        known[instruction.name] = _Semantics(regions, assigned, set_to, plain, registers)
     return known[instruction.name]
+
+
+def _expressions(regions: Iterable[Region]) -> Iterator[m.Expression]:
+    for region in regions:
+        yield from (condition for condition, _ in region.path)
+        yield from (side for dim in region.dims for side in (dim.count, dim.stride))
+        yield from (e for e in (region.base, region.first_col, region.cols, region.bytes) if e is not None)
 
 
 def execute(
@@ -102,24 +136,67 @@ def execute(
     """What command `number` touches in a state, which is brought up to date. `locate(number, parameter)` is the call
     and argument behind an operand. Raises NotApplicable where something cannot be told, or the machine forbids it."""
     known = _semantics(accelerator, instruction)
+    setters = (state.setters.get(register) for register in known.registers)
+    key = (
+        tuple(operands.items()),
+        tuple(state.values.get(register) for register in known.registers),
+        tuple(None if setter is None else (number - setter[0], setter[1]) for setter in setters),
+    )
+    if key not in known.outcomes:
+        known.outcomes[key] = _outcome(accelerator, instruction, operands, state, number)
+    outcome = known.outcomes[key]
+    for register, value, parameter in outcome.registers:
+        if parameter is not None:
+            state.setters[register] = (number, parameter)
+        if value is None:
+            state.values.pop(register, None)
+        else:
+            state.values[register] = value
+    located = ((access, None if by is None else locate(number - by[0], by[1])) for access, by in outcome.accesses)
+    return _joined([replace(access, operand=operand) for access, operand in located])
+
+
+def _outcome(
+    accelerator: m.Accelerator, instruction: m.Instruction, operands: Mapping[str, Value], state: State, number: int
+) -> _Outcome:
+    known = _semantics(accelerator, instruction)
     value = _lookup(accelerator, instruction, operands, state)
     for requirement in known.requirements:
         if substitute(requirement.condition, value) == m.Number(0):
             raise NotApplicable(f"{instruction.name}: {requirement.message}")
-    found = [_access(region, operands, state, value, number, locate) for region in known.regions]
-    new = {
-        (name, None if index is None else int(_number(index, value)), part): (expression, substitute(expression, value))
-        for (name, index, part), expression in known.effects.items()
-    }
-    for key, (expression, result) in new.items():
-        source = next((part for part in walk(expression) if isinstance(part, m.AddressField)), None)
-        if source is not None:
-            state.setters[key] = (number, source.parameter)
-        if isinstance(result, m.Number):
-            state.values[key] = result.value
-        else:
-            state.values.pop(key, None)
-    return _joined([access for access in found if access is not None])
+    found = [_access(region, operands, state, value, number) for region in known.regions]
+    registers: list[tuple[Field, int | float | None, str | None]] = []
+    for (name, index, part), expression in known.effects.items():
+        result = substitute(expression, value)
+        source = next((node for node in walk(expression) if isinstance(node, m.AddressField)), None)
+        register = (name, None if index is None else int(_number(index, value)), part)
+        known_value = result.value if isinstance(result, m.Number) else None
+        registers.append((register, known_value, None if source is None else source.parameter))
+    return _Outcome(tuple(entry for entry in found if entry is not None), tuple(registers))
+
+
+def factor(
+    accelerator: m.Accelerator, instruction: m.Instruction, operands: Mapping[str, Value], state: State
+) -> float | None:
+    """What a move multiplies every element by on the way; None if it does anything else to it."""
+    value = _lookup(accelerator, instruction, operands, state)
+    taken = [
+        substitute(write.value, value)
+        for write in _semantics(accelerator, instruction).writes
+        if all(bool(_number(condition, value)) is wanted for condition, wanted in write.path)
+    ]
+    factors = {_factor(expression) for expression in taken}
+    return factors.pop() if len(factors) == 1 else None
+
+
+def _factor(expression: m.Expression) -> float | None:
+    """The number that an expression multiplies one element by."""
+    if isinstance(expression, m.Element):
+        return 1.0
+    if isinstance(expression, m.Binary) and expression.operator == "*" and isinstance(expression.right, m.Number):
+        inner = _factor(expression.left)
+        return None if inner is None else inner * expression.right.value
+    return None
 
 
 def _lookup(
@@ -166,9 +243,8 @@ def _access(
     state: State,
     value: Callable[[m.Expression], m.Expression | None],
     number: int,
-    locate: Callable[[int, str], tuple[int, int] | None],
-) -> Access | None:
-    """The access of a region, or None where it does not take place."""
+) -> tuple[Access, Setter | None] | None:
+    """The access of a region and who says where, or None where it does not take place."""
     for condition, wanted in region.path:
         if bool(_number(condition, value)) is not wanted:
             return None
@@ -190,18 +266,18 @@ def _access(
             (0, place.offset + point, place.offset + point + length) for point in sorted(set(points)) if length
         )
         memory = f"&{place.tensor}"
-        setter = (number, region.pointer)
-    operand = None if setter is None else locate(*setter)
-    return Access(memory, spans, region.write, region.accumulate_read, operand) if spans else None
+        setter = (0, region.pointer)
+    return (Access(memory, spans, region.write, region.accumulate_read, None), setter) if spans else None
 
 
-def _setter(region: Region, state: State, number: int) -> tuple[int, str] | None:
-    """The command and the parameter that give a region's place."""
+def _setter(region: Region, state: State, number: int) -> Setter | None:
+    """Which command and which parameter of it give a region's place."""
     if region.parameter is not None:
-        return number, region.parameter
+        return 0, region.parameter
     for part in walk(region.base):
         if isinstance(part, m.StateField) and part.index is None and (part.state, None, part.field) in state.setters:
-            return state.setters[part.state, None, part.field]
+            there, parameter = state.setters[part.state, None, part.field]
+            return number - there, parameter
     return None
 
 

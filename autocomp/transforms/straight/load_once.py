@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import replace
 
 from autocomp.kernel import ast
@@ -12,7 +12,7 @@ from autocomp.transforms.parameters import names_of
 from autocomp.transforms.protocol import NotApplicable, Parameters, Proposal, Rewriting
 from autocomp.transforms.straight.footprint import Access
 from autocomp.transforms.straight.program import Program, Step, is_written_out, program_of
-from autocomp.transforms.straight.values import Value, home, moved, values_of
+from autocomp.transforms.straight.values import Value, home, keeps, moved, values_of
 
 
 class LoadOnce(Rewriting):
@@ -39,16 +39,15 @@ class LoadOnce(Rewriting):
         wanted = names_of(parameters, "tensors")
         program = program_of(facts)
         values = {value.writers[0][0]: value for value in values_of(program) if _loaded(program, value)}
-        kept: list[Value] = []
+        kept: dict[Hashable, list[Value]] = {}
         gone: set[int] = set()
         homes: dict[tuple[int, tuple[int, int]], tuple[str, int]] = {}
         for number, value in sorted(values.items()):
-            tensor = program.steps[number].dram(write=False)[0].memory[1:]
-            source = (
-                next((v for v in kept if _same(program, v, value)), None) if not wanted or tensor in wanted else None
-            )
-            if source is None:
-                kept.append(value)
+            tensor = program.steps[number].reads[0].memory[1:]
+            alike = kept.setdefault(_brought(program, value), [])
+            source = next((v for v in alike if _is_there(program, v, value)), None)
+            if source is None or (wanted and tensor not in wanted):
+                alike.append(value)
                 continue
             gone.add(number)
             for user, access in value.readers:
@@ -69,36 +68,34 @@ def _loaded(program: Program, value: Value) -> bool:
     )
 
 
-def _same(program: Program, source: Value, value: Value) -> bool:
-    """Whether a value is there already, in the rows of an earlier one, up to its last use."""
-    one, two = program.steps[source.first], program.steps[value.first]
-    if source.memory != value.memory or _shape(source.writers[0][1], source.low) != _shape(
-        value.writers[0][1], value.low
-    ):
-        return False
-    if one.reads[0].spans != two.reads[0].spans or one.reads[0].memory != two.reads[0].memory:
-        return False
-    if _settings(program, one) != _settings(program, two):
-        return False
+def _brought(program: Program, value: Value) -> Hashable:
+    """What a load brings, and how: equal for loads that are the same but for the rows that they write."""
+    step = program.steps[value.first]
+    return (
+        value.memory,
+        _shape(value.writers[0][1], value.low),
+        step.reads[0].memory,
+        step.reads[0].spans,
+        _settings(program, step),
+    )
+
+
+def _is_there(program: Program, source: Value, value: Value) -> bool:
+    """Whether what a load brings is there already, in the rows of an earlier one, up to the last use."""
+    read = program.steps[value.first].reads[0]
     between = program.steps[source.first + 1 : value.first]
-    if any(access.meets(two.reads[0]) for step in between for access in step.dram(write=True)):
+    if any(access.meets(read) for step in between for access in step.dram(write=True)):
         return False
     return keeps(program, source.writers[0][1], source.first, value.last)
-
-
-def keeps(program: Program, access: Access, start: int, end: int) -> bool:
-    """Whether rows that a step writes are written by no later step up to another one."""
-    later = program.steps[start + 1 : end]
-    return not any(write.meets(access) for step in later for write in step.local(write=True))
 
 
 def _shape(access: Access, low: int) -> tuple[tuple[int, int, int], ...]:
     return tuple((row - low, first, end) for row, first, end in access.spans)
 
 
-def _settings(program: Program, step: Step) -> list[ast.Call]:
+def _settings(program: Program, step: Step) -> tuple[ast.Call, ...]:
     """The configuration of a move, whichever of several records of it holds it."""
-    return [_without_selector(program, setting) for setting in step.settings]
+    return tuple(_without_selector(program, setting) for setting in step.settings)
 
 
 def _without_selector(program: Program, setting: ast.Call) -> ast.Call:

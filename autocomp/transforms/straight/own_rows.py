@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain
 
 from autocomp.kernel import ast
 from autocomp.transforms.cost import move_cycles
@@ -70,8 +71,8 @@ def _taken_as(program: Program, value: Value) -> tuple[int, int]:
 
 def _free(busy: Sequence[tuple[int, int]], top: int, value: Value) -> int | None:
     """The first row, from `top` on and round the end, with room for a value whose predecessors are over."""
-    last: int = len(busy) - value.rows
-    for start in (*range(top, last + 1), *range(min(top, last + 1))):
+    last = len(busy) - value.rows
+    for start in chain(range(top, last + 1), range(min(top, last + 1))):
         if all(end < value.first for _, end in busy[start : start + value.rows]):
             return start
     return None

@@ -16,9 +16,9 @@ from autocomp.transforms.affine import affine, interval, literal
 from autocomp.transforms.facts import Facts, pointer
 from autocomp.transforms.protocol import NotApplicable
 from autocomp.transforms.remember import remember
-from autocomp.transforms.rewrite import call_of, walk, with_body
-from autocomp.transforms.straight.execution import Place, Value, element_size
-from autocomp.transforms.straight.footprint import Access, State, execute, initial
+from autocomp.transforms.rewrite import call_of, names, walk, with_body
+from autocomp.transforms.straight.footprint import Access, State, execute, factor, initial
+from autocomp.transforms.straight.places import Place, Value, element_of, element_size
 
 Record = tuple[str, int | None]  # a state record and its index
 _COUNTS_OF_BUILTINS = {name: len(tensors) for name, tensors, _ in BUILTINS}
@@ -34,6 +34,7 @@ class Step:
     calls: tuple[ast.Call, ...]  # none for the host's arithmetic
     accesses: tuple[Access, ...]
     settings: tuple[ast.Call, ...] = ()
+    factor: float | None = None  # that a move multiplies elements by; None if it does anything else to them
     statement: ast.ExpressionStatement | None = None  # of the host
 
     @property
@@ -58,13 +59,16 @@ class Program:
     """A kernel of steps; `head` declares its local arrays."""
 
     facts: Facts
-    head: tuple[ast.Statement, ...]
+    head: tuple[ast.Declaration, ...]
     steps: tuple[Step, ...]
+    shapes: Mapping[str, tuple[tuple[int, ...], int]]  # extents and bytes of an element, by tensor
 
     def kernel(self, steps: Iterable[Step]) -> ast.Kernel:
         """The kernel with other steps. Configuring calls stand in front of the first step that relies on them."""
         in_force: dict[str, ast.Call] = {}
-        body: list[ast.Statement] = list(self.head)
+        steps = tuple(steps)
+        used = {name for step in steps for node in (*step.calls, step.statement) if node for name in names(node)}
+        body: list[ast.Statement] = [d for d in self.head if any(part.name in used for part in d.declarators)]
         for step in steps:
             for setting in step.settings:
                 key = self._register(setting)
@@ -73,6 +77,11 @@ class Program:
                     body.append(ast.ExpressionStatement(setting))
             body.extend((step.statement,) if step.statement is not None else map(ast.ExpressionStatement, step.calls))
         return with_body(self.facts.given, ast.Block(tuple(body)))
+
+    def address(self, tensor: str, byte: int) -> ast.Expression:
+        """`&T[i][j]` of the element that starts at a byte."""
+        shape, size = self.shapes[tensor]
+        return ast.Unary("&", element_of(tensor, byte // size, shape))
 
     def _register(self, setting: ast.Call) -> str:
         """A name for what a configuring call sets."""
@@ -144,6 +153,8 @@ class _Reader:
         if role.kind not in ("load", "store", "preload", "contraction"):
             raise NotApplicable(f"{call.function} is none of the commands that can be followed one by one")
         self._need(role, operands)
+        moving = role.kind in ("load", "store")
+        multiplied = factor(accelerator, instruction, operands, self.state) if moving else None
         first = self.number - len(self.pending)
         self.pending.append(call)
         found = execute(
@@ -155,9 +166,9 @@ class _Reader:
             if not any(access.local and not access.write for access in found):
                 raise NotApplicable("the array keeps an operand from one computation to the next")
             return None
-        step = Step(
-            role.kind, instruction.unit or "", tuple(self.pending), tuple(self.accesses), tuple(self.settings.values())
-        )
+        settings = tuple(self.settings.values())
+        unit = instruction.unit or ""
+        step = Step(role.kind, unit, tuple(self.pending), tuple(self.accesses), settings, multiplied)
         self.pending, self.accesses, self.settings = [], [], {}
         return step
 
@@ -246,7 +257,7 @@ class _Reader:
             found.append(self._element(target, True))
         else:
             raise NotApplicable("the kernel is not written out")
-        return Step("host", "", (), tuple(found), (), statement)
+        return Step("host", "", (), tuple(found), statement=statement)
 
     def _element(self, node: ast.Expression, write: bool) -> Access:
         place = self.place(node)
@@ -318,7 +329,7 @@ def _program(facts: Facts) -> Program:
         for name, _ in role.role.states_written
     }
     reader = _Reader(facts, shapes, frozenset(configured), initial(facts.accelerator))
-    head: list[ast.Statement] = []
+    head: list[ast.Declaration] = []
     steps: list[Step] = []
     for statement in facts.given.entry.body.statements:
         if isinstance(statement, ast.Comment):
@@ -336,7 +347,7 @@ def _program(facts: Facts) -> Program:
         step = reader.host(statement) if call is None or role is None else reader.step(call, role)
         if step is not None:
             steps.append(step)
-    return Program(facts, tuple(head), tuple(steps))
+    return Program(facts, tuple(head), tuple(steps), shapes)
 
 
 def _known(facts: Facts, extent: ast.Expression) -> ast.Expression:

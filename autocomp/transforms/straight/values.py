@@ -10,6 +10,7 @@ from autocomp.kernel import ast
 from autocomp.transforms.affine import literal
 from autocomp.transforms.facts import Facts
 from autocomp.transforms.protocol import NotApplicable
+from autocomp.transforms.remember import remembered
 from autocomp.transforms.straight.footprint import Access
 from autocomp.transforms.straight.program import Program, Step
 
@@ -52,6 +53,7 @@ class Value:
         return all(access.operand is not None for _, access in self.uses)
 
 
+@remembered
 def values_of(program: Program) -> tuple[Value, ...]:
     """All values, by the step that starts them. Rows that one access touches together belong to one value."""
     starts = _starts(program.steps)
@@ -107,6 +109,12 @@ def _starts(steps: Sequence[Step]) -> set[tuple[int, Row]]:
     return starts
 
 
+def keeps(program: Program, access: Access, start: int, end: int) -> bool:
+    """Whether no step behind one, up to another, writes the rows of an access."""
+    later = program.steps[start + 1 : end]
+    return not any(write.meets(access) for step in later for write in step.local(write=True))
+
+
 Homes = Mapping[tuple[int, tuple[int, int]], tuple[str, int]]  # step and operand -> memory and first row
 
 
@@ -133,12 +141,17 @@ def _readdressed(facts: Facts, call: ast.Call, position: int, memory: str, row: 
     """The call with another memory and row in an address, whose further bits stay if the memory does."""
     space, given = address_of(facts, call, position)
     high, low = space.field(space.row_field)
-    mask = ((1 << (high + 1)) - 1) & ~((1 << low) - 1)
-    here, bits, match = next((n, b, v) for n, b, v in space.memories if given & b == v)
-    if here != memory:
-        _, bits, match = next(entry for entry in space.memories if entry[0] == memory)
-        given = (given & ~bits & 0xFFFFFFFF) | match
-    return with_address(call, position, (given & ~mask) | (row << low))
+    row_bits = ((1 << (high + 1)) - 1) & ~((1 << low) - 1)
+    bits, _ = next((bits, match) for _, bits, match in space.memories if given & bits == match)
+    flags = given & ~bits & ~row_bits & 0xFFFFFFFF
+    argument = literal(address_in(space, memory, row) | flags)
+    return replace(call, arguments=(*call.arguments[:position], argument, *call.arguments[position + 1 :]))
+
+
+def address_in(space: m.AddressSpace, memory: str, row: int) -> int:
+    """The address of a row, without further bits."""
+    _, low = space.field(space.row_field)
+    return next(match for name, _, match in space.memories if name == memory) | row << low
 
 
 def address_of(facts: Facts, call: ast.Call, position: int) -> tuple[m.AddressSpace, int]:
@@ -148,9 +161,3 @@ def address_of(facts: Facts, call: ast.Call, position: int) -> tuple[m.AddressSp
     if parameter is None or parameter.space is None or not isinstance(argument, ast.IntLiteral):
         raise NotApplicable(f"{call.function} does not name rows with a constant")
     return facts.accelerator.space(parameter.space), argument.value & 0xFFFFFFFF
-
-
-def with_address(call: ast.Call, position: int, address: int) -> ast.Call:
-    """The call with another address."""
-    arguments = (*call.arguments[:position], literal(address), *call.arguments[position + 1 :])
-    return replace(call, arguments=arguments)

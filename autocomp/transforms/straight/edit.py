@@ -1,0 +1,178 @@
+"""Changes to the steps of a program, collected and then made at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+
+from autocomp.isa.roles import CallRole
+from autocomp.kernel import ast
+from autocomp.transforms.affine import literal
+from autocomp.transforms.facts import Facts
+from autocomp.transforms.protocol import NotApplicable
+from autocomp.transforms.straight.footprint import Access
+from autocomp.transforms.straight.program import Program, Step, program_of, role_of
+from autocomp.transforms.straight.values import Value, address_in, address_of, home, moved, values_of
+
+Operand = tuple[int, int]
+
+
+@dataclass
+class Edit:
+    """`homes`: where operands of steps point from now on; `gone`: steps that are left out; `behind`: steps that follow
+    one; `scales`: factors on what moves bring; `adding`: writes that add to what is there; `targets`: tensors and bytes
+    that stores write to."""
+
+    program: Program
+    homes: dict[tuple[int, Operand], tuple[str, int]] = field(default_factory=dict)
+    gone: set[int] = field(default_factory=set)
+    behind: dict[int, list[Step]] = field(default_factory=dict)
+    scales: dict[int, float] = field(default_factory=dict)
+    adding: set[tuple[int, Operand]] = field(default_factory=set)
+    targets: dict[int, tuple[str, int]] = field(default_factory=dict)
+    _copies: dict[tuple[int, float], tuple[str, int]] = field(default_factory=dict)
+    _tops: dict[str, int] = field(default_factory=dict)
+
+    def point(self, number: int, access: Access, memory: str, shift: int) -> None:
+        """Lets an access of a step be in another memory, or some rows further on."""
+        if access.operand is None:
+            raise NotApplicable("no operand says where a step reads or writes")
+        self.homes[number, access.operand] = home(access, memory, shift)
+
+    def scale_value(self, value: Value, factor: float) -> None:
+        """Multiplies what is written into a value: loads scale, products take a factor that was loaded scaled."""
+        for number, access in value.writers:
+            step = self.program.steps[number]
+            if step.kind == "load":
+                self.scales[number] = self.scales.get(number, 1.0) * factor
+            else:
+                self.scale_product(number, factor, access)
+
+    def scale_product(self, number: int, factor: float, *besides: Access) -> None:
+        """Multiplies a product by loading one of its two factors, none of `besides`, once more with another scale."""
+        step = self.program.steps[number]
+        factors = step.local(write=False)
+        for access in factors if len(factors) == 2 else ():
+            if any(access is other for other in besides) or access.operand is None:
+                continue
+            value = self.value_of(number, access)
+            loaded = self.program.steps[value.first].kind == "load" and len(value.writers) == 1
+            if loaded and not value.writers[0][1].adds and self.program.steps[value.first].factor is not None:
+                memory, low = self._scaled_copy(value, factor)
+                self.point(number, access, memory, low - value.low)
+                return
+        raise NotApplicable("no factor of a product is brought by one load, which could scale it")
+
+    def value_of(self, number: int, access: Access) -> Value:
+        """The value that an access of a step is a use of."""
+        return next(v for v in values_of(self.program) if any(n == number and a is access for n, a in v.uses))
+
+    def _scaled_copy(self, value: Value, factor: float) -> tuple[str, int]:
+        """Memory and first row of what a load brings, times a factor."""
+        key = (value.first, factor)
+        if key not in self._copies:
+            memory = self.program.facts.accelerator.memory(value.memory)
+            if memory.name not in self._tops:
+                self._tops[memory.name] = 1 + max(v.high for v in values_of(self.program) if v.memory == memory.name)
+            low = self._tops[memory.name]
+            self._tops[memory.name] = low + value.rows
+            if low + value.rows > memory.rows:
+                raise NotApplicable(f"{memory.name} has no room for another copy of an operand")
+            step = self.program.steps[value.first]
+            _, access = value.writers[0]
+            assert access.operand is not None
+            there = moved(self.program, {(value.first, access.operand): home(access, memory.name, low - value.low)})
+            settings = tuple(scaled(self.program.facts, setting, factor) for setting in step.settings)
+            self.behind.setdefault(value.first, []).append(replace(there[value.first], settings=settings))
+            self._copies[key] = (memory.name, low)
+        return self._copies[key]
+
+    def add_to(self, number: int, access: Access) -> None:
+        """Lets a write add to what is there."""
+        if access.operand is None:
+            raise NotApplicable("no operand says where a step writes")
+        self.adding.add((number, access.operand))
+
+    def _called(self) -> list[Step]:
+        """The steps with their operands as they are from now on."""
+        steps = list(moved(self.program, self.homes))
+        for number, (call, position) in self.adding:
+            _, given = address_of(self.program.facts, steps[number].calls[call], position)
+            steps[number] = _with(steps[number], call, position, literal(given | adding_bits(self.program)))
+        for number, (tensor, byte) in self.targets.items():
+            (access,) = steps[number].dram(write=True)
+            assert access.operand is not None
+            steps[number] = _with(steps[number], *access.operand, self.program.address(tensor, byte))
+        return steps
+
+    def kernel(self) -> ast.Kernel:
+        """The changed kernel. Raises NotApplicable if the machine does not take it."""
+        steps: list[Step] = []
+        for number, step in enumerate(self._called()):
+            if number in self.scales:
+                settings = (scaled(self.program.facts, setting, self.scales[number]) for setting in step.settings)
+                step = replace(step, settings=tuple(settings))
+            if number not in self.gone:
+                steps.append(step)
+            steps.extend(self.behind.get(number, ()))
+        return checked(self.program, steps)
+
+
+def _with(step: Step, call: int, position: int, argument: ast.Expression) -> Step:
+    """The step with another argument in one of its calls."""
+    old = step.calls[call]
+    new = replace(old, arguments=(*old.arguments[:position], argument, *old.arguments[position + 1 :]))
+    return replace(step, calls=(*step.calls[:call], new, *step.calls[call + 1 :]))
+
+
+def adding_bits(program: Program) -> int:
+    """The bits of an address that make a write add to what is there, as the kernel has them elsewhere."""
+    for step in program.steps:
+        for access in step.local(write=True):
+            if access.adds and access.operand is not None:
+                call, position = access.operand
+                space, given = address_of(program.facts, step.calls[call], position)
+                plain = address_in(space, access.memory, access.rows[0])
+                return given & ~plain
+    raise NotApplicable("the kernel adds to no rows, so that it does not show how")
+
+
+def checked(program: Program, steps: Iterable[Step]) -> ast.Kernel:
+    """The kernel of other steps, which the machine takes; raises NotApplicable if it does not."""
+    kernel = program.kernel(steps)
+    program_of(program.facts.with_kernel(kernel))
+    return kernel
+
+
+def scaled(facts: Facts, setting: ast.Call, factor: float) -> ast.Call:
+    """The configuration of a move with its scale multiplied."""
+    role = role_of(facts, setting)
+    assert role is not None
+    position = role.position("scale")
+    if position is not None:
+        given = setting.arguments[position]
+        sign = -1.0 if isinstance(given, ast.Unary) and given.operator == "-" else 1.0
+        size = given.operand if isinstance(given, ast.Unary) else given
+        if not isinstance(size, ast.FloatLiteral | ast.IntLiteral):
+            raise NotApplicable(f"the scale of {setting.function} is no number")
+        value = _float(sign * size.value * factor)
+        arguments = (*setting.arguments[:position], value, *setting.arguments[position + 1 :])
+        return ast.Call(setting.function, arguments)
+    for form in facts.machine.roles.values():
+        if takes_scale(facts, role, form):
+            return ast.Call(form.name, (*setting.arguments, _float(factor)))
+    raise NotApplicable(f"no form of {setting.function} takes a scale")
+
+
+def takes_scale(facts: Facts, plain: CallRole, form: CallRole) -> bool:
+    """Whether a call form does what another one does, with a scale as a further argument in place of 1."""
+    if form.instruction != plain.instruction or form.arguments != (*plain.arguments, "scale"):
+        return False
+    parameter = facts.machine.parameters[form.name, len(form.arguments)][-1]
+    rest = {name: value for name, value in plain.fixed.items() if parameter is None or name != parameter.name}
+    return parameter is not None and plain.fixed.get(parameter.name) == 1 and rest == dict(form.fixed)
+
+
+def _float(value: float) -> ast.Expression:
+    size = ast.FloatLiteral(abs(value), single=True, text=f"{abs(value)!r}f")
+    return ast.Unary("-", size) if value < 0 else size

@@ -1,0 +1,50 @@
+"""Signs that the host changes where a store put the elements, moved to the scale of the store."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+from autocomp.kernel import ast
+from autocomp.transforms.protocol import NotApplicable
+from autocomp.transforms.straight.edit import Edit
+from autocomp.transforms.straight.elements import Byte, computed, touched
+from autocomp.transforms.straight.program import Program, Step
+
+
+def negated_tensors(program: Program) -> list[str]:
+    """The tensors of which the host negates elements where they are."""
+    found = (element.result[0][1:] for step in program.steps for element in computed(step) if _negates(step))
+    return list(dict.fromkeys(found))
+
+
+def negated_by_stores(program: Program, tensor: str) -> ast.Kernel:
+    """The kernel in which stores negate what the host would negate, which is all that each of them wrote, and untouched
+    since. Raises NotApplicable if it is not."""
+    owners: dict[Byte, int] = {}  # the store that wrote a byte, if nothing touched it since
+    negated: dict[int, set[Byte]] = defaultdict(set)  # by store
+    edit = Edit(program)
+    for number, step in enumerate(program.steps):
+        cells = touched(step)
+        if _negates(step) and f"&{tensor}" in {name for name, _ in cells}:
+            if not cells <= owners.keys():
+                raise NotApplicable(f"{tensor!r} is used between its store and its negation, or not stored at all")
+            for cell in cells:
+                negated[owners[cell]].add(cell)
+            edit.gone.add(number)
+        for cell in cells:
+            owners.pop(cell, None)
+        if step.kind == "store" and step.factor is not None:
+            owners.update(dict.fromkeys(cells, number))
+    if not negated:
+        raise NotApplicable(f"the host does not negate {tensor!r}")
+    for store, cells in negated.items():
+        if cells != touched(program.steps[store]):
+            raise NotApplicable(f"a store moves more elements of {tensor!r} than the host negates")
+        edit.scales[store] = -1.0
+    return edit.kernel()
+
+
+def _negates(step: Step) -> bool:
+    """Whether a step of the host changes the signs of elements where they are, and does nothing else."""
+    found = computed(step)
+    return bool(found) and all([(t.element, t.sign) for t in e.terms] == [(e.result, -1.0)] for e in found)
