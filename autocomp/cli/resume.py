@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from autocomp.cli.confirm import confirm_option
 from autocomp.cli.options import cache_option, executor_option, output_options, warn, workers_option
 
 
@@ -14,9 +15,16 @@ from autocomp.cli.options import cache_option, executor_option, output_options, 
 @workers_option
 @executor_option
 @cache_option
+@confirm_option
 @output_options
 def resume(
-    runs: tuple[Path, ...], workers: int | None, executor: str | None, cache: bool, as_json: bool, plain: bool
+    runs: tuple[Path, ...],
+    workers: int | None,
+    executor: str | None,
+    cache: bool,
+    confirm: str | None,
+    as_json: bool,
+    plain: bool,
 ) -> None:
     """Continue the searches in the folders RUN to the same results as if they had not been interrupted.
 
@@ -33,4 +41,5 @@ def resume(
         changes = version_changes(folder.snapshot())
         if changes:
             warn(f"{folder.path} started with other versions ({', '.join(changes)}): what is new may differ")
-    search_and_report(found, Means(workers or available_cores(), executor, cache), as_json=as_json, plain=plain)
+    means = Means(workers or available_cores(), executor, cache)
+    search_and_report(found, means, confirm=confirm, as_json=as_json, plain=plain)

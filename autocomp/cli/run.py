@@ -14,18 +14,26 @@ from autocomp.data import decode
 from autocomp.errors import CandidateFailure, KernelError
 
 if TYPE_CHECKING:
-    from autocomp.evaluate.model import Evaluation
+    from autocomp.evaluate.model import Evaluation, Evaluator
 
 
 @click.command()
 @click.argument("kernel", type=click.Path(path_type=Path, allow_dash=True))
 @click.option("--workload", required=True, help="What the kernel is to compute: a file or the name of a shipped one.")
+@click.option(
+    "--evaluator",
+    type=click.Choice(("simulator", "rtl")),
+    default="simulator",
+    show_default=True,
+    help="Who gives the cycles; rtl: the hardware description, built with `autocomp rtl build`.",
+)
 @set_option
 @path_option
 @output_options
 def run(
     kernel: Path,
     workload: str,
+    evaluator: str,
     overrides: dict[str, int | float],
     paths: tuple[Path, ...],
     as_json: bool,
@@ -33,20 +41,29 @@ def run(
 ) -> None:
     """Evaluate the kernel in the file KERNEL ("-" for standard input).
 
-    Exits with 5 if it does not parse or check, with 6 if it fails another correctness stage.
+    Exits with 5 if it does not parse or check, with 6 if it fails another correctness stage or the hardware does not
+    confirm it.
     """
-    from autocomp.evaluate import evaluate_kernel
+    from autocomp.evaluate import SimulatorEvaluator
     from autocomp.report import make_console, print_evaluation
+    from autocomp.rtl.build import model_of
+    from autocomp.rtl.evaluator import RtlEvaluator
 
     text = read_kernel(kernel)
     loaded, accelerator = load_problem(workload, paths, overrides)
-    evaluation = evaluate_kernel(text, loaded, accelerator, source_name=str(kernel))
+    judge: Evaluator = (
+        RtlEvaluator(accelerator, loaded, model_of(accelerator.full_name), str(kernel))
+        if evaluator == "rtl"
+        else SimulatorEvaluator(accelerator, loaded, str(kernel))
+    )
+    evaluation = judge.evaluate(text)
     if as_json:
         print_json(document(evaluation))
     else:
         print_evaluation(make_console(sys.stdout, plain), evaluation)
-    if evaluation.failure is not None:
-        error = KernelError if evaluation.failure.stage == "check" else CandidateFailure
+    if not evaluation.correct:
+        failed = evaluation.failure is not None and evaluation.failure.stage == "check"
+        error = KernelError if failed else CandidateFailure
         raise click.exceptions.Exit(error.exit_code)
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from autocomp.cli.agents import agent_options, chosen_agents
+from autocomp.cli.confirm import checked_model, confirm_option
 from autocomp.cli.menu import menu_for
 from autocomp.cli.options import cache_option, executor_option, output_options, path_option, set_option, workers_option
 from autocomp.cli.problem import load_problem
@@ -54,6 +55,7 @@ RUNS = Path("runs")
 @workers_option
 @executor_option
 @cache_option
+@confirm_option
 @set_option
 @path_option
 @output_options
@@ -86,6 +88,7 @@ def search(
     workers: int | None,
     executor: str | None,
     cache: bool,
+    confirm: str | None,
     overrides: dict[str, int | float],
     paths: tuple[Path, ...],
     as_json: bool,
@@ -128,6 +131,8 @@ def search(
     requests = []
     for name, share in zip(workloads, Budget.of(options).shared(len(workloads)), strict=True):
         workload, accelerator = load_problem(name, paths, overrides)
+        if confirm is not None:
+            checked_model(accelerator)  # refused before there is a folder
         menu = menu_for(menus, workload, paths)
         requests.append(Request(workload, accelerator, menu, agents, share.within(options), strategy))
     make_agents(agents, tokens, money)  # refuses what cannot work before there is a folder
@@ -138,4 +143,5 @@ def search(
         name = request.workload.name
         own = run_dir / name if run_dir and len(requests) > 1 else run_dir
         runs.append((create(own or new_run_path(RUNS, name, now), request, now), request))
-    search_and_report(runs, Means(workers or available_cores(), executor, cache), as_json=as_json, plain=plain)
+    means = Means(workers or available_cores(), executor, cache)
+    search_and_report(runs, means, confirm=confirm, as_json=as_json, plain=plain)

@@ -10,6 +10,9 @@ from typing import Any, NoReturn
 
 import click
 
+from autocomp.cli.confirm import Confirmed, conclusion, confirmation_table
+from autocomp.cli.confirm import confirm as confirm_best
+from autocomp.cli.confirm import document as confirmation_document
 from autocomp.cli.options import print_json
 from autocomp.report import RunView, SearchProgress, make_console, print_paths, print_search
 from autocomp.report.runs import comparison, summary_of
@@ -23,9 +26,12 @@ from autocomp.search.snapshot import Request
 INTERRUPTED = 130
 
 
-def search_and_report(runs: Sequence[tuple[RunFolder, Request]], means: Means, *, as_json: bool, plain: bool) -> None:
+def search_and_report(
+    runs: Sequence[tuple[RunFolder, Request]], means: Means, *, confirm: str | None, as_json: bool, plain: bool
+) -> None:
     """Run the sessions one after the other; what one leaves of its budget goes to the next. People read the ends on
-    standard output, programs with --json instead: one document, or a list of them for several runs."""
+    standard output, programs with --json instead: one document, or a list of them for several runs. With `confirm` the
+    best kernels are run on the hardware description, and a best one that fails there is kept as no schedule."""
     console = make_console(sys.stderr if as_json else sys.stdout, plain or as_json)
     documents = []
     grant: Budget | None = None
@@ -36,12 +42,17 @@ def search_and_report(runs: Sequence[tuple[RunFolder, Request]], means: Means, *
                 result = run_session(request, folder, means, progress, grant)
         except KeyboardInterrupt:
             _interrupted([unfinished for unfinished, _ in runs[position:]], as_json)
-        schedule = _keep(request, folder, result)
+        confirmed = confirm_best(request, folder, result) if confirm is not None else ()
+        refuted = bool(confirmed) and confirmed[0].confirmation.status == "failed"
+        schedule = None if refuted else _keep(request, folder, result)
         grant = left_over(result)
         if as_json:
-            documents.append(document(folder, result, schedule, progress.view))
+            documents.append(document(folder, result, schedule, progress.view, confirmed))
             continue
         print_search(console, progress.view, _utilisation(result))
+        if confirmed:
+            console.print(confirmation_table(confirmed))
+            console.print(conclusion(confirmed), markup=False, soft_wrap=True)
         print_paths(console, folder.best_kernel, folder.path, schedule, request.workload.path or request.workload.name)
     if as_json:
         print_json(documents if len(runs) > 1 else documents[0])
@@ -59,7 +70,13 @@ def _interrupted(folders: Sequence[RunFolder], as_json: bool) -> NoReturn:
     raise click.exceptions.Exit(INTERRUPTED) from None
 
 
-def document(folder: RunFolder, result: SearchResult, schedule: Path | None, view: RunView) -> dict[str, Any]:
+def document(
+    folder: RunFolder,
+    result: SearchResult,
+    schedule: Path | None,
+    view: RunView,
+    confirmed: Sequence[Confirmed] = (),
+) -> dict[str, Any]:
     """What --json prints of a finished search; times in seconds."""
     best = result.best
     bound = best.evaluation.bound.cycles if best.evaluation else None
@@ -80,6 +97,7 @@ def document(folder: RunFolder, result: SearchResult, schedule: Path | None, vie
         "kernel": str(folder.best_kernel),
         "run": str(folder.path),
         "schedule": str(schedule) if schedule else None,
+        **({"confirmation": confirmation_document(confirmed)} if confirmed else {}),
     }
 
 

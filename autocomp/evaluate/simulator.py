@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
-from autocomp import isa, kernel
+from autocomp import isa
 from autocomp.errors import KernelError
 from autocomp.evaluate.bounds import bound, utilisation
+from autocomp.evaluate.compiled import CompiledKernel, compile_kernel
 from autocomp.evaluate.hotspots import line_cycles
 from autocomp.evaluate.model import STAGES, Evaluation, StageVerdict
 from autocomp.evaluate.stages import STAGE_FUNCTIONS, WATCHED, Conditions, StageFailure
 from autocomp.isa.model import Accelerator
-from autocomp.simulator import MemoryUse, Options, SimulationResult, run_program
+from autocomp.simulator import MemoryUse, Options, SimulationResult
 from autocomp.workload import Case, Cases, InputSet, Workload
 
 MAX_STEPS = 1 << 27  # bytecode steps of one run
@@ -55,6 +56,10 @@ class SimulatorEvaluator:
         if self._cases is None:
             self._cases = Cases(self.workload)
         return self._cases.case(input_set)
+
+    def compile(self, kernel_text: str) -> CompiledKernel:
+        """Raises KernelError if the kernel does not parse or check."""
+        return compile_kernel(kernel_text, self.workload, self.accelerator, self.tables, self.source_name)
 
     def evaluate(
         self, kernel_text: str, *, record_commands: bool = False, stages: tuple[str, ...] = STAGES
@@ -111,8 +116,7 @@ class _Session:
 
     evaluator: SimulatorEvaluator
     kernel_text: str
-    program: Any = None
-    names: tuple[str, ...] = ()  # what the kernel calls the workload's tensors, in order
+    compiled: CompiledKernel | None = None
     timed: SimulationResult | None = None  # the run that gives the kernel's cycles
     watched: tuple[InputSet, SimulationResult] | None = None  # the run that was checked for memory discipline
 
@@ -123,33 +127,26 @@ class _Session:
     def case(self, input_set: InputSet) -> Case:
         return self.evaluator.case(input_set)
 
-    def compile(self) -> None:
-        workload, evaluator = self.workload, self.evaluator
-        try:
-            parsed = kernel.parse(self.kernel_text, evaluator.source_name)
-            checked = kernel.check(parsed, evaluator.accelerator, workload.constants, workload.tensors)
-        except KernelError as error:
-            raise StageFailure(str(error), error.place.line if error.place is not None else None) from None
-        self.program = kernel.link(checked.program, evaluator.tables)
-        self.names = tuple(parameter.name for parameter in checked.parameters)
+    def compile(self) -> CompiledKernel:
+        if self.compiled is None:
+            try:
+                self.compiled = self.evaluator.compile(self.kernel_text)
+            except KernelError as error:
+                raise StageFailure(str(error), error.place.line if error.place is not None else None) from None
+        return self.compiled
 
     def simulate(self, case: Case, conditions: Conditions) -> SimulationResult:
-        if self.program is None:
-            self.compile()
+        compiled = self.compile()
         if conditions == WATCHED and self.watched is not None and self.watched[0] == case.input_set:
             return self.watched[1]
-        tensors = self.workload.tensors
-        arrays = {name: case.arrays[tensor.name] for name, tensor in zip(self.names, tensors, strict=True)}
-        result = run_program(self.evaluator.tables.machine, self.program, arrays, self._options(conditions))
-        outputs = {tensor.name: result.outputs[name] for name, tensor in zip(self.names, tensors, strict=True)}
-        result = replace(result, outputs=outputs)
+        result = compiled.run(case, self._options(conditions, compiled.output_names))
         if conditions == Conditions(timing=True):
             self.timed = result
         if conditions == WATCHED:
             self.watched = (case.input_set, result)
         return result
 
-    def _options(self, conditions: Conditions) -> Options:
+    def _options(self, conditions: Conditions, outputs: tuple[str, ...]) -> Options:
         dram = self.evaluator.accelerator.dram
         latency = int(dram.settings.get("latency", 0)) * conditions.latency_scale
         return Options(
@@ -161,7 +158,5 @@ class _Session:
             seed=conditions.contents,
             host_scale=conditions.host_scale,
             settings={f"{dram.name}.latency": latency} if conditions.latency_scale != 1 else {},
-            outputs=tuple(
-                name for name, tensor in zip(self.names, self.workload.tensors, strict=True) if tensor.role == "output"
-            ),
+            outputs=outputs,
         )

@@ -50,7 +50,7 @@ class Session(Protocol):
 
     def case(self, input_set: InputSet) -> Case: ...
 
-    def compile(self) -> None:
+    def compile(self) -> object:
         """Parse, check and compile; raises StageFailure."""
 
     def simulate(self, case: Case, conditions: Conditions) -> SimulationResult:
@@ -96,7 +96,7 @@ def determinism(session: Session) -> str:
     changed = Conditions(True, contents=OTHER_CONTENTS, host_scale=HOST_SCALE, latency_scale=LATENCY_SCALE)
     result = session.simulate(case, changed)
     _no_error(case, result)
-    differing = _differences(session.workload, case, result)
+    differing = first_difference(session.workload, case, result.outputs)
     if differing:
         raise StageFailure(
             "with other contents of local memory before the run, a slower host and a more distant memory, "
@@ -122,15 +122,15 @@ def _no_error(case: Case, result: SimulationResult) -> None:
 
 def _compare(session: Session, case: Case, result: SimulationResult) -> None:
     _no_error(case, result)
-    differing = _differences(session.workload, case, result)
+    differing = first_difference(session.workload, case, result.outputs)
     if differing:
         raise StageFailure(f"with input set {case.input_set.name!r}, {differing}")
 
 
-def _differences(workload: Workload, case: Case, result: SimulationResult) -> str | None:
+def first_difference(workload: Workload, case: Case, outputs: Mapping[str, np.ndarray]) -> str | None:
     """What is wrong with the first wrong output, or with an input that was written."""
     for tensor in workload.tensors:
-        got = result.outputs[tensor.name]
+        got = outputs[tensor.name]
         if tensor.role == "input":
             equal = np.array_equal(got, case.arrays[tensor.name], equal_nan=got.dtype.kind == "f")
             found = None if equal else f"the kernel wrote to its input {tensor.name}"

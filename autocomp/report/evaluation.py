@@ -29,10 +29,9 @@ def print_evaluation(console: Console, evaluation: Evaluation) -> None:
     )
     console.print(Text(f"bound: {bound.explanation}"))
     read, written = evaluation.dram_bytes
-    console.print(
-        f"{evaluation.commands:,} commands, {evaluation.steps:,} host steps; DRAM {read:,} B read, {written:,} B "
-        f"written; evaluated in {evaluation.seconds:.2f} s"
-    )
+    traffic = f"{evaluation.steps:,} host steps; DRAM {read:,} B read, {written:,} B written; "
+    counted = f"{evaluation.commands:,} commands, {traffic if evaluation.steps else ''}"
+    console.print(f"{counted}evaluated in {evaluation.seconds:.2f} s")
     for table in (causes_by_unit(evaluation.unit_cycles), memories_table(evaluation), lines_table(evaluation)):
         if table.row_count:
             console.print(table)

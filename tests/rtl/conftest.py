@@ -23,3 +23,9 @@ def rtl_cache(monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def copier(rtl_cache: Path) -> RtlModel:
     return build(COPIER, "Copier")
+
+
+@pytest.fixture
+def quad(rtl_cache: Path) -> RtlModel:
+    """The design of our own in simulator/rtl."""
+    return build(ROOT / "simulator" / "rtl", "accelerator")

@@ -1,0 +1,52 @@
+"""A kernel compiled for a workload and a machine, to be run on the workload's cases."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from autocomp import kernel
+from autocomp.isa.lower import MachineTables
+from autocomp.isa.model import Accelerator
+from autocomp.kernel.bytecode import Code
+from autocomp.simulator import Options, SimulationResult, _core, run_program
+from autocomp.workload import Case, Workload
+
+
+@dataclass(frozen=True)
+class CompiledKernel:
+    """`names` are what the kernel calls the workload's tensors, in order. `host_writes`: its own code, not only the
+    machine, writes to memory."""
+
+    workload: Workload
+    tables: MachineTables
+    program: _core.Program
+    names: tuple[str, ...]
+    host_writes: bool
+
+    @property
+    def output_names(self) -> tuple[str, ...]:
+        """What the kernel calls the tensors of which every element must be written."""
+        pairs = zip(self.names, self.workload.tensors, strict=True)
+        return tuple(name for name, tensor in pairs if tensor.role == "output")
+
+    def run(self, case: Case, options: Options) -> SimulationResult:
+        """One run on a case; outputs have the workload's names."""
+        tensors = self.workload.tensors
+        arrays = {name: case.arrays[tensor.name] for name, tensor in zip(self.names, tensors, strict=True)}
+        result = run_program(self.tables.machine, self.program, arrays, options)
+        outputs = {tensor.name: result.outputs[name] for name, tensor in zip(self.names, tensors, strict=True)}
+        return replace(result, outputs=outputs)
+
+
+def compile_kernel(
+    text: str, workload: Workload, accelerator: Accelerator, tables: MachineTables, source_name: str
+) -> CompiledKernel:
+    """Raises KernelError if the kernel does not parse or check."""
+    checked = kernel.check(kernel.parse(text, source_name), accelerator, workload.constants, workload.tensors)
+    return CompiledKernel(
+        workload=workload,
+        tables=tables,
+        program=kernel.link(checked.program, tables),
+        names=tuple(parameter.name for parameter in checked.parameters),
+        host_writes=bool({Code.Store, Code.HostCall} & set(checked.program.code[:, 0].tolist())),
+    )
