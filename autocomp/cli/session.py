@@ -44,7 +44,7 @@ def search_and_report(
             _interrupted([unfinished for unfinished, _ in runs[position:]], as_json)
         confirmed = confirm_best(request, folder, result) if confirm is not None else ()
         refuted = bool(confirmed) and confirmed[0].confirmation.status == "failed"
-        schedule = None if refuted else _keep(request, folder, result)
+        schedule = None if refuted else keep(request, folder, result)
         grant = left_over(result)
         if as_json:
             documents.append(document(folder, result, schedule, progress.view, confirmed))
@@ -101,7 +101,7 @@ def document(
     }
 
 
-def _keep(request: Request, folder: RunFolder, result: SearchResult) -> Path | None:
+def keep(request: Request, folder: RunFolder, result: SearchResult) -> Path | None:
     """Put the winner into the user's store; the naive kernel is no schedule."""
     if result.best == result.naive:
         return None

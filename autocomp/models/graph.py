@@ -11,6 +11,7 @@ from typing import Any
 
 from autocomp.errors import ConfigError
 from autocomp.models.operations import Operation, Shape, convolution, gemm
+from autocomp.models.shapes import attributes_of, known_shapes, load_model
 
 # Where a node has its left and right operand, and where its bias, if it may have one.
 _OPERANDS = {
@@ -21,6 +22,7 @@ _OPERANDS = {
     "Conv": (0, 1, 2),
     "ConvInteger": (0, 1, None),
     "QLinearConv": (0, 3, 8),
+    "QGemm": (0, 3, 6),  # of ONNX Runtime
 }
 # These say how numbers are stored or tensors are seen, and touch no element when the model runs.
 _FREE = (
@@ -52,27 +54,15 @@ class Model:
 
 def import_model(path: Path) -> Model:
     """Read an ONNX model. Raises ConfigError when it is none, `onnx` is not installed, or shapes are not known."""
-    try:
-        import onnx
-    except ImportError:
-        raise ConfigError("reading models needs the package onnx", hint="pip install 'autocomp[models]'") from None
-    try:
-        model = onnx.shape_inference.infer_shapes(onnx.load(path), data_prop=True)
-    except Exception as error:  # protobuf, onnx and the file system each have their own
-        raise ConfigError(f"cannot read the model {path}: {type(error).__name__}: {error}") from None
-    return _Graph(model.graph, onnx.helper.get_attribute_value, path).model()
+    return _Graph(load_model(path).graph, path).model()
 
 
 class _Graph:
     """One graph with the shapes and the consumers of its tensors."""
 
-    def __init__(self, graph: Any, value_of: Any, path: Path) -> None:
-        self._graph, self._value_of, self._path = graph, value_of, path
-        self._shapes: dict[str, Shape] = {i.name: tuple(i.dims) for i in graph.initializer}
-        for info in (*graph.value_info, *graph.input, *graph.output):
-            kind = info.type.tensor_type
-            if kind.HasField("shape") and all(d.HasField("dim_value") for d in kind.shape.dim):
-                self._shapes[info.name] = tuple(d.dim_value for d in kind.shape.dim)
+    def __init__(self, graph: Any, path: Path) -> None:
+        self._graph, self._path = graph, path
+        self._shapes = known_shapes(graph)
         self._constant = {i.name for i in graph.initializer}
         self._consumers: dict[str, list[Any]] = {}
         for node in graph.node:
@@ -103,7 +93,7 @@ class _Graph:
         if places is None:
             return None
         left, right, bias = places
-        attributes = {a.name: _plain(self._value_of(a)) for a in node.attribute}
+        attributes = attributes_of(node)
         followers = self._followers(node)
         options: dict[str, Any] = {}
         biased = bias is not None and len(node.input) > bias and node.input[bias] != ""
@@ -158,7 +148,3 @@ class _Graph:
                 hint="fix the inputs' sizes, as python -m onnxruntime.tools.make_dynamic_shape_fixed does",
             )
         return self._shapes[name]
-
-
-def _plain(value: Any) -> Any:
-    return value.decode() if isinstance(value, bytes) else value

@@ -33,7 +33,7 @@ def save(folder: Path, nodes, inputs, outputs, weights=MappingProxyType({})) -> 
         [numpy_helper.from_array(array, name) for name, array in weights.items()],
     )
     path = folder / "small.onnx"
-    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)]), path)
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path)
     return path
 
 
@@ -97,6 +97,24 @@ def test_quantised_and_plain_nodes_of_the_same_sizes_are_one_group(tmp_path: Pat
     assert model.host == ()
 
 
+def test_convolutions_in_all_three_quantised_forms_are_one_group(tmp_path: Path) -> None:
+    nodes = [
+        helper.make_node("QLinearConv", ["x", "s", "o", "w", "s", "o", "s", "o"], ["a"], strides=[2, 2]),
+        helper.make_node("DequantizeLinear", ["x", "s", "o"], ["xf"]),
+        helper.make_node("DequantizeLinear", ["w", "s", "o"], ["wf"]),
+        helper.make_node("Conv", ["xf", "wf"], ["bf"], strides=[2, 2]),
+        helper.make_node("QuantizeLinear", ["bf", "s", "o"], ["b"]),
+        helper.make_node("ConvInteger", ["x", "w"], ["c"], strides=[2, 2]),
+    ]
+    weights = {"w": np.zeros((6, 4, 3, 3), np.int8), "s": np.array(np.float32(0.5)), "o": np.array(np.int8(0))}
+    kinds = {"a": TensorProto.INT8, "b": TensorProto.INT8, "c": TensorProto.INT32}
+    outputs = [(name, kind, [1, 6, 4, 3]) for name, kind in kinds.items()]
+    model = import_model(save(tmp_path, nodes, [("x", TensorProto.INT8, [1, 4, 9, 7])], outputs, weights))
+    dims = tuple(zip("NHWCKRS", (1, 9, 7, 4, 6, 3, 3), strict=True))
+    assert dict(model.operations) == {Operation("conv2d", dims, (("stride", 2),)): 3}
+    assert model.host == ()
+
+
 def test_a_convolution_that_no_workload_can_say_stays_on_the_host_at_its_multiply_accumulates(tmp_path: Path) -> None:
     nodes = [helper.make_node("Conv", ["x", "w"], ["y"], pads=[0, 0, 1, 1])]
     inputs, outputs = [("x", TensorProto.FLOAT, [1, 3, 8, 8])], [("y", TensorProto.FLOAT, [1, 4, 7, 7])]
@@ -148,6 +166,35 @@ def test_without_a_schedule_the_naive_kernel_is_simulated(tmp_path: Path) -> Non
     assert watched == ["gemm_I7_J24_K20_activation_relu", "gemm_I7_J10_K24"]
     assert costs.host == 280
     assert all(p.best == p.naive >= p.bound and p.source == "naive" for p in costs.predictions)
+
+
+def test_a_search_reports_the_cycles_before_and_after_and_leaves_schedules(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    command = ["model", str(two_layers(tmp_path)), "--accelerator", "tiny", "--json"]
+    first = CliRunner().invoke(autocomp, [*command, "--search", "5", "--workers", "1"])
+    assert first.exit_code == 0, first.output
+    document = json.loads(first.stdout)
+    done = document["search"]
+    assert done["cycles_before"] == document["naive_cycles"] > done["cycles_after"] == document["cycles"]
+    assert 2 <= done["evaluations"] <= 5
+    assert len(done["searched"]) == 2
+    again = json.loads(CliRunner().invoke(autocomp, command).stdout)
+    assert again["cycles"] == done["cycles_after"]
+    assert {Path(o["source"]).suffix for o in again["operations"]} == {".yaml"}
+
+
+def test_a_float_model_is_quantised_on_the_way_with_a_warning_of_what_its_scales_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    command = ["model", str(two_layers(tmp_path)), "--accelerator", "tiny", "--quantise", "int8.onnx", "--json"]
+    result = CliRunner().invoke(autocomp, command)
+    assert result.exit_code == 0, result.output
+    assert "drawn at random" in result.stderr
+    assert sum(o["count"] for o in json.loads(result.stdout)["operations"]) == 2
+    assert {n.op_type for n in onnx.load("int8.onnx").graph.node} >= {"QLinearMatMul", "QGemm"}
 
 
 @pytest.mark.long

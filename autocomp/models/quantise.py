@@ -1,0 +1,124 @@
+"""Post-training quantisation of a float ONNX model by ONNX Runtime, to int8 that kernels can take over exactly.
+
+Stated: int8 activations and weights, symmetric (zero points of 0), one scale a tensor, from the extremes of the
+samples; weights in 7 bits, since ONNX Runtime's sums of two products saturate at 16 bits on processors without VNNI;
+only multiplications and convolutions, each as one operator (QLinearConv, QLinearMatMul, QGemm); normalisations are
+folded into convolutions before.
+"""
+
+from __future__ import annotations
+
+import logging
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from autocomp.errors import ConfigError
+
+OPERATORS = ("Conv", "MatMul", "Gemm")
+SAMPLES = 8  # drawn where none are given
+
+Samples = Sequence[Mapping[str, npt.NDArray[Any]]]
+
+
+def quantise(source: Path, target: Path, samples: Samples) -> None:
+    """Write the int8 model. Samples are the model's inputs by name, all of the same sizes, which the model then has.
+
+    Raises ConfigError when a package is missing, or ONNX Runtime cannot quantise the model.
+    """
+    try:
+        import onnx
+        from onnxruntime.quantization import QuantFormat, QuantType, quantize_static
+        from onnxruntime.quantization.shape_inference import quant_pre_process
+    except ImportError:
+        raise ConfigError(
+            "quantising models needs the package onnxruntime", hint="pip install 'autocomp[onnxruntime]'"
+        ) from None
+    try:
+        with tempfile.TemporaryDirectory() as name, _Quiet():
+            fixed, prepared = Path(name) / "fixed.onnx", Path(name) / "prepared.onnx"
+            model = onnx.load(source)
+            _fix_sizes(model, samples[0])
+            onnx.save(model, fixed)
+            quant_pre_process(fixed, prepared, skip_symbolic_shape=True)
+            quantize_static(
+                prepared,
+                target,
+                _reader(samples),
+                quant_format=QuantFormat.QOperator,
+                activation_type=QuantType.QInt8,
+                weight_type=QuantType.QInt8,
+                reduce_range=True,
+                op_types_to_quantize=list(OPERATORS),
+                extra_options={"ActivationSymmetric": True, "WeightSymmetric": True},
+            )
+    except Exception as error:  # onnx, onnxruntime and protobuf each have their own
+        raise ConfigError(f"{source} cannot be quantised: {type(error).__name__}: {error}") from None
+
+
+def random_samples(source: Path, seed: int) -> Samples:
+    """Standard normal inputs of the sizes that the model states. Raises ConfigError where it leaves a size open."""
+    from autocomp.models.shapes import known_shapes, load_model
+
+    graph = load_model(source).graph
+    shapes = known_shapes(graph)
+    constants = {initializer.name for initializer in graph.initializer}
+    names = [i.name for i in graph.input if i.name not in constants]
+    if missing := [name for name in names if name not in shapes]:
+        raise ConfigError(
+            f"{source} leaves a size of its input {missing[0]!r} open", hint="give samples, with --samples"
+        )
+    generator = np.random.default_rng(seed)
+    return [{n: generator.standard_normal(shapes[n]).astype(np.float32) for n in names} for _ in range(SAMPLES)]
+
+
+def read_samples(path: Path) -> Samples:
+    """Samples from a NumPy archive: an array for each input of the model, the samples along its first axis."""
+    try:
+        with np.load(path) as archive:
+            arrays = dict(archive)
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"cannot read the samples {path}: {error}", hint="numpy.savez writes such a file") from None
+    counts = {len(array) if array.ndim else 0 for array in arrays.values()}
+    if len(counts) != 1 or counts == {0}:
+        raise ConfigError(f"{path} holds {', '.join(arrays) or 'nothing'}, not as many samples of each, at least one")
+    return [{name: array[n] for name, array in arrays.items()} for n in range(counts.pop())]
+
+
+def _fix_sizes(model: Any, sample: Mapping[str, npt.NDArray[Any]]) -> None:
+    for entry in model.graph.input:
+        if entry.name in sample:
+            for dimension, size in zip(entry.type.tensor_type.shape.dim, sample[entry.name].shape, strict=True):
+                dimension.dim_value = size
+    for entry in model.graph.output:
+        entry.type.tensor_type.ClearField("shape")  # it follows from the inputs
+    del model.graph.value_info[:]
+
+
+def _reader(samples: Samples) -> Any:
+    from onnxruntime.quantization import CalibrationDataReader
+
+    class Reader(CalibrationDataReader):  # type: ignore[misc]
+        def __init__(self) -> None:
+            self._left = iter(samples)
+
+        def get_next(self) -> dict[str, npt.NDArray[Any]] | None:
+            found = next(self._left, None)
+            return None if found is None else dict(found)
+
+    return Reader()
+
+
+class _Quiet:
+    """ONNX Runtime's tools warn through the root logger of what is chosen here on purpose."""
+
+    def __enter__(self) -> None:
+        self._level = logging.getLogger().level
+        logging.getLogger().setLevel(logging.ERROR)
+
+    def __exit__(self, *_: object) -> None:
+        logging.getLogger().setLevel(self._level)

@@ -1,0 +1,64 @@
+"""Searching for the kernels of a whole model under one budget, in the order of what the model gains."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from autocomp.models.costs import Forecast, Prediction, ranked
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a search for one operation came to: cycles and source of the best kernel, and the evaluations it took."""
+
+    cycles: int
+    source: str
+    evaluations: int
+
+
+@dataclass(frozen=True)
+class Improvement:
+    """The model before and after; `reason` says why the searches ended."""
+
+    before: Forecast
+    after: Forecast
+    searched: tuple[tuple[Prediction, Found], ...]
+    reason: str
+
+    @property
+    def evaluations(self) -> int:
+        return sum(found.evaluations for _, found in self.searched)
+
+
+def improve(
+    costs: Forecast, evaluations: int, negligible: float, search: Callable[[Prediction, int], Found]
+) -> Improvement:
+    """Search for every operation that is worth it, once, the one with most to gain first.
+
+    Each gets the share of the evaluations left that it has of what all those left could gain; what it does not use
+    goes to the next. It ends when the rest, at their bounds, would save no more than the share `negligible` of all
+    cycles, or no evaluation is left.
+    """
+    before, left = costs, evaluations
+    searched: list[tuple[Prediction, Found]] = []
+    done: set[object] = set()
+    while True:
+        worth = [p for p in ranked(costs, negligible)[0] if p.operation not in done]
+        if not worth or left < 1:
+            reason = "the evaluations are used up" if worth else "the rest cannot matter"
+            return Improvement(before, costs, tuple(searched), reason)
+        chosen = worth[0]
+        share = max(1, round(left * chosen.gain / sum(p.gain for p in worth)))
+        found = search(chosen, share)
+        left -= max(1, found.evaluations)
+        done.add(chosen.operation)
+        searched.append((chosen, found))
+        costs = _with(costs, chosen, found)
+
+
+def _with(costs: Forecast, searched: Prediction, found: Found) -> Forecast:
+    if found.cycles >= searched.best:
+        return costs
+    better = replace(searched, best=found.cycles, source=found.source)
+    return replace(costs, predictions=tuple(better if p is searched else p for p in costs.predictions))

@@ -1,0 +1,97 @@
+"""ONNX models with the shapes of their tensors, also behind operators of ONNX Runtime that `onnx` does not know."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from autocomp.errors import ConfigError
+
+Shape = tuple[int, ...]
+
+
+def _multiplied(shapes: Sequence[Shape], attributes: Mapping[str, Any]) -> Shape:
+    rows = shapes[0][-1] if attributes.get("transA") else shapes[0][0]
+    return rows, shapes[3][0] if attributes.get("transB") else shapes[3][1]
+
+
+def _pooled(shapes: Sequence[Shape], _: Mapping[str, Any]) -> Shape:
+    return (*shapes[0][:2], *(1 for _ in shapes[0][2:]))
+
+
+def _paired(shapes: Sequence[Shape], _: Mapping[str, Any]) -> Shape:
+    return np.broadcast_shapes(shapes[0], shapes[3])
+
+
+def _kept(shapes: Sequence[Shape], _: Mapping[str, Any]) -> Shape:
+    return shapes[0]
+
+
+# The result of an operator from the shapes of its inputs. Its last input is the zero point of the result.
+_RESULTS: Mapping[str, Callable[[Sequence[Shape], Mapping[str, Any]], Shape]] = {
+    "QGemm": _multiplied,
+    "QLinearAdd": _paired,
+    "QLinearMul": _paired,
+    "QLinearGlobalAveragePool": _pooled,
+    "QLinearLeakyRelu": _kept,
+    "QLinearSigmoid": _kept,
+    "QLinearSoftmax": _kept,
+}
+
+
+def load_model(path: Path) -> Any:
+    """The model of a file, with all shapes that can be told. Raises ConfigError when it is none, or without `onnx`."""
+    try:
+        import onnx
+    except ImportError:
+        raise ConfigError("reading models needs the package onnx", hint="pip install 'autocomp[models]'") from None
+    try:
+        model = onnx.shape_inference.infer_shapes(onnx.load(path), data_prop=True)
+        while _told(model, onnx):
+            model = onnx.shape_inference.infer_shapes(model, data_prop=True)
+    except Exception as error:  # protobuf, onnx and the file system each have their own
+        raise ConfigError(f"cannot read the model {path}: {type(error).__name__}: {error}") from None
+    return model
+
+
+def known_shapes(graph: Any) -> dict[str, Shape]:
+    """The shapes of tensors, as far as all their sizes are numbers."""
+    shapes: dict[str, Shape] = {i.name: tuple(i.dims) for i in graph.initializer}
+    for info in (*graph.value_info, *graph.input, *graph.output):
+        kind = info.type.tensor_type
+        if kind.HasField("shape") and all(d.HasField("dim_value") for d in kind.shape.dim):
+            shapes[info.name] = tuple(d.dim_value for d in kind.shape.dim)
+    return shapes
+
+
+def attributes_of(node: Any) -> dict[str, Any]:
+    """The attributes of a node by name, texts as `str`."""
+    import onnx
+
+    values = {a.name: onnx.helper.get_attribute_value(a) for a in node.attribute}
+    return {name: value.decode() if isinstance(value, bytes) else value for name, value in values.items()}
+
+
+def _told(model: Any, onnx: Any) -> bool:
+    """Whether the results of further nodes could be told; they are then entered in the graph."""
+    graph = model.graph
+    shapes = known_shapes(graph)
+    types = {i.name: i.data_type for i in graph.initializer}
+    new = []
+    for node in graph.node:
+        rule = _RESULTS.get(node.op_type)
+        if rule is None or node.output[0] in shapes or node.input[-1] not in types:
+            continue
+        if all(name in shapes for name in (node.input[0], node.input[3]) if name):
+            shape = rule([shapes.get(name, ()) for name in node.input], attributes_of(node))
+            new.append(onnx.helper.make_tensor_value_info(node.output[0], types[node.input[-1]], shape))
+    for info in new:
+        for group in (graph.value_info, graph.output):
+            for old in [i for i in group if i.name == info.name]:
+                old.CopyFrom(info)
+        if not any(i.name == info.name for i in (*graph.value_info, *graph.output)):
+            graph.value_info.append(info)
+    return bool(new)

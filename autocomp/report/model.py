@@ -1,0 +1,103 @@
+"""What a model costs, as a table and as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from rich.table import Table
+
+from autocomp.models import Forecast, Model, Prediction
+from autocomp.models.search import Improvement
+from autocomp.report.terminal import cycles_text, percent
+
+
+def document(
+    model: Model,
+    costs: Forecast,
+    worth: Sequence[Prediction],
+    rest: Sequence[Prediction],
+    host_cycles: float,
+    files: Sequence[str],
+) -> dict[str, Any]:
+    """What --json prints; cycles of operations are of one run of each."""
+
+    def entry(prediction: Prediction, searched: bool) -> dict[str, Any]:
+        operation = prediction.operation
+        return {
+            "operation": operation.kind,
+            "dims": dict(operation.dims),
+            "options": dict(operation.options),
+            "count": prediction.count,
+            "naive_cycles": prediction.naive,
+            "cycles": prediction.best,
+            "bound_cycles": prediction.bound,
+            "source": prediction.source,
+            "model_speed_up": costs.speed_up(prediction),
+            "worth_a_search": searched,
+        }
+
+    return {
+        "model": model.name,
+        "naive_cycles": costs.before,
+        "cycles": costs.after,
+        "host": [{"operation": h.name, "nodes": h.nodes, "cycles": h.work * host_cycles} for h in model.host],
+        "folded_nodes": model.folded,
+        "operations": [entry(p, True) for p in worth] + [entry(p, False) for p in rest],
+        "workloads": list(files),
+    }
+
+
+def operations_table(
+    model: Model, costs: Forecast, worth: Sequence[Prediction], rest: Sequence[Prediction], host_cycles: float
+) -> Table:
+    """A row for each group of equal operations, those worth a search first, and for what stays on the host."""
+    table = Table()
+    for heading in ("operation", "times", "naive", "best", "bound", "share", "speed-up", "from"):
+        table.add_column(heading, justify="left" if heading in ("operation", "from") else "right", overflow="fold")
+    for p in [*worth, *rest]:
+        share = percent(p.count * p.best / costs.after)
+        gain = f"{costs.speed_up(p):.2f} x" if p in worth else "-"
+        cycles = [cycles_text(value) for value in (p.naive, p.best, p.bound)]
+        table.add_row(p.operation.name, str(p.count), *cycles, share, gain, p.source)
+    for h in model.host:
+        cost = round(h.work * host_cycles)
+        table.add_row(f"host: {h.name}", str(h.nodes), "", cycles_text(cost), "", percent(cost / costs.after), "-", "")
+    return table
+
+
+def summary(model: Model, costs: Forecast, worth: int, rest: int, host_cycles: float) -> list[str]:
+    """Lines below the table."""
+    return [
+        f"{model.name}: {costs.before:,.0f} cycles with naive kernels, {costs.after:,.0f} with the best",
+        f"of these {costs.host:,.0f} on the host, at {host_cycles:g} for an element or multiply-accumulate",
+        f"{worth} operations are worth a search; {rest} cannot matter; {model.folded} nodes folded",
+    ]
+
+
+def improvement_line(done: Improvement) -> str:
+    """What searching came to, in one line."""
+    gain = done.before.after / done.after.after
+    return (
+        f"searched {len(done.searched)} operations with {done.evaluations} evaluations: end to end "
+        f"{done.before.after:,.0f} cycles before, {done.after.after:,.0f} after ({gain:.2f} x); {done.reason}"
+    )
+
+
+def improvement_document(done: Improvement) -> dict[str, Any]:
+    """The same for --json; cycles of operations are of one run of each."""
+    return {
+        "cycles_before": done.before.after,
+        "cycles_after": done.after.after,
+        "evaluations": done.evaluations,
+        "reason": done.reason,
+        "searched": [
+            {
+                "operation": prediction.operation.name,
+                "cycles_before": prediction.best,
+                "cycles_after": min(prediction.best, found.cycles),
+                "evaluations": found.evaluations,
+            }
+            for prediction, found in done.searched
+        ],
+    }

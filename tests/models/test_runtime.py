@@ -1,0 +1,218 @@
+"""A quantised model of which ONNX Runtime and our kernels each run a part: the results are ONNX Runtime's own."""
+
+from __future__ import annotations
+
+import importlib.util
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+from autocomp import isa
+from autocomp.errors import ConfigError
+from autocomp.models import import_model
+from autocomp.models.quantise import quantise, read_samples
+from autocomp.models.runtime import PartitionedModel, session
+from autocomp.schedules.record import ScheduleRecord
+from autocomp.schedules.store import Store
+from autocomp.workload import Workload
+from autocomp.workload.naive import starting_kernel
+
+MACHINE = isa.load("gemmini")
+IMAGE = (1, 5, 9, 7)
+
+
+def small_network(folder: Path, left_zero: int = 0, strides: tuple[int, int] = (2, 2), scales: int = 1) -> Path:
+    """Quantise, a 3x3 convolution with bias, RELU, one of a single tap, flatten, multiply, dequantise."""
+    generator = np.random.default_rng(3)
+
+    def weights(*shape: int) -> np.ndarray:
+        return generator.integers(-63, 64, shape, np.int8)
+
+    constants: dict[str, Any] = {
+        "s": np.float32(0.03),
+        "t": np.float32(0.9),
+        "z": np.int8(0),
+        "zx": np.int8(left_zero),
+        "w": weights(6, 5, 3, 3),
+        "ws": np.full(scales, 0.02, np.float32) if scales > 1 else np.float32(0.02),
+        "wz": np.zeros(scales, np.int8) if scales > 1 else np.int8(0),
+        "b": generator.integers(-999, 999, 6, np.int32),
+        "v": weights(4, 6, 1, 1),
+        "m": weights(4 * 5 * 4 if strides == (2, 2) else 4 * 5 * 7, 10),
+    }
+    nodes = [
+        helper.make_node("QuantizeLinear", ["x", "s", "zx"], ["q"]),
+        helper.make_node(
+            "QLinearConv",
+            ["q", "s", "zx", "w", "ws", "wz", "t", "z", "b"],
+            ["c"],
+            "first",
+            pads=[1] * 4,
+            strides=strides,
+        ),
+        helper.make_node("Relu", ["c"], ["r"]),
+        helper.make_node("QLinearConv", ["r", "t", "z", "v", "s", "z", "t", "z"], ["d"], "second"),
+        helper.make_node("Flatten", ["d"], ["f"]),
+        helper.make_node("QLinearMatMul", ["f", "t", "z", "m", "s", "z", "t", "z"], ["p"], "third"),
+        helper.make_node("DequantizeLinear", ["p", "t", "z"], ["y"]),
+    ]
+    graph = helper.make_graph(
+        nodes,
+        "small",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, IMAGE)],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [1, 10])],
+        [numpy_helper.from_array(np.asarray(array), name) for name, array in constants.items()],
+    )
+    path = folder / "small.onnx"
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path)
+    return path
+
+
+def equal_to_onnx_runtime(path: Path, model: PartitionedModel, **inputs: np.ndarray) -> None:
+    (expected,) = session(str(path)).run(None, inputs)
+    (output,) = model.run(inputs).outputs.values()
+    np.testing.assert_array_equal(output, expected)
+    assert len(np.unique(expected)) > 1
+
+
+def image(seed: int = 0) -> np.ndarray:
+    return np.random.default_rng(seed).standard_normal(IMAGE).astype(np.float32)
+
+
+def test_convolutions_and_multiplications_are_taken_over_with_the_same_result(tmp_path: Path) -> None:
+    path = small_network(tmp_path)
+    model = PartitionedModel(path, MACHINE)
+    assert [(t.offload.node, t.offload.workload.operation) for t in model.taken] == [
+        ("first", "conv2d"),
+        ("second", "gemm"),
+        ("third", "gemm"),
+    ]
+    assert model.stays == {}
+    equal_to_onnx_runtime(path, model, x=image(0))
+    equal_to_onnx_runtime(path, model, x=image(1))
+    assert model.run({"x": image()}, timed=True).cycles.keys() == {"first", "second", "third"}
+
+
+@pytest.mark.parametrize(
+    ("network", "reason"),
+    [
+        ({"left_zero": 3}, "a zero point is not 0"),
+        ({"strides": (2, 1)}, "strides, dilations or paddings differ"),
+        ({"scales": 6}, "its channels have scales of their own"),
+    ],
+)
+def test_what_a_kernel_would_not_compute_exactly_stays_with_its_reason(
+    tmp_path: Path, network: dict[str, Any], reason: str
+) -> None:
+    path = small_network(tmp_path, **network)
+    model = PartitionedModel(path, MACHINE)
+    assert [t.offload.node for t in model.taken] == ["second", "third"]
+    assert reason in model.stays["first"]
+    equal_to_onnx_runtime(path, model, x=image())
+
+
+def test_a_known_schedule_is_used_before_the_naive_kernel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AUTOCOMP_SCHEDULES", str(tmp_path / "schedules"))
+    path = small_network(tmp_path)
+    workload = PartitionedModel(path, MACHINE).taken[2].offload.workload
+    kept, _ = Store(tmp_path / "schedules").put(record(workload))
+    model = PartitionedModel(path, MACHINE)
+    assert [t.source for t in model.taken] == ["naive", "naive", kept.name]
+    assert model.taken[2].kernel.startswith("// known")
+    equal_to_onnx_runtime(path, model, x=image())
+
+
+def record(workload: Workload) -> ScheduleRecord:
+    return ScheduleRecord.model_validate(
+        {
+            "accelerator": {"name": MACHINE.full_name, "parameters": MACHINE.parameters, "digest": MACHINE.digest},
+            "operation": {
+                "name": workload.operation,
+                "dims": workload.dims,
+                "options": workload.options,
+                "tensors": [
+                    {"name": t.name, "dtype": t.dtype, "shape": t.shape, "role": t.role} for t in workload.tensors
+                ],
+            },
+            "result": {
+                "cycles": 900, "naive_cycles": 1000, "bound_cycles": 100, "ratio": 0.1, "utilisation": 0.1, "stages": {}
+            },
+            "plans": [],
+            "provenance": {
+                "strategy": "beam", "seed": 0, "planner": "rules", "coder": "rules", "evaluations": 1, "versions": {},
+                "created": datetime(2026, 1, 1, tzinfo=timezone.utc).isoformat(),
+            },
+            "kernel": f"// known\n{starting_kernel(workload, MACHINE)}",
+        }
+    )  # fmt: skip
+
+
+def float_network(folder: Path) -> Path:
+    """A convolution with its normalisation and RELU, then a layer; the number of images is open."""
+    generator = np.random.default_rng(5)
+    constants = {
+        "w": generator.standard_normal((8, 5, 3, 3)),
+        "m": generator.standard_normal((8, 3)),
+        **{name: generator.uniform(0.5, 1.5, 8) for name in ("scale", "shift", "mean", "variance")},
+    }
+    nodes = [
+        helper.make_node("Conv", ["x", "w"], ["c"], pads=[1] * 4),
+        helper.make_node("BatchNormalization", ["c", "scale", "shift", "mean", "variance"], ["n"]),
+        helper.make_node("Relu", ["n"], ["r"]),
+        helper.make_node("GlobalAveragePool", ["r"], ["g"]),
+        helper.make_node("Flatten", ["g"], ["f"]),
+        helper.make_node("MatMul", ["f", "m"], ["y"]),
+    ]
+    graph = helper.make_graph(
+        nodes,
+        "float",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["n", *IMAGE[1:]])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, ["n", 3])],
+        [numpy_helper.from_array(array.astype(np.float32), name) for name, array in constants.items()],
+    )
+    path = folder / "float.onnx"
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path)
+    return path
+
+
+def test_a_float_model_is_quantised_so_that_kernels_take_it_over_whole(tmp_path: Path) -> None:
+    path, target = float_network(tmp_path), tmp_path / "int8.onnx"
+    quantise(path, target, [{"x": image(seed)} for seed in range(3)])
+    assert {o.kind for o in import_model(target).operations} == {"conv2d", "gemm"}
+    model = PartitionedModel(target, MACHINE)
+    assert len(model.taken) == 2
+    assert model.stays == {}
+    equal_to_onnx_runtime(target, model, x=image(7))
+    before = session(str(path)).run(None, {"x": image(2)})[0]
+    assert np.abs(model.run({"x": image(2)}).outputs["y"] - before).max() < 0.05 * np.abs(before).max()
+
+
+def test_samples_of_different_numbers_are_refused(tmp_path: Path) -> None:
+    np.savez(tmp_path / "samples.npz", x=np.zeros((2, 3)), y=np.zeros((3, 3)))
+    with pytest.raises(ConfigError, match="not as many samples of each"):
+        read_samples(tmp_path / "samples.npz")
+    np.savez(tmp_path / "samples.npz", x=np.arange(6).reshape(2, 3))
+    assert [s["x"].tolist() for s in read_samples(tmp_path / "samples.npz")] == [[0, 1, 2], [3, 4, 5]]
+
+
+@pytest.mark.long
+def test_a_published_classifier_runs_on_the_accelerator_but_for_four_convolutions(tmp_path: Path) -> None:
+    """The classifier of text directions that rapidocr-onnxruntime ships: a MobileNetV3 of 53 convolutions."""
+    found = importlib.util.find_spec("rapidocr_onnxruntime")
+    assert found is not None
+    assert found.submodule_search_locations is not None, "make check-long installs it"
+    source = Path(found.submodule_search_locations[0]) / "models" / "ch_ppocr_mobile_v2.0_cls_infer.onnx"
+    generator = np.random.default_rng(0)
+    images = [{"x": generator.uniform(-1, 1, (1, 3, 48, 48)).astype(np.float32)} for _ in range(6)]
+    target = tmp_path / "int8.onnx"
+    quantise(source, target, images[:4])
+    model = PartitionedModel(target, MACHINE)
+    assert len(model.taken) == 50
+    assert len(model.stays) == 4
+    for inputs in images[4:]:
+        equal_to_onnx_runtime(target, model, **inputs)
