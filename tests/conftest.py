@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
+from autocomp.data import data_dir
 
 Golden = Callable[..., None]
 
@@ -17,10 +20,16 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 @pytest.fixture(autouse=True)
 def own_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """No test, nor a command it starts, writes into the user's schedule store or answer cache, or reads the user's
-    keyring."""
+    keyring, or begins a search with a schedule that it did not make: the list of stores has an empty one alone."""
     monkeypatch.setenv("PYTHON_KEYRING_BACKEND", "keyring.backends.null.Keyring")
     monkeypatch.setenv("AUTOCOMP_SCHEDULES", str(tmp_path / "schedule-store"))
     monkeypatch.setenv("AUTOCOMP_CACHE", str(tmp_path / "answer-cache"))
+
+
+@pytest.fixture
+def shipped_schedules(own_folders: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The shipped schedules are read too, as by a user."""
+    monkeypatch.setenv("AUTOCOMP_SCHEDULES", f"{tmp_path / 'schedule-store'}{os.pathsep}{data_dir('schedules')}")
 
 
 @pytest.fixture

@@ -56,6 +56,20 @@ class Peer:
 
 
 @dataclass(frozen=True)
+class Precedent:
+    """A schedule of a similar operation. `record` names its file and `digest` its content; `problem` says in words what
+    it is for; `distance` how far that is from the present one; `ratio` is its bound over its cycles; `lineage` has the
+    plans that led to its kernel, in their order."""
+
+    record: str
+    digest: str
+    problem: str
+    distance: float
+    ratio: float
+    lineage: tuple[LineageStep, ...]
+
+
+@dataclass(frozen=True)
 class Attempt:
     """A plan that was carried out before. `outcome` is the candidate's; `gain` its speed-up over its parent, None
     where no kernel that holds came of it."""
@@ -70,7 +84,7 @@ class Context:
     """All that an agent may look at. `lineage` starts behind the naive kernel; `menu` is after dropout and shuffle;
     `peers` are other kernels of the same step, or, for a plan with a partner, that partner. `attempts` are those made
     on this kernel before, in the order of their making, or all of the run where `findings`, a document of what the run
-    has shown, sum them up."""
+    has shown, sum them up. `precedents` are schedules of similar operations, the nearest first."""
 
     accelerator: Accelerator
     workload: Workload
@@ -83,6 +97,7 @@ class Context:
     peers: Sequence[Peer] = ()
     attempts: Sequence[Attempt] = ()
     findings: str = ""
+    precedents: Sequence[Precedent] = ()
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,15 @@ import click
 from autocomp.cli.agents import agent_options, chosen_agents
 from autocomp.cli.confirm import checked_model, confirm_option
 from autocomp.cli.menu import menu_for
-from autocomp.cli.options import cache_option, executor_option, output_options, path_option, set_option, workers_option
+from autocomp.cli.options import (
+    cache_option,
+    executor_option,
+    output_options,
+    path_option,
+    set_option,
+    warn,
+    workers_option,
+)
 from autocomp.cli.problem import load_problem
 
 RUNS = Path("runs")
@@ -51,6 +59,14 @@ RUNS = Path("runs")
 )
 @click.option("--black-box", is_flag=True, help="Agents see cycles and failures only, not where the cycles went.")
 @click.option("--repair/--no-repair", default=True, show_default=True, help="Let the coder mend a failed kernel once.")
+@click.option(
+    "--reuse",
+    type=click.IntRange(min=0),
+    default=1,
+    show_default=True,
+    metavar="N",
+    help="Begin with the plans of the N nearest schedules; 0 for none.",
+)
 @click.option("--run-dir", type=click.Path(path_type=Path), default=None, help="Folder of the run (default: runs/...).")
 @workers_option
 @executor_option
@@ -84,6 +100,7 @@ def search(
     alike: int,
     black_box: bool,
     repair: bool,
+    reuse: int,
     run_dir: Path | None,
     workers: int | None,
     executor: str | None,
@@ -101,6 +118,7 @@ def search(
     """
     from autocomp.agents.factory import make_agents
     from autocomp.cli.session import search_and_report
+    from autocomp.schedules.reuse import precedents_for
     from autocomp.search import Options
     from autocomp.search.budget import Budget
     from autocomp.search.executor import available_cores
@@ -134,7 +152,8 @@ def search(
         if confirm is not None:
             checked_model(accelerator)  # refused before there is a folder
         menu = menu_for(menus, workload, paths)
-        requests.append(Request(workload, accelerator, menu, agents, share.within(options), strategy))
+        precedents = precedents_for(workload, accelerator, reuse, warn) if reuse else ()
+        requests.append(Request(workload, accelerator, menu, agents, share.within(options), strategy, precedents))
     make_agents(agents, tokens, money)  # refuses what cannot work before there is a folder
     strategy_of(requests[0])
     now = datetime.now().astimezone()

@@ -94,6 +94,7 @@ def document(
         "lineage": [{"option": step.plan.option, "cycles": step.cycles} for step in result.history.lineage(best)],
         "usage": dict(view.usage),
         "cached": view.cached,
+        "reuse": view.reuse(),
         "kernel": str(folder.best_kernel),
         "run": str(folder.path),
         "schedule": str(schedule) if schedule else None,

@@ -10,6 +10,7 @@ from typing import Any
 
 from autocomp.search.candidate import CORRECT, DUPLICATE, OUTCOMES, PLAUSIBLE, SKIPPED
 from autocomp.search.journal import Event, read_events
+from autocomp.search.search import AFTER_FAILURE
 
 
 @dataclass
@@ -29,6 +30,7 @@ class RunView:
     reason: str | None = None
     agent_messages: Counter[str] = field(default_factory=Counter)
     usage: Counter[str] = field(default_factory=Counter)  # tokens and requests, by the names of `Usage`
+    replay: Event | None = None  # the schedules that the run began with, what came of their plans
     _live: Counter[str] = field(default_factory=Counter)
 
     @classmethod
@@ -76,6 +78,27 @@ class RunView:
             chain.append(self.candidates[current])
             current = self.candidates[current]["parent"]
         return chain[::-1]
+
+    def reuse(self) -> list[dict[str, Any]]:
+        """The schedules that the run began with: which plans were replayed, which left out and why, the cycles of the
+        best kernel that they led to (None if none holds), and how many evaluations that took."""
+        if self.replay is None:
+            return []
+        return [self._reused(record, self.replay) for record in self.replay["records"]]
+
+    def _reused(self, record: dict[str, Any], replay: Event) -> dict[str, Any]:
+        own = [(i, step) for i, step in enumerate(replay["steps"], start=1) if step["record"] == record["record"]]
+        made = [self.candidates[i] for i, _ in own if i in self.candidates]
+        return {
+            **record,
+            "replayed": [step["plan"]["option"] for _, step in own],
+            "left_out": [reason for name, reason in replay["left_out"] if name == record["record"]],
+            "cycles": min((c["cycles"] for c in made if c["cycles"] is not None), default=None),
+            "evaluations": sum(1 for c in made if c["outcome"] != SKIPPED or c["message"] == AFTER_FAILURE),
+        }
+
+    def _on_replay(self, event: Event) -> None:
+        self.replay = event
 
     def _on_plan(self, event: Event) -> None:
         self.usage.update(event.get("usage", {}))

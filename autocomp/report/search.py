@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 from rich.table import Table
@@ -29,7 +31,7 @@ def lineage_table(view: RunView) -> Table:
     for candidate in view.lineage():
         plan = candidate["plan"]
         table.add_row(
-            str(candidate["step"]),
+            "reuse" if plan and candidate["step"] == 0 else str(candidate["step"]),
             Text((plan["option"] or "free") if plan else "naive"),
             Text(first_line(plan["text"]) if plan else "the starting kernel"),
             cycles_text(candidate["cycles"]),
@@ -66,6 +68,8 @@ def print_search(console: Console, view: RunView, utilisation: float | None = No
     print_calibrations(console, view.candidates)
     for message, count in view.agent_messages.most_common(3):
         console.print(Text(f"planner said ({count}x): {message}"))
+    for reused in view.reuse():
+        console.print(Text(reuse_text(reused)), soft_wrap=True)
     naive, best = view.naive_cycles, view.best_cycles
     speedup = f" ({naive / best:.1f}x faster)" if naive and best else ""
     console.print(
@@ -81,6 +85,14 @@ def print_search(console: Console, view: RunView, utilisation: float | None = No
         console.print(f"cache: {view.cached} verdicts were known from before{damaged}")
     if usage_text(view):
         console.print(f"language models: {usage_text(view)}")
+
+
+def reuse_text(reused: Mapping[str, Any]) -> str:
+    """What a run owes to one schedule."""
+    cycles, plans = reused["cycles"], ", ".join(reused["replayed"]) or "none"
+    reached = f"{cycles_text(cycles)} cycles" if cycles is not None else "no kernel that holds"
+    text = f"reuse of {reused['record']}: plans replayed: {plans}; {reached} in {reused['evaluations']} evaluations"
+    return text + "".join(f"\n  left out: {reason}" for reason in reused["left_out"])
 
 
 def print_paths(console: Console, kernel: Path, run: Path, schedule: Path | None, workload: str) -> None:

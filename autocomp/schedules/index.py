@@ -81,17 +81,24 @@ def index_text(entries: list[Entry]) -> str:
     return f"[\n{lines}\n]\n" if entries else "[]\n"
 
 
+def listed_roots() -> tuple[Path, ...]:
+    """The folders that AUTOCOMP_SCHEDULES lists, as PATH does."""
+    listed = os.environ.get("AUTOCOMP_SCHEDULES", "")
+    return tuple(Path(folder).expanduser() for folder in listed.split(os.pathsep) if folder)
+
+
 def user_root() -> Path:
-    """Where new records go: AUTOCOMP_SCHEDULES, else `./schedules` if there is one, else the user's data folder
-    (XDG base directory specification)."""
-    listed = os.environ.get("AUTOCOMP_SCHEDULES")
+    """Where new records go: the first folder of AUTOCOMP_SCHEDULES, else `./schedules` if there is one, else the user's
+    data folder (XDG base directory specification)."""
+    listed = listed_roots()
     if listed:
-        return Path(listed).expanduser()
+        return listed[0]
     local = Path.cwd() / "schedules"
     shared = Path(os.environ.get("XDG_DATA_HOME") or "~/.local/share").expanduser()
     return local if local.is_dir() else shared / "autocomp" / "schedules"
 
 
 def default_roots() -> tuple[Path, ...]:
-    """The user's store, then the shipped one."""
-    return tuple(dict.fromkeys(root.resolve() for root in (user_root(), data_dir("schedules"))))
+    """The folders of AUTOCOMP_SCHEDULES and no others; without it the user's store, then the shipped one."""
+    roots = listed_roots() or (user_root(), data_dir("schedules"))
+    return tuple(dict.fromkeys(root.resolve() for root in roots))

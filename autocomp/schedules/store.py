@@ -47,7 +47,7 @@ class Store:
         except OSError as error:
             raise RunFolderError(
                 f"cannot write the schedule {path}: {error.strerror}",
-                hint="set AUTOCOMP_SCHEDULES to a writable folder",
+                hint="begin AUTOCOMP_SCHEDULES with a writable folder",
             ) from error
         return path, True
 

@@ -82,11 +82,18 @@ class Selection:
 
 @dataclass(frozen=True)
 class History:
-    """All that happened so far; a step is added when it is complete."""
+    """All that happened so far; a step is added when it is complete. `opening` holds the candidates that plans of
+    earlier schedules led to, before the first step; its number is 0."""
 
     root: Candidate
     steps: tuple[Step, ...] = ()
     selections: tuple[Selection, ...] = ()
+    opening: Step | None = None
+
+    @property
+    def rounds(self) -> tuple[Step, ...]:
+        """The opening, if there is one, and the steps."""
+        return self.steps if self.opening is None else (self.opening, *self.steps)
 
     def extended(self, step: Step) -> History:
         return replace(self, steps=(*self.steps, step))
@@ -96,17 +103,18 @@ class History:
 
     def updated(self, changed: Mapping[int, Candidate], evaluations: int = 0, usage: Usage | None = None) -> History:
         """The history with later verdicts on some candidates, the evaluations these took, and what repairs cost."""
-        steps = [replace(s, candidates=tuple(changed.get(c.id, c) for c in s.candidates)) for s in self.steps]
-        steps[-1] = replace(
-            steps[-1],
-            evaluations=steps[-1].evaluations + evaluations,
-            usage=steps[-1].usage + (usage or Usage()),
+        rounds = [replace(s, candidates=tuple(changed.get(c.id, c) for c in s.candidates)) for s in self.rounds]
+        rounds[-1] = replace(
+            rounds[-1],
+            evaluations=rounds[-1].evaluations + evaluations,
+            usage=rounds[-1].usage + (usage or Usage()),
         )
-        return replace(self, steps=tuple(steps))
+        opening = None if self.opening is None else rounds.pop(0)
+        return replace(self, opening=opening, steps=tuple(rounds))
 
     def __iter__(self) -> Iterator[Candidate]:
         yield self.root
-        for step in self.steps:
+        for step in self.rounds:
             yield from step.candidates
 
     def __getitem__(self, candidate_id: int) -> Candidate:
@@ -127,12 +135,12 @@ class History:
 
     @property
     def evaluations(self) -> int:
-        return 1 + sum(step.evaluations for step in self.steps)
+        return 1 + sum(step.evaluations for step in self.rounds)
 
     @property
     def usage(self) -> Usage:
         """What the agents' answers cost in all."""
-        costs = [step.usage for step in self.steps] + [selection.usage for selection in self.selections]
+        costs = [step.usage for step in self.rounds] + [selection.usage for selection in self.selections]
         return sum(costs, Usage())
 
     def ancestry(self, candidate: Candidate) -> tuple[Candidate, ...]:
@@ -153,7 +161,7 @@ class History:
 
     def attempts(self, parent: Candidate | None = None) -> tuple[Attempt, ...]:
         """What came of the plans for a kernel, or of all plans of the run."""
-        made = (c for step in self.steps for c in step.candidates if parent is None or c.parent == parent.id)
+        made = (c for step in self.rounds for c in step.candidates if parent is None or c.parent == parent.id)
         return tuple(Attempt(c.plan, c.outcome, self.gain(c)) for c in made if c.plan is not None)
 
     def gain(self, candidate: Candidate) -> float | None:
@@ -164,7 +172,7 @@ class History:
 
     def outcomes(self) -> Mapping[str, int]:
         """Candidates by outcome, in a fixed order, without zeros; the naive kernel is not counted."""
-        counted = Counter(c.outcome for step in self.steps for c in step.candidates)
+        counted = Counter(c.outcome for step in self.rounds for c in step.candidates)
         return {outcome: counted[outcome] for outcome in OUTCOMES if counted[outcome]}
 
     def fresh_children(self, step: Step, parent: int) -> int:

@@ -13,7 +13,7 @@ NO_CHANGE = 0.005  # relative
 
 def findings(history: History) -> str:
     """The document, in Markdown; empty before the first experiment."""
-    tried = [c for step in history.steps for c in step.candidates if c.plan is not None and c.parent is not None]
+    tried = [c for step in history.rounds for c in step.candidates if c.plan is not None and c.parent is not None]
     if not tried:
         return ""
     best = history.best

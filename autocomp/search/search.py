@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -26,18 +26,23 @@ from autocomp.search.executor import Executor
 from autocomp.search.folder import RunFolder, write_atomically
 from autocomp.search.journal import Journal
 from autocomp.search.options import Options, spent_budget
+from autocomp.search.replay import Replay
 from autocomp.search.strategy import Decision, Expand, Select, Stop, Strategy
-from autocomp.search.targets import AgentCall, AgentTarget, EvaluationTarget, SelectCall, plan_from_json
+from autocomp.search.targets import AgentCall, AgentTarget, EvaluationTarget, SelectCall, plan_from_json, plan_to_json
 from autocomp.search.verdict import failure_text
+
+AFTER_FAILURE = "follows a kernel that does not hold"
 
 
 @dataclass(frozen=True)
 class Problem:
-    """What a search is about: where it starts, whom it asks, what judges."""
+    """What a search is about: where it starts, whom it asks, what judges. `opening` carries out the plans of the
+    agents' precedents."""
 
     starting_kernel: str
     agents: AgentTarget
     evaluation: EvaluationTarget
+    opening: Callable[[], Replay] | None = None
 
 
 @dataclass(frozen=True)
@@ -93,7 +98,7 @@ class Search:
 
         Raises KernelError or CandidateFailure if the starting kernel is not correct.
         """
-        history = History(self._root())
+        history = self._opened(History(self._root()))
         while True:
             self._effects.step = len(history.steps)
             decision = self._decide(history)
@@ -172,6 +177,49 @@ class Search:
             )
         self._effects.record_candidate("candidate", root)
         return root
+
+    def _opened(self, history: History) -> History:
+        """The history with what the precedents' plans lead to. What follows a kernel that does not hold is skipped,
+        since its lineage does not hold either."""
+        if self._problem.opening is None or ("replay" not in self._journal and self._effects.expired()):
+            return history
+        if "replay" not in self._journal:
+            self._journal.record("replay", "replay", self._replay_document(self._problem.opening()))
+        drafts = [
+            Candidate(position, 0, step["parent"], plan_from_json(step["plan"]), step["kernel"], step["hash"], PENDING)
+            for position, step in enumerate(self._journal["replay"]["steps"], start=1)
+        ]
+        judged, made = self._evaluate(drafts, history.hashes, self._left(history))
+        holding = {history.root.id}
+        candidates: list[Candidate] = []
+        for candidate in judged:
+            if candidate.parent not in holding and candidate.evaluation is not None:
+                candidate = replace(candidate, outcome=SKIPPED, message=AFTER_FAILURE)
+            if candidate.promising:
+                holding.add(candidate.id)
+            candidates.append(candidate)
+            self._effects.record_candidate("candidate", candidate)
+        history = replace(history, opening=Step(0, (), tuple(candidates), made))
+        self._note_step(history)
+        return history
+
+    def _replay_document(self, found: Replay) -> dict[str, Any]:
+        """What came of the precedents' plans; parents are ids of candidates, of which 0 is the starting kernel."""
+        steps = [
+            {
+                "record": step.record,
+                "plan": plan_to_json(step.plan),
+                "kernel": self._folder.store_kernel(step.kernel),
+                "hash": self._problem.agents.canonical_hash(step.kernel),
+                "parent": 0 if step.parent is None else step.parent + 1,
+            }
+            for step in found.steps
+        ]
+        records = [
+            {"record": p.record, "digest": p.digest, "problem": p.problem, "distance": p.distance}
+            for p in self._problem.agents.precedents
+        ]
+        return {"records": records, "steps": steps, "left_out": [list(entry) for entry in found.left_out]}
 
     def _step(self, history: History, request: Expand) -> Step:
         number = self._effects.step = len(history.steps) + 1
@@ -316,7 +364,7 @@ class Search:
         return replace(candidate, kernel=answer["kernel"], hash=answer["hash"])
 
     def _note_step(self, history: History) -> None:
-        step, best = history.steps[-1], history.best
+        step, best = history.rounds[-1], history.best
         document = {
             "step": step.number,
             "parents": list(step.parents),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass, replace
+from functools import partial
 
 from autocomp import kernel
 from autocomp.agents.factory import AgentPair, make_agents
@@ -15,6 +16,7 @@ from autocomp.search.executor import Executor, ThreadExecutor, make_executor
 from autocomp.search.folder import RunFolder
 from autocomp.search.journal import Journal, Listener
 from autocomp.search.options import Options
+from autocomp.search.replay import replay
 from autocomp.search.search import Problem, Search, SearchResult
 from autocomp.search.snapshot import Request
 from autocomp.search.strategies import make_strategy
@@ -103,9 +105,12 @@ def make_problem(request: Request, agents: AgentPair) -> Problem:
         dropout=request.options.dropout,
         canonical_hash=kernel_hash,
         black_box=request.options.black_box,
+        precedents=request.precedents,
     )
     evaluator = SimulatorEvaluator(request.accelerator, request.workload)
-    return Problem(starting_kernel(request.workload, request.accelerator), target, EvaluationTarget(evaluator))
+    start = starting_kernel(request.workload, request.accelerator)
+    opening = partial(replay, request.precedents, start, request.accelerator, request.workload)
+    return Problem(start, target, EvaluationTarget(evaluator), opening if request.precedents else None)
 
 
 def strategy_of(request: Request) -> Strategy:

@@ -18,6 +18,7 @@ from pydantic import TypeAdapter, ValidationError
 from autocomp import isa
 from autocomp.agents.config import AGENTS, Agents
 from autocomp.agents.menu import Menu
+from autocomp.agents.protocol import Precedent
 from autocomp.errors import AutocompError, RunFolderError
 from autocomp.isa.model import Accelerator
 from autocomp.search.folder import RunFolder, write_atomically
@@ -26,11 +27,12 @@ from autocomp.workload.model import Workload
 
 _WORKLOAD: TypeAdapter[Workload] = TypeAdapter(Workload)
 _MENU: TypeAdapter[Menu] = TypeAdapter(Menu)
+_PRECEDENTS: TypeAdapter[tuple[Precedent, ...]] = TypeAdapter(tuple[Precedent, ...])
 
 
 @dataclass(frozen=True)
 class Request:
-    """All that decides a search; keys are never part of it."""
+    """All that decides a search; keys are never part of it. `precedents` are the schedules that it begins with."""
 
     workload: Workload
     accelerator: Accelerator
@@ -38,6 +40,7 @@ class Request:
     agents: Agents
     options: Options
     strategy: str = "beam"
+    precedents: tuple[Precedent, ...] = ()
 
 
 def versions() -> dict[str, str]:
@@ -68,6 +71,7 @@ def create(path: Path, request: Request, now: datetime) -> RunFolder:
             "strategy": request.strategy,
             "options": dataclasses.asdict(request.options),
             "reference": reference,
+            "precedents": _PRECEDENTS.dump_python(request.precedents, mode="json"),
         },
     )
 
@@ -88,6 +92,7 @@ def restore(folder: RunFolder) -> Request:
             agents=AGENTS.validate_python(snapshot["agents"]),
             options=Options.from_json(snapshot["options"]),
             strategy=snapshot["strategy"],
+            precedents=_PRECEDENTS.validate_python(snapshot.get("precedents", ())),  # older runs have none
         )
     except (KeyError, TypeError, ValidationError) as error:
         raise RunFolderError(f"{folder.path}/config.json is not as this version writes it: {error!r}") from error

@@ -11,7 +11,18 @@ from typing import Any
 
 from autocomp.agents import scientist
 from autocomp.agents.menu import Menu
-from autocomp.agents.protocol import Attempt, Coder, Context, Implementation, LineageStep, Peer, Plan, Planner, Usage
+from autocomp.agents.protocol import (
+    Attempt,
+    Coder,
+    Context,
+    Implementation,
+    LineageStep,
+    Peer,
+    Plan,
+    Planner,
+    Precedent,
+    Usage,
+)
 from autocomp.errors import AutocompError, ConfigError, ModelError
 from autocomp.evaluate.model import STAGES, Evaluation, Evaluator
 from autocomp.isa.model import Accelerator
@@ -72,6 +83,7 @@ class AgentTarget:
     dropout: float
     canonical_hash: CanonicalHash
     black_box: bool = False
+    precedents: tuple[Precedent, ...] = ()
 
     def select(self, call: SelectCall) -> dict[str, Any]:
         fastest = scientist.fastest_first(call.population)[0]
@@ -151,6 +163,7 @@ class AgentTarget:
             peers=tuple(replace(peer, evaluation=self._shown(peer.evaluation)) for peer in call.peers),
             attempts=call.attempts,
             findings=call.findings,
+            precedents=self.precedents,
         )
 
     def _shown(self, evaluation: Evaluation) -> Evaluation:

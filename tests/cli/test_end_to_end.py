@@ -95,6 +95,6 @@ def test_run_says_which_stage_failed_and_exits_with_its_code(folder: Path, text:
 
 
 def test_a_shipped_workload_is_found_from_any_directory(folder: Path) -> None:
-    found = run(folder, "search", "tiny_gemm_edges.yaml", "--steps", "0", "--workers", "1", "--json")
+    found = run(folder, "search", "tiny_gemm_edges.yaml", "--steps", "0", "--reuse", "0", "--workers", "1", "--json")
     assert found["best_cycles"] == found["naive_cycles"]
     assert found["schedule"] is None

@@ -79,6 +79,7 @@ def check(example: Example, folder: Path) -> None:
         exec(compile(example.text, "example", "exec"), {})
 
 
+@pytest.mark.usefixtures("shipped_schedules")
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_every_example_of_a_page_runs(page: Path, tmp_path: Path) -> None:
     for example in examples(page):

@@ -29,6 +29,7 @@ def distance(a: dict[str, int], b: dict[str, int]) -> float:
     return sum(abs(math.log2(a[name] / b[name])) for name in a)
 
 
+@pytest.mark.usefixtures("shipped_schedules")
 def test_the_shipped_schedule_of_a_shape_is_found_with_its_kernel() -> None:
     match = lookup("gemm", {"I": 512, "J": 512, "K": 512}, "gemmini")
     assert match is not None
@@ -112,6 +113,7 @@ print(lookup("gemm", {"I": 512, "J": 512, "K": 512}, "gemmini").stored.kernel())
 """
 
 
+@pytest.mark.usefixtures("shipped_schedules")
 def test_a_look_up_needs_no_other_package() -> None:
     root = Path(__file__).resolve().parents[2]
     code = f"import sys; sys.path.insert(0, {str(root)!r}); exec({BARE!r})"

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from autocomp.data import data_dir
 from autocomp.errors import ConfigError
-from autocomp.schedules.index import read_index
+from autocomp.schedules.index import default_roots, read_index
 from autocomp.schedules.record import ScheduleRecord, from_yaml, to_yaml
 from autocomp.schedules.store import Store, all_schedules, find, user_root
 
@@ -175,5 +175,6 @@ def test_where_new_records_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     assert tmp_path / "schedules" != user_root()
     (tmp_path / "schedules").mkdir()
     assert user_root() == tmp_path / "schedules"
-    monkeypatch.setenv("AUTOCOMP_SCHEDULES", str(tmp_path / "elsewhere"))
+    monkeypatch.setenv("AUTOCOMP_SCHEDULES", f"{tmp_path / 'elsewhere'}:{tmp_path / 'shared'}")
     assert user_root() == tmp_path / "elsewhere"
+    assert default_roots() == (tmp_path / "elsewhere", tmp_path / "shared")

@@ -162,6 +162,7 @@ def _facts(phase: Phase, context: Context, asked: Asked) -> Mapping[str, Any]:
         "lineage": context.lineage,
         "attempts": () if context.findings else context.attempts[-LATEST_ATTEMPTS:],  # findings sum them up
         "findings": context.findings,
+        "precedents": context.precedents,
         "menu": context.menu.options,
         "relevance": relevance(context.menu, context.evaluation, context.accelerator) if phase in PLANNING else {},
         "moves": [(move_id(position), move) for position, move in enumerate(asked.moves)],

@@ -47,7 +47,7 @@ class BeamSearch(Strategy):
     def _pool(self, history: History) -> list[Candidate]:
         if self.options.keep_parents:
             return [c for c in history if c.promising]
-        for step in reversed(history.steps):
+        for step in reversed(history.rounds):
             children = [c for c in step.candidates if c.promising]
             if children:
                 return children

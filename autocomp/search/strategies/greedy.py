@@ -32,7 +32,7 @@ class Greedy(Strategy):
         """The last change that was kept, and held."""
         factor = min(1.0, self.options.gate or 1.0)
         present = history.root
-        for step in history.steps:
+        for step in history.rounds:
             children = [c for c in step.candidates if c.promising]
             faster = [c for c in children if c.cycles < present.cycles and c.cycles <= factor * present.cycles]
             present = min(faster, key=lambda c: (c.cycles, c.id), default=present)

@@ -10,7 +10,7 @@ import pytest
 from autocomp.agents.llm import Asked, Message, render_prompt
 from autocomp.agents.llm.feedback import annotated
 from autocomp.agents.llm.prompts import Phase
-from autocomp.agents.protocol import Attempt, Context, Plan
+from autocomp.agents.protocol import Attempt, Context, LineageStep, Plan, Precedent
 from autocomp.errors import ConfigError
 from autocomp.workload.model import TensorSpec, Workload
 
@@ -46,6 +46,16 @@ MENDING = Asked(plan=PLAN, answer="an answer with blocks", failure="block 1: the
 )
 def test_prompt(context: Context, phase: Phase, asked: Asked, golden) -> None:  # type: ignore[no-untyped-def]
     golden(document(render_prompt(phase, context, asked)), name=f"test_{phase}_prompt.txt")
+
+
+def test_precedents_in_a_plan_prompt(context: Context, golden) -> None:  # type: ignore[no-untyped-def]
+    steps = (LineageStep(PLAN, 400, 900), LineageStep(Plan("", "Load B once."), 380, 400))
+    precedent = Precedent("toy/gemm/x.yaml", "d", "gemm with I = 8, J = 8, K = 8 on toy", 2.0, 0.75, steps)
+    prompt = render_prompt("plan", replace(context, precedents=(precedent,)))[1].content
+    golden(prompt[prompt.index("# What made") : prompt.index("# Options")])
+    assert (
+        "What made" not in render_prompt("code", replace(context, precedents=(precedent,)), Asked(plan=PLAN))[1].content
+    )
 
 
 def test_custom_workload_prompt(context: Context, golden, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]

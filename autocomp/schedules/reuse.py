@@ -1,0 +1,86 @@
+"""Which schedules a search begins with: those of the most similar problems."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from autocomp.agents.protocol import LineageStep, Plan, Precedent
+from autocomp.isa.model import Accelerator
+from autocomp.schedules.index import Entry, Stored
+from autocomp.schedules.record import ScheduleRecord
+from autocomp.schedules.store import Warn, all_schedules, record_at
+from autocomp.workload.model import Workload
+
+
+def precedents_for(
+    workload: Workload, accelerator: Accelerator, count: int, warn: Warn, roots: Sequence[Path] | None = None
+) -> tuple[Precedent, ...]:
+    """The `count` nearest schedules of the same operation on the same accelerator, in whatever configuration.
+
+    The distance is the sum of |log2| of the ratios of the sizes and of the accelerator's parameters, plus 1 for each
+    option of the operation that differs; of equal distances the schedule nearer to its bound counts. The schedule of
+    the very problem (distance 0) is none of them, so that a repeated search is the same search.
+    """
+    operation = workload.name if workload.reference_source is not None else workload.operation
+    near = [
+        (_distance(stored.entry, workload, accelerator.parameters), stored)
+        for stored in all_schedules(warn, roots)
+        if stored.entry.operation == operation
+        and stored.entry.accelerator.split(":")[0] == accelerator.name
+        and stored.entry.dims.keys() == workload.dims.keys()
+    ]
+    near = [(distance, stored) for distance, stored in near if distance > 0]
+    near.sort(key=lambda found: (found[0], -found[1].entry.ratio, found[1].entry.path))
+    return tuple(_precedent(stored, distance) for distance, stored in near[:count])
+
+
+def _precedent(stored: Stored, distance: float) -> Precedent:
+    record = record_at(stored)
+    return Precedent(
+        stored.entry.path,
+        record.digest,
+        _problem(stored.entry),
+        round(distance, 3),
+        record.result.ratio,
+        _lineage(record),
+    )
+
+
+def _lineage(record: ScheduleRecord) -> tuple[LineageStep, ...]:
+    """The plans with the cycles before and after each."""
+    befores = (record.result.naive_cycles, *(step.cycles for step in record.plans))
+    return tuple(
+        LineageStep(
+            Plan(step.option, step.text, step.transformation, step.parameters, step.author), step.cycles, before
+        )
+        for step, before in zip(record.plans, befores, strict=False)
+    )
+
+
+def _problem(entry: Entry) -> str:
+    dims = ", ".join(f"{name} = {size}" for name, size in entry.dims.items())
+    options = "".join(f", {name} = {value}" for name, value in entry.options.items())
+    return f"{entry.operation} with {dims}{options} on {entry.accelerator}"
+
+
+def _distance(entry: Entry, workload: Workload, parameters: Mapping[str, int | float]) -> float:
+    sizes = math.fsum(_octaves(size, entry.dims[name]) for name, size in workload.dims.items())
+    return (
+        sizes + math.fsum(_of_parameters(entry.parameters, parameters)) + _of_options(entry.options, workload.options)
+    )
+
+
+def _of_parameters(one: Mapping[str, float], other: Mapping[str, float]) -> Iterator[float]:
+    for name in one.keys() | other.keys():
+        yield _octaves(one.get(name, 0), other.get(name, 0))
+
+
+def _of_options(one: Mapping[str, object], other: Mapping[str, object]) -> int:
+    return sum(1 for name in one.keys() | other.keys() if one.get(name) != other.get(name))
+
+
+def _octaves(one: float, other: float) -> float:
+    """|log2| of the ratio, of both plus 1, as parameters may be 0."""
+    return abs(math.log2((1 + abs(one)) / (1 + abs(other))))

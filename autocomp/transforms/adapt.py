@@ -1,0 +1,54 @@
+"""Applies a transformation that was chosen for one kernel to one of another shape, or of a machine of another size."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from autocomp.kernel import ast
+from autocomp.transforms.facts import Facts
+from autocomp.transforms.protocol import NotApplicable, Parameters
+from autocomp.transforms.registry import transformation
+
+_OTHER = 8.0  # distance of values that are no sizes: another choice is further away than any usual change of size
+
+
+def adapted(facts: Facts, name: str, parameters: Parameters) -> tuple[Parameters, ast.Kernel]:
+    """The parameters nearest to the given ones that apply here, and the rewritten kernel: the given ones themselves if
+    they do, else those of the transformation's candidates in the order of their distance.
+
+    Raises NotApplicable, for the reason that the given ones do not apply, where none does.
+    """
+    item = transformation(name)
+    try:
+        return parameters, item.apply(facts, parameters)
+    except NotApplicable as error:
+        reason = error
+    candidates = [proposal.parameters for proposal in item.candidates(facts)]
+    for candidate in sorted(candidates, key=lambda other: distance(parameters, other)):
+        try:
+            return candidate, item.apply(facts, candidate)
+        except NotApplicable:
+            continue
+    raise reason
+
+
+def distance(one: Any, other: Any) -> float:
+    """How far apart two parameters are: |log2| of the ratio of sizes (plus 1, so that 0 is a size), summed over
+    mappings and lists; what only one of them has counts like another choice."""
+    if one == other:
+        return 0.0
+    if _is_size(one) and _is_size(other):
+        return abs(math.log2((one + 1) / (other + 1)))
+    if isinstance(one, Mapping) and isinstance(other, Mapping):
+        shared = one.keys() & other.keys()
+        return sum(distance(one[key], other[key]) for key in shared) + _OTHER * len(one.keys() ^ other.keys())
+    if isinstance(one, list | tuple) and isinstance(other, list | tuple):
+        pairs = zip(one, other, strict=False)
+        return sum(distance(a, b) for a, b in pairs) + _OTHER * abs(len(one) - len(other))
+    return _OTHER
+
+
+def _is_size(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0

@@ -1,0 +1,140 @@
+"""A search that begins with the plans of earlier schedules."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from toy_search import NAIVE, SMALL, Toy, summary
+
+from autocomp import isa, workload
+from autocomp.agents.protocol import LineageStep, Plan, Precedent
+from autocomp.search import Problem
+from autocomp.search.journal import read_events
+from autocomp.search.replay import AUTHOR, Replay, Replayed, replay
+from autocomp.search.strategies import STRATEGIES
+from autocomp.transforms.adapt import distance
+from autocomp.workload.model import Workload
+from autocomp.workload.naive import starting_kernel
+
+KEEP = Plan("keep", "text", "keep_accumulator", {"loops": {"i": 2, "j": 3}, "stage": {"k": 2}})
+WIDEN = Plan("widen", "text", "widen_moves", {"tensors": ["C"]})
+
+
+@dataclass(frozen=True)
+class Opened(Toy):
+    """A toy search that begins with a chain of words."""
+
+    chain: tuple[str, ...] = ("tile", "stage")
+
+    def problem(self) -> Problem:
+        texts = [" ".join((NAIVE, *self.chain[:end])) for end in range(1, len(self.chain) + 1)]
+        steps = tuple(
+            Replayed("record", Plan(word, f"do {word}", author=AUTHOR), text, position - 1 if position else None)
+            for position, (word, text) in enumerate(zip(self.chain, texts, strict=True))
+        )
+        return replace(super().problem(), opening=lambda: Replay(steps))
+
+
+def precedent(*plans: Plan, record: str = "record") -> Precedent:
+    return Precedent(record, "digest", "gemm", 1.0, 0.9, tuple(LineageStep(plan, 100) for plan in plans))
+
+
+def replayed(sizes: tuple[int, int, int], *precedents: Precedent) -> Replay:
+    text = f"operation: gemm\naccelerator: gemmini\ndims: {dict(zip('IJK', sizes, strict=True))}\n"
+    problem: Workload = workload.parse(text, Path("gemm.yaml"))
+    machine = isa.load("gemmini")
+    return replay(precedents, starting_kernel(problem, machine), machine, problem)
+
+
+def test_the_opening_is_a_chain_from_the_naive_kernel_and_no_step(tmp_path: Path) -> None:
+    result = Opened(tmp_path / "run", replace(SMALL, max_steps=0)).run()
+    assert [(c.id, c.step, c.parent, c.plan and c.plan.option) for c in result.history] == [
+        (0, 0, None, None),
+        (1, 0, 0, "tile"),
+        (2, 0, 1, "stage"),
+    ]
+    assert (result.history.steps, result.evaluations, result.best.id) == ((), 3, 2)
+    assert result.best.correct
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_all_strategies_go_on_from_the_opening(tmp_path: Path, strategy: str) -> None:
+    options = replace(SMALL, keep_parents=False, dropout=0.0, plans_per_parent=8)
+    result = Opened(tmp_path / "run", options, strategy=strategy).run()
+    assert {step.number for step in result.history.steps} == set(range(1, len(result.history.steps) + 1))
+    assert set((tmp_path / "run" / "best.c").read_text().split()) >= {"tile", "stage", "hoist"}
+
+
+def test_what_follows_a_kernel_that_does_not_hold_is_skipped(tmp_path: Path) -> None:
+    opening = Opened(tmp_path / "run", chain=("tile", "wrong", "stage")).run().history.opening
+    assert opening is not None
+    assert [c.outcome for c in opening.candidates][1:] == ["failed smoke", "skipped"]
+
+
+def test_the_opening_keeps_to_the_budget_of_evaluations(tmp_path: Path) -> None:
+    assert Opened(tmp_path / "run", replace(SMALL, evaluations=2)).run().evaluations == 2
+
+
+def test_a_run_with_an_opening_resumes_from_any_event_to_the_same_result(tmp_path: Path) -> None:
+    toy = Opened(tmp_path / "run", replace(SMALL, max_steps=1))
+    whole = toy.run()
+    log = toy.folder / "events.jsonl"
+    lines = log.read_bytes().splitlines(keepends=True)
+    for kept in range(len(lines)):
+        log.write_bytes(b"".join(lines[:kept]))
+        assert summary(toy.run()) == summary(whole)
+    assert [e["key"] for e in read_events(log)[0]].count("replay") == 1
+
+
+def test_a_plan_is_applied_to_another_shape_with_its_parameters() -> None:
+    result = replayed((96, 112, 80), precedent(KEEP))
+    (step,) = result.steps
+    assert step.plan.parameters == KEEP.parameters
+    assert step.plan.author == AUTHOR
+    assert not result.left_out
+
+
+def test_parameters_that_do_not_apply_give_way_to_the_nearest_that_do() -> None:
+    unknown_loop = replace(KEEP, parameters={"loops": {"i": 2, "x": 3}})
+    (step,) = replayed((96, 112, 80), precedent(unknown_loop)).steps
+    assert step.plan.parameters != unknown_loop.parameters
+    assert "nearest" in step.plan.text
+
+
+def test_what_two_precedents_have_in_common_is_replayed_once() -> None:
+    result = replayed((96, 112, 80), precedent(KEEP, record="one"), precedent(KEEP, WIDEN, record="two"))
+    assert [(step.record, step.plan.option, step.parent) for step in result.steps] == [
+        ("one", "keep", None),
+        ("two", "widen", 0),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("plan", "reason"),
+    [
+        (Plan("", "as the model saw fit"), "free plan: names no transformation"),
+        (replace(KEEP, transformation="no_such"), "keep: no transformation is called"),
+    ],
+)
+def test_a_plan_that_cannot_be_replayed_is_left_out_with_the_reason(plan: Plan, reason: str) -> None:
+    result = replayed((33, 17, 20), precedent(plan))
+    assert not result.steps
+    ((record, said),) = result.left_out
+    assert record == "record"
+    assert said.startswith(reason)
+
+
+VALUES = st.recursive(
+    st.integers(0, 64) | st.sampled_from(["i", "j"]),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from("ijk"), inner),
+)
+
+
+@given(VALUES, VALUES)
+def test_distance_is_symmetric_and_zero_for_equal_parameters_alone(one: object, other: object) -> None:
+    assert distance(one, other) == pytest.approx(distance(other, one))
+    assert (distance(one, other) == 0) == (one == other)
