@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import sys
+import time
+from datetime import datetime
+from pathlib import Path
 
 import click
 
-from autocomp.cli.options import output_options, print_json, warn
+from autocomp.cli.options import json_option, output_options, path_option, print_json, warn
+
+DOES_NOT_HOLD = 6
+FOLDER = click.Path(path_type=Path, file_okay=False)
 
 
 @click.group()
 def schedules() -> None:
-    """List and show schedules: the fastest kernels known, with how they came about."""
+    """List, show, verify and merge schedules: the fastest kernels known, with how they came about."""
 
 
 @schedules.command("list")
@@ -57,3 +63,84 @@ def show(name: str, kernel_only: bool, as_json: bool, plain: bool) -> None:
         click.echo(record.kernel, nl=False)
     else:
         click.echo(stored.text(), nl=False)
+
+
+@schedules.command()
+@click.argument("names", nargs=-1, metavar="[NAME]...")
+@click.option("--renew", is_flag=True, help="Write what was measured now into the records that changed.")
+@path_option
+@json_option
+def verify(names: tuple[str, ...], renew: bool, paths: tuple[Path, ...], as_json: bool) -> None:
+    """Check the schedules NAME, or all: their content against its digest, their kernels on the simulator.
+
+    A record "holds" if its kernel is correct, with the same cycles on the same description of the machine; "changed" if
+    it is correct and the figures or the description are others now. Exits with 6 if one does not hold, unless it was
+    changed and --renew wrote it anew.
+    """
+    from autocomp.schedules.index import default_roots
+    from autocomp.schedules.store import Store, find
+    from autocomp.schedules.verify import CHANGED, HOLDS, verify
+
+    now = datetime.now().astimezone()
+    chosen = [find(name, warn).path for name in names]
+    files = chosen or [file for root in default_roots() for file in Store(root).files()]
+    documents = []
+    for file in files:
+        found = verify(file, now, paths)
+        renewed = None
+        if renew and found.renewed is not None:
+            renewed = Store(file.parents[2]).renew(file, found.renewed)
+        outcome = "renewed" if renewed else found.outcome
+        documents.append({"path": str(renewed or file), "outcome": outcome, "message": found.message})
+        if not as_json:
+            click.echo(f"{outcome:<8} {file}" + (f": {found.message}" if found.message else ""))
+    failed = sum(1 for d in documents if d["outcome"] not in (HOLDS, "renewed"))
+    if as_json:
+        print_json(documents)
+    else:
+        click.echo(f"{len(files) - failed} of {len(files)} schedules hold")
+        if any(d["outcome"] == CHANGED for d in documents):
+            click.echo("--renew writes the figures of now into those that changed")
+    if failed:
+        raise click.exceptions.Exit(DOES_NOT_HOLD)
+
+
+@schedules.command()
+@click.argument("sources", nargs=-1, required=True, type=FOLDER, metavar="SOURCE...")
+@click.argument("target", type=FOLDER)
+@json_option
+def merge(sources: tuple[Path, ...], target: Path, as_json: bool) -> None:
+    """Copy the schedules of the folders SOURCE into the folder TARGET, where the better one stays.
+
+    Records are copied as they are: where each comes from is a part of it.
+    """
+    from autocomp.schedules.merge import merge
+
+    done = merge(sources, target, warn)
+    if as_json:
+        print_json({"copied": done.copied, "left": done.left, "target": str(target)})
+    else:
+        click.echo(f"{done.copied} schedules copied to {target}; {done.left} are no better than what is there")
+
+
+@schedules.command()
+@click.option("--dry-run", is_flag=True, help="Say what would go, and remove nothing.")
+@json_option
+def gc(dry_run: bool, as_json: bool) -> None:
+    """Remove from your store what is of no use: leftovers of crashes, and schedules that are no better than others.
+
+    Others are those under their proper names in your store, and those of the other stores, such as the shipped one.
+    """
+    from autocomp.schedules.garbage import collect, garbage
+    from autocomp.schedules.index import default_roots
+
+    root, *others = default_roots()
+    found = list(garbage(root, others, time.time(), warn))
+    if not dry_run:
+        collect(root, found, warn)
+    if as_json:
+        print_json({"removed": not dry_run, "files": [{"path": str(g.path), "reason": g.reason} for g in found]})
+        return
+    for item in found:
+        click.echo(f"{item.path}: {item.reason}")
+    click.echo(f"{len(found)} files {'would go' if dry_run else 'removed'} from {root}")

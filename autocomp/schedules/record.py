@@ -70,7 +70,7 @@ class Result(_Part):
 
 
 class Provenance(_Part):
-    """Where a record comes from: enough to run the search again."""
+    """Where a record comes from: enough to run the search again. `versions` and `created` are those of the figures."""
 
     strategy: str
     seed: int
@@ -117,6 +117,16 @@ class ScheduleRecord(_Part):
         """Readable sizes, then what tells apart records of the same sizes, as in `I512_J512_K512-1a2b3c4d.yaml`."""
         sizes = "_".join(f"{name}{size}" for name, size in self.operation.dims.items())
         return f"{re.sub(r'[^A-Za-z0-9_]', '', sizes)[:80] or 'record'}-{self.identity[:8]}.yaml"
+
+
+def better(present: ScheduleRecord, other: ScheduleRecord) -> bool:
+    """Whether another record of the same identity is to replace the present one: on the same description of the machine
+    the faster, and of equals the one found first; else the one found last, as their cycles cannot be compared."""
+    found, other_found = present.provenance.created, other.provenance.created
+    if present.accelerator.digest != other.accelerator.digest:
+        return (other_found, other.digest) > (found, present.digest)
+    cycles, other_cycles = present.result.cycles, other.result.cycles
+    return (other_cycles, other_found, other.digest) < (cycles, found, present.digest)
 
 
 def to_yaml(record: ScheduleRecord) -> str:

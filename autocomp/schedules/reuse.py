@@ -73,8 +73,9 @@ def _distance(entry: Entry, workload: Workload, parameters: Mapping[str, int | f
 
 
 def _of_parameters(one: Mapping[str, float], other: Mapping[str, float]) -> Iterator[float]:
-    for name in one.keys() | other.keys():
-        yield _octaves(one.get(name, 0), other.get(name, 0))
+    """Parameters that only one of two descriptions of a machine has say nothing of how far they are apart."""
+    for name in one.keys() & other.keys():
+        yield _octaves(one[name], other[name])
 
 
 def _of_options(one: Mapping[str, object], other: Mapping[str, object]) -> int:

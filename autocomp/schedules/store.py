@@ -7,13 +7,13 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 from autocomp.errors import ConfigError, RunFolderError
 from autocomp.schedules.index import INDEX, Entry, Stored, default_roots, index_text, read_index, user_root
-from autocomp.schedules.record import ScheduleRecord, from_yaml, to_yaml
+from autocomp.schedules.record import ScheduleRecord, better, from_yaml, to_yaml
 from autocomp.search.folder import write_atomically
 
 __all__ = ["Store", "all_schedules", "find", "record_at", "user_root"]
@@ -33,23 +33,28 @@ class Store:
         self.root = root
 
     def put(self, record: ScheduleRecord) -> tuple[Path, bool]:
-        """Keep a record; its path, and whether it was written: a record that is no faster than the one already there
-        for the same machine description is not."""
+        """Keep a record; its path, and whether it was written: a record that is no better than the one already there is
+        not."""
         path = self.root / record.folder / record.file_name
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            with self._locked():
-                if not self._improves(record, path):
-                    return path, False
-                text = to_yaml(record)
-                write_atomically(path, text)
-                self._index(_entry(record, path.relative_to(self.root).as_posix(), text.encode()))
-        except OSError as error:
-            raise RunFolderError(
-                f"cannot write the schedule {path}: {error.strerror}",
-                hint="begin AUTOCOMP_SCHEDULES with a writable folder",
-            ) from error
+        with self._writing(path):
+            if not self._improves(record, path):
+                return path, False
+            self._write(record, path)
         return path, True
+
+    def renew(self, old: Path, record: ScheduleRecord) -> Path:
+        """Put a record in the place of what is in the file `old`, whatever that is worth; its path, which is another
+        one if the machine has other parameters now."""
+        path = self.root / record.folder / record.file_name
+        with self._writing(path):
+            self._write(record, path, replaced=old)
+            if old != path:
+                old.unlink(missing_ok=True)
+        return path
+
+    def files(self) -> list[Path]:
+        """All files that may be records, corrupt ones too."""
+        return sorted(self.root.glob("*/*/*.yaml"))
 
     def entries(self, warn: Warn) -> list[Entry]:
         """All intact records in path order. Corrupt files are named to `warn` and left out."""
@@ -58,7 +63,7 @@ class Store:
             present = read_index(self.root)
             by_content = {(entry.path, entry.sha256): entry for entry in present or ()}
             fresh = []
-            for file in sorted(self.root.glob("*/*/*.yaml")):
+            for file in self.files():
                 entry = _read_entry(file, file.relative_to(self.root).as_posix(), by_content, warn)
                 if entry is not None:
                     fresh.append(entry)
@@ -73,12 +78,31 @@ class Store:
             present = from_yaml(path.read_text(encoding="utf-8"), str(path))
         except (ConfigError, UnicodeDecodeError):
             return True  # a corrupt record is worth less than any
-        return present.accelerator.digest != record.accelerator.digest or record.result.cycles < present.result.cycles
+        return better(present, record)
 
-    def _index(self, entry: Entry) -> None:
-        """Enter a record into the index; files that an index does not have yet enter with the next listing."""
-        others = [present for present in read_index(self.root) or () if present.path != entry.path]
+    def _write(self, record: ScheduleRecord, path: Path, replaced: Path | None = None) -> None:
+        text = to_yaml(record)
+        write_atomically(path, text)
+        gone = {file.relative_to(self.root).as_posix() for file in (path, replaced) if file is not None}
+        self._index(_entry(record, path.relative_to(self.root).as_posix(), text.encode()), gone)
+
+    def _index(self, entry: Entry, gone: Container[str]) -> None:
+        """Enter a record into the index, without the entries that are `gone`; files that an index does not have yet
+        enter with the next listing."""
+        others = [present for present in read_index(self.root) or () if present.path not in gone]
         write_atomically(self.root / INDEX, index_text(sorted([*others, entry], key=lambda e: e.path)))
+
+    @contextmanager
+    def _writing(self, path: Path) -> Iterator[None]:
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with self._locked():
+                yield
+        except OSError as error:
+            raise RunFolderError(
+                f"cannot write the schedule {path}: {error.strerror}",
+                hint="begin AUTOCOMP_SCHEDULES with a writable folder",
+            ) from error
 
     @contextmanager
     def _locked(self) -> Iterator[None]:

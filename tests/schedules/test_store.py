@@ -83,7 +83,8 @@ def test_the_faster_record_stays(tmp_path: Path) -> None:
 def test_a_changed_machine_description_replaces_the_record(tmp_path: Path) -> None:
     store = Store(tmp_path)
     store.put(make(cycles=100))
-    assert store.put(make(cycles=120, digest="another"))[1] is True
+    later = make().provenance.model_copy(update={"created": "2026-01-02T00:00:00"})
+    assert store.put(make(cycles=120, digest="another").model_copy(update={"provenance": later}))[1] is True
 
 
 def test_corrupt_records_are_named_and_left_out(tmp_path: Path) -> None:

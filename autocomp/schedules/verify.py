@@ -1,0 +1,110 @@
+"""Whether records hold: their content is what their digest says, and the simulator gets the same verdicts, cycles."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from autocomp import isa
+from autocomp import workload as workloads
+from autocomp.errors import AutocompError, ConfigError
+from autocomp.evaluate import SimulatorEvaluator
+from autocomp.evaluate.model import STAGES, Evaluation
+from autocomp.isa.model import Accelerator
+from autocomp.schedules.measured import figures, machine_of, operation_of
+from autocomp.schedules.record import PlanStep, ScheduleRecord, from_yaml
+from autocomp.search.snapshot import versions
+from autocomp.workload.model import Workload
+from autocomp.workload.naive import starting_kernel
+
+HOLDS = "holds"
+CHANGED = "changed"  # the kernel is correct, but the machine's description or the figures are others by now
+WRONG = "wrong"
+CORRUPT = "corrupt"
+UNKNOWN = "unknown"  # its machine or its operation is not to be found
+
+
+@dataclass(frozen=True)
+class Verification:
+    """`message` says why a record does not hold; `renewed` is a changed record with what was measured now."""
+
+    path: Path
+    outcome: str
+    message: str = ""
+    renewed: ScheduleRecord | None = None
+
+
+def verify(path: Path, now: datetime, extra_paths: Sequence[Path] = ()) -> Verification:
+    """Check one record's file. Nothing of it is executed but its kernel, by the simulator. `extra_paths` are looked
+    through for accelerators, and for the workloads that define operations of users' own."""
+    try:
+        record = from_yaml(path.read_bytes().decode("utf-8"), str(path))
+    except (ConfigError, OSError, UnicodeDecodeError) as error:
+        return Verification(path, CORRUPT, getattr(error, "message", str(error)))
+    try:
+        accelerator = isa.load(record.accelerator.name, record.accelerator.parameters, extra_paths)
+        evaluator = SimulatorEvaluator(accelerator, workload_of(record, accelerator, path, extra_paths))
+    except AutocompError as error:
+        return Verification(path, UNKNOWN, error.message)
+    evaluation = evaluator.evaluate(record.kernel)
+    if evaluation.failure is not None or evaluation.cycles is None:
+        failure = evaluation.failure
+        return Verification(path, WRONG, f"{failure.stage}: {failure.message}" if failure else "it did not finish")
+    differences = _differences(record, accelerator, evaluation, evaluation.cycles)
+    if not differences:
+        return Verification(path, HOLDS)
+    return Verification(path, CHANGED, "; ".join(differences), _renewed(record, evaluator, evaluation, now))
+
+
+def workload_of(record: ScheduleRecord, accelerator: Accelerator, path: Path, extra_paths: Sequence[Path]) -> Workload:
+    """The workload that a record is for. Raises ConfigError where there is none, or another one by its name."""
+    operation = record.operation
+    overrides = record.accelerator.parameters
+    if operation.reference is None:
+        document = {"operation": operation.name, "accelerator": accelerator.full_name, "dims": operation.dims}
+        document |= {name: value for name, value in operation.options.items() if value is not None}
+        if operation.name == "gemm" and operation.tensors:
+            document["dtype"] = operation.tensors[0].dtype
+        workload = workloads.parse(yaml.safe_dump(document), path, overrides)
+    else:
+        workload = workloads.load(operation.name, extra_paths, overrides)
+    if operation_of(workload) != operation:
+        raise ConfigError(f"{operation.name} is defined otherwise than when the record was made")
+    return workload
+
+
+def _differences(record: ScheduleRecord, accelerator: Accelerator, evaluation: Evaluation, cycles: int) -> list[str]:
+    found = []
+    if record.accelerator != machine_of(accelerator):
+        found.append("the machine is described otherwise")
+    then, now = record.result, figures(evaluation, cycles, record.result.naive_cycles)
+    for name in ("cycles", "bound_cycles", "utilisation"):
+        before, after = getattr(then, name), getattr(now, name)
+        if before != after:
+            found.append(f"{name} {before:,} -> {after:,}")
+    return found
+
+
+def _renewed(
+    record: ScheduleRecord, evaluator: SimulatorEvaluator, evaluation: Evaluation, now: datetime
+) -> ScheduleRecord:
+    """The record with the present machine and figures. The plans before the last keep the cycles of their search."""
+    start = starting_kernel(evaluator.workload, evaluator.accelerator)
+    naive = evaluator.evaluate(start, stages=STAGES[:2]).cycles
+    cycles = evaluation.cycles or record.result.cycles
+    plans: list[PlanStep] = [*record.plans]
+    if plans:
+        plans[-1] = plans[-1].model_copy(update={"cycles": cycles})
+    measured = {"versions": versions(), "created": now.isoformat(timespec="seconds")}
+    changes: dict[str, Any] = {
+        "accelerator": machine_of(evaluator.accelerator),
+        "result": figures(evaluation, cycles, naive or record.result.naive_cycles),
+        "plans": tuple(plans),
+        "provenance": record.provenance.model_copy(update=measured),
+    }
+    return record.model_copy(update=changes)

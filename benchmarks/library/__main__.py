@@ -1,0 +1,126 @@
+"""python -m benchmarks.library [--evaluations N] [--store FOLDER] [--runs FOLDER] [--table] [MODEL...]
+
+Searches for a schedule of every operation in the models' files, beginning with what the store has of similar ones, and
+keeps the results in the store. Continues where it was interrupted: an operation that has a schedule on the machine as
+it is described now is left alone. --table searches for nothing and prints what the store reaches, as Markdown.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from pathlib import Path
+
+from autocomp import isa
+from autocomp.agents import menu
+from autocomp.agents.config import Agents
+from autocomp.data import data_dir
+from autocomp.errors import CandidateFailure, KernelError
+from autocomp.isa.model import Accelerator
+from autocomp.schedules.from_run import record_of
+from autocomp.schedules.record import ScheduleRecord
+from autocomp.schedules.reuse import precedents_for
+from autocomp.schedules.store import Store, all_schedules, record_at
+from autocomp.search import Options, RunFolder
+from autocomp.search.session import Means, run_session
+from autocomp.search.snapshot import Request, create, restore
+from autocomp.workload import Workload
+from benchmarks.library.shapes import Shape, model_files, shapes
+
+EVALUATIONS = 16
+MENUS = {"gemm": ["general", "gemm"], "conv2d": ["general", "conv2d"]}
+
+
+def warn(message: str) -> None:
+    print(f"warning: {message}", file=sys.stderr)
+
+
+def found(root: Path, workload: Workload, accelerator: Accelerator) -> ScheduleRecord | None:
+    """The store's schedule of a workload on the machine as it is described now."""
+    for stored in all_schedules(warn, [root]):
+        entry = stored.entry
+        if (entry.accelerator, entry.operation, entry.dims) != (
+            accelerator.full_name,
+            workload.operation,
+            dict(workload.dims),
+        ):
+            continue
+        if entry.options == dict(workload.options):
+            record = record_at(stored)
+            return record if record.accelerator.digest == accelerator.digest else None
+    return None
+
+
+def search(root: Path, runs: Path, workload: Workload, accelerator: Accelerator, evaluations: int) -> str:
+    """Search for a schedule and keep it; what came of it, in words."""
+    path = runs / workload.name
+    if (path / "config.json").exists():
+        folder = RunFolder.open(path)
+        request = restore(folder)
+    else:
+        precedents = precedents_for(workload, accelerator, 1, warn, [root])
+        options = Options(evaluations=evaluations)
+        request = Request(
+            workload, accelerator, menu.load(MENUS[workload.operation]), Agents(), options, precedents=precedents
+        )
+        folder = create(path, request, datetime.now().astimezone())
+    result = run_session(request, folder, Means())
+    best = result.best
+    if best == result.naive or best.evaluation is None:
+        return "nothing faster than the naive kernel"
+    Store(root).put(record_of(request, result, folder.kernel(best.kernel), datetime.now().astimezone()))
+    return f"{result.naive.cycles:,} -> {best.cycles:,} cycles, {best.evaluation.ratio:.1%} of the bound"
+
+
+def fill(files: Sequence[Path], root: Path, runs: Path, evaluations: int) -> None:
+    """Search for what is missing; an operation whose naive kernel fails is named, and the next one taken."""
+    for shape in (shape for file in files for shape in shapes(file)):
+        accelerator = isa.load(shape.workload.accelerator, shape.workload.overrides)
+        if found(root, shape.workload, accelerator) is not None:
+            continue
+        try:
+            outcome = search(root, runs, shape.workload, accelerator, evaluations)
+        except (CandidateFailure, KernelError) as error:
+            outcome = f"failed: {error.message}"
+        print(f"{shape.model}: {shape.workload.name}: {outcome}", flush=True)
+
+
+def table(files: Sequence[Path], root: Path) -> Iterator[str]:
+    """A line a model; cycles are sums over all its operations, each as often as the model does it. Operations without a
+    schedule are counted in the second column alone."""
+    yield "| model | operations with a schedule | naive cycles | best cycles | bound | of bound |"
+    yield "|---|---:|---:|---:|---:|---:|"
+    for file in files:
+        members = list(shapes(file))
+        known = [(shape, record) for shape in members for record in [_record(shape, root)] if record is not None]
+        naive, best, low = (
+            sum(shape.count * getattr(record.result, field) for shape, record in known)
+            for field in ("naive_cycles", "cycles", "bound_cycles")
+        )
+        ratio = f"{low / best:.1%}" if best else "-"
+        yield f"| {members[0].model} | {len(known)} of {len(members)} | {naive:,} | {best:,} | {low:,} | {ratio} |"
+
+
+def _record(shape: Shape, root: Path) -> ScheduleRecord | None:
+    return found(root, shape.workload, isa.load(shape.workload.accelerator, shape.workload.overrides))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("models", nargs="*", help="names of models' files (default: all)")
+    parser.add_argument("--evaluations", type=int, default=EVALUATIONS)
+    parser.add_argument("--store", type=Path, default=data_dir("schedules"))
+    parser.add_argument("--runs", type=Path, default=Path("build/library"))
+    parser.add_argument("--table", action="store_true")
+    arguments = parser.parse_args()
+    files = [file for file in model_files() if not arguments.models or file.stem in arguments.models]
+    if arguments.table:
+        print("\n".join(table(files, arguments.store)))
+    else:
+        fill(files, arguments.store, arguments.runs, arguments.evaluations)
+
+
+if __name__ == "__main__":
+    main()
