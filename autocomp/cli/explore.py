@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from autocomp.cli.agents import chosen_agents
+from autocomp.cli.agents import agent_options, chosen_agents
 from autocomp.cli.menu import menu_for
 from autocomp.cli.options import (
     cache_option,
@@ -25,6 +25,7 @@ from autocomp.cli.options import (
 from autocomp.cli.problem import load_problem
 
 if TYPE_CHECKING:
+    from autocomp.agents.config import Agents
     from autocomp.isa import Accelerator
     from autocomp.search import Options
     from autocomp.search.snapshot import Request
@@ -63,6 +64,7 @@ def _sweeps(ctx: click.Context, option: click.Parameter, values: tuple[str, ...]
     show_default=True,
     help="Evaluations at most, of each workload at each point.",
 )
+@agent_options
 @click.option("--seed", type=int, default=0, show_default=True, help="Same seed, same result.")
 @click.option(
     "--folder",
@@ -82,6 +84,10 @@ def explore(
     workloads: tuple[str, ...],
     sweep: Sweep,
     evaluations: int,
+    agent: str | None,
+    planner_models: tuple[str, ...],
+    coder_models: tuple[str, ...],
+    agents_file: Path | None,
     seed: int,
     folder: Path,
     plot_file: Path | None,
@@ -95,9 +101,10 @@ def explore(
 ) -> None:
     """Sweep parameters of the accelerator of the WORKLOADs, and weigh the cycles of their kernels against its area.
 
-    At each point the rules agent searches for the best kernel of every workload anew. The area is what the description
+    At each point the best kernel of every workload is searched for anew. The area is what the description
     of the accelerator states with `area = …;`. Kernels stay in the run folders; none becomes a schedule.
     """
+    from autocomp.agents.factory import make_agents
     from autocomp.report import make_console
     from autocomp.report.explore import document, plot, points_table
     from autocomp.search import Options
@@ -112,10 +119,12 @@ def explore(
     base = _base(workloads, sweep, overrides, paths)
     note = base.area_note or "in units that the description does not name"
     options = Options(seed=seed, evaluations=evaluations)
+    agents = chosen_agents(agent, planner_models, coder_models, agents_file)
+    make_agents(agents, None, None)  # refuses what cannot work before there is a folder
     means = Means(workers or available_cores(), executor, cache)
     points = []
     for parameters in grid(sweep):
-        requests = _requests(workloads, {**overrides, **parameters}, paths, options)
+        requests = _requests(workloads, {**overrides, **parameters}, paths, agents, options)
         try:
             point = explore_point(parameters, requests, folder / point_name(parameters), means)
         except KeyboardInterrupt:
@@ -170,12 +179,15 @@ def _base(
 
 
 def _requests(
-    workloads: tuple[str, ...], overrides: Mapping[str, int | float], paths: tuple[Path, ...], options: Options
+    workloads: tuple[str, ...],
+    overrides: Mapping[str, int | float],
+    paths: tuple[Path, ...],
+    agents: Agents,
+    options: Options,
 ) -> Iterator[Request]:
     """What is searched for at a point, made as it is asked for."""
     from autocomp.search.snapshot import Request
 
-    agents = chosen_agents(None, (), (), None)
     for name in workloads:
         workload, accelerator = load_problem(name, paths, overrides)
         yield Request(workload, accelerator, menu_for((), workload, paths), agents, options)

@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 from click.testing import Result
 
+from autocomp.evaluate import Evaluation, SimulatorEvaluator
+
 Command = Callable[..., Result]
 SWEEP = ("explore", "tiny_gemm_edges", "--evaluations", 2, "--workers", 1, "--folder", "sizes", "--no-cache")
 
@@ -51,6 +53,37 @@ def test_a_folder_of_another_exploration_is_refused(autocomp: Command) -> None:
     result = autocomp(*SWEEP, "--sweep", "DIM=4", "--seed", 1)
     assert result.exit_code == 7
     assert "holds a search with other options" in result.stderr
+
+
+def test_an_interrupted_exploration_continues_to_the_same_result(
+    autocomp: Command, explore: Callable[..., dict[str, Any]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    evaluate = SimulatorEvaluator.evaluate
+
+    def interrupted(self: SimulatorEvaluator, kernel_text: str, **rest: Any) -> Evaluation:
+        if self.accelerator.parameters["DIM"] == 8:
+            raise KeyboardInterrupt
+        return evaluate(self, kernel_text, **rest)
+
+    whole = explore("--sweep", "DIM=4,8", "--folder", "whole")
+    with monkeypatch.context() as patched:
+        patched.setattr(SimulatorEvaluator, "evaluate", interrupted)
+        result = autocomp(*SWEEP, "--sweep", "DIM=4,8", "--json")
+    assert result.exit_code == 130
+    assert "the same command continues in sizes" in result.stderr
+    assert json.loads(result.stdout) == {"interrupted": True, "folder": "sizes", "exit_code": 130}
+    done = Path("sizes/DIM=4/tiny_gemm_edges/events.jsonl").read_bytes()
+    assert explore("--sweep", "DIM=4,8") == whole
+    assert Path("sizes/DIM=4/tiny_gemm_edges/events.jsonl").read_bytes() == done
+
+
+def test_other_agents_may_be_asked(autocomp: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    result = autocomp(*SWEEP, "--sweep", "DIM=4", "--planner", "openai:m")
+    assert result.exit_code == 8
+    assert "set OPENAI_API_KEY" in result.stderr
+    assert not (tmp_path / "sizes").exists()
+    assert autocomp(*SWEEP, "--sweep", "DIM=4", "--agent", "rules").exit_code == 0
 
 
 @pytest.mark.parametrize(
