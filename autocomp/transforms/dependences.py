@@ -31,6 +31,17 @@ def check_fusion(facts: Facts, first: ast.Statement, second: ast.Statement) -> N
             )
 
 
+def never_meet(one: Operand, other: Operand) -> bool:
+    """Whether two operands that share loops are known to touch different rows in each iteration of those."""
+    pairs = zip(one.site.loops, one.site.loop_paths, other.site.loop_paths, strict=False)
+    shared = [item for item, path, place in pairs if path == place]
+    if not shared:
+        return False
+    row, ranges = _apart(other, shared[-1], "other", ast.Name(shared[-1].variable))
+    gap = interval_of(row - one.row, {**ranges, **one.site.ranges})
+    return gap is not None and (gap[0] >= one.height or gap[1] <= -other.height)
+
+
 def kept_over(facts: Facts) -> frozenset[str]:
     """Variables that decide whether a call finds its operand in the array."""
     found: set[str] = set()

@@ -1,41 +1,50 @@
-"""Double-buffer: successive contents of a buffer go to alternate rows, in banks of their own where there are enough."""
+"""Double-buffer: successive contents of a buffer go to alternate rows, in banks of their own where there are enough.
+
+More places than two let the units run further apart: a load need not wait for the computation before the last one.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import prod
 
 from autocomp.kernel import ast
 from autocomp.transforms.addresses import moved, place, shift_operands
 from autocomp.transforms.affine import Affine, affine, expression, interval, literal
+from autocomp.transforms.dependences import never_meet
 from autocomp.transforms.facts import Buffer, Facts, Operand
 from autocomp.transforms.loops import loop
 from autocomp.transforms.nest import enclosing
-from autocomp.transforms.parameters import name_of, names_of
+from autocomp.transforms.parameters import name_of, names_of, number_of
 from autocomp.transforms.protocol import NotApplicable, Parameters, Proposal, Rewriting
 from autocomp.transforms.rewrite import Path, blocks, names, walk, with_body
 
 
 class DoubleBuffer(Rewriting):
     name = "double_buffer"
-    title = "Alternate between two halves of local memory"
+    title = "Alternate between places in local memory"
 
     def candidates(self, facts: Facts) -> Sequence[Proposal]:
-        """All operands, all results, each alone; apart by banks, else side by side."""
+        """All operands, all results, each alone; two places apart by banks, else more of them side by side."""
         tensors = [b.tensor for b in facts.buffers if b.tensor and not is_doubled(b)]
         inputs = [t for t in tensors if (b := facts.buffer_of(t)) is not None and b.is_input]
         results = [t for t in tensors if t not in inputs]
         groups = [g for g in (tensors, inputs, results) if g] + [[t] for t in tensors]
         candidates: list[Proposal] = []
         for group in groups:
-            for apart, where in (("bank", "other banks"), ("rows", "other rows")):
-                reason = f"successive blocks of {', '.join(group)} go to {where} in turn"
-                candidates.append(Proposal({"tensors": group, "apart": apart}, reason))
+            for apart, places in (("bank", 2), ("bank", 4), ("rows", 4), ("rows", 2)):
+                where = "two banks" if apart == "bank" else "one behind the other"
+                reason = f"successive blocks of {', '.join(group)} go to {places} places in turn, {where}"
+                candidates.append(Proposal({"tensors": group, "apart": apart, "places": places}, reason))
         return candidates
 
     def apply(self, facts: Facts, parameters: Parameters) -> ast.Kernel:
-        """`tensors` alternate; `apart` is "bank" (each half in banks of its own) or "rows" (one behind the other)."""
+        """`tensors` alternate between `places` (2), which are apart by "bank" (two banks in turn) or by "rows" (one behind
+        the other)."""
         tensors = names_of(parameters, "tensors")
+        places = number_of(parameters, "places", 2)
+        if places < 2:
+            raise NotApplicable(f"to alternate takes two places at least, not {places}")
         apart = name_of(parameters, "apart", "bank")
         if not tensors:
             raise NotApplicable("no tensor was named")
@@ -43,23 +52,46 @@ class DoubleBuffer(Rewriting):
             raise NotApplicable(f"'apart' is bank or rows, not {apart!r}")
         chosen = [_buffer(facts, tensor) for tensor in tensors]
         indices = {buffer.tensor: running_index(facts, buffer) for buffer in chosen}
-        distances = {b.tensor: facts.bank_rows(b.memory) if apart == "bank" else b.rows for b in chosen}
-        too_big = next((b for b in chosen if b.rows > distances[b.tensor]), None)
+        banks = 2 if apart == "bank" else 1
+        held = {b.tensor: -(-places // banks) * b.rows for b in chosen}  # rows in each bank, or in all
+        too_big = next((b for b in chosen if banks > 1 and held[b.tensor] > facts.bank_rows(b.memory)), None)
         if too_big is not None:
-            raise NotApplicable(f"{too_big.tensor} takes {too_big.rows} rows, more than a bank")
+            raise NotApplicable(f"{too_big.tensor} takes {held[too_big.tensor]} rows, more than a bank")
         starts = {}
         for memory in {buffer.memory for buffer in chosen}:
-            doubled = {b.low: distances[b.tensor] + b.rows for b in chosen if b.memory == memory}
-            needed = {b.low: doubled.get(b.low, b.rows) for b in facts.buffers if b.memory == memory}
-            starts[memory] = place(facts, memory, needed, by_bank=apart == "bank")
+            further = (banks - 1) * facts.bank_rows(memory)
+            spread = {b.low: further + held[b.tensor] for b in chosen if b.memory == memory}
+            needed = {b.low: spread.get(b.low, b.rows) for b in facts.buffers if b.memory == memory}
+            starts[memory] = _places(facts, memory, needed, must=banks > 1)
         facts = facts.with_kernel(with_body(facts.kernel, moved(facts, starts)))
         for tensor in tensors:
             buffer = _buffer(facts, tensor)
-            parity = ast.Binary("%", indices[tensor], literal(2))
-            offset = ast.Binary("*", parity, literal(distances[tensor]))
+            distance = facts.bank_rows(buffer.memory) if banks > 1 else held[tensor]
+            offset = _offset(indices[tensor], held[tensor] // buffer.rows, buffer.rows, banks, distance)
             body = shift_operands(facts, buffer.operands, lambda operand, amount=offset: amount)  # type: ignore[misc]
             facts = facts.with_kernel(with_body(facts.kernel, body))
         return facts.kernel
+
+
+def _places(facts: Facts, memory: str, needed: Mapping[int, int], *, must: bool) -> dict[int, int]:
+    """First rows for all buffers of a memory, each in a bank of its own; unless it `must`, side by side if there are
+    not enough banks."""
+    try:
+        return place(facts, memory, needed, by_bank=True)
+    except NotApplicable:
+        if must:
+            raise
+    return place(facts, memory, needed)
+
+
+def _offset(index: ast.Expression, places: int, rows: int, banks: int, bank: int) -> ast.Expression:
+    """Where the contents with a running index go: to the banks in turn, and there to one of several places."""
+    turn = ast.Binary("/", index, literal(banks)) if banks > 1 else index
+    place_of = ast.Binary("*", ast.Binary("%", turn, literal(places)), literal(rows))
+    if banks == 1:
+        return place_of
+    bank_of = ast.Binary("*", ast.Binary("%", index, literal(banks)), literal(bank))
+    return bank_of if places == 1 else ast.Binary("+", bank_of, place_of)
 
 
 def doubled(facts: Facts, tensors: Sequence[str]) -> Facts:
@@ -94,9 +126,13 @@ def runs_behind(buffer: Buffer) -> bool:
 
 
 def _out_of_step(buffer: Buffer, kind: str) -> bool:
-    moves = [_alternation(o) for o in buffer.operands if o.site.kind == kind and o.site.loops]
-    uses = [_alternation(o) for o in buffer.operands if o.site.kind != kind]
-    return any(move and move not in uses for move in moves)
+    moves = [o for o in buffer.operands if o.site.kind == kind and o.site.loops]
+    uses = [o for o in buffer.operands if o.site.kind != kind]
+    turns = [_alternation(use) for use in uses]
+    return any(
+        ((turn := _alternation(move)) and turn not in turns) or (uses and all(never_meet(move, use) for use in uses))
+        for move in moves
+    )
 
 
 def _alternation(operand: Operand) -> frozenset[ast.Expression]:
@@ -114,9 +150,13 @@ def running_index(facts: Facts, buffer: Buffer) -> ast.Expression:
     sites = buffer.sites("store") or buffer.sites("load")
     once = _single_values(sites[0].guards)
     total = Affine(0)
-    for variable, trips in _counters(facts.body, prefix, once):
+    counters = _counters(facts.body, prefix, once)
+    for variable, trips in counters:
         if variable not in once:
             total = total.scaled(trips) + Affine(0, ((ast.Name(variable), 1),))
+    counted = {variable for variable, _ in counters}.union(item.variable for item in sites[0].loops)
+    if not once <= counted:
+        raise NotApplicable(f"the contents of {buffer.tensor!r} last while {min(once - counted)!r} changes")
     if total.is_constant:
         raise NotApplicable(f"{buffer.tensor} is filled once only")
     return expression(total)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
 from autocomp.kernel import ast
 from autocomp.transforms.affine import literal
@@ -82,28 +83,46 @@ def peel_nest(statement: ast.Statement) -> tuple[tuple[Loop, ...], tuple[ast.Exp
     return tuple(loops), tuple(guards), current
 
 
-def sink(
-    loops: Sequence[Loop], guards: Sequence[ast.Expression], given: Statements, below: Callable[[Loop], bool]
-) -> Statements:
-    """Statements distributed into nests of their own, each inside `loops`; the loops for which `below` holds are
-    passed: they come to stand outside, and what they hold is distributed in turn."""
+@dataclass(frozen=True)
+class Sinking:
+    """How statements are distributed into nests of their own: inside `loops`, the `edges` of which say by variable
+    which iterations there are. The loops for which `below` holds are passed: they come to stand outside. A statement
+    for which `once` holds does the same however often it is repeated."""
+
+    loops: Sequence[Loop]
+    edges: Mapping[str, ast.Expression]
+    below: Callable[[Loop], bool]
+    once: Callable[[ast.Statement], bool]
+
+    def nest(self, guards: Sequence[ast.Expression], group: Statements) -> Statements:
+        """The statements under the loops; what can run once stands outside those that change nothing about it. The
+        first iteration of a loop is always one that there is."""
+        needed = frozenset(item.variable for item in self.loops)
+        if all(map(self.once, group)):
+            needed &= names(ast.Block(group)).union(*map(names, guards))
+        kept = [item for item in self.loops if item.variable in needed]
+        edges = [guard for variable, guard in self.edges.items() if variable in needed]
+        return make_nest(kept, make_if((*edges, *guards), group))
+
+
+def sink(how: Sinking, given: Statements, guards: Sequence[ast.Expression] = ()) -> Statements:
+    """Statements, distributed; each stays under the conditions around it."""
     result: list[ast.Statement] = []
     group: list[ast.Statement] = []
 
     def close() -> None:
         if group:
-            result.extend(make_nest(loops, make_if(tuple(guards), tuple(group))))
+            result.extend(how.nest(guards, tuple(group)))
             group.clear()
 
     for statement in given:
         found = loop(statement)
-        if found is not None and isinstance(statement, ast.For) and below(found):
+        if found is not None and isinstance(statement, ast.For) and how.below(found):
             close()
-            inner = sink(loops, guards, statement.body.statements, below)
-            result.extend(make_nest((found,), inner))
-        elif isinstance(statement, ast.If) and statement.otherwise is None and _holds(statement, below):
+            result.extend(make_nest((found,), sink(how, statement.body.statements, guards)))
+        elif isinstance(statement, ast.If) and statement.otherwise is None and _holds(statement, how.below):
             close()
-            result.extend(sink(loops, (*guards, *conjuncts(statement.condition)), statement.then.statements, below))
+            result.extend(sink(how, statement.then.statements, (*guards, *conjuncts(statement.condition))))
         else:
             if isinstance(statement, ast.Declaration):
                 raise NotApplicable(f"a declaration at line {statement.line} stands between the loops")

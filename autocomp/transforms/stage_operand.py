@@ -8,6 +8,7 @@ from math import prod
 
 from autocomp.kernel import ast
 from autocomp.transforms.addresses import linear, make_room, shift_operands
+from autocomp.transforms.affine import Affine
 from autocomp.transforms.cost import overlapped, present_cost, site_cycles
 from autocomp.transforms.double_buffer import is_doubled
 from autocomp.transforms.facts import Buffer, Facts, Site
@@ -106,7 +107,7 @@ def _stage(facts: Facts, tensor: str, level: str) -> ast.Kernel:
     unit = buffer.rows
     facts = make_room(facts, {buffer.low: room}, buffer.memory)
     buffer = _again(facts, tensor)
-    offset = linear([(item.variable, item.trips) for item in move.fresh], unit)
+    offset = linear([(item.variable, item.trips) for item in _side_by_side_last(buffer.sites("load")[0], move)], unit)
     body = shift_operands(facts, buffer.operands, lambda operand: offset)
     site = buffer.sites("load")[0]
     load = statement_at(body, site.path)
@@ -134,6 +135,14 @@ def _stage(facts: Facts, tensor: str, level: str) -> ast.Kernel:
         )
 
     return with_body(facts.kernel, rewrite_statements(body, change))
+
+
+def _side_by_side_last(load: Site, move: _Move) -> list[Loop]:
+    """The loops that need room, those that step along a row of the tensor last: one wide move then fills rows that no
+    other move lies between, and the machine sees no conflict where there is none."""
+    pointer = load.pointer
+    along = pointer.subscripts[-1] if pointer is not None and pointer.subscripts else Affine(0)
+    return sorted(move.fresh, key=lambda item: along.coefficient(item.variable) != 0)
 
 
 def _again(facts: Facts, tensor: str) -> Buffer:

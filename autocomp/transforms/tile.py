@@ -6,8 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 
 from autocomp.kernel import ast
 from autocomp.transforms.facts import Facts
+from autocomp.transforms.interleave import kinds
 from autocomp.transforms.loops import Loop, make_nest
-from autocomp.transforms.nest import Statements, change_loop, single_loop, sink, strip_mine, with_values
+from autocomp.transforms.nest import Sinking, Statements, change_loop, single_loop, sink, strip_mine, with_values
 from autocomp.transforms.parameters import factors_of
 from autocomp.transforms.protocol import NotApplicable, Parameters, Proposal, Rewriting
 from autocomp.transforms.rewrite import all_names, fresh, with_body
@@ -41,7 +42,7 @@ class _Blocks:
         self.taken = set(all_names(facts.kernel))
         self.outer: list[Loop] = []
         self.inner: list[Loop] = []
-        self.guards: list[ast.Expression] = []
+        self.edges: dict[str, ast.Expression] = {}
         self.values: dict[str, ast.Expression] = {}
 
     def add(self, item: Loop, factor: int) -> None:
@@ -52,7 +53,7 @@ class _Blocks:
         self.inner.append(inner)
         self.values[item.variable] = value
         if guard is not None:
-            self.guards.append(guard)
+            self.edges[item.variable] = guard
 
 
 def tile_nest(facts: Facts, factors: Mapping[str, int], below: Callable[[Loop], bool]) -> Statements:
@@ -61,6 +62,10 @@ def tile_nest(facts: Facts, factors: Mapping[str, int], below: Callable[[Loop], 
     if not factors:
         raise NotApplicable("no loop to tile was named")
     first, *rest = factors
+    roles = {site.call.function: site.kind for site in facts.sites}
+
+    def loads_only(statement: ast.Statement) -> bool:
+        return kinds(statement, roles) == {"load"}
 
     def enter(statement: ast.For, item: Loop) -> Statements:
         blocks = _Blocks(facts)  # of this nest; siblings over the same variables get the same new ones
@@ -80,7 +85,7 @@ def tile_nest(facts: Facts, factors: Mapping[str, int], below: Callable[[Loop], 
             statement, item = inner
             size = factors[remaining.pop(0)]
         body = with_values(statement.body.statements, blocks.values)
-        held = sink(blocks.inner, blocks.guards, body, below)
+        held = sink(Sinking(blocks.inner, blocks.edges, below, loads_only), body)
         return make_nest(blocks.outer, held)
 
     return change_loop(facts.body.statements, first, enter, facts.computes if rest else lambda statement: True)
