@@ -1,8 +1,9 @@
-"""python -m benchmarks.kernels [--quick] [--json] [--curve] [--seeds N] [--seconds N] [--set NAME=N] [WORKLOAD...]
+"""python -m benchmarks.kernels [--quick] [--json] [--curve] [--seeds N] [--seconds N] [--evaluations N] [WORKLOAD...]
 
 How close the rules agent comes to the bound and to the vendor library, from the naive kernel. Of several seeds the
 table shows the median; `--curve` adds the best cycles against evaluations and seconds. `--without TRANSFORMATION`
-leaves an option out, to see what it contributes.
+leaves an option out, to see what it contributes; `--set NAME=N` changes the machine. With `--evaluations` in place of
+`--seconds`, results do not depend on how busy the machine is.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import json
 import statistics
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from pathlib import Path
@@ -56,6 +57,7 @@ OTHERS = (
     "gemm_transposed_b",
     "gemm_bias_relu",
 )
+_SECONDS = 120.0  # a search, if no budget is given
 QUICK = ("gemm_512x512x512", "gemm_32x1024x1024", "gemm_100x70x30")
 
 
@@ -74,14 +76,12 @@ class Row:
     curve: tuple[tuple[int, float, int], ...]
 
 
-def row(name: str, seed: int, seconds: float, without: Sequence[str], overrides: dict[str, int | float]) -> Row:
+def row(name: str, budget: Options, without: Sequence[str], overrides: Mapping[str, int | float]) -> Row:
     workload = workloads.load(name, overrides=overrides)
     accelerator = isa.load(workload.accelerator, workload.overrides)
     general = menu.load(["general"]).for_operation(workload.operation)
     options = tuple(option for option in general.options if option.transformation not in without)
-    request = Request(
-        workload, accelerator, replace(general, options=options), Agents(), Options(seed=seed, seconds=seconds), "beam"
-    )
+    request = Request(workload, accelerator, replace(general, options=options), Agents(), budget, "beam")
     with tempfile.TemporaryDirectory() as folder:
         run = create(Path(folder) / "run", request, datetime.now())
         result = run_session(request, run, Means(available_cores(), cache=False))
@@ -89,7 +89,7 @@ def row(name: str, seed: int, seconds: float, without: Sequence[str], overrides:
     bound = result.best.evaluation.bound.cycles if result.best.evaluation and result.best.evaluation.bound else 1
     library = _library_cycles(workload, accelerator)
     counts = result.naive.cycles, library, result.best.cycles, result.evaluations, round(result.seconds, 1)
-    return Row(name, seed, bound, *counts, curve)
+    return Row(name, budget.seed, bound, *counts, curve)
 
 
 def _curve(events: Path) -> Iterator[tuple[int, float, int]]:
@@ -141,7 +141,8 @@ def main() -> None:
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--curve", action="store_true")
     parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--seconds", type=float, default=120)
+    parser.add_argument("--seconds", type=float)
+    parser.add_argument("--evaluations", type=int)
     parser.add_argument("--without", action="append", default=[])
     parser.add_argument("--set", dest="overrides", type=_override, action="append", default=[])
     given = parser.parse_args()
@@ -149,7 +150,9 @@ def main() -> None:
     rows = []
     for name in names:
         for seed in range(1 if given.quick else given.seeds):
-            rows.append(row(name, seed, given.seconds, given.without, dict(given.overrides)))
+            seconds = given.seconds if given.seconds or given.evaluations else _SECONDS
+            budget = Options(seed=seed, seconds=seconds, evaluations=given.evaluations)
+            rows.append(row(name, budget, given.without, dict(given.overrides)))
             print(f"{name} seed {seed}: {rows[-1].best_cycles:,}", file=sys.stderr)
     if given.json:
         print(json.dumps([asdict(found) for found in rows], indent=2))

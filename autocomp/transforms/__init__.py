@@ -1,7 +1,7 @@
 """Transformations of kernels: named, parameterised, composable rewritings of the syntax tree."""
 
 from autocomp.transforms.facts import Facts, analyse
-from autocomp.transforms.protocol import NotApplicable, Parameters, Proposal, Transformation
+from autocomp.transforms.protocol import NotApplicable, Parameters, Proposal, Transformation, applied
 from autocomp.transforms.registry import TRANSFORMATIONS, transformation
 
 __all__ = [
@@ -12,5 +12,6 @@ __all__ = [
     "Proposal",
     "Transformation",
     "analyse",
+    "applied",
     "transformation",
 ]

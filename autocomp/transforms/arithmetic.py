@@ -36,7 +36,12 @@ def _simplified(node: Node, ranges: Ranges) -> Node:
         arguments = tuple([simplify(argument, ranges) for argument in node.arguments])
         same = all(new is old for new, old in zip(arguments, node.arguments, strict=True))
         return node if same else replace(node, arguments=arguments)
-    return map_expressions(node, lambda found: _simplify_one(found, ranges))
+    return map_expressions(node, lambda found: _kept(found, _simplify_one(found, ranges)))
+
+
+def _kept(old: ast.Expression, new: ast.Expression) -> ast.Expression:
+    """The old node if the new one says the same, for what is known of it."""
+    return old if new == old else new
 
 
 def _simplify_one(node: ast.Expression, ranges: Ranges) -> ast.Expression:

@@ -13,6 +13,7 @@ from autocomp.transforms.affine import Affine, Ranges, affine, expression, inter
 from autocomp.transforms.facts import Facts, Operand, leaves
 from autocomp.transforms.loops import Loop, loop
 from autocomp.transforms.protocol import NotApplicable
+from autocomp.transforms.remember import remembered
 from autocomp.transforms.rewrite import names, statement_at, substitute, walk
 
 
@@ -42,6 +43,7 @@ def never_meet(one: Operand, other: Operand) -> bool:
     return gap is not None and (gap[0] >= one.height or gap[1] <= -other.height)
 
 
+@remembered
 def kept_over(facts: Facts) -> frozenset[str]:
     """Variables that decide whether a call finds its operand in the array."""
     found: set[str] = set()

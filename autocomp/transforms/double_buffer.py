@@ -39,8 +39,8 @@ class DoubleBuffer(Rewriting):
         return candidates
 
     def apply(self, facts: Facts, parameters: Parameters) -> ast.Kernel:
-        """`tensors` alternate between `places` (2), which are apart by "bank" (two banks in turn) or by "rows" (one behind
-        the other)."""
+        """`tensors` alternate between `places` (2), which are apart by "bank" (two banks in turn) or by "rows" (one
+        behind the other)."""
         tensors = names_of(parameters, "tensors")
         places = number_of(parameters, "places", 2)
         if places < 2:

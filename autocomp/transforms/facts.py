@@ -8,7 +8,7 @@ from functools import cached_property
 
 from autocomp.isa import model as m
 from autocomp.isa.roles import CallRole, call_roles, contraction_tile
-from autocomp.kernel import ast
+from autocomp.kernel import ast, canonical_hash
 from autocomp.transforms.affine import Affine, Interval, affine, interval, interval_of, literal
 from autocomp.transforms.loops import Loop, conjuncts, loop
 from autocomp.transforms.normal import normalise
@@ -143,6 +143,11 @@ class Facts:
     machine: Machine
     constants: Mapping[str, int | float]
     given: ast.Kernel  # as it was before
+
+    @cached_property
+    def digest(self) -> str:
+        """The canonical hash of the kernel."""
+        return canonical_hash(self.kernel)
 
     @property
     def accelerator(self) -> m.Accelerator:

@@ -11,7 +11,7 @@ from autocomp.transforms.facts import Facts
 from autocomp.transforms.loops import Loop, loop, make_loop
 from autocomp.transforms.parameters import name_of
 from autocomp.transforms.protocol import NotApplicable, Parameters, Proposal, Rewriting
-from autocomp.transforms.rewrite import blocks, substitute, walk, with_blocks, with_body, with_statements
+from autocomp.transforms.rewrite import blocks, substitute, walk_statements, with_blocks, with_body, with_statements
 
 
 class Fuse(Rewriting):
@@ -21,7 +21,7 @@ class Fuse(Rewriting):
     def candidates(self, facts: Facts) -> Sequence[Proposal]:
         """Every loop whose next sibling runs as often."""
         found: list[Proposal] = []
-        for block in walk(facts.body):
+        for block in walk_statements(facts.body):
             held = block.statements if isinstance(block, ast.Block) else ()
             for first, second in pairwise(held):
                 pair = _pair(first, second)

@@ -10,7 +10,7 @@ from autocomp.kernel import ast
 from autocomp.transforms.affine import affine, expression, literal
 from autocomp.transforms.loops import Loop, linear_index, make_constant, make_if, make_loop, make_nest
 from autocomp.transforms.nest import Statements, peel_nest
-from autocomp.transforms.rewrite import fresh, names, substitute, walk
+from autocomp.transforms.rewrite import called, fresh, names, substitute
 
 
 @dataclass(frozen=True)
@@ -152,7 +152,7 @@ def index_constants(body: Statements) -> tuple[ast.Declaration, ...]:
 
 def kinds(statement: ast.Statement, roles: Mapping[str, str]) -> set[str]:
     """What the calls below a statement do; `roles` maps call forms to kinds."""
-    return {roles[node.function] for node in walk(statement) if isinstance(node, ast.Call) and node.function in roles}
+    return {roles[name] for name in called(statement) if name in roles}
 
 
 def computing_part(statements: Statements, roles: Mapping[str, str]) -> Statements:

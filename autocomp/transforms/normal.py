@@ -126,13 +126,17 @@ class _Normaliser:
         if isinstance(statement, ast.If):
             return self._if(statement, ranges)
         if isinstance(statement, ast.Block):
-            inner = self.statements(statement.statements, ranges)
-            return (ast.Block(inner),) if any(isinstance(s, ast.Declaration) for s in inner) else inner
+            inner = self._block(statement, ranges)
+            return (inner,) if any(isinstance(s, ast.Declaration) for s in inner.statements) else inner.statements
         if isinstance(statement, ast.While | ast.DoWhile):
-            return (replace(statement, body=ast.Block(self.statements(statement.body.statements, {}))),)
+            return (with_blocks(statement, (self._block(statement.body, {}),)),)
         if isinstance(statement, ast.ExpressionStatement):
-            return (replace(statement, expression=simplify(statement.expression, ranges)),)
+            expression = simplify(statement.expression, ranges)
+            return (statement if expression is statement.expression else replace(statement, expression=expression),)
         return (statement,)
+
+    def _block(self, block: ast.Block, ranges: Ranges) -> ast.Block:
+        return with_statements(block, self.statements(block.statements, ranges))
 
     def _for(self, statement: ast.For, ranges: Ranges) -> tuple[ast.Statement, ...]:
         head = replace(
@@ -142,7 +146,7 @@ class _Normaliser:
         )
         found = progression(head)
         if found is None:
-            return (replace(statement, body=ast.Block(self.statements(statement.body.statements, ranges))),)
+            return (with_blocks(statement, (self._block(statement.body, ranges),)),)
         value = replace_sums(
             ast.Binary("+", ast.Binary("*", ast.Name(found.variable), literal(found.step)), literal(found.start))
         )
@@ -153,23 +157,27 @@ class _Normaliser:
         )
         if found.trips == 0:
             return ()
-        inner = self.statements(body.statements, {**ranges, found.variable: (0, found.trips - 1)})
-        if not inner:
+        inner = self._block(body, {**ranges, found.variable: (0, found.trips - 1)})
+        if not inner.statements:
             return ()
-        if found.trips == 1 and not any(isinstance(s, ast.Declaration) for s in inner):
-            return inner
-        return (make_loop(found.variable, found.trips, inner),)
+        if found.trips == 1 and not any(isinstance(s, ast.Declaration) for s in inner.statements):
+            return inner.statements
+        normal = make_loop(found.variable, found.trips, inner.statements)
+        return (statement if inner is statement.body and normal == statement else normal,)
 
     def _if(self, statement: ast.If, ranges: Ranges) -> tuple[ast.Statement, ...]:
         condition = simplify(statement.condition, ranges)
-        then = self.statements(statement.then.statements, ranges)
-        other = self.statements(statement.otherwise.statements, ranges) if statement.otherwise else ()
+        then = self._block(statement.then, ranges)
+        other = self._block(statement.otherwise, ranges) if statement.otherwise else None
+        other = other if other is not None and other.statements else None
         verdict = truth(interval(condition, ranges) or (0, 1))
         if verdict is not None:
-            return then if verdict else other
-        if not then and not other:
+            return then.statements if verdict else other.statements if other is not None else ()
+        if not then.statements and other is None:
             return ()
-        return (ast.If(condition, ast.Block(then), ast.Block(other) if other else None),)
+        if condition is statement.condition and then is statement.then and other is statement.otherwise:
+            return (statement,)
+        return (ast.If(condition, then, other),)
 
     def _declaration(
         self, statement: ast.Declaration, scope: dict[str, Interval]

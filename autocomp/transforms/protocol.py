@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,6 +11,7 @@ from typing import Any, Protocol
 from autocomp.errors import AutocompError
 from autocomp.kernel import ast
 from autocomp.transforms.facts import Facts
+from autocomp.transforms.remember import remember
 
 Parameters = Mapping[str, Any]  # plain data: strings, integers, lists, dictionaries
 
@@ -27,6 +29,21 @@ class Proposal:
     gain: float = 0.0
 
 
+def applied(item: Transformation, facts: Facts, parameters: Parameters) -> Facts:
+    """The facts of the rewritten kernel, worked out once for the same facts. Raises NotApplicable."""
+
+    def outcome() -> Facts | NotApplicable:
+        try:
+            return facts.with_kernel(item.apply(facts, parameters))
+        except NotApplicable as error:
+            return error
+
+    found = remember(facts, item.name, json.dumps(parameters, default=list), outcome)
+    if isinstance(found, NotApplicable):
+        raise found.with_traceback(None)
+    return found
+
+
 def fitting(item: Transformation, facts: Facts, candidates: Iterable[Proposal]) -> list[Proposal]:
     """The proposals that apply, in their order, each set of parameters once."""
     found: list[Proposal] = []
@@ -34,7 +51,7 @@ def fitting(item: Transformation, facts: Facts, candidates: Iterable[Proposal]) 
         if any(candidate.parameters == other.parameters for other in found):
             continue
         try:
-            item.apply(facts, candidate.parameters)
+            applied(item, facts, candidate.parameters)
         except NotApplicable:
             continue
         found.append(candidate)

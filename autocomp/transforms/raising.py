@@ -17,6 +17,7 @@ from autocomp.transforms.rewrite import (
     assigned,
     blocks,
     call_of,
+    called,
     declared,
     fresh,
     leaves_early,
@@ -42,8 +43,8 @@ def raised(kernel: ast.Kernel) -> ast.Kernel:
         function = function if body is function.body else replace(function, body=body)
         helpers[function.name] = function
         kept.append(function)
-    called = {call.function for function in kept for call in walk(function.body) if isinstance(call, ast.Call)}
-    functions = (*(helper for helper in kept[:-1] if helper.name in called), kept[-1])
+    needed = frozenset[str]().union(*(called(function.body) for function in kept))
+    functions = (*(helper for helper in kept[:-1] if helper.name in needed), kept[-1])
     unchanged = len(functions) == len(kernel.functions) and all(map(lambda a, b: a is b, functions, kernel.functions))
     return kernel if unchanged else replace(kernel, functions=functions, source="")
 

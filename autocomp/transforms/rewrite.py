@@ -36,6 +36,11 @@ def children(node: Any) -> tuple[Any, ...]:
     return tuple(found)
 
 
+def _but_expressions(node: Any) -> list[Any]:
+    """The statements and declarators directly below a node."""
+    return [part for part in children(node) if part.__class__ not in _EXPRESSIONS]
+
+
 def walk(node: Any) -> Iterator[Any]:
     """The node and everything below it, parents first, in source order."""
     pending = [node]
@@ -43,6 +48,15 @@ def walk(node: Any) -> Iterator[Any]:
         item = pending.pop()
         yield item
         pending.extend(reversed(children(item)))
+
+
+def walk_statements(node: Any) -> Iterator[Any]:
+    """The same without expressions and what is below them."""
+    pending = [node]
+    while pending:
+        item = pending.pop()
+        yield item
+        pending.extend(reversed(_but_expressions(item)))
 
 
 def map_expressions(
@@ -96,7 +110,7 @@ def names(node: Any) -> frozenset[str]:
 def declared(node: Any) -> frozenset[str]:
     """Every variable that is declared below the node."""
     own = (node.name,) if isinstance(node, ast.Declarator) else ()
-    return frozenset(own).union(*map(declared, children(node)))
+    return frozenset(own).union(*map(declared, _but_expressions(node)))
 
 
 @remembered
@@ -118,7 +132,14 @@ def shared(node: Any) -> frozenset[str]:
 @remembered
 def leaves_early(node: Any) -> bool:
     """Whether control may leave the node other than at its end."""
-    return isinstance(node, ast.Break | ast.Continue | ast.Return) or any(map(leaves_early, children(node)))
+    return isinstance(node, ast.Break | ast.Continue | ast.Return) or any(map(leaves_early, _but_expressions(node)))
+
+
+@remembered
+def called(node: Any) -> frozenset[str]:
+    """Every function that is called below the node."""
+    own = (node.function,) if isinstance(node, ast.Call) else ()
+    return frozenset(own).union(*map(called, children(node)))
 
 
 def all_names(kernel: ast.Kernel) -> frozenset[str]:
@@ -127,8 +148,7 @@ def all_names(kernel: ast.Kernel) -> frozenset[str]:
     for function in kernel.functions:
         found.add(function.name)
         found.update(parameter.name for parameter in function.parameters)
-        found |= names(function.body) | declared(function.body)
-        found.update(call.function for call in walk(function.body) if isinstance(call, ast.Call))
+        found |= names(function.body) | declared(function.body) | called(function.body)
     return frozenset(found)
 
 

@@ -11,7 +11,7 @@ from autocomp.transforms.loops import Loop, loop, make_loop
 from autocomp.transforms.nest import Statements, change_loop
 from autocomp.transforms.parameters import name_of, number_of
 from autocomp.transforms.protocol import NotApplicable, Parameters, Proposal, Rewriting
-from autocomp.transforms.rewrite import substitute, walk, with_body
+from autocomp.transforms.rewrite import substitute, walk, walk_statements, with_body
 
 
 class Split(Rewriting):
@@ -21,7 +21,7 @@ class Split(Rewriting):
     def candidates(self, facts: Facts) -> Sequence[Proposal]:
         """The first iteration apart where a condition asks for it; the body in two at each of its statements."""
         found: list[Proposal] = []
-        for statement in walk(facts.body):
+        for statement in walk_statements(facts.body):
             item = loop(statement) if isinstance(statement, ast.For) else None
             if item is None or item.trips < 2:
                 continue

@@ -25,7 +25,7 @@ from autocomp.transforms.rewrite import (
     names,
     rewrite_statements,
     statement_at,
-    walk,
+    walk_statements,
     with_body,
 )
 from autocomp.transforms.tile import Tile
@@ -215,7 +215,7 @@ def _is_nest_of(facts: Facts, site: Site, passed: tuple[Loop, ...]) -> bool:
 
 
 def _flat(statement: ast.Statement) -> list[ast.Statement]:
-    return [node for node in walk(statement) if isinstance(node, ast.ExpressionStatement)]
+    return [node for node in walk_statements(statement) if isinstance(node, ast.ExpressionStatement)]
 
 
 def _home(facts: Facts, site: Site, level: str) -> Path:

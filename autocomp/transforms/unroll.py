@@ -11,7 +11,7 @@ from autocomp.transforms.loops import Loop, loop, make_loop
 from autocomp.transforms.nest import Statements, change_loop
 from autocomp.transforms.parameters import name_of, number_of
 from autocomp.transforms.protocol import NotApplicable, Parameters, Proposal, Rewriting
-from autocomp.transforms.rewrite import declared, substitute, walk, with_body
+from autocomp.transforms.rewrite import declared, substitute, walk_statements, with_body
 
 _LARGEST = 16  # copies of a body
 
@@ -23,9 +23,9 @@ class Unroll(Rewriting):
     def candidates(self, facts: Facts) -> Sequence[Proposal]:
         """Short innermost loops in full, longer ones by 2 and 4."""
         found: dict[tuple[str, int], Proposal] = {}
-        for statement in walk(facts.body):
+        for statement in walk_statements(facts.body):
             item = loop(statement) if isinstance(statement, ast.For) else None
-            if item is None or any(isinstance(s, ast.For) for s in walk(statement) if s is not statement):
+            if item is None or any(isinstance(s, ast.For) for s in walk_statements(statement) if s is not statement):
                 continue
             for factor in (item.trips, 2, 4):
                 if factor <= 8 and 1 < factor <= item.trips and item.trips % factor == 0:

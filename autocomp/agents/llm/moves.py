@@ -9,7 +9,7 @@ from typing import Any
 from autocomp import kernel
 from autocomp.agents.menu import MenuOption
 from autocomp.agents.protocol import Context
-from autocomp.transforms import Facts, NotApplicable, analyse, transformation
+from autocomp.transforms import Facts, NotApplicable, analyse, applied, transformation
 
 MOVES_PER_OPTION = 3
 
@@ -51,11 +51,10 @@ def _moves(option: MenuOption, facts: Facts, seen: set[str]) -> Iterator[Move]:
         if found == MOVES_PER_OPTION:
             return
         try:
-            changed = item.apply(facts, proposal.parameters)
+            changed = applied(item, facts, proposal.parameters)
         except NotApplicable:
             continue
-        digest = kernel.canonical_hash(facts.with_kernel(changed).kernel)
-        if digest not in seen:
-            seen.add(digest)
+        if changed.digest not in seen:
+            seen.add(changed.digest)
             found += 1
             yield Move(option.id, item.name, proposal.parameters, proposal.reason, proposal.gain)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from autocomp import kernel
 from autocomp.agents.protocol import Context, Implementation, Plan
 from autocomp.agents.rules.given import facts_of
-from autocomp.transforms import NotApplicable, transformation
+from autocomp.transforms import NotApplicable, applied, transformation
 
 
 class RulesCoder:
@@ -21,10 +21,10 @@ class RulesCoder:
             )
         try:
             facts = facts_of(context)
-            changed = transformation(plan.transformation).apply(facts, plan.parameters)
+            changed = applied(transformation(plan.transformation), facts, plan.parameters)
         except NotApplicable as error:
             return Implementation(None, str(error))
-        return Implementation(kernel.print_kernel(facts.with_kernel(changed).kernel))  # without what never runs
+        return Implementation(kernel.print_kernel(changed.kernel))  # without what never runs
 
     def repair(self, context: Context, plan: Plan, kernel: str, failure: str) -> Implementation:
         """A transformation that gave a wrong kernel gives it again, so there is nothing to try."""

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from autocomp import kernel
 from autocomp.agents.menu import MenuOption
 from autocomp.agents.protocol import Context, Plan, Planning
 from autocomp.agents.rules.given import facts_of
 from autocomp.agents.rules.profile import Profile, profile
 from autocomp.errors import KernelError
-from autocomp.transforms import Facts, NotApplicable, Proposal, transformation
+from autocomp.transforms import Facts, NotApplicable, Proposal, applied, transformation
 from autocomp.transforms.raising import unraised
 
 _PRIOR = {  # how far the causes that an option names speak for it, where by itself it rather prepares other options
@@ -62,13 +61,12 @@ class RulesPlanner:
             if len(plans) == count:
                 break
             try:
-                changed = transformation(scored.name).apply(facts, scored.proposal.parameters)
+                changed = applied(transformation(scored.name), facts, scored.proposal.parameters)
             except NotApplicable:
                 continue
-            digest = kernel.canonical_hash(facts.with_kernel(changed).kernel)
-            if digest in seen:
+            if changed.digest in seen:
                 continue
-            seen.add(digest)
+            seen.add(changed.digest)
             plans.append(_plan(scored, found, max(1, context.evaluation.cycles or 1)))
         messages = () if plans else (_nothing_applies(facts),)
         return Planning(tuple(plans), messages=messages)
@@ -115,10 +113,10 @@ def _open_shapings(context: Context, facts: Facts, cycles: int) -> list[tuple[st
             if proposal.gain < _WORTHWHILE * cycles:
                 continue
             try:
-                changed = item.apply(facts, proposal.parameters)
+                changed = applied(item, facts, proposal.parameters)
             except NotApplicable:
                 continue
-            if kernel.canonical_hash(facts.with_kernel(changed).kernel) not in context.tried:
+            if changed.digest not in context.tried:
                 found.append((name, frozenset(proposal.parameters.get("tensors", ()))))
                 break
     return found

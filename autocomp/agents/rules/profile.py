@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from autocomp.evaluate.model import Evaluation
 from autocomp.isa.model import Accelerator
 from autocomp.isa.roles import call_roles
+from autocomp.transforms.remember import remembered
 
 _OTHER_UNITS = 0.25  # what a waiting cycle of a unit other than the computing one counts for
 
@@ -44,6 +45,7 @@ def profile(evaluation: Evaluation, accelerator: Accelerator) -> Profile:
     return Profile(shares, own.get("Busy", 0) / cycles, main if waiting.get(main, 0) else "", unit)
 
 
+@remembered
 def computing_unit(accelerator: Accelerator) -> str:
     """The unit that contracts; empty if the machine has no contraction."""
     for role in call_roles(accelerator, "contraction"):
