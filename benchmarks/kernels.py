@@ -58,6 +58,18 @@ OTHERS = (
     "gemm_bias_relu",
 )
 _SECONDS = 120.0  # a search, if no budget is given
+CONVOLUTIONS = (
+    "conv_14_128",
+    "conv_14_256",
+    "conv_28_128",
+    "conv_56_64",
+    "conv_stem",
+    "conv_pointwise",
+    "conv_strided",
+    "conv_padded",
+    "conv_depthwise",
+    "conv_pooled",
+)
 QUICK = ("gemm_512x512x512", "gemm_32x1024x1024", "gemm_100x70x30")
 
 
@@ -146,7 +158,7 @@ def main() -> None:
     parser.add_argument("--without", action="append", default=[])
     parser.add_argument("--set", dest="overrides", type=_override, action="append", default=[])
     given = parser.parse_args()
-    names = given.workloads or (QUICK if given.quick else EXO + OTHERS)
+    names = given.workloads or (QUICK if given.quick else EXO + OTHERS + CONVOLUTIONS)
     rows = []
     for name in names:
         for seed in range(1 if given.quick else given.seeds):
