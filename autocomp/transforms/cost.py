@@ -53,6 +53,19 @@ def compute_cycles(facts: Facts) -> float:
     return float(max(1, facts.tile[2]))
 
 
+def overlap_gain(facts: Facts, buffers: Sequence[Buffer], fills: int) -> float:
+    """Estimated cycles saved when the moves of buffers run beside everything else, without the commands being put in
+    another order: nothing where the contractions from one of the `fills` to the next are more than the machine holds
+    back, as no later command is looked at then."""
+    freed = [sum(site_cycles(facts, s, s.loops) for b in buffers for s in b.sites(kind)) for kind in ("load", "store")]
+    commands = 2 * sum(prod(item.trips for item in site.loops) for site in facts.contractions)
+    held = min((_number(_unit_settings(facts, site), "entries", 1.0) for site in facts.contractions), default=0.0)
+    if commands > held * fills:
+        return 0.0
+    total = contraction_cycles(facts) + moves_cycles(facts, "load") + moves_cycles(facts, "store")
+    return total - max(total - sum(freed), *freed)
+
+
 def present_cost(facts: Facts) -> float:
     """Estimated cycles of the kernel as it is: loads and computation side by side at best, stores by themselves."""
     return overlapped(facts, moves_cycles(facts, "load"))

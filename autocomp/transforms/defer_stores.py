@@ -56,7 +56,7 @@ class DeferStores(Rewriting):
             for b in facts.buffers
             if b.is_result
             and not is_doubled(b)
-            and any(i.variable == variable for s in b.sites("store") for i in s.loops)
+            and any(facts.beside_computation(site, variable) for site in b.sites("store"))
         ]
         facts = doubled(facts, tensors)
         taken = set(all_names(facts.kernel))

@@ -11,6 +11,7 @@ from math import prod
 from autocomp.kernel import ast
 from autocomp.transforms.addresses import moved, place, shift_operands
 from autocomp.transforms.affine import Affine, affine, expression, interval, literal
+from autocomp.transforms.cost import overlap_gain
 from autocomp.transforms.dependences import never_meet
 from autocomp.transforms.facts import Buffer, Facts, Operand
 from autocomp.transforms.loops import loop
@@ -19,6 +20,8 @@ from autocomp.transforms.parameters import name_of, names_of, number_of
 from autocomp.transforms.protocol import NotApplicable, Parameters, Proposal, Rewriting
 from autocomp.transforms.rewrite import Path, blocks, names, walk, with_body
 
+_ARRANGEMENTS = (("bank", 4), ("bank", 2), ("rows", 4), ("rows", 2))
+
 
 class DoubleBuffer(Rewriting):
     name = "double_buffer"
@@ -26,16 +29,18 @@ class DoubleBuffer(Rewriting):
 
     def candidates(self, facts: Facts) -> Sequence[Proposal]:
         """All operands, all results, each alone; two places apart by banks, else more of them side by side."""
-        tensors = [b.tensor for b in facts.buffers if b.tensor and not is_doubled(b)]
-        inputs = [t for t in tensors if (b := facts.buffer_of(t)) is not None and b.is_input]
-        results = [t for t in tensors if t not in inputs]
-        groups = [g for g in (tensors, inputs, results) if g] + [[t] for t in tensors]
+        able = {b.tensor: b for b in facts.buffers if b.tensor and not is_doubled(b) and _fills(facts, b) > 1}
+        inputs = [tensor for tensor, buffer in able.items() if buffer.is_input]
+        results = [tensor for tensor in able if tensor not in inputs]
+        groups = dict.fromkeys(tuple(group) for group in (able, inputs, results, *([t] for t in able)) if group)
         candidates: list[Proposal] = []
         for group in groups:
-            for apart, places in (("bank", 2), ("bank", 4), ("rows", 4), ("rows", 2)):
+            fills = min(_fills(facts, able[tensor]) for tensor in group)
+            gain = overlap_gain(facts, [able[tensor] for tensor in group], fills)
+            for apart, places in _ARRANGEMENTS:
                 where = "two banks" if apart == "bank" else "one behind the other"
                 reason = f"successive blocks of {', '.join(group)} go to {places} places in turn, {where}"
-                candidates.append(Proposal({"tensors": group, "apart": apart, "places": places}, reason))
+                candidates.append(Proposal({"tensors": list(group), "apart": apart, "places": places}, reason, gain))
         return candidates
 
     def apply(self, facts: Facts, parameters: Parameters) -> ast.Kernel:
@@ -146,20 +151,32 @@ def _alternation(operand: Operand) -> frozenset[ast.Expression]:
 
 def running_index(facts: Facts, buffer: Buffer) -> ast.Expression:
     """A number that counts the contents of a buffer: one more each time that it is filled anew."""
-    prefix = _common_prefix([operand.site.path for operand in buffer.operands])
-    sites = buffer.sites("store") or buffer.sites("load")
-    once = _single_values(sites[0].guards)
     total = Affine(0)
-    counters = _counters(facts.body, prefix, once)
-    for variable, trips in counters:
-        if variable not in once:
-            total = total.scaled(trips) + Affine(0, ((ast.Name(variable), 1),))
-    counted = {variable for variable, _ in counters}.union(item.variable for item in sites[0].loops)
-    if not once <= counted:
-        raise NotApplicable(f"the contents of {buffer.tensor!r} last while {min(once - counted)!r} changes")
+    for variable, trips in _turns(facts, buffer):
+        total = total.scaled(trips) + Affine(0, ((ast.Name(variable), 1),))
     if total.is_constant:
         raise NotApplicable(f"{buffer.tensor} is filled once only")
     return expression(total)
+
+
+def _fills(facts: Facts, buffer: Buffer) -> int:
+    """How often a buffer is filled anew; 1 where that cannot be said."""
+    try:
+        return prod(trips for _, trips in _turns(facts, buffer))
+    except NotApplicable:
+        return 1
+
+
+def _turns(facts: Facts, buffer: Buffer) -> list[tuple[str, int]]:
+    """The loop variables that tell the contents of a buffer apart, slowest first, with their trips."""
+    prefix = _common_prefix([operand.site.path for operand in buffer.operands])
+    sites = buffer.sites("store") or buffer.sites("load")
+    once = _single_values(sites[0].guards)
+    counters = _counters(facts.body, prefix, once)
+    counted = {variable for variable, _ in counters}.union(item.variable for item in sites[0].loops)
+    if not once <= counted:
+        raise NotApplicable(f"the contents of {buffer.tensor!r} last while {min(once - counted)!r} changes")
+    return [(variable, trips) for variable, trips in counters if variable not in once]
 
 
 def _buffer(facts: Facts, tensor: str) -> Buffer:

@@ -188,6 +188,12 @@ class Facts:
     def contractions(self) -> tuple[Site, ...]:
         return tuple(site for site in self.sites if site.kind == "contraction")
 
+    def beside_computation(self, site: Site, variable: str) -> bool:
+        """Whether a call is in a loop over a variable that a contraction is in as well; other loops may share it."""
+        loops = ((s.loops, s.loop_paths) for s in self.contractions)
+        around = {path for pair in loops for item, path in zip(*pair, strict=True) if item.variable == variable}
+        return not around.isdisjoint(site.loop_paths)
+
     def computes(self, statement: ast.Statement) -> bool:
         """Whether a statement contains a contraction."""
         calls = (node for node in walk(statement) if isinstance(node, ast.Call))

@@ -75,7 +75,7 @@ def _with_alternating_operands(facts: Facts, variable: str) -> Facts:
         for buffer in facts.buffers
         if buffer.is_input
         and not is_doubled(buffer)
-        and any(item.variable == variable for site in buffer.sites("load") for item in site.loops)
+        and any(facts.beside_computation(site, variable) for site in buffer.sites("load"))
     ]
     return doubled(facts, tensors)
 

@@ -11,7 +11,7 @@ from autocomp.transforms.loops import Loop, make_nest
 from autocomp.transforms.nest import Sinking, Statements, change_loop, single_loop, sink, strip_mine, with_values
 from autocomp.transforms.parameters import factors_of
 from autocomp.transforms.protocol import NotApplicable, Parameters, Proposal, Rewriting
-from autocomp.transforms.rewrite import all_names, fresh, with_body
+from autocomp.transforms.rewrite import all_names, fresh, names, with_body
 
 
 class Tile(Rewriting):
@@ -62,10 +62,7 @@ def tile_nest(facts: Facts, factors: Mapping[str, int], below: Callable[[Loop], 
     if not factors:
         raise NotApplicable("no loop to tile was named")
     first, *rest = factors
-    roles = {site.call.function: site.kind for site in facts.sites}
-
-    def loads_only(statement: ast.Statement) -> bool:
-        return kinds(statement, roles) == {"load"}
+    once = _loads_operands(facts)
 
     def enter(statement: ast.For, item: Loop) -> Statements:
         blocks = _Blocks(facts)  # of this nest; siblings over the same variables get the same new ones
@@ -85,7 +82,16 @@ def tile_nest(facts: Facts, factors: Mapping[str, int], below: Callable[[Loop], 
             statement, item = inner
             size = factors[remaining.pop(0)]
         body = with_values(statement.body.statements, blocks.values)
-        held = sink(Sinking(blocks.inner, blocks.edges, below, loads_only), body)
+        held = sink(Sinking(blocks.inner, blocks.edges, below, once), body)
         return make_nest(blocks.outer, held)
 
     return change_loop(facts.body.statements, first, enter, facts.computes if rest else lambda statement: True)
+
+
+def _loads_operands(facts: Facts) -> Callable[[ast.Statement], bool]:
+    """Whether a statement only loads operands. Results that start from what is loaded get rows of their own for each
+    tile of a block."""
+    roles = {site.call.function: site.kind for site in facts.sites}
+    loads = [site for buffer in facts.buffers if not buffer.is_input for site in buffer.sites("load")]
+    started = {site.pointer.tensor for site in loads if site.pointer is not None}
+    return lambda statement: kinds(statement, roles) == {"load"} and started.isdisjoint(names(statement))
