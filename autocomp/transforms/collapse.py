@@ -52,6 +52,15 @@ class Collapse(Rewriting):
         return with_body(facts.kernel, ast.Block(change_loop(facts.body.statements, chosen[0], change, facts.computes)))
 
 
+def collapsed(facts: Facts, loops: Sequence[str]) -> tuple[Facts, str]:
+    """The facts with nested loops, outermost first, counted in one, and its variable; one loop stays as it is."""
+    if len(loops) < 2:
+        return facts, loops[0]
+    before = all_names(facts.kernel)
+    facts = facts.with_kernel(Collapse().apply(facts, {"loops": list(loops)}))
+    return facts, next(i.variable for s in facts.contractions for i in s.loops if i.variable not in before)
+
+
 def pipeline_loops(facts: Facts) -> tuple[str, ...]:
     """The loops from the outside in, down to the last one whose body holds a nest with computation and, in front of
     it, moves of operands."""

@@ -3,28 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 
 from autocomp.kernel import ast
 from autocomp.transforms.affine import literal
+from autocomp.transforms.collapse import collapsed
 from autocomp.transforms.cost import contraction_cycles, moves_cycles
 from autocomp.transforms.double_buffer import doubled, is_doubled, runs_behind
 from autocomp.transforms.facts import Facts
 from autocomp.transforms.interleave import (
     computing_part,
+    elsewhere,
     index_constants,
     interleave,
     moves_of,
-    renamed_constants,
     replaced,
     shifted_iteration,
-    used_constants,
 )
 from autocomp.transforms.loops import Loop, make_constant, make_loop
 from autocomp.transforms.nest import Statements, change_loop
-from autocomp.transforms.parameters import name_of, number_of
+from autocomp.transforms.parameters import names_of, number_of
 from autocomp.transforms.protocol import NotApplicable, Parameters, Proposal, Rewriting
-from autocomp.transforms.rewrite import all_names, declared, fresh, substitute, with_body
-from autocomp.transforms.rotation import late_stores
+from autocomp.transforms.rewrite import Path, all_names, declared, fresh, with_body
+from autocomp.transforms.rotation import early_fills, late_stores
 
 
 class DeferStores(Rewriting):
@@ -32,25 +33,32 @@ class DeferStores(Rewriting):
     title = "Write results out while the next block computes"
 
     def candidates(self, facts: Facts) -> Sequence[Proposal]:
-        """The loop whose body both computes and stores."""
-        loops = [item.variable for site in facts.contractions[:1] for item in reversed(site.loops)]
-        gain = min(moves_cycles(facts, "store"), contraction_cycles(facts))
+        """All loops around both computation and stores as one, then fewer of them; evenly spread or earlier."""
+        chain = _common_loops(facts)
+        hidden = min(moves_cycles(facts, "store"), contraction_cycles(facts))
         candidates: list[Proposal] = []
-        for variable in loops:
+        for start in range(len(chain)):
+            loops = [item.variable for item in chain[start:]]
+            gain = hidden * (1 - 1 / prod(item.trips for item in chain[start:]))
             for spacing in (0, 2, 4):
                 pace = "spread evenly" if not spacing else f"one every {spacing} iterations"
-                reason = f"store the results of a block during the next one's computation; {pace}"
-                candidates.append(Proposal({"loop": variable, "spacing": spacing}, reason, gain))
+                reason = f"store a block's results during the next one's computation, over {', '.join(loops)}; {pace}"
+                candidates.append(Proposal({"loop": loops, "spacing": spacing}, reason, gain))
         return candidates
 
     def apply(self, facts: Facts, parameters: Parameters) -> ast.Kernel:
-        """The stores in the body of `loop` run one iteration later, one every `spacing` iterations of the computing
-        nest (0: spread evenly); results that do not alternate yet are double-buffered."""
-        variable = name_of(parameters, "loop")
+        """`loop`, several of them outermost first, are collapsed into one; the stores in its body run one iteration
+        later, one every `spacing` iterations of the computing nest (0: spread evenly); results that do not alternate
+        yet are double-buffered. Loads that the results start from run one iteration earlier, behind the stores that
+        make room for them."""
+        loops = names_of(parameters, "loop")
         spacing = number_of(parameters, "spacing", 0)
+        if not loops:
+            raise NotApplicable("no loop was named")
         late = next((b.tensor for b in facts.buffers if b.is_result and runs_behind(b)), None)
         if late is not None:
             raise NotApplicable(f"the stores of {late!r} run behind their computation already")
+        facts, variable = collapsed(facts, loops)
         tensors = [
             b.tensor
             for b in facts.buffers
@@ -67,29 +75,41 @@ class DeferStores(Rewriting):
         return with_body(facts.kernel, ast.Block(change_loop(facts.body.statements, variable, change, facts.computes)))
 
 
+def _common_loops(facts: Facts) -> tuple[Loop, ...]:
+    """The loops around the first contraction that a store is in as well, outermost first."""
+    stores = [site for site in facts.sites if site.kind == "store"]
+    for site in facts.contractions[:1]:
+        shared = set[Path]().union(*(store.loop_paths for store in stores))
+        return tuple(item for item, path in zip(site.loops, site.loop_paths, strict=True) if path in shared)
+    return ()
+
+
 def _rotate(facts: Facts, statement: ast.For, item: Loop, spacing: int, taken: set[str]) -> Statements:
     constants = index_constants(statement.body.statements)
     rest = statement.body.statements[len(constants) :]
+    indices = frozenset({item.variable}).union(*map(declared, constants))
     roles = {site.call.function: site.kind for site in facts.sites}
-    stores = late_stores(facts, rest, frozenset({item.variable}).union(*map(declared, constants)))
+    stores, fills = late_stores(facts, rest, indices), early_fills(facts, rest, indices)
     computing = computing_part(rest, roles)
     if not stores or not computing:
         raise NotApplicable(f"the body of the loop over {item.variable!r} does not both compute and store")
     if item.trips < 2:
         raise NotApplicable(f"the loop over {item.variable!r} runs once")
     # The iteration before the first counts as the last one, so that / and % never meet a negative number.
-    count = literal(item.trips)
+    now = ast.Name(item.variable)
     name = fresh(f"{item.variable}_last", taken)
     taken.add(name)
-    before = make_constant(
-        name, ast.Binary("%", ast.Binary("+", ast.Name(item.variable), literal(item.trips - 1)), count)
-    )
-    behind, values = renamed_constants(used_constants(constants, stores), "last", taken)
-    earlier = {item.variable: ast.Name(name)}
-    behind = (before, *(substitute(declaration, earlier) for declaration in behind))
-    moves = [moves_of(substitute(store, {**values, **earlier})) for store in stores]
-    some = ast.Binary(">", ast.Name(item.variable), literal(0))
-    nest = interleave(computing, moves, some, taken, spacing=spacing)
-    body = replaced(rest, computing, nest, stores)
+    back = ast.Binary("%", ast.Binary("+", now, literal(item.trips - 1)), literal(item.trips))
+    behind, late = elsewhere(stores, constants, item.variable, ast.Name(name), "last", taken)
+    some = ast.Binary(">", now, literal(0))
+    moves = [moves_of(store, some) if fills else moves_of(store) for store in late]
+    if fills:
+        ahead, early = elsewhere(fills, constants, item.variable, ast.Binary("+", now, literal(1)), "next", taken)
+        behind = (*behind, *ahead)
+        moves += [moves_of(fill, ast.Binary("<", now, literal(item.trips - 1))) for fill in early]
+    nest = interleave(computing, moves, None if fills else some, taken, spacing=spacing)
+    body = replaced(rest, computing, nest, (*stores, *fills))
+    first = shifted_iteration(fills, constants, item.variable, literal(0))
     last = shifted_iteration(stores, constants, item.variable, literal(item.trips - 1))
-    return (make_loop(item.variable, item.trips, (*constants, *behind, *body)), *last)
+    held = (*constants, make_constant(name, back), *behind, *body)
+    return (*first, make_loop(item.variable, item.trips, held), *last)

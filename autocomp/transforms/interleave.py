@@ -26,9 +26,28 @@ class Moves:
         return prod(item.trips for item in self.loops)
 
 
-def moves_of(statement: ast.Statement) -> Moves:
-    """The moves that a statement makes."""
-    return Moves(*peel_nest(statement))
+def moves_of(statement: ast.Statement, *conditions: ast.Expression) -> Moves:
+    """The moves that a statement makes, under conditions besides its own."""
+    loops, guards, calls = peel_nest(statement)
+    return Moves(loops, (*conditions, *guards), calls)
+
+
+def elsewhere(
+    statements: Statements,
+    constants: Sequence[ast.Declaration],
+    variable: str,
+    value: ast.Expression,
+    suffix: str,
+    taken: set[str],
+) -> tuple[tuple[ast.Declaration, ...], Statements]:
+    """The statements of a loop's body as they are in another iteration, with the index constants that they need then
+    under new names."""
+    copies, values = renamed_constants(used_constants(constants, statements), suffix, taken)
+    there = {variable: value}
+    return (
+        tuple(substitute(declaration, there) for declaration in copies),
+        tuple(substitute(statement, {**values, **there}) for statement in statements),
+    )
 
 
 def shifted_iteration(
@@ -47,12 +66,13 @@ def shifted_iteration(
 def interleave(
     computing: Statements,
     moves: Sequence[Moves],
-    condition: ast.Expression,
+    condition: ast.Expression | None,
     taken: set[str],
     *,
     spacing: int = 0,
 ) -> Statements:
-    """A computing nest, or statements that compute, with the moves issued between iterations while `condition` holds.
+    """A computing nest, or statements that compute, with the moves issued between iterations, while `condition` holds
+    if there is one.
 
     `spacing` is the number of iterations from one move to the next; 0 spreads the moves evenly. A move comes at the end
     of its interval, when the rows that it overwrites are no longer read. Conditions of the nest move inside, so that
@@ -69,9 +89,9 @@ def interleave(
         taken.add(number)
         value = expression(affine(turn).scaled(burst) + affine(ast.Name(number)))
         slot: Statements = (make_loop(number, burst, _choose(moves, value, taken)),)
-        slot = make_if((condition,), slot)
+        slot = make_if((condition,) if condition is not None else (), slot)
     else:
-        conditions = [condition]
+        conditions = [condition] if condition is not None else []
         if every > 1:
             conditions.append(ast.Binary("==", ast.Binary("%", turn, literal(every)), literal(every - 1)))
         chosen = turn if every == 1 else ast.Binary("/", turn, literal(every))

@@ -6,25 +6,24 @@ from collections.abc import Sequence
 
 from autocomp.kernel import ast
 from autocomp.transforms.affine import literal
-from autocomp.transforms.collapse import Collapse, pipeline_loops
+from autocomp.transforms.collapse import collapsed, pipeline_loops
 from autocomp.transforms.cost import contraction_cycles, moves_cycles
 from autocomp.transforms.double_buffer import doubled, is_doubled
 from autocomp.transforms.facts import Facts
 from autocomp.transforms.interleave import (
     computing_part,
+    elsewhere,
     index_constants,
     interleave,
     moves_of,
-    renamed_constants,
     replaced,
     shifted_iteration,
-    used_constants,
 )
 from autocomp.transforms.loops import Loop, make_loop
 from autocomp.transforms.nest import Statements, change_loop
 from autocomp.transforms.parameters import names_of, number_of
 from autocomp.transforms.protocol import NotApplicable, Parameters, Proposal, Rewriting
-from autocomp.transforms.rewrite import all_names, declared, substitute, with_body
+from autocomp.transforms.rewrite import all_names, declared, with_body
 from autocomp.transforms.rotation import early_loads
 
 
@@ -52,13 +51,7 @@ class Prefetch(Rewriting):
         spacing = number_of(parameters, "spacing", 0)
         if not loops:
             raise NotApplicable("no loop was named")
-        variable = loops[0]
-        if len(loops) > 1:
-            before = all_names(facts.kernel)
-            facts = facts.with_kernel(Collapse().apply(facts, {"loops": list(loops)}))
-            variable = next(
-                item.variable for s in facts.contractions for item in s.loops if item.variable not in before
-            )
+        facts, variable = collapsed(facts, loops)
         facts = _with_alternating_operands(facts, variable)
         taken = set(all_names(facts.kernel))
 
@@ -91,10 +84,8 @@ def _rotate(facts: Facts, statement: ast.For, item: Loop, spacing: int, taken: s
     if item.trips < 2:
         raise NotApplicable(f"the loop over {item.variable!r} runs once")
     following = ast.Binary("+", ast.Name(item.variable), literal(1))
-    ahead, values = renamed_constants(used_constants(constants, loads), "next", taken)
-    next_values = {item.variable: following}
-    ahead = tuple(substitute(declaration, next_values) for declaration in ahead)
-    moves = [moves_of(substitute(load, {**values, **next_values})) for load in loads]
+    ahead, early = elsewhere(loads, constants, item.variable, following, "next", taken)
+    moves = [moves_of(load) for load in early]
     more = ast.Binary("<", ast.Name(item.variable), literal(item.trips - 1))
     nest = interleave(computing, moves, more, taken, spacing=spacing)
     body = replaced(rest, computing, nest, loads)

@@ -27,6 +27,16 @@ def late_stores(facts: Facts, body: Statements, indices: frozenset[str]) -> Stat
     return _moving(facts, body, "store", [b for b in facts.buffers if b.is_result and alternates_with(b, indices)])
 
 
+def early_fills(facts: Facts, body: Statements, indices: frozenset[str]) -> Statements:
+    """The statements of a loop's body that load what its results start from and nothing else, into buffers that
+    alternate with the loop; none where they stand behind other uses of the buffer."""
+    results = [b for b in facts.buffers if b.is_result and b.sites("load") and alternates_with(b, indices)]
+    try:
+        return _moving(facts, body, "load", results)
+    except NotApplicable:
+        return ()
+
+
 def _moving(facts: Facts, body: Statements, kind: str, buffers: list[Buffer]) -> Statements:
     held = [_sites_below(facts, statement) for statement in body]
     kinds = [{site.kind for site in sites} for sites in held]

@@ -60,6 +60,14 @@ def test_first_values_of_results_do_not_run_ahead_of_those_in_use() -> None:
     cycles(workload, ahead)
 
 
+def test_biases_of_the_next_block_come_while_this_one_computes() -> None:
+    workload = convolution(images=2)
+    block = apply(naive(workload), BLOCK)
+    inner = apply(block, ("defer_stores", {"loop": "k_block"}))
+    outer = apply(block, ("defer_stores", {"loop": ["p_block", "k_block"]}))
+    assert cycles(workload, outer) < cycles(workload, inner) < cycles(workload, block)
+
+
 def test_the_array_keeps_weights_over_several_loops() -> None:
     workload = convolution(images=2)
     block = apply(naive(workload), BLOCK)

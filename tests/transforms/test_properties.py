@@ -93,6 +93,19 @@ REFUSED: list[tuple[tuple[int, int, int], tuple[Step, ...], Step]] = [
     ),
     ((39, 74, 23), (("unroll", {"loop": "k", "factor": 2}),), ("prefetch", {"loops": ["j"], "spacing": 0})),
     (
+        (17, 33, 65),
+        (
+            ("stage_operand", {"tensors": ["A", "B"], "loop": "i", "wide": True}),
+            ("prefetch", {"loops": ["i"], "spacing": 0}),
+        ),
+        ("keep_accumulator", {"loops": {"i": 2, "j": 1}}),
+    ),
+    (
+        (64, 7, 40),
+        (("collapse", {"loops": ["i", "k"]}), ("unroll", {"loop": "step", "factor": 4})),
+        ("double_buffer", {"tensors": ["C"], "apart": "rows"}),
+    ),
+    (
         (66, 32, 124),
         (
             ("keep_accumulator", {"loops": {"i": 2, "j": 2}, "stage": {"k": 4}}),
@@ -110,6 +123,35 @@ def test_what_would_change_the_results_is_refused(
     facts = apply(naive(*shape), *before)
     with pytest.raises(NotApplicable):
         apply(facts, step)
+
+
+# Each of these once changed the results, and no longer does.
+RIGHT: list[tuple[tuple[int, int, int], tuple[Step, ...]]] = [
+    (
+        (3, 30, 70),
+        (
+            ("stage_operand", {"tensors": ["A", "B"], "loop": "j", "wide": True}),
+            ("fuse", {"loop": "k", "with": "k"}),
+            ("keep_accumulator", {"loops": {"j": 2}}),
+        ),
+    ),
+    (
+        (1, 70, 100),
+        (
+            ("keep_accumulator", {"loops": {"j": 5}}),
+            ("stage_operand", {"tensors": ["A"], "loop": "", "wide": True}),
+            ("stage_operand", {"tensors": ["B"], "loop": "k", "wide": True}),
+            ("prefetch", {"loops": ["k"]}),
+        ),
+    ),
+]
+
+
+@pytest.mark.parametrize(("shape", "steps"), RIGHT, ids=[steps[-1][0] for _, steps in RIGHT])
+def test_what_once_changed_the_results_leaves_them(
+    prove: Prove, shape: tuple[int, int, int], steps: tuple[Step, ...]
+) -> None:
+    prove(apply(naive(*shape), *steps), *shape)
 
 
 @pytest.mark.parametrize("loops", [["i", "j", "k"], ["j", "k"], ["k"]])

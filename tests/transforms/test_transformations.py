@@ -93,6 +93,20 @@ def test_double_buffer_alternates_between_banks(prove: Prove) -> None:
     prove(facts, *SHAPE)
 
 
+def test_more_places_let_the_units_run_further_apart(prove: Prove) -> None:
+    shape = (160, 16, 16)
+    before = apply(naive(*shape), ("stage_operand", {"tensors": ["B"], "loop": ""}))
+    two, four = (apply(before, ("double_buffer", {"tensors": ["A", "C"], "places": places})) for places in (2, 4))
+    assert prove(four, *shape) < prove(two, *shape) < prove(before, *shape)
+
+
+def test_tiles_that_one_move_fills_lie_side_by_side(prove: Prove) -> None:
+    facts = apply(naive(*SHAPE), ("stage_operand", {"tensors": ["B"], "loop": "", "wide": True}))
+    settings = [site for site in facts.sites if site.kind == "configuration" and site.selector == 1]
+    assert [kernel.print_expression(site.argument("block stride")) for site in settings] == ["16"]
+    prove(facts, *SHAPE)
+
+
 def test_collapse_counts_nested_loops_in_one(prove: Prove) -> None:
     facts = apply(naive(*SHAPE), ("collapse", {"loops": ["i", "j", "k"]}))
     assert [(item.variable, item.trips) for item in facts.contractions[0].loops] == [("step", 3 * 3 * 5)]
