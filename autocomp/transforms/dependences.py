@@ -70,7 +70,7 @@ def _may_meet(facts: Facts, early: Operand, one: Loop, late: Operand, other: Loo
     for later in (ahead, ast.Name(_LATER)):
         row, ranges = _apart(early, one, "first", later)
         distance = interval_of(last - row, {**ranges, **inside, **bounds})
-        if distance is not None and (distance[1] <= -_reach(facts, late) or distance[0] >= _reach(facts, early)):
+        if distance is not None and (distance[1] <= -reach(facts, late) or distance[0] >= reach(facts, early)):
             return False
     return True
 
@@ -85,7 +85,7 @@ def _apart(operand: Operand, item: Loop, label: str, value: ast.Expression) -> t
     return row, {**ranges, **{f"·{label} {name}": operand.site.ranges[name] for name in inner}}
 
 
-def _reach(facts: Facts, operand: Operand) -> int:
+def reach(facts: Facts, operand: Operand) -> int:
     """Rows from the first to the last that one call can cover, further blocks of columns included."""
     blocks = -(-(operand.site.highest("cols") or 1) // facts.accelerator.memory(operand.memory).cols)
     settings = [s for s in facts.sites if s.kind == "configuration" and s.selector == operand.site.selector]

@@ -201,7 +201,9 @@ def _single_values(guards: Sequence[ast.Expression]) -> frozenset[str]:
     fixed = set()
     for guard in guards:
         if isinstance(guard, ast.Binary) and guard.operator == "==" and affine(guard.right).is_constant:
-            fixed |= {guard.left.name} if isinstance(guard.left, ast.Name) else set()
+            if not isinstance(guard.left, ast.Name):
+                raise NotApplicable("contents last for several iterations of a loop")
+            fixed.add(guard.left.name)
     return frozenset(fixed)
 
 

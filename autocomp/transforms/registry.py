@@ -10,6 +10,7 @@ from autocomp.transforms.drop_fence import DropFence
 from autocomp.transforms.fuse import Fuse
 from autocomp.transforms.hoist import Hoist
 from autocomp.transforms.keep_accumulator import KeepAccumulator
+from autocomp.transforms.load_at_first_use import LoadAtFirstUse
 from autocomp.transforms.negate_on_store import NegateOnStore
 from autocomp.transforms.place_in_banks import PlaceInBanks
 from autocomp.transforms.prefetch import Prefetch
@@ -36,6 +37,7 @@ TRANSFORMATIONS: tuple[Transformation, ...] = (
     PlaceInBanks(),
     DoubleBuffer(),
     Prefetch(),
+    LoadAtFirstUse(),
     DeferStores(),
     ReuseWeights(),
     Tile(),

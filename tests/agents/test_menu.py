@@ -25,6 +25,7 @@ TRANSFORMATIONS = {
     "double_buffer",
     "reuse_weights",
     "prefetch",
+    "load_at_first_use",
     "simplify",
     "collapse",
     "defer_stores",

@@ -35,6 +35,7 @@ BEFORE: dict[str, tuple[str, ...]] = {
     "double_buffer": ("keep_accumulator",),
     "reuse_weights": ("keep_accumulator",),
     "prefetch": ("keep_accumulator", "widen_moves"),
+    "load_at_first_use": ("keep_accumulator", "stage_operand"),
     "defer_stores": ("keep_accumulator", "prefetch"),
     "fuse": ("stage_operand",),
 }

@@ -119,6 +119,22 @@ def test_prefetch_runs_loads_one_iteration_ahead(prove: Prove) -> None:
     assert prove(facts, *SHAPE) < prove(before, *SHAPE)
 
 
+def test_loads_at_first_use_let_the_nest_begin_earlier(prove: Prove) -> None:
+    whole = ("keep_accumulator", {"loops": {"i": 3, "j": 3}})
+    before = apply(naive(*SHAPE), whole, ("stage_operand", {"tensors": ["A", "B"], "loop": "", "wide": True}))
+    facts = apply(before, ("load_at_first_use", {"tensors": ["A", "B"]}))
+    text = kernel.print_kernel(facts.kernel)
+    assert "k % 4 == 0 && j == 0" in text  # a move of A fills four tiles
+    assert prove(facts, *SHAPE) < prove(before, *SHAPE)
+    with pytest.raises(NotApplicable, match="last for several iterations"):
+        apply(facts, ("double_buffer", {"tensors": ["A"]}))
+
+
+def test_loads_at_first_use_need_a_nest_that_uses_what_they_load() -> None:
+    with pytest.raises(NotApplicable, match="no loads of 'A' alone stand in front"):
+        apply(naive(*SHAPE), ("load_at_first_use", {"tensors": ["A"]}))
+
+
 def test_prefetch_works_on_a_loop_without_a_nest_inside(prove: Prove) -> None:
     prove(apply(naive(*SHAPE), ("prefetch", {"loops": ["k"]})), *SHAPE)
 

@@ -27,6 +27,7 @@ _PRIOR = {  # how far the causes that an option names speak for it, where by its
 # leaves nothing to decide.
 _SHAPING = {
     "prefetch": ("keep_accumulator", "stage_operand", "widen_moves", "reuse_weights"),
+    "load_at_first_use": ("keep_accumulator", "stage_operand", "widen_moves", "reuse_weights"),
     "defer_stores": ("keep_accumulator", "widen_moves"),
 }
 _WORTHWHILE = 0.02  # share of the cycles that makes shaping come before finishing
@@ -124,7 +125,7 @@ def _open_shapings(context: Context, facts: Facts, cycles: int) -> list[tuple[st
 
 def _may_finish(facts: Facts, finishing: str, shapings: Sequence[tuple[str, frozenset[str]]]) -> bool:
     """Whether nothing is left to decide about the moves that `finishing` interleaves."""
-    concerned = {b.tensor for b in facts.buffers if (b.is_input if finishing == "prefetch" else b.is_result)}
+    concerned = {b.tensor for b in facts.buffers if (b.is_result if finishing == "defer_stores" else b.is_input)}
     return not any(name in _SHAPING[finishing] and tensors <= concerned for name, tensors in shapings)
 
 
