@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from math import prod
 
-from autocomp.transforms.affine import Affine
+from autocomp.transforms.affine import Affine, interval
 from autocomp.transforms.facts import Buffer, Facts, Site
 from autocomp.transforms.limits import widest
 from autocomp.transforms.loops import Loop
@@ -66,6 +66,32 @@ def overlap_gain(facts: Facts, buffers: Sequence[Buffer], fills: int) -> float:
     return total - max(total - sum(freed), *freed)
 
 
+def mean_rows(facts: Facts, site: Site) -> float:
+    """Rows that a contraction streams on average: half way between the fewest, at an edge, and the most."""
+    argument = site.argument("rows")
+    bounds = None if argument is None else interval(argument, site.ranges)
+    return compute_cycles(facts) if bounds is None else (max(1, bounds[0]) + bounds[1]) / 2
+
+
+def kept_operand_cycles(facts: Facts, site: Site, times: int) -> float:
+    """Cycles of one contraction on average when `times` of them in a row share the operand inside the array: the first
+    takes as long as the operand's rows take to enter, the others only as long as their own rows."""
+    rows = mean_rows(facts, site)
+    first = max(compute_cycles(facts), rows)
+    return (first + (times - 1) * rows) / times
+
+
+def preloaded_names(facts: Facts) -> frozenset[str]:
+    """The variables that select the operand that is brought into the array."""
+    found: set[str] = set()
+    for buffer in facts.buffers:
+        preloads = [operand for operand in buffer.operands if operand.site.kind == "preload"]
+        if buffer.is_input and preloads:
+            found.update(*(names(operand.site.call.arguments[operand.position]) for operand in preloads))
+            found.update(*(_used(site) for site in buffer.sites("load")))
+    return frozenset(found)
+
+
 def present_cost(facts: Facts) -> float:
     """Estimated cycles of the kernel as it is: loads and computation side by side at best, stores by themselves."""
     return overlapped(facts, moves_cycles(facts, "load"))
@@ -106,7 +132,9 @@ def block_cost(facts: Facts, result: Buffer, sides: Mapping[str, int], capacity:
     trips = {item.variable: item.trips for item in contraction.loops}
     blocks = prod(-(-trips[name] // side) for name, side in sides.items())
     other = prod(count for name, count in trips.items() if name not in sides)
-    compute = prod(trips.values()) * compute_cycles(facts)
+    selecting = preloaded_names(facts)
+    shared = prod(side for name, side in sides.items() if name not in selecting) if selecting else 1
+    compute = prod(trips.values()) * kept_operand_cycles(facts, contraction, shared)
     loads = streamed = first = 0.0
     for buffer in facts.buffers:
         for site in buffer.sites("load") if buffer.is_input else ():

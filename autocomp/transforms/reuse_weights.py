@@ -8,6 +8,7 @@ from math import prod
 
 from autocomp.kernel import ast
 from autocomp.transforms.affine import literal
+from autocomp.transforms.cost import kept_operand_cycles
 from autocomp.transforms.facts import Facts, Site
 from autocomp.transforms.loops import conjunction
 from autocomp.transforms.parameters import names_of
@@ -70,8 +71,7 @@ def _saved_cycles(facts: Facts, variables: Sequence[str]) -> float:
     for site in facts.contractions[:1]:
         times = prod(item.trips for item in site.loops)
         kept = prod(item.trips for item in site.loops if item.variable in variables)
-        _, _, depth = facts.tile
-        saved = times * (1 - 1 / kept) * max(0, depth - (site.highest("rows") or depth))
+        saved = times * (kept_operand_cycles(facts, site, 1) - kept_operand_cycles(facts, site, kept))
     return saved
 
 
