@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from math import log, prod
 
 from autocomp.kernel import ast
 from autocomp.transforms.addresses import linear, make_room, shift_operands
@@ -16,6 +17,9 @@ from autocomp.transforms.protocol import NotApplicable, Parameters, Proposal, Re
 from autocomp.transforms.rewrite import all_names, fresh, names, with_body
 from autocomp.transforms.stage_operand import StageOperand
 from autocomp.transforms.tile import tile_nest
+
+_SHAPES = 12  # of blocks, proposed at most
+_RESOLUTION = 0.01  # relative difference of estimates that says something
 
 
 class KeepAccumulator(Rewriting):
@@ -32,12 +36,7 @@ class KeepAccumulator(Rewriting):
             return ()
         capacity = facts.accelerator.memory(result.memory).rows // result.rows
         before = present_cost(facts)
-        ranked: list[tuple[float, tuple[int, ...]]] = []
-        for shape in _shapes(loops, capacity):
-            sides = dict(zip((item.variable for item in loops), shape, strict=True))
-            cost = block_cost(facts, result, sides, capacity)
-            ranked.append((cost, shape))
-        ranked.sort()
+        ranked = _ranked(facts, result, loops, capacity)
         candidates = [
             Proposal(
                 {"loops": {item.variable: size for item, size in zip(loops, shape, strict=True)}},
@@ -45,7 +44,7 @@ class KeepAccumulator(Rewriting):
                 f"runs, so that each operand tile that is loaded serves several of them",
                 gain=before - cost,
             )
-            for cost, shape in ranked[:12]
+            for cost, shape in ranked[:_SHAPES]
         ]
         staged = [
             Proposal(
@@ -178,6 +177,33 @@ def _stored_loops(result: Buffer, common: tuple[Loop, ...]) -> tuple[Loop, ...]:
 def _is_block(result: Buffer) -> bool:
     """Whether the results spread over several tiles already."""
     return any(operand.row.terms for operand in result.operands)
+
+
+def _ranked(facts: Facts, result: Buffer, loops: Sequence[Loop], capacity: int) -> list[tuple[float, tuple[int, ...]]]:
+    """Estimated cycles and shapes of blocks, best first; those in which each operand's tile serves as many results as
+    in a better one, as pixels of other rows or images do, come behind all others. Of blocks that the estimate does not
+    tell apart, those come first that leave half of the memory to the results that are being stored."""
+    variables = [item.variable for item in loops]
+    selecting = [_selecting(buffer) for buffer in facts.buffers if buffer.is_input]
+    found: list[tuple[int, bool, float, tuple[int, ...]]] = []
+    for shape in _shapes(loops, capacity):
+        cost = block_cost(facts, result, dict(zip(variables, shape, strict=True)), capacity)
+        found.append((round(log(cost) / _RESOLUTION), 2 * prod(shape) > capacity, cost, shape))
+    first: list[tuple[float, tuple[int, ...]]] = []
+    alike: list[tuple[float, tuple[int, ...]]] = []
+    seen: set[tuple[int, ...]] = set()
+    for _, _, cost, shape in sorted(found):
+        sides = list(zip(variables, shape, strict=True))
+        served = tuple(prod(side for name, side in sides if name not in used) for used in selecting)
+        (alike if served in seen else first).append((cost, shape))
+        seen.add(served)
+    return first + alike
+
+
+def _selecting(buffer: Buffer) -> frozenset[str]:
+    """The variables that select which tile of a tensor is loaded."""
+    pointers = (site.argument("pointer") for site in buffer.sites("load"))
+    return frozenset[str]().union(*(names(pointer) for pointer in pointers if pointer is not None))
 
 
 def _shapes(loops: Sequence[Loop], capacity: int) -> Iterator[tuple[int, ...]]:
