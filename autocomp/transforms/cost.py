@@ -66,19 +66,16 @@ def overlap_gain(facts: Facts, buffers: Sequence[Buffer], fills: int) -> float:
     return total - max(total - sum(freed), *freed)
 
 
-def mean_rows(facts: Facts, site: Site) -> float:
-    """Rows that a contraction streams on average: half way between the fewest, at an edge, and the most."""
+def kept_operand_cycles(facts: Facts, site: Site, times: int) -> float:
+    """Cycles of one contraction on average when `times` of them in a row share the operand inside the array.
+
+    Each takes as long as its rows, on average half way between the fewest, at an edge, and the most. The next operand
+    enters beside the last one before it, which at an edge has too few rows to hide that.
+    """
     argument = site.argument("rows")
     bounds = None if argument is None else interval(argument, site.ranges)
-    return compute_cycles(facts) if bounds is None else (max(1, bounds[0]) + bounds[1]) / 2
-
-
-def kept_operand_cycles(facts: Facts, site: Site, times: int) -> float:
-    """Cycles of one contraction on average when `times` of them in a row share the operand inside the array: the first
-    takes as long as the operand's rows take to enter, the others only as long as their own rows."""
-    rows = mean_rows(facts, site)
-    first = max(compute_cycles(facts), rows)
-    return (first + (times - 1) * rows) / times
+    fewest, most = (compute_cycles(facts),) * 2 if bounds is None else (max(1, bounds[0]), bounds[1])
+    return (fewest + most) / 2 + max(0.0, compute_cycles(facts) - fewest) / times
 
 
 def preloaded_names(facts: Facts) -> frozenset[str]:

@@ -52,8 +52,8 @@ class KeepAccumulator(Rewriting):
                 f"{plain.reason}; operands come in panels of {size}",
                 plain.gain,
             )
-            for plain in candidates
             for name, size in _chunks(facts, reduction)
+            for plain in candidates
         ]
         # One of a kind tells for all: they differ in sizes that are known to fit.
         able = fitting(self, facts, staged[:1])
