@@ -136,29 +136,32 @@ def block_cost(facts: Facts, result: Buffer, sides: Mapping[str, int], capacity:
     for buffer in facts.buffers:
         for site in buffer.sites("load") if buffer.is_input else ():
             used = _used(site)
-            tile = site_cycles(facts, site, (), wide=True)
+            tile = _tile_cycles(facts, site, sides)
             step = prod(side for name, side in sides.items() if name in used) * tile
             tiles = prod(count for name, count in trips.items() if name in used)
             room = facts.accelerator.memory(buffer.memory).rows // _ROOM_FOR_WHOLE
-            whole = tiles * tile if tiles * buffer.rows <= room else float("inf")
+            whole = tiles * _tile_cycles(facts, site, trips) if tiles * buffer.rows <= room else float("inf")
             loads += min(whole, step * blocks * other)
             streamed += step * blocks * other
             first += step
-    stores = sum(_store_cycles(facts, site, sides) for site in result.sites("store"))
+    stores = sum(_tile_cycles(facts, site, sides) for site in result.sites("store"))
     held = prod(sides.values())
     store = stores * prod(trips[name] for name in sides)
     exposed = store if held * 2 > capacity else stores * held
     return max(compute, loads, store) + CROWDING * (streamed + store) + exposed + first * min(other, 4)
 
 
-def _store_cycles(facts: Facts, site: Site, sides: Mapping[str, int]) -> float:
-    """Cycles of storing one tile, as part of a move over the block's tiles side by side."""
+def _tile_cycles(facts: Facts, site: Site, sides: Mapping[str, int]) -> float:
+    """Cycles of moving one tile, as part of moves that are as wide as they can be over the block's tiles side by side;
+    what is left over takes a narrower one."""
     columns = site.highest("cols") or 1
     pointer = site.pointer
     along = pointer.subscripts[-1] if pointer is not None and pointer.subscripts else Affine(0)
-    tiles = max((side for name, side in sides.items() if along.coefficient(name)), default=1)
-    wide = max(columns, min(widest(facts, site), tiles * columns))
-    return move_cycles(facts, site, wide) * columns / wide
+    most = max(1, widest(facts, site) // columns)
+    tiles = max((side for name, side in sides.items() if along.coefficient(name)), default=most)
+    full, rest = divmod(tiles, most)
+    narrow = move_cycles(facts, site, rest * columns) if rest else 0.0
+    return (full * move_cycles(facts, site, most * columns) + narrow) / tiles
 
 
 def _used(site: Site) -> frozenset[str]:

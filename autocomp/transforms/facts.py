@@ -9,7 +9,7 @@ from functools import cached_property
 from autocomp.isa import model as m
 from autocomp.isa.roles import CallRole, call_roles, contraction_tile
 from autocomp.kernel import ast, canonical_hash
-from autocomp.transforms.affine import Affine, Interval, affine, interval, interval_of, literal
+from autocomp.transforms.affine import Affine, Interval, Ranges, affine, interval, interval_of, literal
 from autocomp.transforms.loops import Loop, conjuncts, loop
 from autocomp.transforms.normal import normalise
 from autocomp.transforms.remember import remembered
@@ -262,16 +262,18 @@ def leaves(argument: ast.Expression) -> Iterator[Affine]:
             yield leaf + rest
 
 
-def local_row(space: m.AddressSpace, total: Affine) -> tuple[str, Affine] | None:
+def local_row(space: m.AddressSpace, total: Affine, ranges: Ranges) -> tuple[str, Affine] | None:
     """The memory and the row that an address names, or None for an absent operand."""
-    constant = total.constant & 0xFFFFFFFF
+    bounds = interval_of(total, ranges)
+    last = total if bounds is None else Affine(bounds[1])  # the constant of a sum may lie in front of all rows
+    constant = last.constant & 0xFFFFFFFF
     if total.is_constant and constant == space.none:
         return None
     high, low = next(((h, lo) for name, h, lo in space.fields if name == space.row_field), (31, 0))
     mask = ((1 << (high + 1)) - 1) & ~((1 << low) - 1)
     for memory, bits, match in space.memories:
         if constant & bits == match:
-            return memory, Affine((constant & mask) >> low, total.terms)
+            return memory, Affine(((constant & mask) >> low) - (last.constant - total.constant), total.terms)
     return None
 
 
@@ -340,7 +342,8 @@ def _operands(facts: Facts, site: Site) -> Iterator[Operand]:
         if parameter is None or parameter.kind != "address" or parameter.space is None:
             continue
         space = facts.accelerator.space(parameter.space)
-        rows = {row for row in (local_row(space, leaf) for leaf in leaves(argument)) if row is not None}
+        found = (local_row(space, leaf, site.ranges) for leaf in leaves(argument))
+        rows = {row for row in found if row is not None}
         for memory, row in rows:
             yield Operand(site, position, memory, row)
 

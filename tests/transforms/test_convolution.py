@@ -60,6 +60,14 @@ def test_first_values_of_results_do_not_run_ahead_of_those_in_use() -> None:
     cycles(workload, ahead)
 
 
+def test_biases_that_come_early_stay_in_the_memory_that_they_lie_in() -> None:
+    """Behind the stores, the sum that addresses them starts in front of the memory's first row."""
+    workload = convolution(images=2, size=11, channels=11, filters=11)
+    facts = apply(naive(workload), ("keep_accumulator", {"loops": {"n": 1, "p": 6}, "stage": {"s": 3}}))
+    facts = apply(facts, ("defer_stores", {"loop": ["n_block", "p_block"]}), ("prefetch", {"loops": ["step", "r"]}))
+    cycles(workload, facts)
+
+
 def test_biases_of_the_next_block_come_while_this_one_computes() -> None:
     workload = convolution(images=2)
     block = apply(naive(workload), BLOCK)
