@@ -53,8 +53,9 @@ class Options:
     `generic` interprets every instruction without the recognised fast forms; results are the same. Timing runs behind
     the program and takes `window` commands at once; results do not depend on it, and no more is kept than timing still
     needs. `record_trace` keeps the commands that a program issues; of a replayed trace those that the units get,
-    with what its hardware loops send. `machine_code` is what the functional engine runs, one of
-    `_core.machine_codes()`: plain, avx2, avx512; empty for the fastest. Results are the same.
+    with what its hardware loops send. A replay takes the first `max_commands` of its trace. `machine_code` is what the
+    functional engine runs, one of `_core.machine_codes()`: plain, avx2, avx512; empty for the fastest. Results are the
+    same.
     """
 
     timing: bool = True
@@ -66,6 +67,7 @@ class Options:
     requirements: bool = True
     max_cycles: int = 1 << 40
     max_steps: int = 1 << 32
+    max_commands: int = 1 << 40
     window: int = 1024
     machine_code: str = ""
     seed: int = 0

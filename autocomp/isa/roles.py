@@ -84,6 +84,15 @@ def call_roles(accelerator: m.Accelerator, kind: Kind | None = None) -> tuple[Ca
     return tuple(role for role in found if role is not None and kind in (None, role.kind))
 
 
+def computing_unit(accelerator: m.Accelerator) -> str:
+    """The unit that contracts; empty if the machine has no contraction."""
+    for role in call_roles(accelerator, "contraction"):
+        instruction = accelerator.instruction(role.instruction)
+        if instruction is not None and instruction.unit is not None:
+            return instruction.unit
+    return ""
+
+
 def contractions(accelerator: m.Accelerator) -> tuple[tuple[m.Instruction, tuple[int, int, int]], ...]:
     """Every instruction that multiplies and sums, with the largest (I, J, K) of one: rows and columns of its result
     and the depth of its sum.

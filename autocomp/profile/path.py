@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -49,6 +48,7 @@ REMEDY: Mapping[str, str] = {
 }
 
 
+STAYS = -1  # the path stays on the line, or in the unit
 OWN = frozenset({"Busy", "Bus", "MemoryLatency", "BankConflict", "Drain", "Pipeline"})  # what a unit's work consists of
 BEFORE_WORK = OWN | {"ReadAfterWrite", "WriteAfterRead", "WriteAfterWrite", "Semaphore", "Pairing"}
 
@@ -97,24 +97,32 @@ def path_segments(
     recording: Recording, steps: Sequence[Step], causes: npt.NDArray[np.int64]
 ) -> tuple[PathSegment, ...]:
     """The path added up over all turns of loops, most cycles first."""
-    names, lines = recording.timing.cause_names, recording.commands.line.tolist()
-    places = {HOST: "host", FRONT: "front", **dict(enumerate(recording.units))}
-    cycles: dict[tuple[int, str, str, int | None, str], int] = defaultdict(int)
-    count: dict[tuple[int, str, str, int | None, str], int] = defaultdict(int)
-    for number, step in enumerate(steps):
-        line = lines[step.command]
-        behind = lines[steps[number + 1].command] if number + 1 < len(steps) else line
-        following = behind if behind != line and step.link in CONSEQUENCE else None
-        for cause in np.flatnonzero(causes[number]).tolist():
-            key = (line, places[step.place], names[cause], following, step.link if following is not None else "")
-            cycles[key] += int(causes[number, cause])
-            count[key] += 1
+    names = recording.timing.cause_names
+    links = sorted({step.link for step in steps})
+    number = {link: place for place, link in enumerate(links)}
+    line = recording.commands.line[[step.command for step in steps]].astype(np.int64)
+    place = np.array([step.place for step in steps], np.int64)
+    link = np.array([number[step.link] for step in steps], np.int64)
+    consequent = np.array([name in CONSEQUENCE for name in links])
+    behind = np.append(line[1:], line[-1:])
+    behind[(behind == line) | ~consequent[link]] = STAYS
+    step, cause = np.nonzero(causes)
+    released = np.where(behind == STAYS, STAYS, link)
+    key = [line[step], place[step], cause, behind[step], released[step]]
+    radix = [int(part.max(initial=0)) + 3 for part in key]  # parts are -2 or more
+    flat = np.ravel_multi_index([part + 2 for part in key], radix)
+    kinds, kind, count = np.unique(flat, return_inverse=True, return_counts=True)
+    cycles = np.bincount(kind, weights=causes[step, cause], minlength=len(kinds)).astype(np.int64)
     total = max(1, recording.timing.cycles)
-    segments = [
-        PathSegment(line, unit, cause, following, link, cycles[key], count[key], cycles[key] / total, _words(*key))
-        for key in cycles
-        for line, unit, cause, following, link in (key,)
-    ]
+    places = {HOST: "host", FRONT: "front", **dict(enumerate(recording.units))}
+    segments = []
+    parts = (np.stack(np.unravel_index(kinds, radix), axis=1) - 2).tolist()
+    for (at, unit, why, after, by), spent, times in zip(parts, cycles.tolist(), count.tolist(), strict=True):
+        following, because = (None, "") if after == STAYS else (after, links[by])
+        words = _words(at, places[unit], names[why], following, because)
+        segments.append(
+            PathSegment(at, places[unit], names[why], following, because, spent, times, spent / total, words)
+        )
     return tuple(sorted(segments, key=lambda segment: (-segment.cycles, segment.line, segment.unit, segment.cause)))
 
 

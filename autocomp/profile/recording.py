@@ -19,12 +19,14 @@ from autocomp.simulator import Accesses, Commands, Options, Spans, Timing, _core
 from autocomp.workload import Cases, Workload
 
 Cycles = npt.NDArray[np.int64]
+ALL_COMMANDS = 1 << 40
 NO_SETTINGS: Mapping[str, int] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
 class Recording:
-    """`tensors` are the kernel's parameters in the program's order, by the workload's names."""
+    """`tensors` are the kernel's parameters in the program's order, by the workload's names. Of the commands in `trace`
+    the first `most_commands` were timed."""
 
     tree: ast.Kernel
     accelerator: Accelerator
@@ -36,6 +38,7 @@ class Recording:
     accesses: Accesses
     trace: _core.Trace
     tensors: tuple[str, ...]
+    most_commands: int
 
     @property
     def units(self) -> tuple[str, ...]:
@@ -50,10 +53,16 @@ class Recording:
         return np.append(starts, self.timing.cycles), np.concatenate(([0], np.cumsum(lengths)))
 
 
-def record(text: str, workload: Workload, accelerator: Accelerator, source_name: str = "kernel.c") -> Recording:
-    """Runs the kernel once on the workload's first input set.
+def record(
+    text: str,
+    workload: Workload,
+    accelerator: Accelerator,
+    source_name: str = "kernel.c",
+    most_commands: int = ALL_COMMANDS,
+) -> Recording:
+    """Runs the kernel once on the workload's first input set, and times the first `most_commands` commands.
 
-    Raises KernelError if it does not parse or check, CandidateFailure if it stops before its end or issues nothing.
+    Raises KernelError if it does not parse or check, CandidateFailure if it stops before its end or moves nothing.
     """
     tables = isa.lower(accelerator)
     tree = kernel.parse(text, source_name)
@@ -62,14 +71,19 @@ def record(text: str, workload: Workload, accelerator: Accelerator, source_name:
     case = Cases(workload).case(workload.input_sets[0])
     names = [parameter.name for parameter in checked.parameters]
     arrays = {name: case.arrays[tensor.name] for name, tensor in zip(names, workload.tensors, strict=True)}
-    options = Options(record_commands=True, record_detail=True, record_trace=True, max_steps=MAX_STEPS)
-    result = run_program(tables.machine, program, arrays, options)
-    if result.error is not None:
-        raise CandidateFailure(f"{source_name}:{result.error.line}: {result.error.message}")
+    whole = most_commands >= ALL_COMMANDS
+    options = Options(timing=whole, record_commands=whole, record_detail=whole, record_trace=True, max_steps=MAX_STEPS)
+    run = run_program(tables.machine, program, arrays, options)
+    if run.error is not None:
+        raise CandidateFailure(f"{source_name}:{run.error.line}: {run.error.message}")
+    assert isinstance(run.trace, _core.Trace)
+    result = run
+    if not whole:
+        options = Options(record_commands=True, record_detail=True, requirements=False, max_commands=most_commands)
+        result = replay_trace(tables.machine, run.trace, options)
     timing = result.timing
     if timing is None or timing.commands is None or timing.spans is None or result.accesses is None:
-        raise CandidateFailure(f"{source_name} issues no command: there is nothing to profile")
-    assert isinstance(result.trace, _core.Trace)
+        raise CandidateFailure(f"{source_name} moves no data: there is nothing to profile")
     return Recording(
         tree,
         accelerator,
@@ -79,15 +93,18 @@ def record(text: str, workload: Workload, accelerator: Accelerator, source_name:
         timing.commands,
         timing.spans,
         result.accesses,
-        result.trace,
+        run.trace,
         tuple(tensor.name for tensor in workload.tensors),
+        most_commands,
     )
 
 
 def replayed_cycles(recording: Recording, settings: Mapping[str, int] = NO_SETTINGS, host_scale: float = 1.0) -> int:
     """What the recorded commands take, by their timing alone, where some settings of the machine differ:
     "unit.setting" or "memory.setting"."""
-    options = Options(host_scale=host_scale, requirements=False, settings=settings)
+    options = Options(
+        host_scale=host_scale, requirements=False, settings=settings, max_commands=recording.most_commands
+    )
     result = replay_trace(recording.tables.machine, recording.trace, options)
     if result.error is not None or result.timing is None:
         raise CandidateFailure(f"the recorded commands do not run on the changed machine: {result.error}")

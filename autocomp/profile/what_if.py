@@ -6,9 +6,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from autocomp.isa.model import Accelerator
+from autocomp.isa.roles import computing_unit
 from autocomp.isa.timing import POOLED
 from autocomp.profile.model import WhatIf
 from autocomp.profile.recording import Recording, replayed_cycles
+
+ALONE = ".alone"  # ends the name of the question what is left where the computing unit alone takes time
 
 
 @dataclass(frozen=True)
@@ -23,11 +26,10 @@ class Question:
 
 def questions(accelerator: Accelerator) -> Iterator[Question]:
     """Each unit infinitely fast, DRAM twice as wide and half as far, local memories without conflicts, the host's code
-    free."""
-    for unit in accelerator.units:
-        if unit.settings.get("kind", "serial") in POOLED:
-            setting = f"{unit.name}.instant"
-            yield Question(setting, f"if unit {unit.name} were infinitely fast", {setting: 1})
+    free, and that with all units but the one that computes infinitely fast."""
+    pooled = [unit.name for unit in accelerator.units if unit.settings.get("kind", "serial") in POOLED]
+    for unit in pooled:
+        yield Question(f"{unit}.instant", f"if unit {unit} were infinitely fast", {f"{unit}.instant": 1})
     dram = accelerator.dram
     bus, latency = int(dram.settings.get("bus", 16)), int(dram.settings.get("latency", 0))
     words = f"if {dram.name} were twice as wide ({2 * bus} bytes a cycle)"
@@ -37,6 +39,10 @@ def questions(accelerator: Accelerator) -> Iterator[Question]:
     for memory in accelerator.local_memories:
         setting = f"{memory.name}.contention"
         yield Question(setting, f"if {memory.name} had no bank conflicts", {setting: 0})
+    computing = computing_unit(accelerator)
+    others = {f"{unit}.instant": 1 for unit in pooled if unit != computing}
+    if computing and others:
+        yield Question(f"{computing}{ALONE}", f"if nothing but unit {computing} took time", others, host_scale=0.0)
     yield Question("host", "if the host's code took no time", {}, host_scale=0.0)
 
 

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from autocomp import isa
 from autocomp.errors import CandidateFailure, KernelError
 from autocomp.profile import Profile, Recording, profile, profile_from_json, profile_kernel, record
+from autocomp.profile.limits import limits
 from autocomp.profile.recording import replayed_cycles
 from autocomp.profile.walk import critical_path
 from autocomp.workload import Workload, parse
@@ -81,7 +82,9 @@ def test_the_naive_kernel_waits_for_its_loads(naive: Profile) -> None:
     first = naive.path[0]
     assert (first.unit, first.link) == ("load", "ReadAfterWrite")
     assert f"line {first.following} needs its result" in first.words
-    assert naive.what_if[0].name == "load.instant"
+    saving = {answer.name: answer.saved for answer in naive.what_if}
+    assert max((name for name in saving if name.endswith(".instant")), key=saving.__getitem__) == "load.instant"
+    assert saving["execute.alone"] >= saving["load.instant"]
     assert naive.overlap["load"]["execute"] < naive.cycles * 0.1
 
 
@@ -140,3 +143,14 @@ def test_a_kernel_that_stops_has_no_profile() -> None:
     text = MARKED.replace("mvin(B, 16,", "mvin(B, 1 << 20,")
     with pytest.raises((CandidateFailure, KernelError), match="row"):
         profile_kernel(text, gemm("gemmini", (16, 16, 16)), MACHINES["gemmini"])
+
+
+def test_limits_are_the_same_path_and_answers_and_look_at_the_first_commands_only() -> None:
+    workload, machine = gemm("gemmini", (48, 32, 64)), MACHINES["gemmini"]
+    text = starting_kernel(workload, machine)
+    whole, part = limits(text, workload, machine), limits(text, workload, machine, commands=40)
+    found = profile_kernel(text, workload, machine)
+    assert (whole.cycles, whole.path, whole.what_if) == (found.cycles, found.path, found.what_if)
+    assert part.commands == 40
+    assert part.cycles < whole.cycles
+    assert sum(segment.cycles for segment in part.path) == part.cycles

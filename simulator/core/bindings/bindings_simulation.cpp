@@ -42,6 +42,8 @@ Options options_from(const nb::dict& fields) {
       options.max_cycles = nb::cast<int64_t>(value);
     else if (name == "max_steps")
       options.max_steps = nb::cast<int64_t>(value);
+    else if (name == "max_commands")
+      options.max_commands = nb::cast<int64_t>(value);
     else if (name == "window")
       options.window = nb::cast<size_t>(value);
     else if (name == "seed")
@@ -60,6 +62,7 @@ Options options_from(const nb::dict& fields) {
     throw std::invalid_argument("option host_scale: expected a number in 0..1e6");
   options.machine_code = machine_code(code, this_processor());
   if (options.window < 1) throw std::invalid_argument("option window: expected at least 1");
+  if (options.max_commands < 1) throw std::invalid_argument("option max_commands: expected at least 1");
   if (options.max_steps < 1) throw std::invalid_argument("option max_steps: expected at least 1");
   return options;
 }

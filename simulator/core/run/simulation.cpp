@@ -1,5 +1,6 @@
 #include "run/simulation.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <stdexcept>
 
@@ -71,7 +72,8 @@ SimulationResult replay(const CompiledMachine& machine, const Trace& trace, cons
   Session session(machine, options, {}, false);
   size_t i = 0;
   try {
-    for (; i < trace.instructions.size(); ++i) {
+    const size_t count = std::min(trace.instructions.size(), static_cast<size_t>(options.max_commands));
+    for (; i < count; ++i) {
       trace.validate(i, machine.machine());
       session.replay(trace.instructions[i], trace.arguments.data() + trace.first_argument[i], trace.lines[i],
                      trace.host_cycles[i]);

@@ -26,9 +26,10 @@ struct Options {
   bool requirements = true;                       // a trace's failed requirements are notes, a program's are errors
   int64_t max_cycles = int64_t{1} << 40;
   int64_t max_steps = int64_t{1} << 32;
-  size_t window = 1024;     // commands that timing takes at once; results do not depend on it
-  uint64_t seed = 0;        // initial contents of local memories and registers; 0: zeros
-  double host_scale = 1.0;  // multiplies the host's cycles between commands
+  int64_t max_commands = int64_t{1} << 40;  // a replay takes no more of its trace
+  size_t window = 1024;                     // commands that timing takes at once; results do not depend on it
+  uint64_t seed = 0;                        // initial contents of local memories and registers; 0: zeros
+  double host_scale = 1.0;                  // multiplies the host's cycles between commands
   std::vector<std::pair<std::string, int64_t>> settings;  // overrides: of a unit as "unit.key", or of Machine::settings
   std::vector<int32_t> outputs;                           // tensors of which every element must be written
   std::function<void()> poll;                             // called every few thousand steps; may throw to end the run
