@@ -1,0 +1,93 @@
+"""The simulator says of the design in simulator/rtl what its hardware description does, to the bit and to the cycle."""
+
+from __future__ import annotations
+
+import random
+import shutil
+import subprocess
+from functools import lru_cache
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from autocomp.simulator import Options, _core, run_program
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from autocomp import isa, kernel
+from autocomp.isa.lower import MachineTables
+from autocomp.isa.model import Accelerator
+from autocomp.rtl.build import RtlModel, build
+from autocomp.rtl.machine import RtlMachine
+
+from .conftest import ROOT
+from .programs import BYTES, programs
+
+pytestmark = pytest.mark.rtl
+DESIGN = ROOT / "simulator" / "rtl"
+SHARED = [HealthCheck.function_scoped_fixture]  # a model is as it was: every run starts from reset
+LATENCIES = st.sampled_from([1, 3, 12, 40])
+
+
+@lru_cache(maxsize=16)
+def machine(**overrides: int) -> tuple[Accelerator, MachineTables]:
+    accelerator = isa.load("quad", overrides)
+    return accelerator, isa.lower(accelerator)
+
+
+def tensors(seed: int) -> dict[str, npt.NDArray[np.int8]]:
+    return {"A": np.frombuffer(random.Random(seed).randbytes(BYTES), np.int8), "C": np.zeros(BYTES, np.int8)}
+
+
+def check_agreement(model: RtlModel, text: str, seed: int, **overrides: int) -> None:
+    accelerator, tables = machine(**overrides)
+    program = kernel.link(kernel.compile(kernel.parse(text), accelerator), tables)
+    simulated = run_program(tables.machine, program, tensors(seed), Options(record_trace=True))
+    assert simulated.error is None
+    assert simulated.timing is not None
+    assert isinstance(simulated.trace, _core.Trace)
+    found = RtlMachine(accelerator, tables, model).run(simulated.trace, tensors(seed), 100_000)
+    assert found.run.status == "done"
+    np.testing.assert_array_equal(found.outputs["C"], simulated.outputs["C"])
+    assert tuple(found.run.segment_cycles) == simulated.timing.segment_cycles
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=SHARED)
+@given(text=programs(4), latency=LATENCIES, seed=st.integers(0, 1 << 16))
+def test_random_programs_give_the_same_bytes_in_the_same_cycles(
+    quad: RtlModel, text: str, latency: int, seed: int
+) -> None:
+    check_agreement(quad, text, seed, MEM_LATENCY=latency)
+
+
+@pytest.mark.long
+@settings(max_examples=5000, deadline=None, suppress_health_check=SHARED)
+@given(text=programs(4, most=120), latency=LATENCIES, seed=st.integers(0, 1 << 16))
+def test_many_long_programs_do_as_well(quad: RtlModel, text: str, latency: int, seed: int) -> None:
+    check_agreement(quad, text, seed, MEM_LATENCY=latency)
+
+
+@pytest.fixture(scope="module")
+def octo(tmp_path_factory: pytest.TempPathFactory) -> RtlModel:
+    """The design with an array of 8 x 8."""
+    folder = tmp_path_factory.mktemp("octo")
+    shutil.copytree(DESIGN, folder, dirs_exist_ok=True)
+    package = folder / "accelerator_pkg.sv"
+    package.write_text(package.read_text().replace("int DIM = 4;", "int DIM = 8;"))
+    return build(folder, "accelerator")
+
+
+@pytest.mark.long
+@settings(max_examples=300, deadline=None, suppress_health_check=SHARED)
+@given(text=programs(8), latency=LATENCIES, seed=st.integers(0, 1 << 16))
+def test_a_design_of_another_size_is_a_parameter_of_the_description(
+    octo: RtlModel, text: str, latency: int, seed: int
+) -> None:
+    check_agreement(octo, text, seed, DIM=8, MEM_LATENCY=latency)
+
+
+def test_verilator_has_nothing_to_complain_about() -> None:
+    sources = sorted(DESIGN.glob("*.sv"), key=lambda path: (path.stem != "accelerator_pkg", path))
+    command = ["verilator", "--lint-only", "-Wall", "--top-module", "accelerator", *map(str, sources)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
