@@ -38,18 +38,18 @@ module reservation_station
     row_t last;
   } range_t;
 
-  /* verilator lint_off UNUSEDSIGNAL */  // fields of the command
-  function automatic range_t reads(command_t c);
-    return '{valid: c.kind != LOAD && !c.absent, is_acc: c.is_acc, first: c.row,
-             last: c.row + (row_t'(c.rows) - 1'b1) * c.step};
-  endfunction
+  range_t operand, result, reads, writes;  // of the command to be allocated
+  range_t reads_of[ENTRIES], writes_of[ENTRIES];
 
-  function automatic range_t writes(command_t c);
-    if (c.kind == LOAD) return '{valid: 1'b1, is_acc: c.is_acc, first: c.row, last: c.row + row_t'(c.rows) - 1'b1};
-    return '{valid: c.multiply, is_acc: 1'b1, first: c.result_row,
-             last: c.result_row + (row_t'(c.result_rows) - 1'b1) * c.result_step};
-  endfunction
-  /* verilator lint_on UNUSEDSIGNAL */
+  assign operand = '{
+      valid: !allocate_command.absent, is_acc: allocate_command.is_acc, first: allocate_command.row,
+      last: allocate_command.row + (row_t'(allocate_command.rows) - 1'b1) * allocate_command.step};
+  assign result = '{
+      valid: allocate_command.multiply, is_acc: 1'b1, first: allocate_command.result_row,
+      last: allocate_command.result_row
+          + (row_t'(allocate_command.result_rows) - 1'b1) * allocate_command.result_step};
+  assign reads = allocate_command.kind == LOAD ? '0 : operand;
+  assign writes = allocate_command.kind == LOAD ? operand : result;
 
   function automatic logic overlap(range_t a, range_t b);
     return a.valid && b.valid && a.is_acc == b.is_acc && a.first <= b.last && b.first <= a.last;
@@ -70,9 +70,7 @@ module reservation_station
     for (int i = ENTRIES - 1; i >= 0; i--) if (free[i]) slot = slot_t'(i);
     for (int i = 0; i < ENTRIES; i++)
       hazards[i] = occupied[i] && !pool[i]
-          && (overlap(reads(allocate_command), writes(commands[i]))
-              || overlap(writes(allocate_command), reads(commands[i]))
-              || overlap(writes(allocate_command), writes(commands[i])));
+          && (overlap(reads, writes_of[i]) || overlap(writes, reads_of[i]) || overlap(writes, writes_of[i]));
   end
   assign allocate_ready = allocate_command.kind == IMMEDIATE || |free;
   assign allocate = allocate_valid && allocate_command.kind != IMMEDIATE && |free;
@@ -122,6 +120,8 @@ module reservation_station
     for (int i = 0; i < ENTRIES; i++) waits_for[i] <= waits_for[i] & ~retired;
     if (allocate) begin
       commands[slot] <= allocate_command;
+      reads_of[slot] <= reads;
+      writes_of[slot] <= writes;
       waits_for[slot] <= hazards & ~retired;
     end
     if (reset) occupied <= '0;

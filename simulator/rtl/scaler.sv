@@ -12,9 +12,15 @@ module scaler (
     return {1'b0, bits[47:24]} + 25'(bits[23] && (|bits[22:0] || bits[24]));
   endfunction
 
+  // Of a number that is not 0.
   function automatic logic [5:0] leading_zeros(logic [47:0] bits);
-    leading_zeros = 6'd48;
-    for (int i = 0; i < 48; i++) if (bits[i]) leading_zeros = 6'(47 - i);
+    leading_zeros = '0;
+    for (int step = 32; step > 0; step /= 2) begin
+      if (bits >> (48 - step) == '0) begin
+        leading_zeros += 6'(step);
+        bits <<= step;
+      end
+    end
   endfunction
 
   // --- the sum, rounded to a significand of 24 bits times a power of two
