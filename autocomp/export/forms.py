@@ -12,7 +12,7 @@ from typing import NoReturn
 
 from autocomp.errors import KernelError, Place
 from autocomp.isa import algebra, model
-from autocomp.isa.model import Accelerator, Alias, Instruction
+from autocomp.isa.model import Accelerator, Alias, Instruction, Parameter
 from autocomp.isa.show import show
 from autocomp.kernel import ast, call_forms
 from autocomp.kernel.walk import walk
@@ -66,6 +66,20 @@ class Forms:
 
     def knows(self, name: str) -> bool:
         return name in self._known
+
+    def operands(self, call: ast.Call) -> tuple[Parameter | None, ...]:
+        """The operand that each parameter of a macro of the header becomes as it is, if it does; none of a function."""
+        form = self._header.get(call.function)
+        if form is None:
+            return (None,) * len(call.arguments)
+        found: dict[str, Parameter] = {}
+        for name, arguments in commands_of(form, self._known):
+            instruction = self._accelerator.instruction(name)
+            assert instruction is not None  # it is a command
+            for parameter, argument in zip(instruction.parameters, arguments, strict=True):
+                if isinstance(argument, model.Name):
+                    found[argument.name] = parameter
+        return tuple(found.get(name) for name in form.parameters)
 
     def fence(self) -> ast.Call:
         """What waits for everything. Raises KernelError where the machine has no such instruction."""

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from autocomp.errors import KernelError, Place
+from autocomp.export.arguments import guarded, variables_of
 from autocomp.export.forms import Forms
 from autocomp.isa.model import Accelerator
 from autocomp.kernel import ast
@@ -146,28 +147,43 @@ def _fenced(function: ast.Function, fence: ast.Call) -> ast.Function:
 def _calls(
     function: ast.Function, forms: Forms, helpers: Mapping[str, str], pointers: Mapping[str, tuple[bool, ...]]
 ) -> ast.Function:
-    """Calls in the header's spelling. A form of several commands must stand alone as a statement."""
+    """Calls in the header's spelling. A macro is a statement, so that a choice between two becomes one as well."""
+    variables = variables_of(function)
+
+    def stated(node: ast.Expression) -> tuple[ast.Statement, ...] | None:
+        """The statements of an expression that is nothing but calls of the machine, or None."""
+        if isinstance(node, ast.Conditional):
+            then, otherwise = stated(node.then), stated(node.otherwise)
+            if then is None or otherwise is None:
+                return None
+            return (ast.If(node.condition, ast.Block(then), ast.Block(otherwise)),)
+        if not isinstance(node, ast.Call) or node.function in pointers or not forms.knows(node.function):
+            return None
+        return tuple(
+            ast.ExpressionStatement(guarded(call, forms.operands(call), variables)) for call in forms.spelled(node)
+        )
 
     def split(statement: ast.Statement, _: object) -> tuple[ast.Statement, ...] | None:
-        call = statement.expression if isinstance(statement, ast.ExpressionStatement) else None
-        if not isinstance(call, ast.Call) or call.function in pointers or not forms.knows(call.function):
-            return None
-        return tuple(ast.ExpressionStatement(spelled) for spelled in forms.spelled(call))
+        return stated(statement.expression) if isinstance(statement, ast.ExpressionStatement) else None
 
     def spell(node: ast.Expression) -> ast.Expression:
-        if not isinstance(node, ast.Call):
+        if not isinstance(node, ast.Call) or node.function not in pointers:
             return node
-        if node.function in pointers:
-            arguments = tuple(
-                ast.Cast(_VOID_POINTER, argument) if pointer and not isinstance(argument, ast.Cast) else argument
-                for pointer, argument in zip(pointers[node.function], node.arguments, strict=True)
-            )
-            return replace(node, function=helpers.get(node.function, node.function), arguments=arguments)
-        if not forms.knows(node.function):
-            return node
-        calls = forms.spelled(node)
-        if len(calls) > 1:
-            raise KernelError(f"{node.function!r} is several commands; only as a statement of its own can it become C")
-        return calls[0]
+        arguments = tuple(
+            ast.Cast(_VOID_POINTER, argument) if pointer and not isinstance(argument, ast.Cast) else argument
+            for pointer, argument in zip(pointers[node.function], node.arguments, strict=True)
+        )
+        return replace(node, function=helpers.get(node.function, node.function), arguments=arguments)
 
-    return replace(function, body=map_expressions(rewrite_statements(function.body, split), spell))
+    body = map_expressions(rewrite_statements(function.body, split), spell)
+    _refuse_calls_in_expressions(body, forms, pointers)
+    return replace(function, body=body)
+
+
+def _refuse_calls_in_expressions(body: ast.Block, forms: Forms, pointers: Mapping[str, tuple[bool, ...]]) -> None:
+    stands = {id(node.expression) for node in walk(body) if isinstance(node, ast.ExpressionStatement)}
+    for node in walk(body):
+        if not isinstance(node, ast.Call) or id(node) in stands or node.function in pointers:
+            continue
+        if forms.knows(node.function):
+            raise KernelError(f"{node.function!r} stands within an expression; in C it must be a statement of its own")

@@ -220,15 +220,16 @@ def _assemble(unit: Unit, codes: list[FunctionCode]) -> CompiledProgram:
     depths: list[int] = []
     for code in codes:  # callees come before their callers
         depths.append(max([code.frame_size, *(slot + depths[callee] for slot, callee in code.calls)]))
-    if depths[-1] > MAX_STACK:
-        unit.fail(unit.kernel.entry, f"the kernel needs a stack of {depths[-1]} slots; at most {MAX_STACK} are there")
+    depth = max(depths)  # also of helpers that nothing calls: their code is there
+    if depth > MAX_STACK:
+        unit.fail(unit.kernel.entry, f"the kernel needs a stack of {depth} slots; at most {MAX_STACK} are there")
     return CompiledProgram(
         np.concatenate(parts),
         np.concatenate([code.lines for code in order]),
         tuple(unit.tensors),
         tuple(instruction.name for instruction in unit.accelerator.instructions),
         codes[-1].frame_size,
-        depths[-1],
+        depth,
         _host_cycles(unit, order),
     )
 

@@ -71,6 +71,7 @@ accelerator adder {
   instruction fence() { timing { role: fence; } }
 }
 """
+TILES = (TensorSpec("x", "int8", (16, 16), "input"), TensorSpec("y", "int8", (16, 16), "output"))
 PAIR = (TensorSpec("x", "int8", (2, 4), "input"), TensorSpec("y", "int8", (2, 4), "output"))
 
 
@@ -142,6 +143,8 @@ def test_a_machine_without_a_vendors_header_has_a_function_for_each_instruction(
         # an array of the kernel's own, which the machine reads and writes
         "{ int8_t t[2][4]; load(x, 1); store(t[1], 1); fence(); for (int i = 0; i < 4; i++) y[0][i] = t[1][i] + 1; }",
         "{ for (int i = 0; i < 2; i++) { const int8_t t[4] = {1, 2, 3, 4}; load(t, i); store(y[i], i); } }",
+        # a choice between two commands
+        "{ x[0][0] > 0 ? load(x, 0) : load(x[1], 0); store(y, 0); }",
         # pointers change their type on the way to a helper, and a return comes before the end
         "{ both(x, y); if (x[0][0] == 99) return; add(0, 1); store(y[1] + 1 - 1, 0); }",
     ],
@@ -150,6 +153,26 @@ def test_what_the_dialect_means_by_itself_is_written_out_for_c(kernel: str) -> N
     helper = "void both(int8_t* from, int8_t* to) { load(from + 4, 0); store(to, 0); fence(); }\n"
     text = f"{helper}void solution(int8_t x[2][4], int8_t y[2][4]) {kernel}"
     proved([schedule(text, STEPS=2)], adder())
+
+
+def test_arguments_of_macros_are_cast_where_their_text_would_mean_something_else() -> None:
+    kernel = """void solution(int8_t x[16][16], int8_t y[16][16]) {
+    const uint32_t row = 16;
+    int last = 1 << 31;
+    size_t far = 32;
+    for (int i = 0; i < 2; i++) {
+        mvin(x, row + i * 16, 16, i == 0 ? 16 : 8);
+        mvin(x, far, 8, 16);
+        mvout(y, last, 16, 16);
+        mvout(y, i == 0 ? row : row | 0x40000000, 16, 4 + 4 * i);
+    }
+}
+"""
+    source = export_files([schedule(kernel, tensors=TILES)], MACHINE, None)["shift.c"]
+    assert "mvin(x, row + i * 16, 16, (int64_t)(i == 0 ? 16 : 8));" in source
+    assert "mvin(x, (uint32_t)far, 8, 16);" in source
+    assert "mvout(y, (uint32_t)last);" in source
+    assert "mvout(y, i == 0 ? row : row | 0x40000000, 16, 4 + 4 * i);" in source
 
 
 def test_what_c_cannot_say_is_refused_with_its_line() -> None:

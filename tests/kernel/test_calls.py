@@ -92,6 +92,11 @@ def test_a_final_fence_is_added_unless_the_kernel_ends_in_one(compiled: Callable
     assert fences("", final_fence=False) == 0
 
 
+def test_a_helper_that_nothing_calls_may_need_more_registers_than_the_entry(run: Run) -> None:
+    text = "int sum(int a, int b, int c, int d) { return a * b + c * d; } void solution(int32_t C[1]) { C[0] = 7; }"
+    assert run(text, {"C": np.zeros(1, np.int32)})["C"] == 7
+
+
 def test_host_builtins_work_on_float_matrices(run: Run) -> None:
     text = (
         "void solution(float A[2][3], float B[2][3], float C[2][3]) {"
