@@ -6,6 +6,7 @@ import random
 import shutil
 import subprocess
 from functools import lru_cache
+from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
@@ -67,14 +68,17 @@ def test_many_long_programs_do_as_well(quad: RtlModel, text: str, latency: int, 
     check_agreement(quad, text, seed, MEM_LATENCY=latency)
 
 
-@pytest.fixture(scope="module")
-def octo(tmp_path_factory: pytest.TempPathFactory) -> RtlModel:
-    """The design with an array of 8 x 8."""
-    folder = tmp_path_factory.mktemp("octo")
+def of_size(dim: int, folder: Path) -> Path:
+    """The design with an array of another size."""
     shutil.copytree(DESIGN, folder, dirs_exist_ok=True)
     package = folder / "accelerator_pkg.sv"
-    package.write_text(package.read_text().replace("int DIM = 4;", "int DIM = 8;"))
-    return build(folder, "accelerator")
+    package.write_text(package.read_text().replace("int DIM = 4;", f"int DIM = {dim};"))
+    return folder
+
+
+@pytest.fixture
+def octo(rtl_cache: Path, tmp_path: Path) -> RtlModel:
+    return build(of_size(8, tmp_path), "accelerator")
 
 
 @pytest.mark.long
@@ -86,8 +90,9 @@ def test_a_design_of_another_size_is_a_parameter_of_the_description(
     check_agreement(octo, text, seed, DIM=8, MEM_LATENCY=latency)
 
 
-def test_verilator_has_nothing_to_complain_about() -> None:
-    sources = sorted(DESIGN.glob("*.sv"), key=lambda path: (path.stem != "accelerator_pkg", path))
+@pytest.mark.parametrize("dim", [2, 4, 16])
+def test_verilator_has_nothing_to_complain_about(dim: int, tmp_path: Path) -> None:
+    sources = sorted(of_size(dim, tmp_path).glob("*.sv"), key=lambda path: (path.stem != "accelerator_pkg", path))
     command = ["verilator", "--lint-only", "-Wall", "--top-module", "accelerator", *map(str, sources)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
