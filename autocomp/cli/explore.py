@@ -26,8 +26,10 @@ from autocomp.cli.problem import load_problem
 
 if TYPE_CHECKING:
     from autocomp.agents.config import Agents
+    from autocomp.agents.protocol import Precedent
     from autocomp.isa import Accelerator
     from autocomp.search import Options
+    from autocomp.search.explore import Point
     from autocomp.search.snapshot import Request
 
 INTERRUPTED = 130
@@ -65,6 +67,14 @@ def _sweeps(ctx: click.Context, option: click.Parameter, values: tuple[str, ...]
     help="Evaluations at most, of each workload at each point.",
 )
 @agent_options
+@click.option(
+    "--reuse",
+    type=click.IntRange(min=0),
+    default=1,
+    show_default=True,
+    metavar="N",
+    help="Begin with the plans of the N nearest points that were searched before; 0 for none.",
+)
 @click.option("--seed", type=int, default=0, show_default=True, help="Same seed, same result.")
 @click.option(
     "--folder",
@@ -88,6 +98,7 @@ def explore(
     planner_models: tuple[str, ...],
     coder_models: tuple[str, ...],
     agents_file: Path | None,
+    reuse: int,
     seed: int,
     folder: Path,
     plot_file: Path | None,
@@ -101,30 +112,35 @@ def explore(
 ) -> None:
     """Sweep parameters of the accelerator of the WORKLOADs, and weigh the cycles of their kernels against its area.
 
-    At each point the best kernel of every workload is searched for anew. The area is what the description
-    of the accelerator states with `area = …;`. Kernels stay in the run folders; none becomes a schedule.
+    At each point the best kernel of every workload is searched for, beginning with the plans of the nearest points. The
+    area is what the description of the accelerator states with `area = …;`. Kernels stay in the run folders; none
+    becomes a schedule.
     """
     from autocomp.agents.factory import make_agents
     from autocomp.report import make_console
     from autocomp.report.explore import document, plot, points_table
     from autocomp.search import Options
     from autocomp.search.executor import available_cores
-    from autocomp.search.explore import explore_point, grid, point_name
+    from autocomp.search.explore import explore_point, grid, nearest_first, point_name
     from autocomp.search.folder import write_atomically
     from autocomp.search.session import Means
 
     for name in sweep:
         if name in overrides:
             raise click.UsageError(f"{name} is both set and swept; leave out --set {name}={overrides[name]}")
-    base = _base(workloads, sweep, overrides, paths)
+    base, names = _base(workloads, sweep, overrides, paths)
     note = base.area_note or "in units that the description does not name"
     options = Options(seed=seed, evaluations=evaluations)
     agents = chosen_agents(agent, planner_models, coder_models, agents_file)
     make_agents(agents, None, None)  # refuses what cannot work before there is a folder
     means = Means(workers or available_cores(), executor, cache)
-    points = []
+    points: list[Point] = []
     for parameters in grid(sweep):
-        requests = _requests(workloads, {**overrides, **parameters}, paths, agents, options)
+        near = nearest_first(points, parameters)
+        before = {
+            name: tuple(point.schedules[name] for point in near if name in point.schedules)[:reuse] for name in names
+        }
+        requests = _requests(workloads, {**overrides, **parameters}, paths, agents, options, before)
         try:
             point = explore_point(parameters, requests, folder / point_name(parameters), means)
         except KeyboardInterrupt:
@@ -147,9 +163,9 @@ def explore(
 
 def _base(
     workloads: tuple[str, ...], sweep: Sweep, overrides: Mapping[str, int | float], paths: tuple[Path, ...]
-) -> Accelerator:
-    """The one machine that is swept. Raises ConfigError where the workloads have several, or the machine has no area or
-    not the parameters."""
+) -> tuple[Accelerator, list[str]]:
+    """The one machine that is swept, and the workloads' names. Raises ConfigError where the workloads have several
+    machines, or the machine has no area or not the parameters."""
     from autocomp.data import closest
     from autocomp.errors import ConfigError
 
@@ -175,7 +191,7 @@ def _base(
             guess = closest(name, list(base.parameters))
             hint = f"did you mean {guess!r}?" if guess else f"parameters: {', '.join(base.parameters) or 'none'}"
             raise ConfigError(f"--sweep {name}: {base.full_name} has no parameter of that name", hint=hint)
-    return base
+    return base, names
 
 
 def _requests(
@@ -184,10 +200,12 @@ def _requests(
     paths: tuple[Path, ...],
     agents: Agents,
     options: Options,
+    before: Mapping[str, tuple[Precedent, ...]],
 ) -> Iterator[Request]:
     """What is searched for at a point, made as it is asked for."""
     from autocomp.search.snapshot import Request
 
     for name in workloads:
         workload, accelerator = load_problem(name, paths, overrides)
-        yield Request(workload, accelerator, menu_for((), workload, paths), agents, options)
+        menu = menu_for((), workload, paths)
+        yield Request(workload, accelerator, menu, agents, options, precedents=before[workload.name])

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from autocomp.models import Prediction
     from autocomp.models.search import Found
 
+PRECEDENTS = 2  # nearest schedules that a search begins with
+
 
 @click.command()
 @click.argument("model", type=click.Path(exists=True, dir_okay=False, path_type=Path))
@@ -140,6 +142,7 @@ def _searcher(
     from autocomp.cli.session import keep
     from autocomp.models.search import Found
     from autocomp.report import SearchProgress, make_console
+    from autocomp.schedules.reuse import precedents_for
     from autocomp.search import Options
     from autocomp.search.executor import available_cores
     from autocomp.search.folder import new_run_path
@@ -153,7 +156,10 @@ def _searcher(
     def search(prediction: Prediction, evaluations: int) -> Found:
         name = prediction.operation.name
         workload = workloads.parse(prediction.operation.text(machine.full_name), Path(f"{name}.yaml"), overrides)
-        request = Request(workload, machine, menu_for((), workload, paths), agents, Options(evaluations=evaluations))
+        near = precedents_for(workload, machine, PRECEDENTS, warn)
+        request = Request(
+            workload, machine, menu_for((), workload, paths), agents, Options(evaluations=evaluations), precedents=near
+        )
         now = datetime.now().astimezone()
         run = create(new_run_path(Path("runs"), name, now), request, now)
         with SearchProgress(console, f"{name}, {evaluations} evaluations") as progress:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 
+from autocomp.agents.protocol import Precedent
 from autocomp.errors import AutocompError, CandidateFailure, ConfigError, IsaError, KernelError, RunFolderError
 from autocomp.search.folder import RunFolder
+from autocomp.search.search import SearchResult
 from autocomp.search.session import Means, run_session
 from autocomp.search.snapshot import Request, create, restore
 
@@ -23,6 +26,7 @@ class Point:
 
     `area` is in the units of the machine's description; `cycles` are those of the best kernel by workload, and
     `evaluations` what finding them took. A point that cannot run has a `reason`, and cycles only of what ran before.
+    `schedules` has by workload what other points can begin with.
     """
 
     parameters: Parameters
@@ -30,6 +34,7 @@ class Point:
     cycles: Mapping[str, int] = field(default_factory=dict)
     evaluations: int = 0
     reason: str | None = None
+    schedules: Mapping[str, Precedent] = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def name(self) -> str:
@@ -62,6 +67,16 @@ def pareto_front(points: Sequence[Point]) -> tuple[Point, ...]:
     return tuple(point for _, _, point in sorted(kept, key=lambda entry: entry[:2]))
 
 
+def nearest_first(points: Sequence[Point], parameters: Parameters) -> list[Point]:
+    """Points by their distance from these parameters, the sum of |log2| of the ratios."""
+    return sorted(points, key=lambda point: _distance(point.parameters, parameters))
+
+
+def _distance(one: Parameters, other: Parameters) -> float:
+    """Of both plus 1, as parameters may be 0."""
+    return sum(abs(math.log2((1 + abs(one[name])) / (1 + abs(other[name])))) for name in one)
+
+
 def explore_point(parameters: Parameters, requests: Iterator[Request], folder: Path, means: Means) -> Point:
     """Search for the best kernel of each request, in a run folder of its own below `folder`; what is there is
     continued, and what is finished not repeated.
@@ -73,21 +88,33 @@ def explore_point(parameters: Parameters, requests: Iterator[Request], folder: P
     cycles: dict[str, int] = {}
     evaluations = 0
     reason: str | None = None
+    schedules: dict[str, Precedent] = {}
     try:
         for request in requests:
+            name = request.workload.name
             area = request.accelerator.area
-            result = run_session(request, _run_folder(folder / request.workload.name, request), means)
-            cycles[request.workload.name] = result.best.cycles
+            run, begun = _run(folder / name, request)
+            result = run_session(begun, run, means)
+            cycles[name] = result.best.cycles
             evaluations += result.evaluations
+            schedules[name] = _precedent(f"{point_name(parameters)}/{name}", parameters, result)
     except CANNOT_RUN as error:
         reason = _reason(error)
-    return Point(parameters, area, cycles, evaluations, reason)
+    return Point(parameters, area, cycles, evaluations, reason, schedules)
 
 
-def _run_folder(path: Path, request: Request) -> RunFolder:
-    """The run at a path, which must be that of the request, or a new one."""
+def _precedent(name: str, parameters: Parameters, result: SearchResult) -> Precedent:
+    best = result.best
+    problem = f"the same with {', '.join(f'{key} = {value}' for key, value in parameters.items())}"
+    ratio = best.evaluation.ratio if best.evaluation is not None else 0.0
+    return Precedent(name, best.kernel, problem, 0.0, ratio, tuple(result.history.lineage(best)))
+
+
+def _run(path: Path, request: Request) -> tuple[RunFolder, Request]:
+    """The run at a path, which must be that of the request, or a new one; with the request as it was begun, since what
+    a search begins with depends on which points were there before it."""
     if not (path / "config.json").exists():
-        return create(path, request, datetime.now().astimezone())
+        return create(path, request, datetime.now().astimezone()), request
     folder = RunFolder.open(path)
     present = restore(folder)
     differs = [
@@ -107,7 +134,7 @@ def _run_folder(path: Path, request: Request) -> RunFolder:
             f"{path} holds a search with other {' and '.join(differs)}",
             hint="repeat the command that it was made with, or choose another --folder",
         )
-    return folder
+    return folder, replace(request, precedents=present.precedents)
 
 
 def _reason(error: AutocompError) -> str:

@@ -77,6 +77,17 @@ def test_an_interrupted_exploration_continues_to_the_same_result(
     assert Path("sizes/DIM=4/tiny_gemm_edges/events.jsonl").read_bytes() == done
 
 
+def test_a_point_begins_with_the_plans_of_the_nearest_one(explore: Callable[..., dict[str, Any]]) -> None:
+    explore("--sweep", "DIM=4,8", "--evaluations", 4)
+    config = json.loads(Path("sizes/DIM=8/tiny_gemm_edges/config.json").read_text())
+    (precedent,) = config["precedents"]
+    assert precedent["record"] == "DIM=4/tiny_gemm_edges"
+    assert precedent["problem"] == "the same with DIM = 4"
+    assert precedent["lineage"], "the point before found something"
+    explore("--sweep", "DIM=4,8", "--evaluations", 4, "--reuse", 0, "--folder", "alone")
+    assert json.loads(Path("alone/DIM=8/tiny_gemm_edges/config.json").read_text())["precedents"] == []
+
+
 def test_other_agents_may_be_asked(autocomp: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     result = autocomp(*SWEEP, "--sweep", "DIM=4", "--planner", "openai:m")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from autocomp.search.explore import Point, grid, pareto_front
+from autocomp.search.explore import Point, grid, nearest_first, pareto_front
 
 figures = st.integers(1, 12)
 points_of_any_kind = st.lists(
@@ -40,6 +40,11 @@ def test_a_point_is_on_the_front_exactly_if_none_that_ran_is_better(points: list
         assert (point in front) == (not any(better(other, point) for other in ran))
     assert all(point.reason is None for point in front)
     assert [point.area for point in front] == sorted(point.area or 0 for point in front)
+
+
+def test_the_nearest_point_is_the_one_of_the_smallest_ratios() -> None:
+    points = [Point({"A": 2, "B": 8}), Point({"A": 4, "B": 2}), Point({"A": 4, "B": 16})]
+    assert nearest_first(points, {"A": 4, "B": 8}) == [points[0], points[2], points[1]]
 
 
 def test_a_point_that_cannot_run_has_no_total() -> None:
