@@ -8,17 +8,16 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shlex
-import subprocess
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 from autocomp import isa, kernel, workload
+from autocomp.cli.commands import autocomp
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
@@ -40,7 +39,7 @@ def examples(page: Path) -> list[Example]:
     return found
 
 
-def run_console(example: Example, folder: Path) -> None:
+def run_console(example: Example) -> None:
     commands = [line[2:] for line in example.text.splitlines() if line.startswith("$ ")]
     assert commands, "a console example has a line that starts with '$ '"
     for command in commands:
@@ -48,15 +47,8 @@ def run_console(example: Example, folder: Path) -> None:
         if words[0] in ("make", "git", "pip", "cd"):
             continue  # setting up is what this suite itself runs on
         assert words[0] == "autocomp", f"only autocomp is run from the documentation: {command}"
-        done = subprocess.run(
-            [sys.executable, "-m", "autocomp", *words[1:]],
-            cwd=folder,
-            env={**os.environ, "COLUMNS": "120", "PYTHONPATH": str(ROOT)},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert done.returncode == int(example.options.get("exit", "0")), f"{command}\n{done.stdout}\n{done.stderr}"
+        done = CliRunner().invoke(autocomp, words[1:])
+        assert done.exit_code == int(example.options.get("exit", "0")), f"{command}\n{done.output}"
 
 
 def check(example: Example, folder: Path) -> None:
@@ -66,7 +58,7 @@ def check(example: Example, folder: Path) -> None:
     if "fragment" in example.options:
         return
     if example.language == "console":
-        run_console(example, folder)
+        run_console(example)
     elif example.language == "isa":
         isa.lower(isa.parse(example.text, "example", {}))
     elif example.language == "c":
@@ -81,6 +73,8 @@ def check(example: Example, folder: Path) -> None:
 
 @pytest.mark.usefixtures("shipped_schedules")
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_every_example_of_a_page_runs(page: Path, tmp_path: Path) -> None:
+def test_every_example_of_a_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "120")
     for example in examples(page):
         check(example, tmp_path)

@@ -1,4 +1,7 @@
-"""One exchange with an endpoint over HTTP: the request, its timeouts, and what a failure means for another attempt."""
+"""One exchange with an endpoint over HTTP: the request, its timeouts, and what a failure means for another attempt.
+
+`openai` takes a second to import; only who asks a model waits for it.
+"""
 
 from __future__ import annotations
 
@@ -10,14 +13,15 @@ import time
 from collections.abc import Mapping
 from datetime import datetime, timezone
 from email.utils import parsedate_to_datetime
-from typing import Any
-
-import openai
+from typing import TYPE_CHECKING, Any
 
 from autocomp.agents.config import Member
 from autocomp.agents.llm.answer import Answer, MalformedAnswerError, parse_completion, parse_stream, writable
 from autocomp.agents.llm.endpoint import Endpoint, api_key, redacted
 from autocomp.errors import ModelError
+
+if TYPE_CHECKING:
+    import openai
 
 MOST_BYTES = 16 << 20  # of an answer; the longest that models give are a hundredth of it
 
@@ -52,6 +56,8 @@ class Transport:
     def exchange(self, request: Mapping[str, Any]) -> Answer:
         """The answer to one request. Raises TransientError, EndpointRefusalError, or ModelError where this request
         is at fault."""
+        import openai
+
         try:
             return self._read(request)
         except MalformedAnswerError as error:
@@ -108,6 +114,8 @@ class Transport:
         return self.error(ModelError, message)
 
     def _connection(self) -> openai.OpenAI:
+        import openai
+
         with self._lock:
             if self._http is None:
                 member = self.member
@@ -133,6 +141,8 @@ class Transport:
 
 def _http_error() -> type[Exception]:
     """The base of the exceptions of the HTTP library beneath `openai`, whose name depends on the version."""
+    import openai
+
     library = sys.modules[openai.DefaultHttpxClient.__mro__[1].__module__.partition(".")[0]]
     kind: type[Exception] = library.HTTPError
     return kind
