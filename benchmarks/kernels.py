@@ -25,7 +25,7 @@ from autocomp.agents.config import Agents
 from autocomp.evaluate import SimulatorEvaluator
 from autocomp.isa.model import Accelerator
 from autocomp.search import Options
-from autocomp.search.executor import available_cores
+from autocomp.search.executors import available_cores
 from autocomp.search.session import Means, run_session
 from autocomp.search.snapshot import Request, create
 from autocomp.workload import Workload

@@ -120,7 +120,7 @@ def explore(
     from autocomp.report import make_console
     from autocomp.report.explore import document, plot, points_table
     from autocomp.search import Options
-    from autocomp.search.executor import available_cores
+    from autocomp.search.executors import available_cores
     from autocomp.search.explore import explore_point, grid, nearest_first, point_name
     from autocomp.search.folder import write_atomically
     from autocomp.search.session import Means

@@ -144,7 +144,7 @@ def _searcher(
     from autocomp.report import SearchProgress, make_console
     from autocomp.schedules.reuse import precedents_for
     from autocomp.search import Options
-    from autocomp.search.executor import available_cores
+    from autocomp.search.executors import available_cores
     from autocomp.search.folder import new_run_path
     from autocomp.search.session import Means, run_session
     from autocomp.search.snapshot import Request, create

@@ -32,7 +32,7 @@ def resume(
     """
     from autocomp.cli.session import search_and_report
     from autocomp.search import RunFolder
-    from autocomp.search.executor import available_cores
+    from autocomp.search.executors import available_cores
     from autocomp.search.session import Means
     from autocomp.search.snapshot import restore, version_changes
 

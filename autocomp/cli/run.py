@@ -69,7 +69,9 @@ def run(
 
 def document(evaluation: Evaluation) -> dict[str, Any]:
     """What --json prints of an evaluation; times in seconds, the rest in cycles, rows and bytes."""
-    full = evaluation.to_json()
+    from autocomp.evaluate import evaluation_to_json
+
+    full = evaluation_to_json(evaluation)
     bound = full.pop("bound")
     return {
         "correct": evaluation.correct,

@@ -62,7 +62,7 @@ RUNS = Path("runs")
 @click.option(
     "--reuse",
     type=click.IntRange(min=0),
-    default=2,
+    default=1,
     show_default=True,
     metavar="N",
     help="Begin with the plans of the N nearest schedules; 0 for none.",
@@ -121,7 +121,7 @@ def search(
     from autocomp.schedules.reuse import precedents_for
     from autocomp.search import Options
     from autocomp.search.budget import Budget
-    from autocomp.search.executor import available_cores
+    from autocomp.search.executors import available_cores
     from autocomp.search.folder import new_run_path
     from autocomp.search.session import Means, strategy_of
     from autocomp.search.snapshot import Request, create

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from autocomp.simulator.results import Timing
 
@@ -88,12 +88,6 @@ class Evaluation:
             lines=(),
             timing=None,
         )
-
-    def to_json(self) -> dict[str, Any]:
-        """A plain document, without the per-command record; `from_json` (evaluate/serial.py) reads it back."""
-        from autocomp.evaluate.serial import evaluation_to_json
-
-        return evaluation_to_json(self)
 
 
 class Evaluator(Protocol):

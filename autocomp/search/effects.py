@@ -10,7 +10,7 @@ from autocomp.agents.protocol import Usage
 from autocomp.evaluate.serial import evaluation_from_json
 from autocomp.search.cache import EvaluationCache
 from autocomp.search.candidate import ERROR, SKIPPED, WORKER_LOST, Candidate
-from autocomp.search.executor import Call, Executor, Target, WorkerLost, run_calls
+from autocomp.search.executors import Call, Executor, Target, WorkerLost, run_calls
 from autocomp.search.folder import RunFolder
 from autocomp.search.journal import Event, Journal
 from autocomp.search.targets import AgentTarget, EvaluationTarget, plan_to_json, usage_of

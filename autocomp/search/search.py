@@ -22,7 +22,7 @@ from autocomp.search.candidate import (
     Step,
 )
 from autocomp.search.effects import OUT_OF_TIME, Effects
-from autocomp.search.executor import Executor
+from autocomp.search.executors import Executor
 from autocomp.search.folder import RunFolder, write_atomically
 from autocomp.search.journal import Journal
 from autocomp.search.options import Options, spent_budget

@@ -12,7 +12,7 @@ from autocomp.errors import KernelError
 from autocomp.evaluate import SimulatorEvaluator
 from autocomp.search.budget import Budget
 from autocomp.search.cache import EvaluationCache, cache_folder, scope_of
-from autocomp.search.executor import Executor, ThreadExecutor, make_executor
+from autocomp.search.executors import Executor, ThreadExecutor, make_executor
 from autocomp.search.folder import RunFolder
 from autocomp.search.journal import Journal, Listener
 from autocomp.search.options import Options

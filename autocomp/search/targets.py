@@ -25,6 +25,7 @@ from autocomp.agents.protocol import (
 )
 from autocomp.errors import AutocompError, ConfigError, ModelError
 from autocomp.evaluate.model import STAGES, Evaluation, Evaluator
+from autocomp.evaluate.serial import evaluation_to_json
 from autocomp.isa.model import Accelerator
 from autocomp.workload.model import Workload
 
@@ -192,7 +193,7 @@ class EvaluationTarget:
 
     def _stages(self, kernel: str, stages: tuple[str, ...]) -> dict[str, Any]:
         try:
-            return {"evaluation": self.evaluator.evaluate(kernel, stages=stages).to_json()}
+            return {"evaluation": evaluation_to_json(self.evaluator.evaluate(kernel, stages=stages))}
         except ConfigError:
             raise
         except Exception as error:

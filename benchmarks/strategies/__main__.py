@@ -21,7 +21,7 @@ from autocomp import workload as workloads
 from autocomp.agents import menu
 from autocomp.agents.config import Agents
 from autocomp.search import Options
-from autocomp.search.executor import available_cores
+from autocomp.search.executors import available_cores
 from autocomp.search.session import Means, run_session
 from autocomp.search.snapshot import Request, create
 from autocomp.search.strategies import STRATEGIES

@@ -7,7 +7,7 @@ import json
 import numpy as np
 from autocomp.simulator.results import Commands, Timing
 
-from autocomp.evaluate import Bound, Evaluation, LineCycles, StageVerdict, evaluation_from_json
+from autocomp.evaluate import Bound, Evaluation, LineCycles, StageVerdict, evaluation_from_json, evaluation_to_json
 from autocomp.evaluate.hotspots import line_cycles
 
 EVALUATION = Evaluation(
@@ -26,7 +26,7 @@ EVALUATION = Evaluation(
 
 
 def test_round_trip() -> None:
-    assert evaluation_from_json(json.loads(json.dumps(EVALUATION.to_json()))) == EVALUATION
+    assert evaluation_from_json(json.loads(json.dumps(evaluation_to_json(EVALUATION)))) == EVALUATION
 
 
 def test_failure_and_ratio() -> None:

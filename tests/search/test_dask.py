@@ -13,7 +13,7 @@ import pytest
 from toy_search import Toy, Worker, summary
 
 from autocomp.errors import ConfigError
-from autocomp.search.executor import Call, Executor, Target, WorkerLost, make_executor, run_calls
+from autocomp.search.executors import Call, Executor, Target, WorkerLost, make_executor, run_calls
 from autocomp.search.journal import Event, read_events
 
 pytestmark = [pytest.mark.long, pytest.mark.filterwarnings("ignore")]  # the cluster's own
@@ -68,8 +68,8 @@ def test_a_cluster_of_this_machine_ends_with_its_executor() -> None:
 
 
 def test_a_scheduler_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    from autocomp.search import dask_executor
+    from autocomp.search.executors import cluster
 
-    monkeypatch.setattr(dask_executor, "CONNECT_SECONDS", 1)
+    monkeypatch.setattr(cluster, "CONNECT_SECONDS", 1)
     with pytest.raises(ConfigError, match=r"no Dask scheduler answers at 127\.0\.0\.1:9"):
         make_executor("dask://127.0.0.1:9", 1)

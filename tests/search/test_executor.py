@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from toy_search import Worker
 
-from autocomp.search.executor import (
+from autocomp.search.executors import (
     Call,
     InlineExecutor,
     ProcessExecutor,

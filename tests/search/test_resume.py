@@ -29,7 +29,7 @@ import sys
 sys.path.insert(0, sys.argv[1])
 from pathlib import Path
 from toy_search import Toy
-from autocomp.search.executor import InlineExecutor, ProcessExecutor
+from autocomp.search.executors import InlineExecutor, ProcessExecutor
 if __name__ == "__main__":
     executor = InlineExecutor if sys.argv[3] == "1" else lambda: ProcessExecutor(2)
     Toy(Path(sys.argv[2]), delay=0.002, log=Path(sys.argv[2] + ".log"), executor=executor).run(

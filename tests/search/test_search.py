@@ -13,7 +13,7 @@ from autocomp.agents.protocol import Attempt, Context, Planning
 from autocomp.errors import CandidateFailure, ConfigError, KernelError
 from autocomp.evaluate.model import STAGES, Evaluation
 from autocomp.search import Options, Problem
-from autocomp.search.executor import Executor, InlineExecutor, ProcessExecutor, ThreadExecutor, make_executor
+from autocomp.search.executors import Executor, InlineExecutor, ProcessExecutor, ThreadExecutor, make_executor
 from autocomp.search.journal import read_events
 from autocomp.search.strategies import STRATEGIES
 

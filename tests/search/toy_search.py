@@ -16,7 +16,7 @@ from autocomp.agents.protocol import Context, Implementation, Plan, Planning
 from autocomp.evaluate.model import STAGES, Bound, Evaluation, StageVerdict
 from autocomp.search import Options, Problem, RunFolder, Search, SearchResult
 from autocomp.search.cache import EvaluationCache
-from autocomp.search.executor import Executor, InlineExecutor
+from autocomp.search.executors import Executor, InlineExecutor
 from autocomp.search.journal import Journal, Listener
 from autocomp.search.strategies import make_strategy
 from autocomp.search.targets import AgentTarget, EvaluationTarget

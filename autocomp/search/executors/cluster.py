@@ -6,7 +6,7 @@ from concurrent.futures import Future
 from typing import Any
 
 from autocomp.errors import ConfigError
-from autocomp.search.executor import Target, call_pickled
+from autocomp.search.executors.protocol import Target, call_pickled
 
 CALLS_PER_THREAD = 2  # in flight, so that no worker waits for its next call
 CONNECT_SECONDS = 20

@@ -1,0 +1,19 @@
+"""Where the work of a search runs: in this process, in threads, in worker processes, or on a Dask cluster."""
+
+from autocomp.search.executors.calls import Call, WorkerLost, run_calls
+from autocomp.search.executors.choice import available_cores, make_executor
+from autocomp.search.executors.local import InlineExecutor, ProcessExecutor, ThreadExecutor
+from autocomp.search.executors.protocol import Executor, Target
+
+__all__ = [
+    "Call",
+    "Executor",
+    "InlineExecutor",
+    "ProcessExecutor",
+    "Target",
+    "ThreadExecutor",
+    "WorkerLost",
+    "available_cores",
+    "make_executor",
+    "run_calls",
+]

@@ -1,0 +1,38 @@
+"""The executor that a spec names."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from autocomp.errors import ConfigError
+from autocomp.search.executors.cluster import DaskExecutor
+from autocomp.search.executors.local import InlineExecutor, ProcessExecutor
+from autocomp.search.executors.protocol import Executor
+
+FORMS = "inline, processes:N, dask://HOST:PORT, or local-cluster:N"
+
+
+def make_executor(spec: str | None, workers: int) -> Executor:
+    """The executor of a spec; without one, one worker runs in this process, and more are processes.
+
+    Raises ConfigError for a spec that is none, for a cluster that does not answer, and where Dask is missing.
+    """
+    if spec is None:
+        spec = "inline" if workers == 1 else f"processes:{workers}"
+    kind, _, rest = spec.partition(":")
+    if spec == "inline":
+        return InlineExecutor()
+    if kind in ("processes", "local-cluster"):
+        if not rest.isdecimal() or int(rest) < 1:
+            raise ConfigError(f"--executor {spec!r} has no number of workers, at least 1, behind the colon")
+        if kind == "processes":
+            return ProcessExecutor(int(rest))
+    elif kind != "dask" or not rest.startswith("//") or not rest.rpartition(":")[2].isdecimal():
+        raise ConfigError(f"--executor {spec!r} is no executor", hint=f"known: {FORMS}")
+    return DaskExecutor.local(int(rest)) if kind == "local-cluster" else DaskExecutor.at(rest.removeprefix("//"))
+
+
+def available_cores() -> int:
+    """Cores this process may run on."""
+    return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1

@@ -1,0 +1,107 @@
+"""Work on this machine: in this process, in threads, or in worker processes."""
+
+from __future__ import annotations
+
+import multiprocessing
+import multiprocessing.connection
+import os
+import signal
+import threading
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from multiprocessing.connection import Connection
+from typing import Any
+
+from autocomp.search.executors.protocol import Target, call_pickled
+
+
+class InlineExecutor:
+    """Calls at once, in this process."""
+
+    capacity = 1
+    lost: type[Exception] = BrokenProcessPool
+
+    def submit(self, target: Target, method: str, argument: object) -> Future[Any]:
+        future: Future[Any] = Future()
+        try:
+            future.set_result(target.call(method, argument))
+        except Exception as error:
+            future.set_exception(error)
+        return future
+
+    def shutdown(self) -> None:
+        return None
+
+
+class ThreadExecutor:
+    """A thread of this process for each call, for calls that wait on a network. None outlives the process, which
+    therefore ends at once, whatever is waited for."""
+
+    lost: type[Exception] = BrokenProcessPool
+
+    def __init__(self, capacity: int) -> None:
+        self.capacity = capacity
+
+    def submit(self, target: Target, method: str, argument: object) -> Future[Any]:
+        future: Future[Any] = Future()
+
+        def run() -> None:
+            try:
+                future.set_result(target.call(method, argument))
+            except BaseException as error:
+                future.set_exception(error)
+
+        threading.Thread(target=run, name="agent", daemon=True).start()
+        return future
+
+    def shutdown(self) -> None:
+        return None
+
+
+class ProcessExecutor:
+    """Worker processes on this machine; they outlive a crash of one.
+
+    Each worker watches a pipe of which this process alone holds the other end: it ends at once when that is closed,
+    by `shutdown` or by the death of this process, whatever it is working on.
+    """
+
+    lost: type[Exception] = BrokenProcessPool
+
+    def __init__(self, workers: int) -> None:
+        self.capacity = workers
+        method = "forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn"
+        self._context = multiprocessing.get_context(method)
+        self._watched, self._held = self._context.Pipe(duplex=False)
+        self._pool: ProcessPoolExecutor | None = None
+
+    def submit(self, target: Target, method: str, argument: object) -> Future[Any]:
+        try:
+            return self._ready().submit(call_pickled, target.pickled, method, argument)
+        except BrokenProcessPool:
+            self._pool = None
+            return self._ready().submit(call_pickled, target.pickled, method, argument)
+
+    def shutdown(self) -> None:
+        self._held.close()
+        if self._pool is not None:
+            self._pool.shutdown(wait=True, cancel_futures=True)
+            self._pool = None
+        self._watched.close()
+
+    def _ready(self) -> ProcessPoolExecutor:
+        if self._pool is None:
+            self._pool = ProcessPoolExecutor(
+                self.capacity, mp_context=self._context, initializer=_start_worker, initargs=(self._watched,)
+            )
+        return self._pool
+
+
+def _start_worker(watched: Connection) -> None:
+    """Leave Ctrl-C to the main process, and end with it: workers of a killed pool would wait for work for ever."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_parent, args=(watched,), daemon=True).start()
+
+
+def _end_with_parent(watched: Connection) -> None:
+    multiprocessing.connection.wait([watched])
+    os._exit(1)
