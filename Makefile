@@ -67,6 +67,14 @@ bench-strategies: $(VENV)/.core  ## the search's strategies at equal evaluations
 bench-lookup: $(VENV)/.core  ## look-ups in a library of 10,000 schedules; ARGS=--json as one object
 	$(BIN)/python -m benchmarks.lookup $(ARGS)
 
+.PHONY: bench-reuse
+bench-reuse: $(VENV)/.core  ## what a related schedule is worth in the first evaluations: half an hour; ARGS='--seeds 5'
+	$(BIN)/python -m benchmarks.reuse $(ARGS)
+
+.PHONY: library
+library: $(VENV)/.core  ## search for the schedules that ship, those that are missing: hours; ARGS=--table prints what they reach
+	$(BIN)/python -m benchmarks.library $(ARGS)
+
 .PHONY: bench-kernels
 bench-kernels: $(VENV)/.core  ## the rules agent against the bound and the vendor library: an hour; ARGS=--quick for minutes, ARGS=--json
 	$(BIN)/python -m benchmarks.kernels $(ARGS)

@@ -13,6 +13,8 @@ from autocomp.schedules.record import ScheduleRecord
 from autocomp.schedules.store import Warn, all_schedules, record_at
 from autocomp.workload.model import Workload
 
+NEGLIGIBLE = 0.005  # of the cycles
+
 
 def precedents_for(
     workload: Workload, accelerator: Accelerator, count: int, warn: Warn, roots: Sequence[Path] | None = None
@@ -49,13 +51,16 @@ def _precedent(stored: Stored, distance: float) -> Precedent:
 
 
 def _lineage(record: ScheduleRecord) -> tuple[LineageStep, ...]:
-    """The plans with the cycles before and after each."""
+    """The plans with the cycles before and after each, without those at the end that hardly gained anything together:
+    they are particulars of that problem."""
+    enough = record.result.cycles * (1 + NEGLIGIBLE)
+    worthwhile = next((i for i, step in enumerate(record.plans, start=1) if step.cycles <= enough), len(record.plans))
     befores = (record.result.naive_cycles, *(step.cycles for step in record.plans))
     return tuple(
         LineageStep(
             Plan(step.option, step.text, step.transformation, step.parameters, step.author), step.cycles, before
         )
-        for step, before in zip(record.plans, befores, strict=False)
+        for step, before in zip(record.plans[:worthwhile], befores, strict=False)
     )
 
 

@@ -30,7 +30,8 @@ from autocomp.workload import Workload
 from benchmarks.library.shapes import Shape, model_files, shapes
 
 EVALUATIONS = 16
-MENUS = {"gemm": ["general", "gemm"], "conv2d": ["general", "conv2d"]}
+PRECEDENTS = 2
+BEAM = 2  # few evaluations are spent on few kernels
 
 
 def warn(message: str) -> None:
@@ -60,11 +61,10 @@ def search(root: Path, runs: Path, workload: Workload, accelerator: Accelerator,
         folder = RunFolder.open(path)
         request = restore(folder)
     else:
-        precedents = precedents_for(workload, accelerator, 1, warn, [root])
-        options = Options(evaluations=evaluations)
-        request = Request(
-            workload, accelerator, menu.load(MENUS[workload.operation]), Agents(), options, precedents=precedents
-        )
+        precedents = precedents_for(workload, accelerator, PRECEDENTS, warn, [root])
+        options = Options(evaluations=evaluations, beam=BEAM)
+        options_of = menu.load([workload.operation]).for_operation(workload.operation)
+        request = Request(workload, accelerator, options_of, Agents(), options, precedents=precedents)
         folder = create(path, request, datetime.now().astimezone())
     result = run_session(request, folder, Means())
     best = result.best

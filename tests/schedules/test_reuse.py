@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-
-import pytest
+from typing import Any
 
 from autocomp import isa, workload
+from autocomp.agents.protocol import LineageStep
 from autocomp.isa.model import Accelerator
+from autocomp.schedules.record import ScheduleRecord
 from autocomp.schedules.reuse import precedents_for
 from autocomp.schedules.store import Store
 from autocomp.workload.model import Workload
@@ -28,8 +29,16 @@ def keep(root: Path, problem: Workload, machine: Accelerator = MACHINE, cycles: 
     document = make(cycles).model_dump()
     document["accelerator"] = {"name": machine.full_name, "parameters": dict(machine.parameters), "digest": "d"}
     document["operation"] |= {"dims": dict(problem.dims), "options": dict(problem.options)}
-    path, _ = Store(root).put(type(make()).model_validate(document))
+    path, _ = Store(root).put(ScheduleRecord.model_validate(document))
     return path.relative_to(root).as_posix()
+
+
+def lineages(root: Path, document: dict[str, Any]) -> list[tuple[LineageStep, ...]]:
+    """What a search for another shape begins with if this is the only record."""
+    document["accelerator"] = {"name": "gemmini", "parameters": dict(MACHINE.parameters), "digest": "d"}
+    document["operation"]["dims"] = {"I": 64, "J": 64, "K": 64}
+    Store(root).put(ScheduleRecord.model_validate(document))
+    return [p.lineage for p in precedents_for(gemm(64, 64, 80), MACHINE, 1, no_warning, [root])]
 
 
 def found(root: Path, problem: Workload, machine: Accelerator = MACHINE, count: int = 9) -> list[str]:
@@ -64,10 +73,19 @@ def test_of_equally_near_schedules_the_one_nearer_to_its_bound_comes_first(tmp_p
     assert found(tmp_path, gemm(64, 64, 64)) == [fast, slow]
 
 
-@pytest.mark.parametrize("problem", [gemm(64, 64, 65)])
-def test_another_accelerator_is_none(tmp_path: Path, problem: Workload) -> None:
+def test_another_accelerator_is_none(tmp_path: Path) -> None:
     keep(tmp_path, gemm(64, 64, 64))
-    assert found(tmp_path, problem, isa.load("tiny")) == []
+    assert found(tmp_path, gemm(64, 64, 65), isa.load("tiny")) == []
+
+
+def test_plans_at_the_end_that_gained_next_to_nothing_are_no_part_of_it(tmp_path: Path) -> None:
+    document = make(1000).model_dump()
+    document["plans"] = [
+        {**document["plans"][0], "option": option, "cycles": cycles}
+        for option, cycles in (("big", 1500), ("none", 1500), ("last", 1004), ("tail", 1001), ("end", 1000))
+    ]
+    (precedent,) = lineages(tmp_path, document)
+    assert [(step.plan.option, step.before) for step in precedent] == [("big", 900), ("none", 1500), ("last", 1500)]
 
 
 def test_a_tampered_schedule_is_named_and_none(tmp_path: Path) -> None:

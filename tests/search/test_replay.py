@@ -61,6 +61,11 @@ def test_the_opening_is_a_chain_from_the_naive_kernel_and_no_step(tmp_path: Path
     assert result.best.correct
 
 
+def test_a_beam_expands_the_starting_kernel_too_after_an_opening(tmp_path: Path) -> None:
+    first = Opened(tmp_path / "run", replace(SMALL, beam=2), chain=("tile", "stage", "hoist")).run().history.steps[0]
+    assert first.parents == (3, 0)
+
+
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_all_strategies_go_on_from_the_opening(tmp_path: Path, strategy: str) -> None:
     options = replace(SMALL, keep_parents=False, dropout=0.0, plans_per_parent=8)

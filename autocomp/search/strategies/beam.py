@@ -18,7 +18,8 @@ class BeamSearch(Strategy):
 
     With `keep_parents`, parents compete with their children; without, only the children of the last step that bore
     any are in the beam. A candidate is admitted if it takes at most `gate` times its parent's cycles; what was in the
-    beam before is exempt.
+    beam before is exempt. After an opening, the starting kernel is the second parent of the first step, lest the search
+    keeps to what suited another problem.
     """
 
     options: Options
@@ -29,6 +30,8 @@ class BeamSearch(Strategy):
         if stop is not None:
             return stop
         parents = self._beam(history)
+        if history.opening is not None and not history.steps and self.options.beam > 1:
+            parents = _with_root(history, parents)[: self.options.beam]
         if not parents:
             return Stop("nothing left to expand")
         return Expand(parents, self.options.plans_per_parent, self.options.codes_per_plan)
@@ -70,6 +73,14 @@ class BeamSearch(Strategy):
             seen[kind] += 1
             (first if seen[kind] <= self.options.alike else rest).append(candidate)
         return first + rest
+
+
+def _with_root(history: History, parents: tuple[Candidate, ...]) -> tuple[Candidate, ...]:
+    """The parents with the starting kernel behind the best, unless it is the best."""
+    if parents and parents[0].id == history.root.id:
+        return parents
+    others = [parent for parent in parents if parent.id != history.root.id]
+    return (*others[:1], history.root, *others[1:])
 
 
 def options_of(history: History, candidate: Candidate) -> frozenset[str]:

@@ -1,0 +1,146 @@
+"""What a related schedule is worth to a search: python -m benchmarks.reuse [--seeds N] [--evaluations N] [PAIR...]
+
+Each pair is a problem that is searched first and a similar one. The second is searched without reuse, with
+--evaluations, and with the schedule of the first, with a dozen; a seed decides all three searches. Prints Markdown: the
+share of the bound that the best kernel reaches after so many evaluations, as the median of the seeds, and what the
+first ten reach with reuse of what the whole search without it does. Continues in --folder where it was interrupted.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import statistics
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from autocomp import isa
+from autocomp import workload as workloads
+from autocomp.agents import menu
+from autocomp.agents.config import Agents
+from autocomp.agents.protocol import Precedent
+from autocomp.schedules.from_run import record_of
+from autocomp.schedules.reuse import precedents_for
+from autocomp.schedules.store import Store
+from autocomp.search import Options, RunFolder, SearchResult
+from autocomp.search.session import Means, run_session
+from autocomp.search.snapshot import Request, create, restore
+from autocomp.workload import Workload
+
+EVALUATIONS = 40
+WITH_REUSE = 12
+FIRST = 10
+SHOWN = (2, 5, 10, 20, 40)  # evaluations
+
+
+def gemm(rows: int, cols: int, depth: int, **parameters: int) -> dict[str, Any]:
+    return {"operation": "gemm", "dims": {"I": rows, "J": cols, "K": depth}, "set": parameters}
+
+
+def convolution(size: int, channels: int) -> dict[str, Any]:
+    """A 3x3 convolution of ResNet-50."""
+    dims = {"N": 1, "H": size, "W": size, "C": channels, "K": channels, "R": 3, "S": 3}
+    options = {"padding": 1, "bias": "row", "activation": "relu", "scale": 2.0**-10}
+    return {"operation": "conv2d", "dims": dims, **options}
+
+
+PAIRS: Mapping[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    "12544x256x64 -> 12544x128x64": (gemm(12544, 256, 64), gemm(12544, 128, 64)),
+    "ResNet-50 28x28x128 -> 14x14x256": (convolution(28, 128), convolution(14, 256)),
+    "512^3, DIM 16 -> 32": (gemm(512, 512, 512), gemm(512, 512, 512, DIM=32)),
+    "1024^3 -> 512^3": (gemm(1024, 1024, 1024), gemm(512, 512, 512)),
+}
+
+
+@dataclass(frozen=True)
+class Curves:
+    """The ratio of the bound to the best cycles so far after each evaluation."""
+
+    without: tuple[float, ...]
+    reusing: tuple[float, ...]
+
+    @property
+    def reached(self) -> float:
+        """What the first evaluations with reuse reach of what the whole search without does."""
+        return self.reusing[:FIRST][-1] / self.without[-1]
+
+
+def problem(document: Mapping[str, Any]) -> Workload:
+    name = "_".join(f"{key}{size}" for key, size in {**document["dims"], **document.get("set", {})}.items())
+    text = yaml.safe_dump({"accelerator": "gemmini", **document})
+    return workloads.parse(text, Path(f"{document['operation']}_{name}.yaml"))
+
+
+def search(
+    workload: Workload, precedents: Sequence[Precedent], seed: int, evaluations: int, path: Path
+) -> tuple[Request, RunFolder, SearchResult]:
+    """One search in a folder, or what is there already."""
+    if (path / "config.json").exists():
+        folder = RunFolder.open(path)
+        request = restore(folder)
+    else:
+        accelerator = isa.load(workload.accelerator, workload.overrides)
+        options = Options(seed=seed, evaluations=evaluations, patience=evaluations, target=1.0)
+        chosen = menu.load([workload.operation]).for_operation(workload.operation)
+        request = Request(workload, accelerator, chosen, Agents(), options, precedents=tuple(precedents))
+        folder = create(path, request, datetime.now().astimezone())
+    return request, folder, run_session(request, folder, Means())
+
+
+def curve(result: SearchResult) -> tuple[float, ...]:
+    """Kernels that were not evaluated have no point; those that fail do not improve on the ones before."""
+    ratios = (c.evaluation.ratio if c.promising else 0.0 for c in result.history if c.evaluation is not None)
+    return tuple(itertools.accumulate(ratios, max))
+
+
+def curves(pair: tuple[dict[str, Any], dict[str, Any]], seed: int, evaluations: int, folder: Path) -> Curves:
+    before, after = map(problem, pair)
+    place = folder / f"{before.name}-{after.name}" / str(seed)
+    request, run, found = search(before, (), seed, evaluations, place / "before")
+    store = Store(place / "schedules")
+    store.put(record_of(request, found, run.kernel(found.best.kernel), datetime.now().astimezone()))
+    accelerator = isa.load(after.accelerator, after.overrides)
+    precedents = precedents_for(after, accelerator, 1, print, [store.root])
+    _, _, without = search(after, (), seed, evaluations, place / "without")
+    _, _, reusing = search(after, precedents, seed, WITH_REUSE, place / "reusing")
+    return Curves(curve(without), curve(reusing))
+
+
+def rows(name: str, found: Sequence[Curves]) -> Iterator[str]:
+    """Two lines of the table."""
+    for label, members in (("without", [c.without for c in found]), ("with", [c.reusing for c in found])):
+        cells = [
+            f"{statistics.median(points[:count][-1] for points in members):.1%}"
+            if all(len(points) >= count for points in members)
+            else ""
+            for count in SHOWN
+        ]
+        reached = f"{statistics.median(c.reached for c in found):.1%}" if label == "with" else ""
+        yield f"| {name} | {label} | {' | '.join(cells)} | {reached} |"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("pairs", nargs="*", metavar="PAIR", help=f"default: all; known: {', '.join(PAIRS)}")
+    parser.add_argument("--seeds", type=int, default=1)
+    parser.add_argument("--evaluations", type=int, default=EVALUATIONS)
+    parser.add_argument("--folder", type=Path, default=Path("build/reuse"))
+    arguments = parser.parse_args()
+    heads = " | ".join(f"after {count}" for count in SHOWN)
+    print(f"| from -> to | reuse | {heads} | {FIRST} with of all without |")
+    print("|---|---|" + "---:|" * (len(SHOWN) + 1))
+    for name in arguments.pairs or PAIRS:
+        if name not in PAIRS:
+            sys.exit(f"no pair called {name!r}; known: {', '.join(PAIRS)}")
+        found = [curves(PAIRS[name], seed, arguments.evaluations, arguments.folder) for seed in range(arguments.seeds)]
+        print("\n".join(rows(name, found)), flush=True)
+
+
+if __name__ == "__main__":
+    main()
