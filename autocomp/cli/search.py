@@ -62,7 +62,7 @@ RUNS = Path("runs")
 @click.option(
     "--reuse",
     type=click.IntRange(min=0),
-    default=1,
+    default=2,
     show_default=True,
     metavar="N",
     help="Begin with the plans of the N nearest schedules; 0 for none.",
