@@ -5,7 +5,7 @@ The graph is cut where a kernel takes over: what lies between is run by sessions
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,14 +13,10 @@ from typing import Any
 from autocomp import isa, kernel
 from autocomp.errors import ConfigError, KernelError
 from autocomp.isa.model import Accelerator
+from autocomp.models.kernels import Choose, known_kernel
 from autocomp.models.offload import Array, Offload, Stays, offload
 from autocomp.models.shapes import attributes_of, known_shapes, load_model
-from autocomp.schedules import lookup
 from autocomp.simulator import Options, _core, run_program
-from autocomp.workload import Workload
-from autocomp.workload.naive import starting_kernel
-
-Choose = Callable[[Workload, Accelerator], tuple[str, str]]
 
 
 @dataclass(frozen=True)
@@ -49,20 +45,6 @@ class Run:
 
     outputs: Mapping[str, Array]
     cycles: Mapping[str, int]
-
-
-def known_kernel(workload: Workload, accelerator: Accelerator) -> tuple[str, str]:
-    """The schedule of exactly this workload, or the naive kernel; and where it is from."""
-    match = lookup(
-        workload.operation,
-        workload.dims,
-        accelerator.full_name,
-        options=workload.options,
-        parameters=accelerator.parameters,
-    )
-    if match is not None and match.exact:
-        return match.stored.kernel(), match.stored.path.name
-    return starting_kernel(workload, accelerator), "naive"
 
 
 class PartitionedModel:

@@ -13,13 +13,16 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from autocomp import isa
+from autocomp.data import data_dir
 from autocomp.errors import ConfigError
-from autocomp.models import import_model
+from autocomp.evaluate import SimulatorEvaluator
+from autocomp.models import Operation, import_model
+from autocomp.models.kernels import adapted_kernel
 from autocomp.models.quantise import quantise, read_samples
 from autocomp.models.runtime import PartitionedModel, session
 from autocomp.schedules.record import ScheduleRecord
 from autocomp.schedules.store import Store
-from autocomp.workload import Workload
+from autocomp.workload import Workload, parse
 from autocomp.workload.naive import starting_kernel
 
 MACHINE = isa.load("gemmini")
@@ -125,6 +128,20 @@ def test_a_known_schedule_is_used_before_the_naive_kernel(tmp_path: Path, monkey
     assert [t.source for t in model.taken] == ["naive", "naive", kept.name]
     assert model.taken[2].kernel.startswith("// known")
     equal_to_onnx_runtime(path, model, x=image())
+
+
+def test_without_one_the_plans_of_the_nearest_schedule_are_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AUTOCOMP_SCHEDULES", str(data_dir("schedules")))
+    text = Operation("gemm", (("I", 100), ("J", 64), ("K", 96)), (("bias", "row"), ("scale", 0.03))).text("gemmini")
+    workload = parse(text, Path("gemm.yaml"))
+    text, source = adapted_kernel(workload, MACHINE)
+    assert source.startswith("as gemmini/gemm/")
+    evaluator = SimulatorEvaluator(MACHINE, workload)
+    adapted, naive = evaluator.evaluate(text), evaluator.evaluate(starting_kernel(workload, MACHINE))
+    assert adapted.correct
+    assert adapted.cycles is not None
+    assert naive.cycles is not None
+    assert adapted.cycles < naive.cycles
 
 
 def record(workload: Workload) -> ScheduleRecord:
