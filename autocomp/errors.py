@@ -74,6 +74,12 @@ class RunFolderError(AutocompError):
     exit_code = 7
 
 
+class FidelityError(AutocompError):
+    """The simulator and the hardware description do not agree."""
+
+    exit_code = 9
+
+
 class ModelError(AutocompError):
     """A language model or its endpoint did not give what was asked for."""
 

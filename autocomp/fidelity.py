@@ -48,6 +48,7 @@ class Case:
     cycles: int
     predicted: int | None
     reason: str = ""
+    mem_latency: int = 0
 
     @property
     def error(self) -> float | None:
@@ -109,9 +110,14 @@ def _rows(folder: Path) -> list[dict[str, str]]:
     return rows
 
 
+def trace_path(folder: Path, case_id: str) -> Path:
+    """Where the trace of a case lies."""
+    return folder / "traces" / f"{case_id}.txt.gz"
+
+
 def _replay(folder: Path, row: Mapping[str, str], accelerator: Accelerator, tables: MachineTables) -> Case:
     cycles = int(row["cycles"])
-    path = folder / "traces" / f"{row['case_id']}.txt.gz"
+    path = trace_path(folder, row["case_id"])
     if not path.is_file():
         return Case(row["case_id"], row["group"], cycles, None, "its trace is missing")
     try:
@@ -125,7 +131,8 @@ def _replay(folder: Path, row: Mapping[str, str], accelerator: Accelerator, tabl
     if result.error is not None or result.timing is None:
         reason = "it was not timed" if result.error is None else result.error.message
         return Case(row["case_id"], row["group"], cycles, None, reason)
-    return Case(row["case_id"], row["group"], cycles, int(result.timing.segment_cycles[-1]))
+    predicted = int(result.timing.segment_cycles[-1])
+    return Case(row["case_id"], row["group"], cycles, predicted, mem_latency=int(row["mem_latency"]))
 
 
 def by_group(cases: Sequence[Case]) -> tuple[GroupError, ...]:

@@ -4,34 +4,52 @@ from __future__ import annotations
 
 import dataclasses
 import sys
-from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
+from autocomp.cli.against import Programs, compare_with_rtl
 from autocomp.cli.options import output_options, path_option, print_json
 from autocomp.errors import ConfigError
-
-if TYPE_CHECKING:
-    from rich.table import Table
-
-    from autocomp.fidelity import GroupError
 
 
 @click.command()
 @click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
 @click.option("--accelerator", default=None, help="Its description (default: the one that has the traces' commands).")
 @click.option("--case", "names", multiple=True, help="Only this case; repeatable.")
+@click.option("--against", type=click.Choice(("rtl",)), default=None, help="Compare with the hardware description.")
+@click.option("--random", "count", type=click.IntRange(min=0), default=20, show_default=True, help="Random programs.")
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the first of them.")
+@click.option("--length", type=click.IntRange(min=1), default=40, show_default=True, help="Commands of each at most.")
+@click.option("--bound", type=click.FloatRange(min=0), default=0.05, show_default=True, help="Error of cycles allowed.")
 @path_option
 @output_options
 def fidelity(
-    folder: Path, accelerator: str | None, names: tuple[str, ...], paths: tuple[Path, ...], as_json: bool, plain: bool
+    folder: Path,
+    accelerator: str | None,
+    names: tuple[str, ...],
+    against: str | None,
+    count: int,
+    seed: int,
+    length: int,
+    bound: float,
+    paths: tuple[Path, ...],
+    as_json: bool,
+    plain: bool,
 ) -> None:
-    """Replay the measured cases in DIR (cycles.csv and traces/), and print the error of each group."""
+    """Replay the measured cases in DIR (cycles.csv and traces/), and print the error of each group.
+
+    With --against rtl the cases are measured anew on the hardware description of --accelerator, and the programs in DIR
+    (*.c) and random legal ones run on both. What differs is shrunk and written into DIR; the exit code is then 9.
+    """
     from autocomp.fidelity import by_group, measure, not_replayed, rank_correlation
     from autocomp.report import make_console
+    from autocomp.report.fidelity import errors_table
 
+    if against is not None:
+        return compare_with_rtl(
+            folder, accelerator, names, Programs(count, seed, length, bound), paths, as_json=as_json, plain=plain
+        )
     cases = list(measure(folder, accelerator or _accelerator_of(folder, paths), names, paths))
     if not cases:
         raise ConfigError(f"{folder} has no case {', '.join(names)}")
@@ -44,13 +62,14 @@ def fidelity(
                 "cases": [{**dataclasses.asdict(case), "error": case.error} for case in cases],
             }
         )
-        return
+        return None
     console = make_console(sys.stdout, plain)
-    console.print(_table(groups))
+    console.print(errors_table(groups))
     if correlation is not None:
         console.print(f"Spearman rank correlation over the GEMM schedules: {correlation:.4f}")
     for reason, count in not_replayed(cases).items():
         console.print(f"not replayed: {count}: {reason}", markup=False, soft_wrap=True)
+    return None
 
 
 def _accelerator_of(folder: Path, paths: tuple[Path, ...]) -> str:
@@ -65,21 +84,3 @@ def _accelerator_of(folder: Path, paths: tuple[Path, ...]) -> str:
         except ConfigError as error:
             refused = error
     raise refused
-
-
-def _table(groups: Sequence[GroupError]) -> Table:
-    from rich.table import Table
-
-    from autocomp.report.terminal import percent
-
-    table = Table(title="Error of simulated cycles against measured ones", title_justify="left")
-    table.add_column("group", no_wrap=True)
-    for heading in ("cases", "not replayed", "mean", "95 %", "worst"):
-        table.add_column(heading, justify="right")
-    table.add_column("worst case", overflow="fold")
-    for group in groups:
-        errors = (group.mean, group.p95, group.worst_error)
-        figures = [percent(error if group.count else None, digits=2) for error in errors]
-        label = group.name if group.name == group.group else f"{group.group}  {group.name}"
-        table.add_row(label, str(group.count), str(group.unsupported), *figures, group.worst)
-    return table

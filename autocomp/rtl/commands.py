@@ -20,6 +20,13 @@ PAGE = 4096
 ADDRESS_END = 1 << 32
 
 
+def split_pointer(pointer: int) -> tuple[int, int]:
+    """The tensor that a recorded pointer names, -1 for none, and the byte in it."""
+    bits = pointer & ((1 << 64) - 1)
+    offset = bits & ((1 << POINTER_SHIFT) - 1)
+    return (bits >> POINTER_SHIFT) - 1, offset - ((offset >> (POINTER_SHIFT - 1)) << POINTER_SHIFT)
+
+
 def place(sizes: Sequence[int]) -> tuple[int, ...]:
     """Addresses for tensors of so many bytes: on pages of their own, an unused page between two of them.
 
@@ -81,10 +88,7 @@ def _encode(
 
 
 def _address(pointer: int, addresses: Sequence[int] | None, instruction: Instruction, line: int) -> int:
-    bits = pointer & ((1 << 64) - 1)
-    tensor = (bits >> POINTER_SHIFT) - 1
-    offset = bits & ((1 << POINTER_SHIFT) - 1)
-    offset -= (offset >> (POINTER_SHIFT - 1)) << POINTER_SHIFT
+    tensor, offset = split_pointer(pointer)
     if tensor < 0:
         return 0
     if addresses is None:

@@ -14,33 +14,31 @@ class Host {
     if (next_ < commands_.count) earliest_ = commands_.gaps[0];
   }
 
+  // A fence that finds the design idle takes no time: what is behind it is offered in the same cycle. A command that
+  // was taken makes the design busy from the next cycle on.
   void drive(int64_t now) {
+    offer(false);
+    while (waiting(now) && model_.peek_number(roles_.busy) == 0) {
+      end_segment(now);
+      if (next_ == commands_.count)
+        end_ = now;
+      else
+        advance(now);
+    }
     const bool command = next_ < commands_.count && commands_.fences[next_] == 0;
     if (command && !segment_open_) {
       segment_open_ = true;
       segment_start_ = now;
     }
-    offering_ = command && now >= earliest_;
-    model_.poke_number(roles_.command_valid, offering_ ? 1 : 0);
-    if (!offering_) return;
+    if (!command || now < earliest_) return;
+    offer(true);
     const uint64_t* words = commands_.words + next_ * roles_.word_count;
     for (int word = 0; word < roles_.word_count; ++word) model_.poke_number(roles_.words[word], words[word]);
   }
 
-  // After the outputs have settled. A command that was taken in this cycle makes the design busy from the next one on.
+  // After the outputs have settled.
   void sample(int64_t now) {
-    if (offering_) {
-      if (model_.peek_number(roles_.command_ready) != 0) advance(now + 1);
-      return;
-    }
-    const bool ended = next_ == commands_.count;
-    if (done() || (!ended && (commands_.fences[next_] == 0 || now < earliest_))) return;
-    if (model_.peek_number(roles_.busy) != 0) return;
-    end_segment(now);
-    if (ended)
-      end_ = now;
-    else
-      advance(now + 1);
+    if (offering_ && model_.peek_number(roles_.command_ready) != 0) advance(now + 1);
   }
 
   [[nodiscard]] bool done() const { return end_ >= 0; }
@@ -49,6 +47,17 @@ class Host {
   [[nodiscard]] int64_t next() const { return next_; }
 
  private:
+  // For the design to become idle.
+  [[nodiscard]] bool waiting(int64_t now) const {
+    if (done()) return false;
+    return next_ == commands_.count || (commands_.fences[next_] != 0 && now >= earliest_);
+  }
+
+  void offer(bool valid) {
+    offering_ = valid;
+    model_.poke_number(roles_.command_valid, valid ? 1 : 0);
+  }
+
   void advance(int64_t free) {
     ++next_;
     earliest_ = free + (next_ < commands_.count ? commands_.gaps[next_] : 0);
@@ -121,7 +130,7 @@ void run(Model& model, const Roles& roles, const Commands& commands, std::span<c
   int64_t now = 0;
   const auto finish = [&](int32_t status, const char* message) {
     report.status = status;
-    report.cycles = host.done() ? host.end() : now;
+    report.cycles = host.done() ? host.end() + 1 : now;
     report.steps = now;
     report.accepted = host.next();
     report.segments = host.segments();
@@ -129,8 +138,8 @@ void run(Model& model, const Roles& roles, const Commands& commands, std::span<c
   };
   try {
     for (; now < conditions.most_cycles; ++now) {
-      host.drive(now);
       bus.drive(now);
+      host.drive(now);
       model.settle();
       bus.sample(now);
       host.sample(now);

@@ -29,10 +29,11 @@ struct Conditions {  // agrees with `_Conditions` in native.py
   int64_t latency, bandwidth, most_cycles;
 };
 
-struct Report {      // agrees with `_Report` in native.py
-  int32_t status;    // 0: done, 1: too many cycles, 2: an access that memory refuses, 3: the design stopped itself
-  int64_t cycles;    // from the first command's offer to idle after the last
-  int64_t steps;     // clock cycles simulated
+struct Report {    // agrees with `_Report` in native.py
+  int32_t status;  // 0: done, 1: too many cycles, 2: an access that memory refuses, 3: the design stopped itself
+  int64_t
+      cycles;     // from the first command's offer to the cycle that finds the design idle after the last, both counted
+  int64_t steps;  // clock cycles simulated
   int64_t accepted;  // commands
   int64_t segments;  // written to the caller's array
   char message[256];
