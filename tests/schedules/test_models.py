@@ -1,0 +1,31 @@
+"""The operations that the shipped schedules are for."""
+
+from __future__ import annotations
+
+import pytest
+
+from benchmarks.library.shapes import Shape, model_files, shapes
+
+MODELS = {file.stem: list(shapes(file)) for file in model_files()}
+TOKENS, HIDDEN, INNER, LAYERS, HEADS = 128, 768, 3072, 12, 12
+BERT_LAYER = TOKENS * (4 * HIDDEN**2 + 2 * HIDDEN * INNER) + 2 * HEADS * TOKENS * TOKENS * (HIDDEN // HEADS)
+
+
+@pytest.mark.parametrize(
+    ("model", "multiply_accumulates"),
+    [
+        ("mobilenet_v2", 300e6),  # its paper, table 4
+        ("resnet50", 4.09e9),  # with zeros of the padding, which ours leave out
+        ("bert_base", LAYERS * BERT_LAYER + HIDDEN**2),
+    ],
+)
+def test_the_operations_of_a_model_add_up_to_its_work(model: str, multiply_accumulates: float) -> None:
+    work = sum(shape.count * shape.workload.multiply_accumulates for shape in MODELS[model])
+    assert work == pytest.approx(multiply_accumulates, rel=0.04)
+
+
+@pytest.mark.parametrize("members", MODELS.values(), ids=list(MODELS))
+def test_no_operation_of_a_model_is_listed_twice(members: list[Shape]) -> None:
+    names = [shape.workload.name for shape in members]
+    assert len(set(names)) == len(names)
+    assert len({shape.workload.digest for shape in members}) == len(names)
