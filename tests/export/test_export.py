@@ -127,6 +127,12 @@ def test_the_text_of_an_export(request: pytest.FixtureRequest) -> None:
         assert text == (GOLDEN / golden).read_text()
 
 
+def test_another_shipped_machine_needs_nothing_but_its_encoding() -> None:
+    quad = isa.load("quad")
+    small = parsed("operation: gemm\naccelerator: quad\ndims: {I: 9, J: 6, K: 10}\nbias: row\nactivation: relu\n")
+    proved([of_kernel(starting_kernel(small, quad), "naive", small, quad)], quad)
+
+
 def test_a_machine_without_a_vendors_header_has_a_function_for_each_instruction() -> None:
     kernel = "void solution(int8_t x[2][4], int8_t y[2][4]) { load(x[1], 3); add(3, -8); store(&y[0][0], 3); }"
     files = proved([schedule(kernel)], adder())
