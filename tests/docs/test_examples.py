@@ -4,6 +4,7 @@
   0, or with N where the block's info string says `exit=N`.
 - ```isa, ```c and ```yaml are parsed and checked as an accelerator, a kernel and a workload; with `file=NAME` in the
   info string they are also written for later commands. `fragment` marks text that is not a whole file.
+- `needs=verilator` marks commands that `make test-rtl` runs, in a folder that has `simulator/`.
 """
 
 from __future__ import annotations
@@ -51,11 +52,12 @@ def run_console(example: Example) -> None:
         assert done.exit_code == int(example.options.get("exit", "0")), f"{command}\n{done.output}"
 
 
-def check(example: Example, folder: Path) -> None:
+def check(example: Example, folder: Path, tools: frozenset[str] = frozenset()) -> None:
     name = example.options.get("file")
     if name:
         (folder / name).write_text(example.text)
-    if "fragment" in example.options:
+    needs = example.options.get("needs")
+    if "fragment" in example.options or (needs and needs not in tools):
         return
     if example.language == "console":
         run_console(example)
@@ -78,3 +80,14 @@ def test_every_example_of_a_page_runs(page: Path, tmp_path: Path, monkeypatch: p
     monkeypatch.setenv("COLUMNS", "120")
     for example in examples(page):
         check(example, tmp_path)
+
+
+@pytest.mark.rtl
+@pytest.mark.parametrize(
+    "page", [page for page in PAGES if "needs=verilator" in page.read_text()], ids=lambda p: p.stem
+)
+def test_examples_that_need_verilator_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AUTOCOMP_CACHE", str(ROOT / "build" / "rtl-models"))
+    (tmp_path / "simulator").symlink_to(ROOT / "simulator")
+    for example in examples(page):
+        check(example, tmp_path, frozenset({"verilator"}))
