@@ -116,13 +116,27 @@ def _records(
         stored = [find(name, warn) for name in dict.fromkeys(names)]
         first = stored[0].entry
         machine = isa.load(first.accelerator, first.parameters, paths)
-    schedules = []
+    candidates = []
     for item in stored:
         record = record_at(item)
-        if record.accelerator.digest != machine.digest:
-            warn(f"{item.path.name}: the description of {machine.name} has changed since its cycles were measured")
-        schedules.append(of_record(record, item.path.name, machine))
-    return schedules, machine
+        schedule = of_record(record, item.path.name, machine)
+        candidates.append((record.accelerator.digest != machine.digest, schedule))
+    if accelerator is not None:
+        candidates = _one_each(candidates)
+    for stale, schedule in candidates:
+        if stale:
+            warn(f"{schedule.source}: the description of {machine.name} has changed since its cycles were measured")
+    return [schedule for _, schedule in candidates], machine
+
+
+def _one_each(candidates: list[tuple[bool, Schedule]]) -> list[tuple[bool, Schedule]]:
+    """Of several schedules of one operation the fastest; those measured on an earlier description come last."""
+    chosen: dict[str, tuple[bool, Schedule]] = {}
+    for candidate in sorted(candidates, key=lambda found: (found[0], found[1].cycles)):
+        best = chosen.setdefault(candidate[1].function, candidate)
+        if best is not candidate:
+            warn(f"{candidate[1].source} is left out: {best[1].source} is for the same operation")
+    return [candidate for candidate in candidates if candidate in chosen.values()]
 
 
 def _is_for(stored: Stored, machine: Accelerator) -> bool:

@@ -14,10 +14,13 @@ from click.testing import CliRunner
 
 from autocomp import isa, workload
 from autocomp.cli.commands import autocomp
+from autocomp.data import data_dir
 from autocomp.errors import CandidateFailure, ConfigError, IsaError, KernelError
 from autocomp.export import Export, Schedule, check_export, export_files, of_kernel
 from autocomp.export.host import Host, compile_library
 from autocomp.isa import Accelerator
+from autocomp.schedules.record import ScheduleRecord, from_yaml
+from autocomp.schedules.store import Store
 from autocomp.workload import TensorSpec, Workload
 from autocomp.workload.library import library_kernel
 from autocomp.workload.naive import starting_kernel
@@ -231,6 +234,28 @@ def test_the_published_schema_is_that_of_the_models_and_holds(request: pytest.Fi
     jsonschema.validate(document, schema)
     with pytest.raises(jsonschema.ValidationError):
         jsonschema.validate({**document, "kernels": [{}]}, schema)
+
+
+def test_of_two_schedules_of_an_operation_the_one_for_the_present_machine_is_exported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shipped = next(data_dir("schedules").glob("gemmini/gemm/I100_J70_K30-*.yaml"))
+    record = from_yaml(shipped.read_text(), str(shipped))
+
+    def put(folder: str, cycles: int, digest: str, **parameters: float) -> str:
+        machine = {"name": "gemmini", "parameters": parameters, "digest": digest}
+        changed = {"accelerator": machine, "result": {**record.result.model_dump(), "cycles": cycles}}
+        path, _ = Store(tmp_path / folder).put(ScheduleRecord.model_validate({**record.model_dump(), **changed}))
+        return path.name
+
+    old = put("store", 100, "an earlier description", DIM=16)
+    present = put("store", 2000, MACHINE.digest, **MACHINE.parameters)
+    monkeypatch.setenv("AUTOCOMP_SCHEDULES", str(tmp_path / "store"))
+    monkeypatch.chdir(tmp_path)
+    done = CliRunner().invoke(autocomp, ["export", "--accelerator", "gemmini", "--json"])
+    assert done.exit_code == 0, done.output
+    assert f"{old} is left out: {present}" in done.stderr
+    assert json.loads((tmp_path / "export" / "export.json").read_text())["kernels"][0]["cycles"] == 2000
 
 
 def test_the_command_exports_a_schedule_and_a_users_kernel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
