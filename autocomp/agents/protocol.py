@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from autocomp.agents.menu import Menu
     from autocomp.evaluate.model import Evaluation
     from autocomp.isa.model import Accelerator
+    from autocomp.profile.limits import Limits
     from autocomp.workload.model import Workload
 
 
@@ -84,7 +85,10 @@ class Context:
     """All that an agent may look at. `lineage` starts behind the naive kernel; `menu` is after dropout and shuffle;
     `peers` are other kernels of the same step, or, for a plan with a partner, that partner. `attempts` are those made
     on this kernel before, in the order of their making, or all of the run where `findings`, a document of what the run
-    has shown, sum them up. `precedents` are schedules of similar operations, the nearest first."""
+    has shown, sum them up. `precedents` are schedules of similar operations, the nearest first. `limits` is
+    None where the critical path is not known: for repairs and kernels, which are written to a plan, and where agents
+    may not see it.
+    """
 
     accelerator: Accelerator
     workload: Workload
@@ -98,6 +102,7 @@ class Context:
     attempts: Sequence[Attempt] = ()
     findings: str = ""
     precedents: Sequence[Precedent] = ()
+    limits: Limits | None = None
 
 
 @dataclass(frozen=True)

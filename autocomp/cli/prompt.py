@@ -106,10 +106,13 @@ def _context(text: str, source: str, workload: Any, accelerator: Accelerator, me
     """The kernel as a search without a past would show it."""
     from autocomp.agents.protocol import Context, Peer
     from autocomp.evaluate import evaluate_kernel
+    from autocomp.profile.limits import limits
 
     evaluation = evaluate_kernel(text, workload, accelerator, source_name=source)
+    known = limits(text, workload, accelerator) if evaluation.cycles else None
     peers = (Peer(0, text, evaluation),)
-    return Context(accelerator, workload, text, evaluation, (), menu, Random(f"agent/{seed}"), peers=peers)
+    chance = Random(f"agent/{seed}")
+    return Context(accelerator, workload, text, evaluation, (), menu, chance, peers=peers, limits=known)
 
 
 def _asked(context: Context, question: Question) -> Asked:

@@ -10,10 +10,11 @@ from rich.table import Table
 from rich.text import Text
 
 from autocomp.report.run import RunView
-from autocomp.report.terminal import cycles_text, percent
+from autocomp.report.terminal import cycles_text, percent, sparkline
 from autocomp.search.journal import Event
 
 REFRESHES_PER_SECOND = 4
+SPARKS = 48  # characters of a line over the evaluations
 
 
 class SearchProgress:
@@ -55,11 +56,17 @@ class SearchProgress:
         table = Table.grid(padding=(0, 2))
         table.add_row("best", f"{cycles_text(view.best_cycles)} cycles", f"naive {cycles_text(view.naive_cycles)}")
         table.add_row("bound", f"{cycles_text(view.bound_cycles)} cycles", f"reached {percent(view.ratio)}")
+        table.add_row("", trajectory_line(view), "its speed over the evaluations")
         table.add_row("evaluations", f"{view.evaluations}", f"{rate:.1f}/s")
         table.add_row("candidates", outcomes_text(view.outcomes))
         if usage_text(view):
             table.add_row("model", usage_text(view))
         return Group(Text(f"{self._title} - step {view.step + 1}, {view.seconds:.0f} s", style="bold"), table)
+
+
+def trajectory_line(view: RunView) -> str:
+    """The speed of the best kernel over the evaluations; full height is that of the last."""
+    return sparkline(view.trajectory, max(view.trajectory, default=0.0), SPARKS)
 
 
 def step_line(view: RunView) -> str:

@@ -30,6 +30,7 @@ class RunView:
     reason: str | None = None
     agent_messages: Counter[str] = field(default_factory=Counter)
     usage: Counter[str] = field(default_factory=Counter)  # tokens and requests, by the names of `Usage`
+    trajectory: list[float] = field(default_factory=list)  # `ratio` after each evaluation; 0 before a kernel holds
     replay: Event | None = None  # the schedules that the run began with, what came of their plans
     _live: Counter[str] = field(default_factory=Counter)
 
@@ -116,6 +117,10 @@ class RunView:
     def _on_evaluate(self, event: Event) -> None:
         self.evaluations += 1
         self.cached += bool(event.get("cached"))
+        self._judge(event)
+        self.trajectory.append(self.ratio or 0.0)
+
+    def _judge(self, event: Event) -> None:
         evaluation = event["evaluation"]
         if evaluation is None:
             self._live["worker lost" if event.get("lost") else "error"] += 1

@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from autocomp.report.predictions import print_calibrations
-from autocomp.report.progress import outcomes_text, usage_text
+from autocomp.report.progress import outcomes_text, trajectory_line, usage_text
 from autocomp.report.run import RunView, first_line
 from autocomp.report.terminal import cycles_text, percent
 
@@ -76,6 +76,7 @@ def print_search(console: Console, view: RunView, utilisation: float | None = No
         f"{cycles_text(naive)} -> {cycles_text(best)} cycles{speedup}; bound {cycles_text(view.bound_cycles)}, "
         f"{percent(view.ratio)} of it" + ("" if utilisation is None else f"; utilisation {percent(utilisation)}")
     )
+    console.print(f"speed of the best over the evaluations: |{trajectory_line(view)}|")
     console.print(
         f"{view.evaluations} evaluations in {view.seconds:.1f} s; candidates: {outcomes_text(view.outcomes)}; "
         f"ended: {view.reason or 'interrupted'}"

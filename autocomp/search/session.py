@@ -10,6 +10,7 @@ from autocomp import kernel
 from autocomp.agents.factory import AgentPair, make_agents
 from autocomp.errors import KernelError
 from autocomp.evaluate import SimulatorEvaluator
+from autocomp.profile.limits import limits
 from autocomp.search.budget import Budget
 from autocomp.search.cache import EvaluationCache, cache_folder, scope_of
 from autocomp.search.executors import Executor, ThreadExecutor, make_executor
@@ -106,6 +107,7 @@ def make_problem(request: Request, agents: AgentPair) -> Problem:
         canonical_hash=kernel_hash,
         black_box=request.options.black_box,
         precedents=request.precedents,
+        limits=limits,
     )
     evaluator = SimulatorEvaluator(request.accelerator, request.workload)
     start = starting_kernel(request.workload, request.accelerator)

@@ -23,16 +23,18 @@ from autocomp.agents.protocol import (
     Precedent,
     Usage,
 )
-from autocomp.errors import AutocompError, ConfigError, ModelError
+from autocomp.errors import AutocompError, CandidateFailure, ConfigError, KernelError, ModelError
 from autocomp.evaluate.model import STAGES, Evaluation, Evaluator
 from autocomp.evaluate.serial import evaluation_to_json
 from autocomp.isa.model import Accelerator
+from autocomp.profile.limits import Limits
 from autocomp.workload.model import Workload
 
 SCREENING = STAGES[:2]
 PROOF = STAGES[2:]
 EVERYTHING = 10_000  # plans; more than any planner lists for one kernel
 CanonicalHash = Callable[[str], str]
+LimitsOf = Callable[[str, Workload, Accelerator], Limits]
 
 
 @dataclass(frozen=True)
@@ -85,6 +87,7 @@ class AgentTarget:
     canonical_hash: CanonicalHash
     black_box: bool = False
     precedents: tuple[Precedent, ...] = ()
+    limits: LimitsOf | None = None  # None: agents see no critical path
 
     def select(self, call: SelectCall) -> dict[str, Any]:
         fastest = scientist.fastest_first(call.population)[0]
@@ -112,6 +115,7 @@ class AgentTarget:
             whole = call.count is None or not call.lineage  # nothing is known yet that could be too much of one idea
             dropout = 0.0 if whole else self.dropout
             context = self._context(call, self.menu.dropout(Random(f"menu/{call.chance}"), dropout))
+            context = replace(context, limits=self._limits(call.kernel))
             if call.avenues:
                 planning = scientist.design(self.planner, context, call.avenues, count)
             else:
@@ -166,6 +170,14 @@ class AgentTarget:
             findings=call.findings,
             precedents=self.precedents,
         )
+
+    def _limits(self, kernel: str) -> Limits | None:
+        if self.black_box or self.limits is None:
+            return None
+        try:
+            return self.limits(kernel, self.workload, self.accelerator)
+        except (CandidateFailure, KernelError):  # its evaluation has said so
+            return None
 
     def _shown(self, evaluation: Evaluation) -> Evaluation:
         """What agents see of an evaluation."""

@@ -10,8 +10,11 @@ from autocomp.agents.menu import Menu, MenuOption
 from autocomp.agents.rules.profile import profile
 from autocomp.evaluate.model import Evaluation, LineCycles
 from autocomp.isa.model import Accelerator
+from autocomp.profile.limits import Limits
 
 HOTTEST_LINES = 8
+STRETCHES = 4  # of the critical path
+ANSWERS = 4  # to what-ifs, those that save most
 _WORTH_NAMING = 0.05  # share of the cycles
 _IN_WORDS: Mapping[str, str] = {
     "Idle": "for commands: none of its own is in the queue",
@@ -33,8 +36,8 @@ _IN_WORDS: Mapping[str, str] = {
 
 @dataclass(frozen=True)
 class Feedback:
-    """`stalls` gives for each unit its causes with cycles and share of the makespan, largest first; `story` is the
-    critical path in words; `lines` the hottest lines."""
+    """`stalls` gives for each unit its causes with cycles and share of the makespan, largest first; `story` says in
+    words what limits the kernel; `lines` are the hottest lines."""
 
     evaluation: Evaluation
     stalls: tuple[tuple[str, tuple[tuple[str, int, float], ...]], ...]
@@ -42,9 +45,10 @@ class Feedback:
     lines: tuple[LineCycles, ...]
 
 
-def feedback(evaluation: Evaluation) -> Feedback:
-    """What there is to say of an evaluation."""
-    return Feedback(evaluation, _stalls(evaluation), tuple(_story(evaluation)), evaluation.lines[:HOTTEST_LINES])
+def feedback(evaluation: Evaluation, limits: Limits | None = None) -> Feedback:
+    """What there is to say of an evaluation; the story is of the critical path where that is known."""
+    story = tuple(_story(evaluation) if limits is None else _story_of_the_path(evaluation, limits))
+    return Feedback(evaluation, _stalls(evaluation), story, evaluation.lines[:HOTTEST_LINES])
 
 
 def annotated(kernel: str, evaluation: Evaluation) -> str:
@@ -59,9 +63,11 @@ def annotated(kernel: str, evaluation: Evaluation) -> str:
     )
 
 
-def relevance(menu: Menu, evaluation: Evaluation, accelerator: Accelerator) -> Mapping[str, float]:
+def relevance(
+    menu: Menu, evaluation: Evaluation, accelerator: Accelerator, limits: Limits | None = None
+) -> Mapping[str, float]:
     """For each option that names causes: the share of the cycles that these account for in this kernel."""
-    found = profile(evaluation, accelerator)
+    found = profile(evaluation, accelerator, limits)
 
     def share(option: MenuOption) -> float:
         return min(1.0, found.weight(option.applies.causes))
@@ -99,6 +105,19 @@ def _story(evaluation: Evaluation) -> Iterator[str]:
             f", mostly {_IN_WORDS.get(cause, cause)}" if cause else ""
         )
     yield _roof(evaluation, busy[pace])
+
+
+def _story_of_the_path(evaluation: Evaluation, limits: Limits) -> Iterator[str]:
+    """What the critical path consists of, what would shorten it, and how far the bound is away."""
+    if limits.commands < evaluation.commands:
+        yield f"of the first {limits.commands:,} commands, which take {limits.cycles:,} cycles:"
+    for segment in limits.path[:STRETCHES]:
+        if segment.share >= _WORTH_NAMING:
+            yield f"{segment.share:.0%} of the critical path: {segment.words}"
+    for answer in limits.what_if[:ANSWERS]:
+        yield f"{answer.words}, the kernel would take {max(0.0, answer.saved):.0%} fewer cycles"
+    busy = evaluation.unit_cycles.get(max(limits.shares, key=lambda key: limits.shares[key])[0], {}).get("Busy", 0)
+    yield _roof(evaluation, busy / max(1, evaluation.cycles or 1))
 
 
 def _roof(evaluation: Evaluation, busy: float) -> str:

@@ -157,14 +157,14 @@ def _facts(phase: Phase, context: Context, asked: Asked) -> Mapping[str, Any]:
         "kernel": context.kernel.strip(),
         "annotated_kernel": annotated(context.kernel, context.evaluation),
         "loops": loops_of(context.kernel) if phase == "structured" else (),
-        "feedback": feedback(context.evaluation),
+        "feedback": feedback(context.evaluation, context.limits),
         "evaluation": context.evaluation,
         "lineage": context.lineage,
         "attempts": () if context.findings else context.attempts[-LATEST_ATTEMPTS:],  # findings sum them up
         "findings": context.findings,
         "precedents": context.precedents,
         "menu": context.menu.options,
-        "relevance": relevance(context.menu, context.evaluation, context.accelerator) if phase in PLANNING else {},
+        "relevance": _relevance(context) if phase in PLANNING else {},
         "moves": [(move_id(position), move) for position, move in enumerate(asked.moves)],
         "gains": GAINS,
         "count": asked.count,
@@ -179,6 +179,10 @@ def _facts(phase: Phase, context: Context, asked: Asked) -> Mapping[str, Any]:
         "divider": DIVIDER,
         "replace_mark": REPLACE,
     }
+
+
+def _relevance(context: Context) -> Mapping[str, float]:
+    return relevance(context.menu, context.evaluation, context.accelerator, context.limits)
 
 
 def _signature(workload: Workload) -> str:

@@ -30,6 +30,8 @@ _SHAPING = {
     "load_at_first_use": ("keep_accumulator", "stage_operand", "widen_moves", "reuse_weights"),
     "defer_stores": ("keep_accumulator", "widen_moves"),
 }
+# An option that names one of these may make computation itself shorter, any other only what is around it.
+_COMPUTATION = frozenset({"Busy", "BankConflict", "Pairing", "Drain", "Pipeline"})
 _WORTHWHILE = 0.02  # share of the cycles that makes shaping come before finishing
 _SAME_OPTION = 0.8  # factor on the score of each further proposal of the same option
 _MOST_SAVED = 0.9  # share of the cycles that a plan is expected to save at most
@@ -39,6 +41,7 @@ _CHANCE = 0.15  # most that chance adds to or takes from a score, relative
 @dataclass(frozen=True)
 class _Scored:
     score: float
+    gain: float  # share of the cycles
     option: MenuOption
     name: str
     proposal: Proposal
@@ -55,7 +58,7 @@ class RulesPlanner:
             facts = facts_of(context)
         except KernelError as error:
             return Planning((), messages=(f"the kernel cannot be analysed: {error}",))
-        found = profile(context.evaluation, context.accelerator)
+        found = profile(context.evaluation, context.accelerator, context.limits)
         plans: list[Plan] = []
         seen = set(context.tried)
         for scored in _ranked(context, facts, found):
@@ -68,7 +71,7 @@ class RulesPlanner:
             if changed.digest in seen:
                 continue
             seen.add(changed.digest)
-            plans.append(_plan(scored, found, max(1, context.evaluation.cycles or 1)))
+            plans.append(_plan(scored, found))
         messages = () if plans else (_nothing_applies(facts),)
         return Planning(tuple(plans), messages=messages)
 
@@ -95,11 +98,12 @@ def _ranked(context: Context, facts: Facts, found: Profile) -> list[_Scored]:
         if item.name in _SHAPING and not _may_finish(facts, item.name, shapings):
             continue
         weight = found.weight(option.applies.causes) * _PRIOR.get(item.name, 1.0)
+        most = 1.0 if _COMPUTATION & set(option.applies.causes) else found.around
         factor = 1.0
         for proposal in item.candidates(facts):
-            gain = min(1.0, max(0.0, proposal.gain) / cycles)
+            gain = min(most, max(0.0, proposal.gain) / cycles)
             chance = 1.0 + _CHANCE * (2.0 * context.random.random() - 1.0)
-            scored.append(_Scored((0.3 * weight + gain) * factor * chance, option, item.name, proposal))
+            scored.append(_Scored((0.3 * weight + gain) * factor * chance, gain, option, item.name, proposal))
             factor *= _SAME_OPTION
     return sorted(scored, key=lambda entry: (-entry.score, entry.name, str(sorted(entry.proposal.parameters))))
 
@@ -129,13 +133,13 @@ def _may_finish(facts: Facts, finishing: str, shapings: Sequence[tuple[str, froz
     return not any(name in _SHAPING[finishing] and tensors <= concerned for name, tensors in shapings)
 
 
-def _plan(scored: _Scored, found: Profile, cycles: int) -> Plan:
+def _plan(scored: _Scored, found: Profile) -> Plan:
     reason = scored.proposal.reason
     waits = f"{found.unit} is busy {found.computing:.0%} of the time"
     if found.main_cause:
         waits += f" and waits mostly on {found.main_cause}"
     text = f"{scored.option.title}: {reason} ({waits})."
-    gain = _expected(scored.proposal.gain / cycles)
+    gain = _expected(scored.gain)
     return Plan(scored.option.id, text, scored.name, dict(scored.proposal.parameters), author="rules", gain=gain)
 
 

@@ -7,49 +7,56 @@ from dataclasses import dataclass
 
 from autocomp.evaluate.model import Evaluation
 from autocomp.isa.model import Accelerator
-from autocomp.isa.roles import call_roles
-from autocomp.transforms.remember import remembered
+from autocomp.isa.roles import computing_unit
+from autocomp.profile.limits import Limits
 
+_USEFUL = 0.1  # what a cycle of computing counts for: it is useful, mostly
 _OTHER_UNITS = 0.25  # what a waiting cycle of a unit other than the computing one counts for
 
 
 @dataclass(frozen=True)
 class Profile:
-    """Shares of the makespan by cause: cycles in which the computing unit waited count in full, those of the other
-    units for a quarter, as they only hurt when computation waits for them in turn."""
+    """Shares of the makespan by cause. Where the critical path is known they are shares of it. Otherwise, cycles in
+    which the computing unit waited count in full, those of the other units for a quarter, as they only hurt when
+    computation waits for them in turn."""
 
     shares: Mapping[str, float]
     computing: float  # share of the makespan in which the computing unit was busy
     main_cause: str  # of the computing unit's waiting
     unit: str
+    around: float = 1.0  # share of the makespan that is left to save where computation stays as it is
 
     def weight(self, causes: tuple[str, ...]) -> float:
         """How much of the makespan the causes account for; an average value for an option that names none."""
         return sum(self.shares.get(cause, 0.0) for cause in causes) if causes else 0.1
 
 
-def profile(evaluation: Evaluation, accelerator: Accelerator) -> Profile:
+def profile(evaluation: Evaluation, accelerator: Accelerator, limits: Limits | None = None) -> Profile:
     """The profile of an evaluated kernel."""
     unit = computing_unit(accelerator)
     cycles = max(1, evaluation.cycles or 1)
-    shares: dict[str, float] = {}
-    for name, causes in evaluation.unit_cycles.items():
-        for cause, count in causes.items():
-            weight = 1.0 if name == unit else _OTHER_UNITS
-            if cause == "Busy" and name == unit:
-                weight = 0.1  # useful work, mostly
-            shares[cause] = shares.get(cause, 0.0) + weight * count / cycles
+    shares = _by_units(evaluation, unit) if limits is None else _on_the_path(limits, unit)
     own = evaluation.unit_cycles.get(unit, {})
     waiting = {cause: count for cause, count in own.items() if cause != "Busy"}
     main = max(waiting, key=lambda cause: (waiting[cause], cause), default="")
-    return Profile(shares, own.get("Busy", 0) / cycles, main if waiting.get(main, 0) else "", unit)
+    around = 1.0 if limits is None else limits.around_computation
+    return Profile(shares, own.get("Busy", 0) / cycles, main if waiting.get(main, 0) else "", unit, around)
 
 
-@remembered
-def computing_unit(accelerator: Accelerator) -> str:
-    """The unit that contracts; empty if the machine has no contraction."""
-    for role in call_roles(accelerator, "contraction"):
-        instruction = accelerator.instruction(role.instruction)
-        if instruction is not None and instruction.unit is not None:
-            return instruction.unit
-    return ""
+def _by_units(evaluation: Evaluation, computing: str) -> Mapping[str, float]:
+    shares: dict[str, float] = {}
+    for name, causes in evaluation.unit_cycles.items():
+        for cause, count in causes.items():
+            weight = 1.0 if name == computing else _OTHER_UNITS
+            if cause == "Busy" and name == computing:
+                weight = _USEFUL
+            shares[cause] = shares.get(cause, 0.0) + weight * count / max(1, evaluation.cycles or 1)
+    return shares
+
+
+def _on_the_path(limits: Limits, computing: str) -> Mapping[str, float]:
+    shares: dict[str, float] = {}
+    for (unit, cause), share in limits.shares.items():
+        weight = _USEFUL if cause == "Busy" and unit == computing else 1.0
+        shares[cause] = shares.get(cause, 0.0) + weight * share
+    return shares

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from random import Random
@@ -11,10 +12,12 @@ from autocomp import isa, kernel
 from autocomp.agents import menu
 from autocomp.agents.protocol import Context, Plan
 from autocomp.agents.rules import RulesCoder, RulesPlanner
-from autocomp.agents.rules.profile import computing_unit, profile
+from autocomp.agents.rules.profile import profile
 from autocomp.evaluate import SimulatorEvaluator
 from autocomp.evaluate.model import Evaluation
 from autocomp.isa.model import Accelerator
+from autocomp.isa.roles import computing_unit
+from autocomp.profile.limits import limits
 from autocomp.workload import Workload
 from autocomp.workload import parse as parse_workload
 from autocomp.workload.naive import starting_kernel
@@ -115,6 +118,27 @@ def test_the_profile_names_the_computing_unit_and_what_it_waits_for() -> None:
     found = profile(given.evaluation, given.accelerator)
     assert 0 < found.computing < 1
     assert found.main_cause in found.shares
+
+
+def test_with_the_critical_path_known_no_plan_promises_more_than_what_if_allows() -> None:
+    given = context()
+    known = limits(given.kernel, given.workload, given.accelerator)
+    scarce = replace(known, what_if=tuple(replace(answer, saved=answer.saved / 50) for answer in known.what_if))
+    most = 1 / (1 - scarce.around_computation)
+
+    def promised(given: Context) -> list[float]:
+        """The largest speed-ups that plans about moves promise."""
+        plans = RulesPlanner().plan(given, 20).plans
+        return [plan.gain[1] for plan in plans if plan.gain and plan.option in ("keep_accumulator", "stage_operand")]
+
+    assert max(promised(replace(given, limits=scarce))) <= most + 0.001 < max(promised(given))
+
+
+def test_the_critical_path_names_what_waits_and_what_it_waits_for() -> None:
+    given = context()
+    found = profile(given.evaluation, given.accelerator, limits(given.kernel, given.workload, given.accelerator))
+    assert found.shares["ReadAfterWrite"] > 0.3  # products wait for their loads
+    assert found.around > 0.3
 
 
 def improved(name: str, size: int, steps: int, plans: int) -> tuple[int, int]:

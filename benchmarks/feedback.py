@@ -1,0 +1,106 @@
+"""python -m benchmarks.feedback [--evaluations N] [--seeds N] [WORKLOAD...]
+
+Does it help the rules planner to know the critical path and what the simulator answers to what-ifs? Beam searches with
+it and without it get the same number of evaluations, with equal seeds, and no patience. Prints Markdown: the median of
+the best cycles over the seeds after a third and after all of the evaluations, with the least and the most.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import Path
+
+from autocomp import isa
+from autocomp import workload as workloads
+from autocomp.agents import menu
+from autocomp.agents.config import Agents
+from autocomp.agents.factory import make_agents
+from autocomp.report.run import RunView
+from autocomp.search import Options
+from autocomp.search.executors import make_executor
+from autocomp.search.journal import Journal
+from autocomp.search.search import Search
+from autocomp.search.session import make_problem, strategy_of
+from autocomp.search.snapshot import Request, create
+
+WORKLOADS = ("gemm_100x70x30", "tiny_gemm")
+EVALUATIONS = 24
+SEEDS = 3
+NO_PATIENCE = 10_000
+FORMS = ("with", "without")
+
+
+@dataclass(frozen=True)
+class Outcome:
+    workload: str
+    form: str
+    third: int  # best cycles after a third of the evaluations
+    best: int
+    seconds: float
+
+
+def outcome(name: str, form: str, seed: int, evaluations: int) -> Outcome:
+    """One search in this process."""
+    workload = workloads.load(name)
+    accelerator = isa.load(workload.accelerator, workload.overrides)
+    options = Options(seed=seed, evaluations=evaluations, patience=NO_PATIENCE, max_steps=NO_PATIENCE)
+    request = Request(workload, accelerator, menu.load(["general"]), Agents(), options, "beam")
+    problem = make_problem(request, make_agents(request.agents, None, None))
+    if form == "without":
+        problem = replace(problem, agents=replace(problem.agents, limits=None))
+    executor = make_executor("inline", 1)
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = create(Path(scratch) / "run", request, datetime.now())
+        journal = Journal(folder.events)
+        started = time.process_time()
+        try:
+            result = Search(problem, strategy_of(request), options, folder, journal, executor, executor, None).run()
+        finally:
+            journal.close()
+            executor.shutdown()
+        seconds = time.process_time() - started
+        candidates = RunView.of(folder.events).candidates.values()
+    assert result.best.cycles is not None
+    early = [c["cycles"] for c in list(candidates)[: 1 + evaluations // 3] if c["cycles"]]
+    return Outcome(name, form, min(early), result.best.cycles, seconds)
+
+
+def table(found: Sequence[Outcome]) -> Iterator[str]:
+    """A line a workload and form."""
+    yield "| workload | critical path | after a third | after all | least to most | CPU seconds |"
+    yield "|---|---|---:|---:|---:|---:|"
+    for name, form in dict.fromkeys((o.workload, o.form) for o in found):
+        group = [o for o in found if (o.workload, o.form) == (name, form)]
+        cycles = [o.best for o in group]
+        yield (
+            f"| `{name}` | {form} | {statistics.median(o.third for o in group):,.0f} "
+            f"| {statistics.median(cycles):,.0f} | {min(cycles):,} to {max(cycles):,} "
+            f"| {statistics.median(o.seconds for o in group):.0f} |"
+        )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("workloads", nargs="*", default=WORKLOADS)
+    parser.add_argument("--evaluations", type=int, default=EVALUATIONS)
+    parser.add_argument("--seeds", type=int, default=SEEDS)
+    given = parser.parse_args()
+    found = []
+    for name in given.workloads:
+        for seed in range(given.seeds):
+            for form in FORMS:
+                found.append(outcome(name, form, seed, given.evaluations))
+                print(f"{name} seed {seed} {form}: {found[-1].best:,} ({found[-1].seconds:.0f} s)", file=sys.stderr)
+    print(f"{given.evaluations} evaluations, {given.seeds} seeds, rules agent, beam\n")
+    print("\n".join(table(found)))
+
+
+if __name__ == "__main__":
+    main()
