@@ -14,11 +14,22 @@ import subprocess
 import sys
 from collections import deque
 from collections.abc import Iterator
+from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 from threading import Thread
 
 import pytest
 
+from autocomp import isa
+from autocomp import workload as workloads
+from autocomp.agents import menu
+from autocomp.agents.config import Agents, Member
+from autocomp.search import Options
+from autocomp.search.executors import available_cores
+from autocomp.search.journal import read_events
+from autocomp.search.session import Means, run_session
+from autocomp.search.snapshot import Request, create
 from benchmarks.model_choice import chooser, drawn_at_random, search, table
 
 pytestmark = pytest.mark.long
@@ -52,7 +63,21 @@ def free_port() -> int:
 def model(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The spec of the model, once its server listens; the server is ended by its pid."""
     port = free_port()
-    command = [server_program(), "-m", str(weights()), "--host", "127.0.0.1", "--port", str(port), "--ctx-size", "4096"]
+    command = [
+        server_program(),
+        "-m",
+        str(weights()),
+        "--host",
+        "127.0.0.1",
+        "--port",
+        str(port),
+        "--ctx-size",
+        "32768",
+        "--parallel",
+        "1",
+        "--threads",
+        str(available_cores()),
+    ]
     started = subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True
     )
@@ -85,3 +110,29 @@ def test_a_real_model_improves_a_gemm_and_makes_every_plan(
     assert chosen.requests >= chosen.authors[model]
     with capsys.disabled():
         print("\n" + table({model: [chosen], "chance": [drawn]}))
+
+
+MODES = {
+    "words": Agents(),
+    "structured": Agents(plans="structured", codes="edits"),
+    "single": Agents(phases=1),
+    "combined": Agents(combine=1.0),
+}
+
+
+@pytest.mark.parametrize("mode", [*MODES, "evolve"])
+def test_whatever_a_real_model_writes_is_counted(model: str, tmp_path: Path, mode: str) -> None:
+    """So small a model seldom writes a kernel: the search ends with a proven one all the same."""
+    workload = workloads.load("tiny_gemm")
+    agents = replace(MODES.get(mode, Agents()), planner=(Member(model, max_tokens=200),), plans_per_request=2)
+    few = menu.Menu(tuple(menu.load(["general"]).options[:3]), "few")  # with more, the prompt exceeds a small context
+    options = Options(evaluations=4, max_steps=1, plans_per_parent=2)
+    strategy = "evolve" if mode == "evolve" else "beam"
+    request = Request(workload, isa.load(workload.accelerator), few, agents, options, strategy)
+    folder = create(tmp_path / "run", request, datetime.now())
+    result = run_session(request, folder, Means())
+    assert result.best.correct
+    assert result.history.usage.requests > 0
+    events, _ = read_events(folder.events)
+    plans = [event["plan"] for event in events if event["kind"] == "candidate" and event["plan"]]
+    assert {plan["author"] for plan in plans} <= {model}
