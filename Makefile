@@ -11,8 +11,8 @@ BUILD_TOOLS := "scikit-build-core>=0.10" "nanobind>=2.4" "cmake>=3.20" "ninja>=1
 
 .PHONY: demo test check check-long bench fidelity format setup build clean
 
-demo: $(VENV)/.core  ## set up, then search for a fast 512x512x512 GEMM kernel
-	$(BIN)/autocomp search workloads/gemm.yaml --workers $(WORKERS)
+demo: $(VENV)/.core  ## set up, then search for a fast 512x512x512 GEMM kernel, from nothing but the naive one
+	$(BIN)/autocomp search workloads/gemm.yaml --reuse 0 --workers $(WORKERS)
 
 test: $(VENV)/.test  ## set up, then the test suite
 	$(BIN)/python -m pytest -n $(WORKERS) -q -m "not long and not browser and not rtl"
