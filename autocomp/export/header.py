@@ -24,6 +24,7 @@ _HEAD = """// {title}, made from its description by autocomp.
 {parameters}
 // A command is sent by {name}_command(), which the program defines, and waited for by {name}_wait().
 #pragma once
+#pragma GCC system_header  // pointers change their type in the library's routines as they do in the dialect
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>

@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 
 from autocomp.models.costs import Forecast, Prediction, ranked
 
+FEWEST = 6  # evaluations of a search: the first is the naive kernel's, the next those of the nearest schedules' plans
+
 
 @dataclass(frozen=True)
 class Found:
@@ -36,9 +38,9 @@ def improve(
 ) -> Improvement:
     """Search for every operation that is worth it, once, the one with most to gain first.
 
-    Each gets the share of the evaluations left that it has of what all those left could gain; what it does not use
-    goes to the next. It ends when the rest, at their bounds, would save no more than the share `negligible` of all
-    cycles, or no evaluation is left.
+    Each gets the share of the evaluations left that it has of what all those left could gain, but `FEWEST` if there
+    are so many; what it does not use goes to the next. It ends when the rest, at their bounds, would save no more than
+    the share `negligible` of all cycles, or no evaluation is left.
     """
     before, left = costs, evaluations
     searched: list[tuple[Prediction, Found]] = []
@@ -49,7 +51,7 @@ def improve(
             reason = "the evaluations are used up" if worth else "the rest cannot matter"
             return Improvement(before, costs, tuple(searched), reason)
         chosen = worth[0]
-        share = max(1, round(left * chosen.gain / sum(p.gain for p in worth)))
+        share = min(left, max(FEWEST, round(left * chosen.gain / sum(p.gain for p in worth))))
         found = search(chosen, share)
         left -= max(1, found.evaluations)
         done.add(chosen.operation)

@@ -30,6 +30,19 @@ def test_the_operation_with_most_to_gain_comes_first_and_gets_its_share() -> Non
     assert (done.before.after, done.after.after) == (14110, 2110)
 
 
+def test_a_search_gets_enough_to_find_something_as_long_as_there_is_so_much() -> None:
+    asked: list[int] = []
+
+    def search(chosen: Prediction, evaluations: int) -> Found:
+        asked.append(evaluations)
+        return Found(chosen.best, "naive", evaluations)
+
+    equal = tuple(prediction(n, 1, 1000) for n in range(5))
+    done = improve(Forecast(equal, host=0), 20, 0.01, search)
+    assert asked == [6, 6, 6, 2]
+    assert done.reason == "the evaluations are used up"
+
+
 @given(
     st.lists(st.tuples(st.integers(1, 9), st.integers(100, 5000)), min_size=1, max_size=6),
     st.integers(1, 50),
