@@ -20,6 +20,7 @@ from autocomp.simulator import _core
 
 from autocomp import isa
 from autocomp.data import data_dir
+from autocomp.trace import read_trace
 
 METHODS = (
     "build", "memory", "state", "expr", "require", "store", "store_dram", "set_state", "loop", "when", "unit",
@@ -28,6 +29,10 @@ METHODS = (
 KINDS = ("dram", "local", "register")
 DTYPES = ("i8", "u8", "i16", "u16", "i32", "u32", "i64", "u64", "f32", "f64")
 LONGEST = 255  # of a word or a list
+ROOT = Path(__file__).parents[2]
+MEASURED = "gemmini"  # the machine of the measured cases
+APART = 23  # of the cases, one in so many
+RECORDED = 4 | 8  # options: the commands' times, and the trace that units get
 
 
 def number(value: int) -> bytes:
@@ -140,6 +145,24 @@ def recorded(machine: isa.Accelerator) -> bytes:
     return bytes(recorder.written)
 
 
+def measured(accelerators: Sequence[isa.Accelerator]) -> list[bytes]:
+    """Measured cases, spread over all groups, as inputs of the `trace` target; the longer ones without their ends."""
+    position = next(index for index, machine in enumerate(accelerators) if machine.name == MEASURED)
+    machine = accelerators[position]
+    tables = isa.lower(machine)
+    inputs = []
+    for path in sorted((ROOT / "benchmarks" / "rtl" / "traces").iterdir())[::APART]:
+        commands = read_trace(path, machine, tables).trace.commands(tables.machine)
+        inputs.append(bytes([position, RECORDED]) + b"".join(_command(*command) for command in commands[:LONGEST]))
+    return inputs
+
+
+def _command(instruction: int, arguments: Sequence[int | float], gap: int, line: int) -> bytes:
+    """As read_trace of runs.cpp reads it: a 5 says that the argument is any number."""
+    values = (real(value) if isinstance(value, float) else b"\x05" + number(value) for value in arguments)
+    return bytes([instruction]) + b"".join(values) + (b"\x01" + number(gap) if gap else b"\x00")
+
+
 def main(folder: Path) -> None:
     machines = [isa.load(str(path)) for path in sorted(data_dir("isa").glob("*.isa"))]
     tables = [recorded(machine) for machine in machines]
@@ -150,7 +173,7 @@ def main(folder: Path) -> None:
     seeds = {
         "tables": [b"\x02" + data + chance.randbytes(2000) for data in tables],
         "bytecode": [bytes([number % len(tables)]) + chance.randbytes(600) for number in range(20)],
-        "trace": [bytes([number % len(tables)]) + chance.randbytes(600) for number in range(20)],
+        "trace": [bytes([number % len(tables)]) + chance.randbytes(600) for number in range(20)] + measured(machines),
     }
     for target, inputs in seeds.items():
         (folder / "seeds" / target).mkdir(parents=True, exist_ok=True)
