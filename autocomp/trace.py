@@ -18,7 +18,8 @@ import numpy as np
 
 from autocomp.errors import ConfigError, Place
 from autocomp.isa.lower import MachineTables
-from autocomp.isa.model import Accelerator, AddressSpace, Expression, Name, Number, Parameter
+from autocomp.isa.model import Accelerator, AddressSpace, Parameter
+from autocomp.isa.tree import Expression, Name, Number
 from autocomp.simulator import _core
 
 MAX_BYTES = 1 << 28  # of a trace's text, unpacked

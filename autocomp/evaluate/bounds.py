@@ -6,8 +6,9 @@ import math
 
 from autocomp.evaluate.model import Bound
 from autocomp.isa.algebra import substitute
-from autocomp.isa.model import Accelerator, Expression, Instruction, Name, Number
+from autocomp.isa.model import Accelerator, Instruction
 from autocomp.isa.roles import contractions
+from autocomp.isa.tree import Expression, Name, Number
 from autocomp.workload import Workload
 
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import NoReturn
 
 from autocomp.errors import KernelError, Place
-from autocomp.isa import algebra, model
+from autocomp.isa import algebra, tree
 from autocomp.isa.model import Accelerator, Alias, Instruction, Parameter
 from autocomp.isa.show import show
 from autocomp.kernel import ast, call_forms
@@ -37,7 +37,7 @@ def issue_name(accelerator: Accelerator, instruction: str) -> str:
     return f"{accelerator.name}_issue_{instruction}"
 
 
-def commands_of(form: Alias, known: CallForms) -> list[tuple[str, tuple[model.Expression, ...]]]:
+def commands_of(form: Alias, known: CallForms) -> list[tuple[str, tuple[tree.Expression, ...]]]:
     """The instructions that a call form stands for, which may come through other forms."""
     commands = []
     for callee, arguments in form.expansion:
@@ -77,7 +77,7 @@ class Forms:
             instruction = self._accelerator.instruction(name)
             assert instruction is not None  # it is a command
             for parameter, argument in zip(instruction.parameters, arguments, strict=True):
-                if isinstance(argument, model.Name):
+                if isinstance(argument, tree.Name):
                     found[argument.name] = parameter
         return tuple(found.get(name) for name in form.parameters)
 
@@ -105,7 +105,7 @@ class Forms:
             for _, arguments in form.expansion
             for argument in arguments
             for part in algebra.walk(argument)
-            if isinstance(part, model.Name)
+            if isinstance(part, tree.Name)
         )
         for name, argument in bound.items():
             if uses[name] != 1 and has_effect(argument):
@@ -129,12 +129,12 @@ class Forms:
         return ast.Call(issue_name(self._accelerator, instruction.name), arguments)
 
     def _match(
-        self, form: Alias, pattern: Sequence[model.Expression], arguments: Sequence[ast.Expression]
+        self, form: Alias, pattern: Sequence[tree.Expression], arguments: Sequence[ast.Expression]
     ) -> Bound | None:
         """What the form's parameters are if it expands to these arguments, or None."""
         bound: dict[str, ast.Expression] = {}
         for expected, given in zip(pattern, arguments, strict=True):
-            if isinstance(expected, model.Name) and expected.name in form.parameters:
+            if isinstance(expected, tree.Name) and expected.name in form.parameters:
                 if bound.setdefault(expected.name, given) != given:
                     return None
             else:
@@ -156,21 +156,21 @@ class Forms:
         return None
 
 
-def in_c(e: model.Expression, bound: Bound) -> ast.Expression:
+def in_c(e: tree.Expression, bound: Bound) -> ast.Expression:
     """An expression of a call form in the kernel's syntax. Raises KernelError for a function that C does not have."""
-    if isinstance(e, model.Number):
+    if isinstance(e, tree.Number):
         sign = e.value < 0
         literal: ast.Expression = (
             ast.FloatLiteral(abs(e.value), single=True) if isinstance(e.value, float) else ast.IntLiteral(abs(e.value))
         )
         return ast.Unary("-", literal) if sign else literal
-    if isinstance(e, model.Name):
+    if isinstance(e, tree.Name):
         return bound.get(e.name, ast.Name(e.name))
-    if isinstance(e, model.Unary):
+    if isinstance(e, tree.Unary):
         return ast.Unary(e.operator, in_c(e.operand, bound))  # type: ignore[arg-type]
-    if isinstance(e, model.Binary):
+    if isinstance(e, tree.Binary):
         return ast.Binary(e.operator, in_c(e.left, bound), in_c(e.right, bound))
-    if isinstance(e, model.Conditional):
+    if isinstance(e, tree.Conditional):
         return ast.Conditional(in_c(e.condition, bound), in_c(e.then, bound), in_c(e.otherwise, bound))
     raise KernelError(f"C has nothing for {show(e)}, which a call form uses")
 
@@ -180,8 +180,8 @@ def has_effect(node: ast.Expression) -> bool:
     return any(isinstance(part, ast.Call | ast.Assignment | ast.Step) for part in walk(node))
 
 
-def _replaced(e: model.Expression, bound: Mapping[str, model.Expression]) -> model.Expression:
-    return algebra.substitute(e, lambda part: bound.get(part.name) if isinstance(part, model.Name) else None)
+def _replaced(e: tree.Expression, bound: Mapping[str, tree.Expression]) -> tree.Expression:
+    return algebra.substitute(e, lambda part: bound.get(part.name) if isinstance(part, tree.Name) else None)
 
 
 def _fail(node: ast.Call, message: str) -> NoReturn:

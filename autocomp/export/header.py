@@ -14,8 +14,9 @@ from autocomp.errors import IsaError
 from autocomp.export.forms import c_number, commands_of, header_forms, in_c, issue_name
 from autocomp.export.lower import lower
 from autocomp.isa.encoding import command_words
-from autocomp.isa.model import Accelerator, Alias, EncodedField, Instruction, Name, Number, Parameter
+from autocomp.isa.model import Accelerator, Alias, EncodedField, Instruction, Parameter
 from autocomp.isa.show import show
+from autocomp.isa.tree import Name, Number
 from autocomp.kernel import ast, call_forms, print_expression, print_kernel
 from autocomp.kernel.procedures import with_callees
 from autocomp.kernel.types import BY_ELEMENT

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from autocomp.isa import algebra
-from autocomp.isa.model import Binary, Call, Conditional, Element, Expression, Name, Number, Sum, Unary
+from autocomp.isa.tree import Binary, Call, Conditional, Element, Expression, Name, Number, Sum, Unary
 
 Loops = Mapping[str, Expression]  # variable -> bound, outermost first; 0 <= variable < bound
 

@@ -7,7 +7,7 @@ import operator
 import struct
 from collections.abc import Callable, Iterator
 
-from autocomp.isa.model import (
+from autocomp.isa.tree import (
     AddressField,
     Binary,
     Call,

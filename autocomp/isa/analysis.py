@@ -7,6 +7,22 @@ from typing import Literal
 
 from autocomp.isa import model as m
 from autocomp.isa.algebra import substitute, walk
+from autocomp.isa.tree import (
+    AddressField,
+    Assign,
+    Binary,
+    Call,
+    Element,
+    Expression,
+    For,
+    Let,
+    Name,
+    Number,
+    StateField,
+    Statement,
+    Sum,
+    When,
+)
 from autocomp.isa.walk import assignments, expressions, has_element, is_product, names, terms
 
 Kind = Literal[
@@ -22,8 +38,8 @@ class Analysis:
         self._instruction = instruction
         self._memories = {memory.name: memory.kind for memory in accelerator.memories}
         self._pointers = {p.name for p in instruction.parameters if p.kind == "pointer"}
-        self._lets: dict[str, m.Expression] = {}
-        self._bounds: dict[str, m.Expression] = {}  # loop variable -> bound
+        self._lets: dict[str, Expression] = {}
+        self._bounds: dict[str, Expression] = {}  # loop variable -> bound
         self._variables: dict[str, str] = {}  # loop variable -> rows, cols or depth
         self.reads: set[str] = set()
         self.writes: set[str] = set()
@@ -42,34 +58,34 @@ class Analysis:
 
     # statements
 
-    def _statement(self, statement: m.Statement) -> None:
-        if isinstance(statement, m.Let):
+    def _statement(self, statement: Statement) -> None:
+        if isinstance(statement, Let):
             self._lets[statement.name] = statement.value
             self._expression(statement.value)
-        elif isinstance(statement, m.When):
+        elif isinstance(statement, When):
             self._expression(statement.condition)
             for inner in (*statement.then, *statement.otherwise):
                 self._statement(inner)
-        elif isinstance(statement, m.For):
+        elif isinstance(statement, For):
             for variable, bound in statement.variables:
                 self._bounds[variable] = bound
                 self._expression(bound)
             for inner in statement.body:
                 self._statement(inner)
-        elif isinstance(statement, m.Assign):
+        elif isinstance(statement, Assign):
             self._assign(statement)
 
-    def _assign(self, statement: m.Assign) -> None:
+    def _assign(self, statement: Assign) -> None:
         target = statement.target
-        if isinstance(target, m.StateField):
+        if isinstance(target, StateField):
             self.sets_fields.add((target.state, target.field))
-            if isinstance(target.index, m.Name):
+            if isinstance(target.index, Name):
                 self._say(target.index.name, "selector")
             value = self._inline(statement.value)
             for name in names(value):
                 if name in self.words:
                     self.sets.setdefault(name, (target.state, target.field))
-            if isinstance(value, m.AddressField):
+            if isinstance(value, AddressField):
                 self.addresses[value.parameter, value.field] = (target.state, target.field)
         else:
             self._element(target, written=True)
@@ -77,28 +93,28 @@ class Analysis:
 
     # expressions
 
-    def _expression(self, expression: m.Expression) -> None:
+    def _expression(self, expression: Expression) -> None:
         for node in walk(self._inline(expression)):
-            if isinstance(node, m.Element):
+            if isinstance(node, Element):
                 self._element(node, written=False)
-            elif isinstance(node, m.StateField):
+            elif isinstance(node, StateField):
                 self.states_read.add((node.state, node.field))
-                if isinstance(node.index, m.Name):
+                if isinstance(node.index, Name):
                     self._say(node.index.name, "selector")
-            elif isinstance(node, m.Sum):
+            elif isinstance(node, Sum):
                 self._bounds[node.variable] = node.bound
                 self._variables[node.variable] = "depth"
                 self._multiplies |= is_product(self._inline(node.body))
-            elif isinstance(node, m.Binary) and node.operator == "*":
+            elif isinstance(node, Binary) and node.operator == "*":
                 self._factor(node)
 
-    def _factor(self, node: m.Binary) -> None:
+    def _factor(self, node: Binary) -> None:
         """A state field that a loaded or stored value is multiplied by is a scale."""
         for side, other in ((node.left, node.right), (node.right, node.left)):
-            if isinstance(side, m.StateField) and self._field_type(side) == "f32" and has_element(other):
+            if isinstance(side, StateField) and self._field_type(side) == "f32" and has_element(other):
                 self.fields.setdefault((side.state, side.field), "scale")
 
-    def _element(self, element: m.Element, *, written: bool) -> None:
+    def _element(self, element: Element, *, written: bool) -> None:
         base = element.memory.split(".")[0]
         pointer = base in self._pointers
         memory = self._accelerator.dram.name if pointer else base
@@ -116,33 +132,33 @@ class Analysis:
                     self._variables[name] = "cols" if self._variables.get(name) != "rows" or written else "rows"
         word = "destination" if written else "source"
         for node in terms(row):
-            if isinstance(node, m.StateField):
+            if isinstance(node, StateField):
                 self.fields.setdefault((node.state, node.field), word)
-            elif isinstance(node, m.Name):
+            elif isinstance(node, Name):
                 self._say(node.name, word)
         for node in walk(row):
-            if isinstance(node, m.AddressField):
+            if isinstance(node, AddressField):
                 self._say(node.parameter, word)
 
-    def _row_variables(self, row: m.Expression) -> Iterator[str]:
+    def _row_variables(self, row: Expression) -> Iterator[str]:
         """Loop variables that step through rows one by one (not `(c / DIM) * stride`, which steps through blocks)."""
         for node in terms(row):
-            if isinstance(node, m.Name) and node.name in self._bounds:
+            if isinstance(node, Name) and node.name in self._bounds:
                 yield node.name
 
-    def _strides(self, offset: m.Expression, word: str) -> None:
+    def _strides(self, offset: Expression, word: str) -> None:
         for term in terms(offset):
-            if not (isinstance(term, m.Binary) and term.operator == "*"):
+            if not (isinstance(term, Binary) and term.operator == "*"):
                 continue
             for side, other in ((term.left, term.right), (term.right, term.left)):
                 if not any(name in self._bounds for name in names(other)):
                     continue
-                divided = any(isinstance(n, m.Binary) and n.operator == "/" for n in walk(other))
+                divided = any(isinstance(n, Binary) and n.operator == "/" for n in walk(other))
                 chosen = word if word == "dram stride" or divided else "row stride"
                 for node in walk(side):
-                    if isinstance(node, m.StateField):
+                    if isinstance(node, StateField):
                         self.fields.setdefault((node.state, node.field), chosen)
-                    elif isinstance(node, m.Name) and node.name in self.words:
+                    elif isinstance(node, Name) and node.name in self.words:
                         self._say(node.name, chosen)
 
     # conclusions
@@ -150,7 +166,7 @@ class Analysis:
     def _name_bounds(self) -> None:
         for variable, bound in self._bounds.items():
             word = self._variables.get(variable)
-            if word and isinstance(bound, m.StateField):
+            if word and isinstance(bound, StateField):
                 self.fields.setdefault((bound.state, bound.field), word)
             for name in names(self._inline(bound)):
                 if word and name in self.words:
@@ -160,11 +176,11 @@ class Analysis:
             for statement in self._instruction.body
             for expression in expressions(statement)
             for node in walk(self._inline(expression))
-            if isinstance(node, m.Binary) and node.operator == "<" and isinstance(node.left, m.Name)
+            if isinstance(node, Binary) and node.operator == "<" and isinstance(node.left, Name)
         )
         for node in compared:
-            word = self._variables.get(node.left.name) if isinstance(node.left, m.Name) else None
-            if word and isinstance(node.right, m.Name) and node.right.name in self.words:
+            word = self._variables.get(node.left.name) if isinstance(node.left, Name) else None
+            if word and isinstance(node.right, Name) and node.right.name in self.words:
                 self._say(node.right.name, word)
 
     def _kind(self) -> Kind:
@@ -201,16 +217,16 @@ class Analysis:
             return None
         return sizes["rows"], sizes["cols"], sizes["depth"]
 
-    def _largest(self, bound: m.Expression) -> int | None:
-        if isinstance(bound, m.Number):
+    def _largest(self, bound: Expression) -> int | None:
+        if isinstance(bound, Number):
             return int(bound.value)
-        if isinstance(bound, m.Name):
+        if isinstance(bound, Name):
             parameter = next((p for p in self._instruction.parameters if p.name == bound.name), None)
             return parameter.high if parameter is not None else None
-        if isinstance(bound, m.Call) and bound.function in ("min", "max"):
+        if isinstance(bound, Call) and bound.function in ("min", "max"):
             sizes = [size for size in map(self._largest, bound.arguments) if size is not None]
             return (min(sizes) if bound.function == "min" else max(sizes)) if sizes else None
-        if isinstance(bound, m.StateField):  # latched by another instruction from an operand of known range
+        if isinstance(bound, StateField):  # latched by another instruction from an operand of known range
             return _latched_range(self._accelerator, (bound.state, bound.field))
         return None
 
@@ -218,18 +234,18 @@ class Analysis:
         if self.words.get(parameter) == "other":
             self.words[parameter] = word
 
-    def _field_type(self, node: m.StateField) -> str:
+    def _field_type(self, node: StateField) -> str:
         record = next((s for s in self._accelerator.states if s.name == node.state), None)
         fields = record.fields if record is not None else ()
         return next((element for name, element, _ in fields if name == node.field), "")
 
-    def _inline(self, expression: m.Expression) -> m.Expression:
+    def _inline(self, expression: Expression) -> Expression:
         """The expression with every `let` in it replaced by its value."""
         if not self._lets:
             return expression
 
-        def value(part: m.Expression) -> m.Expression | None:
-            found = self._lets.get(part.name) if isinstance(part, m.Name) else None
+        def value(part: Expression) -> Expression | None:
+            found = self._lets.get(part.name) if isinstance(part, Name) else None
             return None if found is None else self._inline(found)
 
         return substitute(expression, value)
@@ -243,7 +259,7 @@ def _latched_range(accelerator: m.Accelerator, target: tuple[str, str]) -> int |
     for instruction in accelerator.instructions:
         for statement in instruction.body:
             for assign in assignments(statement):
-                is_target = isinstance(assign.target, m.StateField)
+                is_target = isinstance(assign.target, StateField)
                 if is_target and (assign.target.state, assign.target.field) == target:  # type: ignore[union-attr]
                     used = set(names(assign.value))
                     highs = [p.high for p in instruction.parameters if p.name in used and p.high is not None]

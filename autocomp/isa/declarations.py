@@ -25,21 +25,12 @@ from autocomp.isa.expressions import (
     is_tree,
 )
 from autocomp.isa.instructions import build_alias, build_idiom, build_instruction, build_procedure
-from autocomp.isa.model import (
-    Accelerator,
-    Alias,
-    ElementType,
-    Idiom,
-    Instruction,
-    Memory,
-    Procedure,
-    StateRecord,
-    Unit,
-)
+from autocomp.isa.model import Accelerator, Alias, Idiom, Instruction, Memory, Procedure, StateRecord, Unit
 from autocomp.isa.scope import Scope
 from autocomp.isa.statements import build_function, doc_text, text_of
 from autocomp.isa.syntax import Source, SyntaxTree, parse_syntax
 from autocomp.isa.timing import check_timing
+from autocomp.isa.tree import ElementType
 
 MAX_ROWS = 1 << 24
 MAX_BYTES = 1 << 30  # of all local memories and registers together

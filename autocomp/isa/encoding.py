@@ -15,9 +15,10 @@ from lark import Token
 from autocomp.errors import IsaError
 from autocomp.isa.algebra import bits_to_float, float_to_bits, names_in, substitute, wrap
 from autocomp.isa.expressions import build_int, evaluate_int, fail, unknown
-from autocomp.isa.model import Accelerator, EncodedField, Expression, Instruction, Name, Number, Parameter
+from autocomp.isa.model import Accelerator, EncodedField, Instruction, Parameter
 from autocomp.isa.scope import Scope
 from autocomp.isa.syntax import SyntaxTree
+from autocomp.isa.tree import Expression, Name, Number
 
 SECTION = "encoding"  # the section that declares the command words: name -> bits
 MAX_WORD_BITS = 64

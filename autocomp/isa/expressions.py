@@ -11,9 +11,9 @@ from lark import Token, Tree
 from autocomp.data import closest
 from autocomp.errors import IsaError
 from autocomp.isa import algebra
-from autocomp.isa.model import AddressField, Binary, Element, ElementType, Expression, Number, Position, StateField, Sum
 from autocomp.isa.scope import Function, Kind, Scope, Value, constant, kind_of_element
 from autocomp.isa.syntax import SyntaxTree
+from autocomp.isa.tree import AddressField, Binary, Element, ElementType, Expression, Number, Position, StateField, Sum
 
 MAX_EXPANSION = 16  # functions within functions
 MAX_EXPANSIONS = 5_000  # of functions in one description

@@ -12,22 +12,12 @@ from lark import Token
 
 from autocomp.isa.encoding import build_encoding
 from autocomp.isa.expressions import build, evaluate_int, fail, is_tree, unknown
-from autocomp.isa.model import (
-    Alias,
-    EncodedField,
-    Expression,
-    Idiom,
-    Instruction,
-    Name,
-    Parameter,
-    Procedure,
-    Statement,
-    Stream,
-)
+from autocomp.isa.model import Alias, EncodedField, Idiom, Instruction, Parameter, Procedure
 from autocomp.isa.scope import Scope, Value
 from autocomp.isa.statements import build_require, build_sequence, names_of, text_of
 from autocomp.isa.streams import build_streams
 from autocomp.isa.syntax import SyntaxTree
+from autocomp.isa.tree import Expression, Name, Statement, Stream
 
 MAX_PARAMETERS = 64
 

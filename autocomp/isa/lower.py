@@ -6,28 +6,26 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from autocomp.errors import IsaError
-from autocomp.isa.model import (
-    Accelerator,
+from autocomp.isa.model import Accelerator, Instruction, Parameter
+from autocomp.isa.nodes import Environment, Nodes
+from autocomp.isa.regions import Region, derive
+from autocomp.isa.tree import (
     Assign,
     Await,
     Binary,
     Choose,
     Expression,
     For,
-    Instruction,
     Iterate,
     Let,
     Name,
     Number,
-    Parameter,
     Require,
     StateField,
     Statement,
     StreamStatement,
     When,
 )
-from autocomp.isa.nodes import Environment, Nodes
-from autocomp.isa.regions import Region, derive
 from autocomp.simulator import _core
 
 

@@ -8,8 +8,8 @@ from typing import get_args
 
 from autocomp.errors import IsaError
 from autocomp.isa import algebra
-from autocomp.isa.model import (
-    Accelerator,
+from autocomp.isa.model import Accelerator, Instruction
+from autocomp.isa.tree import (
     AddressField,
     Assign,
     Binary,
@@ -19,7 +19,6 @@ from autocomp.isa.model import (
     ElementType,
     Expression,
     For,
-    Instruction,
     Name,
     Number,
     Position,

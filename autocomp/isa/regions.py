@@ -12,8 +12,8 @@ from dataclasses import dataclass, field, replace
 from autocomp.errors import IsaError
 from autocomp.isa import algebra
 from autocomp.isa.affine import Affine, Loops, Term, UnboundedError, affine, interval, is_fixed
-from autocomp.isa.model import (
-    Accelerator,
+from autocomp.isa.model import Accelerator, Instruction, Memory
+from autocomp.isa.tree import (
     AddressField,
     Assign,
     Binary,
@@ -21,9 +21,7 @@ from autocomp.isa.model import (
     Element,
     Expression,
     For,
-    Instruction,
     Let,
-    Memory,
     Name,
     Number,
     StateField,

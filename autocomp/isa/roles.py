@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from autocomp.isa import model as m
 from autocomp.isa.analysis import Analysis, Kind
+from autocomp.isa.tree import Name, Number
 
 
 @dataclass(frozen=True)
@@ -123,9 +124,9 @@ def _call_role(accelerator: m.Accelerator, roles: Mapping[str, Role], name: str,
     fixed = dict(inner.fixed)
     operands = _operand_names(accelerator, inner_name, len(arguments))
     for position, (argument, word) in enumerate(zip(arguments, inner.arguments, strict=True)):
-        if isinstance(argument, m.Name) and argument.name in words:
+        if isinstance(argument, Name) and argument.name in words:
             words[argument.name] = word
-        elif isinstance(argument, m.Number):
+        elif isinstance(argument, Number):
             fixed[operands[position]] = argument.value
     return CallRole(name, inner.instruction, inner.role, tuple(words.values()), fixed)
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 
-from autocomp.isa.model import Accelerator, AddressSpace, Alias, Instruction, Name, Parameter, Require, Statement, When
+from autocomp.isa.model import Accelerator, AddressSpace, Alias, Instruction, Parameter
+from autocomp.isa.tree import Name, Require, Statement, When
 
 
 def rules(accelerator: Accelerator, only: Collection[str] | None = None) -> tuple[str, ...]:

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from autocomp.isa.model import AddressSpace, ElementType, Expression, Memory, Name, Number, Parameter, StateRecord
+from autocomp.isa.model import AddressSpace, Memory, Parameter, StateRecord
 from autocomp.isa.syntax import Source, SyntaxTree
+from autocomp.isa.tree import ElementType, Expression, Name, Number
 
 Kind = Literal["int", "float"]
 

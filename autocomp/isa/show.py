@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from autocomp.isa.model import (
+from autocomp.isa.tree import (
     AddressField,
     Assign,
     Await,

@@ -9,9 +9,9 @@ from typing import cast
 from lark import Token
 
 from autocomp.isa.expressions import build, build_int, check_free, fail, is_tree, reference
-from autocomp.isa.model import Assign, Element, Expression, For, Let, Number, Require, StateField, Statement, When
 from autocomp.isa.scope import Function, Scope
 from autocomp.isa.syntax import SyntaxTree
+from autocomp.isa.tree import Assign, Element, Expression, For, Let, Number, Require, StateField, Statement, When
 
 _KIND = {"int": "an integer", "float": "a float"}
 _ESCAPE = re.compile(r"\\(.)", re.DOTALL)

@@ -9,22 +9,11 @@ from typing import cast
 from lark import Token
 
 from autocomp.isa.expressions import build, build_int, check_free, evaluate_int, fail, is_tree, unknown
-from autocomp.isa.model import (
-    Await,
-    Choose,
-    Emit,
-    Expression,
-    Instruction,
-    Iterate,
-    Let,
-    Number,
-    Parameter,
-    Stream,
-    StreamStatement,
-)
+from autocomp.isa.model import Instruction, Parameter
 from autocomp.isa.scope import Scope
 from autocomp.isa.statements import build_function, names_of
 from autocomp.isa.syntax import SyntaxTree
+from autocomp.isa.tree import Await, Choose, Emit, Expression, Iterate, Let, Number, Stream, StreamStatement
 
 MAX_STREAMS = 16
 MAX_LOOPS = 10  # loop variables around a command

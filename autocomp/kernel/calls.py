@@ -6,7 +6,7 @@ import difflib
 from collections import Counter
 from typing import Any, NoReturn
 
-from autocomp.isa import model
+from autocomp.isa import tree
 from autocomp.isa.model import Accelerator, Alias, Instruction, Parameter, Procedure
 from autocomp.isa.show import show
 from autocomp.kernel import ast
@@ -230,40 +230,38 @@ class Calls:
                 self._expand(form, operands, node, out, depth + 1)
 
     @staticmethod
-    def _written(argument: model.Expression, alias: Alias, node: ast.Call) -> Any:
+    def _written(argument: tree.Expression, alias: Alias, node: ast.Call) -> Any:
         """Where the kernel wrote what an expansion passes on, or the call."""
-        if isinstance(argument, model.Name) and argument.name in alias.parameters:
+        if isinstance(argument, tree.Name) and argument.name in alias.parameters:
             position = alias.parameters.index(argument.name)
             if position < len(node.arguments) and len(alias.parameters) == len(node.arguments):
                 return node.arguments[position]
         return node
 
-    def _translate(
-        self, e: model.Expression, bound: dict[str, Value], form: Alias | Procedure, node: ast.Call
-    ) -> Value:
+    def _translate(self, e: tree.Expression, bound: dict[str, Value], form: Alias | Procedure, node: ast.Call) -> Value:
         """An argument expression of an alias: 64-bit integers, or binary32."""
-        if isinstance(e, model.Number):
+        if isinstance(e, tree.Number):
             return Constant(FLOAT, to_float32(e.value)) if isinstance(e.value, float) else Constant(INT64, e.value)
-        if isinstance(e, model.Name):
+        if isinstance(e, tree.Name):
             if e.name in bound:
                 return bound[e.name]
             constant = self._unit.accelerator.constants.get(e.name)
             if constant is not None:
-                return self._translate(model.Number(constant), bound, form, node)
+                return self._translate(tree.Number(constant), bound, form, node)
         operands = [self._wide(self._translate(part, bound, form, node)) for part in _parts(e)]
-        if isinstance(e, model.Unary):
+        if isinstance(e, tree.Unary):
             return negated_truth(operands[0]) if e.operator == "!" else unary(e.operator, operands[0])
-        if isinstance(e, model.Binary):
+        if isinstance(e, tree.Binary):
             if e.operator in ("&&", "||"):
                 left, right, conjunction = truth(operands[0]), truth(operands[1]), e.operator == "&&"
                 if isinstance(left, Constant):
                     return right if bool(left.value) is conjunction else left
                 return Logical(INT, conjunction, left, right)
             return self._expressions.arithmetic(e.operator, operands[0], operands[1], node)
-        if isinstance(e, model.Conditional):
+        if isinstance(e, tree.Conditional):
             kind = FLOAT if FLOAT in (operands[1].type, operands[2].type) else INT64
             return select(truth(operands[0]), convert(operands[1], kind), convert(operands[2], kind), kind)
-        if isinstance(e, model.Call):
+        if isinstance(e, tree.Call):
             return self._function(e, operands, form, node)
         return self._unit.fail(node, f"{form.name!r} uses what a call form cannot: {e}")
 
@@ -273,7 +271,7 @@ class Calls:
         assert isinstance(value.type, Scalar)
         return convert(value, FLOAT if value.type.floating else INT64)
 
-    def _function(self, e: model.Call, operands: list[Value], form: Alias | Procedure, node: ast.Call) -> Value:
+    def _function(self, e: tree.Call, operands: list[Value], form: Alias | Procedure, node: ast.Call) -> Value:
         kind = FLOAT if any(o.type == FLOAT for o in operands) else INT64
         if e.function in ("min", "max"):
             left, right = (convert(operand, kind) for operand in operands)
@@ -287,17 +285,17 @@ class Calls:
         return self._unit.fail(node, f"{form.name!r} uses {e.function}(), which a call form cannot")
 
 
-def _parts(e: model.Expression) -> tuple[model.Expression, ...]:
-    if isinstance(e, model.Unary):
+def _parts(e: tree.Expression) -> tuple[tree.Expression, ...]:
+    if isinstance(e, tree.Unary):
         return (e.operand,)
-    if isinstance(e, model.Binary):
+    if isinstance(e, tree.Binary):
         return e.left, e.right
-    if isinstance(e, model.Conditional):
+    if isinstance(e, tree.Conditional):
         return e.condition, e.then, e.otherwise
-    return e.arguments if isinstance(e, model.Call) else ()
+    return e.arguments if isinstance(e, tree.Call) else ()
 
 
-def _names(e: model.Expression) -> list[str]:
-    if isinstance(e, model.Name):
+def _names(e: tree.Expression) -> list[str]:
+    if isinstance(e, tree.Name):
         return [e.name]
     return [name for part in _parts(e) for name in _names(part)]

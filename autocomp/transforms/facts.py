@@ -8,6 +8,7 @@ from functools import cached_property
 
 from autocomp.isa import model as m
 from autocomp.isa.roles import CallRole, call_roles, contraction_tile
+from autocomp.isa.tree import Name
 from autocomp.kernel import ast, canonical_hash
 from autocomp.transforms.affine import Affine, Interval, Ranges, affine, interval, interval_of, literal
 from autocomp.transforms.loops import Loop, conjuncts, loop
@@ -289,7 +290,7 @@ def call_parameters(accelerator: m.Accelerator, name: str, arity: int) -> tuple[
     inner, arguments = alias.expansion[0]
     found: dict[str, m.Parameter | None] = dict.fromkeys(alias.parameters)
     for argument, parameter in zip(arguments, call_parameters(accelerator, inner, len(arguments)), strict=False):
-        if isinstance(argument, m.Name) and argument.name in found:
+        if isinstance(argument, Name) and argument.name in found:
             found[argument.name] = parameter
     return tuple(found.values())
 

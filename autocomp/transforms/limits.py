@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from autocomp.isa import model as m
 from autocomp.isa.algebra import names_in, substitute
+from autocomp.isa.tree import AddressField, Expression, Let, Name, Number, Require, StateField
 from autocomp.transforms.facts import Facts, Site
 
 
@@ -27,44 +28,44 @@ def widest(facts: Facts, site: Site) -> int:
 
 
 def _may_cover(facts: Facts, site: Site, instruction: m.Instruction, name: str, cols: int) -> bool:
-    known: dict[str, m.Expression] = {name: m.Number(cols)}
+    known: dict[str, Expression] = {name: Number(cols)}
     for parameter in site.parameters:
         if parameter is not None and parameter.kind == "pointer" and site.pointer is not None:
-            known[parameter.name] = m.Number(1)
+            known[parameter.name] = Number(1)
 
-    def value(part: m.Expression) -> m.Expression | None:
-        if isinstance(part, m.Name):
+    def value(part: Expression) -> Expression | None:
+        if isinstance(part, Name):
             return known.get(part.name)
-        if isinstance(part, m.StateField):
+        if isinstance(part, StateField):
             return _initial(facts.accelerator, part)
-        return _address_field(facts, site, part) if isinstance(part, m.AddressField) else None
+        return _address_field(facts, site, part) if isinstance(part, AddressField) else None
 
     for statement in instruction.body:
-        if isinstance(statement, m.Let):
+        if isinstance(statement, Let):
             known[statement.name] = substitute(statement.value, value)
-        elif isinstance(statement, m.Require) and name in names_in(statement.condition):
+        elif isinstance(statement, Require) and name in names_in(statement.condition):
             judged = substitute(statement.condition, value)
-            if isinstance(judged, m.Number) and not judged.value:
+            if isinstance(judged, Number) and not judged.value:
                 return False
     return True
 
 
-def _initial(accelerator: m.Accelerator, part: m.StateField) -> m.Expression | None:
+def _initial(accelerator: m.Accelerator, part: StateField) -> Expression | None:
     record = next((record for record in accelerator.states if record.name == part.state), None)
     fields = record.fields if record is not None else ()
-    return next((m.Number(initial) for name, _, initial in fields if name == part.field), None)
+    return next((Number(initial) for name, _, initial in fields if name == part.field), None)
 
 
-def _address_field(facts: Facts, site: Site, part: m.AddressField) -> m.Expression | None:
+def _address_field(facts: Facts, site: Site, part: AddressField) -> Expression | None:
     """The value of an address's field, where the memory that is addressed decides it."""
     operand = next((o for o in facts.operands_of(site) if site.parameters[o.position] is not None), None)
     parameter = site.parameters[operand.position] if operand is not None else None
     if operand is None or parameter is None or parameter.name != part.parameter or parameter.space is None:
         return None
     if part.field == "none":
-        return m.Number(0)
+        return Number(0)
     space = facts.accelerator.space(parameter.space)
     high, low = space.field(part.field)
     mask = ((1 << (high + 1)) - 1) & ~((1 << low) - 1)
     found = ((bits, match) for memory, bits, match in space.memories if memory == operand.memory)
-    return next((m.Number((match & mask) >> low) for bits, match in found if mask & ~bits == 0), None)
+    return next((Number((match & mask) >> low) for bits, match in found if mask & ~bits == 0), None)

@@ -13,8 +13,8 @@ import pytest
 
 from autocomp import isa
 from autocomp.isa import algebra
-from autocomp.isa.model import (
-    Accelerator,
+from autocomp.isa.model import Accelerator, Instruction
+from autocomp.isa.tree import (
     AddressField,
     Assign,
     Binary,
@@ -22,7 +22,6 @@ from autocomp.isa.model import (
     Element,
     Expression,
     For,
-    Instruction,
     Let,
     Name,
     Number,

@@ -8,7 +8,8 @@ import pytest
 
 from autocomp import isa
 from autocomp.errors import ConfigError, IsaError
-from autocomp.isa.model import Accelerator, Call, Element, For, Number, Sum
+from autocomp.isa.model import Accelerator
+from autocomp.isa.tree import Call, Element, For, Number, Sum
 
 TEXT = """
 accelerator m {

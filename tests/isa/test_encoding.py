@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from autocomp import isa
 from autocomp.errors import IsaError
 from autocomp.isa.encoding import Operand
-from autocomp.isa.model import Accelerator, Instruction, Name, Parameter
+from autocomp.isa.model import Accelerator, Instruction, Parameter
+from autocomp.isa.tree import Name
 
 MACHINE = isa.load("gemmini")
 NORMALISING = isa.load("gemmini:ibert")

@@ -6,7 +6,8 @@ import pytest
 
 from autocomp import isa
 from autocomp.errors import IsaError
-from autocomp.isa.model import Accelerator, Name, Number
+from autocomp.isa.model import Accelerator
+from autocomp.isa.tree import Name, Number
 
 MINIMAL = "accelerator m {{ memory dram {{ kind: dram; }} {body} instruction nothing() {{ }} }}"
 

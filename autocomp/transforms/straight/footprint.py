@@ -9,6 +9,7 @@ from itertools import product
 from autocomp.isa import model as m
 from autocomp.isa.algebra import substitute, walk
 from autocomp.isa.regions import Region, Write, derive, effects, writes
+from autocomp.isa.tree import AddressField, Binary, Element, Expression, Name, Number, Require, StateField
 from autocomp.transforms.protocol import NotApplicable
 from autocomp.transforms.remember import remembered
 from autocomp.transforms.straight.places import Place, Value
@@ -81,8 +82,8 @@ class _Semantics:
 
     regions: tuple[Region, ...]
     writes: tuple[Write, ...]
-    effects: Mapping[tuple[str, m.Expression | None, str], m.Expression]
-    requirements: tuple[m.Require, ...]
+    effects: Mapping[tuple[str, Expression | None, str], Expression]
+    requirements: tuple[Require, ...]
     registers: tuple[Field, ...]  # that any of this mentions
     outcomes: dict[tuple[Hashable, ...], _Outcome] = field(default_factory=dict)
 
@@ -104,21 +105,21 @@ def _semantics_by_name(accelerator: m.Accelerator) -> dict[str, _Semantics]:
 def _semantics(accelerator: m.Accelerator, instruction: m.Instruction) -> _Semantics:
     known = _semantics_by_name(accelerator)
     if instruction.name not in known:
-        plain = tuple(s for s in instruction.body if isinstance(s, m.Require))
+        plain = tuple(s for s in instruction.body if isinstance(s, Require))
         regions, assigned = derive(accelerator, instruction), writes(accelerator, instruction)
         set_to = effects(accelerator, instruction)
         mentioned = {
             (part.state, part.field)
             for expression in (*_expressions(regions), *set_to.values(), *(r.condition for r in plain))
             for part in walk(expression)
-            if isinstance(part, m.StateField)
+            if isinstance(part, StateField)
         }
         registers = tuple(register for register in initial(accelerator).values if register[::2] in mentioned)
         known[instruction.name] = _Semantics(regions, assigned, set_to, plain, registers)
     return known[instruction.name]
 
 
-def _expressions(regions: Iterable[Region]) -> Iterator[m.Expression]:
+def _expressions(regions: Iterable[Region]) -> Iterator[Expression]:
     for region in regions:
         yield from (condition for condition, _ in region.path)
         yield from (side for dim in region.dims for side in (dim.count, dim.stride))
@@ -162,15 +163,15 @@ def _outcome(
     known = _semantics(accelerator, instruction)
     value = _lookup(accelerator, instruction, operands, state)
     for requirement in known.requirements:
-        if substitute(requirement.condition, value) == m.Number(0):
+        if substitute(requirement.condition, value) == Number(0):
             raise NotApplicable(f"{instruction.name}: {requirement.message}")
     found = [_access(region, operands, state, value, number) for region in known.regions]
     registers: list[tuple[Field, int | float | None, str | None]] = []
     for (name, index, part), expression in known.effects.items():
         result = substitute(expression, value)
-        source = next((node for node in walk(expression) if isinstance(node, m.AddressField)), None)
+        source = next((node for node in walk(expression) if isinstance(node, AddressField)), None)
         register = (name, None if index is None else int(_number(index, value)), part)
-        known_value = result.value if isinstance(result, m.Number) else None
+        known_value = result.value if isinstance(result, Number) else None
         registers.append((register, known_value, None if source is None else source.parameter))
     return _Outcome(tuple(entry for entry in found if entry is not None), tuple(registers))
 
@@ -189,11 +190,11 @@ def factor(
     return factors.pop() if len(factors) == 1 else None
 
 
-def _factor(expression: m.Expression) -> float | None:
+def _factor(expression: Expression) -> float | None:
     """The number that an expression multiplies one element by."""
-    if isinstance(expression, m.Element):
+    if isinstance(expression, Element):
         return 1.0
-    if isinstance(expression, m.Binary) and expression.operator == "*" and isinstance(expression.right, m.Number):
+    if isinstance(expression, Binary) and expression.operator == "*" and isinstance(expression.right, Number):
         inner = _factor(expression.left)
         return None if inner is None else inner * expression.right.value
     return None
@@ -201,23 +202,23 @@ def _factor(expression: m.Expression) -> float | None:
 
 def _lookup(
     accelerator: m.Accelerator, instruction: m.Instruction, operands: Mapping[str, Value], state: State
-) -> Callable[[m.Expression], m.Expression | None]:
+) -> Callable[[Expression], Expression | None]:
     kinds = {parameter.name: parameter for parameter in instruction.parameters}
 
-    def value(part: m.Expression) -> m.Expression | None:
-        if isinstance(part, m.Name) and part.name in operands:
+    def value(part: Expression) -> Expression | None:
+        if isinstance(part, Name) and part.name in operands:
             given = operands[part.name]
-            return m.Number(1 if isinstance(given, Place) else given)
-        if isinstance(part, m.AddressField) and part.parameter in operands:
+            return Number(1 if isinstance(given, Place) else given)
+        if isinstance(part, AddressField) and part.parameter in operands:
             given, space = operands[part.parameter], kinds[part.parameter].space
             assert isinstance(given, int)
             assert space is not None
-            return m.Number(_field(accelerator.space(space), given & 0xFFFFFFFF, part.field))
-        if isinstance(part, m.StateField):
+            return Number(_field(accelerator.space(space), given & 0xFFFFFFFF, part.field))
+        if isinstance(part, StateField):
             index = None if part.index is None else substitute(part.index, value)
-            if index is None or isinstance(index, m.Number):
+            if index is None or isinstance(index, Number):
                 known = state.values.get((part.state, None if index is None else int(index.value), part.field))
-                return None if known is None else m.Number(known)
+                return None if known is None else Number(known)
         return None
 
     return value
@@ -230,9 +231,9 @@ def _field(space: m.AddressSpace, address: int, name: str) -> int:
     return (address >> low) & ((1 << (high - low + 1)) - 1)
 
 
-def _number(expression: m.Expression, value: Callable[[m.Expression], m.Expression | None]) -> int | float:
+def _number(expression: Expression, value: Callable[[Expression], Expression | None]) -> int | float:
     result = substitute(expression, value)
-    if not isinstance(result, m.Number):
+    if not isinstance(result, Number):
         raise NotApplicable("what a command touches depends on data")
     return result.value
 
@@ -241,7 +242,7 @@ def _access(
     region: Region,
     operands: Mapping[str, Value],
     state: State,
-    value: Callable[[m.Expression], m.Expression | None],
+    value: Callable[[Expression], Expression | None],
     number: int,
 ) -> tuple[Access, Setter | None] | None:
     """The access of a region and who says where, or None where it does not take place."""
@@ -252,8 +253,8 @@ def _access(
     base = int(_number(region.base, value))
     points = [base + sum(steps) for steps in product(*([step * i for i in range(count)] for count, step in dims))]
     if region.pointer is None:
-        first = int(_number(region.first_col or m.Number(0), value))
-        end = first + int(_number(region.cols or m.Number(0), value))
+        first = int(_number(region.first_col or Number(0), value))
+        end = first + int(_number(region.cols or Number(0), value))
         spans = tuple((point, first, end) for point in sorted(set(points)) if first < end)
         memory = region.memory
         setter = _setter(region, state, number)
@@ -261,7 +262,7 @@ def _access(
         place = operands[region.pointer]
         if not isinstance(place, Place):
             return None
-        length = int(_number(region.bytes or m.Number(0), value))
+        length = int(_number(region.bytes or Number(0), value))
         spans = tuple(
             (0, place.offset + point, place.offset + point + length) for point in sorted(set(points)) if length
         )
@@ -275,7 +276,7 @@ def _setter(region: Region, state: State, number: int) -> Setter | None:
     if region.parameter is not None:
         return 0, region.parameter
     for part in walk(region.base):
-        if isinstance(part, m.StateField) and part.index is None and (part.state, None, part.field) in state.setters:
+        if isinstance(part, StateField) and part.index is None and (part.state, None, part.field) in state.setters:
             there, parameter = state.setters[part.state, None, part.field]
             return number - there, parameter
     return None

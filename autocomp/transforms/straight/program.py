@@ -9,6 +9,7 @@ from math import prod
 from autocomp.isa import model as m
 from autocomp.isa.algebra import substitute
 from autocomp.isa.roles import CallRole
+from autocomp.isa.tree import Expression, Name, Number
 from autocomp.kernel import ast
 from autocomp.kernel.calls import BUILTINS
 from autocomp.transforms import rewrite
@@ -299,17 +300,17 @@ def operands_of(accelerator: m.Accelerator, name: str, values: Sequence[Value]) 
     return operands_of(accelerator, inner, [_passed_on(argument, given) for argument in arguments])
 
 
-def _passed_on(argument: m.Expression, given: Mapping[str, Value]) -> Value:
+def _passed_on(argument: Expression, given: Mapping[str, Value]) -> Value:
     """An operand that an alias makes of those that it is given."""
-    if isinstance(argument, m.Name) and argument.name in given:
+    if isinstance(argument, Name) and argument.name in given:
         return given[argument.name]
 
-    def value(part: m.Expression) -> m.Expression | None:
-        known = given.get(part.name) if isinstance(part, m.Name) else None
-        return None if known is None or isinstance(known, Place) else m.Number(known)
+    def value(part: Expression) -> Expression | None:
+        known = given.get(part.name) if isinstance(part, Name) else None
+        return None if known is None or isinstance(known, Place) else Number(known)
 
     result = substitute(argument, value)
-    if not isinstance(result, m.Number):
+    if not isinstance(result, Number):
         raise NotApplicable("an operand is computed from an address")
     return result.value
 
