@@ -87,6 +87,8 @@ def test_every_example_of_a_page_runs(page: Path, tmp_path: Path, monkeypatch: p
     "page", [page for page in PAGES if "needs=verilator" in page.read_text()], ids=lambda p: p.stem
 )
 def test_examples_that_need_verilator_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "120")
     monkeypatch.setenv("AUTOCOMP_CACHE", str(ROOT / "build" / "rtl-models"))
     (tmp_path / "simulator").symlink_to(ROOT / "simulator")
     for example in examples(page):
