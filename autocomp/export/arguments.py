@@ -31,7 +31,9 @@ class Variables:
 
 
 def variables_of(function: ast.Function) -> Variables:
-    unsigned, others, wide = set(), set(), set()
+    unsigned: set[str] = set()
+    others: set[str] = set()
+    wide: set[str] = set()
     declared = [(d.name, d.type) for d in walk(function.body) if isinstance(d, ast.Declarator)]
     for name, kind in [*declared, *((p.name, p.type) for p in function.parameters)]:
         scalar = NAMED.get(kind.name) if not kind.pointer and not kind.extents else None
