@@ -26,7 +26,7 @@ def move_cycles(facts: Facts, site: Site, columns: int | None = None) -> float:
     """
     rows = site.highest("rows") or 1
     width = columns or site.highest("cols") or 1
-    unit = _unit_settings(facts, site)
+    unit = unit_settings(facts, site.role.instruction)
     latency = _number(facts.accelerator.dram.settings, "latency", 0.0)
     beats = -(-width * _element_bytes(facts, site) // _number(facts.accelerator.dram.settings, "bus", 16.0))
     held = latency + _number(unit, "recovery", 6.0)
@@ -37,8 +37,9 @@ def move_cycles(facts: Facts, site: Site, columns: int | None = None) -> float:
     return max(rows * max(1.0, beats), requests, commands)
 
 
-def _unit_settings(facts: Facts, site: Site) -> Mapping[str, int | float | str]:
-    instruction = facts.accelerator.instruction(site.role.instruction)
+def unit_settings(facts: Facts, name: str) -> Mapping[str, int | float | str]:
+    """What the description states of the unit that executes an instruction."""
+    instruction = facts.accelerator.instruction(name)
     units = (unit for unit in facts.accelerator.units if instruction is not None and unit.name == instruction.unit)
     return next((unit.settings for unit in units), {})
 
@@ -59,7 +60,10 @@ def overlap_gain(facts: Facts, buffers: Sequence[Buffer], fills: int) -> float:
     back, as no later command is looked at then."""
     freed = [sum(site_cycles(facts, s, s.loops) for b in buffers for s in b.sites(kind)) for kind in ("load", "store")]
     commands = 2 * sum(prod(item.trips for item in site.loops) for site in facts.contractions)
-    held = min((_number(_unit_settings(facts, site), "entries", 1.0) for site in facts.contractions), default=0.0)
+    held = min(
+        (_number(unit_settings(facts, site.role.instruction), "entries", 1.0) for site in facts.contractions),
+        default=0.0,
+    )
     if commands > held * fills:
         return 0.0
     total = contraction_cycles(facts) + moves_cycles(facts, "load") + moves_cycles(facts, "store")

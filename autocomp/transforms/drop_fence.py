@@ -20,13 +20,13 @@ class DropFence(Rewriting):
     title = "Drop a fence that orders nothing"
 
     def candidates(self, facts: Facts) -> Sequence[Proposal]:
-        """Each fence but the one that ends the kernel; whether one is needed is for the memory discipline to say."""
-        together = []
+        """Each fence but the one that ends the kernel: whether one is needed is for the memory discipline to say. In a
+        kernel that is written out it is known, and all that are not go at once."""
         if is_written_out(facts):
             count = len(_unneeded(facts))
             reason = f"{count} fences order no two accesses of the same elements"
-            together = [Proposal({}, reason, count * _CYCLES)] if count else []
-        return [*together] + [
+            return [Proposal({}, reason, count * _CYCLES)] if count else []
+        return [
             Proposal({"fence": number}, f"commands go on without waiting at fence number {number}")
             for number, path in enumerate(_fences(facts))
             if path != (len(facts.body.statements) - 1,)

@@ -56,7 +56,7 @@ class Site:
                 return chosen.constant if chosen.is_constant else None
         return None
 
-    @property
+    @cached_property
     def pointer(self) -> Pointer | None:
         """The DRAM operand taken apart, or None (also for a null pointer)."""
         argument = self.argument("pointer")
@@ -110,7 +110,7 @@ class Buffer:
     def sites(self, kind: str) -> tuple[Site, ...]:
         return tuple(operand.site for operand in self.operands if operand.site.kind == kind)
 
-    @property
+    @cached_property
     def tensor(self) -> str:
         """The tensor that is moved through these rows; empty if there is none."""
         pointers = (operand.site.pointer for operand in self.operands if operand.site.kind in ("load", "store"))

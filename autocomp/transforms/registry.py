@@ -24,6 +24,7 @@ from autocomp.transforms.straight.add_in_place import AddInPlace
 from autocomp.transforms.straight.drop_unused import DropUnused
 from autocomp.transforms.straight.keep_results import KeepResults
 from autocomp.transforms.straight.load_once import LoadOnce
+from autocomp.transforms.straight.order_commands import OrderCommands
 from autocomp.transforms.straight.own_rows import OwnRows
 from autocomp.transforms.straight.write_out import WriteOut
 from autocomp.transforms.tile import Tile
@@ -54,6 +55,7 @@ TRANSFORMATIONS: tuple[Transformation, ...] = (
     KeepResults(),
     AddInPlace(),
     DropUnused(),
+    OrderCommands(),
     Hoist(),
     Simplify(),
 )

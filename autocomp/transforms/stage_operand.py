@@ -41,6 +41,7 @@ class StageOperand(Rewriting):
     def candidates(self, facts: Facts) -> Sequence[Proposal]:
         """Every loop that a load can move out of; all operands together, and the small ones as a whole."""
         inputs = [b for b in facts.buffers if b.is_input and len(b.sites("load")) == 1 and _consumers(b)]
+        inputs = [buffer for buffer in inputs if buffer.sites("load")[0].loops]
         if not inputs or not facts.contractions:
             return ()
         before = present_cost(facts)

@@ -38,6 +38,7 @@ TRANSFORMATIONS = {
     "keep_results",
     "add_in_place",
     "drop_unused",
+    "order_commands",
 }
 
 

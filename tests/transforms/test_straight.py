@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from autocomp import kernel
 from autocomp.evaluate import SimulatorEvaluator
-from autocomp.transforms import Facts, NotApplicable, analyse, transformation
+from autocomp.transforms import Facts, NotApplicable, analyse
 from autocomp.transforms.straight.program import program_of
 from autocomp.workload import load
 from autocomp.workload import parse as parse_workload
@@ -28,6 +28,7 @@ CHAIN = (
     "keep_results",
     "drop_unused",
     "drop_fence",
+    "order_commands",
 )
 MACHINE = "gemmini:fp32"
 KERNELS = Path(__file__).parents[2] / "benchmarks" / "kernels"
@@ -158,6 +159,31 @@ def test_what_is_overwritten_unread_is_not_stored() -> None:
     assert sum("mvout" in line for line in lines(facts_of(seen), "write_out", "drop_unused")) == 3
 
 
+def test_loads_go_before_the_computation_that_does_not_wait_for_them() -> None:
+    body = "config_st(4); mvin(A[0], 0, 4, 4); mvin2(x[0], 4, 1, 4); {} mvin2(y[0], 8, 1, 4); {}"
+    after = PRODUCT.replace("preload(4, 0x80000000", "preload(8, 0x80000008")
+    found = lines(facts_of(body.format(PRODUCT, after)), "write_out", "order_commands")
+    assert [line.split("(")[0] for line in found][:4] == ["mvin", "mvin2", "mvin2", "preload"]
+
+
+def test_the_hidden_layer_of_two_stays_on_the_accelerator() -> None:
+    facts = given_kernel("mlp")
+    before = cycles("mlp", facts)
+    for step in CHAIN:
+        facts = with_best(facts, step)
+    text = kernel.print_kernel(facts.given)
+    assert "hidden" not in text
+    assert "config_ex(WEIGHT_STATIONARY, RELU" in text
+    assert cycles("mlp", facts) < before / 4
+
+
+def test_a_chain_through_the_host_stays_right() -> None:
+    facts = given_kernel("attention")
+    for step in ("write_out", "own_rows", "load_once"):
+        facts = with_best(facts, step)
+    assert cycles("attention", facts) < 11_000
+
+
 @settings(max_examples=4, deadline=None)
 @given(st.integers(1, 10), st.integers(1, 10), st.integers(1, 10), st.booleans(), st.integers(1, len(CHAIN)))
 def test_results_are_unchanged(rows: int, cols: int, depth: int, transposed: bool, count: int) -> None:
@@ -168,7 +194,6 @@ def test_results_are_unchanged(rows: int, cols: int, depth: int, transposed: boo
     judge = SimulatorEvaluator(machine(MACHINE), parse_workload(text, Path("gemm.yaml")))
     facts = analyse(kernel.parse(starting_kernel(judge.workload, judge.accelerator)), judge.accelerator)
     for name in CHAIN[:count]:
-        for proposal in transformation(name).proposals(facts):
-            facts = apply(facts, (name, proposal.parameters))
+        facts = with_best(facts, name)
     found = judge.evaluate(kernel.print_kernel(facts.given), stages=PROOF)
     assert found.correct, found.failure

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from autocomp.isa.roles import CallRole
@@ -10,7 +10,7 @@ from autocomp.kernel import ast
 from autocomp.transforms.affine import literal
 from autocomp.transforms.facts import Facts
 from autocomp.transforms.protocol import NotApplicable
-from autocomp.transforms.straight.footprint import Access
+from autocomp.transforms.straight.footprint import Access, Change
 from autocomp.transforms.straight.program import Program, Step, program_of, role_of
 from autocomp.transforms.straight.values import Value, address_in, address_of, home, moved, values_of
 
@@ -21,7 +21,7 @@ Operand = tuple[int, int]
 class Edit:
     """`homes`: where operands of steps point from now on; `gone`: steps that are left out; `behind`: steps that follow
     one; `scales`: factors on what moves bring; `adding`: writes that add to what is there; `targets`: tensors and bytes
-    that stores write to."""
+    that stores write to; `functions`: what computations apply to operands first, such as `relu`."""
 
     program: Program
     homes: dict[tuple[int, Operand], tuple[str, int]] = field(default_factory=dict)
@@ -30,6 +30,7 @@ class Edit:
     scales: dict[int, float] = field(default_factory=dict)
     adding: set[tuple[int, Operand]] = field(default_factory=set)
     targets: dict[int, tuple[str, int]] = field(default_factory=dict)
+    functions: dict[tuple[int, Operand], str] = field(default_factory=dict)
     _copies: dict[tuple[int, float], tuple[str, int]] = field(default_factory=dict)
     _tops: dict[str, int] = field(default_factory=dict)
 
@@ -107,15 +108,47 @@ class Edit:
 
     def kernel(self) -> ast.Kernel:
         """The changed kernel. Raises NotApplicable if the machine does not take it."""
-        steps: list[Step] = []
+        for exchanged in self._configurations():
+            steps = self._changed(exchanged)
+            kernel = self.program.kernel(steps.values())
+            again = program_of(replace(self.program.facts, given=kernel))
+            if self._applied(dict(zip(steps, again.steps, strict=False))):
+                return kernel
+        raise NotApplicable("no configuration lets a computation apply to its operands what the move out did")
+
+    def _changed(self, exchanged: Mapping[ast.Call, ast.Call]) -> dict[int, Step]:
+        """The steps that are left, by number (inserted ones have negative ones), some configured otherwise."""
+        steps: dict[int, Step] = {}
         for number, step in enumerate(self._called()):
+            settings = step.settings
             if number in self.scales:
-                settings = (scaled(self.program.facts, setting, self.scales[number]) for setting in step.settings)
-                step = replace(step, settings=tuple(settings))
+                settings = tuple(scaled(self.program.facts, setting, self.scales[number]) for setting in settings)
+            if any(number == user for user, _ in self.functions):
+                settings = tuple(exchanged.get(setting, setting) for setting in settings)
             if number not in self.gone:
-                steps.append(step)
-            steps.extend(self.behind.get(number, ()))
-        return checked(self.program, steps)
+                steps[number] = replace(step, settings=settings)
+            steps.update({-1 - len(steps): inserted for inserted in self.behind.get(number, ())})
+        return steps
+
+    def _configurations(self) -> Iterator[Mapping[ast.Call, ast.Call]]:
+        """The ways to configure the computations that should apply functions: as they are, or with one of the choices
+        that the description offers for an operand made otherwise."""
+        yield {}
+        for setting in {setting for number, _ in self.functions for setting in self.program.steps[number].settings}:
+            parameters = self.program.facts.machine.parameters[setting.function, len(setting.arguments)]
+            for position, parameter in enumerate(parameters):
+                for choice in parameter.choices if parameter is not None else ():
+                    arguments = (*setting.arguments[:position], ast.Name(choice), *setting.arguments[position + 1 :])
+                    yield {setting: replace(setting, arguments=arguments)}
+
+    def _applied(self, steps: Mapping[int, Step]) -> bool:
+        """Whether operands go through the functions wanted, and all others through what they did before."""
+        for number in {number for number, _ in self.functions}:
+            before, now = dict(self.program.steps[number].taken), dict(steps[number].taken)
+            wanted = {operand: Change(1.0, name) for (n, operand), name in self.functions.items() if n == number}
+            if now != {**before, **wanted}:
+                return False
+        return True
 
 
 def _with(step: Step, call: int, position: int, argument: ast.Expression) -> Step:
@@ -135,13 +168,6 @@ def adding_bits(program: Program) -> int:
                 plain = address_in(space, access.memory, access.rows[0])
                 return given & ~plain
     raise NotApplicable("the kernel adds to no rows, so that it does not show how")
-
-
-def checked(program: Program, steps: Iterable[Step]) -> ast.Kernel:
-    """The kernel of other steps, which the machine takes; raises NotApplicable if it does not."""
-    kernel = program.kernel(steps)
-    program_of(program.facts.with_kernel(kernel))
-    return kernel
 
 
 def scaled(facts: Facts, setting: ast.Call, factor: float) -> ast.Call:

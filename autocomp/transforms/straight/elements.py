@@ -84,7 +84,7 @@ def lie(step: Step) -> dict[Byte, tuple[int, int]]:
     that are no moves of whole elements."""
     local = [access for access in step.accesses if access.local]
     tensor = [access for access in step.accesses if not access.local]
-    if step.factor is None or len(local) != 1 or len(tensor) != 1 or len(local[0].spans) != len(tensor[0].spans):
+    if step.change is None or len(local) != 1 or len(tensor) != 1 or len(local[0].spans) != len(tensor[0].spans):
         return {}
     found: dict[Byte, tuple[int, int]] = {}
     for (_, first, end), (row, start, stop) in zip(tensor[0].spans, local[0].spans, strict=True):

@@ -9,7 +9,18 @@ from itertools import product
 from autocomp.isa import model as m
 from autocomp.isa.algebra import substitute, walk
 from autocomp.isa.regions import Region, Write, derive, effects, writes
-from autocomp.isa.tree import AddressField, Binary, Element, Expression, Name, Number, Require, StateField
+from autocomp.isa.tree import (
+    AddressField,
+    Binary,
+    Call,
+    Conditional,
+    Element,
+    Expression,
+    Name,
+    Number,
+    Require,
+    StateField,
+)
 from autocomp.transforms.protocol import NotApplicable
 from autocomp.transforms.remember import remembered
 from autocomp.transforms.straight.places import Place, Value
@@ -55,6 +66,24 @@ class Access:
         return frozenset((row, column) for row, first, end in self.spans for column in range(first, end))
 
 
+@dataclass(frozen=True)
+class Change:
+    """What a move does to every element on the way: a function such as `relu`, or none, and then a factor."""
+
+    factor: float
+    function: str = ""
+
+
+@dataclass(frozen=True)
+class Footprint:
+    """What a command touches; `change` is what a move does to every element on the way (None: not the same to all, or
+    nothing so simple), `taken` what a computation does to those of each operand that it brings into registers."""
+
+    accesses: tuple[Access, ...]
+    change: Change | None
+    taken: tuple[tuple[tuple[int, int], Change | None], ...]
+
+
 @dataclass
 class State:
     """The machine's registers between two commands, and which operand of which command set a field of an address."""
@@ -73,6 +102,8 @@ class _Outcome:
 
     accesses: tuple[tuple[Access, Setter | None], ...]
     registers: tuple[tuple[Field, int | float | None, str | None], ...]
+    change: Change | None
+    taken: tuple[tuple[str, Change | None], ...]
 
 
 @dataclass(frozen=True)
@@ -110,13 +141,23 @@ def _semantics(accelerator: m.Accelerator, instruction: m.Instruction) -> _Seman
         set_to = effects(accelerator, instruction)
         mentioned = {
             (part.state, part.field)
-            for expression in (*_expressions(regions), *set_to.values(), *(r.condition for r in plain))
+            for expression in (
+                *_expressions(regions),
+                *_parts(assigned),
+                *set_to.values(),
+                *(r.condition for r in plain),
+            )
             for part in walk(expression)
             if isinstance(part, StateField)
         }
         registers = tuple(register for register in initial(accelerator).values if register[::2] in mentioned)
         known[instruction.name] = _Semantics(regions, assigned, set_to, plain, registers)
     return known[instruction.name]
+
+
+def _parts(assigned: Iterable[Write]) -> Iterator[Expression]:
+    for write in assigned:
+        yield from (write.value, *(condition for condition, _ in write.path))
 
 
 def _expressions(regions: Iterable[Region]) -> Iterator[Expression]:
@@ -133,7 +174,7 @@ def execute(
     state: State,
     number: int,
     locate: Callable[[int, str], tuple[int, int] | None],
-) -> tuple[Access, ...]:
+) -> Footprint:
     """What command `number` touches in a state, which is brought up to date. `locate(number, parameter)` is the call
     and argument behind an operand. Raises NotApplicable where something cannot be told, or the machine forbids it."""
     known = _semantics(accelerator, instruction)
@@ -154,7 +195,9 @@ def execute(
         else:
             state.values[register] = value
     located = ((access, None if by is None else locate(number - by[0], by[1])) for access, by in outcome.accesses)
-    return _joined([replace(access, operand=operand) for access, operand in located])
+    accesses = _joined([replace(access, operand=operand) for access, operand in located])
+    taken = ((locate(number, name), what) for name, what in outcome.taken)
+    return Footprint(accesses, outcome.change, tuple((place, what) for place, what in taken if place is not None))
 
 
 def _outcome(
@@ -173,30 +216,45 @@ def _outcome(
         register = (name, None if index is None else int(_number(index, value)), part)
         known_value = result.value if isinstance(result, Number) else None
         registers.append((register, known_value, None if source is None else source.parameter))
-    return _Outcome(tuple(entry for entry in found if entry is not None), tuple(registers))
+    accesses = tuple(entry for entry in found if entry is not None)
+    change, taken = _moved_and_taken(accelerator, known, value)
+    return _Outcome(accesses, tuple(registers), change, taken)
 
 
-def factor(
-    accelerator: m.Accelerator, instruction: m.Instruction, operands: Mapping[str, Value], state: State
-) -> float | None:
-    """What a move multiplies every element by on the way; None if it does anything else to it."""
-    value = _lookup(accelerator, instruction, operands, state)
-    taken = [
-        substitute(write.value, value)
-        for write in _semantics(accelerator, instruction).writes
-        if all(bool(_number(condition, value)) is wanted for condition, wanted in write.path)
-    ]
-    factors = {_factor(expression) for expression in taken}
-    return factors.pop() if len(factors) == 1 else None
+def _moved_and_taken(
+    accelerator: m.Accelerator, known: _Semantics, value: Callable[[Expression], Expression | None]
+) -> tuple[Change | None, tuple[tuple[str, Change | None], ...]]:
+    """What a command does to the elements that it moves, and to those that it brings into registers, by operand."""
+    changes: set[Change | None] = set()
+    taken: dict[str, Change | None] = {}
+    for write in known.writes:
+        if any(substitute(condition, value) != Number(int(wanted)) for condition, wanted in write.path):
+            continue
+        named = {part.parameter for part in walk(write.value) if isinstance(part, AddressField)}
+        register = write.target.element is None and accelerator.memory(write.target.memory).kind == "register"
+        if not register:
+            changes.add(_change(substitute(write.value, value)))
+        elif len(named) == 1:
+            taken[named.pop()] = _change(_inside(substitute(write.value, value)))
+    return (changes.pop() if len(changes) == 1 else None), tuple(taken.items())
 
 
-def _factor(expression: Expression) -> float | None:
-    """The number that an expression multiplies one element by."""
+def _inside(expression: Expression) -> Expression:
+    """The expression where the conditions hold beyond which it is zero."""
+    while isinstance(expression, Conditional) and expression.otherwise == Number(0):
+        expression = expression.then
+    return expression
+
+
+def _change(expression: Expression) -> Change | None:
+    """What an expression makes of one element."""
     if isinstance(expression, Element):
-        return 1.0
+        return Change(1.0)
     if isinstance(expression, Binary) and expression.operator == "*" and isinstance(expression.right, Number):
-        inner = _factor(expression.left)
-        return None if inner is None else inner * expression.right.value
+        inner = _change(expression.left)
+        return None if inner is None else replace(inner, factor=inner.factor * expression.right.value)
+    if isinstance(expression, Call) and len(expression.arguments) == 1 and expression.type_argument is None:
+        return Change(1.0, expression.function) if _change(expression.arguments[0]) == Change(1.0) else None
     return None
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from autocomp.kernel import ast
 from autocomp.transforms.cost import move_cycles
@@ -11,6 +12,7 @@ from autocomp.transforms.parameters import names_of
 from autocomp.transforms.protocol import NotApplicable, Parameters, Proposal, Rewriting
 from autocomp.transforms.straight.edit import Edit
 from autocomp.transforms.straight.elements import lie, origins
+from autocomp.transforms.straight.footprint import Change
 from autocomp.transforms.straight.program import Program, is_written_out, program_of
 from autocomp.transforms.straight.values import Value, keeps, values_of
 
@@ -39,7 +41,8 @@ class KeepResults(Rewriting):
     def apply(self, facts: Facts, parameters: Parameters) -> ast.Kernel:
         """`tensors` (default: all) of which nothing is loaded that a store moved out, as it is or scaled, from rows
         that keep it until its last use: users read those rows. Where there is a scale, the other factor of each
-        product is loaded with it once more. The machine must take operands from the memory of results."""
+        product is loaded with it once more; a function that the store applied, the computation has to apply. The
+        machine must take operands from the memory of results."""
         wanted = names_of(parameters, "tensors")
         program = program_of(facts)
         edit = Edit(program)
@@ -50,12 +53,14 @@ class KeepResults(Rewriting):
             source = None if len(step.reads) != 1 else _source(program, value)
             if source is None or (wanted and step.reads[0].memory[1:] not in wanted):
                 continue
-            memory, shift, factor = source
+            memory, shift, done = source
             edit.gone.add(value.first)
             for number, access in value.readers:
                 edit.point(number, access, memory, shift)
-                if factor != 1.0:
-                    edit.scale_product(number, factor, access)
+                if done.function and access.operand is not None:
+                    edit.functions[number, access.operand] = done.function
+                if done.factor != 1.0:
+                    edit.scale_product(number, done.factor, access)
         if not edit.gone:
             raise NotApplicable("nothing is loaded that still lies where it was stored from")
         return edit.kernel()
@@ -66,20 +71,21 @@ def _saved(facts: Facts, tensors: Sequence[str]) -> float:
     return _ROUND_TRIPS * sum(move_cycles(facts, site) for site in loads)
 
 
-def _source(program: Program, value: Value) -> tuple[str, int, float] | None:
-    """Where what a load brings lies already up to the last use of it: the memory, how many rows further on, and the
-    factor that moving it out and in again applies."""
+def _source(program: Program, value: Value) -> tuple[str, int, Change] | None:
+    """Where what a load brings lies already up to the last use of it: the memory, how many rows further on, and
+    what moving it out and in again does to elements."""
     load = program.steps[value.first]
     wanted = lie(load)
     found = origins(program, value.first, tuple(wanted)) if wanted else None
     if found is None or load.factor is None:
         return None
-    places: set[tuple[str, int, float]] = set()
+    places: set[tuple[str, int, Change]] = set()
     for origin, (row, column) in zip(found, wanted.values(), strict=True):
         store = program.steps[origin.store]
-        if store.factor is None or origin.column != column:
+        if store.change is None or origin.column != column:
             return None
-        places.add((store.local(write=False)[0].memory, origin.row - row, store.factor * load.factor))
+        done = replace(store.change, factor=store.change.factor * load.factor)
+        places.add((store.local(write=False)[0].memory, origin.row - row, done))
     stores = {origin.store for origin in found}
     if any(not keeps(program, program.steps[s].local(write=False)[0], s, value.last) for s in stores):
         return None

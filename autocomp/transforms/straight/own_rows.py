@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from itertools import chain
 
@@ -28,14 +29,14 @@ class OwnRows(Rewriting):
         """Takes no parameters. Values keep their memory; factors that the array takes side by side start in banks of
         their own; rows are used again, those that were free the longest first, where the memory is too small."""
         program = program_of(facts)
+        rows = Counter((v.memory, row) for v in values_of(program) for row in range(v.low, v.high + 1))
+        if all(count == 1 for count in rows.values()):
+            raise NotApplicable("every value has rows of its own")
         homes: dict[tuple[int, tuple[int, int]], tuple[str, int]] = {}
         for memory in facts.accelerator.local_memories:
             values = [value for value in values_of(program) if value.memory == memory.name]
             homes.update(_placed(facts, program, memory.rows, memory.banks, values))
-        steps = moved(program, homes)
-        if steps == program.steps:
-            raise NotApplicable("every value has rows of its own")
-        return program.kernel(steps)
+        return program.kernel(moved(program, homes))
 
 
 def _placed(facts: Facts, program: Program, rows: int, banks: int, values: Sequence[Value]) -> Homes:

@@ -18,7 +18,7 @@ from autocomp.transforms.facts import Facts, pointer
 from autocomp.transforms.protocol import NotApplicable
 from autocomp.transforms.remember import remember
 from autocomp.transforms.rewrite import call_of, names, walk, with_body
-from autocomp.transforms.straight.footprint import Access, State, execute, factor, initial
+from autocomp.transforms.straight.footprint import Access, Change, State, execute, initial
 from autocomp.transforms.straight.places import Place, Value, element_of, element_size
 
 Record = tuple[str, int | None]  # a state record and its index
@@ -35,7 +35,8 @@ class Step:
     calls: tuple[ast.Call, ...]  # none for the host's arithmetic
     accesses: tuple[Access, ...]
     settings: tuple[ast.Call, ...] = ()
-    factor: float | None = None  # that a move multiplies elements by; None if it does anything else to them
+    change: Change | None = None  # what a move does to elements; None if that is none of the simple things
+    taken: tuple[tuple[tuple[int, int], Change | None], ...] = ()  # what a computation does to those of operands first
     statement: ast.ExpressionStatement | None = None  # of the host
 
     @property
@@ -45,6 +46,11 @@ class Step:
     @property
     def writes(self) -> tuple[Access, ...]:
         return tuple(access for access in self.accesses if access.write)
+
+    @property
+    def factor(self) -> float | None:
+        """What a move multiplies elements by, if it does nothing else to them."""
+        return None if self.change is None or self.change.function else self.change.factor
 
     def local(self, *, write: bool) -> tuple[Access, ...]:
         """The accesses of local memory."""
@@ -136,6 +142,7 @@ class _Reader:
     pending: list[ast.Call] = field(default_factory=list)  # calls of the step under way
     accesses: list[Access] = field(default_factory=list)
     settings: dict[Record, ast.Call] = field(default_factory=dict)
+    taken: dict[tuple[int, int], Change | None] = field(default_factory=dict)
 
     def step(self, call: ast.Call, role: CallRole) -> Step | None:
         """The step that a call completes."""
@@ -154,23 +161,28 @@ class _Reader:
         if role.kind not in ("load", "store", "preload", "contraction"):
             raise NotApplicable(f"{call.function} is none of the commands that can be followed one by one")
         self._need(role, operands)
-        moving = role.kind in ("load", "store")
-        multiplied = factor(accelerator, instruction, operands, self.state) if moving else None
         first = self.number - len(self.pending)
         self.pending.append(call)
         found = execute(
             accelerator, instruction, operands, self.state, self.number, lambda n, p: self._locate(n - first, p)
         )
         self.number += 1
-        self.accesses.extend(found)
+        self.accesses.extend(found.accesses)
+        self.taken.update(found.taken)
         if role.kind == "preload":
-            if not any(access.local and not access.write for access in found):
+            if not any(access.local and not access.write for access in found.accesses):
                 raise NotApplicable("the array keeps an operand from one computation to the next")
             return None
-        settings = tuple(self.settings.values())
-        unit = instruction.unit or ""
-        step = Step(role.kind, unit, tuple(self.pending), tuple(self.accesses), settings, multiplied)
-        self.pending, self.accesses, self.settings = [], [], {}
+        step = Step(
+            role.kind,
+            instruction.unit or "",
+            tuple(self.pending),
+            tuple(self.accesses),
+            tuple(self.settings.values()),
+            found.change if role.kind in ("load", "store") else None,
+            tuple(self.taken.items()),
+        )
+        self.pending, self.accesses, self.settings, self.taken = [], [], {}, {}
         return step
 
     def _configure(self, call: ast.Call, instruction: m.Instruction, operands: Mapping[str, Value]) -> None:

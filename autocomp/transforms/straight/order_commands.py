@@ -1,0 +1,117 @@
+"""Order commands: those that others wait for go first, and commands of one configuration side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from autocomp.kernel import ast
+from autocomp.transforms.cost import unit_settings
+from autocomp.transforms.facts import Facts
+from autocomp.transforms.parameters import number_of
+from autocomp.transforms.protocol import NotApplicable, Parameters, Proposal, Rewriting
+from autocomp.transforms.straight.program import Program, Step, conflict, is_written_out, program_of
+
+_MOVE = 20  # cycles of a move beside the latency of DRAM, roughly
+_HOST = 10  # cycles of the host for a statement, roughly
+_GAIN = 0.1  # share of the computation's latencies that another order hides, roughly
+
+
+class OrderCommands(Rewriting):
+    name = "order_commands"
+    title = "Put commands that others wait for first"
+
+    def candidates(self, facts: Facts) -> Sequence[Proposal]:
+        """Switching the configuration of the computing unit taken to cost nothing, its latency, and twice that."""
+        if not is_written_out(facts) or not facts.contractions:
+            return ()
+        latency = _latency(facts, facts.contractions[0].role.instruction)
+        gain = _GAIN * latency * len(facts.contractions)
+        reason = "no unit waits for what another one could have done before"
+        return [
+            Proposal({"switch": cycles}, f"{reason}; a change of configuration is taken to cost {cycles} cycles", gain)
+            for cycles in (latency, 2 * latency, 0)
+        ]
+
+    def apply(self, facts: Facts, parameters: Parameters) -> ast.Kernel:
+        """`switch` is what it is taken to cost, in cycles, to configure a computation unlike the one before. Steps that
+        touch the same elements keep their order, unless both add to them."""
+        switch = number_of(parameters, "switch", 0)
+        program = program_of(facts)
+        order = _listed(program, switch)
+        if order == list(range(len(order))):
+            raise NotApplicable("the commands are in this order")
+        return program.kernel(program.steps[number] for number in order)
+
+
+@dataclass(frozen=True)
+class _Times:
+    """Cycles that a step keeps its unit busy, and after which others can go on."""
+
+    busy: int
+    latency: int
+
+
+def _listed(program: Program, switch: int) -> list[int]:
+    """List scheduling: of the steps that nothing is in the way of, the one next that can start first, and among those
+    the one with the longest chain of steps behind it."""
+    steps = program.steps
+    before: list[list[int]] = [[] for _ in steps]
+    behind: list[list[int]] = [[] for _ in steps]
+    for later in range(len(steps)):
+        for earlier in range(later):
+            if conflict(steps[earlier], steps[later]):
+                before[later].append(earlier)
+                behind[earlier].append(later)
+    times = [_times(program.facts, step) for step in steps]
+    chain = [0] * len(steps)
+    for number in reversed(range(len(steps))):
+        chain[number] = times[number].latency + max((chain[n] for n in behind[number]), default=0)
+    waiting = [len(numbers) for numbers in before]
+    ready = [number for number, count in enumerate(waiting) if not count]
+    free: dict[str, int] = {}  # when a unit takes the next step
+    done = [0] * len(steps)
+    configured: tuple[ast.Call, ...] | None = None  # of the last computation
+    order: list[int] = []
+
+    def start(number: int) -> int:
+        earliest = max([free.get(steps[number].unit, 0), *(done[n] for n in before[number])])
+        changes = steps[number].kind == "contraction" and configured not in (None, steps[number].settings)
+        return earliest + (switch if changes else 0)
+
+    while ready:
+        number = min(ready, key=lambda n: (start(n), -chain[n], n))
+        begun = start(number)
+        free[steps[number].unit] = begun + times[number].busy
+        done[number] = begun + times[number].latency
+        configured = steps[number].settings if steps[number].kind == "contraction" else configured
+        order.append(number)
+        ready.remove(number)
+        for later in behind[number]:
+            waiting[later] -= 1
+            if not waiting[later]:
+                ready.append(later)
+    return order
+
+
+def _times(facts: Facts, step: Step) -> _Times:
+    if step.kind == "host":
+        return _Times(_HOST, _HOST)
+    if step.kind == "fence":
+        return _Times(1, 1)
+    rows = max((len(access.spans) for access in step.accesses if access.local), default=1)
+    if step.kind == "contraction":
+        return _Times(rows, rows + _latency(facts, _instruction(facts, step)))
+    latency = facts.accelerator.dram.settings.get("latency", 0)
+    return _Times(rows, rows + _MOVE + int(latency if step.kind == "load" else 0))
+
+
+def _instruction(facts: Facts, step: Step) -> str:
+    call = step.calls[-1]
+    return facts.machine.roles[call.function, len(call.arguments)].instruction
+
+
+def _latency(facts: Facts, instruction: str) -> int:
+    """Cycles from an operand's row to the result's, as the unit states it."""
+    value = unit_settings(facts, instruction).get("latency", 0)
+    return int(value) if isinstance(value, int | float) else 0
