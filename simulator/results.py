@@ -74,6 +74,7 @@ class Commands:
     completed: npt.NDArray[np.int64]
     cause: npt.NDArray[np.int32]  # index into Timing.cause_names
     wait_cycles: npt.NDArray[np.int64]
+    sender: npt.NDArray[np.int32]  # unit that sent it out of a hardware loop; -1: the host issued it
     released_by: npt.NDArray[np.int64]  # command waited for last to issue; -1: none
     release: npt.NDArray[np.int32]  # … and why, a hazard or Semaphore: index into Timing.cause_names
 

@@ -48,6 +48,7 @@ class _Walk:
         self.completed = commands.completed.tolist()
         self.released_by = commands.released_by.tolist()
         self.unit = commands.unit.tolist()
+        self.sender = commands.sender.tolist()
         names = recording.timing.cause_names
         self.waits = [names[cause] for cause in commands.cause.tolist()]
         self.releases = [names[cause] for cause in commands.release.tolist()]
@@ -66,6 +67,8 @@ class _Walk:
         self.completions = [[self.completed[c] for c in order] for order in self.by_completion]
         self.by_start = [sorted(order, key=self.started.__getitem__) for order in self.order]
         self.starts = [[self.started[c] for c in order] for order in self.by_start]
+        self.sent = _Sent(recording)
+        self.entries = [int(unit.settings.get("entries", 0)) for unit in machine.units]
         self.found: list[Step] = []
 
     def steps(self) -> list[Step]:
@@ -137,6 +140,10 @@ class _Walk:
                 done = self.completions[unit][freed]
                 self._step(done, time, command, FRONT, link)
                 return "work", self.by_completion[unit][freed], done, "QueueFull"
+            held = self.sent.before(time)
+            if held >= 0 and self.accepted[held] > self.accepted[command]:  # all wait while a hardware loop sends
+                self._step(self.accepted[held], time, command, FRONT, link)
+                return "accept", held, self.accepted[held], "QueueFull"
         return "accept", command, time, link
 
     def _accept(self, command: int, time: int, link: str) -> tuple[str, int, int, str]:
@@ -145,6 +152,8 @@ class _Walk:
         if fence and self.accepted[command] > self.offered[command]:
             return self._fence(command, accepted)
         self._step(accepted, time, command, FRONT, link)
+        if self.sender[command] >= 0:
+            return self._send(command, accepted, link)
         ahead = command - self.front_queue
         if accepted > self.offered[command] and ahead >= 0 and self.allocated[ahead] <= accepted:
             self._step(self.allocated[ahead], accepted, command, FRONT, link)
@@ -152,6 +161,20 @@ class _Walk:
         before = self.accepted[command - 1] if command > 0 else 0
         self._step(min(before, accepted), accepted, command, HOST, link)
         return "accept", command - 1, min(before, accepted), "Host"
+
+    def _send(self, command: int, time: int, link: str) -> tuple[str, int, int, str]:
+        """A hardware loop waited for room in the unit's pool, for what it sent before, or to be begun."""
+        unit, sender = self.unit[command], self.sender[command]
+        before, loop = self.sent.before(time), self.sent.loop[command]
+        since = max(self.accepted[before] if before >= 0 else 0, self.allocated[loop] if loop >= 0 else 0)
+        left = self.sent.made_room(command, self.entries[unit])
+        if left >= 0 and since < self.completed[left] <= time:
+            self._step(self.completed[left], time, command, FRONT, link)
+            return "work", left, self.completed[left], "QueueFull"
+        self._step(since, time, command, sender, link)
+        if before >= 0 and self.accepted[before] == since:
+            return "accept", before, since, "Order"
+        return "accept", loop, since, "Order"
 
     def _fence(self, command: int, time: int) -> tuple[str, int, int, str]:
         """The command that was the last to complete before the fence let the host go on."""
@@ -164,6 +187,35 @@ class _Walk:
             return "accept", command - 1, time, "Fence"
         self._step(self.completed[last], time, command, HOST, "Fence")
         return "work", last, self.completed[last], "Fence"
+
+
+class _Sent:
+    """The commands that hardware loops send, in the order of their sending."""
+
+    def __init__(self, recording: Recording) -> None:
+        commands = recording.commands
+        sent = np.flatnonzero(commands.sender >= 0)
+        self.order: list[int] = sent[np.argsort(commands.accepted[sent], kind="stable")].tolist()
+        self.times: list[int] = commands.accepted[self.order].tolist()
+        issued = np.where(commands.sender < 0, np.arange(len(commands.sender)), -1)
+        self.loop: list[int] = np.maximum.accumulate(issued).tolist()  # for each command, its loop
+        self.place: dict[int, int] = {}  # of each among those to its unit
+        self.leaving: dict[int, list[int]] = {}  # of each unit, by completion
+        for unit in range(len(recording.units)):
+            mine = [command for command in self.order if commands.unit[command] == unit]
+            self.place.update({command: place for place, command in enumerate(mine)})
+            self.leaving[unit] = sorted(mine, key=commands.completed.__getitem__)
+        self.unit = commands.unit
+
+    def before(self, time: int) -> int:
+        """The last command sent before a time; -1 if there is none."""
+        place = bisect_left(self.times, time) - 1
+        return self.order[place] if place >= 0 else -1
+
+    def made_room(self, command: int, entries: int) -> int:
+        """The command whose completion left room for this one in a pool of so many entries; -1 if there always was."""
+        place = self.place[command] - entries
+        return self.leaving[int(self.unit[command])][place] if place >= 0 else -1
 
 
 class _Busy:

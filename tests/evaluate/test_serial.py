@@ -49,6 +49,7 @@ def commands(line: list[int], cause: list[int], wait: list[int]) -> Commands:
         completed=zero,
         cause=np.array(cause, np.int32),
         wait_cycles=np.array(wait, np.int64),
+        sender=zero.astype(np.int32) - 1,
         released_by=zero - 1,
         release=zero.astype(np.int32),
     )

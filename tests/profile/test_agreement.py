@@ -95,6 +95,27 @@ def test_so_it_is_where_semaphores_order_the_units(dims: tuple[int, int, int]) -
     assert_agreement(profile_kernel(starting_kernel(problem, machine), problem, machine))
 
 
+LOOP = """
+void solution(int8_t A[{i}][{k}], int8_t B[{k}][{j}], int8_t C[{i}][{j}]) {{
+    tiled_matmul_auto({i}, {j}, {k}, A, B, NULL, C, {k}, {j}, {j}, {j}, 1.0f, 1.0f, 1.0f, 0, 1.0f, 0,
+                      false, false, false, false, false, 0, WS);
+    mvin(A, 0, 16, 4);
+}}
+"""
+
+
+@pytest.mark.parametrize("dims", [(64, 80, 96), (200, 40, 33), (17, 260, 64)])
+def test_so_it_is_through_hardware_loops_whose_commands_belong_to_the_line_of_the_loop(
+    dims: tuple[int, int, int],
+) -> None:
+    i, j, k = dims
+    found = profile_kernel(LOOP.format(i=i, j=j, k=k), workload("gemmini", i, j, k), MACHINES["gemmini"])
+    assert_agreement(found)
+    assert sum(segment.cycles for segment in found.path) == found.cycles
+    assert {line.line for line in found.lines} == {3, 5, 6}
+    assert next(line.cost.commands for line in found.lines if line.line == 3) > 100
+
+
 @settings(max_examples=20, deadline=None)
 @given(body=statements, turns=st.integers(1, 4))
 def test_the_path_is_with_a_command_while_the_machine_has_it(body: list[str], turns: int) -> None:

@@ -127,6 +127,7 @@ nb::dict commands_to_python(const Machine& machine, const SimulationResult& resu
   out["wait_cycles"] = column(int64_t{}, [](const CommandTiming& c) { return c.wait_cycles; });
   out["cause"] = column(int32_t{}, [](const CommandTiming& c) { return static_cast<int32_t>(c.wait); });
   out["release"] = column(int32_t{}, [](const CommandTiming& c) { return static_cast<int32_t>(c.release); });
+  out["sender"] = column(int32_t{}, [](const CommandTiming& c) { return c.sender; });
   out["released_by"] = column(int64_t{}, [](const CommandTiming& c) { return c.released_by; });
   return out;
 }

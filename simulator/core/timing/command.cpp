@@ -53,7 +53,8 @@ void decode(const Settings& settings, const OperationList& list, const Operation
   command.result.reset();
   command.accumulate = false;
   command.hazard = Cause::ReadAfterWrite;
-  command.times = CommandTiming{.instruction = operation.instruction, .line = operation.line};
+  command.times =
+      CommandTiming{.instruction = operation.instruction, .line = operation.line, .sender = operation.sender};
   command.values = kPropertyDefaults;
   const int64_t* properties = list.properties_of(operation);
   for (const auto& [key, position] : timing.keys)

@@ -268,7 +268,8 @@ class Engine {
   void take_down() {
     for (int64_t i = static_cast<int64_t>(result_.commands.size()); i < operations_.count(); ++i) {
       const Operation& operation = operations_.at(i);
-      result_.commands.push_back({.instruction = operation.instruction, .line = operation.line});
+      result_.commands.push_back(
+          {.instruction = operation.instruction, .line = operation.line, .sender = operation.sender});
     }
   }
 

@@ -37,6 +37,7 @@ enum class Cause : uint8_t {
 
 struct CommandTiming {
   int32_t instruction = -1, line = 0;
+  int32_t sender = -1;       // the unit that sent it out of a hardware loop, or -1: the host
   int64_t offered = 0;       // first cycle the host had the command ready
   int64_t accepted = 0;      // cycle the front end took it
   int64_t allocated = 0;     // cycle it entered its unit's pool
