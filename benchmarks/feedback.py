@@ -22,6 +22,7 @@ from autocomp import workload as workloads
 from autocomp.agents import menu
 from autocomp.agents.config import Agents
 from autocomp.agents.factory import make_agents
+from autocomp.profile.limits import limits
 from autocomp.report.run import RunView
 from autocomp.search import Options
 from autocomp.search.executors import make_executor
@@ -53,8 +54,7 @@ def outcome(name: str, form: str, seed: int, evaluations: int) -> Outcome:
     options = Options(seed=seed, evaluations=evaluations, patience=NO_PATIENCE, max_steps=NO_PATIENCE)
     request = Request(workload, accelerator, menu.load(["general"]), Agents(), options, "beam")
     problem = make_problem(request, make_agents(request.agents, None, None))
-    if form == "without":
-        problem = replace(problem, agents=replace(problem.agents, limits=None))
+    problem = replace(problem, agents=replace(problem.agents, limits=limits if form == "with" else None))
     executor = make_executor("inline", 1)
     with tempfile.TemporaryDirectory() as scratch:
         folder = create(Path(scratch) / "run", request, datetime.now())

@@ -107,7 +107,7 @@ def make_problem(request: Request, agents: AgentPair) -> Problem:
         canonical_hash=kernel_hash,
         black_box=request.options.black_box,
         precedents=request.precedents,
-        limits=limits,
+        limits=limits if request.agents.models else None,  # the rules alone gain nothing by it: benchmarks/feedback.py
     )
     evaluator = SimulatorEvaluator(request.accelerator, request.workload)
     start = starting_kernel(request.workload, request.accelerator)
