@@ -12,6 +12,8 @@ from autocomp.agents.llm.feedback import annotated
 from autocomp.agents.llm.prompts import Phase
 from autocomp.agents.protocol import Attempt, Context, LineageStep, Plan, Precedent
 from autocomp.errors import ConfigError
+from autocomp.profile.limits import Limits
+from autocomp.profile.model import PathSegment, WhatIf
 from autocomp.workload.model import TensorSpec, Workload
 
 from .conftest import A_MOVE, KERNEL, a_workload
@@ -141,3 +143,11 @@ def test_a_template_that_does_not_render_is_an_error(
     (tmp_path / "plan.j2").write_text(template)
     with pytest.raises(ConfigError, match=expected):
         render_prompt("plan", context, templates=tmp_path)
+
+
+def test_the_story_is_the_critical_path_where_that_is_known(context: Context) -> None:
+    segment = PathSegment(6, "load", "Busy", None, "", 50, 1, 0.5, "line 6: load works")
+    known = Limits(4, 100, (segment,), (WhatIf("load.instant", "if unit load were infinitely fast", 60, 0.4),))
+    text = document(render_prompt("plan", replace(context, limits=known), PLANNING))
+    assert "50% of the critical path: line 6: load works" in text
+    assert "if unit load were infinitely fast, the kernel would take 40% fewer cycles" in text
