@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from autocomp import kernel
 from autocomp.isa.lower import MachineTables
 from autocomp.isa.model import Accelerator
+from autocomp.kernel import ast
 from autocomp.kernel.bytecode import Code
 from autocomp.simulator import Options, SimulationResult, _core, run_program
 from autocomp.workload import Case, Workload
@@ -17,6 +18,7 @@ class CompiledKernel:
     """`names` are what the kernel calls the workload's tensors, in order. `host_writes`: its own code, not only the
     machine, writes to memory."""
 
+    tree: ast.Kernel
     workload: Workload
     tables: MachineTables
     program: _core.Program
@@ -42,8 +44,10 @@ def compile_kernel(
     text: str, workload: Workload, accelerator: Accelerator, tables: MachineTables, source_name: str
 ) -> CompiledKernel:
     """Raises KernelError if the kernel does not parse or check."""
-    checked = kernel.check(kernel.parse(text, source_name), accelerator, workload.constants, workload.tensors)
+    tree = kernel.parse(text, source_name)
+    checked = kernel.check(tree, accelerator, workload.constants, workload.tensors)
     return CompiledKernel(
+        tree=tree,
         workload=workload,
         tables=tables,
         program=kernel.link(checked.program, tables),

@@ -9,13 +9,14 @@ from types import MappingProxyType
 import numpy as np
 import numpy.typing as npt
 
-from autocomp import isa, kernel
+from autocomp import isa
 from autocomp.errors import CandidateFailure
+from autocomp.evaluate.compiled import compile_kernel
 from autocomp.evaluate.simulator import MAX_STEPS
 from autocomp.isa.lower import MachineTables
 from autocomp.isa.model import Accelerator
 from autocomp.kernel import ast
-from autocomp.simulator import Accesses, Commands, Options, Spans, Timing, _core, replay_trace, run_program
+from autocomp.simulator import Accesses, Commands, Options, Spans, Timing, _core, replay_trace
 from autocomp.workload import Cases, Workload
 
 Cycles = npt.NDArray[np.int64]
@@ -65,15 +66,10 @@ def record(
     Raises KernelError if it does not parse or check, CandidateFailure if it stops before its end or moves nothing.
     """
     tables = isa.lower(accelerator)
-    tree = kernel.parse(text, source_name)
-    checked = kernel.check(tree, accelerator, workload.constants, workload.tensors)
-    program = kernel.link(checked.program, tables)
-    case = Cases(workload).case(workload.input_sets[0])
-    names = [parameter.name for parameter in checked.parameters]
-    arrays = {name: case.arrays[tensor.name] for name, tensor in zip(names, workload.tensors, strict=True)}
+    compiled = compile_kernel(text, workload, accelerator, tables, source_name)
     whole = most_commands >= ALL_COMMANDS
     options = Options(timing=whole, record_commands=whole, record_detail=whole, record_trace=True, max_steps=MAX_STEPS)
-    run = run_program(tables.machine, program, arrays, options)
+    run = compiled.run(Cases(workload).case(workload.input_sets[0]), options)
     if run.error is not None:
         raise CandidateFailure(f"{source_name}:{run.error.line}: {run.error.message}")
     assert isinstance(run.trace, _core.Trace)
@@ -85,7 +81,7 @@ def record(
     if timing is None or timing.commands is None or timing.spans is None or result.accesses is None:
         raise CandidateFailure(f"{source_name} moves no data: there is nothing to profile")
     return Recording(
-        tree,
+        compiled.tree,
         accelerator,
         workload,
         tables,
