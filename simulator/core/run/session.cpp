@@ -212,8 +212,8 @@ bool Session::run_plan(int32_t instruction, int32_t line, int64_t cycles) {
   const bool detailed = options_.timing || discipline_ != nullptr;
   const auto* traffic = plans_.run(instruction, values_.data(), operation, detailed, operations_);
   if (traffic == nullptr) return false;
-  result.dram_bytes_read += traffic->read;
-  result.dram_bytes_written += traffic->written;
+  result.dram_bytes_read = scalar::add(result.dram_bytes_read, traffic->read);
+  result.dram_bytes_written = scalar::add(result.dram_bytes_written, traffic->written);
   result.multiply_accumulates = evaluator_.multiply_accumulates;
   return true;
 }
@@ -282,7 +282,8 @@ void Session::count_traffic() {
     if (access.memory != machine_.dram()) continue;
     int64_t bytes = access.bytes;
     for (int d = 0; d < access.dims; ++d) bytes = scalar::mul(bytes, access.count[d]);
-    (access.write ? result.dram_bytes_written : result.dram_bytes_read) += bytes;
+    int64_t& total = access.write ? result.dram_bytes_written : result.dram_bytes_read;
+    total = scalar::add(total, bytes);
   }
   result.multiply_accumulates = evaluator_.multiply_accumulates;
 }

@@ -138,7 +138,8 @@ bool PlanCache::plan_access(const PlanKey& key, const Access& access, Plan& plan
   if (memory.kind == MemoryKind::Dram) {
     int64_t bytes = instance.bytes;
     for (int d = 0; d < instance.dims; ++d) bytes = scalar::mul(bytes, instance.count[d]);
-    (instance.write ? plan.traffic.written : plan.traffic.read) += bytes;
+    int64_t& total = instance.write ? plan.traffic.written : plan.traffic.read;
+    total = scalar::add(total, bytes);
   } else {
     clip_columns(memory, instance);
   }
