@@ -168,7 +168,8 @@ class _Builder(Transformer[Any, Any]):
         return ast.Block(tuple(s for s in c[1:-1] if s is not None), c[0].line, c[-1].line)
 
     def region(self, c: list[Any]) -> ast.Block:
-        title, block = c
+        title: Token = c[0]
+        block: ast.Block = c[1]
         return replace(block, line=title.line, region=title.value.split('"')[1])
 
     def declaration(self, c: list[Any]) -> ast.Declaration:

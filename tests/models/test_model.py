@@ -18,6 +18,7 @@ from autocomp import isa
 from autocomp.cli.commands import autocomp
 from autocomp.errors import ConfigError
 from autocomp.models import Forecast, Operation, Prediction, forecast, import_model, ranked
+from autocomp.models.search import FEWEST
 from autocomp.workload import parse
 
 SHIPPED = Path(onnx.__file__).parent / "backend" / "test" / "data" / "light"
@@ -173,12 +174,12 @@ def test_a_search_reports_the_cycles_before_and_after_and_leaves_schedules(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     command = ["model", str(two_layers(tmp_path)), "--accelerator", "tiny", "--json"]
-    first = CliRunner().invoke(autocomp, [*command, "--search", "5", "--workers", "1"])
+    first = CliRunner().invoke(autocomp, [*command, "--search", str(2 * FEWEST), "--workers", "1"])
     assert first.exit_code == 0, first.output
     document = json.loads(first.stdout)
     done = document["search"]
     assert done["cycles_before"] == document["naive_cycles"] > done["cycles_after"] == document["cycles"]
-    assert 2 <= done["evaluations"] <= 5
+    assert 2 <= done["evaluations"] <= 2 * FEWEST
     assert len(done["searched"]) == 2
     again = json.loads(CliRunner().invoke(autocomp, command).stdout)
     assert again["cycles"] == done["cycles_after"]
