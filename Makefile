@@ -44,7 +44,7 @@ test-browser: $(VENV)/.test  ## the report's page in headless Chromium
 .PHONY: test-rtl
 test-rtl: $(VENV)/.test  ## hardware descriptions: needs Verilator and a C++ compiler
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check "pyverilator>=0.7"
-	$(BIN)/python -m pytest -q -m rtl
+	$(BIN)/python -m pytest -q -m "rtl and not long"
 
 .PHONY: sanitize
 sanitize: $(VENV)/.dev  ## the simulator's tests against a core built with ASan and UBSan
