@@ -10,7 +10,7 @@ from autocomp.transforms.parameters import number_of
 from autocomp.transforms.protocol import NotApplicable, Parameters, Proposal, Rewriting
 from autocomp.transforms.rewrite import Path, call_of, rewrite_statements, with_body
 from autocomp.transforms.straight.fences import unneeded
-from autocomp.transforms.straight.program import is_written_out, program_of
+from autocomp.transforms.straight.program import is_written_out, known_program, program_of
 
 _CYCLES = 60.0  # that everything stands still at a fence, roughly
 
@@ -23,7 +23,8 @@ class DropFence(Rewriting):
         """Each fence but the one that ends the kernel: whether one is needed is for the memory discipline to say. In a
         kernel that is written out it is known, and all that are not go at once."""
         if is_written_out(facts):
-            count = len(_unneeded(facts))
+            program = known_program(facts)
+            count = 0 if program is None else len(unneeded(program))
             reason = f"{count} fences order no two accesses of the same elements"
             return [Proposal({}, reason, count * _CYCLES)] if count else []
         return [
@@ -51,13 +52,6 @@ class DropFence(Rewriting):
             return () if path == found[number] else None
 
         return with_body(facts.kernel, rewrite_statements(facts.body, change))
-
-
-def _unneeded(facts: Facts) -> set[int]:
-    try:
-        return unneeded(program_of(facts))
-    except NotApplicable:
-        return set()
 
 
 def _fences(facts: Facts) -> list[Path]:

@@ -14,7 +14,7 @@ from autocomp.transforms.parameters import name_of
 from autocomp.transforms.protocol import NotApplicable, Parameters, Proposal, Rewriting
 from autocomp.transforms.rewrite import Path, blocks, names, rewrite_statements, statement_at, substitute, with_body
 from autocomp.transforms.straight.edit import takes_scale
-from autocomp.transforms.straight.program import is_written_out, program_of
+from autocomp.transforms.straight.program import is_written_out, known_program, program_of
 from autocomp.transforms.straight.signs import negated_by_stores, negated_tensors
 
 _CYCLES = 50.0  # that the host takes for a few elements, with the fence's share, roughly
@@ -26,9 +26,11 @@ class NegateOnStore(Rewriting):
 
     def candidates(self, facts: Facts) -> Sequence[Proposal]:
         """Each tensor whose elements the host negates where they lie."""
-        tensors = dict.fromkeys(found.tensor for found in _negations(facts))
         if is_written_out(facts):
-            tensors = dict.fromkeys(negated_tensors(program_of(facts)))
+            program = known_program(facts)
+            tensors = [] if program is None else negated_tensors(program)
+        else:
+            tensors = list(dict.fromkeys(found.tensor for found in _negations(facts)))
         return [
             Proposal({"tensor": name}, f"the scale of the store negates {name}, not the host", _CYCLES)
             for name in tensors

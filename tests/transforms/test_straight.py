@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from autocomp import kernel
 from autocomp.evaluate import SimulatorEvaluator
-from autocomp.transforms import Facts, NotApplicable, analyse
+from autocomp.transforms import Facts, NotApplicable, analyse, transformation
 from autocomp.transforms.straight.program import program_of
 from autocomp.workload import load
 from autocomp.workload import parse as parse_workload
@@ -197,3 +197,9 @@ def test_results_are_unchanged(rows: int, cols: int, depth: int, transposed: boo
         facts = with_best(facts, name)
     found = judge.evaluate(kernel.print_kernel(facts.given), stages=PROOF)
     assert found.correct, found.failure
+
+
+@pytest.mark.parametrize("name", ["negate_on_store", "add_in_place", "drop_unused", "drop_fence"])
+def test_nothing_is_proposed_for_a_kernel_that_cannot_be_followed(name: str) -> None:
+    facts = facts_of("fence(); float s = x[0][0]; x[0][0] = -x[0][0]; y[0][0] = s; fence();")
+    assert not transformation(name).candidates(facts)

@@ -12,7 +12,7 @@ from autocomp.transforms.protocol import NotApplicable, Parameters, Proposal, Re
 from autocomp.transforms.straight.edit import Edit
 from autocomp.transforms.straight.elements import Byte, Computed, Liveness, computed, origins, touched
 from autocomp.transforms.straight.footprint import Access
-from autocomp.transforms.straight.program import Program, is_written_out, program_of
+from autocomp.transforms.straight.program import Program, known_program, program_of
 from autocomp.transforms.straight.values import Value
 
 _CYCLES = 30.0  # of the host for an element, with the fence's share
@@ -24,12 +24,8 @@ class AddInPlace(Rewriting):
 
     def candidates(self, facts: Facts) -> Sequence[Proposal]:
         """All sums of the host at once."""
-        if not is_written_out(facts):
-            return ()
-        try:
-            groups = _groups(program_of(facts))
-        except NotApplicable:
-            return ()
+        program = known_program(facts)
+        groups = [] if program is None else _groups(program)
         names = list(dict.fromkeys(sums[0].result[0][1:] for _, _, sums in groups))
         gain = _CYCLES * sum(len(sums) for _, _, sums in groups)
         return [Proposal({"tensors": names}, f"the host does not add up {', '.join(names)}", gain)] if names else []

@@ -8,7 +8,7 @@ from autocomp.kernel import ast
 from autocomp.transforms.facts import Facts
 from autocomp.transforms.protocol import NotApplicable, Parameters, Proposal, Rewriting
 from autocomp.transforms.straight.elements import Liveness
-from autocomp.transforms.straight.program import Program, is_written_out, program_of
+from autocomp.transforms.straight.program import Program, known_program, program_of
 
 _CYCLES = 20.0  # that a command which nobody needs takes, roughly
 
@@ -19,12 +19,8 @@ class DropUnused(Rewriting):
 
     def candidates(self, facts: Facts) -> Sequence[Proposal]:
         """All such commands."""
-        if not is_written_out(facts):
-            return ()
-        try:
-            unused = _unused(program_of(facts))
-        except NotApplicable:
-            return ()
+        program = known_program(facts)
+        unused = set() if program is None else _unused(program)
         reason = f"{len(unused)} commands write what is overwritten or never read"
         return [Proposal({}, reason, len(unused) * _CYCLES)] if unused else []
 

@@ -117,6 +117,14 @@ def program_of(facts: Facts) -> Program:
     return remember(facts.given, "steps", facts.accelerator.digest, lambda: _program(facts))
 
 
+def known_program(facts: Facts) -> Program | None:
+    """The same, None where `program_of` raises NotApplicable."""
+    try:
+        return program_of(facts) if is_written_out(facts) else None
+    except NotApplicable:
+        return None
+
+
 def conflict(first: Step, second: Step) -> bool:
     """Whether two steps have to stay in order. Sums may be added up in any order; fences order DRAM."""
     if "fence" in (first.kind, second.kind):
