@@ -199,6 +199,19 @@ def test_results_are_unchanged(rows: int, cols: int, depth: int, transposed: boo
     assert found.correct, found.failure
 
 
+@pytest.mark.parametrize(
+    "body",
+    [
+        "mvout(x[0], 0, 1, 4); fence(); mvout(y[0], 0, 1, 4); mvin2(x[0], 0, 1, 4); fence(); mvin2(y[0], 4, 1, 4);",
+        "mvin2(x[0], 0, 1, 4); fence(); y[0][0] = x[0][0]; mvout(x[0], 4, 1, 4);",
+    ],
+    ids=["before a fence that is kept", "before an access that needs none"],
+)
+def test_a_fence_stays_that_orders_what_came_some_time_before(body: str) -> None:
+    facts = facts_of(f"config_st(4); {body} fence();")
+    assert lines(facts, "drop_fence") == lines(facts)
+
+
 @pytest.mark.parametrize("name", ["negate_on_store", "add_in_place", "drop_unused", "drop_fence"])
 def test_nothing_is_proposed_for_a_kernel_that_cannot_be_followed(name: str) -> None:
     facts = facts_of("fence(); float s = x[0][0]; x[0][0] = -x[0][0]; y[0][0] = s; fence();")

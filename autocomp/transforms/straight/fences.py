@@ -10,19 +10,15 @@ def unneeded(program: Program) -> set[int]:
     """The numbers of the steps that are fences and order nothing that another one does not; the last one stays."""
     fences = [number for number, step in enumerate(program.steps) if step.kind == "fence"]
     kept = set(fences[-1:])
-    since = -1  # the last fence that is kept
-    seen: list[tuple[int, str, Access]] = []
+    latest = -1  # fence so far
+    seen: list[tuple[int, str, Access]] = []  # accesses since the last fence that is kept
     for number, step in enumerate(program.steps):
-        for access in (*step.dram(write=False), *step.dram(write=True)):
-            rivals = [
-                earlier
-                for earlier, unit, other in seen
-                if earlier > since and unit != step.unit and (access.write or other.write) and access.meets(other)
-            ]
-            between = [fence for fence in fences if rivals and max(rivals) < fence < number]
-            if between:
-                since = between[-1]
-                kept.add(since)
-                seen = []
-        seen.extend((number, step.unit, a) for a in step.accesses if not a.local)
+        if step.kind == "fence":
+            latest = number
+        accesses = [access for access in step.accesses if not access.local]
+        ordered = (entry for entry in seen if entry[0] < latest and entry[1] != step.unit)
+        if any((a.write or other.write) and a.meets(other) for _, _, other in ordered for a in accesses):
+            kept.add(latest)
+            seen = [entry for entry in seen if entry[0] > latest]
+        seen.extend((number, step.unit, access) for access in accesses)
     return set(fences) - kept
