@@ -6,7 +6,7 @@ The arithmetic is that of mathematical integers: subscripts and addresses of a k
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from autocomp.kernel import ast
 from autocomp.transforms.remember import remembered
@@ -105,12 +105,7 @@ def interval(node: ast.Expression, ranges: Ranges) -> Interval | None:
     if isinstance(node, ast.Cast) and not node.type.pointer:
         return interval(node.operand, ranges)
     if isinstance(node, ast.Conditional):
-        then, otherwise = interval(node.then, ranges), interval(node.otherwise, ranges)
-        if then is None or otherwise is None:
-            return None
-        low, high = min(then[0], otherwise[0]), max(then[1], otherwise[1])
-        least = minimum_of(node)
-        return (low, min(high, then[1], otherwise[1])) if least else (low, high)
+        return _interval_of_choice(node, ranges)
     if isinstance(node, ast.Unary):
         return _interval_of_unary(node, ranges)
     if isinstance(node, ast.Binary):
@@ -147,10 +142,73 @@ def minimum(left: ast.Expression, right: ast.Expression) -> ast.Expression:
     return ast.Conditional(ast.Binary("<", left, right), left, right)
 
 
+def narrowed(ranges: Ranges, condition: ast.Expression, holds: bool = True) -> Ranges | None:
+    """The bounds of the variables where a condition holds, or does not; None where that cannot be.
+
+    Each variable of a sum is bounded by what the others leave it. What is no comparison of sums says nothing.
+    """
+    if isinstance(condition, ast.Unary) and condition.operator == "!":
+        return narrowed(ranges, condition.operand, not holds)
+    if not isinstance(condition, ast.Binary):
+        return ranges
+    if condition.operator == ("&&" if holds else "||"):
+        first = narrowed(ranges, condition.left, holds)
+        return None if first is None else narrowed(first, condition.right, holds)
+    operator = condition.operator if holds else _OPPOSITES.get(condition.operator, "")
+    difference = affine(condition.left) - affine(condition.right)
+    found: Ranges | None = ranges
+    for sign, most in _AT_MOST.get(operator, ()):
+        found = None if found is None else _at_most(found, difference.scaled(sign), most)
+    return found
+
+
+def opposite(condition: ast.Expression) -> ast.Expression:
+    """The condition that holds where this one does not."""
+    if isinstance(condition, ast.Binary) and condition.operator in _OPPOSITES:
+        return replace(condition, operator=_OPPOSITES[condition.operator])
+    return ast.Unary("!", condition)
+
+
+_OPPOSITES = {"<": ">=", ">=": "<", ">": "<=", "<=": ">", "==": "!=", "!=": "=="}
+# A comparison with 0 as (sign, most): sign * difference <= most.
+_AT_MOST = {"<": [(1, -1)], "<=": [(1, 0)], ">": [(-1, -1)], ">=": [(-1, 0)], "==": [(1, 0), (-1, 0)]}
+
+
+def _at_most(ranges: Ranges, total: Affine, most: int) -> Ranges | None:
+    """The bounds of the variables where a sum is at most a number."""
+    found = dict(ranges)
+    for atom, factor in total.terms:
+        if not isinstance(atom, ast.Name) or atom.name not in found:
+            continue
+        rest = interval_of(total - Affine(0, ((atom, factor),)), found)
+        if rest is None:
+            continue
+        low, high = found[atom.name]
+        limit = (most - rest[0]) // factor if factor > 0 else -((most - rest[0]) // -factor)
+        low, high = (low, min(high, limit)) if factor > 0 else (max(low, limit), high)
+        if low > high:
+            return None
+        found[atom.name] = low, high
+    return found
+
+
 def possible_bits(bounds: Interval) -> int:
     """The bits that a value between two non-negative bounds may have set."""
     low, high = bounds
     return high | ((1 << (low ^ high).bit_length()) - 1)
+
+
+def _interval_of_choice(node: ast.Conditional, ranges: Ranges) -> Interval | None:
+    """Bounds of a conditional expression: of each side where the condition lets it be chosen."""
+    sides = [(node.then, narrowed(ranges, node.condition)), (node.otherwise, narrowed(ranges, node.condition, False))]
+    bounds = [interval(side, chosen) for side, chosen in sides if chosen is not None]
+    known = [found for found in bounds if found is not None]
+    if not known or len(known) < len(bounds):
+        return None
+    low, high = min(low for low, _ in known), max(high for _, high in known)
+    least = minimum_of(node)
+    limits = [interval(side, ranges) for side in least] if least is not None else []
+    return low, min([high, *(found[1] for found in limits if found is not None)])
 
 
 def _interval_of_unary(node: ast.Unary, ranges: Ranges) -> Interval | None:

@@ -82,16 +82,33 @@ class Operand:
 
     @cached_property
     def hull(self) -> Interval | None:
-        """First and last row that the call touches through it, over all iterations."""
+        """First and last row that the call touches through it, over all iterations; a call that starts later may cover
+        fewer rows."""
         bounds = interval_of(self.row, self.site.ranges)
-        return None if bounds is None else (bounds[0], bounds[1] + self.height - 1)
+        if bounds is None:
+            return None
+        ends = [interval_of(self.row + extent, self.site.ranges) for extent in self._extents]
+        last = max((end[1] for end in ends if end is not None), default=bounds[1] + 1)
+        return bounds[0], (last if all(ends) else bounds[1] + self.height) - 1
 
     @cached_property
     def height(self) -> int:
         """Rows that one call covers at most; the further column blocks of a wide move are told by its other end."""
+        known = [interval_of(extent, self.site.ranges) for extent in self._extents]
+        return max((high for _, high in filter(None, known)), default=1)
+
+    @property
+    def _extents(self) -> tuple[Affine, ...]:
+        """Rows that the call covers through the operand: of those of a call that states them for each operand its own,
+        else any of them."""
+        words, given = self.site.role.arguments, self.site.call.arguments
+        rows = [affine(given[n]) for n, word in enumerate(words) if word == "rows"]
         if self.site.kind in ("load", "store"):
-            return self.site.highest("rows") or 1
-        return max(self.site.highest("rows") or 1, self.site.highest("depth") or 1)
+            return tuple(rows[:1])
+        addresses = [n for n, p in enumerate(self.site.parameters) if p is not None and p.kind == "address"]
+        if len(addresses) == len(rows):
+            return (rows[addresses.index(self.position)],)
+        return (*rows[:1], *[affine(given[n]) for n, word in enumerate(words) if word == "depth"][:1])
 
 
 @dataclass(frozen=True)
@@ -278,6 +295,20 @@ def local_row(space: m.AddressSpace, total: Affine, ranges: Ranges) -> tuple[str
     return None
 
 
+def local_rows(space: m.AddressSpace, argument: ast.Expression, ranges: Ranges) -> frozenset[tuple[str, Affine]]:
+    """The memories and rows that an address can name: one row as a sum where all of its values differ by their rows
+    only, else one for each way through its conditional expressions."""
+    total = affine(argument)
+    bounds = interval_of(total, ranges)
+    if bounds is not None and bounds[0] < bounds[1]:
+        first, last = (local_row(space, Affine(end), {}) for end in bounds)
+        one, apart = local_row(space, total, ranges), Affine(bounds[1] - bounds[0])
+        if first and last and one and first[0] == last[0] and last[1] - first[1] == apart:
+            return frozenset([one])
+    found = (local_row(space, leaf, ranges) for leaf in leaves(argument))
+    return frozenset(row for row in found if row is not None)
+
+
 def call_parameters(accelerator: m.Accelerator, name: str, arity: int) -> tuple[m.Parameter | None, ...]:
     """The instruction's operand behind each argument of a call form (None: in no operand as it stands)."""
     instruction = accelerator.instruction(name)
@@ -343,9 +374,7 @@ def _operands(facts: Facts, site: Site) -> Iterator[Operand]:
         if parameter is None or parameter.kind != "address" or parameter.space is None:
             continue
         space = facts.accelerator.space(parameter.space)
-        found = (local_row(space, leaf, site.ranges) for leaf in leaves(argument))
-        rows = {row for row in found if row is not None}
-        for memory, row in rows:
+        for memory, row in local_rows(space, argument, site.ranges):
             yield Operand(site, position, memory, row)
 
 

@@ -86,6 +86,11 @@ def conjunction(conditions: Sequence[ast.Expression]) -> ast.Expression:
     return reduce(lambda test, other: ast.Binary("&&", test, other), conditions)
 
 
+def disjunction(conditions: Sequence[ast.Expression]) -> ast.Expression:
+    """Any of the conditions, of which there is at least one."""
+    return reduce(lambda test, other: ast.Binary("||", test, other), conditions)
+
+
 def make_constant(name: str, value: ast.Expression) -> ast.Declaration:
     """`const int name = value;`"""
     return ast.Declaration((ast.Declarator(name, INT, value),), const=True)

@@ -7,14 +7,14 @@ from dataclasses import replace
 from math import prod
 
 from autocomp.kernel import ast
-from autocomp.transforms.affine import literal
+from autocomp.transforms.affine import affine, literal, opposite
 from autocomp.transforms.cost import kept_operand_cycles
 from autocomp.transforms.facts import Facts, Site
-from autocomp.transforms.loops import conjunction
+from autocomp.transforms.loops import conjunction, disjunction
 from autocomp.transforms.parameters import names_of
 from autocomp.transforms.protocol import NotApplicable, Parameters, Proposal, Rewriting
 from autocomp.transforms.reorder import reordered
-from autocomp.transforms.rewrite import Path, names, rewrite_statements, with_body
+from autocomp.transforms.rewrite import Path, names, rewrite_statements, substitute, with_body
 
 
 class ReuseWeights(Rewriting):
@@ -46,7 +46,7 @@ class ReuseWeights(Rewriting):
         keeping = None if compute is None else _keeping_form(facts, compute)
         if compute is None or keeping is None:
             raise NotApplicable("the machine has no contraction that keeps the operand of the one before")
-        first = conjunction([ast.Binary("==", ast.Name(variable), literal(0)) for variable in variables])
+        first = conjunction([_is_first(preload, variable, variables) for variable in variables])
         absent = literal(next(s.none for s in facts.accelerator.spaces if s.none is not None))
 
         def change(statement: ast.Statement, path: Path) -> ast.Statement | None:
@@ -63,6 +63,35 @@ class ReuseWeights(Rewriting):
             return None
 
         return with_body(facts.kernel, rewrite_statements(facts.body, change))
+
+
+def _is_first(preload: Site, variable: str, variables: Sequence[str]) -> ast.Expression:
+    """Whether an iteration of a loop is the first that its conditions let through: either number 0, or one before which
+    a condition that bounds it from below does not hold."""
+    tests: list[ast.Expression] = [ast.Binary("==", ast.Name(variable), literal(0))]
+    for guard in preload.guards:
+        rises = _rises(guard, variable)
+        if rises is None:
+            raise NotApplicable(f"which iteration of {variable!r} is the first to preload is not clear")
+        if rises and names(guard) & (set(variables) - {variable}):
+            raise NotApplicable(f"the first iteration of {variable!r} that preloads is not the same for all others")
+        if rises:
+            before = {variable: ast.Binary("-", ast.Name(variable), literal(1))}
+            tests.append(substitute(opposite(guard), before))
+    return disjunction(tests)
+
+
+def _rises(guard: ast.Expression, variable: str) -> bool | None:
+    """Whether a condition can come to hold as a variable grows, where it then holds on; None where that is unclear."""
+    if variable not in names(guard):
+        return False
+    if not isinstance(guard, ast.Binary) or guard.operator not in ("<", "<=", ">", ">="):
+        return None
+    difference = affine(guard.left) - affine(guard.right)
+    if any(variable in names(atom) for atom, _ in difference.terms if atom != ast.Name(variable)):
+        return None
+    factor = difference.coefficient(variable) * (1 if guard.operator in (">", ">=") else -1)
+    return factor > 0
 
 
 def _saved_cycles(facts: Facts, variables: Sequence[str]) -> float:
