@@ -203,7 +203,7 @@ class _Normaliser:
 def _propagates(
     declarator: ast.Declarator, value: ast.Expression, bounds: Interval | None, scope: Mapping[str, Interval]
 ) -> bool:
-    """Whether a declaration is a mere name for an expression; loop indices split off by / and % keep theirs."""
+    """Whether a declaration is a mere name for an expression; a loop's index split off by / or % keeps its own."""
     limits = _LIMITS.get(declarator.type.name)
     if limits is None or declarator.type.pointer or declarator.type.extents:
         return False
@@ -213,7 +213,7 @@ def _propagates(
         return False
     if not names(value) <= scope.keys():
         return False
-    return not any(isinstance(node, ast.Binary) and node.operator in "/%" for node in walk(value))
+    return not (isinstance(value, ast.Binary) and value.operator in "/%")
 
 
 def _distinct_variables(body: ast.Block, taken: frozenset[str]) -> ast.Block:

@@ -11,6 +11,7 @@ from autocomp.kernel import ast
 from autocomp.transforms.affine import affine, expression, interval
 from autocomp.transforms.arithmetic import simplify
 
+COMPARISONS = ["<", "<=", ">", ">=", "==", "!="]
 RANGES = {"x": (0, 7), "y": (0, 3)}
 
 
@@ -41,6 +42,10 @@ def parse_expression(text: str) -> ast.Expression:
         ("~((uint32_t)0)", "0xffffffff"),
         ("100 - x * 16 < 16 ? 100 - x * 16 : 16", "100 - x * 16 < 16 ? 100 - x * 16 : 16"),
         ("x < 8 && y == 1", "y == 1"),
+        ("(x - 3 < 0 ? 3 - x : 0) > 0", "(x - 3 < 0 ? 3 - x : 0) > 0"),
+        ("(x - 3 < 0 ? 3 - x : 0) <= 3", "1"),
+        ("(x * 4 + y - 2 < 0 ? (3 - x * 4 - y) / 2 : 0) < 2", "1"),
+        ("(!(x < 3 || y > 1) ? x : 3) >= 3", "1"),
     ],
 )
 def test_expressions_fold_as_far_as_the_bounds_of_their_variables_allow(given_text: str, simple: str) -> None:
@@ -58,7 +63,10 @@ def expressions() -> st.SearchStrategy[str]:
             pair.map(lambda p: f"({p[0]} | {p[1]})"),
             st.tuples(inner, st.sampled_from([2, 4, 8])).map(lambda p: f"({p[0]} / {p[1]})"),
             st.tuples(inner, st.sampled_from([2, 4, 8])).map(lambda p: f"({p[0]} % {p[1]})"),
-            st.tuples(inner, inner, inner, inner).map(lambda p: f"({p[0]} < {p[1]} ? {p[2]} : {p[3]})"),
+            st.tuples(inner, inner).map(lambda p: f"({p[0]} - {p[1]})"),
+            st.tuples(inner, st.sampled_from(COMPARISONS), inner, inner, inner).map(
+                lambda p: f"({p[0]} {p[1]} {p[2]} ? {p[3]} : {p[4]})"
+            ),
         )
 
     return st.recursive(leaves, extend, max_leaves=8)
@@ -79,10 +87,15 @@ def value(node: ast.Expression, x: int, y: int) -> int:
         "+": lambda: left + right,
         "-": lambda: left - right,
         "*": lambda: left * right,
-        "/": lambda: left // right,
-        "%": lambda: left % right,
+        "/": lambda: int(left / right),
+        "%": lambda: left - right * int(left / right),
         "|": lambda: left | right,
         "<": lambda: int(left < right),
+        "<=": lambda: int(left <= right),
+        ">": lambda: int(left > right),
+        ">=": lambda: int(left >= right),
+        "==": lambda: int(left == right),
+        "!=": lambda: int(left != right),
     }
     return operations[node.operator]()
 
@@ -97,8 +110,12 @@ def test_simplification_keeps_the_value(text: str, x: int, y: int) -> None:
 def test_a_value_lies_in_its_interval(text: str, x: int, y: int) -> None:
     node = parse_expression(text)
     bounds = interval(node, RANGES)
-    assert bounds is not None
-    assert bounds[0] <= value(node, x, y) <= bounds[1]
+    assert bounds is None or bounds[0] <= value(node, x, y) <= bounds[1]
+
+
+def test_intervals_are_known_unless_what_is_divided_may_be_negative() -> None:
+    assert interval(parse_expression("(x - y) * 2 + 3"), RANGES) == (-3, 17)
+    assert interval(parse_expression("(x - y) / 2"), RANGES) is None
 
 
 @given(expressions(), st.integers(0, 7), st.integers(0, 3))

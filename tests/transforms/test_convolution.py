@@ -54,6 +54,29 @@ def test_results_are_unchanged(finish: list[str], images: int, size: int, channe
     cycles(workload, facts)
 
 
+@settings(max_examples=3, deadline=None)
+@given(st.integers(1, 3), st.integers(0, 2), st.integers(1, 2), st.integers(3, 20), st.integers(1, 40))
+def test_results_are_unchanged_where_the_kernel_supplies_the_padding(
+    stride: int, padding: int, dilation: int, size: int, channels: int
+) -> None:
+    more = f"padding: {padding}\nstride: {stride}\ndilation: {dilation}\n"
+    workload = convolution(1, size, channels, 20, more)
+    facts = naive(workload)
+    for name in ("keep_accumulator", "reuse_weights", "defer_stores", "prefetch"):
+        facts = with_best(facts, name)
+    cycles(workload, facts)
+
+
+def test_padding_is_no_hindrance() -> None:
+    workload = convolution(1, 28, 64, 32, "padding: 1\nstride: 2\n")
+    facts = naive(workload)
+    whole = facts_of(print_kernel(facts.kernel))
+    tiled = apply(whole, ("keep_accumulator", {"loops": {"p": 4, "k": 2}, "stage": {"c": 4}}))
+    kept = apply(tiled, ("reuse_weights", {"loop": "p"}), ("prefetch", {"loops": ["p_block", "r", "s"]}))
+    assert "p == 0 || p_block * 8 + p * 2 + r - 3 < 0" in print_kernel(kept.kernel)
+    assert 3 * cycles(workload, kept) < cycles(workload, whole)
+
+
 def test_first_values_of_results_do_not_run_ahead_of_those_in_use() -> None:
     workload = convolution(images=2)
     ahead = apply(naive(workload), BLOCK, PIPELINE)
