@@ -79,6 +79,29 @@ def test_loops_helpers_and_scalars_are_executed() -> None:
     assert lines(facts, "write_out") == ["mvin(&A[1][0], 8, 4, 4);", "fence();"]
 
 
+@pytest.mark.parametrize(
+    ("body", "statement"),
+    [
+        ("unsigned short n = -1; n /= 21845; mvin(A[0], n, 4, 4);", "mvin(&A[0][0], 3, 4, 4);"),
+        ("int_fast32_t n = 1; n <<= 33; mvin(A[0], n >> 30, 4, 4);", "mvin(&A[0][0], 8, 4, 4);"),
+        ("int n = -7; mvin(A[0], n % 4 + 7 / 2, 4, 4);", "mvin(&A[0][0], 0, 4, 4);"),
+        ("int8_t* p = (int8_t*)A; mvin(p + 20, 0, 4, 4);", "mvin(&A[1][1], 0, 4, 4);"),
+        ("float* p = NULL; preload(p == NULL ? 4 : 8, 0, 1, 4, 1, 4);", "preload(4, 0, 1, 4, 1, 4);"),
+        ("x[0][0] = y[0][0] * (1 / 3.0f);", "x[0][0] = y[0][0] * 0.33333334f;"),
+        ("x[0][0] = y[0][0] * (0.1 + 0.2);", "x[0][0] = y[0][0] * 0.30000000000000004;"),
+        ("size_t n = 2; x[0][0] = (int)y[0][0] / n;", "x[0][0] = (int)y[0][0] / 2ul;"),
+    ],
+)
+def test_numbers_and_addresses_are_those_of_c(body: str, statement: str) -> None:
+    assert lines(facts_of(body + " if (true) fence();"), "write_out") == [statement, "fence();"]
+
+
+def test_a_null_pointer_stays_one() -> None:
+    text = "void move(float *from) { mvin(from, 0, 4, 4); }"
+    facts = analyse(kernel.parse(f"{text} {HEAD} move(NULL); }}"), machine(MACHINE))
+    assert lines(facts, "write_out") == ["mvin(NULL, 0, 4, 4);"]
+
+
 def test_control_that_depends_on_data_is_not_executed() -> None:
     with pytest.raises(NotApplicable, match="depends on data"):
         apply(facts_of("if (x[0][0] > 0) fence();"), ("write_out", {}))

@@ -11,6 +11,7 @@ from autocomp.transforms.affine import literal
 from autocomp.transforms.facts import Facts
 from autocomp.transforms.protocol import NotApplicable
 from autocomp.transforms.straight.footprint import Access, Change
+from autocomp.transforms.straight.places import float_literal
 from autocomp.transforms.straight.program import Program, Step, program_of, role_of
 from autocomp.transforms.straight.values import Value, address_in, address_of, home, moved, values_of
 
@@ -181,12 +182,12 @@ def scaled(facts: Facts, setting: ast.Call, factor: float) -> ast.Call:
         size = given.operand if isinstance(given, ast.Unary) else given
         if not isinstance(size, ast.FloatLiteral | ast.IntLiteral):
             raise NotApplicable(f"the scale of {setting.function} is no number")
-        value = _float(sign * size.value * factor)
+        value = float_literal(sign * size.value * factor)
         arguments = (*setting.arguments[:position], value, *setting.arguments[position + 1 :])
         return ast.Call(setting.function, arguments)
     for form in facts.machine.roles.values():
         if takes_scale(facts, role, form):
-            return ast.Call(form.name, (*setting.arguments, _float(factor)))
+            return ast.Call(form.name, (*setting.arguments, float_literal(factor)))
     raise NotApplicable(f"no form of {setting.function} takes a scale")
 
 
@@ -197,8 +198,3 @@ def takes_scale(facts: Facts, plain: CallRole, form: CallRole) -> bool:
     parameter = facts.machine.parameters[form.name, len(form.arguments)][-1]
     rest = {name: value for name, value in plain.fixed.items() if parameter is None or name != parameter.name}
     return parameter is not None and plain.fixed.get(parameter.name) == 1 and rest == dict(form.fixed)
-
-
-def _float(value: float) -> ast.Expression:
-    size = ast.FloatLiteral(abs(value), single=True, text=f"{abs(value)!r}f")
-    return ast.Unary("-", size) if value < 0 else size

@@ -2,49 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
-from math import prod
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import replace
 
-from autocomp.isa.model import Accelerator
 from autocomp.kernel import ast
+from autocomp.kernel.scope import Scope
+from autocomp.kernel.typed import Constant, Load
+from autocomp.kernel.types import DOUBLE, INT64, UINT, UINT64, Array, CType, Pointer, shape_of
 from autocomp.transforms.affine import literal
+from autocomp.transforms.facts import Facts
 from autocomp.transforms.protocol import NotApplicable
-from autocomp.transforms.rewrite import all_names, fresh
-from autocomp.transforms.straight.places import (
-    DependsOnData,
-    Number,
-    Place,
-    Value,
-    constant,
-    converted,
-    element_of,
-    element_size,
-)
+from autocomp.transforms.rewrite import all_names, fresh, walk
+from autocomp.transforms.straight.folding import Folding, number
+from autocomp.transforms.straight.places import element_at, float_literal
 
 MAX_STATEMENTS = 4_000  # of a kernel that is written out
 _MAX_ITERATIONS = 50_000
-
-_OPERATORS: Mapping[str, Callable[[Number, Number], Number]] = {
-    "+": lambda a, b: a + b,
-    "-": lambda a, b: a - b,
-    "*": lambda a, b: a * b,
-    "==": lambda a, b: int(a == b),
-    "!=": lambda a, b: int(a != b),
-    "<": lambda a, b: int(a < b),
-    "<=": lambda a, b: int(a <= b),
-    ">": lambda a, b: int(a > b),
-    ">=": lambda a, b: int(a >= b),
-}
-_BITWISE: Mapping[str, Callable[[int, int], int]] = {
-    "&": lambda a, b: a & b,
-    "|": lambda a, b: a | b,
-    "^": lambda a, b: a ^ b,
-    "<<": lambda a, b: a << b,
-    ">>": lambda a, b: a >> b,
-    "/": lambda a, b: abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1),
-    "%": lambda a, b: a - b * (abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)),
-}
+_SUFFIXES: Mapping[CType, str] = {UINT: "u", INT64: "l", UINT64: "ul"}
+_ONE = literal(1)
 
 
 class _Return(Exception):
@@ -59,32 +35,22 @@ class _Leave(Exception):
         self.loop = loop
 
 
-@dataclass
-class _Variable:
-    type: ast.Type
-    value: Value | None
-
-
-def written_out(
-    kernel: ast.Kernel, accelerator: Accelerator, constants: Mapping[str, int | float]
-) -> tuple[ast.Statement, ...]:
+def written_out(facts: Facts) -> tuple[ast.Statement, ...]:
     """The statements that a kernel executes: local arrays, then calls and host arithmetic on elements of tensors with
     constant operands. Raises NotApplicable where control depends on data, or there are more than MAX_STATEMENTS."""
-    run = _Execution(kernel, accelerator, constants)
-    run.function(kernel.entry)
+    run = _Execution(facts)
+    run.function(facts.given.entry)
     return (*run.arrays, *run.statements)
 
 
 class _Execution:
-    def __init__(self, kernel: ast.Kernel, accelerator: Accelerator, constants: Mapping[str, int | float]) -> None:
-        self._helpers = {function.name: function for function in kernel.functions[:-1]}
-        self._accelerator = accelerator
-        self._constants = {"true": 1, "false": 0, "NULL": 0, **constants}
-        self._scopes: list[dict[str, _Variable]] = []
-        self._taken = set(all_names(kernel))
+    def __init__(self, facts: Facts) -> None:
+        self._helpers = {function.name: function for function in facts.given.functions[:-1]}
+        self._folding = Folding(facts)
+        self._taken = set(all_names(facts.given))
         self._static: dict[int, str] = {}  # arrays by the identity of their declarators
         self._iterations = 0
-        self.shapes: dict[str, tuple[int, ...]] = {}
+        self._kinds: dict[str, Array] = {}
         self.arrays: list[ast.Statement] = []
         self.statements: list[ast.Statement] = []
 
@@ -92,38 +58,28 @@ class _Execution:
 
     def function(self, function: ast.Function) -> None:
         """Executes the entry function, whose parameters are tensors."""
-        scope: dict[str, _Variable] = {}
         for parameter in function.parameters:
-            shape = self._shape(parameter.type)
-            self.shapes[parameter.name] = shape
-            scope[parameter.name] = _Variable(parameter.type, Place(parameter.name, 0, shape))
-        self._body(function, scope)
+            kind = self._folding.type_of(parameter.type, parameter)
+            if not isinstance(kind, Array):
+                raise NotApplicable(f"{parameter.name!r} is no array")
+            self._kinds[parameter.name] = kind
+            self._folding.declare_array(parameter.name, kind, parameter.name)
+        self._body(function)
 
-    def _body(self, function: ast.Function, scope: dict[str, _Variable]) -> None:
-        outside, self._scopes = self._scopes, [scope]
-        try:
+    def _body(self, function: ast.Function) -> None:
+        with suppress(_Return):
             self._block(function.body)
-        except _Return:
-            pass
-        finally:
-            self._scopes = outside
 
     def _block(self, block: ast.Block) -> None:
-        self._scopes.append({})
+        scope = self._folding.scope
+        scope.open()
         try:
             for statement in block.statements:
                 self._statement(statement)
         finally:
-            self._scopes.pop()
+            scope.close()
 
     def _statement(self, statement: ast.Statement) -> None:
-        try:
-            self._execute(statement)
-        except DependsOnData as error:
-            line = getattr(statement, "line", 0)
-            raise NotApplicable(f"the statement in line {line} needs {error}, which depends on data") from None
-
-    def _execute(self, statement: ast.Statement) -> None:
         if isinstance(statement, ast.Declaration):
             self._declare(statement)
         elif isinstance(statement, ast.ExpressionStatement):
@@ -131,7 +87,7 @@ class _Execution:
         elif isinstance(statement, ast.Block):
             self._block(statement)
         elif isinstance(statement, ast.If):
-            chosen = statement.then if self._truth(statement.condition) else statement.otherwise
+            chosen = statement.then if self._folding.truth(statement.condition) else statement.otherwise
             if chosen is not None:
                 self._block(chosen)
         elif isinstance(statement, ast.For | ast.While | ast.DoWhile):
@@ -140,16 +96,17 @@ class _Execution:
             raise _Leave(isinstance(statement, ast.Break))
         elif isinstance(statement, ast.Return):
             if statement.value is not None:
-                raise DependsOnData("the value of a function")
+                self._expression(statement.value)
             raise _Return
 
     def _loop(self, statement: ast.For | ast.While | ast.DoWhile) -> None:
-        self._scopes.append({})
+        scope = self._folding.scope
+        scope.open()
         try:
             if isinstance(statement, ast.For) and statement.initial is not None:
                 self._statement(statement.initial)
             first = isinstance(statement, ast.DoWhile)
-            while first or statement.condition is None or self._truth(statement.condition):
+            while first or statement.condition is None or self._folding.truth(statement.condition):
                 first = False
                 self._iterations += 1
                 if self._iterations > _MAX_ITERATIONS:
@@ -162,35 +119,34 @@ class _Execution:
                 if isinstance(statement, ast.For) and statement.step is not None:
                     self._expression(statement.step)
         finally:
-            self._scopes.pop()
+            scope.close()
 
     def _declare(self, statement: ast.Declaration) -> None:
         for declarator in statement.declarators:
-            if declarator.type.extents:
-                name = self._array(statement, declarator)
-                self._scopes[-1][declarator.name] = _Variable(declarator.type, Place(name, 0, self.shapes[name]))
+            kind = self._folding.type_of(declarator.type, declarator)
+            if isinstance(kind, Array):
+                tensor = self._array(statement, declarator, kind)
+                self._folding.declare_array(declarator.name, kind, tensor)
                 continue
             if statement.static:
-                raise DependsOnData(f"the static variable {declarator.name!r}")
+                raise NotApplicable(f"the value of the static variable {declarator.name!r} depends on data")
             given = declarator.initializer
-            value = None if given is None else converted(declarator.type, self._value(given))
-            self._scopes[-1][declarator.name] = _Variable(declarator.type, value)
+            self._folding.declare(
+                declarator.name, kind, None if given is None else self._folding.converted(given, kind)
+            )
 
-    def _array(self, statement: ast.Declaration, declarator: ast.Declarator) -> str:
+    def _array(self, statement: ast.Declaration, declarator: ast.Declarator, kind: Array) -> str:
         """The name of a local array, which is declared once, in front."""
         if id(declarator) not in self._static:
             if declarator.initializer is not None and not statement.static:
-                raise DependsOnData(f"the initialised array {declarator.name!r}")
-            taken = {*self.shapes, *(self._taken if declarator.name in self.shapes else ())}
+                raise NotApplicable(f"the array {declarator.name!r} is initialised each time")
+            taken = {*self._kinds, *(self._taken if declarator.name in self._kinds else ())}
             name = self._static[id(declarator)] = fresh(declarator.name, taken)
-            self.shapes[name] = self._shape(declarator.type)
-            extents = tuple(literal(extent) for extent in self.shapes[name])
+            self._kinds[name] = kind
+            extents = tuple(literal(extent) for extent in shape_of(kind))
             kept = replace(declarator, name=name, type=replace(declarator.type, extents=extents))
             self.arrays.append(replace(statement, declarators=(kept,)))
         return self._static[id(declarator)]
-
-    def _shape(self, kind: ast.Type) -> tuple[int, ...]:
-        return tuple(self._integer(extent) for extent in kind.extents)
 
     # --- effects
 
@@ -199,22 +155,14 @@ class _Execution:
             self._call(node)
         elif isinstance(node, ast.Assignment | ast.Step):
             self._assign(node)
-        else:
-            self._value(node)
+        elif any(isinstance(part, ast.Call | ast.Assignment | ast.Step) for part in walk(node)):
+            raise NotApplicable("an effect inside an expression cannot be followed")
 
     def _assign(self, node: ast.Assignment | ast.Step) -> None:
         if isinstance(node.target, ast.Name):
-            variable = self._lookup(node.target.name)
-            if variable is None:
-                raise DependsOnData(f"the unknown variable {node.target.name!r}")
-            if isinstance(node, ast.Step):
-                value = self._binary(node.operator[0], self._value(node.target), 1)
-            else:
-                value = self._value(node.value)
-                value = self._binary(node.operator, self._value(node.target), value) if node.operator else value
-            variable.value = converted(variable.type, value)
-            return
-        if isinstance(node, ast.Step):
+            operator, value = (node.operator[0], _ONE) if isinstance(node, ast.Step) else (node.operator, node.value)
+            self._folding.assign(node.target, ast.Binary(operator, node.target, value) if operator else value)
+        elif isinstance(node, ast.Step):
             self._emit(replace(node, target=self._residue(node.target)))
         else:
             self._emit(replace(node, target=self._residue(node.target), value=self._residue(node.value)))
@@ -224,11 +172,16 @@ class _Execution:
         if helper is None:
             self._emit(replace(node, arguments=tuple(self._argument(argument) for argument in node.arguments)))
             return
-        scope = {
-            parameter.name: _Variable(parameter.type, converted(parameter.type, self._value(argument)))
-            for parameter, argument in zip(helper.parameters, node.arguments, strict=True)
-        }
-        self._body(helper, scope)
+        kinds = [self._folding.type_of(parameter.type, parameter) for parameter in helper.parameters]
+        decayed = [Pointer(kind.element) if isinstance(kind, Array) else kind for kind in kinds]
+        values = [self._folding.converted(*pair) for pair in zip(node.arguments, decayed, strict=True)]
+        outside, self._folding.scope = self._folding.scope, Scope()
+        try:
+            for parameter, kind, value in zip(helper.parameters, decayed, values, strict=True):
+                self._folding.declare(parameter.name, kind, value)
+            self._body(helper)
+        finally:
+            self._folding.scope = outside
 
     def _emit(self, expression: ast.Expression) -> None:
         if len(self.statements) >= MAX_STATEMENTS:
@@ -237,29 +190,22 @@ class _Execution:
 
     def _argument(self, node: ast.Expression) -> ast.Expression:
         """An operand as a constant; a constant's name that stands alone is kept for the reader."""
-        if isinstance(node, ast.Name) and self._lookup(node.name) is None:
+        if isinstance(node, ast.Name) and self._folding.scope.find(node.name) is None:
             return node
-        value = self._value(node)
-        if isinstance(value, Place):
-            return ast.Unary("&", self._element(value))
-        return constant(value)
-
-    def _element(self, place: Place) -> ast.Expression:
-        return element_of(place.tensor, place.offset, self.shapes[place.tensor])
+        value = self._folding.constant(node)
+        if not isinstance(value.type, Pointer):
+            return _literal(value)
+        place = self._folding.place(value)
+        return ast.Name("NULL") if place is None else ast.Unary("&", element_at(place, self._kinds[place.tensor]))
 
     def _residue(self, node: ast.Expression) -> ast.Expression:
         """What is left of a computation on data."""
-        try:
-            value = self._value(node)
-        except DependsOnData:
-            pass
-        else:
-            return self._element(value) if isinstance(value, Place) else constant(value)
-        if isinstance(node, ast.Index):
-            place = self._place(node)
-            if place.extents:
-                raise DependsOnData(f"a part of {place.tensor!r}")
-            return self._element(place)
+        value = self._folding.value(node)
+        if isinstance(value, Constant) and not isinstance(value.type, Pointer):
+            return _typed_literal(value)
+        if isinstance(value, Load):
+            place, _ = self._folding.element(node)
+            return element_at(place, self._kinds[place.tensor])
         if isinstance(node, ast.Unary | ast.Cast):
             return replace(node, operand=self._residue(node.operand))
         if isinstance(node, ast.Binary):
@@ -267,101 +213,20 @@ class _Execution:
         if isinstance(node, ast.Conditional):
             condition = self._residue(node.condition)
             return ast.Conditional(condition, self._residue(node.then), self._residue(node.otherwise))
-        raise DependsOnData("a value")
+        raise NotApplicable(f"what the host computes in line {node.line} cannot be followed")
 
-    # --- values
 
-    def _lookup(self, name: str) -> _Variable | None:
-        return next((scope[name] for scope in reversed(self._scopes) if name in scope), None)
+def _literal(value: Constant) -> ast.Expression:
+    """A number, of any type that holds it."""
+    given = number(value)
+    return literal(given) if isinstance(given, int) else float_literal(given, single=value.type != DOUBLE)
 
-    def _truth(self, node: ast.Expression) -> bool:
-        value = self._value(node)
-        return isinstance(value, Place) or value != 0
 
-    def _integer(self, node: ast.Expression) -> int:
-        value = self._value(node)
-        if not isinstance(value, int):
-            raise DependsOnData("a whole number")
-        return value
-
-    def _place(self, node: ast.Expression) -> Place:
-        if isinstance(node, ast.Index):
-            base = self._place(node.base)
-            index = self._integer(node.index)
-            return base.at(index) if base.extents else Place(base.tensor, base.offset + index)
-        value = self._value(node)
-        if not isinstance(value, Place):
-            raise DependsOnData("an address")
-        return value
-
-    def _value(self, node: ast.Expression) -> Value:
-        if isinstance(node, ast.IntLiteral | ast.FloatLiteral):
-            return node.value
-        if isinstance(node, ast.Name):
-            variable = self._lookup(node.name)
-            value = variable.value if variable is not None else self._constants.get(node.name)
-            if value is None:
-                raise DependsOnData(f"{node.name!r}")
-            return value
-        if isinstance(node, ast.Index):
-            place = self._place(node)
-            if not place.extents:
-                raise DependsOnData(f"an element of {place.tensor!r}")
-            return place
-        if isinstance(node, ast.Unary):
-            return self._unary(node)
-        if isinstance(node, ast.Binary):
-            return self._of_binary(node)
-        if isinstance(node, ast.Conditional):
-            return self._value(node.then if self._truth(node.condition) else node.otherwise)
-        if isinstance(node, ast.Cast):
-            return converted(node.type, self._value(node.operand))
-        if isinstance(node, ast.SizeOf):
-            return self._size(node.operand)
-        raise DependsOnData("a value")
-
-    def _unary(self, node: ast.Unary) -> Value:
-        if node.operator == "&":
-            place = self._place(node.operand)
-            return Place(place.tensor, place.offset, (1, *place.extents))
-        if node.operator == "*":
-            raise DependsOnData("an element")
-        if node.operator == "!":
-            return int(not self._truth(node.operand))
-        value = self._value(node.operand)
-        if isinstance(value, Place):
-            raise DependsOnData("an address")
-        if node.operator == "~":
-            return ~int(value)
-        return -value if node.operator == "-" else value
-
-    def _of_binary(self, node: ast.Binary) -> Value:
-        if node.operator in ("&&", "||"):
-            left = self._truth(node.left)
-            decided = left if node.operator == "||" else not left
-            return int(left) if decided else int(self._truth(node.right))
-        return self._binary(node.operator, self._value(node.left), self._value(node.right))
-
-    @staticmethod
-    def _binary(operator: str, left: Value, right: Value) -> Value:
-        if isinstance(right, Place) and operator == "+":
-            left, right = right, left
-        if isinstance(left, Place) and isinstance(right, int) and operator in ("+", "-"):
-            step = prod(left.extents[1:])
-            return replace(left, offset=left.offset + (right if operator == "+" else -right) * step)
-        if isinstance(left, Place) or isinstance(right, Place):
-            raise DependsOnData("arithmetic on addresses")
-        if operator in _OPERATORS:
-            return _OPERATORS[operator](left, right)
-        if isinstance(left, int) and isinstance(right, int) and operator in _BITWISE:
-            if operator in "/%" and right == 0:
-                raise NotApplicable("the kernel divides by zero")
-            return _BITWISE[operator](left, right)
-        if operator == "/" and right != 0:
-            return left / right
-        raise DependsOnData(f"a value of {operator!r}")
-
-    def _size(self, operand: ast.Type | ast.Expression) -> int:
-        if not isinstance(operand, ast.Type):
-            raise DependsOnData("the size of an expression")
-        return element_size(self._accelerator, operand)
+def _typed_literal(value: Constant) -> ast.Expression:
+    """A number of the same type, as what is computed with it may depend on that."""
+    found = _literal(value)
+    size = found.operand if isinstance(found, ast.Unary) else found
+    if not isinstance(size, ast.IntLiteral) or value.type not in _SUFFIXES:
+        return found
+    size = replace(size, suffix=_SUFFIXES[value.type])
+    return replace(found, operand=size) if isinstance(found, ast.Unary) else size

@@ -321,9 +321,7 @@ def _access(
         if not isinstance(place, Place):
             return None
         length = int(_number(region.bytes or Number(0), value))
-        spans = tuple(
-            (0, place.offset + point, place.offset + point + length) for point in sorted(set(points)) if length
-        )
+        spans = tuple((0, place.byte + point, place.byte + point + length) for point in sorted(set(points)) if length)
         memory = f"&{place.tensor}"
         setter = (0, region.pointer)
     return (Access(memory, spans, region.write, region.accumulate_read, None), setter) if spans else None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from math import prod
 
 from autocomp.isa import model as m
@@ -12,14 +12,15 @@ from autocomp.isa.roles import CallRole
 from autocomp.isa.tree import Expression, Name, Number
 from autocomp.kernel import ast
 from autocomp.kernel.calls import BUILTINS
-from autocomp.transforms import rewrite
-from autocomp.transforms.affine import affine, interval, literal
-from autocomp.transforms.facts import Facts, pointer
+from autocomp.kernel.types import Array
+from autocomp.transforms.affine import affine
+from autocomp.transforms.facts import Facts
 from autocomp.transforms.protocol import NotApplicable
 from autocomp.transforms.remember import remember
 from autocomp.transforms.rewrite import call_of, names, walk, with_body
+from autocomp.transforms.straight.folding import Folding
 from autocomp.transforms.straight.footprint import Access, Change, State, execute, initial
-from autocomp.transforms.straight.places import Place, Value, element_of, element_size
+from autocomp.transforms.straight.places import Place, Value, element_at
 
 Record = tuple[str, int | None]  # a state record and its index
 _COUNTS_OF_BUILTINS = {name: len(tensors) for name, tensors, _ in BUILTINS}
@@ -68,7 +69,7 @@ class Program:
     facts: Facts
     head: tuple[ast.Declaration, ...]
     steps: tuple[Step, ...]
-    shapes: Mapping[str, tuple[tuple[int, ...], int]]  # extents and bytes of an element, by tensor
+    arrays: Mapping[str, Array]  # by tensor
 
     def kernel(self, steps: Iterable[Step]) -> ast.Kernel:
         """The kernel with other steps. Configuring calls stand in front of the first step that relies on them."""
@@ -87,8 +88,7 @@ class Program:
 
     def address(self, tensor: str, byte: int) -> ast.Expression:
         """`&T[i][j]` of the element that starts at a byte."""
-        shape, size = self.shapes[tensor]
-        return ast.Unary("&", element_of(tensor, byte // size, shape))
+        return ast.Unary("&", element_at(Place(tensor, byte), self.arrays[tensor]))
 
     def _register(self, setting: ast.Call) -> str:
         """A name for what a configuring call sets."""
@@ -142,7 +142,7 @@ class _Reader:
     """Reads statements one by one, with the configuration in force."""
 
     facts: Facts
-    shapes: Mapping[str, tuple[tuple[int, ...], int]]  # extents and bytes of an element, by tensor
+    folding: Folding
     configured: frozenset[str]  # records that configuring calls set
     state: State = field(default_factory=State)
     holders: dict[Record, ast.Call] = field(default_factory=dict)
@@ -159,7 +159,7 @@ class _Reader:
         assert instruction is not None
         if role.kind in ("synchronisation", "elementwise", "copy") or instruction.streams:
             raise NotApplicable(f"{call.function} is none of the commands that can be followed one by one")
-        values = [self._value(argument) for argument in call.arguments]
+        values = [self.folding.operand(argument) for argument in call.arguments]
         operands = operands_of(accelerator, call.function, values)
         if role.kind == "configuration":
             self._configure(call, instruction, operands)
@@ -232,29 +232,6 @@ class _Reader:
         position = next(positions, None)
         return None if position is None else (call, position)
 
-    def _value(self, argument: ast.Expression) -> Value:
-        if isinstance(argument, ast.Name) and argument.name in self.facts.constants:
-            return self.facts.constants[argument.name]
-        if isinstance(argument, ast.Name) and argument.name in _WORDS:
-            return _WORDS[argument.name]
-        sign = -1 if isinstance(argument, ast.Unary) and argument.operator == "-" else 1
-        inner = argument.operand if isinstance(argument, ast.Unary) and sign < 0 else argument
-        if isinstance(inner, ast.FloatLiteral):
-            return sign * inner.value
-        bounds = interval(argument, {})
-        if bounds is not None and bounds[0] == bounds[1]:
-            return bounds[0]
-        return self.place(argument)
-
-    def place(self, argument: ast.Expression) -> Place:
-        """Tensor and byte of `&T[i][j]` or `T[i][j]`, with the bytes of an element as its extent."""
-        where = pointer(argument)
-        if where is None or where.tensor not in self.shapes or not all(s.is_constant for s in where.subscripts):
-            raise NotApplicable("the kernel is not written out")
-        shape, size = self.shapes[where.tensor]
-        steps = [s.constant * prod(shape[n + 1 :]) for n, s in enumerate(where.subscripts)]
-        return Place(where.tensor, sum(steps) * size, (size,))
-
     def host(self, statement: ast.ExpressionStatement) -> Step:
         """A statement of the host on elements of tensors, or one of its functions on whole arrays."""
         node = statement.expression
@@ -263,11 +240,11 @@ class _Reader:
             tensors = _COUNTS_OF_BUILTINS.get(node.function)
             if tensors is None:
                 raise NotApplicable(f"{node.function} is no function that can be followed")
-            values = [self._value(argument) for argument in node.arguments]
+            values = [self.folding.operand(argument) for argument in node.arguments]
             length = 4 * prod(value for value in values[tensors:] if isinstance(value, int))
             for number, value in enumerate(values[:tensors]):
                 if isinstance(value, Place):
-                    span = (0, value.offset, value.offset + length)
+                    span = (0, value.byte, value.byte + length)
                     found.append(Access(f"&{value.tensor}", (span,), number == tensors - 1, False, (0, number)))
         elif isinstance(node, ast.Assignment | ast.Step):
             target = node.target
@@ -281,11 +258,8 @@ class _Reader:
         return Step("host", "", (), tuple(found), statement=statement)
 
     def _element(self, node: ast.Expression, write: bool) -> Access:
-        place = self.place(node)
-        return Access(f"&{place.tensor}", ((0, place.offset, place.offset + place.extents[0]),), write, False, None)
-
-
-_WORDS = {"true": 1, "false": 0, "NULL": 0}
+        place, size = self.folding.element(node)
+        return Access(f"&{place.tensor}", ((0, place.byte, place.byte + size),), write, False, None)
 
 
 def _elements(node: ast.Expression) -> Iterator[ast.Expression]:
@@ -336,30 +310,34 @@ def _passed_on(argument: Expression, given: Mapping[str, Value]) -> Value:
 
 
 def _program(facts: Facts) -> Program:
-    shapes: dict[str, tuple[tuple[int, ...], int]] = {}
+    folding = Folding(facts)
+    arrays: dict[str, Array] = {}
+
+    def declare(array: ast.KernelParameter | ast.Declarator) -> None:
+        kind = folding.type_of(array.type, array)
+        if not isinstance(kind, Array):
+            raise NotApplicable("the kernel is not written out")
+        arrays[array.name] = kind
+        folding.declare_array(array.name, kind, array.name)
+
     for parameter in facts.given.entry.parameters:
-        extents = [interval(_known(facts, extent), {}) for extent in parameter.type.extents]
-        if any(bounds is None or bounds[0] != bounds[1] for bounds in extents):
-            raise NotApplicable(f"the extents of {parameter.name} are not constant")
-        shape = tuple(bounds[0] for bounds in extents if bounds is not None)
-        shapes[parameter.name] = (shape, element_size(facts.accelerator, replace(parameter.type, extents=())))
+        declare(parameter)
     configured = {
         name
         for role in facts.machine.roles.values()
         if role.kind == "configuration"
         for name, _ in role.role.states_written
     }
-    reader = _Reader(facts, shapes, frozenset(configured), initial(facts.accelerator))
+    reader = _Reader(facts, folding, frozenset(configured), initial(facts.accelerator))
     head: list[ast.Declaration] = []
     steps: list[Step] = []
     for statement in facts.given.entry.body.statements:
         if isinstance(statement, ast.Comment):
             continue
-        if isinstance(statement, ast.Declaration) and not steps and _declares_arrays(statement):
+        if isinstance(statement, ast.Declaration) and not steps:
             head.append(statement)
             for declarator in statement.declarators:
-                sizes = tuple(affine(extent).constant for extent in declarator.type.extents)
-                shapes[declarator.name] = (sizes, element_size(facts.accelerator, replace(declarator.type, extents=())))
+                declare(declarator)
             continue
         if not isinstance(statement, ast.ExpressionStatement):
             raise NotApplicable("the kernel is not written out")
@@ -368,14 +346,4 @@ def _program(facts: Facts) -> Program:
         step = reader.host(statement) if call is None or role is None else reader.step(call, role)
         if step is not None:
             steps.append(step)
-    return Program(facts, tuple(head), tuple(steps), shapes)
-
-
-def _known(facts: Facts, extent: ast.Expression) -> ast.Expression:
-    return rewrite.substitute(extent, {name: literal(v) for name, v in facts.constants.items() if isinstance(v, int)})
-
-
-def _declares_arrays(statement: ast.Declaration) -> bool:
-    return all(
-        d.type.extents and all(affine(extent).is_constant for extent in d.type.extents) for d in statement.declarators
-    )
+    return Program(facts, tuple(head), tuple(steps), arrays)

@@ -26,7 +26,7 @@ class WriteOut(Rewriting):
 
     def apply(self, facts: Facts, parameters: Parameters) -> ast.Kernel:
         """Takes no parameters. Control must not depend on data."""
-        statements = written_out(facts.given, facts.accelerator, facts.constants)
+        statements = written_out(facts)
         if statements == facts.given.entry.body.statements:
             raise NotApplicable("the kernel is written out already")
         alone = ast.Kernel(facts.given.functions[-1:], constants=facts.given.constants)
