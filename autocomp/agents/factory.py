@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from autocomp.agents.config import Agents, Member, unknown_model
 from autocomp.agents.mixed import MixedPlanner
-from autocomp.agents.protocol import Coder, Planner, Usage
+from autocomp.agents.protocol import Coder, Planner
 from autocomp.agents.rules import RulesCoder, RulesPlanner
 from autocomp.errors import ConfigError
 
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 @dataclass(frozen=True)
 class AgentPair:
     """`waits_on` says what a call spends its time with, and so whether threads or processes run calls in parallel;
-    `charge` tells the budgets what earlier sessions of a run have spent."""
+    `ledger` keeps the budgets of the models, None where none is asked."""
 
     planner: Planner
     coder: Coder
     waits_on: Literal["processor", "network"]
-    charge: Callable[[Usage], None]
+    ledger: Ledger | None = None
 
 
 def make_agents(agents: Agents, tokens: int | None = None, money: float | None = None) -> AgentPair:
@@ -36,7 +36,7 @@ def make_agents(agents: Agents, tokens: int | None = None, money: float | None =
     """
     if not agents.models:
         _check_rules(agents)
-        return AgentPair(RulesPlanner(), RulesCoder(), "processor", lambda usage: None)
+        return AgentPair(RulesPlanner(), RulesCoder(), "processor")
     _check_models(agents.models, money)
     from autocomp.agents.llm import Ledger, LlmCoder, LlmPlanner, OpenPlanner
 
@@ -52,7 +52,7 @@ def make_agents(agents: Agents, tokens: int | None = None, money: float | None =
     if len(asked) < len(agents.planner):
         planners.append((RulesPlanner(), sum(member.weight for member in agents.planner if member.is_rules)))
     mixed = planners[0][0] if len(planners) == 1 else MixedPlanner(*zip(*planners, strict=True))
-    return AgentPair(mixed, coder, "network", ledger.charge)
+    return AgentPair(mixed, coder, "network", ledger)
 
 
 def make_ensemble(agents: Agents) -> Ensemble:

@@ -29,10 +29,11 @@ class RunView:
     seconds: float = 0.0
     reason: str | None = None
     agent_messages: Counter[str] = field(default_factory=Counter)
-    usage: Counter[str] = field(default_factory=Counter)  # tokens and requests, by the names of `Usage`
     trajectory: list[float] = field(default_factory=list)  # `ratio` after each evaluation; 0 before a kernel holds
     replay: Event | None = None  # the schedules that the run began with, what came of their plans
     _live: Counter[str] = field(default_factory=Counter)
+    _settled: Counter[str] = field(default_factory=Counter)  # of calls that are recorded, by the names of `Usage`
+    _charged: dict[str, Counter[str]] = field(default_factory=dict)  # of calls under way
 
     @classmethod
     def of(cls, events_file: Path) -> RunView:
@@ -50,6 +51,14 @@ class RunView:
         handler = getattr(self, f"_on_{event['kind']}", None)
         if handler is not None:
             handler(event)
+
+    @property
+    def usage(self) -> Counter[str]:
+        """Tokens, requests and money, by the names of `Usage`."""
+        total = Counter(self._settled)
+        for charged in self._charged.values():
+            total.update(charged)
+        return total
 
     @property
     def ratio(self) -> float | None:
@@ -101,16 +110,23 @@ class RunView:
     def _on_replay(self, event: Event) -> None:
         self.replay = event
 
+    def _on_charge(self, event: Event) -> None:
+        self._charged.setdefault(event["call"], Counter()).update(event["cost"])
+
+    def _settle(self, event: Event) -> None:
+        self._charged.pop(event["key"], None)
+        self._settled.update(event.get("usage", {}))
+
+    _on_select = _settle
+    _on_repair = _settle
+
     def _on_plan(self, event: Event) -> None:
-        self.usage.update(event.get("usage", {}))
+        self._settle(event)
         if event["plans"]:  # without plans, the messages are those of a candidate that has none
             self.agent_messages.update(first_line(message) for message in event["messages"])
 
-    def _on_repair(self, event: Event) -> None:
-        self.usage.update(event.get("usage", {}))
-
     def _on_code(self, event: Event) -> None:
-        self.usage.update(event.get("usage", {}))
+        self._settle(event)
         if event["kernel"] is None:
             self._live["error" if event.get("error") else "not implemented"] += 1
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -13,7 +14,7 @@ from autocomp.search.candidate import ERROR, SKIPPED, WORKER_LOST, Candidate
 from autocomp.search.executors import Call, Executor, Target, WorkerLost, run_calls
 from autocomp.search.folder import RunFolder
 from autocomp.search.journal import Event, Journal
-from autocomp.search.targets import AgentTarget, EvaluationTarget, plan_to_json, usage_of
+from autocomp.search.targets import AgentCall, AgentTarget, EvaluationTarget, SelectCall, plan_to_json, usage_of
 from autocomp.search.verdict import with_verdict
 
 OUT_OF_TIME = "the budget of seconds is spent"
@@ -46,23 +47,34 @@ class Effects:
 
     # --- agents --------------------------------------------------------------------------------------------------
 
-    def ask(self, kind: str, method: str, calls: Mapping[str, object]) -> None:
+    def ask(self, kind: str, method: str, calls: Mapping[str, AgentCall | SelectCall]) -> None:
         """Make the agent calls whose answers the journal does not have. Kernels go to the run folder."""
-        missing = [Call(key, self._agents, method, call) for key, call in calls.items() if key not in self._journal]
+        missing = [
+            Call(key, self._agents, method, replace(call, key=key))
+            for key, call in calls.items()
+            if key not in self._journal
+        ]
         for key, result in self._run(self._agent_executor, missing):
             if isinstance(result, WorkerLost):
                 result = {"kernel": None, "message": result.message, "error": True}
             text = result.get("kernel")
             stored = result if text is None else {**result, "kernel": self._folder.store_kernel(text)}
-            self._journal.record(kind, key, stored)
+            usage = dataclasses.asdict(self._settled(key, usage_of(result)))
+            self._journal.record(kind, key, {**stored, "usage": usage})
+
+    def _settled(self, key: str, stated: Usage) -> Usage:
+        """What a call cost in all: what was charged during it, by sessions that were cut off in it too. What its agent
+        says of it counts where nothing was charged."""
+        charged = self._journal.charged(key)
+        return replace(charged, cached=stated.cached, unsent=stated.unsent) if charged.requests else stated
 
     def answer(self, key: str) -> Event:
         """The answer recorded under a key, empty if there is none."""
         return self._journal.get(key)
 
     def usage(self, keys: Iterable[str]) -> Usage:
-        """What answers have cost."""
-        return sum((usage_of(self.answer(key)) for key in keys), Usage())
+        """What calls have cost."""
+        return sum(map(self._journal.cost, keys), Usage())
 
     # --- evaluation ----------------------------------------------------------------------------------------------
 

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import json
 import os
+import threading
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -58,7 +59,10 @@ def _parse(line: bytes) -> dict[str, Any] | None:
 
 
 class Journal:
-    """Durable memory of effects. `seconds` counts the time the search has run, over all its sessions."""
+    """Durable memory of effects. `seconds` counts the time the search has run, over all its sessions.
+
+    Charges may come from any thread; all else is for the search's own.
+    """
 
     def __init__(
         self, path: Path, listener: Listener | None = None, clock: Callable[[], float] = time.monotonic
@@ -68,6 +72,11 @@ class Journal:
         self._clock = clock
         events, intact = read_events(path) if path.exists() else ([], 0)
         self._entries = {event["key"]: event for event in events if "key" in event}
+        self._charged: dict[str, Usage] = {}
+        for event in events:
+            if event["kind"] == "charge":
+                self._add_charge(event["call"], Usage(**event["cost"]))
+        self._appending = threading.Lock()
         self._file = path.open("ab")
         if self._file.tell() != intact:
             self._file.truncate(intact)
@@ -93,11 +102,30 @@ class Journal:
         """The event of a key, empty if there is none."""
         return self._entries.get(key, {})
 
+    # --- what agents' calls cost ---------------------------------------------------------------------------------
+
+    def charge(self, call: str, cost: Usage) -> None:
+        """Record what an answer cost before anything is done with it: a call that is cut off is charged as well."""
+        self.note("charge", {"call": call, "cost": asdict(cost)})
+        self._add_charge(call, cost)
+
+    def charged(self, call: str) -> Usage:
+        """What was charged during a call, by all sessions of the run."""
+        return self._charged.get(call, Usage())
+
+    def cost(self, call: str) -> Usage:
+        """What a call cost in all: as its event says, or as charged so far where it has none."""
+        return Usage(**self[call].get("usage", {})) if call in self else self.charged(call)
+
     @property
     def usage(self) -> Usage:
-        """What all recorded answers of agents cost. Requests that a budget did not allow are no part of it."""
-        spent = sum((Usage(**event.get("usage", {})) for event in self._entries.values()), Usage())
-        return replace(spent, unsent=0)
+        """What all calls of agents cost. Requests that a budget did not allow are no part of it."""
+        return replace(sum(map(self.cost, {**self._entries, **self._charged}), Usage()), unsent=0)
+
+    def _add_charge(self, call: str, cost: Usage) -> None:
+        self._charged[call] = self.charged(call) + cost
+
+    # --- events --------------------------------------------------------------------------------------------------
 
     def record(self, kind: str, key: str, payload: Mapping[str, Any]) -> Event:
         """The event recorded under a key, appended first if there is none. Payloads are read back from their JSON,
@@ -114,18 +142,19 @@ class Journal:
         self._file.close()
 
     def _append(self, event: Mapping[str, Any]) -> dict[str, Any]:
-        line = json.dumps({**event, "t": round(self.seconds, 3)}, separators=(",", ":"), allow_nan=False)
-        try:
-            self._file.write(line.encode() + b"\n")
-            self._file.flush()
-            os.fsync(self._file.fileno())
-        except OSError as error:
-            raise RunFolderError(
-                f"cannot write {self.path}: {error.strerror}", hint="make room, then resume the run"
-            ) from error
-        written: dict[str, Any] = json.loads(line)
-        self._tell(written)
-        return written
+        with self._appending:
+            line = json.dumps({**event, "t": round(self.seconds, 3)}, separators=(",", ":"), allow_nan=False)
+            try:
+                self._file.write(line.encode() + b"\n")
+                self._file.flush()
+                os.fsync(self._file.fileno())
+            except OSError as error:
+                raise RunFolderError(
+                    f"cannot write {self.path}: {error.strerror}", hint="make room, then resume the run"
+                ) from error
+            written: dict[str, Any] = json.loads(line)
+            self._tell(written)
+            return written
 
     def _tell(self, event: Event) -> None:
         if self._listener is not None:

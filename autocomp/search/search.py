@@ -51,6 +51,7 @@ class SearchResult:
     reason: str  # why the search ended
     seconds: float
     options: Options
+    usage: Usage  # of the models, in calls that were cut off too
 
     @property
     def naive(self) -> Candidate:
@@ -119,7 +120,7 @@ class Search:
         write_atomically(self._folder.best_kernel, self._folder.kernel(best.kernel))
         payload = {"reason": decision.reason, "best": best.id, "cycles": best.cycles, "outcomes": history.outcomes()}
         stop = self._journal.record("stop", "stop", payload)
-        return SearchResult(history, str(stop["reason"]), float(stop["t"]), self._options)
+        return SearchResult(history, str(stop["reason"]), float(stop["t"]), self._options, self._journal.usage)
 
     # --- steps ---------------------------------------------------------------------------------------------------
 

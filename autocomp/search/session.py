@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -79,7 +80,8 @@ def _search(
 ) -> SearchResult:
     options = request.options
     agents = make_agents(request.agents, options.tokens, options.money)
-    agents.charge(journal.usage)
+    if agents.ledger is not None:
+        agents.ledger.resume(journal.usage, journal.charge)
     problem = make_problem(request, agents)
     agent_executor: Executor = ThreadExecutor(NETWORK_CALLS) if agents.waits_on == "network" else executor
     try:
@@ -91,7 +93,7 @@ def _search(
 
 def left_over(result: SearchResult) -> Budget:
     """What a finished run has left of its budget and grant."""
-    usage = result.history.usage
+    usage = result.usage
     return Budget.of(result.options).left(Budget(result.evaluations, result.seconds, usage.tokens, usage.money))
 
 
@@ -107,6 +109,7 @@ def make_problem(request: Request, agents: AgentPair) -> Problem:
         canonical_hash=kernel_hash,
         black_box=request.options.black_box,
         precedents=request.precedents,
+        account=nullcontext if agents.ledger is None else agents.ledger.on_account_of,
         limits=limits if request.agents.models else None,  # the rules alone gain nothing by it: benchmarks/feedback.py
     )
     evaluator = SimulatorEvaluator(request.accelerator, request.workload)

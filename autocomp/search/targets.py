@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import traceback
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from random import Random
 from typing import Any
@@ -41,9 +42,9 @@ LimitsOf = Callable[[str, Workload, Accelerator], Limits]
 class AgentCall:
     """What one question to an agent depends on, besides what the whole search shares.
 
-    `chance` seeds all randomness of the call; calls with different labels are independent. `count` None asks for all
-    plans that there are, `avenues` other than 0 for a design. `broken` and `failure` are a kernel that failed and why,
-    for a repair.
+    `key` names the call in the journal. `chance` seeds all randomness of the call; calls with different labels are
+    independent. `count` None asks for all plans that there are, `avenues` other than 0 for a design. `broken` and
+    `failure` are a kernel that failed and why, for a repair.
     """
 
     kernel: str
@@ -59,6 +60,7 @@ class AgentCall:
     peers: tuple[Peer, ...] = ()
     attempts: tuple[Attempt, ...] = ()
     findings: str = ""
+    key: str = ""
 
 
 @dataclass(frozen=True)
@@ -68,6 +70,7 @@ class SelectCall:
     population: tuple[Peer, ...]
     findings: str
     chance: str
+    key: str = ""
 
 
 @dataclass(frozen=True)
@@ -75,7 +78,8 @@ class AgentTarget:
     """The two agents and what all their contexts share.
 
     An agent that raises is recorded as having failed at this call; only ModelError ends the search, since it says
-    that no answer can be had: nothing is recorded then, and resuming asks again.
+    that no answer can be had: nothing is recorded then, and resuming asks again. What models charge during a call is
+    put down to its key by `account`.
     """
 
     planner: Planner
@@ -87,6 +91,7 @@ class AgentTarget:
     canonical_hash: CanonicalHash
     black_box: bool = False
     precedents: tuple[Precedent, ...] = ()
+    account: Callable[[str], AbstractContextManager[object]] = nullcontext
     limits: LimitsOf | None = None  # None: agents see no critical path
 
     def select(self, call: SelectCall) -> dict[str, Any]:
@@ -101,7 +106,8 @@ class AgentTarget:
             findings=call.findings,
         )
         try:
-            selected = scientist.select(self.planner, self._context(asked, self.menu))
+            with self.account(call.key):
+                selected = scientist.select(self.planner, self._context(asked, self.menu))
         except ModelError:
             raise
         except Exception as error:
@@ -116,10 +122,11 @@ class AgentTarget:
             dropout = 0.0 if whole else self.dropout
             context = self._context(call, self.menu.dropout(Random(f"menu/{call.chance}"), dropout))
             context = replace(context, limits=self._limits(call.kernel))
-            if call.avenues:
-                planning = scientist.design(self.planner, context, call.avenues, count)
-            else:
-                planning = self.planner.plan(context, count)
+            with self.account(call.key):
+                if call.avenues:
+                    planning = scientist.design(self.planner, context, call.avenues, count)
+                else:
+                    planning = self.planner.plan(context, count)
         except ModelError:
             raise
         except Exception as error:
@@ -143,7 +150,8 @@ class AgentTarget:
         if call.plan is None:
             raise TypeError("an implementation needs a plan")
         try:
-            answer = ask(call.plan)
+            with self.account(call.key):
+                answer = ask(call.plan)
         except ModelError:
             raise
         except Exception as error:

@@ -66,10 +66,8 @@ class Client:
         tokens, money = self._most(messages)
         with self.ledger.reserved(tokens, money):
             answer = self._priced(self._ask(request), messages)
-            try:  # kept first: whatever ends the program from here on, what was paid for is not asked again
-                self._cache.put(self._key(request, sample), request, answer)
-            finally:
-                self.ledger.charge(answer.usage)
+            self.ledger.charge(answer.usage)  # first: the account is exact, whatever ends the program next
+            self._cache.put(self._key(request, sample), request, answer)
         return answer
 
     def kept(self, messages: Sequence[Message], *, sample: int = 0, schema: Schema | None = None) -> Answer | None:

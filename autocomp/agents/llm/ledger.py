@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 from autocomp.agents.protocol import Usage
 from autocomp.errors import ModelError
+
+Book = Callable[[str, Usage], None]
 
 
 class BudgetSpentError(ModelError):
@@ -25,17 +27,41 @@ class Ledger:
         self._reserved_tokens = 0
         self._reserved_money = 0.0
         self._open = 0
+        self._book: Book | None = None
+        self._make_locks()
+
+    def _make_locks(self) -> None:
         self._changed = threading.Condition()
+        self._thread = threading.local()
+
+    def resume(self, spent: Usage, book: Book) -> None:
+        """Begin with what earlier sessions of a run spent. From now on `book` is told every charge, and the call that
+        it was made for, before it counts."""
+        self.spent = spent
+        self._book = book
+
+    @contextmanager
+    def on_account_of(self, call: str) -> Iterator[None]:
+        """What this thread is charged inside is for a call of the search."""
+        self._thread.call = call
+        try:
+            yield
+        finally:
+            del self._thread.call
 
     @property
     def limited(self) -> bool:
         return self.tokens is not None or self.money is not None
 
     def charge(self, usage: Usage) -> None:
-        """Count what was spent earlier, or by an answer."""
-        with self._changed:
-            self.spent += usage
-            self._changed.notify_all()
+        """Count what an answer cost."""
+        try:
+            if self._book is not None:
+                self._book(getattr(self._thread, "call", ""), usage)
+        finally:
+            with self._changed:
+                self.spent += usage
+                self._changed.notify_all()
 
     @contextmanager
     def reserved(self, tokens: int, money: float) -> Iterator[None]:
@@ -75,8 +101,8 @@ class Ledger:
         return "not sent, to keep within the budget: " + "; ".join(parts)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_changed": None}
+        return {**self.__dict__, "_changed": None, "_thread": None, "_book": None}  # a copy keeps its own account
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        self._changed = threading.Condition()
+        self._make_locks()

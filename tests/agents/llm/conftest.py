@@ -1,4 +1,5 @@
-"""A real HTTP server on loopback that answers as scripted, and a context to write prompts from."""
+"""A real HTTP server on loopback that answers as scripted, the command line beside it, and a context to write prompts
+from."""
 
 from __future__ import annotations
 
@@ -7,17 +8,28 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from random import Random
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
 from autocomp.agents.llm.moves import Move
 from autocomp.agents.menu import Applies, Menu, MenuOption
 from autocomp.agents.protocol import Context, LineageStep, Plan
+from autocomp.cli.commands import autocomp
 from autocomp.evaluate.model import Bound, Evaluation, LineCycles, StageVerdict
 from autocomp.isa.model import Accelerator
 from autocomp.workload.model import TensorSpec, Workload
+
+WORKLOAD = "operation: gemm\naccelerator: gemmini\ndims: {I: 32, J: 32, K: 32}\n"
+
+MENU = """\
+options:
+  - {id: tile, title: Tile loops, transformation: tile, guidance: Cut loops into blocks.}
+  - {id: stage_operand, title: Stage an operand, guidance: Load it once and keep it.}
+"""
 
 KEY = "sk-very-secret-0123456789"
 
@@ -161,6 +173,25 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[ScriptedServer]:
     http.shutdown()
     http.server_close()
     thread.join()
+
+
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def command(server: ScriptedServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Runs `autocomp` in a folder of its own; gives the exit code, stdout and stderr."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("AUTOCOMP_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("AUTOCOMP_SCHEDULES", str(tmp_path / "schedules"))
+    (tmp_path / "small.yaml").write_text(WORKLOAD)
+    (tmp_path / "few.yaml").write_text(MENU)
+
+    def run(*arguments: str) -> tuple[int, str, str]:
+        result = CliRunner().invoke(autocomp, list(arguments))
+        return result.exit_code, result.stdout, result.stderr
+
+    return run
 
 
 @pytest.fixture

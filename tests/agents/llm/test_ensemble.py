@@ -244,6 +244,18 @@ def test_a_ledger_never_spends_more_than_it_has(requests: list[tuple[int, int]])
     assert ledger.spent.tokens <= 100
 
 
+def test_a_ledger_goes_on_with_what_was_spent_and_books_each_charge_to_its_call() -> None:
+    booked: list[tuple[str, Usage]] = []
+    ledger = Ledger(tokens=100)
+    ledger.resume(Usage(60, 30), lambda call, usage: booked.append((call, usage)))
+    with pytest.raises(BudgetSpentError, match="90 of 100 tokens are spent"), ledger.reserved(11, 0.0):
+        pass
+    with ledger.on_account_of("plan/1/0"), ledger.reserved(10, 0.0):
+        ledger.charge(Usage(5))
+    assert booked == [("plan/1/0", Usage(5))]
+    assert ledger.spent.tokens == 95
+
+
 def test_ledgers_gates_and_ensembles_survive_pickling(ensemble: MakeEnsemble) -> None:
     ledger = Ledger(tokens=5)
     ledger.charge(Usage(3))

@@ -3,25 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
 
-from autocomp.cli.commands import autocomp
-
-from .conftest import KEY, Reply, Request, ScriptedServer, completion, failure
-
-WORKLOAD = "operation: gemm\naccelerator: gemmini\ndims: {I: 32, J: 32, K: 32}\n"
-
-MENU = """\
-options:
-  - {id: tile, title: Tile loops, transformation: tile, guidance: Cut loops into blocks.}
-  - {id: stage_operand, title: Stage an operand, guidance: Load it once and keep it.}
-"""
+from .conftest import KEY, Reply, Request, Run, ScriptedServer, completion, failure
 
 STAGED = """\
 void solution(int8_t A[32][32], int8_t B[32][32], int8_t C[32][32]) {
@@ -69,25 +57,6 @@ def model(request: Request) -> Reply:
     if task.startswith("That kernel is not right"):
         return fenced(STAGED.replace("int k = 0; k < 2; k++", "int k = 0; k <= 1; k++"))
     return next(fenced(kernel) for name, kernel in KERNELS.items() if f"kernel that is {name}." in task)
-
-
-Run = Callable[..., tuple[int, str, str]]
-
-
-@pytest.fixture
-def command(server: ScriptedServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
-    """Runs `autocomp` in a folder of its own; gives the exit code, stdout and stderr."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("AUTOCOMP_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setenv("AUTOCOMP_SCHEDULES", str(tmp_path / "schedules"))
-    (tmp_path / "small.yaml").write_text(WORKLOAD)
-    (tmp_path / "few.yaml").write_text(MENU)
-
-    def run(*arguments: str) -> tuple[int, str, str]:
-        result = CliRunner().invoke(autocomp, list(arguments))
-        return result.exit_code, result.stdout, result.stderr
-
-    return run
 
 
 def search(server: ScriptedServer, folder: str) -> list[str]:
