@@ -34,7 +34,7 @@ class KeepAccumulator(Rewriting):
         result, loops, reduction = nest
         if _is_block(result) or any(b.is_input and runs_ahead(b) for b in facts.buffers):
             return ()
-        capacity = facts.accelerator.memory(result.memory).rows // result.rows
+        capacity = facts.accelerator.memory(result.memory).rows // _pitch(facts, result)
         before = present_cost(facts)
         ranked = _ranked(facts, result, loops, capacity)
         candidates = [
@@ -79,7 +79,7 @@ class KeepAccumulator(Rewriting):
         count = 1
         for _, side in sides:
             count *= side
-        needed = result.rows * count
+        needed = _pitch(facts, result) * count
         facts = make_room(facts, {result.low: needed}, result.memory)
         result = next(b for b in facts.buffers if b.is_result and b.tensor == result.tensor)
         tiled = tile_nest(
@@ -97,9 +97,14 @@ def _spread_result(
     for variable, side in sides:
         if side > 1:
             _loaded_where_used(after, variable)
-    offset = linear([side for side in sides if side[1] > 1], result.rows)
+    offset = linear([side for side in sides if side[1] > 1], _pitch(facts, result))
     operands = [o for b in after.buffers if b.memory == result.memory and b.low == result.low for o in b.operands]
     return with_body(after.kernel, shift_operands(after, operands, lambda operand: offset))
+
+
+def _pitch(facts: Facts, result: Buffer) -> int:
+    """Rows from one tile of a block to the next: those of a whole tile, as wide stores need them, if it has fewer."""
+    return max(result.rows, facts.tile[0])
 
 
 def _loaded_where_used(facts: Facts, variable: str) -> None:

@@ -77,6 +77,12 @@ def test_padding_is_no_hindrance() -> None:
     assert 3 * cycles(workload, kept) < cycles(workload, whole)
 
 
+def test_results_of_fewer_pixels_than_a_tile_has_rows_are_stored_by_wide_moves() -> None:
+    workload = convolution(size=7, filters=64)
+    block = apply(naive(workload), ("keep_accumulator", {"loops": {"p": 3, "k": 4}}))
+    assert cycles(workload, apply(block, ("widen_moves", {"tensors": ["output"]}))) < cycles(workload, block)
+
+
 def test_first_values_of_results_do_not_run_ahead_of_those_in_use() -> None:
     workload = convolution(images=2)
     ahead = apply(naive(workload), BLOCK, PIPELINE)
