@@ -29,9 +29,9 @@ from autocomp.search.snapshot import Request, create, restore
 from autocomp.workload import Workload
 from benchmarks.library.shapes import Shape, model_files, shapes
 
-EVALUATIONS = 16
+EVALUATIONS = 40
 PRECEDENTS = 2
-BEAM = 2  # few evaluations are spent on few kernels
+BEAM, PLANS = 2, 3  # few evaluations are spent on few kernels, lest they end before the plans that build on each other
 
 
 def warn(message: str) -> None:
@@ -62,7 +62,7 @@ def search(root: Path, runs: Path, workload: Workload, accelerator: Accelerator,
         request = restore(folder)
     else:
         precedents = precedents_for(workload, accelerator, PRECEDENTS, warn, [root])
-        options = Options(evaluations=evaluations, beam=BEAM)
+        options = Options(evaluations=evaluations, beam=BEAM, plans_per_parent=PLANS)
         options_of = menu.load([workload.operation]).for_operation(workload.operation)
         request = Request(workload, accelerator, options_of, Agents(), options, precedents=precedents)
         folder = create(path, request, datetime.now().astimezone())
