@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from autocomp import isa
 from autocomp.profile import Profile, profile_kernel, record
+from autocomp.profile.recording import Recording
 from autocomp.profile.walk import critical_path
 from autocomp.workload import Workload, parse
 from autocomp.workload.naive import starting_kernel
@@ -95,6 +97,7 @@ def test_so_it_is_where_semaphores_order_the_units(dims: tuple[int, int, int]) -
     assert_agreement(profile_kernel(starting_kernel(problem, machine), problem, machine))
 
 
+PRODUCT = "preload(0, 0xC0000000, 16, 16, 16, 16); compute_preloaded(0, 0xffffffff, 16, 16, 16, 16);"
 LOOP = """
 void solution(int8_t A[{i}][{k}], int8_t B[{k}][{j}], int8_t C[{i}][{j}]) {{
     tiled_matmul_auto({i}, {j}, {k}, A, B, NULL, C, {k}, {j}, {j}, {j}, 1.0f, 1.0f, 1.0f, 0, 1.0f, 0,
@@ -118,12 +121,25 @@ def test_so_it_is_through_hardware_loops_whose_commands_belong_to_the_line_of_th
 
 @settings(max_examples=20, deadline=None)
 @given(body=statements, turns=st.integers(1, 4))
+@example([PRODUCT, "mvout(C, 0x80000000 + 16, 64, 16);", PRODUCT, "mvout(C, 0x80000000 + 16, 16, 16);"], 1)
 def test_the_path_is_with_a_command_while_the_machine_has_it(body: list[str], turns: int) -> None:
+    """A move out completes when its last row has left local memory, and its unit goes on to write that row."""
     recording = record(kernel(body, turns), PROBLEM, MACHINES["gemmini"])
     offered, completed = recording.commands.offered.tolist(), recording.commands.completed.tolist()
     for step in critical_path(recording):
         if step.place >= 0:
-            assert offered[step.command] <= step.start < step.end <= completed[step.command] + HAND_OVER, step
+            left = completed[step.command]
+            assert offered[step.command] <= step.start < step.end, step
+            writes = recording.units[step.place] == "store" and at_work(recording, step.place, left, step.end)
+            assert step.end <= left + HAND_OVER or writes, step
+
+
+def at_work(recording: Recording, unit: int, start: int, end: int) -> bool:
+    """Whether the unit works, or waits for its port or for DRAM, from start to end."""
+    mine = recording.spans.unit == unit
+    starts, causes = recording.spans.start[mine], recording.spans.cause[mine]
+    during = causes[(starts < end) & (np.append(starts[1:], recording.timing.cycles) > start)]
+    return {recording.timing.cause_names[cause] for cause in during} <= {"Busy", "Bus", "MemoryLatency", "Pipeline"}
 
 
 def test_a_queue_that_is_full_behind_work_is_not_to_blame() -> None:
