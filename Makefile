@@ -3,6 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 WORKERS ?= 2
+REPEATABLE := --hypothesis-profile ci  # the same examples each time; pytest without it tries new ones
 CORE := $(wildcard simulator/core/*/*.cpp simulator/core/*/*.hpp)
 FUZZERS := $(wildcard tests/fuzz/*.cpp tests/fuzz/*.hpp)
 HARNESS := $(wildcard autocomp/rtl/harness/*.cpp autocomp/rtl/harness/*.hpp)
@@ -15,7 +16,7 @@ demo: $(VENV)/.core  ## set up, then search for a fast 512x512x512 GEMM kernel, 
 	$(BIN)/autocomp search workloads/gemm.yaml --reuse 0 --workers $(WORKERS)
 
 test: $(VENV)/.test  ## set up, then the test suite
-	$(BIN)/python -m pytest -n $(WORKERS) -q -m "not long and not browser and not rtl"
+	$(BIN)/python -m pytest -n $(WORKERS) -q $(REPEATABLE) -m "not long and not browser and not rtl"
 
 # build/package is the package as it is installed, autocomp/simulator included, for tools that read the file tree;
 # -S keeps the import hook of the editable install out of their way.
@@ -31,6 +32,7 @@ check: $(VENV)/.dev  ## lint, formatting, types, dependency rules
 
 check-long: $(VENV)/.model  ## everything that takes longer: long tests, a real model, sanitizers, the whole RTL data set
 	$(BIN)/python -m pytest -n $(WORKERS) -q -m "long"
+	$(BIN)/python -m pytest -n $(WORKERS) -q -m "not long and not browser and not rtl"
 	$(MAKE) test-rtl
 	$(MAKE) test-browser
 	$(MAKE) sanitize
@@ -39,12 +41,12 @@ check-long: $(VENV)/.model  ## everything that takes longer: long tests, a real 
 
 .PHONY: test-browser
 test-browser: $(VENV)/.test  ## the report's page in headless Chromium
-	$(BIN)/python -m pytest -q -m browser
+	$(BIN)/python -m pytest -q $(REPEATABLE) -m browser
 
 .PHONY: test-rtl
 test-rtl: $(VENV)/.test  ## hardware descriptions: needs Verilator and a C++ compiler
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check "pyverilator>=0.7"
-	$(BIN)/python -m pytest -q -m "rtl and not long"
+	$(BIN)/python -m pytest -q $(REPEATABLE) -m "rtl and not long"
 
 .PHONY: sanitize
 sanitize: $(VENV)/.dev  ## the simulator's tests against a core built with ASan and UBSan
