@@ -106,6 +106,7 @@ $(VENV)/.python:
 
 $(VENV)/.core: $(VENV)/.python pyproject.toml simulator/CMakeLists.txt $(CORE_SOURCES)
 	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation -e .
+	$(BIN)/python -m compileall -q autocomp simulator
 	touch $@
 
 $(VENV)/.test: $(VENV)/.core

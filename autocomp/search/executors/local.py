@@ -14,6 +14,8 @@ from typing import Any
 
 from autocomp.search.executors.protocol import Target, call_pickled
 
+IMPORTED_ONCE = ["__main__", "autocomp.search.targets", "autocomp.evaluate.simulator", "autocomp.agents.rules"]
+
 
 class InlineExecutor:
     """Calls at once, in this process."""
@@ -71,6 +73,7 @@ class ProcessExecutor:
         self.capacity = workers
         method = "forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn"
         self._context = multiprocessing.get_context(method)
+        self._context.set_forkserver_preload(IMPORTED_ONCE)  # not by each worker
         self._watched, self._held = self._context.Pipe(duplex=False)
         self._pool: ProcessPoolExecutor | None = None
 
