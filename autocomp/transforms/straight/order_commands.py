@@ -10,7 +10,8 @@ from autocomp.transforms.cost import unit_settings
 from autocomp.transforms.facts import Facts
 from autocomp.transforms.parameters import number_of
 from autocomp.transforms.protocol import NotApplicable, Parameters, Proposal, Rewriting
-from autocomp.transforms.straight.program import Program, Step, conflict, is_written_out, program_of
+from autocomp.transforms.straight.dependences import dependences
+from autocomp.transforms.straight.program import Program, Step, is_written_out, program_of
 
 _MOVE = 20  # cycles of a move beside the latency of DRAM, roughly
 _HOST = 10  # cycles of the host for a statement, roughly
@@ -56,13 +57,11 @@ def _listed(program: Program, switch: int) -> list[int]:
     """List scheduling: of the steps that nothing is in the way of, the one next that can start first, and among those
     the one with the longest chain of steps behind it."""
     steps = program.steps
-    before: list[list[int]] = [[] for _ in steps]
+    before = dependences(program)
     behind: list[list[int]] = [[] for _ in steps]
-    for later in range(len(steps)):
-        for earlier in range(later):
-            if conflict(steps[earlier], steps[later]):
-                before[later].append(earlier)
-                behind[earlier].append(later)
+    for later, numbers in enumerate(before):
+        for earlier in numbers:
+            behind[earlier].append(later)
     times = [_times(program.facts, step) for step in steps]
     chain = [0] * len(steps)
     for number in reversed(range(len(steps))):
@@ -70,12 +69,12 @@ def _listed(program: Program, switch: int) -> list[int]:
     waiting = [len(numbers) for numbers in before]
     ready = [number for number, count in enumerate(waiting) if not count]
     free: dict[str, int] = {}  # when a unit takes the next step
-    done = [0] * len(steps)
+    known = [0] * len(steps)  # when the last of what a step waits for is done
     configured: tuple[ast.Call, ...] | None = None  # of the last computation
     order: list[int] = []
 
     def start(number: int) -> int:
-        earliest = max([free.get(steps[number].unit, 0), *(done[n] for n in before[number])])
+        earliest = max(free.get(steps[number].unit, 0), known[number])
         changes = steps[number].kind == "contraction" and configured not in (None, steps[number].settings)
         return earliest + (switch if changes else 0)
 
@@ -83,11 +82,11 @@ def _listed(program: Program, switch: int) -> list[int]:
         number = min(ready, key=lambda n: (start(n), -chain[n], n))
         begun = start(number)
         free[steps[number].unit] = begun + times[number].busy
-        done[number] = begun + times[number].latency
         configured = steps[number].settings if steps[number].kind == "contraction" else configured
         order.append(number)
         ready.remove(number)
         for later in behind[number]:
+            known[later] = max(known[later], begun + times[number].latency)
             waiting[later] -= 1
             if not waiting[later]:
                 ready.append(later)

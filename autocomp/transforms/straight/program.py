@@ -125,18 +125,6 @@ def known_program(facts: Facts) -> Program | None:
         return None
 
 
-def conflict(first: Step, second: Step) -> bool:
-    """Whether two steps have to stay in order. Sums may be added up in any order; fences order DRAM."""
-    if "fence" in (first.kind, second.kind):
-        other = second if first.kind == "fence" else first
-        return other.kind in ("fence", "host") or any(not access.local for access in other.accesses)
-    for one in first.accesses:
-        for two in second.accesses:
-            if (one.write or two.write) and not (one.adds and two.adds) and one.meets(two):
-                return True
-    return False
-
-
 @dataclass
 class _Reader:
     """Reads statements one by one, with the configuration in force."""
