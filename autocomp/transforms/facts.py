@@ -295,8 +295,8 @@ def local_row(space: m.AddressSpace, total: Affine, ranges: Ranges) -> tuple[str
     return None
 
 
-def local_rows(space: m.AddressSpace, argument: ast.Expression, ranges: Ranges) -> frozenset[tuple[str, Affine]]:
-    """The memories and rows that an address can name: one row as a sum where all of its values differ by their rows
+def local_rows(space: m.AddressSpace, argument: ast.Expression, ranges: Ranges) -> tuple[tuple[str, Affine], ...]:
+    """The memories and rows that an address can name, in order: one row as a sum where all of its values differ by their rows
     only, else one for each way through its conditional expressions."""
     total = affine(argument)
     bounds = interval_of(total, ranges)
@@ -304,9 +304,9 @@ def local_rows(space: m.AddressSpace, argument: ast.Expression, ranges: Ranges) 
         first, last = (local_row(space, Affine(end), {}) for end in bounds)
         one, apart = local_row(space, total, ranges), Affine(bounds[1] - bounds[0])
         if first and last and one and first[0] == last[0] and last[1] - first[1] == apart:
-            return frozenset([one])
+            return (one,)
     found = (local_row(space, leaf, ranges) for leaf in leaves(argument))
-    return frozenset(row for row in found if row is not None)
+    return tuple(dict.fromkeys(row for row in found if row is not None))
 
 
 def call_parameters(accelerator: m.Accelerator, name: str, arity: int) -> tuple[m.Parameter | None, ...]:

@@ -73,9 +73,9 @@ def _groups(program: Program) -> list[tuple[int, int, list[Computed]]]:
     return found
 
 
-def _pairs(program: Program, first: int, last: int, sums: Sequence[Computed]) -> set[_Pair]:
+def _pairs(program: Program, first: int, last: int, sums: Sequence[Computed]) -> list[_Pair]:
     """The pairs of stores behind a stretch of sums."""
-    pairs: set[_Pair] = set()
+    pairs: dict[_Pair, None] = {}  # in order
     covered: dict[int, set[Byte]] = {}
     for element in sums:
         found = origins(program, first, [term.element for term in element.terms])
@@ -86,7 +86,7 @@ def _pairs(program: Program, first: int, last: int, sums: Sequence[Computed]) ->
             raise NotApplicable("the elements that the host adds up do not lie alike in local memory")
         offset = element.result[1] - other.element[1]
         signs = (term.sign, other.sign)
-        pairs.add(_Pair(one.store, two.store, signs, two.row - one.row, element.result[0][1:], offset))
+        pairs[_Pair(one.store, two.store, signs, two.row - one.row, element.result[0][1:], offset)] = None
         for origin, part in ((one, term), (two, other)):
             name, byte = part.element
             covered.setdefault(origin.store, set()).update((name, byte + n) for n in range(element.size))
@@ -96,7 +96,7 @@ def _pairs(program: Program, first: int, last: int, sums: Sequence[Computed]) ->
         if cells != touched(program.steps[store]):
             raise NotApplicable("a store moves more elements than the host adds up")
     _used_for_that_alone(program, first, last, sums, covered)
-    return pairs
+    return list(pairs)
 
 
 def _used_for_that_alone(

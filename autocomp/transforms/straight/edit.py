@@ -135,7 +135,8 @@ class Edit:
         """The ways to configure the computations that should apply functions: as they are, or with one of the choices
         that the description offers for an operand made otherwise."""
         yield {}
-        for setting in {setting for number, _ in self.functions for setting in self.program.steps[number].settings}:
+        numbers = dict.fromkeys(number for number, _ in self.functions)
+        for setting in dict.fromkeys(s for number in numbers for s in self.program.steps[number].settings):
             parameters = self.program.facts.machine.parameters[setting.function, len(setting.arguments)]
             for position, parameter in enumerate(parameters):
                 for choice in parameter.choices if parameter is not None else ():
