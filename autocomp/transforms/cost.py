@@ -13,6 +13,7 @@ from autocomp.transforms.affine import Affine, interval
 from autocomp.transforms.facts import Buffer, Facts, Site
 from autocomp.transforms.limits import widest
 from autocomp.transforms.loops import Loop
+from autocomp.transforms.remember import remembered
 from autocomp.transforms.rewrite import names
 
 _ROOM_FOR_WHOLE = 4  # an operand that takes at most this part of its memory may be kept there as a whole
@@ -82,6 +83,7 @@ def kept_operand_cycles(facts: Facts, site: Site, times: int) -> float:
     return (fewest + most) / 2 + max(0.0, compute_cycles(facts) - fewest) / times
 
 
+@remembered
 def preloaded_names(facts: Facts) -> frozenset[str]:
     """The variables that select the operand that is brought into the array."""
     found: set[str] = set()
@@ -89,7 +91,7 @@ def preloaded_names(facts: Facts) -> frozenset[str]:
         preloads = [operand for operand in buffer.operands if operand.site.kind == "preload"]
         if buffer.is_input and preloads:
             found.update(*(names(operand.site.call.arguments[operand.position]) for operand in preloads))
-            found.update(*(_used(site) for site in buffer.sites("load")))
+            found.update(*(site.selecting for site in buffer.sites("load")))
     return frozenset(found)
 
 
@@ -139,10 +141,9 @@ def block_cost(facts: Facts, result: Buffer, sides: Mapping[str, int], capacity:
     loads = streamed = first = 0.0
     for buffer in facts.buffers:
         for site in buffer.sites("load") if buffer.is_input else ():
-            used = _used(site)
             tile = _tile_cycles(facts, site, sides)
-            step = prod(side for name, side in sides.items() if name in used) * tile
-            tiles = prod(count for name, count in trips.items() if name in used)
+            step = prod(side for name, side in sides.items() if name in site.selecting) * tile
+            tiles = prod(count for name, count in trips.items() if name in site.selecting)
             room = facts.accelerator.memory(buffer.memory).rows // _ROOM_FOR_WHOLE
             whole = tiles * _tile_cycles(facts, site, trips) if tiles * buffer.rows <= room else float("inf")
             loads += min(whole, step * blocks * other)
@@ -166,11 +167,6 @@ def _tile_cycles(facts: Facts, site: Site, sides: Mapping[str, int]) -> float:
     full, rest = divmod(tiles, most)
     narrow = move_cycles(facts, site, rest * columns) if rest else 0.0
     return (full * move_cycles(facts, site, most * columns) + narrow) / tiles
-
-
-def _used(site: Site) -> frozenset[str]:
-    pointer = site.argument("pointer")
-    return names(pointer) if pointer is not None else frozenset()
 
 
 def _element_bytes(facts: Facts, site: Site) -> int:

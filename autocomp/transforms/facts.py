@@ -14,7 +14,7 @@ from autocomp.transforms.affine import Affine, Interval, Ranges, affine, interva
 from autocomp.transforms.loops import Loop, conjuncts, loop
 from autocomp.transforms.normal import normalise
 from autocomp.transforms.remember import remembered
-from autocomp.transforms.rewrite import Path, blocks, call_of, substitute, walk
+from autocomp.transforms.rewrite import Path, blocks, call_of, names, substitute, walk
 
 
 @dataclass(frozen=True)
@@ -55,6 +55,12 @@ class Site:
                 chosen = affine(self.argument("selector") or ast.Name("?"))
                 return chosen.constant if chosen.is_constant else None
         return None
+
+    @cached_property
+    def selecting(self) -> frozenset[str]:
+        """The variables that select what is moved between a tensor and local memory."""
+        argument = self.argument("pointer")
+        return frozenset() if argument is None else names(argument)
 
     @cached_property
     def pointer(self) -> Pointer | None:
@@ -296,8 +302,8 @@ def local_row(space: m.AddressSpace, total: Affine, ranges: Ranges) -> tuple[str
 
 
 def local_rows(space: m.AddressSpace, argument: ast.Expression, ranges: Ranges) -> tuple[tuple[str, Affine], ...]:
-    """The memories and rows that an address can name, in order: one row as a sum where all of its values differ by their rows
-    only, else one for each way through its conditional expressions."""
+    """The memories and rows that an address can name: one row as a sum where all of its values differ by their rows
+    only, else one for each way through its conditional expressions, in their order."""
     total = affine(argument)
     bounds = interval_of(total, ranges)
     if bounds is not None and bounds[0] < bounds[1]:

@@ -14,7 +14,7 @@ from autocomp.transforms.limits import widest
 from autocomp.transforms.loops import Loop
 from autocomp.transforms.parameters import factors_of
 from autocomp.transforms.protocol import NotApplicable, Parameters, Proposal, Rewriting, fitting
-from autocomp.transforms.rewrite import all_names, fresh, names, with_body
+from autocomp.transforms.rewrite import all_names, fresh, with_body
 from autocomp.transforms.stage_operand import StageOperand
 from autocomp.transforms.tile import tile_nest
 
@@ -111,8 +111,7 @@ def _loaded_where_used(facts: Facts, variable: str) -> None:
     """Raises NotApplicable if an operand's loads for a whole block come before its uses, all into the same rows."""
     for buffer, operand in ((b, o) for b in facts.buffers if b.is_input for o in b.operands):
         site = operand.site
-        pointer = site.argument("pointer")
-        if site.kind != "load" or pointer is None or variable not in names(pointer):
+        if site.kind != "load" or variable not in site.selecting:
             continue
         where = dict(zip((item.variable for item in site.loops), site.loop_paths, strict=True)).get(variable)
         apart = any(where not in other.site.loop_paths for other in buffer.operands)
@@ -168,9 +167,7 @@ def _output_loops(facts: Facts) -> tuple[Buffer, tuple[Loop, ...], frozenset[str
 
 def _stored_loops(result: Buffer, common: tuple[Loop, ...]) -> tuple[Loop, ...]:
     """The loops nearest to the reduction that select what is stored."""
-    store = result.sites("store")[0]
-    pointer = store.argument("pointer")
-    used = names(pointer) if pointer is not None else frozenset()
+    used = result.sites("store")[0].selecting
     chosen: list[Loop] = []
     for item in reversed(common):
         if item.variable not in used:
@@ -207,8 +204,7 @@ def _ranked(facts: Facts, result: Buffer, loops: Sequence[Loop], capacity: int) 
 
 def _selecting(buffer: Buffer) -> frozenset[str]:
     """The variables that select which tile of a tensor is loaded."""
-    pointers = (site.argument("pointer") for site in buffer.sites("load"))
-    return frozenset[str]().union(*(names(pointer) for pointer in pointers if pointer is not None))
+    return frozenset[str]().union(*(site.selecting for site in buffer.sites("load")))
 
 
 def _shapes(loops: Sequence[Loop], capacity: int) -> Iterator[tuple[int, ...]]:
