@@ -88,9 +88,8 @@ def _rotate(facts: Facts, statement: ast.For, item: Loop, spacing: int, taken: s
     constants = index_constants(statement.body.statements)
     rest = statement.body.statements[len(constants) :]
     indices = frozenset({item.variable}).union(*map(declared, constants))
-    roles = {site.call.function: site.kind for site in facts.sites}
     stores, fills = late_stores(facts, rest, indices), early_fills(facts, rest, indices)
-    computing = computing_part(rest, roles)
+    computing = computing_part(facts, rest)
     if not stores or not computing:
         raise NotApplicable(f"the body of the loop over {item.variable!r} does not both compute and store")
     if item.trips < 2:

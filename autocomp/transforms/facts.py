@@ -14,7 +14,7 @@ from autocomp.transforms.affine import Affine, Interval, Ranges, affine, interva
 from autocomp.transforms.loops import Loop, conjuncts, loop
 from autocomp.transforms.normal import normalise
 from autocomp.transforms.remember import remembered
-from autocomp.transforms.rewrite import Path, blocks, call_of, names, substitute, walk
+from autocomp.transforms.rewrite import Path, blocks, call_of, called, names, substitute
 
 
 @dataclass(frozen=True)
@@ -220,9 +220,15 @@ class Facts:
 
     def computes(self, statement: ast.Statement) -> bool:
         """Whether a statement contains a contraction."""
-        calls = (node for node in walk(statement) if isinstance(node, ast.Call))
-        roles = (self.machine.roles.get((call.function, len(call.arguments))) for call in calls)
-        return any(role is not None and role.kind == "contraction" for role in roles)
+        return "contraction" in self.kinds(statement)
+
+    def kinds(self, statement: ast.Statement) -> set[str]:
+        """What the instruction calls below a statement do."""
+        return {self._kinds[name] for name in called(statement) if name in self._kinds}
+
+    @cached_property
+    def _kinds(self) -> Mapping[str, str]:
+        return {site.call.function: site.kind for site in self.sites}
 
     def is_absent(self, address: Affine) -> bool:
         """Whether an address names no operand at all."""

@@ -8,9 +8,10 @@ from math import prod
 
 from autocomp.kernel import ast
 from autocomp.transforms.affine import affine, expression, literal
+from autocomp.transforms.facts import Facts
 from autocomp.transforms.loops import Loop, linear_index, make_constant, make_if, make_loop, make_nest
 from autocomp.transforms.nest import Statements, peel_nest
-from autocomp.transforms.rewrite import called, fresh, names, substitute
+from autocomp.transforms.rewrite import fresh, names, substitute
 
 
 @dataclass(frozen=True)
@@ -170,16 +171,11 @@ def index_constants(body: Statements) -> tuple[ast.Declaration, ...]:
     return tuple(found)
 
 
-def kinds(statement: ast.Statement, roles: Mapping[str, str]) -> set[str]:
-    """What the calls below a statement do; `roles` maps call forms to kinds."""
-    return {roles[name] for name in called(statement) if name in roles}
-
-
-def computing_part(statements: Statements, roles: Mapping[str, str]) -> Statements:
+def computing_part(facts: Facts, statements: Statements) -> Statements:
     """The statement with the longest computing nest, or the run of calls from the first that prepares a contraction to
     the last one."""
     wanted = {"contraction", "preload"}
-    where = [n for n, s in enumerate(statements) if kinds(s, roles) & wanted]
+    where = [n for n, s in enumerate(statements) if facts.kinds(s) & wanted]
     if not where:
         return ()
     nests = [statements[n] for n in where if not isinstance(statements[n], ast.ExpressionStatement)]

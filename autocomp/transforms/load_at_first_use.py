@@ -12,7 +12,7 @@ from autocomp.transforms.affine import Affine, literal
 from autocomp.transforms.cost import contraction_cycles, site_cycles
 from autocomp.transforms.dependences import reach
 from autocomp.transforms.facts import Facts, Site
-from autocomp.transforms.interleave import computing_part, kinds
+from autocomp.transforms.interleave import computing_part
 from autocomp.transforms.loops import Loop, make_if, make_nest
 from autocomp.transforms.nest import Statements, peel_nest
 from autocomp.transforms.parameters import names_of
@@ -42,11 +42,10 @@ class LoadAtFirstUse(Rewriting):
         tensors = names_of(parameters, "tensors")
         if not tensors:
             raise NotApplicable("no tensor was named")
-        roles = {site.call.function: site.kind for site in facts.sites}
         left = set(tensors)
 
         def visit(given: Statements) -> Statements:
-            computing = computing_part(given, roles)
+            computing = computing_part(facts, given)
             if len(computing) == 1 and peel_nest(computing[0])[0]:
                 early = given[: next(n for n, statement in enumerate(given) if statement is computing[0])]
                 moving = [(s, site) for s in early if (site := _only_load(facts, s)) is not None]
@@ -72,7 +71,7 @@ class LoadAtFirstUse(Rewriting):
 def _only_load(facts: Facts, statement: ast.Statement) -> Site | None:
     """The load that a nest consists of, or None."""
     held = peel_nest(statement)[2]
-    if len(held) != 1 or kinds(statement, {s.call.function: s.kind for s in facts.sites}) != {"load"}:
+    if len(held) != 1 or facts.kinds(statement) != {"load"}:
         return None
     return next((site for site in facts.sites if statement_at(facts.body, site.path) is held[0]), None)
 

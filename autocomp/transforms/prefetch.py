@@ -76,9 +76,8 @@ def _with_alternating_operands(facts: Facts, variable: str) -> Facts:
 def _rotate(facts: Facts, statement: ast.For, item: Loop, spacing: int, taken: set[str]) -> Statements:
     constants = index_constants(statement.body.statements)
     rest = statement.body.statements[len(constants) :]
-    roles = {site.call.function: site.kind for site in facts.sites}
     loads = early_loads(facts, rest, frozenset({item.variable}).union(*map(declared, constants)))
-    computing = computing_part(rest, roles)
+    computing = computing_part(facts, rest)
     if not loads or not computing:
         raise NotApplicable(f"the body of the loop over {item.variable!r} has no loads apart from its computation")
     if item.trips < 2:

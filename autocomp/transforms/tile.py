@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 
 from autocomp.kernel import ast
 from autocomp.transforms.facts import Facts
-from autocomp.transforms.interleave import kinds
 from autocomp.transforms.loops import Loop, make_nest
 from autocomp.transforms.nest import Sinking, Statements, change_loop, single_loop, sink, strip_mine, with_values
 from autocomp.transforms.parameters import factors_of
@@ -91,7 +90,6 @@ def tile_nest(facts: Facts, factors: Mapping[str, int], below: Callable[[Loop], 
 def _loads_operands(facts: Facts) -> Callable[[ast.Statement], bool]:
     """Whether a statement only loads operands. Results that start from what is loaded get rows of their own for each
     tile of a block."""
-    roles = {site.call.function: site.kind for site in facts.sites}
     loads = [site for buffer in facts.buffers if not buffer.is_input for site in buffer.sites("load")]
     started = {site.pointer.tensor for site in loads if site.pointer is not None}
-    return lambda statement: kinds(statement, roles) == {"load"} and started.isdisjoint(names(statement))
+    return lambda statement: facts.kinds(statement) == {"load"} and started.isdisjoint(names(statement))
