@@ -14,7 +14,7 @@ from autocomp.transforms.loops import conjunction, disjunction
 from autocomp.transforms.parameters import names_of
 from autocomp.transforms.protocol import NotApplicable, Parameters, Proposal, Rewriting
 from autocomp.transforms.reorder import reordered
-from autocomp.transforms.rewrite import Path, names, rewrite_statements, substitute, with_body
+from autocomp.transforms.rewrite import Path, names, rewrite_statements, substitute, with_argument, with_body
 
 
 class ReuseWeights(Rewriting):
@@ -55,8 +55,7 @@ class ReuseWeights(Rewriting):
             call = statement.expression
             if path == preload.path:
                 value = ast.Conditional(first, call.arguments[position], absent)
-                arguments = (*call.arguments[:position], value, *call.arguments[position + 1 :])
-                return ast.ExpressionStatement(replace(call, arguments=arguments))
+                return ast.ExpressionStatement(with_argument(call, position, value))
             if path == compute.path:
                 kept = ast.ExpressionStatement(replace(call, function=keeping))
                 return ast.If(first, ast.Block((statement,)), ast.Block((kept,)))

@@ -170,6 +170,11 @@ def call_of(statement: ast.Statement) -> ast.Call | None:
     return None
 
 
+def with_argument(call: ast.Call, position: int, argument: ast.Expression) -> ast.Call:
+    """The call with one argument exchanged."""
+    return replace(call, arguments=(*call.arguments[:position], argument, *call.arguments[position + 1 :]))
+
+
 def blocks(statement: ast.Statement) -> tuple[ast.Block, ...]:
     """The blocks that a statement holds directly."""
     if isinstance(statement, ast.Block):

@@ -10,10 +10,11 @@ from autocomp.kernel import ast
 from autocomp.transforms.affine import literal
 from autocomp.transforms.facts import Facts
 from autocomp.transforms.protocol import NotApplicable
+from autocomp.transforms.rewrite import with_argument
 from autocomp.transforms.straight.footprint import Access, Change
 from autocomp.transforms.straight.places import float_literal
 from autocomp.transforms.straight.program import Program, Step, program_of, role_of
-from autocomp.transforms.straight.values import Value, address_in, address_of, home, moved, values_of
+from autocomp.transforms.straight.values import Value, address_in, address_of, home, loaded_by_one, moved, values_of
 
 Operand = tuple[int, int]
 
@@ -58,8 +59,8 @@ class Edit:
             if any(access is other for other in besides) or access.operand is None:
                 continue
             value = self.value_of(number, access)
-            loaded = self.program.steps[value.first].kind == "load" and len(value.writers) == 1
-            if loaded and not value.writers[0][1].adds and self.program.steps[value.first].factor is not None:
+            load = loaded_by_one(self.program, value)
+            if load is not None and load.factor is not None:
                 memory, low = self._scaled_copy(value, factor)
                 self.point(number, access, memory, low - value.low)
                 return
@@ -140,8 +141,7 @@ class Edit:
             parameters = self.program.facts.machine.parameters[setting.function, len(setting.arguments)]
             for position, parameter in enumerate(parameters):
                 for choice in parameter.choices if parameter is not None else ():
-                    arguments = (*setting.arguments[:position], ast.Name(choice), *setting.arguments[position + 1 :])
-                    yield {setting: replace(setting, arguments=arguments)}
+                    yield {setting: with_argument(setting, position, ast.Name(choice))}
 
     def _applied(self, steps: Mapping[int, Step]) -> bool:
         """Whether operands go through the functions wanted, and all others through what they did before."""
@@ -155,8 +155,7 @@ class Edit:
 
 def _with(step: Step, call: int, position: int, argument: ast.Expression) -> Step:
     """The step with another argument in one of its calls."""
-    old = step.calls[call]
-    new = replace(old, arguments=(*old.arguments[:position], argument, *old.arguments[position + 1 :]))
+    new = with_argument(step.calls[call], position, argument)
     return replace(step, calls=(*step.calls[:call], new, *step.calls[call + 1 :]))
 
 
@@ -183,9 +182,7 @@ def scaled(facts: Facts, setting: ast.Call, factor: float) -> ast.Call:
         size = given.operand if isinstance(given, ast.Unary) else given
         if not isinstance(size, ast.FloatLiteral | ast.IntLiteral):
             raise NotApplicable(f"the scale of {setting.function} is no number")
-        value = float_literal(sign * size.value * factor)
-        arguments = (*setting.arguments[:position], value, *setting.arguments[position + 1 :])
-        return ast.Call(setting.function, arguments)
+        return with_argument(setting, position, float_literal(sign * size.value * factor))
     for form in facts.machine.roles.values():
         if takes_scale(facts, role, form):
             return ast.Call(form.name, (*setting.arguments, float_literal(factor)))

@@ -56,11 +56,6 @@ class Access:
             return False
         return any(a[0] == b[0] and a[1] < b[2] and b[1] < a[2] for a, b in product(self.spans, other.spans))
 
-    def covers(self, other: Access) -> bool:
-        """Whether this touches all that the other one does; both in the same memory."""
-        cells = self.cells()
-        return self.memory == other.memory and other.cells() <= cells
-
     def cells(self) -> frozenset[tuple[int, int]]:
         """Rows and columns; 0 and bytes."""
         return frozenset((row, column) for row, first, end in self.spans for column in range(first, end))

@@ -14,7 +14,7 @@ from autocomp.transforms.straight.edit import Edit
 from autocomp.transforms.straight.elements import lie, origins
 from autocomp.transforms.straight.footprint import Change
 from autocomp.transforms.straight.program import Program, is_written_out, program_of
-from autocomp.transforms.straight.values import Value, keeps, values_of
+from autocomp.transforms.straight.values import Value, keeps, loaded_by_one, values_of
 
 _ROUND_TRIPS = 3  # latencies that a result needs through DRAM: out, a fence, and in again
 
@@ -47,11 +47,11 @@ class KeepResults(Rewriting):
         program = program_of(facts)
         edit = Edit(program)
         for value in values_of(program):
-            step = program.steps[value.first]
-            if step.kind != "load" or len(value.writers) != 1 or value.writers[0][1].adds or not value.movable:
+            load = loaded_by_one(program, value) if value.movable else None
+            if load is None or (wanted and load.reads[0].memory[1:] not in wanted):
                 continue
-            source = None if len(step.reads) != 1 else _source(program, value)
-            if source is None or (wanted and step.reads[0].memory[1:] not in wanted):
+            source = _source(program, value)
+            if source is None:
                 continue
             memory, shift, done = source
             edit.gone.add(value.first)

@@ -12,7 +12,7 @@ from autocomp.transforms.parameters import names_of
 from autocomp.transforms.protocol import NotApplicable, Parameters, Proposal, Rewriting
 from autocomp.transforms.straight.footprint import Access
 from autocomp.transforms.straight.program import Program, Step, is_written_out, program_of
-from autocomp.transforms.straight.values import Value, home, keeps, moved, values_of
+from autocomp.transforms.straight.values import Value, home, keeps, loaded_by_one, moved, values_of
 
 
 class LoadOnce(Rewriting):
@@ -38,7 +38,7 @@ class LoadOnce(Rewriting):
         use: give values rows of their own first."""
         wanted = names_of(parameters, "tensors")
         program = program_of(facts)
-        values = {value.writers[0][0]: value for value in values_of(program) if _loaded(program, value)}
+        values = {value.first: value for value in values_of(program) if value.movable and loaded_by_one(program, value)}
         kept: dict[Hashable, list[Value]] = {}
         gone: set[int] = set()
         homes: dict[tuple[int, tuple[int, int]], tuple[str, int]] = {}
@@ -57,15 +57,6 @@ class LoadOnce(Rewriting):
             raise NotApplicable("nothing is loaded again while it is still there")
         steps = moved(program, homes)
         return program.kernel(step for number, step in enumerate(steps) if number not in gone)
-
-
-def _loaded(program: Program, value: Value) -> bool:
-    """Whether a value is what one load brings, whole."""
-    writers = value.writers
-    step = program.steps[writers[0][0]] if len(writers) == 1 else None
-    return (
-        step is not None and step.kind == "load" and not writers[0][1].adds and value.movable and len(step.reads) == 1
-    )
 
 
 def _brought(program: Program, value: Value) -> Hashable:

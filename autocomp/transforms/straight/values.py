@@ -11,6 +11,7 @@ from autocomp.transforms.affine import literal
 from autocomp.transforms.facts import Facts
 from autocomp.transforms.protocol import NotApplicable
 from autocomp.transforms.remember import remembered
+from autocomp.transforms.rewrite import with_argument
 from autocomp.transforms.straight.footprint import Access
 from autocomp.transforms.straight.program import Program, Step
 
@@ -90,6 +91,14 @@ def _value(uses: Sequence[Use]) -> Value:
     return Value(uses[0][1].memory, low, high, tuple(uses))
 
 
+def loaded_by_one(program: Program, value: Value) -> Step | None:
+    """The load that brings all of a value, if it is one alone, and adds to nothing; else None."""
+    number, access = value.uses[0]
+    step = program.steps[number]
+    plain = step.kind == "load" and len(step.reads) == 1 and access.write and not access.adds
+    return step if plain and len(value.writers) == 1 else None
+
+
 def _starts(steps: Sequence[Step]) -> set[tuple[int, Row]]:
     """The writes that start a row anew: they overwrite all of it that is used afterwards."""
     needed: dict[Row, tuple[int, int]] = {}  # columns that are still read
@@ -144,8 +153,7 @@ def _readdressed(facts: Facts, call: ast.Call, position: int, memory: str, row: 
     row_bits = ((1 << (high + 1)) - 1) & ~((1 << low) - 1)
     bits, _ = next((bits, match) for _, bits, match in space.memories if given & bits == match)
     flags = given & ~bits & ~row_bits & 0xFFFFFFFF
-    argument = literal(address_in(space, memory, row) | flags)
-    return replace(call, arguments=(*call.arguments[:position], argument, *call.arguments[position + 1 :]))
+    return with_argument(call, position, literal(address_in(space, memory, row) | flags))
 
 
 def address_in(space: m.AddressSpace, memory: str, row: int) -> int:
