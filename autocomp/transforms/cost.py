@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from math import prod
 
+from autocomp.kernel.scope import outer_types
 from autocomp.transforms.affine import Affine, interval
 from autocomp.transforms.facts import Buffer, Facts, Site
 from autocomp.transforms.limits import widest
@@ -170,12 +171,12 @@ def _tile_cycles(facts: Facts, site: Site, sides: Mapping[str, int]) -> float:
 
 
 def _element_bytes(facts: Facts, site: Site) -> int:
-    pointer = site.pointer
-    if pointer is None:
-        return 1
-    for parameter in facts.kernel.entry.parameters:
-        if parameter.name == pointer.tensor:
-            name = facts.accelerator.types.get(parameter.type.name, parameter.type.name)
-            digits = "".join(c for c in name.removesuffix("_t") if c.isdigit())
-            return int(digits) // 8 if digits else {"float": 4, "double": 8, "int": 4}.get(name, 1)
-    return 1
+    return 1 if site.pointer is None else _parameter_bytes(facts).get(site.pointer.tensor, 1)
+
+
+@remembered
+def _parameter_bytes(facts: Facts) -> Mapping[str, int]:
+    """Bytes of an element of each parameter."""
+    types = outer_types(facts.accelerator)
+    kinds = ((parameter.name, types.get(parameter.type.name)) for parameter in facts.kernel.entry.parameters)
+    return {name: kind.size for name, kind in kinds if kind is not None}
