@@ -86,6 +86,7 @@ def test_loops_helpers_and_scalars_are_executed() -> None:
         ("int_fast32_t n = 1; n <<= 33; mvin(A[0], n >> 30, 4, 4);", "mvin(&A[0][0], 8, 4, 4);"),
         ("int n = -7; mvin(A[0], n % 4 + 7 / 2, 4, 4);", "mvin(&A[0][0], 0, 4, 4);"),
         ("int8_t* p = (int8_t*)A; mvin(p + 20, 0, 4, 4);", "mvin(&A[1][1], 0, 4, 4);"),
+        ("uint64_t p = (uint64_t)A; mvin(p + 20, 0, 4, 4);", "mvin(&A[1][1], 0, 4, 4);"),
         ("float* p = NULL; preload(p == NULL ? 4 : 8, 0, 1, 4, 1, 4);", "preload(4, 0, 1, 4, 1, 4);"),
         ("x[0][0] = y[0][0] * (1 / 3.0f);", "x[0][0] = y[0][0] * 0.33333334f;"),
         ("x[0][0] = y[0][0] * (0.1 + 0.2);", "x[0][0] = y[0][0] * 0.30000000000000004;"),
@@ -112,6 +113,11 @@ def test_what_a_command_touches_is_exact() -> None:
     (read,), (written,) = step.dram(write=False), step.local(write=True)
     assert read.cells() == {(0, byte) for byte in range(4, 16)}
     assert written.cells() == {(7, 0), (8, 0), (9, 0)}
+
+
+def test_a_number_of_another_type_is_converted() -> None:
+    program = program_of(facts_of("mvin(A[0], 4, 2.9f, 3); fence();"))
+    assert program.steps[0].local(write=True)[0].cells() == {(row, column) for row in (4, 5, 6) for column in (0, 1)}
 
 
 def test_a_value_that_is_overwritten_moves_to_other_rows() -> None:

@@ -14,7 +14,7 @@ from autocomp.transforms.affine import literal
 from autocomp.transforms.facts import Facts
 from autocomp.transforms.protocol import NotApplicable
 from autocomp.transforms.rewrite import all_names, fresh, walk
-from autocomp.transforms.straight.folding import Folding, number
+from autocomp.transforms.straight.folding import Folding, is_address, number
 from autocomp.transforms.straight.places import element_at, float_literal
 
 MAX_STATEMENTS = 4_000  # of a kernel that is written out
@@ -193,7 +193,7 @@ class _Execution:
         if isinstance(node, ast.Name) and self._folding.scope.find(node.name) is None:
             return node
         value = self._folding.constant(node)
-        if not isinstance(value.type, Pointer):
+        if not is_address(value):
             return _literal(value)
         place = self._folding.place(value)
         return ast.Name("NULL") if place is None else ast.Unary("&", element_at(place, self._kinds[place.tensor]))
@@ -201,7 +201,7 @@ class _Execution:
     def _residue(self, node: ast.Expression) -> ast.Expression:
         """What is left of a computation on data."""
         value = self._folding.value(node)
-        if isinstance(value, Constant) and not isinstance(value.type, Pointer):
+        if isinstance(value, Constant) and not is_address(value):
             return _typed_literal(value)
         if isinstance(value, Load):
             place, _ = self._folding.element(node)

@@ -14,7 +14,7 @@ from autocomp.kernel.expressions import Expressions
 from autocomp.kernel.scope import Scope, Symbol, Tensor, Unit, outer_types
 from autocomp.kernel.typed import Constant, Load, Variable, range_of
 from autocomp.kernel.typed import Value as Typed
-from autocomp.kernel.types import Array, CType, Pointer, Scalar, element_of
+from autocomp.kernel.types import INT64, UINT64, Array, CType, Pointer, Scalar, element_of
 from autocomp.transforms.facts import Facts
 from autocomp.transforms.protocol import NotApplicable
 from autocomp.transforms.straight.places import Place, Value
@@ -106,7 +106,7 @@ class Folding:
     def operand(self, node: ast.Expression) -> Value:
         """A number, 0 for a null pointer, or a place. Raises NotApplicable if it depends on data."""
         value = self.constant(node)
-        return (self.place(value) or 0) if isinstance(value.type, Pointer) else number(value)
+        return (self.place(value) or 0) if is_address(value) else number(value)
 
     def element(self, node: ast.Expression) -> tuple[Place, int]:
         """The place of an element of a tensor, and its bytes. Raises NotApplicable if it is none or depends on data."""
@@ -118,6 +118,11 @@ class Folding:
         if value.type != kind:
             raise NotApplicable(f"{place.tensor!r} is accessed as {value.type}")
         return place, kind.size
+
+
+def is_address(value: Constant) -> bool:
+    """Whether a constant is an address, perhaps one that a cast made a number: no other is as large."""
+    return isinstance(value.type, Pointer) or (value.type in (INT64, UINT64) and value.value >= 1 << POINTER_SHIFT)
 
 
 def number(value: Constant) -> int | float:

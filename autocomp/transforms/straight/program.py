@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from math import prod
 
 from autocomp.isa import model as m
-from autocomp.isa.algebra import substitute
+from autocomp.isa.algebra import substitute, to_binary32
 from autocomp.isa.roles import CallRole
 from autocomp.isa.tree import Expression, Name, Number
 from autocomp.kernel import ast
@@ -231,9 +231,10 @@ class _Reader:
             values = [self.folding.operand(argument) for argument in node.arguments]
             length = 4 * prod(value for value in values[tensors:] if isinstance(value, int))
             for number, value in enumerate(values[:tensors]):
-                if isinstance(value, Place):
-                    span = (0, value.byte, value.byte + length)
-                    found.append(Access(f"&{value.tensor}", (span,), number == tensors - 1, False, (0, number)))
+                if not isinstance(value, Place):
+                    raise NotApplicable(f"{node.function} is given no tensor")
+                span = (0, value.byte, value.byte + length)
+                found.append(Access(f"&{value.tensor}", (span,), number == tensors - 1, False, (0, number)))
         elif isinstance(node, ast.Assignment | ast.Step):
             target = node.target
             reads = [node.value] if isinstance(node, ast.Assignment) else []
@@ -273,13 +274,22 @@ def operands_of(accelerator: m.Accelerator, name: str, values: Sequence[Value]) 
     """The operands of the instruction that a call form comes to."""
     instruction = accelerator.instruction(name)
     if instruction is not None and len(instruction.parameters) == len(values):
-        return {p.name: value for p, value in zip(instruction.parameters, values, strict=True)}
+        return {p.name: _taken(p, value) for p, value in zip(instruction.parameters, values, strict=True)}
     alias = accelerator.alias(name, len(values))
     if alias is None or len(alias.expansion) != 1:
         raise NotApplicable(f"{name} is more than one command")
     given = dict(zip(alias.parameters, values, strict=True))
     inner, arguments = alias.expansion[0]
     return operands_of(accelerator, inner, [_passed_on(argument, given) for argument in arguments])
+
+
+def _taken(parameter: m.Parameter, value: Value) -> Value:
+    """An operand as the instruction takes it: C converts numbers."""
+    if (parameter.kind == "pointer") != isinstance(value, Place) and value != 0:
+        raise NotApplicable("an address is made of numbers, or a number of an address")
+    if isinstance(value, Place):
+        return value
+    return to_binary32(value) if parameter.kind == "float" else int(value)
 
 
 def _passed_on(argument: Expression, given: Mapping[str, Value]) -> Value:
