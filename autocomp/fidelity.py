@@ -11,7 +11,7 @@ import csv
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from autocomp import isa
@@ -41,14 +41,15 @@ SCHEDULES = frozenset("hi")  # the groups whose cases are schedules of the same 
 
 @dataclass(frozen=True)
 class Case:
-    """A measured case, and what the simulator says of it; `predicted` is None when the trace cannot be replayed."""
+    """A measured case, and what the simulator says of it; `predicted` is None where its trace cannot be replayed, for a
+    `reason`."""
 
     case_id: str
     group: str
     cycles: int
-    predicted: int | None
+    mem_latency: int
+    predicted: int | None = None
     reason: str = ""
-    mem_latency: int = 0
 
     @property
     def error(self) -> float | None:
@@ -116,23 +117,20 @@ def trace_path(folder: Path, case_id: str) -> Path:
 
 
 def _replay(folder: Path, row: Mapping[str, str], accelerator: Accelerator, tables: MachineTables) -> Case:
-    cycles = int(row["cycles"])
-    path = trace_path(folder, row["case_id"])
+    case = Case(row["case_id"], row["group"], int(row["cycles"]), int(row["mem_latency"]))
+    path = trace_path(folder, case.case_id)
     if not path.is_file():
-        return Case(row["case_id"], row["group"], cycles, None, "its trace is missing")
+        return replace(case, reason="its trace is missing")
     try:
         text = read_trace(path, accelerator, tables)
     except AutocompError as error:
-        return Case(row["case_id"], row["group"], cycles, None, str(error).strip().splitlines()[-1].strip())
+        return replace(case, reason=str(error).strip().splitlines()[-1].strip())
     if text.unsupported:
-        unknown = ", ".join(sorted(text.unsupported))
-        return Case(row["case_id"], row["group"], cycles, None, f"unknown commands: {unknown}")
+        return replace(case, reason=f"unknown commands: {', '.join(sorted(text.unsupported))}")
     result = replay_trace(tables.machine, text.trace, Options(record_commands=False))
     if result.error is not None or result.timing is None:
-        reason = "it was not timed" if result.error is None else result.error.message
-        return Case(row["case_id"], row["group"], cycles, None, reason)
-    predicted = int(result.timing.segment_cycles[-1])
-    return Case(row["case_id"], row["group"], cycles, predicted, mem_latency=int(row["mem_latency"]))
+        return replace(case, reason="it was not timed" if result.error is None else result.error.message)
+    return replace(case, predicted=int(result.timing.segment_cycles[-1]))
 
 
 def by_group(cases: Sequence[Case]) -> tuple[GroupError, ...]:

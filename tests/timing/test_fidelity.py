@@ -50,7 +50,7 @@ def test_all_measured_cases_stay_within_their_bounds() -> None:
 
 
 def test_errors_are_stated_by_group_and_over_all() -> None:
-    cases = [Case("x", "a", 100, 110), Case("y", "a", 100, 100), Case("z", "b", 100, None, "has no loop")]
+    cases = [Case("x", "a", 100, 0, 110), Case("y", "a", 100, 0, 100), Case("z", "b", 100, 0, reason="has no loop")]
     first, second, total = by_group(cases)
     assert (first.group, first.count, first.worst) == ("a", 2, "x")
     assert first.mean == pytest.approx(0.05)
@@ -91,10 +91,10 @@ def test_a_row_without_numbers_is_an_error_that_names_it(tmp_path: Path, row: st
 
 def test_the_rank_correlation_is_that_of_the_gemm_schedules() -> None:
     def schedules(*predicted: int) -> list[Case]:
-        return [Case(str(i), "h", 10 * i + 10, value) for i, value in enumerate(predicted)]
+        return [Case(str(i), "h", 10 * i + 10, 0, value) for i, value in enumerate(predicted)]
 
     assert rank_correlation(schedules(1, 2, 3, 4)) == pytest.approx(1.0)
     assert rank_correlation(schedules(4, 3, 2, 1)) == pytest.approx(-1.0)
     assert rank_correlation(schedules(1, 3, 2, 4)) == pytest.approx(0.8)
-    assert rank_correlation([*schedules(1, 2), Case("x", "a", 1, 9)]) == pytest.approx(1.0)
+    assert rank_correlation([*schedules(1, 2), Case("x", "a", 1, 0, 9)]) == pytest.approx(1.0)
     assert rank_correlation(schedules(1)) is None
