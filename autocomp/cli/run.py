@@ -15,6 +15,8 @@ from autocomp.errors import CandidateFailure, KernelError
 
 if TYPE_CHECKING:
     from autocomp.evaluate.model import Evaluation, Evaluator
+    from autocomp.isa.model import Accelerator
+    from autocomp.workload import Workload
 
 
 @click.command()
@@ -44,19 +46,11 @@ def run(
     Exits with 5 if it does not parse or check, with 6 if it fails another correctness stage or the hardware does not
     confirm it.
     """
-    from autocomp.evaluate import SimulatorEvaluator
     from autocomp.report import make_console, print_evaluation
-    from autocomp.rtl.build import model_of
-    from autocomp.rtl.evaluator import RtlEvaluator
 
     text = read_kernel(kernel)
     loaded, accelerator = load_problem(workload, paths, overrides)
-    judge: Evaluator = (
-        RtlEvaluator(accelerator, loaded, model_of(accelerator.full_name), str(kernel))
-        if evaluator == "rtl"
-        else SimulatorEvaluator(accelerator, loaded, str(kernel))
-    )
-    evaluation = judge.evaluate(text)
+    evaluation = _judge(evaluator, accelerator, loaded, str(kernel)).evaluate(text)
     if as_json:
         print_json(document(evaluation))
     else:
@@ -65,6 +59,17 @@ def run(
         failed = evaluation.failure is not None and evaluation.failure.stage == "check"
         error = KernelError if failed else CandidateFailure
         raise click.exceptions.Exit(error.exit_code)
+
+
+def _judge(evaluator: str, accelerator: Accelerator, workload: Workload, source_name: str) -> Evaluator:
+    if evaluator == "rtl":
+        from autocomp.rtl.build import model_of
+        from autocomp.rtl.evaluator import RtlEvaluator
+
+        return RtlEvaluator(accelerator, workload, model_of(accelerator.full_name), source_name)
+    from autocomp.evaluate import SimulatorEvaluator
+
+    return SimulatorEvaluator(accelerator, workload, source_name)
 
 
 def document(evaluation: Evaluation) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from autocomp import kernel
@@ -10,7 +11,8 @@ from autocomp.isa.model import Accelerator
 from autocomp.kernel import ast
 from autocomp.kernel.bytecode import Code
 from autocomp.simulator import Options, SimulationResult, _core, run_program
-from autocomp.workload import Case, Workload
+from autocomp.workload import Workload
+from autocomp.workload.inputs import Array
 
 
 @dataclass(frozen=True)
@@ -31,11 +33,11 @@ class CompiledKernel:
         pairs = zip(self.names, self.workload.tensors, strict=True)
         return tuple(name for name, tensor in pairs if tensor.role == "output")
 
-    def run(self, case: Case, options: Options) -> SimulationResult:
-        """One run on a case; outputs have the workload's names."""
+    def run(self, arrays: Mapping[str, Array], options: Options) -> SimulationResult:
+        """One run on arrays with the workload's names; its outputs have them too."""
         tensors = self.workload.tensors
-        arrays = {name: case.arrays[tensor.name] for name, tensor in zip(self.names, tensors, strict=True)}
-        result = run_program(self.tables.machine, self.program, arrays, options)
+        own = {name: arrays[tensor.name] for name, tensor in zip(self.names, tensors, strict=True)}
+        result = run_program(self.tables.machine, self.program, own, options)
         outputs = {tensor.name: result.outputs[name] for name, tensor in zip(self.names, tensors, strict=True)}
         return replace(result, outputs=outputs)
 

@@ -139,7 +139,7 @@ class _Session:
         compiled = self.compile()
         if conditions == WATCHED and self.watched is not None and self.watched[0] == case.input_set:
             return self.watched[1]
-        result = compiled.run(case, self._options(conditions, compiled.output_names))
+        result = compiled.run(case.arrays, self._options(conditions, compiled.output_names))
         if conditions == Conditions(timing=True):
             self.timed = result
         if conditions == WATCHED:

@@ -17,7 +17,8 @@ from autocomp.isa.lower import MachineTables
 from autocomp.isa.model import Accelerator
 from autocomp.kernel import ast
 from autocomp.simulator import Accesses, Commands, Options, Spans, Timing, _core, replay_trace
-from autocomp.workload import Cases, Workload
+from autocomp.workload import Workload
+from autocomp.workload.inputs import make_inputs
 
 Cycles = npt.NDArray[np.int64]
 ALL_COMMANDS = 1 << 40
@@ -69,7 +70,7 @@ def record(
     compiled = compile_kernel(text, workload, accelerator, tables, source_name)
     whole = most_commands >= ALL_COMMANDS
     options = Options(timing=whole, record_commands=whole, record_detail=whole, record_trace=True, max_steps=MAX_STEPS)
-    run = compiled.run(Cases(workload).case(workload.input_sets[0]), options)
+    run = compiled.run(make_inputs(workload, workload.input_sets[0]), options)
     if run.error is not None:
         raise CandidateFailure(f"{source_name}:{run.error.line}: {run.error.message}")
     assert isinstance(run.trace, _core.Trace)

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from rich.table import Table
 from rich.text import Text
 
 from autocomp.fidelity import GroupError
 from autocomp.report.terminal import cycles_text, percent
-from autocomp.rtl.differential import Comparison
+
+if TYPE_CHECKING:
+    from autocomp.rtl.differential import Comparison
 
 
 def errors_table(groups: Sequence[GroupError]) -> Table:

@@ -49,15 +49,13 @@ def encode_trace(
 
     Raises ConfigError for a command that has no encoding, or that points to what has no address.
     """
-    names = {index: name for name, index in tables.instructions.items()}
+    issued = {tables.instructions[i.name]: (i, i.words.get("role") == "fence") for i in accelerator.instructions}
     words: list[tuple[int, ...]] = []
     gaps, fences = [], []
     known: dict[tuple[int, tuple[int | float, ...]], tuple[int, ...]] = {}
     nothing = (0,) * len(command_words(accelerator))
     for index, arguments, gap, line in trace.commands(tables.machine):
-        instruction = accelerator.instruction(names[index])
-        assert instruction is not None
-        fence = instruction.words.get("role") == "fence"
+        instruction, fence = issued[index]
         key = (index, tuple(arguments))
         if not fence and key not in known:
             known[key] = tuple(_encode(accelerator, instruction, arguments, addresses, line).values())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -11,12 +12,11 @@ import numpy as np
 from autocomp.errors import ConfigError
 from autocomp.isa.model import Accelerator
 from autocomp.rtl.build import RtlModel
-from autocomp.rtl.machine import RtlMachine
+from autocomp.rtl.machine import RtlMachine, most_cycles
 from autocomp.rtl.programs import Laboratory, laboratory, random_program
 from autocomp.simulator import SimulationResult, _core
 
 SLACK = 8  # cycles that may differ whatever the bound: an end of a run is not a fraction of it
-MOST_OVER_SIMULATED = 20  # a run is cut off when the hardware needs this many times the simulator's cycles
 RESULTS, CYCLES, STOPPED = "results differ", "cycles differ", "the hardware stopped"
 
 
@@ -52,14 +52,13 @@ class Differential:
         for number in range(seed, seed + count):
             commands = random_program(self.lab, number, length)
             found = self._compare(f"random {number}", commands)
-            if found is None or not found.difference:
-                if found is not None:
-                    yield found
-                continue
-            kind = found.difference
-            commands = shrink(commands, lambda part, kind=kind: self._differs(part, kind))  # type: ignore[misc]
-            shrunk = self._compare(found.name, commands) or found
-            yield replace(shrunk, case=str(self._write(cases, number, commands, shrunk)) if cases else "")
+            if found is not None:
+                yield self._shrunk(found, commands, number, cases) if found.difference else found
+
+    def _shrunk(self, found: Comparison, commands: Sequence[str], number: int, cases: Path | None) -> Comparison:
+        part = shrink(commands, partial(self._differs, kind=found.difference))
+        shrunk = self._compare(found.name, part) or found
+        return replace(shrunk, case=str(self._write(cases, number, part, shrunk)) if cases else "")
 
     def case(self, path: Path) -> Comparison:
         """Compares the program of a case's file. Raises KernelError or ConfigError when it is none."""
@@ -82,7 +81,7 @@ class Differential:
         assert isinstance(result.trace, _core.Trace)
         assert result.timing is not None
         simulated = result.timing.cycles
-        measured = self.machine.run(result.trace, self.lab.tensors, simulated * MOST_OVER_SIMULATED + 10_000)
+        measured = self.machine.run(result.trace, self.lab.tensors, most_cycles(simulated))
         found = Comparison(name, result.command_count, simulated, measured.run.cycles)
         if measured.run.status != "done":
             message = measured.run.message or f"still busy after {measured.run.cycles:,} cycles"

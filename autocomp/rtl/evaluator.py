@@ -13,12 +13,11 @@ from autocomp.evaluate.simulator import MAX_STEPS
 from autocomp.evaluate.stages import first_difference
 from autocomp.isa.model import Accelerator
 from autocomp.rtl.build import RtlModel
-from autocomp.rtl.machine import RtlMachine, RtlResult
+from autocomp.rtl.machine import RtlMachine, RtlResult, most_cycles
 from autocomp.simulator import Options, _core
 from autocomp.workload import InputSet, Workload
 
 STAGE = "rtl"
-CYCLES_OVER_SIMULATED = 20  # a run is cut off when the hardware needs this many times the simulator's cycles
 
 
 @dataclass(frozen=True)
@@ -110,13 +109,12 @@ class RtlEvaluator:
 
     def _run(self, compiled: CompiledKernel, input_set: InputSet) -> tuple[int, RtlResult]:
         case = self.simulator.case(input_set)
-        recorded = compiled.run(case, Options(record_trace=True, max_steps=MAX_STEPS))
+        recorded = compiled.run(case.arrays, Options(record_trace=True, max_steps=MAX_STEPS))
         assert isinstance(recorded.trace, _core.Trace)
         assert recorded.timing is not None
         simulated = recorded.timing.cycles
         arrays = {tensor.name: case.arrays[tensor.name] for tensor in self.workload.tensors}
-        most = simulated * CYCLES_OVER_SIMULATED + 10_000
-        return simulated, self.machine.run(recorded.trace, arrays, most)
+        return simulated, self.machine.run(recorded.trace, arrays, most_cycles(simulated))
 
     def _wrong(self, input_set: InputSet, result: RtlResult) -> str | None:
         """What is wrong with a run, or None."""

@@ -19,6 +19,7 @@ import numpy.typing as npt
 
 from autocomp import isa, kernel
 from autocomp.errors import ConfigError
+from autocomp.evaluate.compiled import compile_kernel
 from autocomp.isa.lower import MachineTables
 from autocomp.isa.model import Accelerator, AddressSpace, Instruction, Parameter
 from autocomp.rtl.commands import split_pointer
@@ -107,13 +108,9 @@ def _multiplication(lab: Laboratory, numbers: random.Random) -> list[str]:
         text = starting_kernel(problem, lab.accelerator)
     except ConfigError:
         return []
-    checked = kernel.check(kernel.parse(text), lab.accelerator, problem.constants, problem.tensors)
-    arrays = {
-        parameter.name: np.zeros(tensor.shape, tensor.dtype)
-        for parameter, tensor in zip(checked.parameters, problem.tensors, strict=True)
-    }
-    program = kernel.link(checked.program, lab.tables)
-    result = run_program(lab.tables.machine, program, arrays, Options(timing=False, record_trace=True))
+    compiled = compile_kernel(text, problem, lab.accelerator, lab.tables, "random.c")
+    arrays = {tensor.name: np.zeros(tensor.shape, tensor.dtype) for tensor in problem.tensors}
+    result = compiled.run(arrays, Options(timing=False, record_trace=True))
     assert isinstance(result.trace, _core.Trace)
     names = {index: name for name, index in lab.tables.instructions.items()}
     issued = ((names[index], arguments) for index, arguments, *_ in result.trace.commands(lab.tables.machine))
@@ -122,9 +119,14 @@ def _multiplication(lab: Laboratory, numbers: random.Random) -> list[str]:
 
 def _call(lab: Laboratory, name: str, arguments: Sequence[int | float]) -> str:
     """A recorded command as a line of a kernel on the laboratory's tensors."""
-    instruction = lab.accelerator.instruction(name)
-    assert instruction is not None
-    return _line(name, [_literal(lab, p, a) for p, a in zip(instruction.parameters, arguments, strict=True)])
+    parameters = _instruction(lab, name).parameters
+    return _line(name, [_literal(lab, p, a) for p, a in zip(parameters, arguments, strict=True)])
+
+
+def _instruction(lab: Laboratory, name: str) -> Instruction:
+    found = lab.accelerator.instruction(name)
+    assert found is not None
+    return found
 
 
 def _literal(lab: Laboratory, parameter: Parameter, value: int | float) -> str:
@@ -157,11 +159,11 @@ def _mutated(lab: Laboratory, commands: Sequence[str], numbers: random.Random) -
         changed.insert(place, command)
     elif kind == "operand":
         name, _, rest = command.removesuffix(");").partition("(")
-        instruction = next(i for i in lab.instructions if i.name == name)
+        parameters = _instruction(lab, name).parameters
         operands = rest.split(", ") if rest else []
         if operands:
             which = numbers.randrange(len(operands))
-            operands[which] = _operand(lab, instruction.parameters[which], numbers)
+            operands[which] = _operand(lab, parameters[which], numbers)
         changed.insert(victim, _line(name, operands))
     return changed
 
@@ -180,8 +182,7 @@ def _operand(lab: Laboratory, parameter: Parameter, numbers: random.Random) -> s
         offset = numbers.randrange(ELEMENTS // 2)
         return f"&{numbers.choice(TENSORS)}[{offset if numbers.random() < 0.3 else offset // 16 * 16}]"
     if parameter.kind == "address" and parameter.space is not None:
-        space = next(s for s in lab.accelerator.spaces if s.name == parameter.space)
-        return f"{_address(lab.accelerator, space, numbers):#x}"
+        return f"{_address(lab.accelerator, lab.accelerator.space(parameter.space), numbers):#x}"
     low = parameter.low or 0
     high = WIDE if parameter.high is None else min(parameter.high, max(low, WIDE))
     if high - low <= max(memory.cols for memory in lab.accelerator.memories):  # a size, rather than a distance

@@ -9,10 +9,8 @@ from pathlib import Path
 from autocomp import isa
 from autocomp.fidelity import LATENCY, Case, trace_path
 from autocomp.rtl.build import RtlModel
-from autocomp.rtl.machine import RtlMachine
+from autocomp.rtl.machine import RtlMachine, most_cycles
 from autocomp.trace import read_trace
-
-MOST_OVER_SIMULATED = 20  # a run is cut off when the hardware needs this many times the simulator's cycles
 
 
 def replay(
@@ -32,7 +30,7 @@ def replay(
             machines[case.mem_latency] = RtlMachine(machine, isa.lower(machine), model)
         rtl = machines[case.mem_latency]
         text = read_trace(trace_path(folder, case.case_id), rtl.accelerator, rtl.tables)
-        run = rtl.run(text.trace, None, max(case.cycles, case.predicted) * MOST_OVER_SIMULATED + 10_000).run
+        run = rtl.run(text.trace, None, most_cycles(max(case.cycles, case.predicted))).run
         if run.status == "done":
             yield replace(case, cycles=run.segment_cycles[-1])
         else:
