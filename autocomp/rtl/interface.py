@@ -24,18 +24,19 @@ HELD = {
     "_cmd_bits_status_dprv": 3,
     "_resp_ready": 1,
 }
-# The channels' fields: role -> end of the port's name, and whether it is an input of the design.
+# The channels' fields: role -> end of the port's name, and whether it is an input of the design; in the order that
+# harness/run.hpp has them in.
 CHANNELS = {
-    "a_ready": ("_a_ready", True),
     "a_valid": ("_a_valid", False),
+    "a_ready": ("_a_ready", True),
     "a_opcode": ("_a_bits_opcode", False),
     "a_size": ("_a_bits_size", False),
     "a_source": ("_a_bits_source", False),
     "a_address": ("_a_bits_address", False),
     "a_mask": ("_a_bits_mask", False),
     "a_data": ("_a_bits_data", False),
-    "d_ready": ("_d_ready", False),
     "d_valid": ("_d_valid", True),
+    "d_ready": ("_d_ready", False),
     "d_opcode": ("_d_bits_opcode", True),
     "d_size": ("_d_bits_size", True),
     "d_source": ("_d_bits_source", True),
@@ -59,7 +60,9 @@ def find_interface(ports: Sequence[Port], accelerator: Accelerator) -> Interface
     Raises ConfigError that names what is missing, there twice, or too narrow.
     """
     by_name = {port.name: port for port in ports}
-    roles = {CLOCK: _one(by_name, CLOCK, True), RESET: _one(by_name, RESET, True)}
+    for name in (CLOCK, RESET):
+        _require_input(by_name, name)
+    roles = {CLOCK: CLOCK}
     roles["command_valid"] = _one(by_name, "_cmd_valid", True)
     roles["command_ready"] = _one(by_name, "_cmd_ready", False)
     roles["busy"] = _one(by_name, "_busy", False)
@@ -94,6 +97,16 @@ def begin(driver: Driver, interface: Interface) -> None:
     reset(driver)
     for name, value in interface.held.items():
         driver.poke(name, value & ((1 << driver.ports[name].bits) - 1))
+
+
+def _require_input(ports: Mapping[str, Port], name: str) -> None:
+    """The drivers know the clock and the reset by these names, without a prefix."""
+    if name not in ports or not ports[name].is_input:
+        like = [port.name for port in ports.values() if port.is_input and name in port.name]
+        raise ConfigError(
+            f"the design needs an input called {name}; it has {', '.join(like) or 'none'}",
+            hint=f"give a top module whose {name} is called so",
+        )
 
 
 def _one(ports: Mapping[str, Port], end: str, is_input: bool) -> str:

@@ -13,25 +13,20 @@ import numpy.typing as npt
 
 from autocomp.errors import ConfigError
 from autocomp.rtl.driver import CLOCK, checked_port
-from autocomp.rtl.interface import Interface
+from autocomp.rtl.interface import CHANNELS, Interface
 from autocomp.rtl.ports import Port
 
-ABI_VERSION = 1
+ABI_VERSION = 2
 MOST_WORDS = 8
 STATUSES = ("done", "cycles", "memory", "finished")
-
-_TILELINK = (
-    *("a_valid", "a_ready", "a_opcode", "a_size", "a_source", "a_address", "a_mask", "a_data"),
-    *("d_valid", "d_ready", "d_opcode", "d_size", "d_source", "d_data"),
-)
 
 
 class _Roles(ctypes.Structure):
     _fields_ = (
-        *((name, ctypes.c_int32) for name in ("clock", "reset", "busy", "command_valid", "command_ready")),
+        *((name, ctypes.c_int32) for name in ("clock", "busy", "command_valid", "command_ready")),
         ("word_count", ctypes.c_int32),
         ("words", ctypes.c_int32 * MOST_WORDS),
-        *((name, ctypes.c_int32) for name in _TILELINK),
+        *((name, ctypes.c_int32) for name in CHANNELS),
     )
 
 

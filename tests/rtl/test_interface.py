@@ -43,6 +43,13 @@ def test_a_missing_port_is_named(missing: str) -> None:
         find_interface(ports, isa.load("gemmini"))
 
 
+@pytest.mark.parametrize("name", ["clock", "reset"])
+def test_clock_and_reset_are_known_by_their_exact_names(name: str) -> None:
+    ports = tuple(Port(f"io_{p.name}" if p.name == name else p.name, p.bits, p.is_input) for p in listed())
+    with pytest.raises(ConfigError, match=f"an input called {name}; it has io_{name}"):
+        find_interface(ports, isa.load("gemmini"))
+
+
 def test_a_second_master_is_refused() -> None:
     twin = tuple(Port(p.name.replace("spad", "other"), p.bits, p.is_input) for p in listed() if "spad" in p.name)
     with pytest.raises(ConfigError, match="several: auto_spad_id_out_a_valid, auto_other_id_out_a_valid"):

@@ -12,7 +12,7 @@ constexpr int kMostWords = 8;
 
 // Indices of ports by what they do; -1 where the design lacks an optional one. Agrees with `_Roles` in native.py.
 struct Roles {
-  int32_t clock, reset, busy;
+  int32_t clock, busy;
   int32_t command_valid, command_ready, word_count, words[kMostWords];
   int32_t a_valid, a_ready, a_opcode, a_size, a_source, a_address, a_mask, a_data;
   int32_t d_valid, d_ready, d_opcode, d_size, d_source, d_data;
