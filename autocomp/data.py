@@ -1,4 +1,5 @@
-"""Where the data that ships with the package lies (accelerators, menus, workloads, schedules), and texts of files.
+"""Where the data that ships with the package lies (accelerators, menus, workloads, schedules), where caches do, and how
+files are read and written.
 
 Search order for a name: the path as given, the folders of `--path` and `AUTOCOMP_PATH`, the working directory,
 then the package's own data.
@@ -28,6 +29,34 @@ def decode(data: bytes, name: str, error: type[AutocompError]) -> str:
         message = f"byte 0x{data[problem.start]:02x} is not UTF-8 ({problem.reason})"
         raise error(message, place=place, hint="save the file as UTF-8 text") from None
     return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def write_atomically(path: Path, content: str | bytes, *, durable: bool = True) -> None:
+    """Replace a file's content, so that a reader sees either the old or the new, whoever else writes at the same time;
+    if `durable`, after a power cut too."""
+    import tempfile
+
+    path.parent.mkdir(parents=True, exist_ok=True)
+    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content.encode() if isinstance(content, str) else content)
+            if durable:
+                file.flush()
+                os.fsync(file.fileno())
+        os.chmod(temporary, 0o644)
+        os.replace(temporary, path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+def cache_folder(kind: str) -> Path:
+    """Where what can be made again is kept: below the folder AUTOCOMP_CACHE, else the user's cache folder."""
+    from platformdirs import user_cache_path
+
+    chosen = os.environ.get("AUTOCOMP_CACHE")
+    return (Path(chosen) if chosen else user_cache_path("autocomp")) / kind
 
 
 def data_dir(kind: str) -> Path:

@@ -117,12 +117,12 @@ def explore(
     becomes a schedule.
     """
     from autocomp.agents.factory import make_agents
+    from autocomp.data import write_atomically
     from autocomp.report import make_console
     from autocomp.report.explore import document, plot, points_table
     from autocomp.search import Options
     from autocomp.search.executors import available_cores
     from autocomp.search.explore import explore_point, grid, nearest_first, point_name
-    from autocomp.search.folder import write_atomically
     from autocomp.search.session import Means
 
     for name in sweep:

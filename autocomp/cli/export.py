@@ -49,9 +49,9 @@ def export(
     One function a kernel for the vendor's header, a dispatch function over sizes, a description as JSON, and what it
     takes to compile and run them on a computer without the hardware.
     """
+    from autocomp.data import write_atomically
     from autocomp.export import check_export, export_files
     from autocomp.report import make_console
-    from autocomp.search.folder import write_atomically
 
     given = [bool(names and not workload), bool(workload), bool(accelerator and not names)]
     if sum(given) != 1 or (workload and len(names) != 1):

@@ -1,13 +1,11 @@
 """From a folder of Verilog to a model that can be driven: verilated, compiled with our C ABI, kept by content.
 
-A model is a folder `models/DIGEST` in the cache, written whole; `accelerators/NAME.json` says which model is the one of
-an accelerator.
+A model is a folder `models/DIGEST` in the cache, written whole; `accelerators/NAME.model` names that of an accelerator.
 """
 
 from __future__ import annotations
 
 import hashlib
-import os
 import shutil
 import tempfile
 import time
@@ -15,9 +13,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from platformdirs import user_cache_path
 from pydantic import TypeAdapter, ValidationError
 
+from autocomp.data import cache_folder, write_atomically
 from autocomp.errors import ConfigError
 from autocomp.rtl.ports import Port, read_ports
 from autocomp.rtl.sources import Sources, find_sources
@@ -75,12 +73,6 @@ class RtlModel:
 _MODEL: TypeAdapter[RtlModel] = TypeAdapter(RtlModel)
 
 
-def cache_folder() -> Path:
-    """Below the folder AUTOCOMP_CACHE, else the user's cache folder."""
-    chosen = os.environ.get("AUTOCOMP_CACHE")
-    return (Path(chosen) if chosen else user_cache_path("autocomp")) / "rtl"
-
-
 def build(verilog: Path, top: str, jobs: int = 1, face: Face = NATIVE) -> RtlModel:
     """The model of the module `top` in a folder of Verilog, from the cache if the same was built before.
 
@@ -88,7 +80,7 @@ def build(verilog: Path, top: str, jobs: int = 1, face: Face = NATIVE) -> RtlMod
     """
     tools = find_toolchain()
     sources = find_sources(verilog, top)
-    folder = cache_folder() / "models" / _digest(sources, tools, face)
+    folder = _models() / _digest(sources, tools, face)
     known = _read(folder)
     if known is not None:
         return known
@@ -112,11 +104,7 @@ def build(verilog: Path, top: str, jobs: int = 1, face: Face = NATIVE) -> RtlMod
 def use_for(accelerator: str, model: RtlModel) -> Path:
     """Note that `model` is the one of an accelerator, by its full name."""
     path = _entry(accelerator)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=".")
-    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-        file.write(Path(model.folder).name)
-    os.replace(temporary, path)
+    write_atomically(path, Path(model.folder).name)
     return path
 
 
@@ -126,7 +114,7 @@ def model_of(accelerator: str) -> RtlModel:
         digest = _entry(accelerator).read_text(encoding="utf-8").strip()
     except OSError:
         digest = ""
-    model = _read(cache_folder() / "models" / digest) if digest else None
+    model = _read(_models() / digest) if digest else None
     if model is None:
         raise ConfigError(
             f"there is no RTL model of {accelerator}",
@@ -137,13 +125,21 @@ def model_of(accelerator: str) -> RtlModel:
 
 def models() -> dict[str, RtlModel]:
     """The models noted for accelerators, by their names."""
-    found = {path.stem: path for path in sorted((cache_folder() / "accelerators").glob("*.model"))}
-    named = {name: _read(cache_folder() / "models" / path.read_text("utf-8").strip()) for name, path in found.items()}
+    found = {path.stem: path for path in sorted(_accelerators().glob("*.model"))}
+    named = {name: _read(_models() / path.read_text("utf-8").strip()) for name, path in found.items()}
     return {name: model for name, model in named.items() if model is not None}
 
 
+def _models() -> Path:
+    return cache_folder("rtl") / "models"
+
+
+def _accelerators() -> Path:
+    return cache_folder("rtl") / "accelerators"
+
+
 def _entry(accelerator: str) -> Path:
-    return cache_folder() / "accelerators" / f"{accelerator}.model"
+    return _accelerators() / f"{accelerator}.model"
 
 
 def _read(folder: Path) -> RtlModel | None:

@@ -11,10 +11,10 @@ from collections.abc import Callable, Container, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
+from autocomp.data import write_atomically
 from autocomp.errors import ConfigError, RunFolderError
 from autocomp.schedules.index import INDEX, Entry, Stored, default_roots, index_text, read_index, user_root
 from autocomp.schedules.record import ScheduleRecord, better, from_yaml, to_yaml
-from autocomp.search.folder import write_atomically
 
 __all__ = ["Store", "all_schedules", "find", "record_at", "user_root"]
 

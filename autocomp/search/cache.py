@@ -12,16 +12,15 @@ import hashlib
 import importlib
 import json
 import os
-import tempfile
 import zlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from platformdirs import user_cache_path
 from pydantic import TypeAdapter
 
+from autocomp.data import write_atomically
 from autocomp.isa.model import Accelerator
 from autocomp.workload.model import Workload
 
@@ -30,12 +29,6 @@ KEPT_SHARE = 0.8  # of the limit, when entries have to go: those used longest ag
 JUDGES = ("autocomp.simulator", "autocomp.isa", "autocomp.kernel", "autocomp.workload", "autocomp.evaluate")
 
 _WORKLOAD: TypeAdapter[Workload] = TypeAdapter(Workload)
-
-
-def cache_folder() -> Path:
-    """Below the folder AUTOCOMP_CACHE, else the user's cache folder."""
-    chosen = os.environ.get("AUTOCOMP_CACHE")
-    return (Path(chosen) if chosen else user_cache_path("autocomp")) / "evaluations"
 
 
 class EvaluationCache:
@@ -66,13 +59,8 @@ class EvaluationCache:
         return document
 
     def keep(self, stages: str, kernel: str, document: Mapping[str, Any]) -> None:
-        path = self._path(stages, kernel)
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=".")
-            with os.fdopen(descriptor, "wb") as file:
-                file.write(_encoded(document))
-            os.replace(temporary, path)
+            write_atomically(self._path(stages, kernel), _encoded(document), durable=False)
         except OSError:
             self.unwritten += 1
 

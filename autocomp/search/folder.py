@@ -6,13 +6,13 @@ import fcntl
 import hashlib
 import json
 import os
-import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from autocomp.data import write_atomically
 from autocomp.errors import RunFolderError
 
 FORMAT = 1
@@ -118,19 +118,3 @@ def new_run_path(parent: Path, name: str, now: datetime) -> Path:
     stem = f"{now:%Y%m%d-%H%M%S}-{name}"
     candidates = [parent / stem, *(parent / f"{stem}-{number}" for number in range(2, 1000))]
     return next(path for path in candidates if not path.exists())
-
-
-def write_atomically(path: Path, text: str) -> None:
-    """Replace a file's content so that a reader, or a crash, sees either the old or the new, durably."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(descriptor, "w", encoding="utf-8", newline="") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(temporary, 0o644)
-        os.replace(temporary, path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from autocomp.agents.protocol import Peer, Usage
+from autocomp.data import write_atomically
 from autocomp.errors import CandidateFailure, KernelError
 from autocomp.search.cache import EvaluationCache
 from autocomp.search.candidate import (
@@ -23,7 +24,7 @@ from autocomp.search.candidate import (
 )
 from autocomp.search.effects import OUT_OF_TIME, Effects
 from autocomp.search.executors import Executor
-from autocomp.search.folder import RunFolder, write_atomically
+from autocomp.search.folder import RunFolder
 from autocomp.search.journal import Journal
 from autocomp.search.options import Options, spent_budget
 from autocomp.search.replay import Replay

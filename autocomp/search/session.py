@@ -9,11 +9,12 @@ from functools import partial
 
 from autocomp import kernel
 from autocomp.agents.factory import AgentPair, make_agents
+from autocomp.data import cache_folder
 from autocomp.errors import KernelError
 from autocomp.evaluate import SimulatorEvaluator
 from autocomp.profile.limits import limits
 from autocomp.search.budget import Budget
-from autocomp.search.cache import EvaluationCache, cache_folder, scope_of
+from autocomp.search.cache import EvaluationCache, scope_of
 from autocomp.search.executors import Executor, ThreadExecutor, make_executor
 from autocomp.search.folder import RunFolder
 from autocomp.search.journal import Journal, Listener
@@ -50,7 +51,7 @@ def run_session(
 
     Holds the folder's lock; KeyboardInterrupt leaves a run that resumes.
     """
-    cache = EvaluationCache(cache_folder(), scope_of(request.accelerator, request.workload)) if means.cache else None
+    cache = _cache(request) if means.cache else None
     executor = make_executor(means.executor, means.workers)
     try:
         with folder.locked():
@@ -64,6 +65,10 @@ def run_session(
         executor.shutdown()
         if cache is not None:
             cache.trim()
+
+
+def _cache(request: Request) -> EvaluationCache:
+    return EvaluationCache(cache_folder("evaluations"), scope_of(request.accelerator, request.workload))
 
 
 def _granted(options: Options, journal: Journal, grant: Budget | None) -> Options:

@@ -19,9 +19,10 @@ from autocomp import isa
 from autocomp.agents.config import AGENTS, Agents
 from autocomp.agents.menu import Menu
 from autocomp.agents.protocol import Precedent
+from autocomp.data import write_atomically
 from autocomp.errors import AutocompError, RunFolderError
 from autocomp.isa.model import Accelerator
-from autocomp.search.folder import RunFolder, write_atomically
+from autocomp.search.folder import RunFolder
 from autocomp.search.options import Options
 from autocomp.workload.model import Workload
 

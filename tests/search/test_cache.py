@@ -12,8 +12,9 @@ from toy_search import Toy, summary
 
 from autocomp import isa
 from autocomp import workload as workloads
+from autocomp.data import cache_folder
 from autocomp.report import RunView
-from autocomp.search.cache import EvaluationCache, cache_folder, scope_of
+from autocomp.search.cache import EvaluationCache, scope_of
 from autocomp.search.journal import read_events
 
 DOCUMENT = {"evaluation": {"cycles": 7}}
@@ -130,6 +131,6 @@ def test_the_scope_is_the_machine_and_what_is_computed_not_where_its_file_lies()
 
 def test_the_folder_is_the_users_or_the_one_asked_for(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("AUTOCOMP_CACHE", str(tmp_path))
-    assert cache_folder() == tmp_path / "evaluations"
+    assert cache_folder("evaluations") == tmp_path / "evaluations"
     monkeypatch.delenv("AUTOCOMP_CACHE")
-    assert cache_folder().parent.name == "autocomp"
+    assert cache_folder("evaluations").parent.name == "autocomp"

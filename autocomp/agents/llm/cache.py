@@ -4,23 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, get_args
 
-from platformdirs import user_cache_path
-
 from autocomp.agents.llm.answer import Answer, Outcome
 from autocomp.agents.protocol import Usage
-
-
-def default_folder() -> Path:
-    """The folder AUTOCOMP_CACHE, else the user's cache folder; answers lie below it."""
-    chosen = os.environ.get("AUTOCOMP_CACHE")
-    return (Path(chosen) if chosen else user_cache_path("autocomp")) / "answers"
+from autocomp.data import write_atomically
 
 
 def request_key(request: Mapping[str, Any]) -> str:
@@ -48,19 +39,9 @@ class AnswerCache:
         return Answer(outcome, text, Usage(cached=1))
 
     def put(self, key: str, request: Mapping[str, Any], answer: Answer) -> None:
-        """Write whole or not at all, whoever else writes at the same time."""
-        path = self._path(key)
-        path.parent.mkdir(parents=True, exist_ok=True)
         tokens = {"prompt": answer.usage.prompt_tokens, "completion": answer.usage.completion_tokens}
         document = {"request": request, "answer": {"outcome": answer.outcome, "text": answer.text, "tokens": tokens}}
-        handle, partial = tempfile.mkstemp(dir=path.parent, prefix=".", suffix=".part")
-        try:
-            with os.fdopen(handle, "w", encoding="utf-8") as file:
-                json.dump(document, file, ensure_ascii=False, indent=1)
-            os.replace(partial, path)
-        except BaseException:
-            Path(partial).unlink(missing_ok=True)
-            raise
+        write_atomically(self._path(key), json.dumps(document, ensure_ascii=False, indent=1))
 
     def _path(self, key: str) -> Path:
         return self.folder / key[:2] / f"{key}.json"

@@ -12,7 +12,7 @@ import tenacity
 
 from autocomp.agents.config import Member
 from autocomp.agents.llm.answer import Answer
-from autocomp.agents.llm.cache import AnswerCache, default_folder, request_key
+from autocomp.agents.llm.cache import AnswerCache, request_key
 from autocomp.agents.llm.endpoint import parse_spec
 from autocomp.agents.llm.gate import Gate
 from autocomp.agents.llm.ledger import Ledger
@@ -20,6 +20,7 @@ from autocomp.agents.llm.prompts import Message
 from autocomp.agents.llm.tokens import estimate_prompt, estimate_tokens, most_tokens
 from autocomp.agents.llm.transport import EndpointRefusalError, TransientError, Transport
 from autocomp.agents.protocol import Usage
+from autocomp.data import cache_folder
 from autocomp.errors import ModelError
 
 BUDGETED_ANSWER = 8192  # tokens that an answer may take under a budget, where the user states no limit
@@ -49,7 +50,7 @@ class Client:
         self.ledger = ledger or Ledger()
         self.gate = gate or Gate(member.concurrency, member.requests_per_minute, sleep=sleep)
         self._transport = Transport(self.endpoint, member)
-        self._cache = AnswerCache(cache_dir or default_folder())
+        self._cache = AnswerCache(cache_dir or cache_folder("answers"))
         self._sleep = sleep
 
     def complete(self, messages: Sequence[Message], *, sample: int = 0, schema: Schema | None = None) -> Answer:

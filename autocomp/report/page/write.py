@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from autocomp.data import write_atomically
 from autocomp.errors import ConfigError
 from autocomp.report.page.document import Profiles, profiles_of, run_document, worth_a_profile
 from autocomp.report.page.html import render
 from autocomp.report.run import RunView
-from autocomp.search.folder import RunFolder, write_atomically
+from autocomp.search.folder import RunFolder
 from autocomp.search.snapshot import restore
 
 
