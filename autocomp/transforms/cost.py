@@ -14,6 +14,7 @@ from autocomp.transforms.affine import Affine, interval
 from autocomp.transforms.facts import Buffer, Facts, Site
 from autocomp.transforms.limits import widest
 from autocomp.transforms.loops import Loop
+from autocomp.transforms.registers import timing
 from autocomp.transforms.remember import remembered
 from autocomp.transforms.rewrite import names
 
@@ -76,12 +77,15 @@ def kept_operand_cycles(facts: Facts, site: Site, times: int) -> float:
     """Cycles of one contraction on average when `times` of them in a row share the operand inside the array.
 
     Each takes as long as its rows, on average half way between the fewest, at an edge, and the most. The next operand
-    enters beside the last one before it, which at an edge has too few rows to hide that.
+    enters beside the last one before it, which at an edge has too few rows to hide that; the first contraction with a
+    new operand may take several passes.
     """
     argument = site.argument("rows")
     bounds = None if argument is None else interval(argument, site.ranges)
     fewest, most = (compute_cycles(facts),) * 2 if bounds is None else (max(1, bounds[0]), bounds[1])
-    return (fewest + most) / 2 + max(0.0, compute_cycles(facts) - fewest) / times
+    average = (fewest + most) / 2
+    entering = max(0.0, compute_cycles(facts) - fewest) + (timing(facts, site, "passes", 1) - 1) * average
+    return average + entering / times
 
 
 @remembered
