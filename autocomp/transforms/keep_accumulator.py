@@ -177,8 +177,9 @@ def _stored_loops(result: Buffer, common: tuple[Loop, ...]) -> tuple[Loop, ...]:
 
 
 def _is_block(result: Buffer) -> bool:
-    """Whether the results spread over several tiles already."""
-    return any(operand.row.terms for operand in result.operands)
+    """Whether the results spread over several tiles already: those that are stored; what is added to them may begin
+    further inside a tile."""
+    return any(operand.row.terms for operand in result.operands if operand.site.kind == "store")
 
 
 def _ranked(facts: Facts, result: Buffer, loops: Sequence[Loop], capacity: int) -> list[tuple[float, tuple[int, ...]]]:
