@@ -24,7 +24,7 @@ def check_fusion(facts: Facts, first: ast.Statement, second: ast.Statement) -> N
     assert other is not None
     if one.variable in kept_over(facts) or other.variable in kept_over(facts):
         raise NotApplicable(f"the array keeps an operand over {one.variable!r}")
-    for early, late in product(_operands_below(facts, first), _operands_below(facts, second)):
+    for early, late in product(operands_below(facts, first), operands_below(facts, second)):
         disjoint = early.memory != late.memory or not (_writes(facts, early) or _writes(facts, late))
         if not disjoint and _may_meet(facts, early, one, late, other):
             raise NotApplicable(
@@ -102,6 +102,7 @@ def _writes(facts: Facts, operand: Operand) -> bool:
     return not any(buffer.is_input and operand in buffer.operands for buffer in facts.buffers)
 
 
-def _operands_below(facts: Facts, statement: ast.Statement) -> list[Operand]:
+def operands_below(facts: Facts, statement: ast.Statement) -> list[Operand]:
+    """The local memory that the calls in a statement of the kernel name."""
     below = {id(node) for node in walk(statement)}
     return [operand for operand in facts.operands if id(statement_at(facts.body, operand.site.path)) in below]

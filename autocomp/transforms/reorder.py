@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from autocomp.kernel import ast
-from autocomp.transforms.dependences import kept_over
+from autocomp.transforms.dependences import kept_over, operands_below
+from autocomp.transforms.double_buffer import alternates_with
 from autocomp.transforms.facts import Facts
 from autocomp.transforms.loops import Loop, make_if, make_nest
 from autocomp.transforms.nest import Statements, change_loop, peel_nest
@@ -54,6 +55,7 @@ def reordered(facts: Facts, order: Sequence[str]) -> Statements:
             return (statement,)
         if [entry.variable for entry in present] == list(order):
             return (statement,)
+        _check_moves(facts, statement, frozenset(order))
         changed = True
         by_name = {entry.variable: entry for entry in loops}
         nest = [by_name[name] for name in order] + list(loops[len(order) :])
@@ -68,6 +70,20 @@ def reordered(facts: Facts, order: Sequence[str]) -> Statements:
         if changed:
             return result
     raise NotApplicable(f"{', '.join(order)} are not the loops of a perfect nest in another order")
+
+
+def _check_moves(facts: Facts, nest: ast.Statement, order: frozenset[str]) -> None:
+    """Raises NotApplicable if moves in a nest depend on the order of its iterations: if they fill a buffer by turns of
+    these loops, or results give way to those of the next block."""
+    below = operands_below(facts, nest)
+    shared = {guard for operand in below if operand.site.kind == "contraction" for guard in operand.site.guards}
+    for buffer in facts.buffers:
+        moves = [o.site for o in below if o in buffer.operands and o.site.kind in ("load", "store")]
+        if any(site.kind == "load" for site in moves) and alternates_with(buffer, order):
+            raise NotApplicable(f"{buffer.tensor!r} alternates over these loops; reorder before that")
+        both = {site.kind for site in moves} == {"load", "store"}
+        if both and any(not shared.issuperset(site.guards) for site in moves):
+            raise NotApplicable(f"the results in the rows of {buffer.tensor!r} give way to the next ones in the nest")
 
 
 def _changed_part(order: Sequence[str], present: Sequence[str]) -> list[str]:

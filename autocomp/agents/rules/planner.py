@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import isclose, prod
 
 from autocomp.agents.menu import MenuOption
 from autocomp.agents.protocol import Context, Plan, Planning
@@ -35,6 +37,8 @@ _SHAPING = {
 _COMPUTATION = frozenset({"Busy", "BankConflict", "Pairing", "Drain", "Pipeline"})
 _WORTHWHILE = 0.02  # share of the cycles that makes shaping come before finishing
 _SAME_OPTION = 0.8  # factor on the score of each further proposal of the same option
+_SAME_GAIN = 0.5  # the factor where the model does not tell the proposals apart
+_PROMISING = 0.01  # score below which proposals are made only one at a time, and where there is nothing better
 _MOST_SAVED = 0.9  # share of the cycles that a plan is expected to save at most
 _CHANCE = 0.15  # most that chance adds to or takes from a score, relative
 
@@ -60,21 +64,25 @@ class RulesPlanner:
         except KernelError as error:
             return Planning((), messages=(f"the kernel cannot be analysed: {error}",))
         found = profile(context.evaluation, context.accelerator, context.limits)
-        plans: list[Plan] = []
+        waiting = _scored(context, facts, found)
+        chosen: list[_Scored] = []
         seen = set(context.tried)
-        for scored in _ranked(context, facts, found):
-            if len(plans) == count:
-                break
+        while any(waiting) and len(chosen) < count:
+            option = max(filter(None, waiting), key=lambda proposals: proposals[0].score * _fading(proposals[0], chosen))
+            best = option.popleft()
+            if chosen and best.score < _PROMISING:
+                continue
             try:
-                changed = applied(transformation(scored.name), facts, scored.proposal.parameters)
+                changed = applied(transformation(best.name), facts, best.proposal.parameters)
             except NotApplicable:
                 continue
             if changed.digest in seen:
                 continue
             seen.add(changed.digest)
-            plans.append(_plan(scored, found))
+            chosen.append(best)
+        plans = tuple(_plan(scored, found) for scored in chosen)
         messages = () if plans else (_nothing_applies(facts),)
-        return Planning(tuple(plans), messages=messages)
+        return Planning(plans, messages=messages)
 
 
 def _nothing_applies(facts: Facts) -> str:
@@ -84,10 +92,16 @@ def _nothing_applies(facts: Facts) -> str:
     return f"no transformation in the menu applies to this kernel{reason}"
 
 
-def _ranked(context: Context, facts: Facts, found: Profile) -> list[_Scored]:
-    """All proposals of the menu's transformations, best first."""
+def _fading(scored: _Scored, chosen: Sequence[_Scored]) -> float:
+    """What is left of a proposal's score next to those of the same option that are chosen already."""
+    others = (other for other in chosen if other.option.id == scored.option.id)
+    return prod(_SAME_GAIN if isclose(other.gain, scored.gain) else _SAME_OPTION for other in others)
+
+
+def _scored(context: Context, facts: Facts, found: Profile) -> list[deque[_Scored]]:
+    """The proposals of each of the menu's transformations, in the order that it gives them."""
     cycles = max(1, context.evaluation.cycles or 1)
-    scored: list[_Scored] = []
+    scored: list[deque[_Scored]] = []
     shapings = _open_shapings(context, facts, cycles)
     options = sorted((o for o in context.menu.options if o.transformation is not None), key=lambda o: o.id)
     for option in options:
@@ -100,13 +114,13 @@ def _ranked(context: Context, facts: Facts, found: Profile) -> list[_Scored]:
             continue
         weight = found.weight(option.applies.causes) * _PRIOR.get(item.name, 1.0)
         most = 1.0 if _COMPUTATION & set(option.applies.causes) else found.around
-        factor = 1.0
+        proposals: deque[_Scored] = deque()
         for proposal in item.candidates(facts):
             gain = min(most, max(0.0, proposal.gain) / cycles)
             chance = 1.0 + _CHANCE * (2.0 * context.random.random() - 1.0)
-            scored.append(_Scored((0.3 * weight + gain) * factor * chance, gain, option, item.name, proposal))
-            factor *= _SAME_OPTION
-    return sorted(scored, key=lambda entry: (-entry.score, entry.name, str(sorted(entry.proposal.parameters))))
+            proposals.append(_Scored((0.3 * weight + gain) * chance, gain, option, item.name, proposal))
+        scored.append(proposals)
+    return scored
 
 
 def _open_shapings(context: Context, facts: Facts, cycles: int) -> list[tuple[str, frozenset[str]]]:

@@ -64,14 +64,21 @@ class BeamSearch(Strategy):
         return candidate.cycles <= gate * history[candidate.parent].cycles
 
     def _diverse(self, history: History, pool: list[Candidate]) -> list[Candidate]:
-        """The pool with no more than `alike` of those first that were made by the same options, the rest behind."""
+        """The pool with no more than `alike` of those first that were made by the same options; the rest behind, as are
+        those that take as many cycles as another one of them, or as their parent."""
         first: list[Candidate] = []
         rest: list[Candidate] = []
         seen: Counter[frozenset[str]] = Counter()
+        known: set[tuple[frozenset[str], int]] = set()
         for candidate in pool:
             kind = options_of(history, candidate)
+            idle = candidate.parent is not None and candidate.cycles == history[candidate.parent].cycles
+            if idle or (kind, candidate.cycles) in known or seen[kind] == self.options.alike:
+                rest.append(candidate)
+                continue
             seen[kind] += 1
-            (first if seen[kind] <= self.options.alike else rest).append(candidate)
+            known.add((kind, candidate.cycles))
+            first.append(candidate)
         return first + rest
 
 
