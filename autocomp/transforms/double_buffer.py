@@ -120,6 +120,11 @@ def alternates_with(buffer: Buffer, variables: frozenset[str]) -> bool:
     return any(not variables.isdisjoint(names(atom)) for atom, _ in shared)
 
 
+def turns_of(buffer: Buffer) -> frozenset[str]:
+    """The variables by which the rows of a buffer alternate."""
+    return frozenset[str]().union(*(names(atom) for operand in buffer.operands for atom in _alternation(operand)))
+
+
 def runs_ahead(buffer: Buffer) -> bool:
     """Whether a load in a loop fills another half of a buffer than the computation there reads."""
     return _out_of_step(buffer, "load")

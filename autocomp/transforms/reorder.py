@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from autocomp.kernel import ast
 from autocomp.transforms.dependences import kept_over, operands_below
-from autocomp.transforms.double_buffer import alternates_with
+from autocomp.transforms.double_buffer import turns_of
 from autocomp.transforms.facts import Facts
 from autocomp.transforms.loops import Loop, make_if, make_nest
 from autocomp.transforms.nest import Statements, change_loop, peel_nest
@@ -45,18 +45,16 @@ def reordered(facts: Facts, order: Sequence[str]) -> Statements:
             raise NotApplicable(f"the array keeps an operand over {variable!r}; reorder before reusing weights")
     if len(order) < 2 or len(set(order)) != len(order):
         raise NotApplicable("an order names at least two loops, each once")
-    changed = False
+    changed: list[ast.For] = []
 
     def change(statement: ast.For, item: Loop) -> Statements:
-        nonlocal changed
         loops, guards, held = peel_nest(statement)
         present = [entry for entry in loops[: len(order)] if entry.variable in order]
         if len(present) != len(order):
             return (statement,)
         if [entry.variable for entry in present] == list(order):
             return (statement,)
-        _check_moves(facts, statement, frozenset(order))
-        changed = True
+        changed.append(statement)
         by_name = {entry.variable: entry for entry in loops}
         nest = [by_name[name] for name in order] + list(loops[len(order) :])
         return make_nest(nest, make_if(guards, held))
@@ -68,6 +66,8 @@ def reordered(facts: Facts, order: Sequence[str]) -> Statements:
         except NotApplicable:
             continue
         if changed:
+            for nest in changed:
+                _check_moves(facts, nest, frozenset(order))
             return result
     raise NotApplicable(f"{', '.join(order)} are not the loops of a perfect nest in another order")
 
@@ -79,7 +79,7 @@ def _check_moves(facts: Facts, nest: ast.Statement, order: frozenset[str]) -> No
     shared = {guard for operand in below if operand.site.kind == "contraction" for guard in operand.site.guards}
     for buffer in facts.buffers:
         moves = [o.site for o in below if o in buffer.operands and o.site.kind in ("load", "store")]
-        if any(site.kind == "load" for site in moves) and alternates_with(buffer, order):
+        if any(site.kind == "load" for site in moves) and turns_of(buffer) & order:
             raise NotApplicable(f"{buffer.tensor!r} alternates over these loops; reorder before that")
         both = {site.kind for site in moves} == {"load", "store"}
         if both and any(not shared.issuperset(site.guards) for site in moves):

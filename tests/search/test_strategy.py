@@ -96,6 +96,12 @@ def test_kernels_made_alike_do_not_fill_the_beam() -> None:
     assert parents(replace(NO_LIMITS, beam=3, alike=3), step) == [1, 2, 3]
 
 
+def test_a_kernel_as_fast_as_its_parent_waits_behind_others() -> None:
+    first = Step(1, (0,), (candidate(1, 500),))
+    second = Step(2, (1,), (candidate(2, 500, 2, 1), candidate(3, 600, 2, 1)))
+    assert parents(replace(NO_LIMITS, alike=2), first, second) == [1, 3]
+
+
 def test_greedy_keeps_what_is_faster_and_reverts_the_rest() -> None:
     kept = Step(1, (0,), (candidate(1, 900),))
     reverted = Step(2, (1,), (candidate(2, 950, 2, 1),))

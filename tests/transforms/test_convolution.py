@@ -121,6 +121,12 @@ def test_weights_kept_over_all_that_they_serve_are_proposed_first() -> None:
     assert first.gain > 0  # rows of eight pixels are shorter than the weights are deep
 
 
+def test_taps_keep_their_order_where_stores_and_biases_wait_for_each_other() -> None:
+    late = apply(naive(convolution(images=2, channels=16, filters=16)), ("defer_stores", {"loop": ["n", "p"]}))
+    with pytest.raises(NotApplicable, match="give way to the next ones"):
+        apply(late, ("reorder", {"loops": ["s", "r"]}))
+
+
 def test_moves_grow_no_wider_than_the_instruction_allows() -> None:
     """Four blocks of int8, but one of int32, go into a row of a move."""
     facts = apply(naive(convolution(filters=64)), ("keep_accumulator", {"loops": {"p": 1, "k": 4}}))

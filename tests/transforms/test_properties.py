@@ -114,6 +114,14 @@ REFUSED: list[tuple[tuple[int, int, int], tuple[Step, ...], Step]] = [
         ),
         ("stage_operand", {"tensors": ["A"], "loop": "", "wide": True}),
     ),
+    (
+        (64, 64, 64),
+        (
+            ("keep_accumulator", {"loops": {"i": 4, "j": 4}, "stage": {"k": 1}}),
+            ("prefetch", {"loops": ["k"], "spacing": 0}),
+        ),
+        ("reorder", {"loops": ["i", "k"]}),
+    ),
 ]
 
 

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from autocomp import kernel
 from autocomp.transforms import TRANSFORMATIONS, NotApplicable, transformation
+from autocomp.transforms.registers import timing
+from autocomp.workload import parse as parse_workload
+from autocomp.workload.naive import starting_kernel
 
-from .conftest import Prove, apply, facts_of, naive
+from .conftest import Prove, apply, facts_of, machine, naive
 
 SHAPE = (48, 35, 70)  # partial tiles in columns and depth, three tiles of rows
 BLOCKED = ("keep_accumulator", {"loops": {"i": 2, "j": 3}, "stage": {"k": 2}})
@@ -33,6 +38,16 @@ def test_reorder_exchanges_loops(prove: Prove) -> None:
     facts = apply(naive(*SHAPE), ("reorder", {"loops": ["j", "i"]}))
     assert [item.variable for item in facts.contractions[0].loops] == ["j", "i", "k"]
     prove(facts, *SHAPE)
+
+
+@pytest.mark.parametrize(("transposed", "passes"), [(False, 1), (True, 2)])
+def test_weights_that_take_a_second_pass_are_kept_the_longest(transposed: bool, passes: int) -> None:
+    dims = "dims: {I: 256, J: 256, K: 256}"
+    text = f"operation: gemm\naccelerator: gemmini\n{dims}\ntranspose_b: {str(transposed).lower()}\n"
+    facts = facts_of(starting_kernel(parse_workload(text, Path("gemm.yaml")), machine()))
+    assert timing(facts, facts.contractions[0], "passes", 1) == passes
+    best = transformation("keep_accumulator").candidates(facts)[0].parameters["loops"]
+    assert (best["i"] == 16) == transposed
 
 
 def test_keep_accumulator_moves_the_reduction_outside_a_block_of_results(prove: Prove) -> None:

@@ -68,7 +68,9 @@ class RulesPlanner:
         chosen: list[_Scored] = []
         seen = set(context.tried)
         while any(waiting) and len(chosen) < count:
-            option = max(filter(None, waiting), key=lambda proposals: proposals[0].score * _fading(proposals[0], chosen))
+            option = max(
+                filter(None, waiting), key=lambda proposals: proposals[0].score * _fading(proposals[0], chosen)
+            )
             best = option.popleft()
             if chosen and best.score < _PROMISING:
                 continue
