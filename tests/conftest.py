@@ -1,17 +1,23 @@
-"""What all tests share: golden files, and folders of their own."""
+"""What all tests share: golden files, folders of their own, and a browser."""
 
 from __future__ import annotations
 
 import gc
 import os
-from collections.abc import Callable
+import shutil
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from autocomp.data import data_dir
 
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
 Golden = Callable[..., None]
+CHROMIUM_OPTIONS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking"]
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -55,3 +61,15 @@ def golden(request: pytest.FixtureRequest) -> Golden:
         assert text == path.read_text(encoding="utf-8"), f"{path} differs: --update-golden if the change is meant"
 
     return check
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    from playwright.sync_api import sync_playwright
+
+    chromium = shutil.which("chromium") or shutil.which("chromium-browser")
+    assert chromium, "these tests need Chromium: apt-get install chromium"
+    with sync_playwright() as playwright:
+        launched = playwright.chromium.launch(executable_path=chromium, args=CHROMIUM_OPTIONS)
+        yield launched
+        launched.close()

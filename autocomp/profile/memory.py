@@ -65,6 +65,15 @@ def operands(recording: Recording) -> tuple[Operand, ...]:
     return tuple(found)
 
 
+def live_rows(recording: Recording) -> Iterator[tuple[Memory, Numbers, Numbers]]:
+    """Of each local memory that is used: times in cycles, and the rows live from each of them on."""
+    for memory, uses in _uses_by_memory(recording):
+        if uses is not None:
+            times, level = _levels(recording, uses)
+            last = np.append(times[1:] != times[:-1], True)
+            yield memory, times[last], level[last]
+
+
 def _uses_by_memory(recording: Recording) -> Iterator[tuple[Memory, _Uses | None]]:
     accesses = recording.accesses
     tensor = np.full(len(recording.commands.line), -1, np.int64)
@@ -91,8 +100,8 @@ def _granules(recording: Recording, mine: Numbers, tensor: Numbers) -> _Uses:
     return _Uses(rows, granule[order], command[order], write[order], tensor[command[order]])
 
 
-def _live(recording: Recording, uses: _Uses, window: int, windows: int) -> Numbers:
-    """Most rows live in each window."""
+def _levels(recording: Recording, uses: _Uses) -> tuple[Numbers, Numbers]:
+    """Times at which rows begin or cease to live, and how many live behind each; of equal times the last holds on."""
     opens = np.flatnonzero(uses.fresh | uses.write)
     starts = recording.commands.started[uses.command[opens]]
     ends = np.where(uses.write, 0, recording.commands.completed[uses.command])
@@ -101,7 +110,12 @@ def _live(recording: Recording, uses: _Uses, window: int, windows: int) -> Numbe
     times = np.concatenate([starts[alive], ends[alive]])
     change = np.concatenate([np.ones(alive.sum(), np.int64), -np.ones(alive.sum(), np.int64)]) * uses.granule_rows
     order = np.lexsort((change, times))  # what ends makes room for what begins in the same cycle
-    times, level = times[order], np.cumsum(change[order])
+    return times[order], np.cumsum(change[order])
+
+
+def _live(recording: Recording, uses: _Uses, window: int, windows: int) -> Numbers:
+    """Most rows live in each window."""
+    times, level = _levels(recording, uses)
     most = np.zeros(windows, np.int64)
     np.maximum.at(most, np.minimum(times // window, windows - 1), level)
     carried = np.searchsorted(times, np.arange(windows) * window, side="right") - 1

@@ -1,41 +1,42 @@
 """A recorded run as a timeline in the trace event format that Perfetto and Chrome open.
 
-One microsecond of the timeline is one cycle. A process a topic: the host and the queues in front of the units; the
-units, what each does from cycle to cycle, and its commands, in as many lanes as overlap; and counters: commands in each
-pool, bytes in flight from and to DRAM, commands at each bank; and the regions that the kernel marks, from the first of
-their commands that the host has ready to the last that completes. Arrows lead from a command to the ones it released.
+One microsecond of the timeline is one cycle. Viewers draw the processes of a trace one below the other, and the tracks
+of each by their numbers; so a process is a topic, and tracks are numbered as a reader wants them:
+
+- *host and units*: the regions that the kernel marks, from the first of their commands that the host has ready to the
+  last that completes; the host, where a command or a fence holds it up; and of each unit with commands the cycles that
+  it is busy, what it waits for in all others, and its commands, in as many tracks as overlap. Arrows lead from a
+  command to those that it released.
+- *queues*: commands between the host and their issue, and how many each unit's pool holds.
+- *memories*: bytes in flight from and to DRAM, rows of the local memories that are live, commands at each bank.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from itertools import count
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from autocomp.isa.model import Memory
 from autocomp.profile.lanes import lanes_of
+from autocomp.profile.memory import live_rows
 from autocomp.profile.recording import Recording
 from autocomp.profile.regions import parts
 
 Event = dict[str, Any]
 Numbers = npt.NDArray[np.int64]
-HOST, UNITS, COUNTERS, REGIONS = 1, 2, 3, 4  # processes
-_ACTIVITY_LANE = 0
+UNITS, QUEUES, MEMORIES = 1, 2, 3  # processes
+_PROCESSES = {UNITS: "host and units", QUEUES: "queues", MEMORIES: "memories"}
+_FIRST_TRACK = 10  # a track with the number of its process would be drawn first, as the process's main thread
 
 
 def timeline(recording: Recording) -> dict[str, Any]:
     """The document, ready for JSON."""
-    events: list[Event] = []
-    for process, name in ((HOST, "host and queues"), (UNITS, "units"), (COUNTERS, "counters"), (REGIONS, "regions")):
-        events.append({"ph": "M", "pid": process, "tid": 0, "name": "process_name", "args": {"name": name}})
-    events += _host(recording)
-    events += _commands(recording)
-    events += _activities(recording)
-    events += _counters(recording)
-    events += _regions(recording)
+    tracks = _Tracks()
+    drawn = [*_regions(recording, tracks), *_host(recording, tracks), *_units(recording, tracks)]
+    drawn += [*_queues(recording, tracks), *_memories(recording)]
     about = {
         "kernel": recording.tree.source_name,
         "workload": recording.workload.name,
@@ -43,16 +44,37 @@ def timeline(recording: Recording) -> dict[str, Any]:
         "cycles": recording.timing.cycles,
         "unit": "1 us is 1 cycle",
     }
-    return {"traceEvents": events, "displayTimeUnit": "ns", "otherData": about}
+    return {"traceEvents": [*tracks.described, *drawn], "displayTimeUnit": "ns", "otherData": about}
 
 
-def _thread(process: int, thread: int, name: str) -> list[Event]:
-    order = {"ph": "M", "pid": process, "tid": thread, "name": "thread_sort_index", "args": {"sort_index": thread}}
-    return [{"ph": "M", "pid": process, "tid": thread, "name": "thread_name", "args": {"name": name}}, order]
+class _Tracks:
+    """Numbers tracks in the order in which they are asked for, and describes them and the processes."""
+
+    def __init__(self) -> None:
+        self._numbers = count(_FIRST_TRACK)
+        self.described: list[Event] = []
+        for process, name in _PROCESSES.items():
+            self._describe(process, 0, "process_name", name=name)
+            self._describe(process, 0, "process_sort_index", sort_index=process)
+
+    def track(self, process: int, name: str) -> int:
+        number = next(self._numbers)
+        self._describe(process, number, "thread_name", name=name)
+        self._describe(process, number, "thread_sort_index", sort_index=number)
+        return number
+
+    def side_by_side(self, process: int, name: str, starts: Numbers, ends: Numbers) -> list[int]:
+        """A track for each interval, in as many of the same name as overlap."""
+        lanes = lanes_of(starts.tolist(), ends.tolist())
+        tracks = [self.track(process, name) for _ in range(max(lanes, default=-1) + 1)]
+        return [tracks[lane] for lane in lanes]
+
+    def _describe(self, process: int, track: int, what: str, **arguments: str | int) -> None:
+        self.described.append({"ph": "M", "pid": process, "tid": track, "name": what, "args": arguments})
 
 
-def _slice(process: int, thread: int, name: str, start: int, end: int, **arguments: Any) -> Event:
-    event = {"ph": "X", "pid": process, "tid": thread, "name": name, "ts": start, "dur": end - start}
+def _slice(process: int, track: int, name: str, start: int, end: int, **arguments: Any) -> Event:
+    event = {"ph": "X", "pid": process, "tid": track, "name": name, "ts": start, "dur": end - start}
     return {**event, "args": arguments} if arguments else event
 
 
@@ -63,117 +85,114 @@ def _names(recording: Recording) -> list[str]:
     return [f"{by_number[instruction]} :{line}" for instruction, line in pairs]
 
 
-def _host(recording: Recording) -> Iterator[Event]:
-    """The host blocked on each command, or waiting in a fence; and each command's way from the host to its issue."""
-    yield from _thread(HOST, 1, "host")
+def _regions(recording: Recording, tracks: _Tracks) -> Iterator[Event]:
+    """A slice for each turn of a region; turns that follow each other without a command in between are one."""
+    commands = recording.commands
+    for part in parts(recording.tree):
+        mine = np.flatnonzero((commands.line >= part.first) & (commands.line <= part.last))
+        if part.kind != "region" or not len(mine):
+            continue
+        begins = np.flatnonzero(np.diff(mine, prepend=-2) > 1)
+        starts = np.minimum.reduceat(commands.offered[mine], begins)
+        ends = np.maximum.reduceat(commands.completed[mine], begins)
+        lanes = tracks.side_by_side(UNITS, f"region {part.name}", starts, ends)
+        for start, end, track in zip(starts.tolist(), ends.tolist(), lanes, strict=True):
+            yield _slice(UNITS, track, part.name, start, end, line=part.first)
+
+
+def _host(recording: Recording, tracks: _Tracks) -> Iterator[Event]:
+    """The host blocked on each command, or waiting in a fence."""
+    track = tracks.track(UNITS, "host blocked")
     commands, names = recording.commands, _names(recording)
-    for number, (start, end) in enumerate(zip(commands.offered.tolist(), commands.accepted.tolist(), strict=True)):
-        if end > start:
-            yield _slice(HOST, 1, names[number], start, end, command=number)
-    free = count(2)
-    for unit, name in enumerate(recording.units):
-        mine = np.flatnonzero((commands.unit == unit) & (commands.issued > commands.accepted))
-        lanes = lanes_of(commands.accepted[mine].tolist(), commands.issued[mine].tolist())
-        threads = [next(free) for _ in range(max(lanes, default=-1) + 1)]
-        for place, thread in enumerate(threads):
-            yield from _thread(HOST, thread, f"queue of {name}" + (f" ({place + 1})" if place else ""))
-        for number, lane in zip(mine.tolist(), lanes, strict=True):
-            start, end = int(commands.accepted[number]), int(commands.issued[number])
-            yield _slice(HOST, threads[lane], names[number], start, end, command=number)
+    for number in np.flatnonzero(commands.accepted > commands.offered).tolist():
+        start, end = int(commands.offered[number]), int(commands.accepted[number])
+        yield _slice(UNITS, track, names[number], start, end, command=number)
 
 
-def _commands(recording: Recording) -> Iterator[Event]:
-    """Commands in their units, and arrows from those that released them."""
+def _units(recording: Recording, tracks: _Tracks) -> Iterator[Event]:
+    """What each unit does from cycle to cycle, its commands, and arrows from those that released them."""
     commands, names, causes = recording.commands, _names(recording), recording.timing.cause_names
+    source = recording.tree.source.splitlines()
     moved = np.zeros(len(names), np.int64)
     np.add.at(moved, recording.accesses.command, recording.accesses.bytes)
     ends = np.maximum(commands.completed, commands.started + 1)
-    thread_of: dict[int, int] = {}
+    track_of: dict[int, int] = {}
     for unit, name in enumerate(recording.units):
         mine = np.flatnonzero(commands.unit == unit)
-        lanes = lanes_of(commands.started[mine].tolist(), ends[mine].tolist())
-        first = _first_thread(unit) + 1
-        for lane in range(max(lanes, default=-1) + 1):
-            yield from _thread(UNITS, first + lane, f"{name} commands" + (f" ({lane + 1})" if lane else ""))
-        for number, lane in zip(mine.tolist(), lanes, strict=True):
-            thread_of[number] = first + lane
-            start, end = int(commands.started[number]), int(ends[number])
-            cause, waited = causes[int(commands.cause[number])], int(commands.wait_cycles[number])
-            about = {"command": number, "line": int(commands.line[number]), "waited": waited, "for": cause}
-            yield _slice(UNITS, first + lane, names[number], start, end, **about, dram_bytes=int(moved[number]))
-    for number in np.flatnonzero(commands.released_by >= 0).tolist():
-        source = int(commands.released_by[number])
-        if source in thread_of and number in thread_of:
-            arrow = {"cat": "dependency", "name": causes[int(commands.release[number])], "id": number, "pid": UNITS}
-            yield {**arrow, "ph": "s", "tid": thread_of[source], "ts": int(ends[source]) - 1}
-            yield {**arrow, "ph": "f", "bp": "e", "tid": thread_of[number], "ts": int(commands.started[number])}
-
-
-def _activities(recording: Recording) -> Iterator[Event]:
-    """What each unit does from cycle to cycle."""
-    spans, causes = recording.spans, recording.timing.cause_names
-    for unit, name in enumerate(recording.units):
-        thread = _first_thread(unit) + _ACTIVITY_LANE
-        yield from _thread(UNITS, thread, name)
-        mine = spans.unit == unit
-        starts = spans.start[mine].tolist()
-        for start, end, cause in zip(
-            starts, [*starts[1:], recording.timing.cycles], spans.cause[mine].tolist(), strict=True
-        ):
-            yield _slice(UNITS, thread, causes[cause], start, end)
-
-
-def _regions(recording: Recording) -> Iterator[Event]:
-    """A slice for each turn of a region; turns that follow each other without a command in between are one."""
-    commands = recording.commands
-    marked = [part for part in parts(recording.tree) if part.kind == "region"]
-    free = count(1)
-    for part in marked:
-        mine = np.flatnonzero((commands.line >= part.first) & (commands.line <= part.last))
         if not len(mine):
             continue
-        begins = np.flatnonzero(np.diff(mine, prepend=-2) > 1)
-        starts = np.minimum.reduceat(commands.offered[mine], begins).tolist()
-        ends = np.maximum.reduceat(commands.completed[mine], begins).tolist()
-        lanes = lanes_of(starts, ends)
-        threads = [next(free) for _ in range(max(lanes) + 1)]
-        for place, thread in enumerate(threads):
-            yield from _thread(REGIONS, thread, part.name + (f" ({place + 1})" if place else ""))
-        for start, end, lane in zip(starts, ends, lanes, strict=True):
-            yield _slice(REGIONS, threads[lane], part.name, start, end, line=part.first)
+        yield from _activity(recording, unit, tracks)
+        lanes = tracks.side_by_side(UNITS, f"{name} commands", commands.started[mine], ends[mine])
+        for number, track in zip(mine.tolist(), lanes, strict=True):
+            track_of[number] = track
+            line, waited = int(commands.line[number]), int(commands.wait_cycles[number])
+            about = {"command": number, "line": line, "source": source[line - 1].strip() if line else ""}
+            about |= {"waited": waited, "for": causes[int(commands.cause[number])], "dram_bytes": int(moved[number])}
+            yield _slice(UNITS, track, names[number], int(commands.started[number]), int(ends[number]), **about)
+    for number in np.flatnonzero(commands.released_by >= 0).tolist():
+        origin = int(commands.released_by[number])
+        if origin in track_of and number in track_of:
+            arrow = {"cat": "dependency", "name": causes[int(commands.release[number])], "id": number, "pid": UNITS}
+            yield {**arrow, "ph": "s", "tid": track_of[origin], "ts": int(ends[origin]) - 1}
+            yield {**arrow, "ph": "f", "bp": "e", "tid": track_of[number], "ts": int(commands.started[number])}
 
 
-def _first_thread(unit: int) -> int:
-    return 1 + 100 * unit  # a unit has at most 64 commands in its pool
+def _activity(recording: Recording, unit: int, tracks: _Tracks) -> Iterator[Event]:
+    """The cycles that the unit is busy, and on a track of their own all others by their cause."""
+    spans, name = recording.spans, recording.units[unit]
+    busy, waits = tracks.track(UNITS, f"{name} busy"), tracks.track(UNITS, f"{name} waits")
+    mine = spans.unit == unit
+    starts, causes = spans.start[mine], spans.cause[mine]
+    changes = np.flatnonzero(np.diff(causes, prepend=-1))
+    starts, causes = starts[changes], causes[changes]
+    ends = np.append(starts[1:], recording.timing.cycles)
+    for start, end, number in zip(starts.tolist(), ends.tolist(), causes.tolist(), strict=True):
+        cause = recording.timing.cause_names[number]
+        yield _slice(UNITS, busy if cause == "Busy" else waits, cause, start, end)
 
 
-def _counters(recording: Recording) -> Iterator[Event]:
-    commands, accesses = recording.commands, recording.accesses
+def _queues(recording: Recording, tracks: _Tracks) -> Iterator[Event]:
+    """Each command's way from the host to its issue, and the commands in each unit's pool."""
+    commands, names = recording.commands, _names(recording)
     for unit, name in enumerate(recording.units):
-        mine = commands.unit == unit
-        yield from _counter(f"{name}: commands in the pool", commands.allocated[mine], commands.completed[mine])
+        mine = np.flatnonzero((commands.unit == unit) & (commands.issued > commands.accepted))
+        starts, ends = commands.accepted[mine], commands.issued[mine]
+        lanes = tracks.side_by_side(QUEUES, f"queue of {name}", starts, ends)
+        for number, track, start, end in zip(mine.tolist(), lanes, starts.tolist(), ends.tolist(), strict=True):
+            yield _slice(QUEUES, track, names[number], start, end, command=number)
+        pooled = commands.unit == unit
+        yield from _under_way(
+            QUEUES, f"{name} pool", "commands", commands.allocated[pooled], commands.completed[pooled]
+        )
+
+
+def _memories(recording: Recording) -> Iterator[Event]:
+    commands, accesses = recording.commands, recording.accesses
     starts, ends = commands.started[accesses.command], commands.completed[accesses.command]
-    for write, direction in ((0, "read"), (1, "written")):
+    for write, name in ((0, "DRAM read"), (1, "DRAM write")):
         mine = (accesses.tensor >= 0) & ((accesses.write != 0) == write)
-        yield from _counter(f"DRAM: bytes being {direction}", starts[mine], ends[mine], accesses.bytes[mine])
-    for number, memory in enumerate(recording.accelerator.memories):
-        if memory.kind != "local":
-            continue
-        mine = accesses.memory == number
-        for bank, inside in _by_bank(memory, accesses.first[mine]):
-            yield from _counter(f"{memory.name} bank {bank}: commands at it", starts[mine][inside], ends[mine][inside])
+        yield from _under_way(MEMORIES, name, "bytes in flight", starts[mine], ends[mine], accesses.bytes[mine])
+    for memory, times, rows in live_rows(recording):
+        yield from _counter(MEMORIES, memory.name, "live rows", times, rows)
+        mine = accesses.memory == recording.accelerator.memories.index(memory)
+        bank_rows = memory.rows // memory.banks
+        for bank in range(memory.banks):
+            here = mine & (accesses.first < (bank + 1) * bank_rows) & (accesses.last > bank * bank_rows)
+            yield from _under_way(MEMORIES, f"{memory.name} bank {bank}", "commands", starts[here], ends[here])
 
 
-def _by_bank(memory: Memory, rows: Numbers) -> Iterable[tuple[int, npt.NDArray[np.bool_]]]:
-    banks = rows // max(1, memory.rows // max(1, memory.banks))
-    return ((bank, banks == bank) for bank in np.unique(banks).tolist())
-
-
-def _counter(name: str, starts: Numbers, ends: Numbers, amounts: Numbers | None = None) -> Iterator[Event]:
-    """The sum of the amounts (1 each) under way, at every time that it changes."""
+def _under_way(
+    process: int, name: str, what: str, starts: Numbers, ends: Numbers, amounts: Numbers | None = None
+) -> Iterator[Event]:
+    """The sum of the amounts (1 each) between their starts and ends, at every time that it changes."""
     amounts = np.ones(len(starts), np.int64) if amounts is None else amounts
     times, place = np.unique(np.concatenate([starts, ends]), return_inverse=True)
     change = np.zeros(len(times), np.int64)
     np.add.at(change, place, np.concatenate([amounts, -amounts]))
-    for time, value in zip(times.tolist(), np.cumsum(change).tolist(), strict=True):
-        yield {"ph": "C", "pid": COUNTERS, "tid": 0, "name": name, "ts": time, "args": {"value": value}}
+    return _counter(process, name, what, times, np.cumsum(change))
+
+
+def _counter(process: int, name: str, what: str, times: Numbers, values: Numbers) -> Iterator[Event]:
+    """Viewers show the name and what is counted side by side."""
+    for time, value in zip(times.tolist(), values.tolist(), strict=True):
+        yield {"ph": "C", "pid": process, "tid": 0, "name": name, "ts": time, "args": {what: value}}

@@ -9,15 +9,13 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page
 
 from autocomp.cli.commands import autocomp
 from autocomp.report.page import write_page
 from autocomp.search import RunFolder
 
 sys.path.insert(0, str(Path(__file__).parent))  # lets the tests import `opened`
-
-CHROMIUM_OPTIONS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking"]
 
 
 @pytest.fixture(scope="session")
@@ -36,16 +34,6 @@ def run_copy(searched: RunFolder, tmp_path: Path) -> RunFolder:
     """The run, to be changed."""
     shutil.copytree(searched.path, tmp_path / "copy")
     return RunFolder.open(tmp_path / "copy")
-
-
-@pytest.fixture(scope="session")
-def browser() -> Iterator[Browser]:
-    chromium = shutil.which("chromium") or shutil.which("chromium-browser")
-    assert chromium, "these tests need Chromium: apt-get install chromium"
-    with sync_playwright() as playwright:
-        launched = playwright.chromium.launch(executable_path=chromium, args=CHROMIUM_OPTIONS)
-        yield launched
-        launched.close()
 
 
 @pytest.fixture
