@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
+from autocomp.profile.build import over_time as over_time
 from autocomp.profile.build import profile as profile
 from autocomp.profile.build import profile_kernel as profile_kernel
+from autocomp.profile.model import OverTime as OverTime
 from autocomp.profile.model import Profile as Profile
 from autocomp.profile.model import profile_from_json as profile_from_json
 from autocomp.profile.recording import Recording as Recording
 from autocomp.profile.recording import record as record
 from autocomp.profile.timeline import timeline as timeline
 
-__all__ = ["Profile", "Recording", "profile", "profile_from_json", "profile_kernel", "record", "timeline"]
+__all__ = [
+    "OverTime",
+    "Profile",
+    "Recording",
+    "over_time",
+    "profile",
+    "profile_from_json",
+    "profile_kernel",
+    "record",
+    "timeline",
+]

@@ -7,8 +7,8 @@ import numpy.typing as npt
 
 from autocomp.isa.model import Accelerator
 from autocomp.profile.lines import line_costs
-from autocomp.profile.memory import memory_profiles, operands
-from autocomp.profile.model import Profile, UnitProfile
+from autocomp.profile.memory import live_over_time, operands
+from autocomp.profile.model import MemoryProfile, OverTime, Profile, UnitProfile
 from autocomp.profile.path import causes_of, path_segments
 from autocomp.profile.recording import Recording, record
 from autocomp.profile.walk import critical_path
@@ -28,9 +28,7 @@ def profile_kernel(text: str, workload: Workload, accelerator: Accelerator, sour
 
 def profile(recording: Recording) -> Profile:
     """The profile of a recorded run. Raises KernelError for a region that is not closed."""
-    cycles = recording.timing.cycles
-    window = max(1, -(-cycles // WINDOWS))
-    windows = -(-cycles // window)
+    cycles, shape = recording.timing.cycles, over_time(recording)
     steps = critical_path(recording)
     causes = causes_of(recording, steps)
     lines, regions = line_costs(recording, steps, causes)
@@ -42,19 +40,31 @@ def profile(recording: Recording) -> Profile:
     }
     return Profile(
         cycles=cycles,
-        window=window,
+        window=shape.window,
         accelerator=recording.accelerator.full_name,
         workload=recording.workload.name,
         source=tuple(recording.tree.source.splitlines()),
-        units=_units(recording, window, windows),
+        units=shape.units,
         overlap=_overlap(recording),
-        memories=memory_profiles(recording, window, windows, conflicts),
+        memories=tuple(
+            MemoryProfile(memory.name, memory.rows, shape.live[memory.name], conflicts.get(memory.name, 0))
+            for memory in recording.accelerator.memories
+            if memory.name in shape.live
+        ),
         operands=operands(recording),
         lines=lines,
         regions=regions,
         path=path_segments(recording, steps, causes),
         what_if=answers,
     )
+
+
+def over_time(recording: Recording) -> OverTime:
+    """What units did and memories held, window for window."""
+    cycles = recording.timing.cycles
+    window = max(1, -(-cycles // WINDOWS))
+    windows = -(-cycles // window)
+    return OverTime(cycles, window, _units(recording, window, windows), live_over_time(recording, window, windows))
 
 
 def _units(recording: Recording, window: int, windows: int) -> tuple[UnitProfile, ...]:

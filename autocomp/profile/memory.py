@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from autocomp.isa.model import Memory
-from autocomp.profile.model import MemoryProfile, Operand
+from autocomp.profile.model import Operand
 from autocomp.profile.recording import Recording
 
 Numbers = npt.NDArray[np.int64]
@@ -32,19 +32,12 @@ class _Uses:
         return np.append(True, self.granule[1:] != self.granule[:-1])
 
 
-def memory_profiles(
-    recording: Recording, window: int, windows: int, conflicts: dict[str, int]
-) -> tuple[MemoryProfile, ...]:
-    """Of each local memory; `conflicts` are the cycles that its bank conflicts cost."""
-    return tuple(
-        MemoryProfile(
-            memory.name,
-            memory.rows,
-            tuple(_live(recording, uses, window, windows).tolist()) if uses is not None else (0,) * windows,
-            conflicts.get(memory.name, 0),
-        )
+def live_over_time(recording: Recording, window: int, windows: int) -> dict[str, tuple[int, ...]]:
+    """Of each local memory the most rows live in each window."""
+    return {
+        memory.name: tuple(_live(recording, uses, window, windows).tolist()) if uses is not None else (0,) * windows
         for memory, uses in _uses_by_memory(recording)
-    )
+    }
 
 
 def operands(recording: Recording) -> tuple[Operand, ...]:
@@ -106,6 +99,8 @@ def _levels(recording: Recording, uses: _Uses) -> tuple[Numbers, Numbers]:
     starts = recording.commands.started[uses.command[opens]]
     ends = np.where(uses.write, 0, recording.commands.completed[uses.command])
     ends = np.maximum.reduceat(ends, opens)
+    same_row = ~uses.fresh[opens[1:]]  # a row that is overwritten while it is read, as a sum is, lives once
+    ends[:-1] = np.where(same_row, np.minimum(ends[:-1], starts[1:]), ends[:-1])
     alive = uses.write[opens] & (ends > starts)
     times = np.concatenate([starts[alive], ends[alive]])
     change = np.concatenate([np.ones(alive.sum(), np.int64), -np.ones(alive.sum(), np.int64)]) * uses.granule_rows

@@ -23,6 +23,16 @@ class UnitProfile:
 
 
 @dataclass(frozen=True)
+class OverTime:
+    """What units did, and the most rows live in each local memory, in each window of `window` cycles."""
+
+    cycles: int
+    window: int
+    units: tuple[UnitProfile, ...]
+    live: Mapping[str, tuple[int, ...]]
+
+
+@dataclass(frozen=True)
 class MemoryProfile:
     """Rows are live from a write to the last read behind it. `live` gives the most rows in each window."""
 

@@ -9,25 +9,25 @@ from rich.table import Table
 from rich.text import Text
 
 from autocomp.profile.model import Causes, Profile
+from autocomp.report.over_time import SPARKS, scale_text
 from autocomp.report.terminal import percent, sparkline
 
 SHOWN_SEGMENTS = 8
 SHOWN_CAUSES = 3
-SPARKS = 48  # characters of a line over time
 
 
 def print_profile(console: Console, profile: Profile) -> None:
     """All views of a profile, the most telling first."""
-    console.print(
-        f"{profile.cycles:,} cycles on {profile.accelerator}, workload {profile.workload}; over time: one character is "
-        f"about {max(1, profile.cycles // SPARKS):,} cycles"
-    )
+    drawn = console.is_terminal
+    windows = -(-profile.cycles // profile.window)
+    scale = f"; over time: {scale_text(profile.cycles, windows)}" if drawn else ""
+    console.print(f"{profile.cycles:,} cycles on {profile.accelerator}, workload {profile.workload}{scale}")
     for table in (
         path_table(profile),
         what_if_table(profile),
-        units_table(profile),
+        units_table(profile, drawn),
         overlap_table(profile),
-        memories_table(profile),
+        memories_table(profile, drawn),
         operands_table(profile),
         regions_table(profile),
         lines_table(profile),
@@ -54,12 +54,13 @@ def what_if_table(profile: Profile) -> Table:
     return table
 
 
-def units_table(profile: Profile) -> Table:
-    table = _table("Units", "unit", "busy>", "over time", "otherwise")
+def units_table(profile: Profile, drawn: bool) -> Table:
+    table = _table("Units", "unit", "busy>", *(["over time"] if drawn else []), "otherwise")
     for unit in profile.units:
         waits = {cause: cycles for cause, cycles in unit.causes.items() if cause != "Busy"}
         busy = _share(unit.causes.get("Busy", 0), profile)
-        table.add_row(unit.name, busy, sparkline(unit.occupancy, 1.0, SPARKS), _causes(waits, profile.cycles))
+        shape = [sparkline(unit.occupancy, 1.0, SPARKS)] if drawn else []
+        table.add_row(unit.name, busy, *shape, _causes(waits, profile.cycles))
     return table
 
 
@@ -71,13 +72,13 @@ def overlap_table(profile: Profile) -> Table:
     return table
 
 
-def memories_table(profile: Profile) -> Table:
-    table = _table("Local memories", "memory", "rows>", "most live>", "live over time", "bank conflicts cost>")
+def memories_table(profile: Profile, drawn: bool) -> Table:
+    over_time = ["live over time"] if drawn else []
+    table = _table("Local memories", "memory", "rows>", "most live>", *over_time, "bank conflicts cost>")
     for memory in profile.memories:
-        shape = sparkline(memory.live, float(memory.live_peak), SPARKS)
-        table.add_row(
-            memory.name, f"{memory.rows:,}", f"{memory.live_peak:,}", shape, _share(memory.conflict_cycles, profile)
-        )
+        shape = [sparkline(memory.live, float(memory.live_peak), SPARKS)] if drawn else []
+        conflicts = _share(memory.conflict_cycles, profile)
+        table.add_row(memory.name, f"{memory.rows:,}", f"{memory.live_peak:,}", *shape, conflicts)
     return table
 
 

@@ -76,7 +76,8 @@ def print_search(console: Console, view: RunView, utilisation: float | None = No
         f"{cycles_text(naive)} -> {cycles_text(best)} cycles{speedup}; bound {cycles_text(view.bound_cycles)}, "
         f"{percent(view.ratio)} of it" + ("" if utilisation is None else f"; utilisation {percent(utilisation)}")
     )
-    console.print(f"speed of the best over the evaluations: |{trajectory_line(view)}|")
+    if console.is_terminal:
+        console.print(f"speed of the best over the evaluations: |{trajectory_line(view)}|")
     console.print(
         f"{view.evaluations} evaluations in {view.seconds:.1f} s; candidates: {outcomes_text(view.outcomes)}; "
         f"ended: {view.reason or 'interrupted'}"

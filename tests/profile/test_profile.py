@@ -88,6 +88,11 @@ def test_the_naive_kernel_waits_for_its_loads(naive: Profile) -> None:
     assert naive.overlap["load"]["execute"] < naive.cycles * 0.1
 
 
+def test_a_row_of_sums_that_is_added_to_lives_once(naive: Profile) -> None:
+    """The obvious kernel has a tile of each operand, and one of sums."""
+    assert {memory.name: memory.live_peak for memory in naive.memories} == {"spad": 32, "acc": 16}
+
+
 def test_loops_contain_what_is_inside(naive: Profile) -> None:
     loops = [region for region in naive.regions if region.kind == "loop"]
     assert [loop.depth for loop in loops] == [0, 1, 2]

@@ -13,7 +13,9 @@ from rich.console import Console
 from toy_search import Toy, ToyEvaluator
 
 from autocomp.evaluate.model import LineCycles
-from autocomp.report import RunView, SearchProgress, make_console, print_evaluation, print_search
+from autocomp.profile.model import OverTime, UnitProfile
+from autocomp.report import RunView, SearchProgress, make_console, print_evaluation, print_over_time, print_search
+from autocomp.report.terminal import SPARKS
 from autocomp.search.journal import read_events
 
 Golden = Callable[..., None]
@@ -79,6 +81,28 @@ def test_a_correct_evaluation(golden: Golden) -> None:
         lines=(LineCycles(12, "    mvin(A[i], [sp], 4, 4);", 64, 300, {"Bus": 200, "ReadAfterWrite": 100}),),
     )
     golden(text_of(lambda console: print_evaluation(console, evaluation)))
+
+
+@pytest.mark.parametrize("drawn", [False, True], ids=["log", "terminal"])
+def test_units_and_memories_over_time(drawn: bool, golden: Golden) -> None:
+    units = (
+        UnitProfile("load", {"Busy": 500, "Bus": 500}, (0.0, 1.0, 1.0, 0.0)),
+        UnitProfile("execute", {"Busy": 250, "ReadAfterWrite": 750}, (0.0, 0.0, 0.5, 0.5)),
+        UnitProfile("unused", {"Fence": 1000}, (0.0, 0.0, 0.0, 0.0)),
+    )
+    shape = OverTime(1000, 250, units, {"spad": (4096, 8192, 8192, 16), "acc": (0, 0, 0, 0)})
+    stream = io.StringIO()
+    print_over_time(Console(file=stream, force_terminal=drawn, color_system=None, width=100), shape)
+    golden(stream.getvalue())
+
+
+def test_a_plain_log_of_a_search_has_no_drawings(toy: Toy) -> None:
+    toy.run()
+    view = RunView.of(toy.folder / "events.jsonl")
+    stream = io.StringIO()
+    print_search(Console(file=stream, force_terminal=True, width=120), view)
+    assert "speed of the best" in stream.getvalue()
+    assert not set(SPARKS[1:]) & set(text_of(lambda console: print_search(console, view)))
 
 
 def test_an_incorrect_evaluation_shows_the_message_whole(golden: Golden) -> None:
