@@ -1,10 +1,11 @@
-"""What a related schedule is worth to a search: python -m benchmarks.reuse [--seeds N] [--evaluations N] [PAIR...]
+"""What a related schedule is worth to a search:
+python -m benchmarks.reuse [--seeds N] [--evaluations N] [--svg FILE] [PAIR...]
 
 Each pair is a problem that has a schedule, the shipped one or that of a search, and a similar one. The second is
-searched without reuse, with --evaluations, and with that schedule, with a dozen; a seed decides all searches. Prints
-Markdown: the share of the bound that the best kernel reaches after so many evaluations, as the median of the seeds, and
-what the first ten reach with reuse of what the whole search without it does. Continues in --folder where it was
-interrupted.
+searched without reuse, with --evaluations, and with that schedule, with a dozen, by each seed. Prints Markdown: the
+share of the bound that the best kernel reaches after so many evaluations, as the median of the seeds, and what the
+first ten reach with reuse of what the whole search without it does. --svg draws the medians as curves. Continues in
+--folder where it was interrupted.
 """
 
 from __future__ import annotations
@@ -36,15 +37,23 @@ from autocomp.search import Options, RunFolder, SearchResult
 from autocomp.search.session import Means, run_session
 from autocomp.search.snapshot import Request, create, restore
 from autocomp.workload import Workload
+from benchmarks.curves import Curve, Panel, drawing
 
-EVALUATIONS = 100  # of a search without reuse: beyond them little comes
+EVALUATIONS = 60  # of a search without reuse: beyond them little comes
+BEFORE = 30  # for a schedule that does not ship
 WITH_REUSE = 12
 FIRST = 10
-SHOWN = (2, 5, 10, 20, 30, 60, 100)  # evaluations
+SHOWN = (2, 5, 10, 20, 30, 60)  # evaluations
+BEAM, PLANS = 3, 4
 
 
 def gemm(rows: int, cols: int, depth: int, **parameters: int) -> dict[str, Any]:
     return {"operation": "gemm", "dims": {"I": rows, "J": cols, "K": depth}, "set": parameters}
+
+
+def layer(rows: int, cols: int, depth: int) -> dict[str, Any]:
+    """A 1x1 convolution of ResNet-50 before an addition."""
+    return {**gemm(rows, cols, depth), "bias": "row", "scale": 2.0**-10}
 
 
 def convolution(size: int, channels: int) -> dict[str, Any]:
@@ -55,11 +64,12 @@ def convolution(size: int, channels: int) -> dict[str, Any]:
 
 
 PAIRS: Mapping[str, tuple[dict[str, Any], dict[str, Any]]] = {
-    "12544x64x256 -> 12544x128x64": (gemm(12544, 64, 256), gemm(12544, 128, 64)),
-    "12544x256x64 -> 12544x128x64": (gemm(12544, 256, 64), gemm(12544, 128, 64)),
-    "ResNet-50 28x28x128 -> 14x14x256": (convolution(28, 128), convolution(14, 256)),
-    "512^3, DIM 16 -> 32": (gemm(512, 512, 512), gemm(512, 512, 512, DIM=32)),
     "1024^3 -> 512^3": (gemm(1024, 1024, 1024), gemm(512, 512, 512)),
+    "12544x256x64 -> 12544x128x64": (gemm(12544, 256, 64), gemm(12544, 128, 64)),
+    "12544x64x256 -> 12544x128x64": (gemm(12544, 64, 256), gemm(12544, 128, 64)),
+    "ResNet-50, 3136x256x64 -> 784x512x128": (layer(3136, 256, 64), layer(784, 512, 128)),
+    "ResNet-50, 28x28x128 -> 14x14x256": (convolution(28, 128), convolution(14, 256)),
+    "512^3, DIM 16 -> 32": (gemm(512, 512, 512), gemm(512, 512, 512, DIM=32)),
 }
 
 
@@ -67,13 +77,13 @@ PAIRS: Mapping[str, tuple[dict[str, Any], dict[str, Any]]] = {
 class Curves:
     """The ratio of the bound to the best cycles so far after each evaluation."""
 
-    without: tuple[float, ...]
-    reusing: tuple[float, ...]
+    without: Curve
+    reusing: Curve
 
     @property
     def reached(self) -> float:
         """What the first evaluations with reuse reach of what the whole search without does."""
-        return self.reusing[:FIRST][-1] / self.without[-1]
+        return self.reusing[FIRST - 1] / self.without[-1]
 
 
 def problem(document: Mapping[str, Any]) -> Workload:
@@ -91,17 +101,19 @@ def search(
         request = restore(folder)
     else:
         accelerator = isa.load(workload.accelerator, workload.overrides)
-        options = Options(seed=seed, evaluations=evaluations, patience=evaluations, target=1.0)
+        options = Options(seed, BEAM, PLANS, evaluations=evaluations, patience=evaluations, target=1.0)
         chosen = menu.load([workload.operation]).for_operation(workload.operation)
         request = Request(workload, accelerator, chosen, Agents(), options, precedents=tuple(precedents))
         folder = create(path, request, datetime.now().astimezone())
     return request, folder, run_session(request, folder, Means())
 
 
-def curve(result: SearchResult) -> tuple[float, ...]:
-    """Kernels that were not evaluated have no point; those that fail do not improve on the ones before."""
+def curve(result: SearchResult, evaluations: int) -> Curve:
+    """Kernels that were not evaluated have no point; those that fail do not improve on the ones before. A search that
+    ended early stays where it was."""
     ratios = (c.evaluation.ratio if c.promising else 0.0 for c in result.history if c.evaluation is not None)
-    return tuple(itertools.accumulate(ratios, max))
+    points = tuple(itertools.accumulate(ratios, max))[:evaluations]
+    return points + points[-1:] * (evaluations - len(points))
 
 
 def shipped(workload: Workload) -> ScheduleRecord | None:
@@ -118,35 +130,40 @@ def shipped(workload: Workload) -> ScheduleRecord | None:
     return None
 
 
-def searched(workload: Workload, seed: int, evaluations: int, path: Path) -> ScheduleRecord:
+def searched(workload: Workload, path: Path) -> ScheduleRecord:
     """The schedule that a search without reuse finds."""
-    request, folder, found = search(workload, (), seed, evaluations, path)
+    request, folder, found = search(workload, (), 0, BEFORE, path)
     return record_of(request, found, folder.kernel(found.best.kernel), datetime.now().astimezone())
 
 
-def curves(pair: tuple[dict[str, Any], dict[str, Any]], seed: int, evaluations: int, folder: Path) -> Curves:
+def curves(pair: tuple[dict[str, Any], dict[str, Any]], seeds: int, evaluations: int, folder: Path) -> list[Curves]:
+    """The curves of each seed."""
     before, after = map(problem, pair)
-    place = folder / f"{before.name}-{after.name}" / str(seed)
+    place = folder / f"{before.name}-{after.name}"
     store = Store(place / "schedules")
-    store.put(shipped(before) or searched(before, seed, evaluations, place / "before"))
-    accelerator = isa.load(after.accelerator, after.overrides)
-    precedents = precedents_for(after, accelerator, 1, print, [store.root])
-    _, _, without = search(after, (), seed, evaluations, place / "without")
-    _, _, reusing = search(after, precedents, seed, WITH_REUSE, place / "reusing")
-    return Curves(curve(without), curve(reusing))
+    store.put(shipped(before) or searched(before, place / "before"))
+    precedents = precedents_for(after, isa.load(after.accelerator, after.overrides), 1, print, [store.root])
+    found: list[Curves] = []
+    for seed in range(seeds):
+        _, _, without = search(after, (), seed, evaluations, place / str(seed) / "without")
+        _, _, reusing = search(after, precedents, seed, WITH_REUSE, place / str(seed) / "reusing")
+        found.append(Curves(curve(without, evaluations), curve(reusing, WITH_REUSE)))
+    return found
+
+
+def median(members: Sequence[Curve]) -> Curve:
+    return tuple(statistics.median(points) for points in zip(*members, strict=True))
 
 
 def rows(name: str, found: Sequence[Curves]) -> Iterator[str]:
     """Two lines of the table."""
-    for label, members in (("without", [c.without for c in found]), ("with", [c.reusing for c in found])):
-        cells = [
-            f"{statistics.median(points[:count][-1] for points in members):.1%}"
-            if all(len(points) >= count for points in members)
-            else ""
-            for count in SHOWN
-        ]
+    for label, points in (
+        ("without", median([c.without for c in found])),
+        ("with", median([c.reusing for c in found])),
+    ):
+        cells = [f"{points[count - 1]:.1%}" if count <= len(points) else "" for count in SHOWN]
         reached = f"{statistics.median(c.reached for c in found):.1%}" if label == "with" else ""
-        yield f"| {name} | {label} | {' | '.join(cells)} | {reached} |"
+        yield f"| {name if label == 'without' else ''} | {label} | {' | '.join(cells)} | {reached} |"
 
 
 def main() -> None:
@@ -154,16 +171,23 @@ def main() -> None:
     parser.add_argument("pairs", nargs="*", metavar="PAIR", help=f"default: all; known: {', '.join(PAIRS)}")
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--evaluations", type=int, default=EVALUATIONS)
+    parser.add_argument("--svg", type=Path, help="file for the curves")
     parser.add_argument("--folder", type=Path, default=Path("build/reuse"))
     arguments = parser.parse_args()
     heads = " | ".join(f"after {count}" for count in SHOWN)
     print(f"| from -> to | reuse | {heads} | {FIRST} with of all without |")
     print("|---|---|" + "---:|" * (len(SHOWN) + 1))
+    panels: list[Panel] = []
     for name in arguments.pairs or PAIRS:
         if name not in PAIRS:
             sys.exit(f"no pair called {name!r}; known: {', '.join(PAIRS)}")
-        found = [curves(PAIRS[name], seed, arguments.evaluations, arguments.folder) for seed in range(arguments.seeds)]
+        found = curves(PAIRS[name], arguments.seeds, arguments.evaluations, arguments.folder)
         print("\n".join(rows(name, found)), flush=True)
+        panels.append(
+            Panel(name, {"without": median([c.without for c in found]), "with": median([c.reusing for c in found])})
+        )
+    if arguments.svg:
+        arguments.svg.write_text(drawing(panels), encoding="utf-8")
 
 
 if __name__ == "__main__":
