@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from autocomp.kernel import ast
+from autocomp.kernel.types import NAMED, Scalar
 from autocomp.transforms.remember import remembered
 
 Interval = tuple[int, int]  # inclusive
@@ -102,8 +103,8 @@ def interval(node: ast.Expression, ranges: Ranges) -> Interval | None:
         return node.value, node.value
     if isinstance(node, ast.Name):
         return ranges.get(node.name)
-    if isinstance(node, ast.Cast) and not node.type.pointer:
-        return interval(node.operand, ranges)
+    if isinstance(node, ast.Cast):
+        return _interval_of_cast(node, ranges)
     if isinstance(node, ast.Conditional):
         return _interval_of_choice(node, ranges)
     if isinstance(node, ast.Unary):
@@ -111,6 +112,18 @@ def interval(node: ast.Expression, ranges: Ranges) -> Interval | None:
     if isinstance(node, ast.Binary):
         return _interval_of_binary(node, ranges)
     return None
+
+
+def limits(kind: ast.Type) -> Interval | None:
+    """The least and the greatest value of an integer type of C; None for any other."""
+    scalar = None if kind.pointer or kind.extents else NAMED.get(kind.name)
+    return (scalar.low, scalar.high) if isinstance(scalar, Scalar) and not scalar.floating else None
+
+
+def _interval_of_cast(node: ast.Cast, ranges: Ranges) -> Interval | None:
+    given, held = interval(node.operand, ranges), limits(node.type)
+    fits = given is not None and held is not None and held[0] <= given[0] and given[1] <= held[1]
+    return given if fits else held
 
 
 def interval_of(value: Affine, ranges: Ranges) -> Interval | None:

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from autocomp.kernel import ast
-from autocomp.transforms.affine import Interval, Ranges, interval, literal, truth
+from autocomp.transforms.affine import Interval, Ranges, interval, limits, literal, truth
 from autocomp.transforms.arithmetic import replace_sums, simplify
 from autocomp.transforms.loops import make_loop, progression
 from autocomp.transforms.raising import raised
@@ -30,20 +30,6 @@ from autocomp.transforms.rewrite import (
     with_body,
     with_statements,
 )
-
-_LIMITS: Mapping[str, Interval] = {
-    "int8_t": (-(1 << 7), (1 << 7) - 1),
-    "uint8_t": (0, (1 << 8) - 1),
-    "int16_t": (-(1 << 15), (1 << 15) - 1),
-    "uint16_t": (0, (1 << 16) - 1),
-    "int": (-(1 << 31), (1 << 31) - 1),
-    "int32_t": (-(1 << 31), (1 << 31) - 1),
-    "uint32_t": (0, (1 << 32) - 1),
-    "int64_t": (-(1 << 63), (1 << 63) - 1),
-    "uint64_t": (0, (1 << 64) - 1),
-    "size_t": (0, (1 << 64) - 1),
-    "int_fast32_t": (-(1 << 31), (1 << 31) - 1),
-}
 
 
 def normalise(kernel: ast.Kernel, constants: Mapping[str, int | float]) -> ast.Kernel:
@@ -204,10 +190,8 @@ def _propagates(
     declarator: ast.Declarator, value: ast.Expression, bounds: Interval | None, scope: Mapping[str, Interval]
 ) -> bool:
     """Whether a declaration is a mere name for an expression; a loop's index split off by / or % keeps its own."""
-    limits = _LIMITS.get(declarator.type.name)
-    if limits is None or declarator.type.pointer or declarator.type.extents:
-        return False
-    if bounds is None or bounds[0] < limits[0] or bounds[1] > limits[1]:
+    held = limits(declarator.type)
+    if held is None or bounds is None or bounds[0] < held[0] or bounds[1] > held[1]:
         return False
     if any(isinstance(node, ast.Call | ast.Assignment | ast.Step | ast.Index) for node in walk(value)):
         return False
