@@ -10,6 +10,7 @@ from typing import Any, Generic, TypeVar
 from autocomp.errors import ConfigError
 from autocomp.search.executors.protocol import Executor, Target
 
+LONGEST_WAIT = 1.0  # seconds; a signal that comes just before a wait begins is seen only when that ends
 Key = TypeVar("Key", bound=Hashable)
 
 
@@ -43,7 +44,7 @@ def run_calls(
         while waiting and len(flying) < executor.capacity and not expired():
             call = waiting.pop()
             flying[executor.submit(call.target, call.method, call.argument)] = call
-        done, _ = wait(flying, return_when=FIRST_COMPLETED)
+        done, _ = wait(flying, timeout=LONGEST_WAIT, return_when=FIRST_COMPLETED)
         for future in sorted(done, key=lambda f: list(flying).index(f)):
             call = flying.pop(future)
             try:
