@@ -10,27 +10,11 @@ from pydantic import BaseModel, ConfigDict, Field
 from autocomp.export.schedule import Schedule
 from autocomp.export.source import DISPATCH, HEADER, dispatch_name
 from autocomp.isa.model import Accelerator
+from autocomp.schedules.record import Machine, Tensor
 
 
 class _Part(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class Machine(_Part):
-    """The accelerator, as in `name` or `name:configuration`; `digest` is that of its description with parameters."""
-
-    name: str
-    parameters: dict[str, int | float]
-    digest: str
-
-
-class Tensor(_Part):
-    """A pointer argument of the function: row-major, elements of a NumPy type."""
-
-    name: str
-    dtype: str
-    shape: tuple[int, ...]
-    role: Literal["input", "output", "inout"]
 
 
 class Kernel(_Part):

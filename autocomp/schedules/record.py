@@ -33,6 +33,8 @@ class Machine(_Part):
 
 
 class Tensor(_Part):
+    """A pointer argument of the kernel: row-major, elements of a NumPy type."""
+
     name: str
     dtype: str
     shape: tuple[int, ...]

@@ -15,7 +15,7 @@ from pathlib import Path
 import keyring
 import keyring.backend
 import pytest
-from keyring.errors import KeyringLocked
+from keyring.errors import KeyringLocked, PasswordSetError
 
 from autocomp.agents.config import Member
 from autocomp.agents.llm import Client, Message
@@ -388,10 +388,7 @@ class Keyring(keyring.backend.KeyringBackend):
         return self.keys.get(service) if username == "127.0.0.1" else None
 
     def set_password(self, service: str, username: str, password: str) -> None:
-        raise NotImplementedError
-
-    def delete_password(self, service: str, username: str) -> None:
-        raise NotImplementedError
+        raise PasswordSetError("read only")
 
 
 class LockedKeyring(Keyring):
