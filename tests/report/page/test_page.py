@@ -124,6 +124,15 @@ def test_a_timeline_zooms_and_leads_to_the_source(page: Page, written: str) -> N
     expect(page.locator(".code .target")).to_be_visible()
 
 
+def test_of_the_critical_path_what_takes_least_is_folded(page: Page, written: str) -> None:
+    ready(page, written + "#0/profile")
+    folded = page.locator("#panel details")
+    expect(folded.locator("summary")).to_contain_text("more segments take")
+    expect(folded.locator("li").first).not_to_be_visible()
+    folded.locator("summary").click()
+    expect(folded.locator("li").first).to_be_visible()
+
+
 def test_a_segment_of_the_critical_path_leads_to_its_line(page: Page, written: str) -> None:
     ready(page, written + "#0/profile")
     assert painted(page, "canvas.area") > 1000
@@ -152,7 +161,12 @@ def test_nothing_is_wider_than_the_window(page: Page, written: str, width: int, 
     page.set_viewport_size({"width": width, "height": 844})
     ready(page, written)
     page.evaluate("view => { location.hash = location.hash.split('/')[0] + '/' + view }", view)
+    tab = page.locator("#tabs [aria-selected=true]")
+    expect(tab).to_have_attribute("data-tab", view.split("/")[0])
     assert page.evaluate("document.documentElement.scrollWidth") <= width
+    place = tab.bounding_box()
+    assert place is not None
+    assert 0 <= place["x"] <= width - place["width"]
 
 
 def test_light_and_dark_follow_the_system_and_the_button(browser: Browser, written: str) -> None:

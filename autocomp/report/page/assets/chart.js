@@ -16,11 +16,12 @@ const linear = (low, high) => ({
 const logarithmic = (low, high) => ({
   place: (value) => (high > low ? Math.log(value / low) / Math.log(high / low) : 0.5),
   ticks: (most) => {
-    const all = [];
-    for (let power = Math.floor(Math.log10(low)); power <= Math.log10(high); power++) for (const digit of [1, 2, 5]) all.push(digit * 10 ** power);
-    const inside = all.filter((value) => value >= low && value <= high);
-    const every = Math.ceil(inside.length / most);
-    return inside.filter((_, index) => index % every === 0);
+    if (high < 2 * low) return linear(low, high).ticks(most);
+    const powers = Array.from({ length: Math.ceil(Math.log10(high / low)) + 1 }, (_, index) => 10 ** (Math.floor(Math.log10(low)) + index));
+    const inside = (digits) => powers.flatMap((power) => digits.map((digit) => digit * power)).filter((value) => value >= low && value <= high);
+    const every = (values) => values.filter((_, index) => index % Math.ceil(values.length / most) === 0);
+    const fine = inside([1, 1.5, 2, 3, 4, 5, 7]);
+    return fine.length <= most ? fine : every(inside([1, 2, 5]));
   },
 });
 
@@ -40,7 +41,7 @@ class Chart {
     new ResizeObserver(() => this.draw()).observe(canvas);
   }
 
-  // content: {x, y: {scale, label}, lines: [{points, colour, width, dash, label}], points: [{x, y, id, standing}], selected, compared}
+  // content: {x, y: {scale, label}, lines: [{points, tint, weight, dash, label, below}], points: [{x, y, id, standing}], selected, compared}
   show(content) {
     this.content = content;
     this.draw();
@@ -114,7 +115,7 @@ class Chart {
     pen.restore();
   }
 
-  line({ pen, width, height }, { points, tint, weight = 1, dash = [], label }) {
+  line({ pen, width, height }, { points, tint, weight = 1, dash = [], label, below = false }) {
     if (!points.length) return;
     pen.save();
     pen.beginPath();
@@ -131,7 +132,7 @@ class Chart {
     const [x, y] = this.at(points.at(-1));
     pen.fillStyle = colour("soft");
     pen.textAlign = "right";
-    pen.fillText(label, x - 2, y - 8 < MARGIN.top ? y + 10 : y - 8);
+    pen.fillText(label, x - 2, below || y - 8 < MARGIN.top ? y + 10 : y - 8);
   }
 
   point(pen, point) {

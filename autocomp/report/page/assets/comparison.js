@@ -12,7 +12,7 @@ function comparisonView(run, left, right, choose) {
   const rows = [["cycles", left.cycles, right.cycles]];
   if (a?.dram && b?.dram) {
     rows.push(["commands", a.commands, b.commands], ["bytes read", a.dram[0], b.dram[0]], ["bytes written", a.dram[1], b.dram[1]]);
-    for (const unit of Object.keys(a.units)) {
+    for (const unit of Object.keys(a.units).filter((name) => a.units[name].Busy || b.units[name]?.Busy)) {
       for (const cause of new Set([...Object.keys(a.units[unit]), ...Object.keys(b.units[unit] ?? {})])) {
         const pair = [a.units[unit][cause] ?? 0, b.units[unit]?.[cause] ?? 0];
         if (Math.max(...pair) > 0.005 * Math.max(a.cycles, b.cycles)) rows.push([`${unit}: ${cause}`, ...pair]);

@@ -43,10 +43,17 @@ function drawCandidate() {
     tab.setAttribute("aria-selected", String(tab.dataset.tab === state.tab));
     tab.tabIndex = tab.dataset.tab === state.tab ? 0 : -1;
   }
+  showTab(byId(`tab-${state.tab}`));
   byId("panel").setAttribute("aria-labelledby", `tab-${state.tab}`);
   byId("panel").replaceChildren(tabView(state, run, candidate, go));
   byId("panel").scrollTop = 0;
   byId("panel").querySelector(".target")?.scrollIntoView({ block: "center" });
+}
+
+// On a narrow window the tabs are wider than their bar.
+function showTab(tab) {
+  const [bar, place] = [tab.parentElement, tab].map((node) => node.getBoundingClientRect());
+  if (place.left < bar.left || place.right > bar.right) tab.parentElement.scrollLeft += place.left - bar.left - (bar.width - place.width) / 2;
 }
 
 function drawCharts() {

@@ -31,12 +31,12 @@ function trajectory(run, name) {
   best.push({ x: end, y: lowest });
   const bound = run.run.bound_cycles ?? 1;
   const start = name === "evaluations" ? 1 : 0;
-  const [low, high] = points.length ? spread([bound, ...points.map((point) => point.y)], 1.12) : [1, 10];
+  const [low, high] = points.length ? spread([bound / 1.2, ...points.map((point) => point.y)], 1.12) : [1, 10];
   return {
     x: { scale: linear(start, Math.max(end, start + 1e-9)), label: axis.label },
     y: { scale: logarithmic(low, high), label: "cycles" },
     lines: [
-      { points: [{ x: start, y: bound }, { x: end, y: bound }], tint: "faint", dash: [4, 4], label: "bound" },
+      { points: [{ x: start, y: bound }, { x: end, y: bound }], tint: "faint", dash: [4, 4], label: "bound", below: true },
       ...(points.length ? [{ points: best, tint: "accent", weight: 2 }] : []),
     ],
     points,

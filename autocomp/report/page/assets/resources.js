@@ -11,9 +11,10 @@ function causeTints(units) {
 function resourcesView(run, candidate) {
   const evaluation = run.evaluation(candidate);
   if (!evaluation?.units || !Object.keys(evaluation.units).length) return element("p", { class: "note" }, "Nothing is known of where this kernel's cycles went.");
-  const tints = causeTints(evaluation.units);
+  const [working, idle] = [true, false].map((works) => Object.entries(evaluation.units).filter(([, causes]) => Boolean(causes.Busy) === works));
+  const tints = causeTints(Object.fromEntries(working));
   const bar = (causes) => [...tints].filter(([cause]) => causes[cause]).map(([cause, tint]) => element("i", { title: `${cause}: ${count(causes[cause])} cycles, ${percent(causes[cause] / evaluation.cycles)}`, style: { width: `${(100 * causes[cause]) / evaluation.cycles}%`, background: tint } }));
-  const units = Object.entries(evaluation.units).flatMap(([unit, causes]) => [element("span", { class: "name" }, `${unit} ${percent((causes.Busy ?? 0) / evaluation.cycles)}`), element("div", { class: "bar" }, bar(causes))]);
+  const units = working.flatMap(([unit, causes]) => [element("span", { class: "name" }, `${unit} ${percent((causes.Busy ?? 0) / evaluation.cycles)}`), element("div", { class: "bar" }, bar(causes))]);
   const memories = Object.entries(evaluation.memories ?? {}).flatMap(([memory, [touched, rows]]) => [
     element("span", { class: "name" }, `${memory} ${count(touched)} of ${count(rows)} rows`),
     element("div", { class: "bar" }, element("i", { style: { width: `${(100 * touched) / rows}%`, background: "var(--accent)" } })),
@@ -23,6 +24,7 @@ function resourcesView(run, candidate) {
     "div", {},
     element("h3", {}, "Cycles of each unit, by cause"), element("div", { class: "bars" }, units),
     element("div", { class: "legend" }, [...tints].map(([cause, tint]) => element("span", { style: { "--swatch": tint } }, cause))),
+    idle.length ? element("p", { class: "note" }, `Without work: ${idle.map(([unit]) => unit).join(", ")}.`) : null,
     ...(memories.length ? [element("h3", {}, "Rows of local memory that are used"), element("div", { class: "bars" }, memories)] : []),
     element("h3", {}, "Memory traffic"), facts([["read from DRAM", `${count(read)} bytes`], ["written to DRAM", `${count(written)} bytes`], ["commands", count(evaluation.commands)], ["utilisation", percent(evaluation.utilisation)]]),
   );

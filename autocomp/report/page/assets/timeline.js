@@ -31,9 +31,10 @@ class TimelineView {
     this.inspect = element("div", { class: "inspect" }, element("p", { class: "note" }, "Drag to move; +, −, Ctrl and the wheel, or a double click to zoom. Click a command to see its line."));
     this.tops = [];
     let height = RULER;
-    for (const track of timeline.tracks) {
-      this.tops.push(height + GAP);
-      height += GAP + Math.min(track.lanes, MOST_LANES) * LANE + 6;
+    const used = new Set(timeline.track);
+    for (const [index, track] of timeline.tracks.entries()) {
+      this.tops.push(used.has(index) ? height + GAP : null);
+      if (used.has(index)) height += GAP + Math.min(track.lanes, MOST_LANES) * LANE + 6;
     }
     this.canvas.style.height = `${height + 4}px`;
     this.listen();
@@ -196,6 +197,6 @@ class TimelineView {
       pen.fillText(count(tick), x + 4, 10);
     }
     pen.fillStyle = colour("ink");
-    this.timeline.tracks.forEach((track, index) => pen.fillText(track.name, 4, this.tops[index] - 8));
+    this.timeline.tracks.forEach((track, index) => this.tops[index] != null && pen.fillText(track.name, 4, this.tops[index] - 8));
   }
 }
