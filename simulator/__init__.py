@@ -50,12 +50,13 @@ class Options:
     each command accesses. `seed` sets the initial contents of local memories (0: zeros). `host_scale` multiplies
     the host's cycles between commands. `settings` overrides, for timing, settings of the machine or of a unit, such as
     `dram.latency`. `outputs` names the tensors of which every element must be written (checked with `discipline`).
-    `generic` interprets every instruction without the recognised fast forms; results are the same. Timing runs behind
-    the program and takes `window` commands at once; results do not depend on it, and no more is kept than timing still
-    needs. `record_trace` keeps the commands that a program issues; of a replayed trace those that the units get,
-    with what its hardware loops send. A replay takes the first `max_commands` of its trace. `machine_code` is what the
-    functional engine runs, one of `_core.machine_codes()`: plain, avx2, avx512; empty for the fastest. Results are the
-    same.
+    `generic` interprets every instruction without the recognised fast forms; results are the same. `memoise` lets
+    timing go on as before where its state is as before, as in the turns of a loop; results are the same. Timing runs
+    behind the program and takes `window` commands at once; results do not depend on it, and no more is kept than
+    timing still needs. `record_trace` keeps the commands that a program issues; of a replayed trace those that the
+    units get, with what its hardware loops send. A replay takes the first `max_commands` of its trace. `machine_code`
+    is what the functional engine runs, one of `_core.machine_codes()`: plain, avx2, avx512; empty for the fastest.
+    Results are the same.
     """
 
     timing: bool = True
@@ -64,6 +65,7 @@ class Options:
     record_detail: bool = False
     record_trace: bool = False
     generic: bool = False
+    memoise: bool = True
     requirements: bool = True
     max_cycles: int = 1 << 40
     max_steps: int = 1 << 32

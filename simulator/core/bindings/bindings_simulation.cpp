@@ -34,6 +34,8 @@ Options options_from(const nb::dict& fields) {
       options.record_trace = nb::cast<bool>(value);
     else if (name == "machine_code")
       code = nb::cast<std::string>(value);
+    else if (name == "memoise")
+      options.memoise = nb::cast<bool>(value);
     else if (name == "generic")
       options.generic = nb::cast<bool>(value);
     else if (name == "requirements")

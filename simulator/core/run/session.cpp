@@ -90,8 +90,8 @@ Session::Session(const CompiledMachine& machine, const Options& options, std::ve
   if (options.timing)
     timing_ = std::make_unique<TimingRun>(
         machine, options.settings.empty() ? machine.machine() : with_settings(machine.machine(), options.settings),
-        TimingOptions{options.record_commands, options.record_detail, options.max_cycles, addresses(tensors_),
-                      options.poll},
+        TimingOptions{options.record_commands, options.record_detail, options.memoise, options.max_cycles,
+                      addresses(tensors_), options.poll},
         operations_);
 }
 

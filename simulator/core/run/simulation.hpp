@@ -22,6 +22,7 @@ struct Options {
   bool record_detail = false;  // what units do from cycle to cycle, and what each command accesses
   bool record_trace = false;
   MachineCode machine_code = MachineCode::Plain;  // of the engines; results do not depend on it
+  bool memoise = true;                            // timing goes on as before where everything is as before
   bool generic = false;                           // interpret every instruction, without the recognised forms
   bool requirements = true;                       // a trace's failed requirements are notes, a program's are errors
   int64_t max_cycles = int64_t{1} << 40;

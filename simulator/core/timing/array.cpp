@@ -72,31 +72,35 @@ void Array::add_operands(const Command& command, bool early, bool reversed) {
   }
 }
 
-void Array::begin(bool multiply, bool preload) {
+// Of the running operation: the multiply's, those that the next multiply reads early, and the preload's.
+void Array::collect_operands() {
   operands_.clear();
-  multiply_ = preload_ = -1;
+  if (multiply_ >= 0) add_operands(context_.command(multiply_), false, false);
+  if (early_ >= 0) add_operands(context_.command(early_), true, false);
+  if (preload_ >= 0) add_operands(context_.command(preload_), false, true);
+}
+
+void Array::begin(bool multiply, bool preload) {
+  const size_t next = multiply ? 1 : 0;
+  multiply_ = multiply ? queue_[0].slot : -1;
+  preload_ = preload ? queue_[next].slot : -1;
+  const bool paired = preload && next + 1 < queue_.size() && role(next + 1) == Role::Multiply;
+  early_ = paired ? queue_[next + 1].slot : -1;
+  collect_operands();
   rows_ = settings_.min_rows;
-  size_t next = 0;
   emits_ = deferred_;
   deferred_ = Target{};
   if (multiply) {
-    multiply_ = queue_[0].slot;
     silent_multiply_ = queue_[0].silent;
-    Command& command = context_.command(multiply_);
-    add_operands(command, false, false);
+    const Command& command = context_.command(multiply_);
     if (!settings_.owner_preload && !silent_multiply_ && command.write)
       loaded_ = target(&*command.write, multiply_, command.accumulate);
     rows_ = std::max(rows_, command.value(Key::Rows));
     context_.start(multiply_);
-    next = 1;
   }
   if (preload) {
-    preload_ = queue_[next].slot;
     silent_preload_ = queue_[next].silent;
     const Command& command = context_.command(preload_);
-    if (next + 1 < queue_.size() && role(next + 1) == Role::Multiply)
-      add_operands(context_.command(queue_[next + 1].slot), true, false);
-    add_operands(command, false, true);
     rows_ = std::max(rows_, command.value(Key::Rows));
     context_.start(preload_);
     if (command.result && !silent_preload_)

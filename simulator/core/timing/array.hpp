@@ -18,6 +18,7 @@ class Array {
   [[nodiscard]] bool due() const { return running_ || wake_ <= context_.now; }
   void step();
   void schedule();
+  void archive(Archive& archive);
   [[nodiscard]] Cause cause() const;
   [[nodiscard]] bool active() const { return running_ || !queue_.empty() || !results_.empty(); }
   // The slot of a preload that waits for a multiply which has not come, or -1.
@@ -60,8 +61,10 @@ class Array {
   void configure();
   void begin(bool multiply, bool preload);
   void flush();
+  void collect_operands();
   void add_operands(const Command& command, bool early, bool reversed);
   [[nodiscard]] Target target(const AccessInstance* access, int32_t owner, bool accumulate) const;
+  void archive(Archive& archive, Target& target);
   [[nodiscard]] int64_t operand_index(const Operand& operand) const {
     return operand.reversed ? rows_ - 1 - row_ : row_;
   }
@@ -87,6 +90,7 @@ class Array {
   // the running operation
   bool running_ = false, flushing_ = false;
   int32_t multiply_ = -1, preload_ = -1;  // slots
+  int32_t early_ = -1;                    // of the next multiply, whose early operands are read with the preload
   bool silent_multiply_ = false, silent_preload_ = false;
   std::vector<Operand> operands_;
   uint64_t pending_ = 0;  // operands of this step still to be read

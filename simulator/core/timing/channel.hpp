@@ -42,6 +42,14 @@ class Channel {
     context.at(held_until_);
   }
   [[nodiscard]] bool waiting(int64_t now) const { return !responses_.empty() && responses_.front().valid > now; }
+  void archive(Archive& archive) {
+    archive.ring(responses_, [&](Response& response) {
+      archive.cycle(response.valid);
+      archive.values(response.unit, response.slot, response.acknowledge, response.beats, response.taken, response.row,
+                     response.position, response.useful, response.skip);
+    });
+    archive.cycle(held_until_);
+  }
 
  private:
   bool shared_requests_;
@@ -65,6 +73,10 @@ class RequestSlots {
   void release(int64_t cycle) { released_.push(cycle); }
   void schedule(Context& context) const {
     if (!released_.empty()) context.at(released_.front());
+  }
+  void archive(Archive& archive) {
+    archive.value(taken_);
+    archive.cycles(released_);
   }
 
  private:

@@ -37,6 +37,7 @@ struct Command {
   int64_t host_cycles = 0;               // of the host's code in front of it
   CommandTiming times;
   int64_t operation = -1;  // its number
+  int32_t id = -1;         // among the distinct commands; -1: none
 
   [[nodiscard]] int64_t value(Key key) const { return values[static_cast<size_t>(key)]; }
 };
@@ -60,10 +61,5 @@ constexpr int64_t kMostPoints = int64_t{1} << 36;
   }
   return access.dims > 0 ? row + i * access.stride[0] : row;
 }
-
-// Decodes an operation of the list, a preload with its multiply, into `command`, whatever that was before. Nothing in
-// the list is needed afterwards.
-void decode(const Settings& settings, const OperationList& list, const Operation& operation, const Operation* multiply,
-            Command& command);
 
 }  // namespace autocomp::timing

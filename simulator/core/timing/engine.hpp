@@ -4,17 +4,15 @@
 #include <algorithm>
 #include <bit>
 #include <cstdint>
-#include <limits>
 #include <vector>
 
+#include "timing/archive.hpp"
 #include "timing/command.hpp"
 #include "timing/ports.hpp"
 #include "timing/ring.hpp"
 #include "timing/settings.hpp"
 
 namespace autocomp::timing {
-
-constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
 
 struct Completion {
   int64_t ready = 0;  // first cycle in which it may complete
@@ -49,8 +47,7 @@ struct Pool {
 
 class Context {
  public:
-  Context(const Settings& settings, const std::vector<int64_t>& tensor_addresses)
-      : settings(settings), ports(settings), pools(settings.units.size()), tensor_addresses_(tensor_addresses) {
+  explicit Context(const Settings& settings) : settings(settings), ports(settings), pools(settings.units.size()) {
     int32_t slot = 0;
     for (size_t u = 0; u < pools.size(); ++u) {
       pools[u].first_slot = slot;
@@ -66,11 +63,6 @@ class Context {
       for (uint64_t m = pools[u].all; m != 0; m &= m - 1) unit_of[static_cast<size_t>(std::countr_zero(m))] = u;
   }
 
-  // Byte address of a tensor's first element.
-  [[nodiscard]] int64_t address(int32_t tensor) const {
-    const auto index = static_cast<size_t>(tensor);
-    return index < tensor_addresses_.size() ? tensor_addresses_[index] : (int64_t{tensor} + 1) << 40;
-  }
   [[nodiscard]] Command& command(int32_t slot) { return slots[static_cast<size_t>(slot)]; }
   void start(int32_t slot) {
     CommandTiming& times = command(slot).times;
@@ -88,6 +80,21 @@ class Context {
     if (cycle > now && cycle < timer) timer = cycle;
   }
 
+  void archive(Archive& archive) {
+    ports.archive(archive);
+    for (Pool& pool : pools) {
+      archive.ring(pool.unissued);
+      archive.ring(pool.completing, [&](Completion& completion) {
+        archive.cycle(completion.ready);
+        archive.value(completion.slot);
+      });
+      archive.value(pool.live);
+    }
+    archive.values(occupied, completing, may_issue);
+    for (uint64_t left = occupied; left != 0; left &= left - 1)
+      archive.value(waits_for[static_cast<size_t>(std::countr_zero(left))]);
+  }
+
   const Settings& settings;
   Ports ports;
   std::vector<Pool> pools;
@@ -101,9 +108,6 @@ class Context {
   bool progress = false;   // something changed in this cycle
   bool may_issue = false;  // something has changed that a command may have waited for to issue
   int64_t timer = kNever;  // earliest cycle in which something is known to happen
-
- private:
-  std::vector<int64_t> tensor_addresses_;
 };
 
 }  // namespace autocomp::timing

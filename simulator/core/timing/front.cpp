@@ -21,33 +21,24 @@ void Front::advance() {
 // Of the host in front of its next command.
 int64_t Front::host_cycles() const { return std::clamp<int64_t>(stream_.operation(next_).host_cycles, 0, kMostPoints); }
 
-void Front::end_segment() {
-  if (segment_open_) segments_.push_back(context_.now - segment_start_);
-  segment_open_ = false;
-}
-
 void Front::host(bool machine_idle) {
   while (next_ < count()) {
     if (!counted_) {
       offer_ = std::max(offer_, context_.now) + host_cycles();
       counted_ = true;
     }
-    if (!segment_open_ && next_role_ != Role::Fence) {
-      segment_open_ = true;
-      segment_start_ = context_.now;
-    }
+    if (next_role_ != Role::Fence) log_.open_segment(context_.now);
     if (offer_ > context_.now) return;
     if (next_role_ == Role::Fence) {
       fence_ = !(machine_idle && queue_.empty());
       if (fence_) return;
-      end_segment();
-      if (record_ != nullptr) {
-        CommandTiming& times = (*record_)[static_cast<size_t>(next_)];
+      log_.close_segment(context_.now);
+      log_.command(next_, [&](CommandTiming& times) {
         times.offered = offer_;
         times.accepted = times.allocated = times.issued = times.started = times.completed = context_.now;
         times.wait = Cause::Fence;
         times.wait_cycles = context_.now - offer_;
-      }
+      });
       advance();
       context_.progress = true;
       continue;
@@ -132,11 +123,11 @@ bool Front::holds_loop() const {
 // A command that needs no place in a pool has been executed.
 void Front::finish(const Entry& entry) {
   context_.progress = true;
-  if (record_ == nullptr) return;
-  CommandTiming& times = (*record_)[static_cast<size_t>(entry.operation)];
-  times.offered = entry.offered;
-  times.accepted = entry.accepted;
-  times.allocated = times.issued = times.started = times.completed = context_.now;
+  log_.command(entry.operation, [&](CommandTiming& times) {
+    times.offered = entry.offered;
+    times.accepted = entry.accepted;
+    times.allocated = times.issued = times.started = times.completed = context_.now;
+  });
 }
 
 void Front::offer_to_unroller(const Entry& head) {
@@ -207,7 +198,6 @@ void Front::allocate() {
   const int slot = std::countr_zero(free);
   Command& command = context_.command(slot);
   stream_.decode(head.operation, command);
-  command.host_cycles = stream_.operation(head.operation).host_cycles;
   command.times.offered = head.offered;
   command.times.accepted = head.accepted;
   command.times.allocated = context_.now;
@@ -222,7 +212,7 @@ void Front::allocate() {
 }
 
 void Front::record(const Command& command) {
-  if (record_ == nullptr) return;
+  if (!log_.records()) return;
   CommandTiming times = command.times;
   times.completed = context_.now;
   if (times.started < 0) times.started = times.issued;
@@ -240,7 +230,7 @@ void Front::record(const Command& command) {
     times.wait = Cause::Host;
   else
     times.wait = command.dram ? Cause::Bus : Cause::Pairing;
-  (*record_)[static_cast<size_t>(command.operation)] = times;
+  log_.command(command.operation, [&](CommandTiming& kept) { kept = times; });
 }
 
 // For the commands that wait for this one alone.
@@ -263,7 +253,7 @@ void Front::free_slot(int32_t slot) {
   const uint64_t bit = uint64_t{1} << slot;
   context_.occupied &= ~bit;
   --context_.pools[unit].live;
-  if (record_ != nullptr) note_release(slot);
+  if (log_.records()) note_release(slot);
   for (uint64_t& waits_for : context_.waits_for) waits_for &= ~bit;
   context_.may_issue = context_.progress = true;
 }
@@ -296,6 +286,55 @@ void Front::schedule() {
     for (const Unroller& unroller : unrollers_) context_.at(queue_.front().accepted + unroller.settings().stage);
   for (const Pool& pool : context_.pools)
     if (!pool.completing.empty()) context_.at(pool.completing.front().ready);
+}
+
+int64_t Front::oldest_under_way() const {
+  int64_t number = oldest();
+  for (uint64_t left = context_.occupied; left != 0; left &= left - 1)
+    number = std::min(number, context_.command(std::countr_zero(left)).operation);
+  return number;
+}
+
+bool Front::archivable() const {
+  bool all = !unrolling_;
+  for (const Unroller& unroller : unrollers_) all = all && unroller.quiet();
+  for (size_t i = 0; i < queue_.size(); ++i) all = all && stream_.id(queue_[i].operation) >= 0;
+  for (uint64_t left = context_.occupied; left != 0; left &= left - 1)
+    all = all && context_.command(std::countr_zero(left)).id >= 0;
+  return all;
+}
+
+void Front::archive(Archive& archive) {
+  int64_t stage = 0;
+  for (const Unroller& unroller : unrollers_) stage = std::max(stage, unroller.settings().stage);
+  archive.ring(queue_, [&](Entry& entry) {
+    archive.stamp(entry.offered);
+    archive.stamp(entry.accepted, stage);
+    archive.cycle(entry.ready);
+    archive.number(entry.operation);
+    archive.values(entry.unit, entry.role);
+    int32_t id = stream_.id(entry.operation);  // it is still to be decoded
+    archive.value(id);
+  });
+  archive.cycle(passes_from_, context_.settings.front_latency);
+  archive.stamp(offer_);
+  archive.values(next_role_, counted_, fence_);
+  for (uint64_t left = context_.occupied; left != 0; left &= left - 1) {
+    const int slot = std::countr_zero(left);
+    Command& command = context_.command(slot);
+    int64_t operation = command.operation;
+    int32_t id = command.id;
+    archive.number(operation);
+    archive.value(id);
+    if (!archive.saves()) stream_.restore(operation, id, command);
+    archive.value(command.hazard);
+    CommandTiming& times = command.times;
+    for (int64_t* cycle : {&times.offered, &times.accepted, &times.allocated, &times.started}) archive.stamp(*cycle);
+    archive.stamp(times.issued, context_.settings.units[context_.unit_of[static_cast<size_t>(slot)]].start);
+    if (!archive.records()) continue;
+    archive.number(times.released_by);
+    archive.value(times.release);
+  }
 }
 
 }  // namespace autocomp::timing

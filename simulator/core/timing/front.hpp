@@ -3,6 +3,7 @@
 #pragma once
 
 #include "timing/engine.hpp"
+#include "timing/log.hpp"
 #include "timing/stream.hpp"
 #include "timing/unroller.hpp"
 
@@ -11,16 +12,28 @@ namespace autocomp::timing {
 class Front {
  public:
   // The unrollers sit in the front's queue, each at its stage; commands pass through them in order.
-  Front(Context& context, OperationList& operations, std::vector<Unroller>& unrollers,
-        std::vector<CommandTiming>* record)
-      : context_(context), stream_(context.settings, operations), unrollers_(unrollers), record_(record) {}
+  Front(Context& context, const TimingOptions& options, OperationList& operations, std::vector<Unroller>& unrollers,
+        Log& log)
+      : context_(context), stream_(context.settings, options, operations), unrollers_(unrollers), log_(log) {}
 
   // Takes note of the operations appended to the list since the last time.
   void supply(bool ended);
   // Whether a cycle goes the same way whatever is appended to the list later.
   [[nodiscard]] bool supplied() const { return stream_.suffices(next_); }
-  // Forgets the operations that have gone to their units.
-  void forget() { stream_.forget(oldest()); }
+  // Forgets the operations before this one.
+  void forget(int64_t before) { stream_.forget(before); }
+  // The oldest that has not gone to its unit.
+  [[nodiscard]] int64_t oldest() const;
+  // The oldest that has not completed.
+  [[nodiscard]] int64_t oldest_under_way() const;
+  [[nodiscard]] int64_t next() const { return next_; }
+  [[nodiscard]] Stream& stream() { return stream_; }
+  // Whether archive() lists all of the state: no loop is under way, and all commands have ids.
+  [[nodiscard]] bool archivable() const;
+  // Saves or loads what is in the front, and the commands in the pools; call behind the context's.
+  void archive(Archive& archive);
+  // The host's next command is this one. All else is loaded later.
+  void jump(int64_t next) { next_ = next; }
 
   // Unrollers take their commands, and send those of their streams.
   void unroll() {
@@ -44,8 +57,6 @@ class Front {
     if (fence_) return Cause::Fence;
     return next_ < count() ? Cause::Host : Cause::Idle;
   }
-  [[nodiscard]] const std::vector<int64_t>& segments() const { return segments_; }
-  void end_segment();
   void immediate(int32_t slot) { immediate_.push(slot); }  // completes at the end of this cycle, without the arbiter
 
  private:
@@ -63,7 +74,6 @@ class Front {
   [[nodiscard]] int64_t places_behind(const Unroller& unroller) const;
   [[nodiscard]] bool holds_loop() const;
   [[nodiscard]] int64_t capacity() const;
-  [[nodiscard]] int64_t oldest() const;
   [[nodiscard]] bool is_for_unroller(const Entry& entry) const {
     return entry.unit >= 0 && context_.settings.units[static_cast<size_t>(entry.unit)].kind == UnitKind::Expander;
   }
@@ -81,7 +91,7 @@ class Front {
   Context& context_;
   Stream stream_;
   std::vector<Unroller>& unrollers_;
-  std::vector<CommandTiming>* record_;
+  Log& log_;
   Ring<Entry> queue_;
   Ring<Entry> behind_;  // commands that have passed the unrollers, and those that these sent
   bool unrolling_ = false;
@@ -92,9 +102,6 @@ class Front {
   int64_t offer_ = 0;     // cycle in which the host has it ready
   bool counted_ = false;  // its host cycles are in offer_
   bool fence_ = false;    // the host waits for the machine to be idle
-  int64_t segment_start_ = 0;
-  bool segment_open_ = false;
-  std::vector<int64_t> segments_;
 };
 
 }  // namespace autocomp::timing

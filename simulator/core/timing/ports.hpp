@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "timing/archive.hpp"
 #include "timing/settings.hpp"
 
 namespace autocomp::timing {
@@ -51,6 +52,12 @@ class Ports {
 
   [[nodiscard]] bool same_bank(int32_t memory, int64_t row, int64_t other) {
     return &at(memory, row) == &at(memory, other);
+  }
+
+  void archive(Archive& archive) {
+    for (Bank& bank : banks_)
+      for (int64_t* until : {&bank.read_until, &bank.write_until, &bank.booked_until}) archive.cycle(*until);
+    archive.value(interrupted_);
   }
 
  private:

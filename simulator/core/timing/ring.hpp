@@ -22,6 +22,11 @@ class Ring {
     slots_[tail_++ & mask_] = std::move(item);
   }
   void pop() { ++head_; }
+  // To that many items, of any value.
+  void resize(size_t count) {
+    while (slots_.size() < count) grow();
+    tail_ = head_ + count;
+  }
 
  private:
   void grow() {

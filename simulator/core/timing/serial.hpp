@@ -13,6 +13,13 @@ class Serial {
   [[nodiscard]] bool accepts() const { return queue_.size() < static_cast<size_t>(settings_.queue); }
   void step();
   void schedule();
+  void archive(Archive& archive) {
+    archive.ring(queue_, [&](Item& item) {
+      archive.cycle(item.ready);
+      archive.value(item.slot);
+    });
+    archive.cycle(busy_until_);
+  }
   [[nodiscard]] Cause cause() const { return cause_ != Cause::Idle ? cause_ : Cause::Pipeline; }
   [[nodiscard]] bool active() const { return !queue_.empty() || busy_until_ > context_.now; }
 

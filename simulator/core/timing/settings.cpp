@@ -160,6 +160,9 @@ Settings resolve(const Machine& machine) {
   for (const Unit& unit : machine.units) settings.units.push_back(resolve_unit(unit));
   int64_t slots = 0;
   for (const UnitSettings& unit : settings.units) slots += unit.entries;
+  for (const UnitSettings& unit : settings.units)
+    settings.alignment =
+        std::max(settings.alignment, static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(unit.request_max))));
   if (slots > 64) fail("units", "entries", "add up to " + std::to_string(slots) + "; at most 64 can be timed");
   for (size_t m = 0; m < machine.memories.size(); ++m) {
     const Memory& memory = machine.memories[m];

@@ -97,8 +97,9 @@ struct Settings {
   std::vector<InstructionTiming> instructions;
   size_t banks = 0;
   int32_t dram = -1;
-  int64_t bus = 16;              // bytes a cycle of the memory's return bus
-  int64_t latency = 0;           // cycles from a request's acceptance to its first beat or acknowledgement
+  int64_t bus = 16;       // bytes a cycle of the memory's return bus
+  int64_t latency = 0;    // cycles from a request's acceptance to its first beat or acknowledgement
+  int64_t alignment = 1;  // bytes, a power of two: addresses that differ by a multiple are cut into requests alike
   bool shared_requests = false;  // one beat of a request leaves in a cycle, of all units together
   int64_t host_issue = 1;        // cycles between two commands of the host at least
   int64_t front_queue = 8, front_latency = 4;

@@ -3,6 +3,11 @@
 #include <algorithm>
 
 namespace autocomp::timing {
+namespace {
+
+constexpr size_t kFewest = 16, kMost = 128;  // commands between two places
+
+}  // namespace
 
 // The multiply that a preload pairs with is the next command of its unit, if it is one, before any fence.
 void Stream::pair(int64_t number) {
@@ -25,13 +30,39 @@ void Stream::supply(bool ended) {
   // The host may pass several fences and take the command behind them in one cycle, and looks at the next.
   for (int64_t number = known - 2; number > last_ && number >= list_.first; --number)
     if (timing(number).role != Role::Fence) last_ = number;
+  if (!naming_) return;
+  for (int64_t number = list_.first + named(); number <= last_; ++number)
+    ids_.push_back(vocabulary_.id(list_, list_.at(number)));
+}
+
+int64_t Stream::place_behind(int64_t next) const {
+  const std::span<const int32_t> commands = ids(next);
+  uint32_t sum = 0;
+  for (size_t i = 0; i < commands.size(); ++i) {
+    sum = sum << 8 ^ static_cast<uint32_t>(commands[i]) * 0x9E3779B1U;  // of the last four
+    if (i >= kFewest && (sum >> 27 == 0 || i == kMost)) return next + static_cast<int64_t>(i);
+  }
+  return -1;
+}
+
+void Stream::forget(int64_t before) {
+  const int64_t first = list_.first;
+  list_.forget(before);
+  if (naming_) ids_.erase(ids_.begin(), ids_.begin() + std::min(list_.first - first, named()));
 }
 
 void Stream::decode(int64_t number, Command& command) const {
-  const Operation& operation = list_.at(number);
-  const Operation* multiply = operation.partner >= 0 ? &list_.at(operation.partner) : nullptr;
-  timing::decode(settings_, list_, operation, multiply, command);
+  if (const int32_t known = id(number); known >= 0)
+    restore(number, known, command);
+  else
+    vocabulary_.decode(list_, list_.at(number), command);
   command.operation = number;
+}
+
+void Stream::restore(int64_t number, int32_t id, Command& command) const {
+  command = vocabulary_.command(id);
+  command.operation = number;
+  command.times.line = list_.at(number).line;
 }
 
 }  // namespace autocomp::timing

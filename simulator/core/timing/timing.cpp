@@ -1,10 +1,11 @@
 #include "timing/timing.hpp"
 
-#include <array>
 #include <utility>
 
 #include "timing/array.hpp"
 #include "timing/front.hpp"
+#include "timing/memo.hpp"
+#include "timing/semaphores.hpp"
 #include "timing/serial.hpp"
 #include "timing/transfer_in.hpp"
 #include "timing/transfer_out.hpp"
@@ -13,7 +14,6 @@
 namespace autocomp {
 namespace timing {
 
-constexpr int64_t kSemaphores = 1024;
 constexpr int64_t kRoundsPerPoll = int64_t{1} << 16;
 
 class Engine {
@@ -24,13 +24,13 @@ class Engine {
         settings_(resolve(machine)),
         options_(options),
         operations_(operations),
-        context_(settings_, options.tensor_addresses),
-        front_(context_, operations, unrollers_, options.record_commands ? &result_.commands : nullptr),
-        channel_(settings_.shared_requests) {
+        log_(machine.units.size(), options),
+        context_(settings_),
+        front_(context_, options, operations, unrollers_, log_),
+        channel_(settings_.shared_requests),
+        memoises_(options.memoise) {
     // Units keep references into the context, and their places: reserve before adding.
     const size_t count = settings_.units.size();
-    cycles_.resize(count);
-    present_.resize(count);
     ins_.reserve(count);
     outs_.reserve(count);
     arrays_.reserve(count);
@@ -41,10 +41,15 @@ class Engine {
 
   // As far as the operations there allow.
   void advance(bool ended) {
-    if (options_.record_commands) take_down();
+    log_.announce(operations_);
     if (!result_.failure) front_.supply(ended);
     while (!result_.failure && front_.supplied()) {
       if (++rounds_ % kRoundsPerPoll == 0 && options_.poll) options_.poll();
+      if (memoises_) {
+        if (here_ == nullptr && front_.next() >= place_) arrive();
+        if (here_ != nullptr && recall()) continue;
+        if (here_ != nullptr && !leave(ended)) break;
+      }
       const bool idle = front_.awaits_idle() && machine_idle();
       if (idle && front_.host_done()) break;
       cycle(idle);
@@ -60,26 +65,15 @@ class Engine {
     if (result_.failure)
       operations_.forget(operations_.count());
     else
-      front_.forget();
+      front_.forget(oldest());
   }
 
   [[nodiscard]] const std::optional<TimingFailure>& failure() const { return result_.failure; }
 
   TimingResult finish(int64_t host_tail_cycles) {
     advance(true);
-    int64_t tail = 0;
-    if (!result_.failure) {
-      front_.end_segment();
-      result_.segment_cycles = front_.segments();
-      tail = std::max<int64_t>(0, host_tail_cycles);
-    }
-    for (size_t u = 0; u < places_.size(); ++u) {
-      settle(u);
-      UnitCycles& row = cycles_[u];
-      row[static_cast<size_t>(Cause::Host)] += tail;
-      result_.unit_cycles.emplace_back(row.begin(), row.end());
-    }
-    result_.cycles = context_.now + tail;
+    const int64_t tail = result_.failure ? 0 : std::max<int64_t>(0, host_tail_cycles);
+    log_.finish(context_.now, tail, !result_.failure, result_);
     return std::move(result_);
   }
 
@@ -184,9 +178,10 @@ class Engine {
       const int32_t slot = pool.unissued.front();
       Command& command = context_.command(slot);
       if (context_.waits_for[static_cast<size_t>(slot)] != 0) continue;
-      if (settings_.units[u].serial != 0 && pool.live > static_cast<int64_t>(pool.unissued.size())) continue;
+      const bool alone = pool.live <= static_cast<int64_t>(pool.unissued.size());
+      if (settings_.units[u].serial != 0 && !alone) continue;
       const bool synchronises = command.role == Role::Wait || command.role == Role::Signal;
-      if (synchronises && !synchronise(command, pool)) continue;
+      if (synchronises && !semaphores_.pass(command, alone)) continue;
       const bool at_once = synchronises || settings_.units[u].instant != 0 ||
                            (command.role == Role::Configure && settings_.units[u].kind != UnitKind::Array);
       if (!at_once && !with(u, [](auto& unit) { return unit.accepts(); })) continue;
@@ -198,24 +193,6 @@ class Engine {
       else
         with(u, [slot](auto& unit) { unit.issue(slot); });
     }
-  }
-
-  // A wait takes 1 from its semaphore when it can; a signal adds 1 when all older commands of the unit have completed.
-  bool synchronise(Command& command, const Pool& pool) {
-    const int64_t index = command.value(Key::Semaphore);
-    if (index < 0 || index >= kSemaphores) return false;  // there is none: the unit waits for ever
-    int64_t& semaphore = semaphores_[static_cast<size_t>(index)];
-    if (command.role == Role::Signal) {
-      if (pool.live > static_cast<int64_t>(pool.unissued.size())) return false;
-      ++semaphore;
-      signals_[static_cast<size_t>(index)] = command.operation;
-      return true;
-    }
-    if (semaphore == 0) return false;
-    --semaphore;
-    command.times.released_by = signals_[static_cast<size_t>(index)];
-    command.times.release = Cause::Semaphore;
-    return true;
   }
 
   // To when something happens next; false if nothing ever does.
@@ -250,27 +227,85 @@ class Engine {
   // Takes note of what units do from this cycle on where that is something else than before.
   void account() {
     const Cause none = front_.idle_cause();
-    for (size_t u = 0; u < places_.size(); ++u) {
-      const Cause cause = cause_of(u, none);
-      if (cause == present_[u].cause) continue;
-      settle(u);
-      present_[u] = {context_.now, static_cast<int32_t>(u), cause};
-      if (options_.record_spans) result_.spans.push_back(present_[u]);
-    }
+    for (size_t u = 0; u < places_.size(); ++u) log_.unit(u, cause_of(u, none), context_.now);
   }
-  // Counts the cycles of a unit's present span up to this one.
-  void settle(size_t u) {
-    UnitSpan& span = present_[u];
-    if (span.cause != Cause::Count) cycles_[u][static_cast<size_t>(span.cause)] += context_.now - span.start;
-    span.start = context_.now;
-  }
-  // Which commands there are, before their times are known.
-  void take_down() {
-    for (int64_t i = static_cast<int64_t>(result_.commands.size()); i < operations_.count(); ++i) {
-      const Operation& operation = operations_.at(i);
-      result_.commands.push_back(
-          {.instruction = operation.instruction, .line = operation.line, .sender = operation.sender});
+
+  // --- going on as before
+
+  // Where the engine looks whether it has been in its present state before.
+  void arrive() {
+    here_ = nullptr;
+    if (front_.archivable()) {
+      Archive saving = Archive::saving(words_, context_.now, front_.next(), log_.records());
+      archive(saving);
+      here_ = memo_.state(words_, front_.next() - front_.oldest_under_way());
     }
+    if (from_ != nullptr && here_ != nullptr) connect();
+    from_ = nullptr;
+    place_ = std::max(front_.next() + 1, front_.stream().place_behind(front_.next()));
+    memoises_ = memo_.pays();
+    if (memoises_) return;
+    front_.stream().stop_naming();
+    here_ = nullptr;
+  }
+
+  // Remembers how the engine came here, if that follows from the ids of commands.
+  void connect() {
+    const std::span<const int32_t> ids = front_.stream().ids(from_next_);
+    const auto count = static_cast<size_t>(front_.next() - from_next_) + 1;
+    if (count > ids.size() || std::count(ids.begin(), ids.begin() + static_cast<int64_t>(count), -1) > 0) return;
+    memo_.connect(*from_, {.commands = {ids.begin(), ids.begin() + static_cast<int64_t>(count)},
+                           .to = here_,
+                           .cycles = context_.now - from_now_,
+                           .log = log_.part(context_.now)});
+  }
+
+  // Goes on by what is remembered of the present state, if anything is.
+  bool recall() {
+    const Memo::Transition* transition = memo_.find(*here_, front_.stream().ids(front_.next()));
+    if (transition == nullptr || context_.now + transition->cycles > options_.max_cycles) return false;
+    log_.append(transition->log, context_.now, front_.next());
+    context_.now += transition->cycles;
+    front_.jump(front_.next() + transition->issued());
+    here_ = transition->to;
+    behind_ = true;
+    return true;
+  }
+
+  // The mechanisms step on from a remembered state. False: not yet, what is to come may be remembered as well.
+  bool leave(bool ended) {
+    const int64_t place = front_.stream().place_behind(front_.next());
+    if (place < 0 && !ended) return false;
+    if (behind_) {
+      Archive loading = Archive::loading(*here_->words, context_.now, front_.next(), log_.records());
+      archive(loading);
+    }
+    behind_ = false;
+    from_ = std::exchange(here_, nullptr);
+    from_now_ = context_.now;
+    from_next_ = front_.next();
+    place_ = place < 0 ? kNever : place;
+    log_.begin_part(from_now_, from_next_);
+    return true;
+  }
+
+  // Commands from this one on are still needed.
+  [[nodiscard]] int64_t oldest() const {
+    if (here_ != nullptr) return front_.next() - here_->reach;
+    if (!memoises_) return front_.oldest();
+    return from_ == nullptr ? front_.oldest_under_way() : std::min(front_.oldest_under_way(), from_next_);
+  }
+
+  void archive(Archive& archive) {
+    context_.archive(archive);
+    front_.archive(archive);
+    channel_.archive(archive);
+    for (TransferIn& in : ins_) in.archive(archive);
+    for (Array& array : arrays_) array.archive(archive);
+    for (Serial& serial : serials_) serial.archive(archive);
+    for (TransferOut& out : outs_) out.archive(archive);
+    log_.archive(archive);
+    semaphores_.archive(archive);
   }
 
   std::string deadlock();
@@ -282,12 +317,12 @@ class Engine {
   OperationList& operations_;
   TimingResult result_;
   int64_t rounds_ = 0;
+  Log log_;
   Context context_;
   std::vector<Unroller> unrollers_;
   Front front_;
   Channel channel_;
-  std::vector<int64_t> semaphores_ = std::vector<int64_t>(kSemaphores, 0);
-  std::vector<int64_t> signals_ = std::vector<int64_t>(kSemaphores, -1);  // the last signal of each
+  Semaphores semaphores_;
   std::vector<TransferIn> ins_;
   std::vector<TransferOut> outs_;
   std::vector<Array> arrays_;
@@ -297,9 +332,15 @@ class Engine {
     size_t index = 0;  // among the units of its kind
   };
   std::vector<Place> places_;  // of each unit
-  using UnitCycles = std::array<int64_t, static_cast<size_t>(Cause::Count)>;
-  std::vector<UnitCycles> cycles_;
-  std::vector<UnitSpan> present_;  // what each unit does; Count: nothing is known yet
+  // remembered states
+  Memo memo_;
+  Archive::Words words_;
+  bool memoises_;
+  Memo::State* here_ = nullptr;           // the present state, where it is known to be one remembered
+  bool behind_ = false;                   // the mechanisms stand where they were when recalling began
+  Memo::State* from_ = nullptr;           // the last one remembered that was stepped on from …
+  int64_t from_now_ = 0, from_next_ = 0;  // … and when
+  int64_t place_ = 0;                     // the host's command before which to look at the state again
 };
 
 // What each unit waits for.
@@ -345,28 +386,6 @@ void Engine::fail(const char* kind, const std::string& message) {
 }
 
 }  // namespace timing
-
-const char* name_of(Cause cause) {
-  switch (cause) {
-    case Cause::Busy: return "Busy";
-    case Cause::Idle: return "Idle";
-    case Cause::Host: return "Host";
-    case Cause::QueueFull: return "QueueFull";
-    case Cause::ReadAfterWrite: return "ReadAfterWrite";
-    case Cause::WriteAfterRead: return "WriteAfterRead";
-    case Cause::WriteAfterWrite: return "WriteAfterWrite";
-    case Cause::Semaphore: return "Semaphore";
-    case Cause::Bus: return "Bus";
-    case Cause::MemoryLatency: return "MemoryLatency";
-    case Cause::BankConflict: return "BankConflict";
-    case Cause::Pairing: return "Pairing";
-    case Cause::Drain: return "Drain";
-    case Cause::Pipeline: return "Pipeline";
-    case Cause::Fence: return "Fence";
-    case Cause::Count: break;
-  }
-  return "Unknown";
-}
 
 TimingRun::TimingRun(const CompiledMachine& compiled, const Machine& machine, const TimingOptions& options,
                      OperationList& operations)

@@ -77,6 +77,7 @@ struct TimingResult {
 struct TimingOptions {
   bool record_commands = true;
   bool record_spans = false;
+  bool memoise = true;  // go on as before where everything is as before; results do not depend on it
   int64_t max_cycles = int64_t{1} << 40;
   // Byte address of each tensor's first element, for effects of alignment. Tensors without one are of unknown size:
   // they lie far apart and are aligned alike.

@@ -35,7 +35,6 @@ void TransferIn::issue(int32_t slot) {
     // Blocks are full but for the last, and a full one is a power of two.
     const auto mean = static_cast<uint64_t>((m.row_bytes + m.blocks - 1) / m.blocks);
     m.block_bytes = m.blocks == 1 ? m.row_bytes : static_cast<int64_t>(std::bit_ceil(std::max<uint64_t>(1, mean)));
-    m.address = context_.address(command.dram->tensor);
     m.scaled = command.value(Key::Scaled) != 0;
   }
   queue_.push(slot);
@@ -176,7 +175,7 @@ void TransferIn::request(Channel& channel) {
   Request& next = requests_.front();
   Move& m = move(next.slot);
   const AccessInstance& source = *context_.command(next.slot).dram;
-  const int64_t address = m.address + row_at(source, next.row) + next.done;
+  const int64_t address = row_at(source, next.row) + next.done;
   const Piece piece = best_request(address, m.row_bytes - next.done, settings_.request_min, settings_.request_max);
   const auto beats = static_cast<int32_t>((piece.bytes + context_.settings.bus - 1) / context_.settings.bus);
   channel.respond({context_.now + context_.settings.latency, unit_, next.slot, false, beats, 0, next.row, next.done,
@@ -199,6 +198,33 @@ void TransferIn::schedule() {
   while (!scaler_free_.empty() && scaler_free_.front() <= context_.now) scaler_free_.pop();
   if (!scaler_free_.empty()) context_.at(scaler_free_.front() - 1);
   request_slots_.schedule(context_);
+}
+
+void TransferIn::archive(Archive& archive) {
+  for (size_t i = 0; i < moves_.size(); ++i) {
+    if ((context_.occupied >> (static_cast<size_t>(first_slot_) + i) & 1) == 0) continue;
+    Move& m = moves_[i];
+    archive.values(m.rows, m.row_bytes, m.block_bytes, m.blocks, m.repeats, m.requested, m.writes_left, m.open,
+                   m.latency, m.scaled, m.zero);
+  }
+  archive.ring(queue_);
+  archive.value(next_row_);
+  archive.cycle(next_step_);
+  archive.cycle(command_start_, settings_.command_steps);
+  archive.ring(requests_, [&](Request& request) {
+    archive.cycle(request.ready);
+    archive.values(request.slot, request.row, request.done);
+  });
+  for (Ring<Write>* writes : {&writes_, &scaled_, &zeros_})
+    archive.ring(*writes, [&](Write& write) {
+      archive.cycle(write.ready, 1);
+      archive.values(write.slot, write.point);
+    });
+  archive.cycles(scaler_free_, 1);
+  archive.cycle(scaler_exit_, settings_.scale_interval);
+  request_slots_.archive(archive);
+  archive.value(in_flight_);
+  archive.cycle(tracker_free_);
 }
 
 Cause TransferIn::cause() const {

@@ -18,6 +18,7 @@ class TransferIn {
   [[nodiscard]] bool requests_due() const { return due(requests_) || (!queue_.empty() && next_step_ <= context_.now); }
   void request(Channel& channel);
   void schedule();
+  void archive(Archive& archive);
   [[nodiscard]] Cause cause() const;
   [[nodiscard]] bool active() const { return in_flight_ > 0 || !queue_.empty(); }
 
@@ -25,7 +26,6 @@ class TransferIn {
   struct Move {        // progress of one command, by slot
     int64_t rows = 0;  // rows to be requested
     int64_t row_bytes = 0, block_bytes = 0, blocks = 1;
-    int64_t address = 0;    // of row 0
     int64_t repeats = 1;    // local rows written for each row requested
     int64_t requested = 0;  // rows whose requests have all left
     int64_t writes_left = 0;

@@ -57,7 +57,7 @@ void TransferOut::write(Channel& channel) {
   context_.progress = true;
   cause_ = Cause::Busy;
   if (beats_left_ == 0) {
-    const int64_t address = context_.address(job.target.tensor) + row_at(job.target, job.row) + sent_;
+    const int64_t address = row_at(job.target, job.row) + sent_;
     const Piece piece = best_request(address, job.target.bytes - sent_, settings_.request_min, settings_.request_max);
     request_slots_.take();
     ++unacknowledged_;
@@ -146,6 +146,29 @@ void TransferOut::schedule() {
   if (!queue_.empty()) context_.at(next_step_);
   request_slots_.schedule(context_);
   context_.at(last_acknowledge_ + settings_.idle_delay);
+}
+
+void TransferOut::archive(Archive& archive) {
+  archive.ring(queue_);
+  archive.value(next_read_);
+  archive.cycle(next_step_);
+  archive.cycle(command_start_, settings_.command_steps);
+  for (Ring<Row>* rows : {&before_, &after_})
+    archive.ring(*rows, [&](Row& row) {
+      archive.cycle(row.ready);
+      archive.value(row.scaled);
+    });
+  archive.cycles(leaving_);
+  archive.ring(jobs_, [&](Job& job) {
+    AccessInstance& target = job.target;
+    archive.values(target.dims, target.base, target.bytes);
+    for (int d = 0; d < target.dims; ++d) archive.values(target.count[d], target.stride[d]);
+    archive.values(job.rows, job.reads_per_row, job.scaled, job.row, job.collected);
+  });
+  archive.values(sending_, sent_, beats_left_);
+  request_slots_.archive(archive);
+  archive.value(unacknowledged_);
+  archive.cycle(last_acknowledge_, settings_.idle_delay);
 }
 
 Cause TransferOut::cause() const {

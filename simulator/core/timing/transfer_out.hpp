@@ -18,6 +18,7 @@ class TransferOut {
   }
   void step(Channel& channel);
   void schedule();
+  void archive(Archive& archive);
   [[nodiscard]] bool idle() const {
     return jobs_.empty() && unacknowledged_ == 0 && context_.now >= last_acknowledge_ + settings_.idle_delay;
   }

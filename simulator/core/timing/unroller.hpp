@@ -5,6 +5,7 @@
 // how things stood at its beginning, as registers do.
 #pragma once
 
+#include <algorithm>
 #include <deque>
 
 #include "semantics/expansion.hpp"
@@ -18,6 +19,10 @@ class Unroller {
 
   // Commands that it does not take wait in front of it while a loop is in flight.
   [[nodiscard]] bool busy() const { return !loops_.empty(); }
+  // Nothing is under way that it sent.
+  [[nodiscard]] bool quiet() const {
+    return !busy() && std::all_of(in_flight_.begin(), in_flight_.end(), [](int64_t count) { return count == 0; });
+  }
   // Has it room for another loop, or for the configuration of one?
   [[nodiscard]] bool free() const { return loops_.size() < static_cast<size_t>(settings_.loops); }
   void take(int64_t operation);

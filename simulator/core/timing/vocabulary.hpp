@@ -1,0 +1,49 @@
+// The distinct commands of a stream. Each is decoded once and has an id: commands with the same id mean the same to
+// timing. Of an address in main memory that is its alignment.
+#pragma once
+
+#include <unordered_map>
+#include <vector>
+
+#include "semantics/operation.hpp"
+#include "timing/command.hpp"
+#include "timing/settings.hpp"
+
+namespace autocomp::timing {
+
+struct WordsHash {
+  [[nodiscard]] size_t operator()(const std::vector<int64_t>& words) const {
+    uint64_t sum = 0;
+    for (const int64_t word : words) {
+      sum = (sum ^ static_cast<uint64_t>(word)) * 0x9E3779B97F4A7C15U;
+      sum ^= sum >> 29;
+    }
+    return sum;
+  }
+};
+
+class Vocabulary {
+ public:
+  Vocabulary(const Settings& settings, std::vector<int64_t> tensor_addresses)
+      : settings_(settings), tensor_addresses_(std::move(tensor_addresses)) {}
+
+  // The id of a command, or -1: what it does depends on more than is kept, or there are too many.
+  [[nodiscard]] int32_t id(const OperationList& list, const Operation& operation);
+  [[nodiscard]] const Command& command(int32_t id) const { return commands_[static_cast<size_t>(id)]; }
+  // Decodes a command, a preload with its multiply, into `command`, whatever that was before.
+  void decode(const OperationList& list, const Operation& operation, Command& command) const;
+
+ private:
+  // The byte address of a DRAM access in as far as it decides how it is cut into requests.
+  [[nodiscard]] int64_t alignment(const AccessInstance& access) const;
+  void add_access(Command& command, const AccessInstance& access, bool owns_writes) const;
+  void spell(const OperationList& list, const Operation& operation);
+
+  const Settings& settings_;
+  std::vector<int64_t> tensor_addresses_;
+  std::unordered_map<std::vector<int64_t>, int32_t, WordsHash> ids_;
+  std::vector<Command> commands_;  // by id
+  std::vector<int64_t> words_;     // of the present command
+};
+
+}  // namespace autocomp::timing

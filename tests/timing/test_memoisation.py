@@ -1,0 +1,115 @@
+"""Timing that goes on as before where its state is as before tells the same as timing that steps through everything."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable
+from dataclasses import fields, replace
+
+import numpy as np
+import pytest
+from autocomp.simulator import Options, SimulationResult, replay_trace, run_program
+from hypothesis import given
+from hypothesis import strategies as st
+
+from autocomp import isa, kernel
+from autocomp.fidelity import trace_path
+from autocomp.trace import parse_trace, read_trace
+from benchmarks.gemm_kernels import gemm_kernel
+
+from .machines import RTL, SETUP, machine
+from .test_random_programs import COMMANDS, MACHINE, ORDERED, UNITS, examples
+
+
+def assert_same(run: Callable[[Options], SimulationResult], options: Options) -> None:
+    memoised, stepped = (run(replace(options, memoise=memoise)) for memoise in (True, False))
+    if stepped.error is not None:  # it is found at once or at the end, as with windows of other sizes
+        assert memoised.error is not None
+        assert (memoised.error.kind, memoised.error.message) == (stepped.error.kind, stepped.error.message)
+        return
+    assert memoised.error is None
+    assert memoised.timing is not None
+    assert stepped.timing is not None
+    for name in ("cycles", "segment_cycles", "units", "notes"):
+        assert getattr(memoised.timing, name) == getattr(stepped.timing, name), name
+    for part in ("commands", "spans"):
+        one, other = getattr(memoised.timing, part), getattr(stepped.timing, part)
+        assert (one is None) == (other is None)
+        for column in fields(one) if one is not None else ():
+            np.testing.assert_array_equal(getattr(one, column.name), getattr(other, column.name), column.name)
+
+
+RECORDS = st.builds(
+    Options,
+    record_commands=st.booleans(),
+    record_detail=st.booleans(),
+    window=st.sampled_from([1, 50, 1024]),
+    max_cycles=st.sampled_from([3000, 1_000_000]),
+)
+TURNS = st.integers(1, 40)
+
+
+def assert_turns_of_a_loop_are_timed_alike(
+    dataflow: str,
+    body: list[str],
+    turns: int,
+    units: tuple[dict[str, int], ...],
+    overrides: dict[str, int],
+    options: Options,
+) -> None:
+    accelerator, _ = machine("gemmini")
+    chosen = dict(zip(("transfer_in", "array", "transfer_out"), units, strict=True))
+    changed = (
+        replace(u, settings={**u.settings, **chosen.get(str(u.settings["kind"]), {})}) for u in accelerator.units
+    )
+    accelerator = replace(accelerator, units=tuple(changed))
+    tables = isa.lower(accelerator)
+    text = SETUP.format(dataflow=dataflow) + "".join(body) * turns
+    trace = parse_trace(text, "random", accelerator, tables).trace
+    assert_same(lambda chosen: replay_trace(tables.machine, trace, chosen), replace(options, settings=overrides))
+
+
+def assert_turns_with_semaphores_are_timed_alike(body: list[str], turns: int, options: Options) -> None:
+    accelerator, tables = machine("tiny")
+    trace = parse_trace("".join(body) * turns, "random", accelerator, tables).trace
+    assert_same(lambda chosen: replay_trace(tables.machine, trace, chosen), options)
+
+
+LOOPS = given(st.sampled_from(["WS", "OS"]), COMMANDS, TURNS, UNITS, MACHINE, RECORDS)
+SIGNALS = given(ORDERED, TURNS, RECORDS)
+
+test_turns_of_a_loop_are_timed_alike = examples(40)(LOOPS(assert_turns_of_a_loop_are_timed_alike))
+test_turns_with_semaphores_are_timed_alike = examples(25)(SIGNALS(assert_turns_with_semaphores_are_timed_alike))
+test_turns_of_many_loops_are_timed_alike = pytest.mark.long(
+    examples(2000)(LOOPS(assert_turns_of_a_loop_are_timed_alike))
+)
+
+
+def test_a_kernel_is_timed_alike() -> None:
+    accelerator, tables = machine("gemmini", (("HOST", 1),))
+    program = kernel.link(kernel.compile(kernel.parse(gemm_kernel(128, 256, 256)), accelerator, {}), tables)
+    tensors = {name: np.zeros(shape, np.int8) for name, _, shape in program.parameters}
+    for options in (Options(), Options(record_commands=True, record_detail=True), Options(host_scale=3.0)):
+        assert_same(lambda chosen: run_program(tables.machine, program, tensors, chosen), options)
+
+
+def measured_cases() -> list[tuple[str, int]]:
+    with (RTL / "cycles.csv").open(encoding="utf-8", newline="") as file:
+        return [(row["case_id"], int(row["mem_latency"])) for row in csv.DictReader(file)]
+
+
+def assert_measured_cases_are_timed_alike(cases: list[tuple[str, int]]) -> None:
+    for case, latency in cases:
+        accelerator, tables = machine("gemmini", (("MEM_LATENCY", latency),))
+        trace = read_trace(trace_path(RTL, case), accelerator, tables).trace
+        options = Options(record_commands=True, record_detail=True, requirements=False)
+        assert_same(lambda chosen, t=tables, c=trace: replay_trace(t.machine, c, chosen), options)
+
+
+def test_measured_cases_are_timed_alike() -> None:
+    assert_measured_cases_are_timed_alike(measured_cases()[::60])
+
+
+@pytest.mark.long
+def test_all_measured_cases_are_timed_alike() -> None:
+    assert_measured_cases_are_timed_alike(measured_cases())
