@@ -10,7 +10,7 @@ from autocomp.transforms.loops import Loop, make_nest
 from autocomp.transforms.nest import Sinking, Statements, change_loop, single_loop, sink, strip_mine, with_values
 from autocomp.transforms.parameters import factors_of
 from autocomp.transforms.protocol import NotApplicable, Parameters, Proposal, Rewriting
-from autocomp.transforms.rewrite import all_names, fresh, names, with_body
+from autocomp.transforms.rewrite import all_names, fresh, names, walk, with_body
 
 
 class Tile(Rewriting):
@@ -88,8 +88,15 @@ def tile_nest(facts: Facts, factors: Mapping[str, int], below: Callable[[Loop], 
 
 
 def _loads_operands(facts: Facts) -> Callable[[ast.Statement], bool]:
-    """Whether a statement only loads operands. Results that start from what is loaded get rows of their own for each
-    tile of a block."""
-    loads = [site for buffer in facts.buffers if not buffer.is_input for site in buffer.sites("load")]
-    started = {site.pointer.tensor for site in loads if site.pointer is not None}
-    return lambda statement: facts.kinds(statement) == {"load"} and started.isdisjoint(names(statement))
+    """Whether a statement only loads operands. Results that start from what is loaded, be it zeros from no tensor, get
+    rows of their own for each tile of a block."""
+    loads = [(buffer, site.pointer) for buffer in facts.buffers for site in buffer.sites("load")]
+    started = {where.tensor for buffer, where in loads if where is not None and not buffer.is_input}
+    operands = {where.tensor for _, where in loads if where is not None} - started
+
+    def only_operands(statement: ast.Statement) -> bool:
+        calls = (node for node in walk(statement) if isinstance(node, ast.Call))
+        of_operands = all(not operands.isdisjoint(names(call)) for call in calls)
+        return of_operands and facts.kinds(statement) == {"load"} and started.isdisjoint(names(statement))
+
+    return only_operands

@@ -209,6 +209,14 @@ def follow(facts: Facts, choices: Sequence[tuple[float, float]]) -> tuple[Facts,
     return facts, steps
 
 
+def test_results_start_from_zeros_in_every_tile_of_a_block() -> None:
+    workload = parse_workload(CONVOLUTION.format(3, 3, 1, 1, 1), Path("conv.yaml"))
+    facts = facts_of(starting_kernel(workload, machine()))
+    text = print_kernel(apply(facts, ("keep_accumulator", {"loops": {"p": 3}})).kernel)
+    found = SimulatorEvaluator(machine(), workload).evaluate(text, stages=PROOF)
+    assert found.correct, found.failure
+
+
 @pytest.mark.long
 @settings(max_examples=100, deadline=None)
 @given(WORKLOADS, st.lists(st.tuples(CHOICE, CHOICE), max_size=5))
