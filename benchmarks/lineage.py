@@ -1,6 +1,7 @@
 """What each option contributes: applies the named options of a lineage in turn, and prints the cycles after each.
 
-A lineage is a YAML file with a workload and a list of options, each a transformation's name with its parameters:
+A lineage is a YAML file with a workload, parameters of its accelerator to set (none: as described), and a list of
+options, each a transformation's name with its parameters:
 
     python -m benchmarks.lineage benchmarks/lineages/*.yaml
 """
@@ -35,13 +36,14 @@ class Lineage(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
     workload: str
+    set: dict[str, int | float] = {}
     options: list[Option]
 
 
 def follow(lineage: Lineage) -> Iterator[tuple[str, Evaluation]]:
     """The starting kernel's evaluation, then that after each option; all correctness stages for the last."""
     workload = load(lineage.workload)
-    machine = isa.load(workload.accelerator)
+    machine = isa.load(workload.accelerator, {**workload.overrides, **lineage.set})
     evaluator = SimulatorEvaluator(machine, workload)
     facts = analyse(kernel.parse(starting_kernel(workload, machine)), machine, workload.constants)
     yield "naive", evaluator.evaluate(kernel.print_kernel(facts.kernel), stages=("check", "smoke"))
