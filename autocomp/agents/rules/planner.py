@@ -38,7 +38,10 @@ _COMPUTATION = frozenset({"Busy", "BankConflict", "Pairing", "Drain", "Pipeline"
 _WORTHWHILE = 0.02  # share of the cycles that makes shaping come before finishing
 _SAME_OPTION = 0.8  # factor on the score of each further proposal of the same option
 _SAME_GAIN = 0.5  # the factor where the model does not tell the proposals apart
-_PROMISING = 0.01  # score below which proposals are made only one at a time, and where there is nothing better
+# Score, in itself and as a part of the best one's, below which proposals wait until there is nothing better; deep
+# lineages are reached with few evaluations only if not too many are spent on each kernel at a time.
+_PROMISING = 0.01
+_COMPARABLE = 0.25
 _MOST_SAVED = 0.9  # share of the cycles that a plan is expected to save at most
 _CHANCE = 0.15  # most that chance adds to or takes from a score, relative
 
@@ -68,12 +71,11 @@ class RulesPlanner:
         chosen: list[_Scored] = []
         seen = set(context.tried)
         while any(waiting) and len(chosen) < count:
-            option = max(
-                filter(None, waiting), key=lambda proposals: proposals[0].score * _fading(proposals[0], chosen)
-            )
+            heads = [(_faded(proposals[0], chosen), proposals) for proposals in waiting if proposals]
+            score, option = max(heads, key=lambda head: head[0])
+            if chosen and score < max(_PROMISING, _COMPARABLE * chosen[0].score):
+                break
             best = option.popleft()
-            if chosen and best.score < _PROMISING:
-                continue
             try:
                 changed = applied(transformation(best.name), facts, best.proposal.parameters)
             except NotApplicable:
@@ -94,10 +96,10 @@ def _nothing_applies(facts: Facts) -> str:
     return f"no transformation in the menu applies to this kernel{reason}"
 
 
-def _fading(scored: _Scored, chosen: Sequence[_Scored]) -> float:
+def _faded(scored: _Scored, chosen: Sequence[_Scored]) -> float:
     """What is left of a proposal's score next to those of the same option that are chosen already."""
     others = (other for other in chosen if other.option.id == scored.option.id)
-    return prod(_SAME_GAIN if isclose(other.gain, scored.gain) else _SAME_OPTION for other in others)
+    return scored.score * prod(_SAME_GAIN if isclose(other.gain, scored.gain) else _SAME_OPTION for other in others)
 
 
 def _scored(context: Context, facts: Facts, found: Profile) -> list[deque[_Scored]]:
