@@ -20,6 +20,7 @@ from autocomp.transforms.rewrite import names
 
 _ROOM_FOR_WHOLE = 4  # an operand that takes at most this part of its memory may be kept there as a whole
 CROWDING = 0.1  # of the time of moves that are hidden behind computation, the part that shows nevertheless
+_MEETING = 0.02  # the same in a pipeline that is tuned, where moves are as long as the computation they hide behind
 
 
 def move_cycles(facts: Facts, site: Site, columns: int | None = None) -> float:
@@ -158,7 +159,9 @@ def block_cost(facts: Facts, result: Buffer, sides: Mapping[str, int], capacity:
     held = prod(sides.values())
     store = stores * prod(trips[name] for name in sides)
     exposed = store if held * 2 > capacity else stores * held
-    return max(compute, loads, store) + CROWDING * (streamed + store) + exposed + first * min(other, 4)
+    behind = streamed + store
+    crowding = _MEETING * behind * min(1.0, behind / compute)
+    return max(compute, loads, store) + crowding + exposed + first * min(other, 4)
 
 
 def _tile_cycles(facts: Facts, site: Site, sides: Mapping[str, int]) -> float:
