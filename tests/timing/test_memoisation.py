@@ -81,7 +81,7 @@ SIGNALS = given(ORDERED, TURNS, RECORDS)
 test_turns_of_a_loop_are_timed_alike = examples(40)(LOOPS(assert_turns_of_a_loop_are_timed_alike))
 test_turns_with_semaphores_are_timed_alike = examples(25)(SIGNALS(assert_turns_with_semaphores_are_timed_alike))
 test_turns_of_many_loops_are_timed_alike = pytest.mark.long(
-    examples(2000)(LOOPS(assert_turns_of_a_loop_are_timed_alike))
+    examples(1000)(LOOPS(assert_turns_of_a_loop_are_timed_alike))
 )
 
 

@@ -53,6 +53,7 @@ struct Operation {
            access_count = 0;    // into OperationList::accesses; zero-sized and guarded-off ones left out
   uint32_t first_property = 0;  // into OperationList::properties, in the order of Instruction::properties
   int32_t sender = -1;          // the expander that sends it, or -1: the host does
+  int32_t plan = -1;            // operations with the same plan differ in where their accesses begin only; -1: unknown
   int64_t partner = -1;         // of a preload: the number of its multiply, set by the timing engine
 };
 

@@ -49,6 +49,7 @@ const PlanCache::Traffic* PlanCache::run(int32_t instruction, const Value* argum
   Plan* plan = find(table, instruction, arguments);
   if (plan == nullptr || !plan->usable || !evaluator_.also(plan->tape)) return nullptr;
 
+  operation.plan = plan->number;
   operation.first_access = static_cast<uint32_t>(list.accesses.size());
   operation.first_property = static_cast<uint32_t>(list.properties.size());
   if (detailed) {
@@ -98,6 +99,7 @@ PlanCache::Plan* PlanCache::find(Table& table, int32_t instruction, const Value*
 std::unique_ptr<PlanCache::Plan> PlanCache::make(const PlanKey& key, int32_t instruction, const Value* arguments) {
   auto plan = std::make_unique<Plan>();
   plan->key = present_;
+  plan->number = made_++;
   evaluator_.begin(instruction, arguments);
   if (!evaluator_.tape_valid()) return plan;
   const Instruction& table = machine_.machine().instructions[at(instruction)];

@@ -46,6 +46,7 @@ class PlanCache {
   struct Plan {
     std::vector<int64_t> key;
     bool usable = false;
+    int32_t number = -1;        // no other has it
     std::vector<int32_t> tape;  // addresses and latched values
     std::vector<PlannedAccess> accesses;
     std::vector<int64_t> properties;
@@ -78,6 +79,7 @@ class PlanCache {
   std::vector<TensorStore>& tensors_;
   MultiplyBytes multiply_;
   std::vector<Table> tables_;
+  int32_t made_ = 0;              // plans
   std::vector<int64_t> present_;  // the key of the present command
 };
 

@@ -5,12 +5,10 @@
 namespace autocomp::timing {
 namespace {
 
-CommandTiming shifted(CommandTiming times, int64_t cycles, int64_t commands) {
+void shift(CommandTiming& times, int64_t cycles) {
   for (int64_t* cycle :
        {&times.offered, &times.accepted, &times.allocated, &times.issued, &times.started, &times.completed})
     *cycle += cycles;
-  if (times.released_by != -1) times.released_by += commands;
-  return times;
 }
 
 }  // namespace
@@ -50,9 +48,12 @@ Log::Part Log::part(int64_t now) {
     part.spans.back().start -= part_start_;
   }
   for (size_t i = fences_before_; i < fences_.size(); ++i) part.fences.push_back(fences_[i] - part_start_);
-  for (const int64_t number : changed_)
-    part.commands.emplace_back(number - part_next_,
-                               shifted(commands_[static_cast<size_t>(number)], -part_start_, -part_next_));
+  for (const int64_t number : changed_) {
+    CommandTiming times = commands_[static_cast<size_t>(number)];
+    shift(times, -part_start_);
+    times.released_by = times.released_by < 0 ? kNever : times.released_by - part_next_;
+    part.commands.emplace_back(number - part_next_, times);
+  }
   return part;
 }
 
@@ -67,8 +68,10 @@ void Log::append(const Part& part, int64_t now, int64_t next) {
   for (const auto& [number, times] : part.commands) {
     CommandTiming& kept = commands_[static_cast<size_t>(number + next)];
     const int32_t line = kept.line;
-    kept = shifted(times, now, next);
+    kept = times;
     kept.line = line;
+    shift(kept, now);
+    kept.released_by = times.released_by == kNever ? -1 : times.released_by + next;
   }
 }
 

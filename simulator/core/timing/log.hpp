@@ -14,7 +14,7 @@ namespace autocomp::timing {
 class Log {
  public:
   using UnitCycles = std::array<int64_t, static_cast<size_t>(Cause::Count)>;
-  // What was logged in a while; cycles and commands relative to those it began with.
+  // What was logged in a while; cycles and commands relative to those it began with, kNever for no command.
   struct Part {
     std::vector<UnitCycles> cycles;
     std::vector<UnitSpan> spans;

@@ -92,25 +92,32 @@ void Vocabulary::spell(const OperationList& list, const Operation& operation) {
   words_.push_back(operation.instruction);
   words_.push_back(operation.host_cycles);
   words_.push_back(operation.sender);
-  const int64_t* properties = list.properties_of(operation);
-  for (const auto& [key, position] : settings_.instructions[static_cast<size_t>(operation.instruction)].keys)
-    words_.push_back(properties[position]);
-  const auto add = [&](const Operation& from) {
-    const AccessInstance* accesses = list.accesses_of(from);
-    for (const AccessInstance* a = accesses; a != accesses + from.access_count; ++a) {
-      words_.push_back(int64_t{a->memory} << 32 | int64_t{a->parameter & 0xFF} << 16 | a->dims << 8 |
-                       (a->write ? 1 : 0) | (a->accumulate_read ? 2 : 0));
-      words_.push_back(a->memory == settings_.dram ? alignment(*a) : a->base);
-      words_.push_back(a->bytes);
-      for (int d = 0; d < a->dims; ++d) {
-        words_.push_back(a->count[d]);
-        words_.push_back(a->stride[d]);
-      }
+  words_.push_back(operation.plan);
+  if (operation.plan < 0) {
+    const int64_t* properties = list.properties_of(operation);
+    for (const auto& [key, position] : settings_.instructions[static_cast<size_t>(operation.instruction)].keys)
+      words_.push_back(properties[position]);
+  }
+  spell_accesses(list, operation);
+  if (operation.partner < 0) return;
+  words_.push_back(list.at(operation.partner).plan);
+  spell_accesses(list, list.at(operation.partner));
+}
+
+void Vocabulary::spell_accesses(const OperationList& list, const Operation& operation) {
+  const AccessInstance* accesses = list.accesses_of(operation);
+  words_.push_back(operation.access_count);
+  for (const AccessInstance* a = accesses; a != accesses + operation.access_count; ++a) {
+    words_.push_back(a->memory == settings_.dram ? alignment(*a) : a->base);
+    if (operation.plan >= 0) continue;
+    words_.push_back(int64_t{a->memory} << 32 | int64_t{a->parameter & 0xFF} << 16 | a->dims << 8 | (a->write ? 1 : 0) |
+                     (a->accumulate_read ? 2 : 0));
+    words_.push_back(a->bytes);
+    for (int d = 0; d < a->dims; ++d) {
+      words_.push_back(a->count[d]);
+      words_.push_back(a->stride[d]);
     }
-  };
-  add(operation);
-  words_.push_back(operation.partner >= 0 ? 1 : 0);
-  if (operation.partner >= 0) add(list.at(operation.partner));
+  }
 }
 
 int32_t Vocabulary::id(const OperationList& list, const Operation& operation) {

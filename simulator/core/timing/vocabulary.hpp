@@ -13,12 +13,13 @@ namespace autocomp::timing {
 
 struct WordsHash {
   [[nodiscard]] size_t operator()(const std::vector<int64_t>& words) const {
-    uint64_t sum = 0;
+    uint64_t sum = 0, factor = 0x9E3779B97F4A7C15U;
     for (const int64_t word : words) {
-      sum = (sum ^ static_cast<uint64_t>(word)) * 0x9E3779B97F4A7C15U;
-      sum ^= sum >> 29;
+      sum += (static_cast<uint64_t>(word) + 0x632BE59BD9B4E019U) * factor;
+      factor += 0xBF58476D1CE4E5B8U;  // stays odd
     }
-    return sum;
+    sum ^= sum >> 32;
+    return sum * 0x94D049BB133111EBU >> 16;
   }
 };
 
@@ -38,6 +39,7 @@ class Vocabulary {
   [[nodiscard]] int64_t alignment(const AccessInstance& access) const;
   void add_access(Command& command, const AccessInstance& access, bool owns_writes) const;
   void spell(const OperationList& list, const Operation& operation);
+  void spell_accesses(const OperationList& list, const Operation& operation);
 
   const Settings& settings_;
   std::vector<int64_t> tensor_addresses_;
