@@ -32,6 +32,7 @@ _SHAPING = {
     "load_at_first_use": ("keep_accumulator", "stage_operand", "widen_moves", "reuse_weights"),
     "defer_stores": ("keep_accumulator", "widen_moves"),
     "double_buffer": ("keep_accumulator", "stage_operand"),
+    "place_in_banks": ("keep_accumulator", "stage_operand", "widen_moves", "reuse_weights"),
 }
 # An option that names one of these may make computation itself shorter, any other only what is around it.
 _COMPUTATION = frozenset({"Busy", "BankConflict", "Pairing", "Drain", "Pipeline"})
