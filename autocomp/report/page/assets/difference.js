@@ -44,7 +44,7 @@ function differenceView(before, after) {
   let number = 0;
   let hidden = 0;
   const flush = () => {
-    if (hidden) box.append(element("div", { class: "line plain skipped" }, element("span"), element("span"), element("span", {}, `${hidden} lines unchanged`)));
+    if (hidden) box.append(element("div", { class: "line plain skipped" }, element("span"), element("span"), element("span", {}, `${hidden} unchanged ${hidden === 1 ? "line" : "lines"}`)));
     hidden = 0;
   };
   lines.forEach(({ kind, text }, at) => {
