@@ -12,6 +12,7 @@ from autocomp.profile.lanes import lanes_of
 from autocomp.simulator.results import Commands, Timing
 
 MOST = 40_000  # spans of one timeline
+_GOLDEN = 0.618033988749895  # its multiples, modulo 1, are spread evenly
 
 Array = npt.NDArray[Any]
 
@@ -19,8 +20,8 @@ Array = npt.NDArray[Any]
 def timeline(timing: Timing, accelerator: Accelerator) -> dict[str, Any]:
     """Tracks of units, each command a span on a lane of its unit's track, so that spans of a lane do not overlap.
 
-    Of more than MOST commands the longest-waiting and longest-running ones are kept; `left_out` counts the others.
-    Starts are given as differences from the one before, in program order.
+    Of more than MOST commands the longest-waiting and longest-running ones are kept, and of equal ones some of all
+    times; `left_out` counts the others. Starts are given as differences from the one before, in program order.
     """
     commands = timing.commands
     if commands is None:
@@ -50,7 +51,8 @@ def _chosen(commands: Commands) -> Array:
     on_units = np.flatnonzero(commands.unit >= 0)
     if len(on_units) > MOST:
         weight = commands.completed[on_units] - commands.started[on_units] + commands.wait_cycles[on_units]
-        on_units = on_units[np.argsort(-weight, kind="stable")[:MOST]]
+        evenly = np.arange(len(on_units)) * _GOLDEN % 1.0  # any first part of this order lies all over the kernel
+        on_units = on_units[np.lexsort((evenly, -weight))[:MOST]]
     return on_units[np.argsort(commands.started[on_units], kind="stable")]
 
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 
@@ -39,6 +41,23 @@ def test_a_run_before_its_first_evaluation_has_a_page(run_copy: RunFolder, tmp_p
     run_copy.events.unlink()
     write_page(run_copy, tmp_path / "report.html")
     assert "tiny_gemm" in (tmp_path / "report.html").read_text()
+
+
+def test_of_equal_commands_some_of_all_times_are_drawn(searched: RunFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+    request = restore(searched)
+    evaluator = SimulatorEvaluator(request.accelerator, request.workload)
+    timing = evaluator.evaluate(
+        searched.best_kernel.read_text(), record_commands=True, stages=("check", "smoke")
+    ).timing
+    assert timing is not None
+    assert timing.commands is not None
+    starts = np.arange(len(timing.commands.line))
+    equal = replace(timing.commands, started=starts, completed=starts + 1, wait_cycles=0 * starts)
+    most = len(starts) // 5
+    monkeypatch.setattr(timelines, "MOST", most)
+    drawn = np.cumsum(timelines.timeline(replace(timing, commands=equal), request.accelerator)["start"])
+    assert len(drawn) == most
+    assert max(np.diff(drawn, prepend=0, append=len(starts))) < 5 * len(starts) / most
 
 
 @pytest.mark.parametrize("most", [7, 10**6])

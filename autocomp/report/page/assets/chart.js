@@ -7,9 +7,9 @@ const linear = (low, high) => ({
   ticks: (most) => {
     const rough = (high - low) / most || 1;
     const power = 10 ** Math.floor(Math.log10(rough));
-    const step = [1, 2, 5, 10].map((factor) => factor * power).find((size) => size >= rough);
-    const first = Math.ceil(low / step);
-    return Array.from({ length: Math.floor(high / step) - first + 1 }, (_, index) => (first + index) * step);
+    const number = (step) => Math.floor(high / step) - Math.ceil(low / step) + 1;
+    const step = [1, 2, 5, 10, 20].map((factor) => factor * power).find((size) => number(size) <= most);
+    return Array.from({ length: number(step) }, (_, index) => (Math.ceil(low / step) + index) * step);
   },
 });
 

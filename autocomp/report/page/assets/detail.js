@@ -11,6 +11,12 @@ function headingView(run, candidate) {
   ];
 }
 
+// A plan's parameter in words: lists and named sizes without their brackets.
+const parameter = (value) => {
+  if (Array.isArray(value)) return value.map(parameter).join(", ");
+  return value && typeof value === "object" ? Object.entries(value).map(([name, inner]) => `${name} ${parameter(inner)}`).join(", ") : String(value);
+};
+
 function planView(run, candidate, choose) {
   const { plan } = candidate;
   const evaluation = run.evaluation(candidate);
@@ -24,7 +30,7 @@ function planView(run, candidate, choose) {
   if (gain) pairs.push(["speed-up over its parent", times(gain)]);
   if (plan?.gain) pairs.push(["predicted", `${times(plan.gain[0])} to ${times(plan.gain[1])}`]);
   if (candidate.repaired) pairs.push(["repaired", "yes, once"]);
-  for (const [name, value] of Object.entries(plan?.parameters ?? {})) pairs.push([name, typeof value === "object" ? JSON.stringify(value) : String(value)]);
+  for (const [name, value] of Object.entries(plan?.parameters ?? {})) pairs.push([name, parameter(value)]);
   const mark = { passed: ["good-text", "✓"], failed: ["bad-text", "✕"], skipped: ["note", "·"] };
   const stages = (evaluation?.stages ?? []).map((stage) =>
     element("li", {}, element("span", { class: mark[stage.status][0] }, mark[stage.status][1]), element("span", { class: "name" }, stage.stage),

@@ -2,7 +2,7 @@
 const AREA = 44; // pixels
 const TELLING = 0.01; // share of the critical path from which on a segment is listed at once
 const NOTABLE = 0.005; // share of the cycles from which on a stall of a loop or region is named
-const LISTED = 5; // segments that are in any case
+const LISTED = 3; // segments that are in any case
 
 function profileView(profile, openLine) {
   if (profile.problem) return element("p", { class: "bad-text" }, profile.problem);

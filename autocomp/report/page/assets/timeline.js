@@ -194,7 +194,7 @@ class TimelineView {
       pen.moveTo(x, 0);
       pen.lineTo(x, height);
       pen.stroke();
-      pen.fillText(count(tick), x + 4, 10);
+      if (x + 4 + pen.measureText(count(tick)).width <= width) pen.fillText(count(tick), x + 4, 10);
     }
     pen.fillStyle = colour("ink");
     this.timeline.tracks.forEach((track, index) => this.tops[index] != null && pen.fillText(track.name, 4, this.tops[index] - 8));
