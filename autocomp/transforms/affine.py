@@ -257,7 +257,10 @@ def _interval_of_binary(node: ast.Binary, ranges: Ranges) -> Interval | None:
     if node.operator == "/" and right[0] > 0:
         return left[0] // right[1], left[1] // right[0]
     if node.operator == "%" and right[0] > 0:
-        return left if left[1] < right[0] else (0, min(left[1], right[1] - 1))
+        divisor = right[0]
+        if right[1] == divisor and left[0] // divisor == left[1] // divisor:
+            return left[0] % divisor, left[1] % divisor
+        return left if left[1] < divisor else (0, min(left[1], right[1] - 1))
     if node.operator == "|":
         return max(left[0], right[0]), possible_bits(left) | possible_bits(right)
     if node.operator == "&":

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from math import prod
 
 from autocomp.kernel import ast
-from autocomp.transforms.affine import literal
+from autocomp.transforms.affine import interval, literal, truth
+from autocomp.transforms.arithmetic import replace_sums
 from autocomp.transforms.collapse import collapsed
 from autocomp.transforms.cost import contraction_cycles, moves_cycles
 from autocomp.transforms.double_buffer import doubled, is_doubled, runs_behind
@@ -20,12 +22,14 @@ from autocomp.transforms.interleave import (
     replaced,
     shifted_iteration,
 )
-from autocomp.transforms.loops import Loop, make_constant, make_loop
-from autocomp.transforms.nest import Statements, change_loop
+from autocomp.transforms.loops import Loop, make_constant, make_if, make_loop, make_nest
+from autocomp.transforms.nest import Statements, change_loop, peel_nest
 from autocomp.transforms.parameters import names_of, number_of
 from autocomp.transforms.protocol import NotApplicable, Parameters, Proposal, Rewriting
-from autocomp.transforms.rewrite import Path, all_names, declared, fresh, with_body
+from autocomp.transforms.rewrite import Path, all_names, declared, fresh, names, with_body
 from autocomp.transforms.rotation import early_fills, late_stores
+
+_MOST_STEPS = 1 << 14  # of a loop that is looked at one by one
 
 
 class DeferStores(Rewriting):
@@ -49,8 +53,9 @@ class DeferStores(Rewriting):
     def apply(self, facts: Facts, parameters: Parameters) -> ast.Kernel:
         """`loop`, several of them outermost first, are collapsed into one; the stores in its body run one iteration
         later, one every `spacing` iterations of the computing nest (0: spread evenly); results that do not alternate
-        yet are double-buffered. Loads that the results start from run one iteration earlier, behind the stores that
-        make room for them."""
+        yet are double-buffered. Where a block of results takes several iterations, the stores are spread over all of
+        those of the next block. Loads that the results start from run as much earlier, behind the stores that make
+        room for them."""
         loops = names_of(parameters, "loop")
         spacing = number_of(parameters, "spacing", 0)
         if not loops:
@@ -94,21 +99,73 @@ def _rotate(facts: Facts, statement: ast.For, item: Loop, spacing: int, taken: s
         raise NotApplicable(f"the body of the loop over {item.variable!r} does not both compute and store")
     if item.trips < 2:
         raise NotApplicable(f"the loop over {item.variable!r} runs once")
+    steps = _Steps(constants, item)
+    period = _period(stores, fills, steps)
+    now: ast.Expression = ast.Name(item.variable)
+    phase = ast.Binary("%", now, literal(period)) if period > 1 else literal(0)
+    start = replace_sums(ast.Binary("-", now, phase))  # of the present block
     # The iteration before the first counts as the last one, so that / and % never meet a negative number.
-    now = ast.Name(item.variable)
     name = fresh(f"{item.variable}_last", taken)
     taken.add(name)
-    back = ast.Binary("%", ast.Binary("+", now, literal(item.trips - 1)), literal(item.trips))
-    behind, late = elsewhere(stores, constants, item.variable, ast.Name(name), "last", taken)
-    some = ast.Binary(">", now, literal(0))
+    back = ast.Binary("%", replace_sums(ast.Binary("+", start, literal(item.trips - 1))), literal(item.trips))
+    leaving = steps.always(stores) if period > 1 else stores
+    behind, late = elsewhere(leaving, constants, item.variable, ast.Name(name), "last", taken)
+    some = ast.Binary(">", now, literal(period - 1))
     moves = [moves_of(store, some) if fills else moves_of(store) for store in late]
     if fills:
-        ahead, early = elsewhere(fills, constants, item.variable, ast.Binary("+", now, literal(1)), "next", taken)
+        coming = steps.always(fills) if period > 1 else fills
+        following = replace_sums(ast.Binary("+", start, literal(period)))
+        ahead, early = elsewhere(coming, constants, item.variable, following, "next", taken)
         behind = (*behind, *ahead)
-        moves += [moves_of(fill, ast.Binary("<", now, literal(item.trips - 1))) for fill in early]
-    nest = interleave(computing, moves, None if fills else some, taken, spacing=spacing)
+        more = ast.Binary("<", now, literal(item.trips - period))
+        moves += [moves_of(fill, more) for fill in early]
+    condition = None if fills else some
+    nest = interleave(computing, moves, condition, taken, spacing=spacing, rounds=(period, phase))
     body = replaced(rest, computing, nest, (*stores, *fills))
     first = shifted_iteration(fills, constants, item.variable, literal(0))
     last = shifted_iteration(stores, constants, item.variable, literal(item.trips - 1))
     held = (*constants, make_constant(name, back), *behind, *body)
     return (*first, make_loop(item.variable, item.trips, held), *last)
+
+
+def _period(stores: Statements, fills: Statements, steps: _Steps) -> int:
+    """Iterations of the loop to a block of results, where stores run in the last of them and fills in the first; 1
+    where that is not so."""
+    trips = steps.item.trips
+    if trips > _MOST_STEPS:
+        return 1
+    last = steps.of(stores[0])
+    period = last.index(True) + 1 if True in last else 1
+    ends = [number % period == period - 1 for number in range(trips)]
+    starts = [number % period == 0 for number in range(trips)]
+    regular = trips % period == 0 and trips > period and all(steps.of(store) == ends for store in stores)
+    return period if regular and all(steps.of(fill) == starts for fill in fills) else 1
+
+
+@dataclass(frozen=True)
+class _Steps:
+    """The iterations of a loop, `constants` being what its body makes of its index."""
+
+    constants: Sequence[ast.Declaration]
+    item: Loop
+
+    def of(self, statement: ast.Statement) -> list[bool | None]:
+        """Whether conditions on the index alone let a statement run, by iteration; None where that is not known."""
+        calls = tuple(ast.ExpressionStatement(guard) for guard in peel_nest(statement)[1] if self._decide(guard))
+        found = shifted_iteration(calls, self.constants, self.item.variable, ast.Name(self.item.variable))
+        tests = [guard.expression for guard in found if isinstance(guard, ast.ExpressionStatement)]
+        result: list[bool | None] = []
+        for number in range(self.item.trips):
+            here = {self.item.variable: (number, number)}
+            verdicts = [truth(interval(test, here) or (0, 1)) for test in tests]
+            result.append(False if False in verdicts else None if None in verdicts else True)
+        return result
+
+    def always(self, statements: Statements) -> Statements:
+        """The statements without those conditions."""
+        nests = (peel_nest(statement) for statement in statements)
+        parts = ((loops, [g for g in guards if not self._decide(g)], held) for loops, guards, held in nests)
+        return tuple(s for loops, guards, held in parts for s in make_nest(loops, make_if(guards, held)))
+
+    def _decide(self, guard: ast.Expression) -> bool:
+        return names(guard) <= frozenset({self.item.variable}).union(*map(declared, self.constants))

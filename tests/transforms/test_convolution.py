@@ -105,6 +105,17 @@ def test_biases_of_the_next_block_come_while_this_one_computes() -> None:
     assert cycles(workload, outer) < cycles(workload, inner) < cycles(workload, block)
 
 
+def test_stores_have_the_whole_next_block_whether_operands_come_early_before_or_after() -> None:
+    workload = convolution(images=2)
+    block = apply(naive(workload), BLOCK, ("reuse_weights", {"loop": ["n", "p"]}))
+    before = apply(
+        block, ("defer_stores", {"loop": ["p_block", "k_block"]}), ("prefetch", {"loops": ["step", "r", "s"]})
+    )
+    after = apply(block, PIPELINE, ("defer_stores", {"loop": "step"}))
+    assert "step % 9" in print_kernel(after.kernel)
+    assert 0.98 < cycles(workload, after) / cycles(workload, before) < 1.02
+
+
 def test_the_array_keeps_weights_over_several_loops() -> None:
     workload = convolution(images=2)
     block = apply(naive(workload), BLOCK)
