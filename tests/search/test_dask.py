@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
+import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from processes import descendants, ended
 from toy_search import Toy, Worker, summary
 
 from autocomp.errors import ConfigError
@@ -65,6 +68,38 @@ def test_a_cluster_of_this_machine_ends_with_its_executor() -> None:
     executor = make_executor("local-cluster:1", 1)
     assert dict(run_calls(executor, [Call("k", Target(abs), "__call__", -3)])) == {"k": 3}
     executor.shutdown()
+
+
+def test_ctrl_c_ends_a_search_with_its_cluster_and_leaves_a_run_that_resumes(tmp_path: Path) -> None:
+    places = {"AUTOCOMP_CACHE": str(tmp_path / "cache"), "AUTOCOMP_SCHEDULES": str(tmp_path / "schedules")}
+    autocomp = [sys.executable, "-m", "autocomp"]
+    arguments = ["--executor", "local-cluster:2", "--run-dir", "run", "--evaluations", "60", "--reuse", "0", "--plain"]
+    search = subprocess.Popen(
+        [*autocomp, "search", "gemm_17x33x65.yaml", *arguments],
+        cwd=tmp_path,
+        env={**os.environ, **places},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
+    assert search.stdout is not None
+    while not search.stdout.readline().startswith("step"):
+        assert search.poll() is None
+    processes = descendants(search.pid)
+    assert len(processes) >= 2
+    os.killpg(search.pid, signal.SIGINT)  # as a terminal does: the workers get it too
+    _, err = search.communicate(timeout=120)
+    assert (search.returncode, err.strip()) == (130, "interrupted; continue with: autocomp resume run")
+    assert ended(processes)
+
+    resume = [*autocomp, "resume", "run", "--workers", "1", "--json"]
+    out = subprocess.run(resume, cwd=tmp_path, env={**os.environ, **places}, capture_output=True, check=True).stdout
+    assert json.loads(out)["evaluations"] <= 60
+    events, _ = read_events(tmp_path / "run" / "events.jsonl")
+    keys = Counter(event["key"] for event in events if "key" in event)
+    assert set(keys.values()) == {1}
 
 
 def test_a_scheduler_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,11 +9,11 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from processes import descendants, ended
 from toy_search import WORDS, Toy, summary
 
 from autocomp.errors import RunFolderError
@@ -101,16 +101,13 @@ def test_workers_end_when_the_search_is_killed(tmp_path: Path) -> None:
     assert child.stdout is not None
     while child.stdout.readline().strip() != "step":
         pass
-    workers = _descendants(child.pid)
+    workers = descendants(child.pid)
     assert workers
     child.kill()
     child.wait()
     child.stdout.read()  # ends when the last process that holds the pipe has ended
     child.stdout.close()
-    deadline = time.monotonic() + 10
-    while any(_alive(pid) for pid in workers) and time.monotonic() < deadline:
-        os.sched_yield()
-    assert not any(_alive(pid) for pid in workers)
+    assert ended(workers)
 
 
 def test_resuming_a_finished_run_does_nothing(undisturbed: Toy) -> None:
@@ -159,16 +156,3 @@ def test_a_changed_kernel_is_noticed(tmp_path: Path) -> None:
     (folder.path / "kernels" / f"{digest}.c").write_text("another")
     with pytest.raises(RunFolderError, match="was changed"):
         folder.kernel(digest)
-
-
-def _descendants(pid: int) -> list[int]:
-    children = [int(c) for task in Path(f"/proc/{pid}/task").iterdir() for c in (task / "children").read_text().split()]
-    return children + [grandchild for child in children for grandchild in _descendants(child)]
-
-
-def _alive(pid: int) -> bool:
-    try:
-        state = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
-    except (FileNotFoundError, ProcessLookupError):
-        return False
-    return state != "Z"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+import signal
 from concurrent.futures import Future
 from typing import Any
 
@@ -37,7 +39,12 @@ class DaskExecutor:
     def local(cls, workers: int) -> DaskExecutor:
         """A cluster of processes on this machine, which ends with the executor."""
         cluster = _distributed().LocalCluster(
-            n_workers=workers, threads_per_worker=1, processes=True, dashboard_address=None
+            n_workers=workers,
+            threads_per_worker=1,
+            processes=True,
+            dashboard_address=None,
+            silence_logs=logging.ERROR,  # lost calls are told of by `lost`
+            preload=__name__,
         )
         return cls(_distributed().Client(cluster), cluster)
 
@@ -49,6 +56,12 @@ class DaskExecutor:
         self._client.close()
         if self._cluster is not None:
             self._cluster.close()
+
+
+def dask_setup(worker: object) -> None:
+    """What a worker of a local cluster does first, this module being its preload: it leaves Ctrl-C, which a terminal
+    sends to all processes, to the one that runs the search."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def _distributed() -> Any:
