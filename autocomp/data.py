@@ -93,7 +93,7 @@ def find(kind: str, name: str, suffix: str, extra: Sequence[Path] = ()) -> Path:
     known = sorted({p.stem for folder in search_path(kind, extra)[-1:] for p in folder.glob(f"*{suffix}")})
     hint = closest(Path(name).stem, known)
     raise ConfigError(
-        f"no {kind} file called {name!r}",
+        f"no {kind} file called {name!r}" + (": that is a folder" if given.is_dir() else ""),
         hint=(f"did you mean {hint!r}? " if hint else "") + f"known: {', '.join(known) or 'none'}",
     )
 

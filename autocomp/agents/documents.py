@@ -23,7 +23,7 @@ def read_mapping(path: Path, kind: str) -> dict[str, Any]:
         raise ConfigError(f"{path}: cannot read {kind}: {error}") from error
     content, _ = read_yaml(decode(data, str(path), ConfigError), str(path))
     if not isinstance(content, dict):
-        raise ConfigError(f"{path}: {kind} is a mapping, not {type(content).__name__}")
+        raise ConfigError(f"{path}: {kind} is a mapping of keys to values, this is {str(content)[:60]}")
     return content
 
 

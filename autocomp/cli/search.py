@@ -145,6 +145,7 @@ def search(
         target=target,
         repair=repair,
     )
+    means = Means(workers or available_cores(), executor, cache)
     agents = chosen_agents(agent, planner_models, coder_models, agents_file)
     requests = []
     for name, share in zip(workloads, Budget.of(options).shared(len(workloads)), strict=True):
@@ -162,5 +163,4 @@ def search(
         name = request.workload.name
         own = run_dir / name if run_dir and len(requests) > 1 else run_dir
         runs.append((create(own or new_run_path(RUNS, name, now), request, now), request))
-    means = Means(workers or available_cores(), executor, cache)
     search_and_report(runs, means, confirm=confirm, as_json=as_json, plain=plain)

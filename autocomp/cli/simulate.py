@@ -34,7 +34,8 @@ def simulate(
     from autocomp.trace import read_trace
 
     if not trace.is_file():
-        raise ConfigError(f"cannot read the trace {trace}: there is no such file")
+        why = "that is a folder" if trace.is_dir() else "there is no such file"
+        raise ConfigError(f"cannot read the trace {trace}: {why}")
     machine = isa.load(accelerator or accelerator_of(trace, paths), overrides, paths)
     tables = isa.lower(machine)
     text = read_trace(trace, machine, tables)

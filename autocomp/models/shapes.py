@@ -54,6 +54,8 @@ def load_model(path: Path) -> Any:
             model = onnx.shape_inference.infer_shapes(model, data_prop=True)
     except Exception as error:  # protobuf, onnx and the file system each have their own
         raise ConfigError(f"cannot read the model {path}: {type(error).__name__}: {error}") from None
+    if not model.graph.node:  # an empty file is a model to protobuf
+        raise ConfigError(f"{path} holds no model: its graph has no operators", hint="give an ONNX file")
     return model
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from autocomp.errors import RunFolderError
 from autocomp.search.candidate import CORRECT, DUPLICATE, OUTCOMES, PLAUSIBLE, SKIPPED
 from autocomp.search.journal import Event, read_events
 from autocomp.search.search import AFTER_FAILURE
@@ -47,10 +48,17 @@ class RunView:
         return view
 
     def add(self, event: Event) -> None:
-        self.seconds = max(self.seconds, float(event.get("t", 0.0)))
+        """Raises RunFolderError for an event that is not as this version writes it."""
         handler = getattr(self, f"_on_{event['kind']}", None)
-        if handler is not None:
-            handler(event)
+        try:
+            self.seconds = max(self.seconds, float(event.get("t", 0.0)))
+            if handler is not None:
+                handler(event)
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            raise RunFolderError(
+                f"the run's event {event.get('key', event['kind'])!r} is not as this version writes it: {error!r}",
+                hint="was its log edited, or written by another version? cut it off before that event and resume",
+            ) from error
 
     @property
     def usage(self) -> Counter[str]:

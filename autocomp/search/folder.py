@@ -39,6 +39,8 @@ class RunFolder:
     @classmethod
     def create(cls, path: Path, snapshot: Mapping[str, Any]) -> RunFolder:
         """A new run folder; the folder may exist if it is empty, or if making it was interrupted."""
+        if path.exists() and not path.is_dir():
+            raise RunFolderError(f"{path} is a file, and a run needs a folder", hint="choose another --run-dir")
         if path.exists() and not _is_blank(path):
             raise RunFolderError(
                 f"{path} already exists", hint=f"continue it with: autocomp resume {path}, or choose another --run-dir"
@@ -110,7 +112,7 @@ class RunFolder:
 
 
 def _is_blank(path: Path) -> bool:
-    return path.is_dir() and all(entry.name.startswith(".config.json.") for entry in path.iterdir())
+    return all(entry.name.startswith(".config.json.") for entry in path.iterdir())
 
 
 def new_run_path(parent: Path, name: str, now: datetime) -> Path:

@@ -74,6 +74,7 @@ class Journal:
         self._entries = {event["key"]: event for event in events if "key" in event}
         self._charged: dict[str, Usage] = {}
         for event in events:
+            self._tell(event)
             if event["kind"] == "charge":
                 self._add_charge(event["call"], Usage(**event["cost"]))
         self._appending = threading.Lock()
@@ -81,8 +82,6 @@ class Journal:
         if self._file.tell() != intact:
             self._file.truncate(intact)
         self._started = clock() - (float(events[-1].get("t", 0.0)) if events else 0.0)
-        for event in events:
-            self._tell(event)
 
     @property
     def seconds(self) -> float:

@@ -15,7 +15,7 @@ from autocomp.evaluate import SimulatorEvaluator
 from autocomp.profile.limits import limits
 from autocomp.search.budget import Budget
 from autocomp.search.cache import EvaluationCache, scope_of
-from autocomp.search.executors import Executor, ThreadExecutor, make_executor
+from autocomp.search.executors import Executor, ThreadExecutor, check_executor, make_executor
 from autocomp.search.folder import RunFolder
 from autocomp.search.journal import Journal, Listener
 from autocomp.search.options import Options
@@ -38,6 +38,10 @@ class Means:
     workers: int = 1
     executor: str | None = None
     cache: bool = True
+
+    def __post_init__(self) -> None:
+        if self.executor is not None:
+            check_executor(self.executor)
 
 
 def run_session(

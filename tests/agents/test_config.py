@@ -49,7 +49,7 @@ def test_templates_lie_beside_the_file(tmp_path: Path) -> None:
         ("planner: []", "names nobody"),
         ("plans: poems", "plans: .*found 'poems'"),
         ("templates: nowhere", "no folder of templates"),
-        ("- a", "an agents file is a mapping, not list"),
+        ("- a", "an agents file is a mapping of keys to values, this is \\['a'\\]"),
         ("planner: [", "not valid YAML"),
     ],
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 from collections.abc import Mapping
@@ -23,7 +24,7 @@ def request_key(request: Mapping[str, Any]) -> str:
 @dataclass(frozen=True)
 class AnswerCache:
     """One JSON file an answer, in a folder by the first two digits of its key. Every well-formed answer is kept,
-    a refusal too: a replay must see what the first run saw."""
+    a refusal too: a replay must see what the first run saw. One that cannot be written is one to ask for again."""
 
     folder: Path
 
@@ -41,7 +42,8 @@ class AnswerCache:
     def put(self, key: str, request: Mapping[str, Any], answer: Answer) -> None:
         tokens = {"prompt": answer.usage.prompt_tokens, "completion": answer.usage.completion_tokens}
         document = {"request": request, "answer": {"outcome": answer.outcome, "text": answer.text, "tokens": tokens}}
-        write_atomically(self._path(key), json.dumps(document, ensure_ascii=False, indent=1))
+        with contextlib.suppress(OSError):
+            write_atomically(self._path(key), json.dumps(document, ensure_ascii=False, indent=1))
 
     def _path(self, key: str) -> Path:
         return self.folder / key[:2] / f"{key}.json"

@@ -1,7 +1,7 @@
 """Where the work of a search runs: in this process, in threads, in worker processes, or on a Dask cluster."""
 
 from autocomp.search.executors.calls import Call, WorkerLost, run_calls
-from autocomp.search.executors.choice import available_cores, make_executor
+from autocomp.search.executors.choice import available_cores, check_executor, make_executor
 from autocomp.search.executors.local import InlineExecutor, ProcessExecutor, ThreadExecutor
 from autocomp.search.executors.protocol import Executor, Target
 
@@ -14,6 +14,7 @@ __all__ = [
     "ThreadExecutor",
     "WorkerLost",
     "available_cores",
+    "check_executor",
     "make_executor",
     "run_calls",
 ]

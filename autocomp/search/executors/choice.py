@@ -20,17 +20,23 @@ def make_executor(spec: str | None, workers: int) -> Executor:
     """
     if spec is None:
         spec = "inline" if workers == 1 else f"processes:{workers}"
+    check_executor(spec)
     kind, _, rest = spec.partition(":")
-    if spec == "inline":
+    if kind == "inline":
         return InlineExecutor()
+    if kind == "processes":
+        return ProcessExecutor(int(rest))
+    return DaskExecutor.local(int(rest)) if kind == "local-cluster" else DaskExecutor.at(rest.removeprefix("//"))
+
+
+def check_executor(spec: str) -> None:
+    """Raises ConfigError for what cannot be the spec of an executor."""
+    kind, _, rest = spec.partition(":")
     if kind in ("processes", "local-cluster"):
         if not rest.isdecimal() or int(rest) < 1:
             raise ConfigError(f"--executor {spec!r} has no number of workers, at least 1, behind the colon")
-        if kind == "processes":
-            return ProcessExecutor(int(rest))
-    elif kind != "dask" or not rest.startswith("//") or not rest.rpartition(":")[2].isdecimal():
+    elif spec != "inline" and not (kind == "dask" and rest.startswith("//") and rest.rpartition(":")[2].isdecimal()):
         raise ConfigError(f"--executor {spec!r} is no executor", hint=f"known: {FORMS}")
-    return DaskExecutor.local(int(rest)) if kind == "local-cluster" else DaskExecutor.at(rest.removeprefix("//"))
 
 
 def available_cores() -> int:

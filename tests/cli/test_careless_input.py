@@ -1,0 +1,67 @@
+"""Files that are not what a command expects: each is named, with its exit code, and nothing is left behind."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import Result
+
+Command = Callable[..., Result]
+GEMM = "operation: gemm\naccelerator: {}\ndims: {{I: {}, J: 4, K: 4}}\n"
+FILES = {
+    "empty.yaml": b"",
+    "picture.yaml": b"\x89PNG\r\n\x1a\n",
+    "list.yaml": b"- gemm\n",
+    "nothing.yaml": GEMM.format("gemmini", 0).encode(),
+    "unknown.yaml": GEMM.format("gemini", 4).encode(),
+    "right.yaml": GEMM.format("gemmini", 4).encode(),
+    "cut.onnx": b"\x08\x07\x12\x04torc\x3a\xff\xff\xff",
+}
+
+
+@pytest.mark.parametrize(
+    ("command", "code", "message"),
+    [
+        ("search empty.yaml", 3, "a mapping of keys to values, this is None"),
+        ("search picture.yaml", 3, "byte 0x89 is not UTF-8"),
+        ("search list.yaml", 3, "a mapping of keys to values"),
+        ("search nothing.yaml", 3, "key 'dims.I': found 0"),
+        ("search unknown.yaml", 3, "did you mean 'gemmini'?"),
+        ("search folder", 3, "no workloads file called 'folder': that is a folder"),
+        ("search right.yaml --menu folder", 3, "no menus file called 'folder': that is a folder"),
+        ("search right.yaml --agents empty.yaml", 3, "this is None"),
+        ("search right.yaml --executor threads", 3, "'threads' is no executor"),
+        ("search right.yaml --run-dir empty.yaml", 7, "empty.yaml is a file, and a run needs a folder"),
+        ("search right.yaml --run-dir empty.yaml/run", 7, "cannot write to empty.yaml/run"),
+        ("resume folder", 7, "folder is not a run folder"),
+        ("report empty.yaml", 7, "empty.yaml is not a run folder"),
+        ("prompt nowhere.c --workload right.yaml", 5, "cannot read the kernel nowhere.c"),
+        ("run folder --workload right.yaml", 5, "cannot read the kernel folder"),
+        ("simulate folder", 3, "cannot read the trace folder: that is a folder"),
+        ("model cut.onnx --accelerator gemmini", 3, "cannot read the model cut.onnx"),
+        ("model empty.yaml --accelerator gemmini", 3, "empty.yaml holds no model"),
+    ],
+)
+def test_a_file_of_the_wrong_kind_is_named(autocomp: Command, command: str, code: int, message: str) -> None:
+    Path("folder").mkdir()
+    for name, content in FILES.items():
+        Path(name).write_bytes(content)
+    result = autocomp(*command.split())
+    assert (result.exit_code, message in result.stderr) == (code, True), result.output
+    assert not Path("runs").exists()
+
+
+@pytest.mark.parametrize("command", ["resume run", "report run", "runs show run"])
+def test_an_event_that_lacks_something_is_named(autocomp: Command, toy: None, command: str) -> None:
+    assert autocomp("search", "gemm", "--run-dir", "run", "--workers", 1, "--steps", 1).exit_code == 0
+    log = Path("run/events.jsonl")
+    events = [json.loads(line) for line in log.read_text().splitlines()]
+    place = next(number for number, event in enumerate(events) if event["kind"] == "plan")
+    del events[place]["plans"]
+    log.write_text("".join(json.dumps(event) + "\n" for event in events))
+    result = autocomp(*command.split())
+    assert result.exit_code == 7, result.output
+    assert "the run's event 'plan/1/0' is not as this version writes it" in result.stderr
