@@ -78,12 +78,14 @@ def _check_moves(facts: Facts, nest: ast.Statement, order: frozenset[str]) -> No
     below = operands_below(facts, nest)
     shared = {guard for operand in below if operand.site.kind == "contraction" for guard in operand.site.guards}
     for buffer in facts.buffers:
-        moves = [o.site for o in below if o in buffer.operands and o.site.kind in ("load", "store")]
-        if any(site.kind == "load" for site in moves) and turns_of(buffer) & order:
+        if turns_of(buffer) & order and any(o in buffer.operands for o in below if o.site.kind == "load"):
             raise NotApplicable(f"{buffer.tensor!r} alternates over these loops; reorder before that")
-        both = {site.kind for site in moves} == {"load", "store"}
-        if both and any(not shared.issuperset(site.guards) for site in moves):
-            raise NotApplicable(f"the results in the rows of {buffer.tensor!r} give way to the next ones in the nest")
+    moves = [o for o in below if o.site.kind in ("load", "store") and not shared.issuperset(o.site.guards)]
+    loaded, stored = ({o.memory for o in moves if o.site.kind == kind} for kind in ("load", "store"))
+    if loaded & stored:
+        raise NotApplicable(
+            f"rows of {min(loaded & stored)} that are stored in the nest give way to what is loaded there"
+        )
 
 
 def _changed_part(order: Sequence[str], present: Sequence[str]) -> list[str]:

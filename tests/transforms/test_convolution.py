@@ -134,7 +134,7 @@ def test_weights_kept_over_all_that_they_serve_are_proposed_first() -> None:
 
 def test_taps_keep_their_order_where_stores_and_biases_wait_for_each_other() -> None:
     late = apply(naive(convolution(images=2, channels=16, filters=16)), ("defer_stores", {"loop": ["n", "p"]}))
-    with pytest.raises(NotApplicable, match="give way to the next ones"):
+    with pytest.raises(NotApplicable, match="rows of acc that are stored"):
         apply(late, ("reorder", {"loops": ["s", "r"]}))
 
 
