@@ -8,11 +8,14 @@ from dataclasses import dataclass
 from autocomp import kernel
 from autocomp.agents.protocol import Plan, Precedent
 from autocomp.isa.model import Accelerator
-from autocomp.transforms import Facts, NotApplicable, analyse
+from autocomp.transforms import Facts, NotApplicable, Proposal, analyse, applied, transformation
 from autocomp.transforms.adapt import adapted
+from autocomp.transforms.cost import present_cost
 from autocomp.workload.model import Workload
 
 AUTHOR = "reuse"
+STAGING = "stage_operand"
+PAYS = 0.1  # share of the estimated cycles that makes a plan worth adding to those of a schedule
 
 
 @dataclass(frozen=True)
@@ -36,29 +39,78 @@ class Replay:
 
 
 def replay(precedents: Sequence[Precedent], start: str, accelerator: Accelerator, workload: Workload) -> Replay:
-    """Apply each precedent's plans in turn, each to what the one before it left. Kernels that two precedents share
-    appear once. Raises KernelError if the starting kernel does not parse."""
+    """Apply each precedent's plans in turn, each to what the one before it left. Where it is estimated to pay here that
+    an operand stays in local memory, which the precedent's problem did not need, the plans behind that point are
+    applied once more with it. Kernels that two precedents share appear once. Raises KernelError if the starting kernel
+    does not parse."""
     facts = analyse(kernel.parse(start), accelerator, workload.constants)
-    known: dict[str, int | None] = {kernel.canonical_hash(facts.kernel): None}
-    steps: list[Replayed] = []
-    left_out: list[tuple[str, str]] = []
+    steps = _Steps(kernel.canonical_hash(facts.kernel))
     for precedent in precedents:
-        present, parent = facts, None
-        for plan in (step.plan for step in precedent.lineage):
-            try:
-                made, changed = _carried_out(present, plan, precedent.record)
-            except NotApplicable as error:
-                left_out.append((precedent.record, f"{plan.option or 'free plan'}: {error.message}"))
-                continue
-            digest = kernel.canonical_hash(changed.kernel)
-            if digest in known and known[digest] == parent:
-                left_out.append((precedent.record, f"{plan.option}: changes nothing here"))
-                continue
-            if digest not in known:
-                known[digest] = len(steps)
-                steps.append(Replayed(precedent.record, made, kernel.print_kernel(changed.kernel), parent))
-            present, parent = changed, known[digest]
-    return Replay(tuple(steps), tuple(left_out))
+        plans = [step.plan for step in precedent.lineage]
+        staged = _follow(steps, precedent.record, facts, None, plans, staging=True)
+        if staged is not None:
+            _follow(steps, precedent.record, *staged, staging=False)
+    return Replay(tuple(steps.made), tuple(steps.left_out))
+
+
+class _Steps:
+    """What the replay has come to so far, and where each kernel is among its steps (None: the start)."""
+
+    def __init__(self, start: str) -> None:
+        self.made: list[Replayed] = []
+        self.left_out: list[tuple[str, str]] = []
+        self._known: dict[str, int | None] = {start: None}
+
+    def add(self, record: str, plan: Plan, changed: Facts, parent: int | None) -> int | None:
+        """The position of a kernel. Raises NotApplicable if it is the one that the plan was applied to."""
+        digest = kernel.canonical_hash(changed.kernel)
+        if digest in self._known and self._known[digest] == parent:
+            raise NotApplicable("changes nothing here")
+        if digest not in self._known:
+            self._known[digest] = len(self.made)
+            self.made.append(Replayed(record, plan, kernel.print_kernel(changed.kernel), parent))
+        return self._known[digest]
+
+
+_Branch = tuple[Facts, "int | None", Sequence[Plan]]  # a kernel, its position, and the plans to apply to it
+
+
+def _follow(
+    steps: _Steps, record: str, present: Facts, parent: int | None, plans: Sequence[Plan], *, staging: bool
+) -> _Branch | None:
+    """Apply the plans. With `staging`, the result is the first kernel on the way in which an operand should stay in
+    local memory, with a plan to do so and those that are left; None if there is none, or the plans do so themselves."""
+    branch: _Branch | None = None
+    staging = staging and all(plan.transformation != STAGING for plan in plans)
+    for number, plan in enumerate(plans, start=1):
+        try:
+            made, changed = _carried_out(present, plan, record)
+            position = steps.add(record, made, changed, parent)
+        except NotApplicable as error:
+            steps.left_out.append((record, f"{plan.option or 'free plan'}: {error.message}"))
+            continue
+        present, parent = changed, position
+        left = plans[number:]
+        proposal = _worthwhile_staging(present) if staging and branch is None and left else None
+        if proposal is not None:
+            text = f"{STAGING}, which {record} did without: {proposal.reason}."
+            extra = Plan(STAGING, text, STAGING, dict(proposal.parameters), AUTHOR)
+            branch = present, parent, (extra, *left)
+    return branch
+
+
+def _worthwhile_staging(facts: Facts) -> Proposal | None:
+    """The best way to keep an operand in local memory for longer, if it is estimated to save much."""
+    least = PAYS * present_cost(facts)
+    for proposal in transformation(STAGING).candidates(facts):
+        if proposal.gain < least:
+            break
+        try:
+            applied(transformation(STAGING), facts, proposal.parameters)
+        except NotApplicable:
+            continue
+        return proposal
+    return None
 
 
 def _carried_out(facts: Facts, plan: Plan, record: str) -> tuple[Plan, Facts]:
