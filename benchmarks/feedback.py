@@ -17,10 +17,6 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 
-from autocomp import isa
-from autocomp import workload as workloads
-from autocomp.agents import menu
-from autocomp.agents.config import Agents
 from autocomp.agents.factory import make_agents
 from autocomp.profile.limits import limits
 from autocomp.report.run import RunView
@@ -29,12 +25,12 @@ from autocomp.search.executors import make_executor
 from autocomp.search.journal import Journal
 from autocomp.search.search import Search
 from autocomp.search.session import make_problem, strategy_of
-from autocomp.search.snapshot import Request, create
+from autocomp.search.snapshot import create
+from benchmarks.searching import NO_PATIENCE, request_for
 
 WORKLOADS = ("gemm_100x70x30", "tiny_gemm")
 EVALUATIONS = 24
 SEEDS = 3
-NO_PATIENCE = 10_000
 FORMS = ("with", "without")
 
 
@@ -49,10 +45,8 @@ class Outcome:
 
 def outcome(name: str, form: str, seed: int, evaluations: int) -> Outcome:
     """One search in this process."""
-    workload = workloads.load(name)
-    accelerator = isa.load(workload.accelerator, workload.overrides)
     options = Options(seed=seed, evaluations=evaluations, patience=NO_PATIENCE, max_steps=NO_PATIENCE)
-    request = Request(workload, accelerator, menu.load(["general"]), Agents(), options, "beam")
+    request = request_for(name, options)
     problem = make_problem(request, make_agents(request.agents, None, None))
     problem = replace(problem, agents=replace(problem.agents, limits=limits if form == "with" else None))
     executor = make_executor("inline", 1)

@@ -12,24 +12,18 @@ import argparse
 import json
 import statistics
 import sys
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from datetime import datetime
-from pathlib import Path
 
-from autocomp import isa
-from autocomp import workload as workloads
-from autocomp.agents import menu
-from autocomp.agents.config import Agents
 from autocomp.evaluate import SimulatorEvaluator
 from autocomp.isa.model import Accelerator
 from autocomp.search import Options
 from autocomp.search.executors import available_cores
-from autocomp.search.session import Means, run_session
-from autocomp.search.snapshot import Request, create
+from autocomp.search.journal import Event
+from autocomp.search.session import Means
 from autocomp.workload import Workload
 from autocomp.workload.library import library_kernel
+from benchmarks.searching import request_for, search
 
 EXO = (
     "gemm_512x512x512",
@@ -89,26 +83,21 @@ class Row:
 
 
 def row(name: str, budget: Options, without: Sequence[str], overrides: Mapping[str, int | float]) -> Row:
-    workload = workloads.load(name, overrides=overrides)
-    accelerator = isa.load(workload.accelerator, workload.overrides)
-    general = menu.load(["general"]).for_operation(workload.operation)
+    request = request_for(name, budget, overrides=overrides)
+    general = request.menu.for_operation(request.workload.operation)
     options = tuple(option for option in general.options if option.transformation not in without)
-    request = Request(workload, accelerator, replace(general, options=options), Agents(), budget, "beam")
-    with tempfile.TemporaryDirectory() as folder:
-        run = create(Path(folder) / "run", request, datetime.now())
-        result = run_session(request, run, Means(available_cores(), cache=False))
-        curve = tuple(_curve(run.events))
+    means = Means(available_cores(), cache=False)
+    result, events = search(replace(request, menu=replace(general, options=options)), means)
     bound = result.best.evaluation.bound.cycles if result.best.evaluation and result.best.evaluation.bound else 1
-    library = _library_cycles(workload, accelerator)
+    library = _library_cycles(request.workload, request.accelerator)
     counts = result.naive.cycles, library, result.best.cycles, result.evaluations, round(result.seconds, 1)
-    return Row(name, budget.seed, bound, *counts, curve)
+    return Row(name, budget.seed, bound, *counts, tuple(_curve(events)))
 
 
-def _curve(events: Path) -> Iterator[tuple[int, float, int]]:
+def _curve(events: Sequence[Event]) -> Iterator[tuple[int, float, int]]:
     best: int | None = None
     evaluated = 0
-    for line in events.read_text().splitlines():
-        event = json.loads(line)
+    for event in events:
         if event["kind"] != "candidate" or event.get("cycles") is None:
             continue
         evaluated += 1

@@ -8,23 +8,16 @@ from __future__ import annotations
 
 import argparse
 import statistics
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import datetime
-from pathlib import Path
 from random import Random
 
-from autocomp import isa
-from autocomp import workload as workloads
-from autocomp.agents import menu
 from autocomp.agents.config import RULES, Agents, Member
 from autocomp.search import Options
-from autocomp.search.journal import read_events
-from autocomp.search.session import Means, run_session
-from autocomp.search.snapshot import Request, create
+from benchmarks import searching
 from benchmarks.endpoint import drawn, endpoint
+from benchmarks.searching import request_for
 
 CHANCE = "chance"
 LONGEST_ANSWER = 64  # tokens
@@ -50,15 +43,9 @@ def chooser(model: str) -> Member:
 
 def search(planners: Sequence[Member], workload_name: str, evaluations: int, seed: int) -> Outcome:
     """A search whose every plan models choose from ready moves, and whose kernels the transformations write."""
-    workload = workloads.load(workload_name)
-    accelerator = isa.load(workload.accelerator, workload.overrides)
     agents = Agents(planner=tuple(planners), coder=(Member(RULES),), plans="choice")
     options = Options(seed=seed, evaluations=evaluations, beam=2, plans_per_parent=3)
-    request = Request(workload, accelerator, menu.load(["general"]), agents, options, "beam")
-    with tempfile.TemporaryDirectory() as name:
-        folder = create(Path(name) / "run", request, datetime.now())
-        result = run_session(request, folder, Means())
-        events, _ = read_events(folder.events)
+    result, events = searching.search(request_for(workload_name, options, agents=agents))
     plans = [event["plan"] for event in events if event["kind"] == "candidate" and event["plan"]]
     authors = {author: sum(plan["author"] == author for plan in plans) for author in {plan["author"] for plan in plans}}
     requests = result.history.usage.requests + result.history.usage.cached

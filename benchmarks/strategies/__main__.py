@@ -9,27 +9,19 @@ from __future__ import annotations
 import argparse
 import statistics
 import sys
-import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime
-from pathlib import Path
 
-from autocomp import isa
-from autocomp import workload as workloads
-from autocomp.agents import menu
-from autocomp.agents.config import Agents
 from autocomp.search import Options
 from autocomp.search.executors import available_cores
-from autocomp.search.session import Means, run_session
-from autocomp.search.snapshot import Request, create
+from autocomp.search.session import Means
 from autocomp.search.strategies import STRATEGIES
+from benchmarks.searching import NO_PATIENCE, request_for, search
 
 WORKLOADS = ("gemm_100x70x30",)
 EVALUATIONS = 20
 SEEDS = 5
-NO_PATIENCE = 10_000
 
 
 @dataclass(frozen=True)
@@ -46,16 +38,12 @@ class Outcome:
 def outcomes(names: Sequence[str], evaluations: int, seeds: int, means: Means) -> Iterator[Outcome]:
     """All runs, one after the other; verdicts that one run has made are not made again for another."""
     for name in names:
-        workload = workloads.load(name)
-        accelerator = isa.load(workload.accelerator, workload.overrides)
         for strategy in STRATEGIES:
             for seed in range(seeds):
                 options = Options(seed=seed, evaluations=evaluations, patience=NO_PATIENCE, max_steps=NO_PATIENCE)
-                request = Request(workload, accelerator, menu.load(["general"]), Agents(), options, strategy)
-                with tempfile.TemporaryDirectory() as folder:
-                    started = time.monotonic()
-                    result = run_session(request, create(Path(folder) / "run", request, datetime.now()), means)
-                    seconds = time.monotonic() - started
+                started = time.monotonic()
+                result, _ = search(request_for(name, options, strategy=strategy), means)
+                seconds = time.monotonic() - started
                 best = result.best.cycles
                 yield Outcome(name, strategy, seed, result.naive.cycles, best, result.evaluations, seconds)
 

@@ -1,0 +1,41 @@
+"""One search for a benchmark: what is asked for, and what came of it."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
+
+from autocomp import isa
+from autocomp import workload as workloads
+from autocomp.agents import menu
+from autocomp.agents.config import Agents
+from autocomp.search import Options, SearchResult
+from autocomp.search.journal import Event, read_events
+from autocomp.search.session import Means, run_session
+from autocomp.search.snapshot import Request, create
+
+NO_PATIENCE = 10_000  # steps: a search with it stops when its evaluations are spent, or when it has nothing left
+
+
+def request_for(
+    name: str,
+    options: Options,
+    *,
+    agents: Agents | None = None,
+    strategy: str = "beam",
+    overrides: Mapping[str, int | float] | None = None,
+) -> Request:
+    """A search on a workload that ships, with the general menu, by the rules unless there are `agents`."""
+    workload = workloads.load(name, overrides=overrides or {})
+    accelerator = isa.load(workload.accelerator, workload.overrides)
+    return Request(workload, accelerator, menu.load(["general"]), agents or Agents(), options, strategy)
+
+
+def search(request: Request, means: Means | None = None) -> tuple[SearchResult, Sequence[Event]]:
+    """The result and the log of a search in a folder of its own, which does not stay."""
+    with tempfile.TemporaryDirectory() as place:
+        folder = create(Path(place) / "run", request, datetime.now())
+        result = run_session(request, folder, means or Means())
+        return result, read_events(folder.events)[0]
