@@ -31,6 +31,7 @@ def resume(
     Runs that shared a budget continue to do so if they are given together, in their order.
     """
     from autocomp.cli.session import search_and_report
+    from autocomp.schedules.store import Store, user_root
     from autocomp.search import RunFolder
     from autocomp.search.executors import available_cores
     from autocomp.search.session import Means
@@ -41,5 +42,6 @@ def resume(
         changes = version_changes(folder.snapshot())
         if changes:
             warn(f"{folder.path} started with other versions ({', '.join(changes)}): what is new may differ")
+    Store(user_root()).require_writable()
     means = Means(workers or available_cores(), executor, cache)
     search_and_report(found, means, confirm=confirm, as_json=as_json, plain=plain)

@@ -119,6 +119,7 @@ def search(
     from autocomp.agents.factory import make_agents
     from autocomp.cli.session import search_and_report
     from autocomp.schedules.reuse import precedents_for
+    from autocomp.schedules.store import Store, user_root
     from autocomp.search import Options
     from autocomp.search.budget import Budget
     from autocomp.search.executors import available_cores
@@ -157,6 +158,7 @@ def search(
         requests.append(Request(workload, accelerator, menu, agents, share.within(options), strategy, precedents))
     make_agents(agents, tokens, money)  # refuses what cannot work before there is a folder
     strategy_of(requests[0])
+    Store(user_root()).require_writable()
     now = datetime.now().astimezone()
     runs = []
     for request in requests:

@@ -42,6 +42,11 @@ class Store:
             self._write(record, path)
         return path, True
 
+    def require_writable(self) -> None:
+        """Raises RunFolderError where no record can be put: before the work that makes one, not after it."""
+        with self._writing(self.root / INDEX):
+            pass
+
     def renew(self, old: Path, record: ScheduleRecord) -> Path:
         """Put a record in the place of what is in the file `old`, whatever that is worth; its path, which is another
         one if the machine has other parameters now."""
@@ -58,7 +63,7 @@ class Store:
 
     def entries(self, warn: Warn) -> list[Entry]:
         """All intact records in path order. Corrupt files are named to `warn` and left out."""
-        writable = os.access(self.root, os.W_OK)
+        writable = self.root.is_dir() and os.access(self.root, os.W_OK)
         with self._locked() if writable else nullcontext():
             present = read_index(self.root)
             by_content = {(entry.path, entry.sha256): entry for entry in present or ()}
@@ -100,7 +105,7 @@ class Store:
                 yield
         except OSError as error:
             raise RunFolderError(
-                f"cannot write the schedule {path}: {error.strerror}",
+                f"cannot write {path}: {error.strerror}",
                 hint="begin AUTOCOMP_SCHEDULES with a writable folder",
             ) from error
 

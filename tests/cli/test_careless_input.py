@@ -54,6 +54,15 @@ def test_a_file_of_the_wrong_kind_is_named(autocomp: Command, command: str, code
     assert not Path("runs").exists()
 
 
+def test_a_store_that_cannot_be_written_is_named_before_a_search(
+    autocomp: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Path("store").write_bytes(b"")
+    result = autocomp("search", "gemm")
+    assert (result.exit_code, "begin AUTOCOMP_SCHEDULES with a writable folder" in result.stderr) == (7, True)
+    assert not Path("runs").exists()
+
+
 @pytest.mark.parametrize("command", ["resume run", "report run", "runs show run"])
 def test_an_event_that_lacks_something_is_named(autocomp: Command, toy: None, command: str) -> None:
     assert autocomp("search", "gemm", "--run-dir", "run", "--workers", 1, "--steps", 1).exit_code == 0
