@@ -63,7 +63,7 @@ def live_rows(recording: Recording) -> Iterator[tuple[Memory, Numbers, Numbers]]
     for memory, uses in _uses_by_memory(recording):
         if uses is not None:
             times, level = _levels(recording, uses)
-            last = np.append(times[1:] != times[:-1], True)
+            last = np.append(times[1:] != times[:-1], True)[: len(times)]  # none where no row is read
             yield memory, times[last], level[last]
 
 
