@@ -52,7 +52,7 @@ def _panel(panel: Panel) -> Iterator[str]:
         path = " ".join(f"{_x(count, last):.1f},{_y(share):.1f}" for count, share in enumerate(points, start=1))
         colour = COLOURS[number % len(COLOURS)]
         yield f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="2"/>'
-        yield f'<text x="{LEFT + 70 * number}" y="{HEIGHT - 6}" fill="{colour}">{escape(name)}</text>'
+        yield f'<text x="{LEFT + 84 * number}" y="{HEIGHT - 6}" fill="{colour}">{escape(name)}</text>'
 
 
 def _x(count: int, last: int) -> float:

@@ -183,7 +183,10 @@ def main() -> None:
         found = curves(PAIRS[name], arguments.seeds, arguments.evaluations, arguments.folder)
         print("\n".join(rows(name, found)), flush=True)
         panels.append(
-            Panel(name, {"without": median([c.without for c in found]), "with": median([c.reusing for c in found])})
+            Panel(
+                name,
+                {"without reuse": median([c.without for c in found]), "with reuse": median([c.reusing for c in found])},
+            )
         )
     if arguments.svg:
         arguments.svg.write_text(drawing(panels), encoding="utf-8")
