@@ -116,7 +116,17 @@ def _is_blank(path: Path) -> bool:
 
 
 def new_run_path(parent: Path, name: str, now: datetime) -> Path:
-    """A path below `parent` that does not exist yet: time stamp, name, and a number if need be."""
+    """A new, empty folder below `parent`, of which no other search that begins now gets hold: time stamp, name, and a
+    number if need be."""
     stem = f"{now:%Y%m%d-%H%M%S}-{name}"
-    candidates = [parent / stem, *(parent / f"{stem}-{number}" for number in range(2, 1000))]
-    return next(path for path in candidates if not path.exists())
+    number = 1
+    while True:
+        path = parent / (stem if number == 1 else f"{stem}-{number}")
+        try:
+            path.mkdir(parents=True)
+        except FileExistsError:
+            number += 1
+        except OSError as error:
+            raise RunFolderError(f"cannot make {path}: {error.strerror}", hint="name a folder: --run-dir") from error
+        else:
+            return path

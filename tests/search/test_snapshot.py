@@ -13,6 +13,7 @@ from autocomp.agents import menu
 from autocomp.agents.config import Agents
 from autocomp.errors import ConfigError, RunFolderError
 from autocomp.search import Options, RunFolder
+from autocomp.search.folder import new_run_path
 from autocomp.search.snapshot import Request, create, restore, version_changes
 
 NOW = datetime(2026, 1, 1)
@@ -97,3 +98,11 @@ def test_changed_versions_are_told(tmp_path: Path) -> None:
     snapshot["versions"]["numpy"] = "1.0"
     (change,) = version_changes(snapshot)
     assert change.startswith("numpy 1.0 -> ")
+
+
+def test_searches_that_begin_in_the_same_second_have_folders_of_their_own(tmp_path: Path) -> None:
+    now = datetime(2026, 1, 31, 12, 0, 0)
+    paths = [new_run_path(tmp_path / "runs", "gemm", now) for _ in range(3)]
+    assert [path.name for path in paths] == [f"20260131-120000-gemm{end}" for end in ("", "-2", "-3")]
+    for path in paths:
+        RunFolder.create(path, {})
