@@ -109,7 +109,10 @@ bool Evaluator::run(const std::vector<int32_t>& tape) {
       case Position: out.i = positions[at(e.imm >> 8)][at(e.imm & 255)]; break;
       case Done: out.i = done[at(e.imm)] ? 1 : 0; break;
       case Add: out.i = scalar::add(v[e.a].i, v[e.b].i); break;
+      case Sub: out.i = scalar::sub(v[e.a].i, v[e.b].i); break;
       case Mul: out.i = scalar::mul(v[e.a].i, v[e.b].i); break;
+      case WrapU: out.i = scalar::wrap_unsigned(v[e.a].i, e.imm); break;
+      case LogicalNot: out.i = v[e.a].i == 0; break;
       case And: out.i = v[e.a].i & v[e.b].i; break;
       case Shr: out.i = scalar::shr(v[e.a].i, v[e.b].i); break;
       case Div:

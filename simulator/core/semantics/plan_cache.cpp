@@ -107,7 +107,7 @@ std::unique_ptr<PlanCache::Plan> PlanCache::make(const PlanKey& key, int32_t ins
     if (!plan_access(key, access, *plan)) return plan;
   for (const auto& property : table.properties) plan->properties.push_back(evaluator_.integer(property.value));
   if (!plan_steps(key, table.body, *plan)) return plan;
-  finish(*plan);
+  finish(key, *plan);
   plan->usable = true;
   return plan;
 }
@@ -190,7 +190,7 @@ bool PlanCache::plan_steps(const PlanKey& key, const std::vector<int32_t>& body,
   return true;
 }
 
-void PlanCache::finish(Plan& plan) const {
+void PlanCache::finish(const PlanKey& key, Plan& plan) const {
   std::vector<uint8_t> needed(machine_.exprs().size());
   const auto need = [&](int32_t node) {
     if (node >= 0) needed[at(node)] = 1;
@@ -202,6 +202,9 @@ void PlanCache::finish(Plan& plan) const {
   for (const auto& step : plan.steps) need(step.node);
   for (const auto& block : plan.blocks) visit_terms(block, need);
   plan.tape = machine_.tape_for(needed);
+  std::erase_if(plan.tape, [&](int32_t node) {  // computed for the key already
+    return std::find(key.tape.begin(), key.tape.end(), node) != key.tape.end();
+  });
 }
 
 // False: outside its memory, or no tensor's.

@@ -70,7 +70,7 @@ class PlanCache {
   [[nodiscard]] bool plan_steps(const PlanKey& key, const std::vector<int32_t>& body, Plan& plan);
   [[nodiscard]] bool append_accesses(const Plan& plan, OperationList& list) const;
   [[nodiscard]] bool place(const PlannedAccess& planned, AccessInstance& access) const;
-  void finish(Plan& plan) const;
+  void finish(const PlanKey& key, Plan& plan) const;
 
   const CompiledMachine& machine_;
   Evaluator& evaluator_;
