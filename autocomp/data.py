@@ -51,6 +51,14 @@ def write_atomically(path: Path, content: str | bytes, *, durable: bool = True) 
         raise
 
 
+def write_output(path: Path, content: str) -> None:
+    """Write a file that the user named. Raises ConfigError where that cannot be."""
+    try:
+        write_atomically(path, content)
+    except OSError as error:
+        raise ConfigError(f"cannot write {path}: {error.strerror}") from error
+
+
 def cache_folder(kind: str) -> Path:
     """Where what can be made again is kept: below the folder AUTOCOMP_CACHE, else the user's cache folder."""
     from platformdirs import user_cache_path

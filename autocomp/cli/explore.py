@@ -117,7 +117,7 @@ def explore(
     becomes a schedule.
     """
     from autocomp.agents.factory import make_agents
-    from autocomp.data import write_atomically
+    from autocomp.data import write_output
     from autocomp.report import make_console
     from autocomp.report.explore import document, plot, points_table
     from autocomp.search import Options
@@ -151,7 +151,7 @@ def explore(
         points.append(point)
         click.echo(f"{point.name}: {point.reason or f'{point.total:,} cycles'}", err=True)
     if plot_file is not None:
-        write_atomically(plot_file, plot(points, note))
+        write_output(plot_file, plot(points, note))
     if as_json:
         print_json(document(points, note))
         return

@@ -49,7 +49,7 @@ def export(
     One function a kernel for the vendor's header, a dispatch function over sizes, a description as JSON, and what it
     takes to compile and run them on a computer without the hardware.
     """
-    from autocomp.data import write_atomically
+    from autocomp.data import write_output
     from autocomp.export import check_export, export_files
     from autocomp.report import make_console
 
@@ -64,8 +64,7 @@ def export(
     if check:
         check_export(schedules, files, machine)
     for name, text in files.items():
-        (output / name).parent.mkdir(parents=True, exist_ok=True)
-        write_atomically(output / name, text)
+        write_output(output / name, text)
     if as_json:
         functions = [schedule.function for schedule in schedules]
         print_json({"folder": str(output), "files": sorted(files), "functions": functions, "checked": check})
@@ -82,15 +81,11 @@ def _kernel(
     file: str, workload: str, overrides: dict[str, int | float], paths: tuple[Path, ...]
 ) -> tuple[list[Schedule], Accelerator]:
     from autocomp.cli.problem import load_problem
-    from autocomp.errors import ConfigError
+    from autocomp.cli.run import read_kernel
     from autocomp.export import of_kernel
 
     loaded, machine = load_problem(workload, paths, overrides)
-    try:
-        text = Path(file).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"cannot read the kernel {file}: {error}") from None
-    return [of_kernel(text, file, loaded, machine)], machine
+    return [of_kernel(read_kernel(Path(file)), file, loaded, machine)], machine
 
 
 def _records(

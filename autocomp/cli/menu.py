@@ -10,6 +10,7 @@ import click
 
 from autocomp.cli.agents import agent_options, chosen_agents
 from autocomp.cli.options import output_options, path_option, print_json, warn
+from autocomp.data import write_output
 from autocomp.errors import ConfigError, ModelError
 
 if TYPE_CHECKING:
@@ -118,9 +119,7 @@ def suggest(
         warn(message)
     if not found.options:
         raise ModelError("no new option came of it")
-    out.write_text(
-        to_yaml(found.options, f"Proposed by {agents.planner[0].model} from the run {run}"), encoding="utf-8"
-    )
+    write_output(out, to_yaml(found.options, f"Proposed by {agents.planner[0].model} from the run {run}"))
     for option in found.options:
         click.echo(f"{option.id}: {option.title}")
     click.echo(

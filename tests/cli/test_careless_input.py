@@ -40,6 +40,7 @@ FILES = {
         ("report empty.yaml", 7, "empty.yaml is not a run folder"),
         ("prompt nowhere.c --workload right.yaml", 5, "cannot read the kernel nowhere.c"),
         ("run folder --workload right.yaml", 5, "cannot read the kernel folder"),
+        ("export folder --workload right.yaml --output made", 5, "cannot read the kernel folder"),
         ("simulate folder", 3, "cannot read the trace folder: that is a folder"),
         ("model cut.onnx --accelerator gemmini", 3, "cannot read the model cut.onnx"),
         ("model empty.yaml --accelerator gemmini", 3, "empty.yaml holds no model"),

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from autocomp.data import write_atomically
-from autocomp.errors import ConfigError
+from autocomp.data import write_output
 from autocomp.report.page.document import Profiles, profiles_of, run_document, worth_a_profile
 from autocomp.report.page.html import render
 from autocomp.report.run import RunView
@@ -24,7 +23,4 @@ def write_page(folder: RunFolder, output: Path, profiles: int = 4, wanted: Seque
     view = RunView.of(folder.events) if folder.events.exists() else RunView()
     ids = dict.fromkeys([*(worth_a_profile(view, profiles) if profiles else ()), *wanted])
     document["profiles"] = profiles_of(Profiles(folder, request), view, ids)
-    try:
-        write_atomically(output, render(document))
-    except OSError as error:
-        raise ConfigError(f"cannot write {output}: {error.strerror}") from error
+    write_output(output, render(document))
