@@ -26,7 +26,7 @@ def check_fusion(facts: Facts, first: ast.Statement, second: ast.Statement) -> N
         raise NotApplicable(f"the array keeps an operand over {one.variable!r}")
     for early, late in product(operands_below(facts, first), operands_below(facts, second)):
         disjoint = early.memory != late.memory or not (_writes(facts, early) or _writes(facts, late))
-        if not disjoint and _may_meet(facts, early, one, late, other):
+        if not disjoint and may_meet(facts, early, one, late, other):
             raise NotApplicable(
                 f"iterations of {other.variable!r} use rows of {late.memory} that later ones of {one.variable!r} use"
             )
@@ -57,7 +57,7 @@ def kept_over(facts: Facts) -> frozenset[str]:
 _ITERATION, _AHEAD, _LATER = "·iteration", "·ahead", "·later"
 
 
-def _may_meet(facts: Facts, early: Operand, one: Loop, late: Operand, other: Loop) -> bool:
+def may_meet(facts: Facts, early: Operand, one: Loop, late: Operand, other: Loop) -> bool:
     """Whether a row of iteration t of the second loop can be one of iteration t + 1 or later of the first.
 
     The later iteration is taken as t + ahead, which tells how far apart rows that move along are, and as a number of

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from autocomp.kernel import ast
-from autocomp.transforms.dependences import kept_over, operands_below
-from autocomp.transforms.double_buffer import turns_of
-from autocomp.transforms.facts import Facts
+from autocomp.transforms.dependences import kept_over, may_meet, operands_below
+from autocomp.transforms.double_buffer import runs_ahead, turns_of
+from autocomp.transforms.facts import Facts, Operand
 from autocomp.transforms.loops import Loop, make_if, make_nest
 from autocomp.transforms.nest import Statements, change_loop, peel_nest
 from autocomp.transforms.parameters import names_of
@@ -78,7 +78,10 @@ def _check_moves(facts: Facts, nest: ast.Statement, order: frozenset[str]) -> No
     below = operands_below(facts, nest)
     shared = {guard for operand in below if operand.site.kind == "contraction" for guard in operand.site.guards}
     for buffer in facts.buffers:
-        if turns_of(buffer) & order and any(o in buffer.operands for o in below if o.site.kind == "load"):
+        loads = [o for o in below if o in buffer.operands and o.site.kind == "load"]
+        uses = [o for o in below if o in buffer.operands and o.site.kind != "load"]
+        ahead = runs_ahead(buffer) and any(_fills_later(facts, o, use, order) for o in loads for use in uses)
+        if ahead or (loads and turns_of(buffer) & order):
             raise NotApplicable(f"{buffer.tensor!r} alternates over these loops; reorder before that")
     moves = [o for o in below if o.site.kind in ("load", "store") and not shared.issuperset(o.site.guards)]
     loaded, stored = ({o.memory for o in moves if o.site.kind == kind} for kind in ("load", "store"))
@@ -86,6 +89,13 @@ def _check_moves(facts: Facts, nest: ast.Statement, order: frozenset[str]) -> No
         raise NotApplicable(
             f"rows of {min(loaded & stored)} that are stored in the nest give way to what is loaded there"
         )
+
+
+def _fills_later(facts: Facts, load: Operand, use: Operand, order: frozenset[str]) -> bool:
+    """Whether a load may fill rows that a use reads in a later iteration of one of these loops."""
+    places = set(use.site.loop_paths)
+    around = (item for item, path in zip(load.site.loops, load.site.loop_paths, strict=True) if path in places)
+    return any(item.variable in order and may_meet(facts, use, item, load, item) for item in around)
 
 
 def _changed_part(order: Sequence[str], present: Sequence[str]) -> list[str]:

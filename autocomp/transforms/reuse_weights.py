@@ -10,11 +10,13 @@ from autocomp.kernel import ast
 from autocomp.transforms.affine import affine, literal, opposite
 from autocomp.transforms.cost import kept_operand_cycles
 from autocomp.transforms.facts import Facts, Site
+from autocomp.transforms.interleave import used_constants
 from autocomp.transforms.loops import conjunction, disjunction
+from autocomp.transforms.nest import enclosing
 from autocomp.transforms.parameters import names_of
 from autocomp.transforms.protocol import NotApplicable, Parameters, Proposal, Rewriting
 from autocomp.transforms.reorder import reordered
-from autocomp.transforms.rewrite import Path, names, rewrite_statements, substitute, with_argument, with_body
+from autocomp.transforms.rewrite import Path, blocks, names, rewrite_statements, substitute, with_argument, with_body
 
 
 class ReuseWeights(Rewriting):
@@ -46,7 +48,7 @@ class ReuseWeights(Rewriting):
         keeping = None if compute is None else _keeping_form(facts, compute)
         if compute is None or keeping is None:
             raise NotApplicable("the machine has no contraction that keeps the operand of the one before")
-        first = conjunction([_is_first(preload, variable, variables) for variable in variables])
+        first = conjunction([_is_first(facts, preload, variable, variables) for variable in variables])
         absent = literal(next(s.none for s in facts.accelerator.spaces if s.none is not None))
 
         def change(statement: ast.Statement, path: Path) -> ast.Statement | None:
@@ -64,12 +66,13 @@ class ReuseWeights(Rewriting):
         return with_body(facts.kernel, rewrite_statements(facts.body, change))
 
 
-def _is_first(preload: Site, variable: str, variables: Sequence[str]) -> ast.Expression:
+def _is_first(facts: Facts, preload: Site, variable: str, variables: Sequence[str]) -> ast.Expression:
     """Whether an iteration of a loop is the first that its conditions let through: either number 0, or one before which
     a condition that bounds it from below does not hold."""
     tests: list[ast.Expression] = [ast.Binary("==", ast.Name(variable), literal(0))]
     for guard in preload.guards:
-        rises = _rises(guard, variable)
+        indirect = variable in _variables_behind(facts, preload, guard) - names(guard)
+        rises = None if indirect else _rises(guard, variable)
         if rises is None:
             raise NotApplicable(f"which iteration of {variable!r} is the first to preload is not clear")
         if rises and names(guard) & (set(variables) - {variable}):
@@ -78,6 +81,13 @@ def _is_first(preload: Site, variable: str, variables: Sequence[str]) -> ast.Exp
             before = {variable: ast.Binary("-", ast.Name(variable), literal(1))}
             tests.append(substitute(opposite(guard), before))
     return disjunction(tests)
+
+
+def _variables_behind(facts: Facts, site: Site, part: ast.Expression) -> frozenset[str]:
+    """The variables that a part of a call or of its conditions depends on, through constants around it as well."""
+    around = [held for statement in enclosing(facts.body, site.path) for held in blocks(statement)]
+    constants = [s for held in around for s in held.statements if isinstance(s, ast.Declaration)]
+    return names(part).union(*map(names, used_constants(constants, (ast.ExpressionStatement(part),))))
 
 
 def _rises(guard: ast.Expression, variable: str) -> bool | None:
@@ -108,7 +118,7 @@ def _unchanged_over(facts: Facts) -> list[str]:
     for buffer in facts.buffers:
         for operand in buffer.operands if buffer.is_input else ():
             if operand.site.kind == "preload":
-                used = names(operand.site.call.arguments[operand.position])
+                used = _variables_behind(facts, operand.site, operand.site.call.arguments[operand.position])
                 outside = {path for load in buffer.sites("load") for path in load.loop_paths}
                 around = zip(operand.site.loops, operand.site.loop_paths, strict=True)
                 return [item.variable for item, path in around if item.variable not in used and path not in outside]
@@ -143,7 +153,7 @@ def _preload(facts: Facts, variables: Sequence[str]) -> tuple[Site, int]:
             home = len(site.path) - 1
             if any(load.path[:home] == site.path[:home] for load in buffer.sites("load")):
                 raise NotApplicable(f"{buffer.tensor} is loaded anew in the loop over {variables[-1]!r}")
-            changing = names(argument) & set(variables)
+            changing = _variables_behind(facts, site, argument) & set(variables)
             if changing:
                 raise NotApplicable(f"the preloaded operand changes with {min(changing)!r}")
             if isinstance(argument, ast.Conditional):

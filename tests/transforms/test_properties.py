@@ -124,6 +124,24 @@ REFUSED: list[tuple[tuple[int, int, int], tuple[Step, ...], Step]] = [
         ),
         ("reorder", {"loops": ["i", "k"]}),
     ),
+    (
+        (128, 48, 16),
+        (
+            ("stage_operand", {"tensors": ["A", "B"], "loop": "i_block", "wide": True, "split": {"i": 4}}),
+            ("prefetch", {"loops": ["i_block"], "spacing": 0}),
+        ),
+        ("reorder", {"loops": ["i", "i_block"]}),
+    ),
+    (
+        (128, 48, 16),
+        (
+            ("stage_operand", {"tensors": ["A"], "loop": "i_block", "wide": True, "split": {"i": 2}}),
+            ("stage_operand", {"tensors": ["B"], "loop": "", "wide": True}),
+            ("defer_stores", {"loop": ["i", "j"], "spacing": 0}),
+            ("prefetch", {"loops": ["i_block"], "spacing": 0}),
+        ),
+        ("reuse_weights", {"loop": "step"}),
+    ),
 ]
 
 
