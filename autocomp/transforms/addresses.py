@@ -8,7 +8,8 @@ from dataclasses import replace
 from autocomp.kernel import ast
 from autocomp.transforms.affine import Affine, affine, expression, literal
 from autocomp.transforms.arithmetic import replace_sums
-from autocomp.transforms.facts import Facts, Operand, leaves
+from autocomp.transforms.facts import Facts, Operand
+from autocomp.transforms.local_rows import leaves
 from autocomp.transforms.protocol import NotApplicable
 from autocomp.transforms.rewrite import Path, call_of, rewrite_statements, with_body
 

@@ -10,7 +10,8 @@ from itertools import product
 
 from autocomp.kernel import ast
 from autocomp.transforms.affine import Affine, Ranges, affine, expression, interval_of
-from autocomp.transforms.facts import Facts, Operand, leaves
+from autocomp.transforms.facts import Facts, Operand
+from autocomp.transforms.local_rows import leaves
 from autocomp.transforms.loops import Loop, loop
 from autocomp.transforms.protocol import NotApplicable
 from autocomp.transforms.remember import remembered

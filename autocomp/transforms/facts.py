@@ -10,7 +10,8 @@ from autocomp.isa import model as m
 from autocomp.isa.roles import CallRole, call_roles, contraction_tile
 from autocomp.isa.tree import Name
 from autocomp.kernel import ast, canonical_hash
-from autocomp.transforms.affine import Affine, Interval, Ranges, affine, interval, interval_of, literal
+from autocomp.transforms.affine import Affine, Interval, affine, interval, interval_of, literal
+from autocomp.transforms.local_rows import local_rows
 from autocomp.transforms.loops import Loop, conjuncts, loop
 from autocomp.transforms.normal import normalise
 from autocomp.transforms.remember import remembered
@@ -273,52 +274,6 @@ def pointer(argument: ast.Expression) -> Pointer | None:
         subscripts.insert(0, affine(node.index))
         node = node.base
     return Pointer(node.name, tuple(subscripts)) if isinstance(node, ast.Name) else None
-
-
-def leaves(argument: ast.Expression) -> Iterator[Affine]:
-    """The sums that an address can be, one for each way through its conditional expressions."""
-    if isinstance(argument, ast.Conditional):
-        yield from leaves(argument.then)
-        yield from leaves(argument.otherwise)
-        return
-    total = affine(argument)
-    choice = next((a for a, f in total.terms if isinstance(a, ast.Conditional) and f == 1), None)
-    if choice is None:
-        yield total
-        return
-    rest = total - Affine(0, ((choice, 1),))
-    for side in (choice.then, choice.otherwise):
-        for leaf in leaves(side):
-            yield leaf + rest
-
-
-def local_row(space: m.AddressSpace, total: Affine, ranges: Ranges) -> tuple[str, Affine] | None:
-    """The memory and the row that an address names, or None for an absent operand."""
-    bounds = interval_of(total, ranges)
-    last = total if bounds is None else Affine(bounds[1])  # the constant of a sum may lie in front of all rows
-    constant = last.constant & 0xFFFFFFFF
-    if total.is_constant and constant == space.none:
-        return None
-    high, low = next(((h, lo) for name, h, lo in space.fields if name == space.row_field), (31, 0))
-    mask = ((1 << (high + 1)) - 1) & ~((1 << low) - 1)
-    for memory, bits, match in space.memories:
-        if constant & bits == match:
-            return memory, Affine(((constant & mask) >> low) - (last.constant - total.constant), total.terms)
-    return None
-
-
-def local_rows(space: m.AddressSpace, argument: ast.Expression, ranges: Ranges) -> tuple[tuple[str, Affine], ...]:
-    """The memories and rows that an address can name: one row as a sum where all of its values differ by their rows
-    only, else one for each way through its conditional expressions, in their order."""
-    total = affine(argument)
-    bounds = interval_of(total, ranges)
-    if bounds is not None and bounds[0] < bounds[1]:
-        first, last = (local_row(space, Affine(end), {}) for end in bounds)
-        one, apart = local_row(space, total, ranges), Affine(bounds[1] - bounds[0])
-        if first and last and one and first[0] == last[0] and last[1] - first[1] == apart:
-            return (one,)
-    found = (local_row(space, leaf, ranges) for leaf in leaves(argument))
-    return tuple(dict.fromkeys(row for row in found if row is not None))
 
 
 def call_parameters(accelerator: m.Accelerator, name: str, arity: int) -> tuple[m.Parameter | None, ...]:
