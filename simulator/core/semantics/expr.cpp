@@ -40,10 +40,10 @@ int64_t divide(ExprOp op, int64_t a, int64_t b) {
 
 float apply(ExprOp op, float a, float b) {
   switch (op) {
-    case FAdd: return a + b;
-    case FSub: return a - b;
-    case FMul: return a * b;
-    case FDiv: return a / b;
+    case FAdd: return scalar::canonical(a + b);
+    case FSub: return scalar::canonical(a - b);
+    case FMul: return scalar::canonical(a * b);
+    case FDiv: return scalar::canonical(a / b);
     case FMin: return scalar::fmin(a, b);
     case FMax: return scalar::fmax(a, b);
     default: throw std::logic_error("not an operator of floats");
@@ -146,7 +146,7 @@ bool Evaluator::run(const std::vector<int32_t>& tape) {
       case FDiv:
       case FMin:
       case FMax: out.f = apply(e.op, v[e.a].f, v[e.b].f); break;
-      case Fma: out.f = std::fma(v[e.a].f, v[e.b].f, v[e.c].f); break;
+      case Fma: out.f = scalar::canonical(std::fma(v[e.a].f, v[e.b].f, v[e.c].f)); break;
       case ToFloat: out.f = static_cast<float>(v[e.a].i); break;
       case BitsToFloat: out.f = scalar::bits_to_float(v[e.a].i); break;
       case RoundToInt: out.i = scalar::round_to_int(v[e.a].f); break;
@@ -202,13 +202,13 @@ Value Evaluator::reduce(const Expr& e, int32_t node) {
     budget.spend();
     loops[at(level)] = k;
     if (e.op == FmaChain)
-      real_total = std::fma(real(body.a), real(body.b), real_total);
+      real_total = scalar::canonical(std::fma(real(body.a), real(body.b), real_total));
     else if (e.op == Largest)
       total = std::max(total, integer(e.b));
     else if (e.type == ValueType::Int)
       total = scalar::add(total, integer(e.b));
     else
-      real_total += real(e.b);
+      real_total = scalar::canonical(real_total + real(e.b));
   }
   depth = level;
   if (machine_.multiplies(node) && count > 0) multiply_accumulates += count;
@@ -268,7 +268,7 @@ float Evaluator::compute_real(int32_t node) {
     case Fma: {
       const float a = real(e.a);
       const float b = real(e.b);
-      return std::fma(a, b, real(e.c));
+      return scalar::canonical(std::fma(a, b, real(e.c)));
     }
     case ToFloat: return static_cast<float>(integer(e.a));
     case BitsToFloat: return scalar::bits_to_float(integer(e.a));

@@ -76,6 +76,10 @@ constexpr int64_t kMax = std::numeric_limits<int64_t>::max();
 [[nodiscard]] static inline float bits_to_float(int64_t a) { return std::bit_cast<float>(static_cast<uint32_t>(u(a))); }
 [[nodiscard]] static inline int64_t float_to_bits(float x) { return std::bit_cast<uint32_t>(x); }
 
+// Results of arithmetic that are not a number have one representation, whatever that of the processor is: IEEE 754's
+// default of RISC-V, which HardFloat also gives. A sign that is looked at later is then the same everywhere.
+[[nodiscard]] static inline float canonical(float x) { return x == x ? x : std::bit_cast<float>(uint32_t{0x7FC00000}); }
+
 // The smaller or larger operand; the other one if one is a NaN; -0 counts as less than +0.
 [[nodiscard]] static inline float fmin(float a, float b) {
   if (std::isnan(a)) return b;

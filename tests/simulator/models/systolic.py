@@ -82,7 +82,12 @@ def fma(a: Floats, b: Floats, c: Floats) -> Floats:
         inexact = np.isfinite(total) & (rest != 0) & (total.view(np.int64) & 1 == 0)
         total = np.where(inexact, np.nextafter(total, np.copysign(np.inf, rest)), total)
         rounded: Floats = total.astype(F32)
-    return rounded
+    return canonical(rounded)
+
+
+def canonical(x: Floats) -> Floats:
+    """What is not a number is so in one way, as HardFloat has it: without a sign, and only the highest fraction bit."""
+    return np.where(np.isnan(x), np.uint32(0x7FC00000).view(F32), x)
 
 
 class Int8:
@@ -123,11 +128,11 @@ class Binary32:
 
     def scaled_in(self, x: Numbers, factor: float, full: bool) -> Numbers:
         with np.errstate(all="ignore"):
-            return x * F32(factor)
+            return canonical(x * F32(factor))
 
     def add(self, x: Numbers, y: Numbers) -> Numbers:
         with np.errstate(all="ignore"):
-            return x + y
+            return canonical(x + y)
 
     def multiply(self, a: Numbers, b: Numbers, start: Numbers) -> Numbers:
         total = start
@@ -139,7 +144,7 @@ class Binary32:
         return self.scaled_in(self.to_spad(x, relu), factor, True)
 
     def shifted(self, sums: Numbers, shift: int) -> Numbers:
-        return sums * F32(2.0**-shift)
+        return canonical(sums * F32(2.0**-shift))
 
     def larger(self, x: Numbers, y: Numbers) -> Numbers:
         """The number where one is not a number; +0 is larger than -0."""
