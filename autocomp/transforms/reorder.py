@@ -80,8 +80,12 @@ def _check_moves(facts: Facts, nest: ast.Statement, order: frozenset[str]) -> No
     for buffer in facts.buffers:
         loads = [o for o in below if o in buffer.operands and o.site.kind == "load"]
         uses = [o for o in below if o in buffer.operands and o.site.kind != "load"]
-        ahead = runs_ahead(buffer) and any(_fills_later(facts, o, use, order) for o in loads for use in uses)
-        if ahead or (loads and turns_of(buffer) & order):
+        turns = turns_of(buffer)
+        if turns:
+            ahead = bool(loads and turns & order)
+        else:  # two places over two iterations are no remainder
+            ahead = runs_ahead(buffer) and any(_fills_later(facts, o, use, order) for o in loads for use in uses)
+        if ahead:
             raise NotApplicable(f"{buffer.tensor!r} alternates over these loops; reorder before that")
     moves = [o for o in below if o.site.kind in ("load", "store") and not shared.issuperset(o.site.guards)]
     loaded, stored = ({o.memory for o in moves if o.site.kind == kind} for kind in ("load", "store"))
