@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from math import log, prod
 
 from autocomp.kernel import ast
@@ -11,10 +12,11 @@ from autocomp.transforms.cost import block_cost, present_cost
 from autocomp.transforms.double_buffer import runs_ahead
 from autocomp.transforms.facts import Buffer, Facts
 from autocomp.transforms.limits import widest
-from autocomp.transforms.loops import Loop
+from autocomp.transforms.loops import Loop, make_loop
+from autocomp.transforms.nest import Statements, change_loop
 from autocomp.transforms.parameters import factors_of
 from autocomp.transforms.protocol import NotApplicable, Parameters, Proposal, Rewriting, fitting
-from autocomp.transforms.rewrite import all_names, fresh, with_body
+from autocomp.transforms.rewrite import Path, all_names, fresh, statement_at, with_body
 from autocomp.transforms.stage_operand import StageOperand
 from autocomp.transforms.tile import tile_nest
 
@@ -62,7 +64,7 @@ class KeepAccumulator(Rewriting):
     def apply(self, facts: Facts, parameters: Parameters) -> ast.Kernel:
         """`loops` maps the loops over the result, outermost first, to the sides of the block in iterations. `stage`
         maps the reduction's loop to a number of its iterations for which the block's operands are then loaded at once,
-        by moves as wide as possible."""
+        by moves as wide as possible; a reduction in one step has no loop, and "" stands for that."""
         factors = factors_of(parameters, "loops")
         nest = _output_loops(facts)
         if nest is None:
@@ -82,11 +84,41 @@ class KeepAccumulator(Rewriting):
         needed = _pitch(facts, result) * count
         facts = make_room(facts, {result.low: needed}, result.memory)
         result = next(b for b in facts.buffers if b.is_result and b.tensor == result.tensor)
-        tiled = tile_nest(
-            facts.with_kernel(with_body(facts.kernel, facts.body)), factors, lambda item: item.variable in reduction
-        )
+        facts = facts.with_kernel(with_body(facts.kernel, facts.body))
+        if reduction:
+            tiled = tile_nest(facts, factors, lambda item: item.variable in reduction)
+        else:
+            step = fresh("step", all_names(facts.kernel))
+            single = _with_single_step(facts, result, loops[-1], step)
+            tiled = tile_nest(single, factors, lambda item: item.variable == step)
         kernel = _spread_result(facts, result, sides, tiled)
-        return _with_operands(facts.with_kernel(kernel), factors_of(parameters, "stage"))
+        return _with_operands(facts.with_kernel(kernel), factors_of(parameters, "stage"), set(factors))
+
+
+def _with_single_step(facts: Facts, result: Buffer, inner: Loop, step: str) -> Facts:
+    """The facts with a loop of one trip, over `step`, in place of the reduction that a kernel does in one step; it
+    separates what a result starts from and its store, as a loop of several trips does."""
+    starts = {site.path for site in result.sites("load")}
+
+    def change(statement: ast.For, item: Loop) -> Statements:
+        held = statement.body.statements
+        kinds = [facts.kinds(s) for s in held]
+        first = next((n for n, s in enumerate(held) if not _only_loads(facts, s, starts)), len(held))
+        end = next((n + 1 for n in reversed(range(len(held))) if kinds[n] != {"store"}), 0)
+        between = set[str]().union(*kinds[first:end])
+        calls = all(isinstance(s, ast.ExpressionStatement) and found for s, found in zip(held, kinds, strict=True))
+        if not calls or "contraction" not in between or not between <= {"load", "preload", "contraction"}:
+            raise NotApplicable(f"the loop over {item.variable!r} does more than load, compute and store one result")
+        reducing = make_loop(step, 1, held[first:end])
+        return (make_loop(item.variable, item.trips, (*held[:first], reducing, *held[end:])),)
+
+    body = change_loop(facts.body.statements, inner.variable, change, facts.computes)
+    return replace(facts, kernel=with_body(facts.kernel, ast.Block(body)))
+
+
+def _only_loads(facts: Facts, statement: ast.Statement, paths: Collection[Path]) -> bool:
+    """Whether a statement is one of the loads at these paths."""
+    return any(statement_at(facts.body, path) is statement for path in paths)
 
 
 def _spread_result(
@@ -119,18 +151,21 @@ def _loaded_where_used(facts: Facts, variable: str) -> None:
             raise NotApplicable("operands are staged already; choose the block of results before that")
 
 
-def _with_operands(facts: Facts, stage: Mapping[str, int]) -> ast.Kernel:
-    """The kernel with each operand loaded once for `stage` iterations of the reduction and the whole block."""
+def _with_operands(facts: Facts, stage: Mapping[str, int], block: Collection[str]) -> ast.Kernel:
+    """The kernel with each operand loaded once for `stage` iterations of the reduction and the whole block, of which
+    `block` are the loops."""
     for variable, size in stage.items():
         loops = next((site.loops for site in facts.contractions), ())
         order = [item.variable for item in loops]
-        if variable not in order:
+        if variable not in ("", *order):
             raise NotApplicable(f"no contraction is inside a loop over {variable!r}")
-        position = order.index(variable)
-        split = {variable: size} if 1 < size < loops[position].trips else {}
+        if not variable:
+            order = [name for name in order if name not in block]
+        position = order.index(variable) if variable else len(order)
+        split = {variable: size} if variable and 1 < size < loops[position].trips else {}
         if split:
             level = fresh(f"{variable}_block", all_names(facts.kernel))
-        elif size == 1:
+        elif variable and size == 1:
             level = variable
         else:  # the whole reduction at once
             level = order[position - 1] if position else ""
@@ -141,14 +176,17 @@ def _with_operands(facts: Facts, stage: Mapping[str, int]) -> ast.Kernel:
 
 
 def _chunks(facts: Facts, reduction: frozenset[str]) -> list[tuple[str, int]]:
-    """Steps of the innermost reduction loop to load at once: as many as one move can cover, or one."""
+    """Steps of the innermost reduction loop to load at once: as many as one move can cover, or one; of a reduction in
+    one step, which has no loop, that."""
+    if not reduction:
+        return [("", 1)]
     inner = [item for item in facts.contractions[0].loops if item.variable in reduction][-1:]
     wide = max((widest(facts, s) // max(1, s.highest("cols") or 1) for s in facts.sites if s.kind == "load"), default=1)
     return [(item.variable, size) for item in inner for size in sorted({min(wide, item.trips), 1}, reverse=True)]
 
 
 def _output_loops(facts: Facts) -> tuple[Buffer, tuple[Loop, ...], frozenset[str]] | None:
-    """The buffer of results, the loops over results, and the loops that reduce into them."""
+    """The buffer of results, the loops over results, and the loops that reduce into them: none where one step does."""
     for result in facts.buffers:
         stores = result.sites("store")
         producers = [o.site for o in result.operands if o.site.kind in ("contraction", "preload")]
@@ -158,7 +196,7 @@ def _output_loops(facts: Facts) -> tuple[Buffer, tuple[Loop, ...], frozenset[str
         shared = zip(around, producers[0].loop_paths, strict=True)
         common = tuple(item for item, path in shared if path in stores[0].loop_paths)
         reduction = frozenset(item.variable for item in around if item not in common)
-        if common and reduction and common == around[: len(common)]:
+        if common and common == around[: len(common)]:
             outputs = _stored_loops(result, common)
             if outputs:
                 return result, outputs, reduction

@@ -259,6 +259,37 @@ def test_any_options_in_any_order_leave_the_results(text: str, choices: list[tup
     assert found.correct, f"{found.failure}\n{text}\n{steps}"
 
 
+BIASES = st.sampled_from(["none", "row", "full"])
+BLOCKED = ("keep_accumulator", "widen_moves", "defer_stores", "prefetch")
+
+
+@settings(max_examples=3, deadline=None)
+@given(st.integers(1, 80), st.integers(1, 80), st.integers(1, 16), BIASES)
+def test_results_of_a_reduction_in_one_step_are_blocked_as_others_are(
+    rows: int, cols: int, depth: int, bias: str
+) -> None:
+    workload = parse_workload(GEMM.format("gemmini", rows, cols, depth) + f"bias: {bias}\n", Path("gemm.yaml"))
+    facts = facts_of(starting_kernel(workload, machine()))
+    for name in BLOCKED:
+        facts = with_best(facts, name)
+    found = SimulatorEvaluator(machine(), workload).evaluate(print_kernel(facts.kernel), stages=PROOF)
+    assert found.correct, found.failure
+
+
+def test_a_reduction_in_one_step_leaves_nothing_of_the_options_out() -> None:
+    facts = naive(96, 80, 16)
+    for name in BLOCKED:
+        changed = with_best(facts, name)
+        assert changed.digest != facts.digest, name
+        facts = changed
+
+
+def test_a_reduction_in_one_step_with_other_work_beside_it_is_not_blocked() -> None:
+    text = print_kernel(naive(96, 80, 16).kernel).replace("        mvout(", "        fence();\n        mvout(")
+    with pytest.raises(NotApplicable, match="does more than load, compute and store"):
+        apply(facts_of(text), ("keep_accumulator", {"loops": {"i": 2}}))
+
+
 @settings(max_examples=3, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.integers(17, 80), st.integers(17, 80), st.integers(17, 80))
 def test_hoisting_configurations_leaves_the_results(prove: Prove, rows: int, cols: int, depth: int) -> None:
