@@ -14,6 +14,7 @@ from autocomp.transforms.cost import contraction_cycles, moves_cycles
 from autocomp.transforms.double_buffer import doubled, is_doubled, runs_behind
 from autocomp.transforms.facts import Facts
 from autocomp.transforms.interleave import (
+    check_indices,
     computing_part,
     elsewhere,
     index_constants,
@@ -94,6 +95,7 @@ def _rotate(facts: Facts, statement: ast.For, item: Loop, spacing: int, taken: s
     rest = statement.body.statements[len(constants) :]
     indices = frozenset({item.variable}).union(*map(declared, constants))
     stores, fills = late_stores(facts, rest, indices), early_fills(facts, rest, indices)
+    check_indices(rest, (*stores, *fills))
     computing = computing_part(facts, rest)
     if not stores or not computing:
         raise NotApplicable(f"the body of the loop over {item.variable!r} does not both compute and store")

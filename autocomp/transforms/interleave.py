@@ -11,7 +11,8 @@ from autocomp.transforms.affine import affine, expression, literal
 from autocomp.transforms.facts import Facts
 from autocomp.transforms.loops import Loop, linear_index, make_constant, make_if, make_loop, make_nest
 from autocomp.transforms.nest import Statements, peel_nest
-from autocomp.transforms.rewrite import fresh, names, substitute
+from autocomp.transforms.protocol import NotApplicable
+from autocomp.transforms.rewrite import declared, fresh, names, substitute
 
 
 @dataclass(frozen=True)
@@ -173,6 +174,15 @@ def index_constants(body: Statements) -> tuple[ast.Declaration, ...]:
             break
         found.append(statement)
     return tuple(found)
+
+
+def check_indices(rest: Statements, moving: Statements) -> None:
+    """Raises NotApplicable if statements of a loop's body, of which `rest` is what follows its index constants, need
+    constants that stand further down: what those are in another iteration is not said."""
+    hidden = frozenset[str]().union(*(declared(s) for s in rest if isinstance(s, ast.Declaration)))
+    needed = hidden & frozenset[str]().union(*(names(s) - declared(s) for s in moving))
+    if needed:
+        raise NotApplicable(f"moves depend on {min(needed)!r}, which stands behind other statements of the loop")
 
 
 def computing_part(facts: Facts, statements: Statements) -> Statements:

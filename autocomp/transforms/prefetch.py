@@ -11,6 +11,7 @@ from autocomp.transforms.cost import contraction_cycles, moves_cycles
 from autocomp.transforms.double_buffer import doubled, is_doubled
 from autocomp.transforms.facts import Facts
 from autocomp.transforms.interleave import (
+    check_indices,
     computing_part,
     elsewhere,
     index_constants,
@@ -77,6 +78,7 @@ def _rotate(facts: Facts, statement: ast.For, item: Loop, spacing: int, taken: s
     constants = index_constants(statement.body.statements)
     rest = statement.body.statements[len(constants) :]
     loads = early_loads(facts, rest, frozenset({item.variable}).union(*map(declared, constants)))
+    check_indices(rest, loads)
     computing = computing_part(facts, rest)
     if not loads or not computing:
         raise NotApplicable(f"the body of the loop over {item.variable!r} has no loads apart from its computation")

@@ -154,6 +154,15 @@ REFUSED: list[tuple[tuple[int, int, int], tuple[Step, ...], Step]] = [
         ),
         ("reuse_weights", {"loop": "step"}),
     ),
+    (
+        (192, 144, 24),
+        (
+            ("keep_accumulator", {"loops": {"i": 2, "j": 3}, "stage": {"k": 2}}),
+            ("stage_operand", {"tensors": ["A"], "loop": "i_block_block", "wide": True, "split": {"i_block": 2}}),
+            ("defer_stores", {"loop": ["i_block", "j_block"], "spacing": 0}),
+        ),
+        ("prefetch", {"loops": ["i_block_block", "step"], "spacing": 0}),
+    ),
 ]
 
 
