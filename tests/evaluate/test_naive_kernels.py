@@ -47,7 +47,7 @@ def gemm(machine: str, dims: tuple[int, int, int], chosen: dict[str, object]) ->
 
 
 @pytest.mark.parametrize("machine", MACHINES)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(dims=st.tuples(st.integers(1, 36), st.integers(1, 20), st.integers(1, 36)), chosen=options)
 def test_any_shape_and_option(machine: str, dims: tuple[int, int, int], chosen: dict[str, object]) -> None:
     workload = gemm(machine, dims, chosen)

@@ -74,7 +74,7 @@ def test_every_strategy_resumes_from_every_event(tmp_path: Path, strategy: str) 
         assert summary(toy.run()) == expected, f"log cut at byte {cut}"
 
 
-@pytest.mark.parametrize("workers", ["1", "2"])
+@pytest.mark.parametrize("workers", ["1", pytest.param("2", marks=pytest.mark.long)])
 def test_kill_at_random_instants(tmp_path: Path, workers: str) -> None:
     expected = summary(Toy(tmp_path / "undisturbed", delay=0.002).run())
     run = tmp_path / "run"

@@ -62,7 +62,7 @@ def assert_agreement(machine: isa.MachineTables, geometry: Geometry, scenario: S
 
 
 @pytest.mark.parametrize("name", MACHINES)
-@settings(max_examples=40, **PATIENT)
+@settings(max_examples=20, **PATIENT)
 @given(data=st.data())
 def test_random_programs_agree_with_the_model(name: str, data: st.DataObject) -> None:
     geometry = MACHINES[name][0]
@@ -71,7 +71,7 @@ def test_random_programs_agree_with_the_model(name: str, data: st.DataObject) ->
 
 @pytest.mark.parametrize("name", MACHINES)
 def test_programs_of_even_choices_agree_with_the_model(name: str) -> None:
-    for seed in range(40):
+    for seed in range(20):
         assert_agreement(tables(name), MACHINES[name][0], uniform_scenario(seed, MACHINES[name][0], 80))
 
 

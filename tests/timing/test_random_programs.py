@@ -19,7 +19,7 @@ from autocomp.trace import parse_trace
 
 from .machines import SETUP, causes, machine, move_in, move_out, pair, replay
 
-FEW, MANY = 40, 2000  # examples of the ordinary suite and of the long one
+FEW, MANY = 25, 2000  # examples of the ordinary suite and of the long one
 
 # A pair and the preload behind it must fit into the array's pool and queue; below that a machine cannot go on.
 RANGES = {
