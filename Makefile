@@ -16,7 +16,7 @@ demo: $(VENV)/.core  ## set up, then search for a fast 512x512x512 GEMM kernel, 
 	$(BIN)/autocomp search workloads/gemm.yaml --reuse 0 --workers $(WORKERS)
 
 test: $(VENV)/.test  ## set up, then the test suite
-	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -q $(REPEATABLE) -m "not long and not browser and not rtl"
+	$(BIN)/python -m pytest -n $(WORKERS) -q $(REPEATABLE) -m "not long and not browser and not rtl"
 
 # build/package is the package as it is installed, autocomp/simulator included, for tools that read the file tree;
 # -S keeps the import hook of the editable install out of their way.
