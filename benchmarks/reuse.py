@@ -150,16 +150,15 @@ def curves(pair: tuple[dict[str, Any], dict[str, Any]], seeds: int, evaluations:
     return found
 
 
-def median(members: Sequence[Curve]) -> Curve:
-    return tuple(statistics.median(points) for points in zip(*members, strict=True))
+def medians(found: Sequence[Curves]) -> dict[str, Curve]:
+    """Of the searches without and with reuse, after each evaluation the median of the seeds."""
+    curves_of = {"without": [c.without for c in found], "with": [c.reusing for c in found]}
+    return {label: tuple(map(statistics.median, zip(*members, strict=True))) for label, members in curves_of.items()}
 
 
 def rows(name: str, found: Sequence[Curves]) -> Iterator[str]:
     """Two lines of the table."""
-    for label, points in (
-        ("without", median([c.without for c in found])),
-        ("with", median([c.reusing for c in found])),
-    ):
+    for label, points in medians(found).items():
         cells = [f"{points[count - 1]:.1%}" if count <= len(points) else "" for count in SHOWN]
         reached = f"{statistics.median(c.reached for c in found):.1%}" if label == "with" else ""
         yield f"| {name if label == 'without' else ''} | {label} | {' | '.join(cells)} | {reached} |"
@@ -182,12 +181,7 @@ def main() -> None:
             sys.exit(f"no pair called {name!r}; known: {', '.join(PAIRS)}")
         found = curves(PAIRS[name], arguments.seeds, arguments.evaluations, arguments.folder)
         print("\n".join(rows(name, found)), flush=True)
-        panels.append(
-            Panel(
-                name,
-                {"without reuse": median([c.without for c in found]), "with reuse": median([c.reusing for c in found])},
-            )
-        )
+        panels.append(Panel(name, {f"{label} reuse": points for label, points in medians(found).items()}))
     if arguments.svg:
         arguments.svg.write_text(drawing(panels), encoding="utf-8")
 

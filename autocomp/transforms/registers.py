@@ -11,7 +11,7 @@ from autocomp.isa.tree import Expression, Name, Number, StateField
 from autocomp.kernel import ast
 from autocomp.transforms.affine import interval
 from autocomp.transforms.facts import Facts, Site
-from autocomp.transforms.remember import remembered
+from autocomp.transforms.remember import remember, remembered
 
 Register = tuple[str, int | float | None, str]  # state record, index, field
 _WORDS = {"true": (1, 1), "false": (0, 0)}
@@ -82,14 +82,8 @@ def _number(argument: ast.Expression) -> int | float | None:
     return bounds[0] if bounds is not None and bounds[0] == bounds[1] else None
 
 
-@remembered
-def _known_effects(accelerator: m.Accelerator) -> dict[str, Effects]:
-    return {}
-
-
 def _effects(accelerator: m.Accelerator, name: str) -> Effects:
-    known = _known_effects(accelerator)
-    if name not in known:
-        instruction = accelerator.instruction(name)
-        known[name] = {} if instruction is None else effects(accelerator, instruction)
-    return known[name]
+    instruction = accelerator.instruction(name)
+    if instruction is None:
+        return {}
+    return remember(accelerator, f"{__name__}.effects", name, lambda: effects(accelerator, instruction))
