@@ -16,11 +16,13 @@ Outcome = Literal["answered", "truncated", "refused", "empty"]
 
 @dataclass(frozen=True)
 class Answer:
-    """A well-formed completion. `text` may be there for a truncated one, and is the reason for a refused one."""
+    """A well-formed completion. `text` may be there for a truncated one, and is the reason for a refused one. `unkept`
+    is why the cache does not have it, if it should."""
 
     outcome: Outcome
     text: str
     usage: Usage
+    unkept: str = ""
 
     def require(self, model: str) -> str:
         """The text of a whole answer; ModelError says what came instead."""

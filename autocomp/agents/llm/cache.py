@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import json
 from collections.abc import Mapping
@@ -39,11 +38,15 @@ class AnswerCache:
             return None
         return Answer(outcome, text, Usage(cached=1))
 
-    def put(self, key: str, request: Mapping[str, Any], answer: Answer) -> None:
+    def put(self, key: str, request: Mapping[str, Any], answer: Answer) -> str:
+        """Keep an answer. The result says why that could not be, and is empty where it could."""
         tokens = {"prompt": answer.usage.prompt_tokens, "completion": answer.usage.completion_tokens}
         document = {"request": request, "answer": {"outcome": answer.outcome, "text": answer.text, "tokens": tokens}}
-        with contextlib.suppress(OSError):
+        try:
             write_atomically(self._path(key), json.dumps(document, ensure_ascii=False, indent=1))
+        except OSError as error:
+            return f"cannot write below {self.folder}: {error.strerror}"
+        return ""
 
     def _path(self, key: str) -> Path:
         return self.folder / key[:2] / f"{key}.json"

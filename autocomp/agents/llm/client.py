@@ -68,8 +68,8 @@ class Client:
         with self.ledger.reserved(tokens, money):
             answer = self._priced(self._ask(request), messages)
             self.ledger.charge(answer.usage)  # first: the account is exact, whatever ends the program next
-            self._cache.put(self._key(request, sample), request, answer)
-        return answer
+            unkept = self._cache.put(self._key(request, sample), request, answer)
+        return replace(answer, unkept=unkept)
 
     def kept(self, messages: Sequence[Message], *, sample: int = 0, schema: Schema | None = None) -> Answer | None:
         """The answer that the cache has, if it has one."""

@@ -17,7 +17,8 @@ from autocomp.errors import ModelError
 
 @dataclass(frozen=True)
 class Reply:
-    """What came of a question: the text of a whole answer and who gave it, or None with the reasons in `messages`."""
+    """What came of a question: the text of a whole answer and who gave it, or None with the reasons in `messages`; they
+    tell of what went wrong on the way, too."""
 
     text: str | None
     author: str
@@ -54,6 +55,8 @@ class Ensemble:
             try:
                 answer = client.complete(messages, sample=sample, schema=schema)
                 usage += answer.usage
+                if answer.unkept:
+                    reasons.append(f"an answer of {client.name} will be asked for again: {answer.unkept}")
                 return Reply(answer.require(client.name), client.name, usage, tuple(reasons))
             except EndpointRefusalError as error:
                 refusals.append(error)

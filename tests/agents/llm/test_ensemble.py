@@ -56,6 +56,16 @@ def test_shares_add_up_and_keep_to_the_weights(count: int, weights: list[float],
     assert all(abs(s - count * w / sum(weights)) < len(weights) for s, w in zip(shares, weights, strict=True))
 
 
+def test_an_answer_that_cannot_be_kept_is_used_and_that_is_said(server: ScriptedServer, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("no folder")
+    server.script(completion("hi"))
+    reply = Ensemble([Client(Member(server.spec), cache_dir=tmp_path / "file")]).ask(HELLO, Random(0))
+    assert reply.text == "hi"
+    assert [message.partition(": ")[0] for message in reply.messages] == [
+        f"an answer of {reply.author} will be asked for again"
+    ]
+
+
 def test_questions_go_to_models_by_weight(server: ScriptedServer, ensemble: MakeEnsemble) -> None:
     models = ensemble(often=9, seldom=1)
     random = Random(1)
