@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from autocomp.cli.options import output_options, path_option, print_json, set_option
+from autocomp.cli.over_time import print_shape, shape_of
 from autocomp.cli.problem import load_problem
 from autocomp.data import decode
 from autocomp.errors import CandidateFailure, KernelError
@@ -17,7 +18,6 @@ from autocomp.errors import CandidateFailure, KernelError
 if TYPE_CHECKING:
     from autocomp.evaluate.model import Evaluation, Evaluator
     from autocomp.isa.model import Accelerator
-    from autocomp.profile.model import OverTime
     from autocomp.workload import Workload
 
 
@@ -48,19 +48,19 @@ def run(
     Exits with 5 if it does not parse or check, with 6 if it fails another correctness stage or the hardware does not
     confirm it.
     """
-    from autocomp.report import make_console, print_evaluation, print_over_time
+    from autocomp.report import make_console, print_evaluation
 
     text = read_kernel(kernel)
     loaded, accelerator = load_problem(workload, paths, overrides)
     evaluation = _judge(evaluator, accelerator, loaded, str(kernel)).evaluate(text)
-    shape = shape_of(text, loaded, accelerator) if evaluation.cycles is not None and evaluator == "simulator" else None
+    shape = shape_of(text, loaded, accelerator, evaluation) if evaluator == "simulator" else None
     if as_json:
-        print_json(document(evaluation) | ({"over_time": asdict(shape)} if shape is not None else {}))
+        print_json(document(evaluation) | {"over_time": asdict(shape) if shape is not None else None})
     else:
         console = make_console(sys.stdout, plain)
         print_evaluation(console, evaluation)
-        if shape is not None:
-            print_over_time(console, shape)
+        if evaluator == "simulator":
+            print_shape(console, shape, evaluation)
     if not evaluation.correct:
         failed = evaluation.failure is not None and evaluation.failure.stage == "check"
         error = KernelError if failed else CandidateFailure
@@ -76,16 +76,6 @@ def _judge(evaluator: str, accelerator: Accelerator, workload: Workload, source_
     from autocomp.evaluate import SimulatorEvaluator
 
     return SimulatorEvaluator(accelerator, workload, source_name)
-
-
-def shape_of(text: str, workload: Workload, accelerator: Accelerator) -> OverTime | None:
-    """What a kernel that runs does over time; None for one that moves no data or does not come to its end."""
-    from autocomp.profile import over_time, record
-
-    try:
-        return over_time(record(text, workload, accelerator))
-    except (CandidateFailure, KernelError):
-        return None
 
 
 def document(evaluation: Evaluation) -> dict[str, Any]:

@@ -14,8 +14,8 @@ from autocomp.cli.confirm import Confirmed, conclusion, confirmation_table
 from autocomp.cli.confirm import confirm as confirm_best
 from autocomp.cli.confirm import document as confirmation_document
 from autocomp.cli.options import print_json
-from autocomp.cli.run import shape_of
-from autocomp.report import RunView, SearchProgress, make_console, print_over_time, print_paths, print_search
+from autocomp.cli.over_time import print_shape, shape_of
+from autocomp.report import RunView, SearchProgress, make_console, print_paths, print_search
 from autocomp.report.runs import comparison, summary_of
 from autocomp.schedules.from_run import record_of
 from autocomp.schedules.store import Store, user_root
@@ -51,9 +51,9 @@ def search_and_report(
             documents.append(document(folder, result, schedule, progress.view, confirmed))
             continue
         print_search(console, progress.view, _utilisation(result))
-        shape = shape_of(folder.best_kernel.read_text(encoding="utf-8"), request.workload, request.accelerator)
-        if shape is not None:
-            print_over_time(console, shape)
+        if (best := result.best.evaluation) is not None:
+            text = folder.best_kernel.read_text(encoding="utf-8")
+            print_shape(console, shape_of(text, request.workload, request.accelerator, best), best)
         if confirmed:
             console.print(confirmation_table(confirmed))
             console.print(conclusion(confirmed), markup=False, soft_wrap=True)

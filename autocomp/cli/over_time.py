@@ -1,0 +1,45 @@
+"""What a kernel's units and memories do over time, as `run` and the end of a search show it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+
+from autocomp.errors import CandidateFailure, KernelError
+
+if TYPE_CHECKING:
+    from autocomp.evaluate.model import Evaluation
+    from autocomp.isa.model import Accelerator
+    from autocomp.profile.model import OverTime
+    from autocomp.workload import Workload
+
+MOST_DRAWN = 1_000_000  # commands: 3 s and half a gigabyte for their record
+
+
+def shape_of(text: str, workload: Workload, accelerator: Accelerator, evaluation: Evaluation) -> OverTime | None:
+    """By a run of its own, which records each command; None for a kernel that moves no data, does not come to its end,
+    or has more than MOST_DRAWN commands."""
+    from autocomp.profile import over_time, record
+
+    if evaluation.cycles is None or evaluation.commands > MOST_DRAWN:
+        return None
+    try:
+        return over_time(record(text, workload, accelerator))
+    except (CandidateFailure, KernelError):
+        return None
+
+
+def print_shape(console: Console, shape: OverTime | None, evaluation: Evaluation) -> None:
+    """The table; in its place, why there is none for a long kernel."""
+    from autocomp.report import print_over_time
+
+    if shape is not None:
+        print_over_time(console, shape)
+    elif evaluation.commands > MOST_DRAWN:
+        console.print(
+            f"Units and memories over time are not drawn for {evaluation.commands:,} commands, which are more than "
+            f"{MOST_DRAWN:,}; `autocomp profile` draws any number.",
+            markup=False,
+            soft_wrap=True,
+        )
