@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from autocomp.isa import model as m
 from autocomp.isa.analysis import Analysis, Kind
 from autocomp.isa.tree import Name, Number
+from autocomp.remember import remembered
 
 
 @dataclass(frozen=True)
@@ -53,6 +54,7 @@ class CallRole:
         return self.arguments.index(word) if word in self.arguments else None
 
 
+@remembered
 def instruction_roles(accelerator: m.Accelerator) -> Mapping[str, Role]:
     """The role of every instruction, by name."""
     analyses = {i.name: Analysis(accelerator, i) for i in accelerator.instructions}
@@ -94,6 +96,7 @@ def computing_unit(accelerator: m.Accelerator) -> str:
     return ""
 
 
+@remembered
 def contractions(accelerator: m.Accelerator) -> tuple[tuple[m.Instruction, tuple[int, int, int]], ...]:
     """Every instruction that multiplies and sums, with the largest (I, J, K) of one: rows and columns of its result
     and the depth of its sum.

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from autocomp.kernel import ast
 from autocomp.kernel.types import NAMED, Scalar
-from autocomp.transforms.remember import remembered
+from autocomp.remember import remembered
 
 Interval = tuple[int, int]  # inclusive
 Ranges = Mapping[str, Interval]

@@ -6,6 +6,7 @@ from dataclasses import replace
 from math import gcd
 
 from autocomp.kernel import ast
+from autocomp.remember import remember
 from autocomp.transforms.affine import (
     Affine,
     Ranges,
@@ -18,7 +19,6 @@ from autocomp.transforms.affine import (
     possible_bits,
     truth,
 )
-from autocomp.transforms.remember import remember
 from autocomp.transforms.rewrite import Node, map_expressions, names
 
 _TESTS = ("==", "!=", "<", "<=", ">", ">=", "&&", "||")

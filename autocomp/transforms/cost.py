@@ -10,12 +10,12 @@ from collections.abc import Mapping, Sequence
 from math import prod
 
 from autocomp.kernel.scope import outer_types
+from autocomp.remember import remembered
 from autocomp.transforms.affine import Affine, interval
 from autocomp.transforms.facts import Buffer, Facts, Site
 from autocomp.transforms.limits import widest
 from autocomp.transforms.loops import Loop
 from autocomp.transforms.registers import timing
-from autocomp.transforms.remember import remembered
 from autocomp.transforms.rewrite import names
 
 _ROOM_FOR_WHOLE = 4  # an operand that takes at most this part of its memory may be kept there as a whole

@@ -9,12 +9,12 @@ from __future__ import annotations
 from itertools import product
 
 from autocomp.kernel import ast
+from autocomp.remember import remembered
 from autocomp.transforms.affine import Affine, Ranges, affine, expression, interval_of
 from autocomp.transforms.facts import Facts, Operand
 from autocomp.transforms.local_rows import leaves
 from autocomp.transforms.loops import Loop, loop
 from autocomp.transforms.protocol import NotApplicable
-from autocomp.transforms.remember import remembered
 from autocomp.transforms.rewrite import names, statement_at, substitute, walk
 
 

@@ -10,11 +10,11 @@ from autocomp.isa import model as m
 from autocomp.isa.roles import CallRole, call_roles, contraction_tile
 from autocomp.isa.tree import Name
 from autocomp.kernel import ast, canonical_hash
+from autocomp.remember import remembered
 from autocomp.transforms.affine import Affine, Interval, affine, interval, interval_of, literal
 from autocomp.transforms.local_rows import local_rows
 from autocomp.transforms.loops import Loop, conjuncts, loop
 from autocomp.transforms.normal import normalise
-from autocomp.transforms.remember import remembered
 from autocomp.transforms.rewrite import Path, blocks, call_of, called, names, substitute
 
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from functools import reduce
 
 from autocomp.kernel import ast
+from autocomp.remember import remembered
 from autocomp.transforms.affine import Affine, affine, expression, interval, literal
-from autocomp.transforms.remember import remembered
 from autocomp.transforms.rewrite import assigned, leaves_early, shared
 
 INT = ast.Type("int")

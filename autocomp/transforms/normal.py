@@ -11,11 +11,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from autocomp.kernel import ast
+from autocomp.remember import remember
 from autocomp.transforms.affine import Interval, Ranges, interval, limits, literal, truth
 from autocomp.transforms.arithmetic import replace_sums, simplify
 from autocomp.transforms.loops import make_loop, progression
 from autocomp.transforms.raising import raised
-from autocomp.transforms.remember import remember
 from autocomp.transforms.rewrite import (
     assigned,
     blocks,

@@ -10,8 +10,8 @@ from typing import Any, Protocol
 
 from autocomp.errors import AutocompError
 from autocomp.kernel import ast
+from autocomp.remember import remember
 from autocomp.transforms.facts import Facts
-from autocomp.transforms.remember import remember
 
 Parameters = Mapping[str, Any]  # plain data: strings, integers, lists, dictionaries
 

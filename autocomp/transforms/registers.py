@@ -9,9 +9,9 @@ from autocomp.isa.algebra import substitute
 from autocomp.isa.regions import effects
 from autocomp.isa.tree import Expression, Name, Number, StateField
 from autocomp.kernel import ast
+from autocomp.remember import remember, remembered
 from autocomp.transforms.affine import interval
 from autocomp.transforms.facts import Facts, Site
-from autocomp.transforms.remember import remember, remembered
 
 Register = tuple[str, int | float | None, str]  # state record, index, field
 _WORDS = {"true": (1, 1), "false": (0, 0)}

@@ -8,7 +8,7 @@ from functools import cache
 from typing import Any, TypeVar, get_args
 
 from autocomp.kernel import ast
-from autocomp.transforms.remember import remembered
+from autocomp.remember import remembered
 
 _EXPRESSIONS = frozenset(get_args(ast.Expression))
 _NODES = _EXPRESSIONS | {*get_args(ast.Statement), ast.Declarator, ast.Type}

@@ -8,11 +8,11 @@ from hypothesis import strategies as st
 
 from autocomp import kernel
 from autocomp.kernel import ast
+from autocomp.remember import remember, remembered
 from autocomp.transforms import NotApplicable
 from autocomp.transforms.affine import Interval
 from autocomp.transforms.arithmetic import simplify
 from autocomp.transforms.registry import TRANSFORMATIONS
-from autocomp.transforms.remember import remember, remembered
 
 from .conftest import facts_of, naive
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from autocomp.transforms.remember import remembered
+from autocomp.remember import remembered
 from autocomp.transforms.straight.footprint import Access
 from autocomp.transforms.straight.program import Program
 

@@ -21,8 +21,8 @@ from autocomp.isa.tree import (
     Require,
     StateField,
 )
+from autocomp.remember import remembered
 from autocomp.transforms.protocol import NotApplicable
-from autocomp.transforms.remember import remembered
 from autocomp.transforms.straight.places import Place, Value
 
 Field = tuple[str, int | None, str]  # state record, index, field

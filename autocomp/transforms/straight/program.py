@@ -13,10 +13,10 @@ from autocomp.isa.tree import Expression, Name, Number
 from autocomp.kernel import ast
 from autocomp.kernel.calls import BUILTINS
 from autocomp.kernel.types import Array
+from autocomp.remember import remember
 from autocomp.transforms.affine import affine
 from autocomp.transforms.facts import Facts
 from autocomp.transforms.protocol import NotApplicable
-from autocomp.transforms.remember import remember
 from autocomp.transforms.rewrite import call_of, names, walk, with_body
 from autocomp.transforms.straight.folding import Folding
 from autocomp.transforms.straight.footprint import Access, Change, State, execute, initial

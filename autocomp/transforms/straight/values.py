@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 
 from autocomp.isa import model as m
 from autocomp.kernel import ast
+from autocomp.remember import remembered
 from autocomp.transforms.affine import literal
 from autocomp.transforms.facts import Facts
 from autocomp.transforms.protocol import NotApplicable
-from autocomp.transforms.remember import remembered
 from autocomp.transforms.rewrite import with_argument
 from autocomp.transforms.straight.footprint import Access
 from autocomp.transforms.straight.program import Program, Step
