@@ -100,13 +100,23 @@ def _renamed(function: ast.Function, names: set[str]) -> ast.Function:
 def _storage(function: ast.Function, kernel: ast.Kernel, entry: bool) -> ast.Function:
     """Variables with the lifetime that they have in a run of the dialect. `static` ones start afresh with each run:
     those of the entry's outermost block can be ordinary variables, others must never change. Arrays outlive their
-    block, since the machine may read them later; each is told to the header."""
+    block, since the machine may read them later; each is told to the header. Those without values, which may be as
+    large as a tensor, never lie on the stack."""
 
     def change(statement: ast.Statement, path: tuple[int, ...]) -> tuple[ast.Statement, ...] | None:
         if not isinstance(statement, ast.Declaration):
             return None
         arrays = [d for d in statement.declarators if d.type.extents]
-        if entry and len(path) == 1:
+        cleared: list[ast.Statement] = []
+        if (
+            entry
+            and len(path) == 1
+            and arrays == list(statement.declarators)
+            and not any(d.initializer for d in arrays)
+        ):
+            cleared = [_clear(d) for d in arrays if statement.static]
+            statement = replace(statement, static=True)
+        elif entry and len(path) == 1:
             statement = _automatic(statement)
         elif arrays or statement.static:
             if not statement.const and (statement.static or any(d.initializer for d in arrays)):
@@ -117,9 +127,14 @@ def _storage(function: ast.Function, kernel: ast.Kernel, entry: bool) -> ast.Fun
                 raise KernelError(message, place=place, hint="declare it in the entry's outermost block, or const")
             statement = replace(statement, static=True)
         told = (ast.ExpressionStatement(ast.Call(MEMORY, (ast.Name(d.name),))) for d in arrays)
-        return (statement, *told)
+        return (statement, *cleared, *told)
 
     return replace(function, body=rewrite_statements(function.body, change))
+
+
+def _clear(array: ast.Declarator) -> ast.Statement:
+    name = ast.Name(array.name)
+    return ast.ExpressionStatement(ast.Call("memset", (name, ast.IntLiteral(0), ast.SizeOf(name))))
 
 
 def _automatic(statement: ast.Declaration) -> ast.Declaration:

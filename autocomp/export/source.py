@@ -39,11 +39,12 @@ def kernel_source(schedule: Schedule, accelerator: Accelerator, vendor_header: s
     which returns when the result is in memory. Raises KernelError for what C cannot say."""
     lowered = lower(parse(schedule.kernel, schedule.source), accelerator, schedule.constants)
     share = schedule.bound_cycles / schedule.cycles
+    string = "#include <string.h>\n" if lowered.has_arrays else ""
     parts = [
         f"// {_title(schedule)} on {accelerator.full_name}.\n"
         f"// {schedule.cycles} cycles on the simulator, {share:.1%} of what is possible at most.\n"
         "// Signed sums wrap, and products are rounded before they are added: compile with -fwrapv -ffp-contract=off.\n"
-        f'{_STANDARD}#include "{vendor_header}"\n#include "{HEADER}"\n',
+        f'{_STANDARD}{string}#include "{vendor_header}"\n#include "{HEADER}"\n',
         *(_constant(name, value) for name, value in lowered.constants.items()),
         *([f"#ifndef {MEMORY}\n#define {MEMORY}(array)\n#endif\n"] if lowered.has_arrays else []),
         *(_BUILTINS[name] for name in lowered.builtins),

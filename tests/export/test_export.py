@@ -151,6 +151,7 @@ def test_a_machine_without_a_vendors_header_has_a_function_for_each_instruction(
         "{ int STEPS = 1; for (int STEPS = 0; STEPS < 2; STEPS++) { load(x[STEPS], STEPS); store(y[STEPS], 0); } }",
         # an array of the kernel's own, which the machine reads and writes
         "{ int8_t t[2][4]; load(x, 1); store(t[1], 1); fence(); for (int i = 0; i < 4; i++) y[0][i] = t[1][i] + 1; }",
+        "{ static int8_t t[2][4]; add(0, 1); store(t[1], 0); fence(); t[0][0]++; load(t, 0); store(y, 0); }",
         "{ for (int i = 0; i < 2; i++) { const int8_t t[4] = {1, 2, 3, 4}; load(t, i); store(y[i], i); } }",
         # a choice between two commands
         "{ x[0][0] > 0 ? load(x, 0) : load(x[1], 0); store(y, 0); }",
@@ -162,6 +163,12 @@ def test_what_the_dialect_means_by_itself_is_written_out_for_c(kernel: str) -> N
     helper = "void both(int8_t* from, int8_t* to) { load(from + 4, 0); store(to, 0); fence(); }\n"
     text = f"{helper}void solution(int8_t x[2][4], int8_t y[2][4]) {kernel}"
     proved([schedule(text, STEPS=2)], adder())
+
+
+def test_large_arrays_of_a_kernel_do_not_lie_on_the_stack() -> None:
+    """Eight megabytes are what a thread usually has."""
+    kernel = "{ static int8_t t[16][1024][1024]; load(x, 0); store(t[15], 0); fence(); load(t[15], 1); store(y, 1); }"
+    proved([schedule(f"void solution(int8_t x[2][4], int8_t y[2][4]) {kernel}")], adder())
 
 
 def test_arguments_of_macros_are_cast_where_their_text_would_mean_something_else() -> None:
