@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from math import prod
 
+from autocomp.kernel import ast
 from autocomp.kernel.scope import outer_types
 from autocomp.remember import remembered
 from autocomp.transforms.affine import Affine, interval
@@ -16,7 +17,7 @@ from autocomp.transforms.facts import Buffer, Facts, Site
 from autocomp.transforms.limits import widest
 from autocomp.transforms.loops import Loop
 from autocomp.transforms.registers import timing
-from autocomp.transforms.rewrite import names
+from autocomp.transforms.rewrite import names, walk_statements
 
 _ROOM_FOR_WHOLE = 4  # an operand that takes at most this part of its memory may be kept there as a whole
 CROWDING = 0.1  # of the time of moves that are hidden behind computation, the part that shows nevertheless
@@ -32,7 +33,7 @@ def move_cycles(facts: Facts, site: Site, columns: int | None = None) -> float:
     width = columns or site.highest("cols") or 1
     unit = unit_settings(facts, site.role.instruction)
     latency = _number(facts.accelerator.dram.settings, "latency", 0.0)
-    beats = -(-width * _element_bytes(facts, site) // _number(facts.accelerator.dram.settings, "bus", 16.0))
+    beats = -(-width * _moved_bytes(facts, site) // _number(facts.accelerator.dram.settings, "bus", 16.0))
     held = latency + _number(unit, "recovery", 6.0)
     requests = rows * (held + beats) / max(1.0, _number(unit, "requests", 16.0))
     commands = (2.0 * _number(unit, "recovery", 6.0) + latency + rows * beats) / max(
@@ -177,13 +178,20 @@ def _tile_cycles(facts: Facts, site: Site, sides: Mapping[str, int]) -> float:
     return (full * move_cycles(facts, site, most * columns) + narrow) / tiles
 
 
-def _element_bytes(facts: Facts, site: Site) -> int:
-    return 1 if site.pointer is None else _parameter_bytes(facts).get(site.pointer.tensor, 1)
+def _moved_bytes(facts: Facts, site: Site) -> int:
+    return 1 if site.pointer is None else element_bytes(facts, site.pointer.tensor)
+
+
+def element_bytes(facts: Facts, tensor: str) -> int:
+    """Bytes of an element of an array; 1 where it is none of the kernel's."""
+    return _tensor_bytes(facts).get(tensor, 1)
 
 
 @remembered
-def _parameter_bytes(facts: Facts) -> Mapping[str, int]:
-    """Bytes of an element of each parameter."""
+def _tensor_bytes(facts: Facts) -> Mapping[str, int]:
+    """Bytes of an element of each parameter and of each array of the kernel's own."""
     types = outer_types(facts.accelerator)
-    kinds = ((parameter.name, types.get(parameter.type.name)) for parameter in facts.kernel.entry.parameters)
+    own = (node for node in walk_statements(facts.body) if isinstance(node, ast.Declarator) and node.type.extents)
+    found = [(p.name, p.type) for p in facts.kernel.entry.parameters] + [(array.name, array.type) for array in own]
+    kinds = ((name, types.get(kind.name)) for name, kind in found)
     return {name: kind.size for name, kind in kinds if kind is not None}

@@ -11,6 +11,7 @@ from autocomp.transforms.protocol import NotApplicable, Parameters, Proposal, Re
 from autocomp.transforms.rewrite import Path, call_of, rewrite_statements, with_body
 from autocomp.transforms.straight.fences import unneeded
 from autocomp.transforms.straight.program import is_written_out, known_program, program_of
+from autocomp.transforms.synchronisation import is_fence
 
 _CYCLES = 60.0  # that everything stands still at a fence, roughly
 
@@ -60,9 +61,7 @@ def _fences(facts: Facts) -> list[Path]:
 
     def look(statement: ast.Statement, path: Path) -> None:
         call = call_of(statement)
-        role = facts.machine.roles.get((call.function, len(call.arguments))) if call is not None else None
-        instruction = facts.accelerator.instruction(role.instruction) if role is not None else None
-        if instruction is not None and instruction.words.get("role") == "fence":
+        if call is not None and is_fence(facts.machine, call):
             fences.append(path)
 
     rewrite_statements(facts.body, look)

@@ -38,7 +38,7 @@ def _may_cover(facts: Facts, site: Site, instruction: m.Instruction, name: str, 
             return known.get(part.name)
         if isinstance(part, StateField):
             return _initial(facts.accelerator, part)
-        return _address_field(facts, site, part) if isinstance(part, AddressField) else None
+        return _own_address_field(facts, site, part) if isinstance(part, AddressField) else None
 
     for statement in instruction.body:
         if isinstance(statement, Let):
@@ -56,16 +56,20 @@ def _initial(accelerator: m.Accelerator, part: StateField) -> Expression | None:
     return next((Number(initial) for name, _, initial in fields if name == part.field), None)
 
 
-def _address_field(facts: Facts, site: Site, part: AddressField) -> Expression | None:
-    """The value of an address's field, where the memory that is addressed decides it."""
+def _own_address_field(facts: Facts, site: Site, part: AddressField) -> Expression | None:
     operand = next((o for o in facts.operands_of(site) if site.parameters[o.position] is not None), None)
-    parameter = site.parameters[operand.position] if operand is not None else None
-    if operand is None or parameter is None or parameter.name != part.parameter or parameter.space is None:
+    return None if operand is None else address_field(facts, site, part, operand.memory)
+
+
+def address_field(facts: Facts, site: Site, part: AddressField, memory: str) -> Expression | None:
+    """The value of a field of a call's address, where the memory that is addressed decides it."""
+    parameter = next((p for p in site.parameters if p is not None and p.name == part.parameter), None)
+    if parameter is None or parameter.space is None:
         return None
     if part.field == "none":
         return Number(0)
     space = facts.accelerator.space(parameter.space)
     high, low = space.field(part.field)
     mask = ((1 << (high + 1)) - 1) & ~((1 << low) - 1)
-    found = ((bits, match) for memory, bits, match in space.memories if memory == operand.memory)
+    found = ((bits, match) for name, bits, match in space.memories if name == memory)
     return next((Number((match & mask) >> low) for bits, match in found if mask & ~bits == 0), None)

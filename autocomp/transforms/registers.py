@@ -48,8 +48,13 @@ def timing(facts: Facts, site: Site, key: str, default: float) -> float:
     expression = instruction.timing.get(key) if instruction is not None else None
     if expression is None:
         return default
-    found = substitute(expression, _lookup(site, registers(facts)))
+    found = substitute(expression, known_values(facts, site))
     return found.value if isinstance(found, Number) else default
+
+
+def known_values(facts: Facts, site: Site) -> Callable[[Expression], Expression | None]:
+    """What stands for the operands of a call and for the registers, where that is known."""
+    return _lookup(site, registers(facts))
 
 
 def _may_be(index: int | float | None, chosen: Expression | None) -> bool:

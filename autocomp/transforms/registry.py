@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from autocomp.data import closest
+from autocomp.transforms.block_diagonal import BlockDiagonal
 from autocomp.transforms.collapse import Collapse
 from autocomp.transforms.defer_stores import DeferStores
 from autocomp.transforms.double_buffer import DoubleBuffer
@@ -32,6 +33,7 @@ from autocomp.transforms.unroll import Unroll
 from autocomp.transforms.widen_moves import WidenMoves
 
 TRANSFORMATIONS: tuple[Transformation, ...] = (
+    BlockDiagonal(),
     KeepAccumulator(),
     StageOperand(),
     WidenMoves(),

@@ -39,6 +39,20 @@ def outside_loops(machine: Machine, given: Statements) -> Statements:
     return tuple(result)
 
 
+def is_fence(machine: Machine, call: ast.Call) -> bool:
+    """Whether a call waits until the accelerator is idle."""
+    role = machine.roles.get((call.function, len(call.arguments)))
+    instruction = machine.accelerator.instruction(role.instruction) if role is not None else None
+    return instruction is not None and instruction.words.get("role") == "fence"
+
+
+def make_fence(machine: Machine) -> ast.Statement | None:
+    """A call that waits until the accelerator is idle; None where the machine has none without operands."""
+    calls = (ast.Call(name, ()) for name, arity in machine.roles if not arity)
+    found = next((call for call in calls if is_fence(machine, call)), None)
+    return None if found is None else ast.ExpressionStatement(found)
+
+
 def _sorted_out(machine: Machine, statement: ast.Statement) -> tuple[Statements, ast.Statement, Statements]:
     """What moves in front of a loop, the loop without it, and what moves behind it."""
     item = loop(statement)

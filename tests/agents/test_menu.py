@@ -13,6 +13,7 @@ from autocomp.agents.menu import Menu, MenuOption, load
 from autocomp.errors import ConfigError
 
 TRANSFORMATIONS = {
+    "block_diagonal",
     "tile",
     "reorder",
     "split",

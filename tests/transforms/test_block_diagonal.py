@@ -1,0 +1,128 @@
+"""Several groups of a grouped convolution share one pass of the array; the other options work on what comes of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from autocomp.evaluate import SimulatorEvaluator
+from autocomp.kernel import print_kernel
+from autocomp.transforms import Facts, NotApplicable, transformation
+from autocomp.workload import Workload, parse
+from autocomp.workload.naive import starting_kernel
+
+from .conftest import PROOF, apply, facts_of, machine, with_best
+
+TOGETHER = ("block_diagonal", {"loop": "g"})
+
+
+def grouped(dims: Mapping[str, int], groups: int, padding: int = 0, stride: int = 1, bias: str = "row") -> Workload:
+    text = (
+        f"operation: conv2d\naccelerator: gemmini\ndims: {dict(dims)}\ngroups: {groups}\npadding: {padding}\n"
+        f"stride: {stride}\nbias: {bias}\nactivation: relu\nscale: 0.0625\n"
+    )
+    return parse(text, Path("grouped.yaml"))
+
+
+def depthwise(channels: int = 20, size: int = 6, padding: int = 1) -> Workload:
+    dims = {"N": 1, "H": size, "W": size, "C": channels, "K": channels, "R": 3, "S": 3}
+    return grouped(dims, channels, padding)
+
+
+def naive(workload: Workload) -> Facts:
+    return facts_of(starting_kernel(workload, machine()))
+
+
+def cycles(workload: Workload, facts: Facts) -> int:
+    text = print_kernel(facts.kernel)
+    found = SimulatorEvaluator(machine(), workload).evaluate(text, stages=PROOF)
+    assert found.correct, f"{found.failure}\n{text}"
+    assert found.cycles is not None
+    return found.cycles
+
+
+@settings(max_examples=6, deadline=None)
+@given(
+    groups=st.integers(2, 36),
+    depth=st.sampled_from([1, 1, 2, 3, 8]),
+    filters=st.sampled_from([1, 1, 2, 5, 8]),
+    sides=st.tuples(st.integers(1, 3), st.integers(1, 3), st.integers(3, 20), st.integers(3, 9)),
+    padding=st.integers(0, 1),
+    stride=st.integers(1, 2),
+    bias=st.sampled_from(["row", "none"]),
+    finish=st.permutations(["keep_accumulator", "stage_operand", "reuse_weights", "defer_stores", "prefetch"]),
+)
+def test_results_are_unchanged(
+    groups: int,
+    depth: int,
+    filters: int,
+    sides: tuple[int, int, int, int],
+    padding: int,
+    stride: int,
+    bias: str,
+    finish: list[str],
+) -> None:
+    rows, cols, height, width = sides
+    dims = {"N": 1, "H": height, "W": width, "C": groups * depth, "K": groups * filters, "R": rows, "S": cols}
+    workload = grouped(dims, groups, padding, stride, bias)
+    facts = apply(naive(workload), TOGETHER)
+    for name in finish[:3]:
+        facts = with_best(facts, name)
+    cycles(workload, facts)
+
+
+def test_a_pass_of_the_array_serves_sixteen_channels() -> None:
+    workload = depthwise(channels=32, size=12)
+    facts = naive(workload)
+    assert 7 * cycles(workload, apply(facts, TOGETHER)) < cycles(workload, facts)
+
+
+def test_the_accelerator_makes_the_diagonal_tiles_and_puts_its_strides_back() -> None:
+    text = print_kernel(apply(naive(depthwise(channels=20)), TOGETHER).kernel)
+    assert "static int8_t diagonal[3][3][16][20];" in text
+    before, after = text.split("fence();")[:2]
+    assert "gemmini_extended_config_st(21, RELU, 0.0625f);" in before  # 20 columns and one to the right
+    assert "mvout(&diagonal[r2][s2][0][g2 * 16]," in before
+    restored = [line.strip() for line in after.split("for")[0].strip().splitlines()]
+    assert restored == ["config_ld(20, 1.0f, DIM, 1);", "gemmini_extended_config_st(20, RELU, 0.0625f);"]
+    assert "weights" not in after
+
+
+def refusal(text: str, loop: str = "g") -> str:
+    with pytest.raises(NotApplicable) as caught:
+        transformation("block_diagonal").apply(facts_of(text), {"loop": loop})
+    return str(caught.value)
+
+
+def test_what_is_not_side_by_side_is_refused() -> None:
+    text = starting_kernel(depthwise(), machine())
+    assert "no contraction is inside a loop over 'x'" in refusal(text, "x")
+    assert "differ in more than the columns" in refusal(text.replace("mvin(&inp", "if (g != 2) mvin(&inp"))
+    assert "&bias[0][g + k]" in text
+    assert "columns of 'bias' are not side by side" in refusal(text.replace("&bias[0][g + k]", "&bias[0][19 - g]"))
+    apart = text.replace("mvin3(&bias[0][g + k], c_tile", "mvin3(&bias[0][g + k], c_tile + g % 2")
+    assert apart != text
+    assert "depends on 'g' in more than what it moves" in refusal(apart)
+
+
+def test_moves_that_change_elements_cannot_carry_weights_to_the_diagonal() -> None:
+    text = starting_kernel(depthwise(), machine())
+    scaled = text.replace("config_ld(20, 1.0f, DIM, 1)", "config_ld(20, 2.0f, DIM, 1)")
+    assert scaled != text
+    assert "does not carry elements through spad as they are" in refusal(scaled)
+    pooled = text.replace(
+        "gemmini_extended_config_st(20, RELU, 0.0625f)",
+        "gemmini_extended2_config_st(20, RELU, 0.0625f, 1, 1, 6, 1, 1, 1, 1, 0, 0)",
+    )
+    assert pooled != text
+    assert "does not carry elements through spad as they are" in refusal(pooled)
+
+
+def test_groups_that_fill_half_of_the_array_stay_apart() -> None:
+    dims = {"N": 1, "H": 5, "W": 5, "C": 18, "K": 18, "R": 1, "S": 1}
+    text = starting_kernel(grouped(dims, 2), machine())
+    assert "9 x 9 weights a group leave no room in the array" in refusal(text)
