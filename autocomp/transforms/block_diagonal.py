@@ -18,6 +18,7 @@ from math import prod
 from autocomp.kernel import ast
 from autocomp.transforms.addresses import linear, make_room, shifted
 from autocomp.transforms.affine import Affine, affine, expression, interval, literal, minimum
+from autocomp.transforms.calls import element_of, with_arguments
 from autocomp.transforms.cost import element_bytes, present_cost
 from autocomp.transforms.facts import Buffer, Facts, Pointer, Site
 from autocomp.transforms.loops import Loop, make_loop, make_nest
@@ -291,8 +292,8 @@ def _onto_diagonal(facts: Facts, found: _Groups, diagonal: str) -> Sequence[ast.
     address = _beside(facts, found, loops)
     moves = [
         ast.ExpressionStatement(
-            _with_words(
-                site, {"pointer": _element(tensor, place), side: address, "cols": literal(found.cols), "rows": count}
+            with_arguments(
+                site, {"pointer": element_of(tensor, place), side: address, "cols": literal(found.cols), "rows": count}
             )
         )
         for site, tensor, side in (
@@ -307,20 +308,6 @@ def _onto_diagonal(facts: Facts, found: _Groups, diagonal: str) -> Sequence[ast.
     size = element_bytes(facts, found.weights.tensor)
     strides = [(found.load, found.cols * size), (found.store, (found.depth * columns[0] + found.cols) * size)]
     return list(with_strides(facts, strides, (*make_nest(loops, moves), fence), found.home[0]))
-
-
-def _with_words(site: Site, given: Mapping[str, ast.Expression]) -> ast.Call:
-    """The call of a site with the arguments of some roles exchanged."""
-    positions = {word: site.role.position(word) for word in given}
-    return _with(site.call, {n: given[word] for word, n in positions.items() if n is not None})
-
-
-def _element(tensor: str, subscripts: Sequence[ast.Expression]) -> ast.Expression:
-    """`&T[i][j]`."""
-    found: ast.Expression = ast.Name(tensor)
-    for subscript in subscripts:
-        found = ast.Index(found, subscript)
-    return ast.Unary("&", found)
 
 
 def _beside(facts: Facts, found: _Groups, loops: Sequence[Loop]) -> ast.Expression:

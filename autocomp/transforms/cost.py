@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from math import prod
 
-from autocomp.kernel import ast
 from autocomp.kernel.scope import outer_types
 from autocomp.remember import remembered
 from autocomp.transforms.affine import Affine, interval
@@ -17,7 +16,7 @@ from autocomp.transforms.facts import Buffer, Facts, Site
 from autocomp.transforms.limits import widest
 from autocomp.transforms.loops import Loop
 from autocomp.transforms.registers import timing
-from autocomp.transforms.rewrite import names, walk_statements
+from autocomp.transforms.rewrite import names
 
 _ROOM_FOR_WHOLE = 4  # an operand that takes at most this part of its memory may be kept there as a whole
 CROWDING = 0.1  # of the time of moves that are hidden behind computation, the part that shows nevertheless
@@ -191,7 +190,5 @@ def element_bytes(facts: Facts, tensor: str) -> int:
 def _tensor_bytes(facts: Facts) -> Mapping[str, int]:
     """Bytes of an element of each parameter and of each array of the kernel's own."""
     types = outer_types(facts.accelerator)
-    own = (node for node in walk_statements(facts.body) if isinstance(node, ast.Declarator) and node.type.extents)
-    found = [(p.name, p.type) for p in facts.kernel.entry.parameters] + [(array.name, array.type) for array in own]
-    kinds = ((name, types.get(kind.name)) for name, kind in found)
+    kinds = ((name, types.get(kind.name)) for name, kind in facts.arrays.items())
     return {name: kind.size for name, kind in kinds if kind is not None}

@@ -15,7 +15,7 @@ from autocomp.transforms.affine import Affine, Interval, affine, interval, inter
 from autocomp.transforms.local_rows import local_rows
 from autocomp.transforms.loops import Loop, conjuncts, loop
 from autocomp.transforms.normal import normalise
-from autocomp.transforms.rewrite import Path, blocks, call_of, called, names, substitute
+from autocomp.transforms.rewrite import Path, blocks, call_of, called, names, substitute, walk_statements
 
 
 @dataclass(frozen=True)
@@ -199,6 +199,15 @@ class Facts:
     def buffers(self) -> tuple[Buffer, ...]:
         """Local memory by use, in order of memory and row."""
         return tuple(_buffers(self.operands))
+
+    @cached_property
+    def arrays(self) -> Mapping[str, ast.Type]:
+        """The types of the kernel's parameters and of the arrays of its own."""
+        found = {parameter.name: parameter.type for parameter in self.kernel.entry.parameters}
+        for node in walk_statements(self.body):
+            if isinstance(node, ast.Declaration):
+                found.update({array.name: array.type for array in node.declarators if array.type.extents})
+        return found
 
     @property
     def tile(self) -> tuple[int, int, int]:

@@ -21,6 +21,7 @@ from autocomp.transforms.reuse_weights import ReuseWeights
 from autocomp.transforms.simplify import Simplify
 from autocomp.transforms.split import Split
 from autocomp.transforms.stage_operand import StageOperand
+from autocomp.transforms.stage_window import StageWindow
 from autocomp.transforms.straight.add_in_place import AddInPlace
 from autocomp.transforms.straight.drop_unused import DropUnused
 from autocomp.transforms.straight.keep_results import KeepResults
@@ -36,6 +37,7 @@ TRANSFORMATIONS: tuple[Transformation, ...] = (
     BlockDiagonal(),
     KeepAccumulator(),
     StageOperand(),
+    StageWindow(),
     WidenMoves(),
     PlaceInBanks(),
     DoubleBuffer(),

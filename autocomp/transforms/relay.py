@@ -75,14 +75,21 @@ def with_strides(
     put them back; to stand in front of the kernel's statement number `home`. Raises NotApplicable where no call in
     front of that alone configures one of them."""
     present = [(dram_stride(facts, site, home), stride) for site, stride in strides]
-    for (call, position, _), stride in present:
-        yield ast.ExpressionStatement(with_argument(call, position, literal(stride)))
+    for (setting, position, _), stride in present:
+        yield ast.ExpressionStatement(with_argument(_as_written(facts, setting), position, literal(stride)))
     yield from moving
-    for (call, _, _), _ in present:
-        yield ast.ExpressionStatement(call)
+    for (setting, _, _), _ in present:
+        yield ast.ExpressionStatement(_as_written(facts, setting))
 
 
-def dram_stride(facts: Facts, site: Site, home: int) -> tuple[ast.Call, int, int]:
+def _as_written(facts: Facts, site: Site) -> ast.Call:
+    """The call with the names of constants in it."""
+    call = call_of(statement_at(facts.body, site.path))
+    assert call is not None
+    return call
+
+
+def dram_stride(facts: Facts, site: Site, home: int) -> tuple[Site, int, int]:
     """The call that configures the DRAM stride of a move for the kernel's statement number `home` and all behind it,
     the position of the stride among its arguments, and its value in bytes. Raises NotApplicable where there is none."""
     used = site.role.role.states_read
@@ -90,8 +97,8 @@ def dram_stride(facts: Facts, site: Site, home: int) -> tuple[ast.Call, int, int
     settings = [s for s in settings if s.selector == site.selector]
     if not settings or any(len(s.path) > 1 or s.path[0] >= home for s in settings):
         raise NotApplicable(f"{site.call.function} is not configured in front of all loops, once and for all")
-    call, position = call_of(statement_at(facts.body, settings[-1].path)), settings[-1].role.position("dram stride")
+    position = settings[-1].role.position("dram stride")
     stride = None if position is None else interval(settings[-1].call.arguments[position], {})
-    if call is None or position is None or stride is None:
+    if position is None or stride is None:
         raise NotApplicable(f"{settings[-1].call.function} gives {site.call.function} no stride that is known")
-    return call, position, stride[0]
+    return settings[-1], position, stride[0]

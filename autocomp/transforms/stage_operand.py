@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 
 from autocomp.kernel import ast
@@ -72,10 +72,10 @@ class StageOperand(Rewriting):
         for tensor in reversed(tensors):  # each goes to the head of the body, so the first one ends up first
             kernel = _stage(facts, tensor, level)
             facts = facts.with_kernel(kernel)
-        return _widened(facts, tensors) if flag_of(parameters, "wide") else kernel
+        return widened(facts, tensors) if flag_of(parameters, "wide") else kernel
 
 
-def _widened(facts: Facts, tensors: Sequence[str]) -> ast.Kernel:
+def widened(facts: Facts, tensors: Sequence[str]) -> ast.Kernel:
     """The kernel with the loads of those tensors widened whose layout allows it."""
     for tensor in tensors:
         try:
@@ -113,29 +113,26 @@ def _stage(facts: Facts, tensor: str, level: str) -> ast.Kernel:
     site = buffer.sites("load")[0]
     load = statement_at(body, site.path)
     nest = make_nest(move.loops, make_if(move.guards, (load,)))
+    return with_body(facts.kernel, moved_out(body, site.path, move.home, level, nest))
+
+
+def moved_out(body: ast.Block, place: Path, home: Path, level: str, nest: Sequence[ast.Statement]) -> ast.Block:
+    """The body without the load at a place, and with a nest of loads at the head of the body of the loop at `home`, or
+    in front of it where there is no level."""
 
     def change(statement: ast.Statement, path: Path) -> ast.Statement | tuple[ast.Statement, ...] | None:
-        if path == site.path:
+        if path == place:
             return ()
-        if path != move.home:
+        if path != home:
             return None
         if not level:
             return (*nest, statement)
         assert isinstance(statement, ast.For)
-        declarations = 0
-        while declarations < len(statement.body.statements) and isinstance(
-            statement.body.statements[declarations], ast.Declaration
-        ):
-            declarations += 1
         held = statement.body.statements
-        return ast.For(
-            statement.initial,
-            statement.condition,
-            statement.step,
-            ast.Block((*held[:declarations], *nest, *held[declarations:])),
-        )
+        first = next((n for n, s in enumerate(held) if not isinstance(s, ast.Declaration)), len(held))
+        return replace(statement, body=ast.Block((*held[:first], *nest, *held[first:])))
 
-    return with_body(facts.kernel, rewrite_statements(body, change))
+    return rewrite_statements(body, change)
 
 
 def _side_by_side_last(load: Site, move: _Move) -> list[Loop]:
@@ -164,7 +161,7 @@ def _plan(facts: Facts, buffer: Buffer, level: str) -> _Move:
     passed = site.loops[position:]
     used = frozenset().union(*(names(argument) for argument in site.call.arguments))
     row = next(o.row for o in buffer.operands if o.site is site)
-    home = _home(facts, site, level)
+    home = home_of(facts, site, level)
     outside = frozenset(variables[:position]) | _constants_at(facts, home if level else home[:-1])
     hidden = used & (_constants(site) - outside)
     if hidden:
@@ -219,7 +216,8 @@ def _flat(statement: ast.Statement) -> list[ast.Statement]:
     return [node for node in walk_statements(statement) if isinstance(node, ast.ExpressionStatement)]
 
 
-def _home(facts: Facts, site: Site, level: str) -> Path:
+def home_of(facts: Facts, site: Site, level: str) -> Path:
+    """The path of the loop over `level` around a load, or of the outermost one. Raises NotApplicable."""
     for depth, statement in enumerate(enclosing(facts.body, site.path), start=1):
         found = loop(statement)
         if found is not None and (not level or found.variable == level):

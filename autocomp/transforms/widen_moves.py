@@ -181,25 +181,24 @@ def _widen(facts: Facts, found: _Widening) -> ast.Kernel:
     conditions = tuple(substitute(guard, first) for guard in guards)
     nest = make_nest((*rest, merged), make_if(conditions, (call,)))
     body = replace_at(facts.body, found.nest, nest)
-    return with_body(facts.kernel, _with_stride(facts, body, found))
+    return with_body(facts.kernel, with_block_stride(facts, body, site, found.stride))
 
 
-def _with_stride(facts: Facts, body: ast.Block, found: _Widening) -> ast.Block:
-    """The body with the distance between column blocks configured as the buffer is laid out."""
-    state = next((s for s in found.site.role.role.states_read if _is_block_stride(facts, s)), None)
+def with_block_stride(facts: Facts, body: ast.Block, site: Site, stride: int) -> ast.Block:
+    """The body, in which configurations stand where they did, with the rows from one column block of a move to the next
+    configured. Raises NotApplicable where they cannot be, or another wide move has its own."""
+    state = next((s for s in site.role.role.states_read if _is_block_stride(facts, s)), None)
     if state is None:
         height = facts.tile[0]
-        if found.stride != height:
-            raise NotApplicable(
-                f"{found.site.call.function} puts column blocks {height} rows apart, not {found.stride}"
-            )
+        if stride != height:
+            raise NotApplicable(f"{site.call.function} puts column blocks {height} rows apart, not {stride}")
         return body
-    selector = found.site.selector
+    selector = site.selector
     settings = [s for s in facts.sites if state in s.role.role.states_written and s.selector == selector]
     if not settings or any(s.argument("block stride") is None for s in settings):
-        raise NotApplicable(f"no call configures the block stride of {found.site.call.function}")
+        raise NotApplicable(f"no call configures the block stride of {site.call.function}")
     for other in facts.sites:
-        if other.kind == "load" and other != found.site and other.selector == selector and _is_wide(facts, other):
+        if other.kind == "load" and other != site and other.selector == selector and _is_wide(facts, other):
             raise NotApplicable(f"{other.call.function} moves another operand with a block stride of its own")
     paths = {s.path: s.role.position("block stride") for s in settings}
 
@@ -209,7 +208,7 @@ def _with_stride(facts: Facts, body: ast.Block, found: _Widening) -> ast.Block:
             return None
         call = statement.expression
         assert isinstance(call, ast.Call)
-        arguments = tuple(literal(found.stride) if n == where else a for n, a in enumerate(call.arguments))
+        arguments = tuple(literal(stride) if n == where else a for n, a in enumerate(call.arguments))
         return ast.ExpressionStatement(replace(call, arguments=arguments))
 
     # Configuration stands outside the nest that was replaced by one statement, so its paths still hold.

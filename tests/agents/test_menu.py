@@ -14,6 +14,7 @@ from autocomp.errors import ConfigError
 
 TRANSFORMATIONS = {
     "block_diagonal",
+    "stage_window",
     "tile",
     "reorder",
     "split",

@@ -28,11 +28,11 @@ _PRIOR = {  # how far the causes that an option names speak for it, where by its
 # What decides how operands, or results, are moved comes before what interleaves those moves with computation, which
 # leaves nothing to decide.
 _SHAPING = {
-    "prefetch": ("keep_accumulator", "stage_operand", "widen_moves", "reuse_weights"),
-    "load_at_first_use": ("keep_accumulator", "stage_operand", "widen_moves", "reuse_weights"),
+    "prefetch": ("keep_accumulator", "stage_operand", "stage_window", "widen_moves", "reuse_weights"),
+    "load_at_first_use": ("keep_accumulator", "stage_operand", "stage_window", "widen_moves", "reuse_weights"),
     "defer_stores": ("keep_accumulator", "widen_moves"),
     "double_buffer": ("keep_accumulator", "stage_operand"),
-    "place_in_banks": ("keep_accumulator", "stage_operand", "widen_moves", "reuse_weights"),
+    "place_in_banks": ("keep_accumulator", "stage_operand", "stage_window", "widen_moves", "reuse_weights"),
 }
 # An option that names one of these may make computation itself shorter, any other only what is around it.
 _COMPUTATION = frozenset({"Busy", "BankConflict", "Pairing", "Drain", "Pipeline"})

@@ -1,0 +1,93 @@
+"""Tiles that overlap from tap to tap are loaded once, and read where they lie."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from autocomp.evaluate import SimulatorEvaluator
+from autocomp.kernel import print_kernel
+from autocomp.transforms import Facts, NotApplicable, transformation
+from autocomp.workload import Workload, parse
+from autocomp.workload.naive import starting_kernel
+
+from .conftest import PROOF, apply, facts_of, machine, with_best
+from .conftest import naive as naive_gemm
+
+
+def convolution(
+    size: int = 12, channels: int = 16, taps: int = 3, stride: int = 1, padding: int = 0, groups: int = 1
+) -> Workload:
+    dims = f"{{N: 2, H: {size}, W: {size + 3}, C: {channels}, K: {channels}, R: {taps}, S: 3}}"
+    more = f"stride: {stride}\npadding: {padding}\ngroups: {groups}\nbias: row\nscale: 0.0625\n"
+    return parse(f"operation: conv2d\naccelerator: gemmini\ndims: {dims}\n{more}", Path("conv.yaml"))
+
+
+def naive(workload: Workload) -> Facts:
+    return facts_of(starting_kernel(workload, machine()))
+
+
+def cycles(workload: Workload, facts: Facts) -> int:
+    text = print_kernel(facts.kernel)
+    found = SimulatorEvaluator(machine(), workload).evaluate(text, stages=PROOF)
+    assert found.correct, f"{found.failure}\n{text}"
+    assert found.cycles is not None
+    return found.cycles
+
+
+@settings(max_examples=5, deadline=None)
+@given(
+    size=st.integers(3, 20),
+    channels=st.sampled_from([3, 16, 20, 40, 80]),
+    taps=st.integers(1, 3),
+    stride=st.integers(1, 3),
+    padding=st.integers(0, 1),
+    depthwise=st.booleans(),
+    order=st.permutations(["keep_accumulator", "stage_window", "stage_operand", "reuse_weights", "prefetch"]),
+)
+def test_results_are_unchanged(
+    size: int, channels: int, taps: int, stride: int, padding: int, depthwise: bool, order: list[str]
+) -> None:
+    workload = convolution(size, channels, taps, stride, padding, channels if depthwise else 1)
+    facts = naive(workload)
+    for name in ("block_diagonal", *order):
+        facts = with_best(facts, name)
+    cycles(workload, facts)
+
+
+def test_each_element_is_loaded_once() -> None:
+    workload = convolution()
+    facts = naive(workload)
+    staged = apply(facts, ("stage_window", {"tensors": ["inp"], "loop": ""}))
+    text = print_kernel(staged.kernel)
+    assert "mvin(&inp[line][line2][0][0], line * 180 + line2 * 15, 16, 15);" in text
+    assert "compute_preloaded(n * 180 + p * 15 + r * 15 + s," in text
+    assert cycles(workload, staged) < cycles(workload, facts)
+
+
+def test_a_strided_tile_reads_rows_that_are_apart() -> None:
+    staged = apply(naive(convolution(stride=2)), ("stage_window", {"tensors": ["inp"], "loop": "n"}))
+    text = print_kernel(staged.kernel)
+    assert "config_ex(WEIGHT_STATIONARY, NO_ACTIVATION, 2, false, false);" in text
+    assert "config_ld(16, 1.0f, DIM, 0);" in text
+
+
+def test_a_block_of_results_has_its_own_window() -> None:
+    workload = convolution(size=16, channels=32, padding=1)
+    block = apply(naive(workload), ("keep_accumulator", {"loops": {"p": 4, "q": 2, "k": 2}}))
+    staged = apply(block, ("stage_window", {"tensors": ["inp"], "loop": "p_block"}))
+    text = print_kernel(staged.kernel)
+    assert "for (int line = 0; line < 6; line++)" in text
+    assert "if (p_block * 4 + line - 1 >= 0 && p_block * 4 + line - 1 < 16)" in text
+    assert 2 * cycles(workload, staged) < 3 * cycles(workload, block)
+
+
+def test_what_does_not_overlap_is_refused() -> None:
+    dims = "{N: 1, H: 9, W: 9, C: 16, K: 16, R: 1, S: 1}"
+    workload = parse(f"operation: conv2d\naccelerator: gemmini\ndims: {dims}\n", Path("pointwise.yaml"))
+    with pytest.raises(NotApplicable, match="do not overlap"):
+        transformation("stage_window").apply(naive(workload), {"tensors": ["inp"], "loop": ""})
+    assert not transformation("stage_window").candidates(naive_gemm(64, 64, 64))
