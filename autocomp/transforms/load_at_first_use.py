@@ -76,9 +76,18 @@ def _only_load(facts: Facts, statement: ast.Statement) -> Site | None:
     return next((site for site in facts.sites if statement_at(facts.body, site.path) is held[0]), None)
 
 
-def _with_loads(facts: Facts, computing: ast.Statement, loads: Sequence[tuple[ast.Statement, Site]]) -> Statements:
+def _with_loads(
+    facts: Facts, computing: ast.Statement, loads: Sequence[tuple[ast.Statement, Site]], around: Sequence[Loop] = ()
+) -> Statements:
+    """The computing nest with the loads in it, as far inside as there are loops that they run over."""
     loops, guards, held = peel_nest(computing)
-    first = [statement for load, site in loads for statement in _in_nest(facts, loops, load, site)]
+    reached = (*around, *loops)
+    needed = {item.variable for load, _ in loads for item in peel_nest(load)[0]}
+    inner = computing_part(facts, held)
+    if not needed <= {item.variable for item in reached} and not guards and len(inner) == 1 and inner[0] != computing:
+        deeper = _with_loads(facts, inner[0], loads, reached)
+        return make_nest(loops, tuple(part for s in held for part in (deeper if s is inner[0] else (s,))))
+    first = [statement for load, site in loads for statement in _in_nest(facts, reached, load, site)]
     return make_nest(loops, (*first, *make_if(guards, held)))
 
 

@@ -145,6 +145,17 @@ def test_loads_at_first_use_let_the_nest_begin_earlier(prove: Prove) -> None:
         apply(facts, ("double_buffer", {"tensors": ["A"]}))
 
 
+def test_loads_at_first_use_go_as_far_inside_as_they_have_loops(prove: Prove) -> None:
+    blocks = ("keep_accumulator", {"loops": {"i": 2, "j": 2}})
+    whole = ("stage_operand", {"tensors": ["A", "B"], "loop": "", "wide": True})
+    before = apply(naive(*SHAPE), blocks, whole, ("reuse_weights", {"loop": ["i"]}))
+    facts = apply(before, ("load_at_first_use", {"tensors": ["A", "B"]}))
+    assert "if (i_block == 0 && " in kernel.print_kernel(
+        facts.kernel
+    )  # stores stand between the loops over blocks and the rest
+    assert prove(facts, *SHAPE) < prove(before, *SHAPE)
+
+
 def test_loads_at_first_use_need_a_nest_that_uses_what_they_load() -> None:
     with pytest.raises(NotApplicable, match="no loads of 'A' alone stand in front"):
         apply(naive(*SHAPE), ("load_at_first_use", {"tensors": ["A"]}))
