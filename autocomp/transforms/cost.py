@@ -1,22 +1,25 @@
 """Rough times of moves and computation, to rank parameters by before anything is simulated.
 
-The figures come from the settings of the DRAM (`bus` bytes a cycle, `latency`) and of the moving units (`requests` and
-commands `in_flight`, `recovery`) where the machine states them; they need to be right in proportion only.
+The figures come from the settings of the DRAM (`bus` bytes a cycle, `latency`) and of the moving units (the smallest
+and the largest request, `requests` and commands `in_flight`, `recovery`) where the machine states them; they need to be
+right in proportion only.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from math import prod
 
 from autocomp.kernel.scope import outer_types
 from autocomp.remember import remembered
-from autocomp.transforms.affine import Affine, interval
+from autocomp.transforms.affine import Affine, affine, interval, literal
 from autocomp.transforms.facts import Buffer, Facts, Site
 from autocomp.transforms.limits import widest
 from autocomp.transforms.loops import Loop
 from autocomp.transforms.registers import timing
-from autocomp.transforms.rewrite import names
+from autocomp.transforms.requests import Cutting, Settings, Traffic, number
+from autocomp.transforms.rewrite import names, substitute
 
 _ROOM_FOR_WHOLE = 4  # an operand that takes at most this part of its memory may be kept there as a whole
 CROWDING = 0.1  # of the time of moves that are hidden behind computation, the part that shows nevertheless
@@ -24,33 +27,36 @@ _MEETING = 0.02  # the same in a pipeline that is tuned, where moves are as long
 
 
 def move_cycles(facts: Facts, site: Site, columns: int | None = None) -> float:
-    """Cycles between two moves like this in a stream of them; `columns` replaces the move's own width.
-
-    The largest of: data on the bus, requests in flight (each held for the latency), and commands in flight.
-    """
+    """Cycles between two moves like this in a stream of them; `columns` replaces the move's own width."""
     rows = site.highest("rows") or 1
     width = columns or site.highest("cols") or 1
     unit = unit_settings(facts, site.role.instruction)
-    latency = _number(facts.accelerator.dram.settings, "latency", 0.0)
-    beats = -(-width * _moved_bytes(facts, site) // _number(facts.accelerator.dram.settings, "bus", 16.0))
-    held = latency + _number(unit, "recovery", 6.0)
-    requests = rows * (held + beats) / max(1.0, _number(unit, "requests", 16.0))
-    commands = (2.0 * _number(unit, "recovery", 6.0) + latency + rows * beats) / max(
-        1.0, _number(unit, "in_flight", 4.0)
-    )
-    return max(rows * max(1.0, beats), requests, commands)
+    dram = facts.accelerator.dram.settings
+    local = max((facts.accelerator.memory(operand.memory).cols for operand in facts.operands_of(site)), default=width)
+    layout = _Layout() if site.pointer is None else _layouts(facts).get(site.pointer.tensor, _Layout())
+    traffic = Cutting.of(unit, dram).on_average(width * layout.element, layout.row).scaled(rows)
+    return transfer_cycles(unit, dram, rows, -(-width // local), traffic)
 
 
-def unit_settings(facts: Facts, name: str) -> Mapping[str, int | float | str]:
+def transfer_cycles(unit: Settings, dram: Settings, rows: int, blocks: int, traffic: Traffic) -> float:
+    """Cycles between two moves in a stream of them, of so many rows, each of so many local rows side by side.
+
+    The largest of: data, requests in flight (each held for the latency), and commands in flight. What moves out
+    collects a row and then sends it, the first local row of the next one beside its last beat.
+    """
+    latency, recovery = number(dram, "latency", 0.0), number(unit, "recovery", 6.0)
+    requests = (traffic.requests * (latency + recovery) + traffic.beats) / max(1.0, number(unit, "requests", 16.0))
+    if unit.get("kind") == "transfer_out":
+        return max(rows * (blocks - 1) + traffic.beats, requests)
+    commands = (2.0 * recovery + latency + traffic.beats) / max(1.0, number(unit, "in_flight", 4.0))
+    return max(float(rows * blocks), traffic.beats, requests, commands)
+
+
+def unit_settings(facts: Facts, name: str) -> Settings:
     """What the description states of the unit that executes an instruction."""
     instruction = facts.accelerator.instruction(name)
     units = (unit for unit in facts.accelerator.units if instruction is not None and unit.name == instruction.unit)
     return next((unit.settings for unit in units), {})
-
-
-def _number(settings: Mapping[str, int | float | str], name: str, default: float) -> float:
-    value = settings.get(name, default)
-    return float(value) if isinstance(value, int | float) else default
 
 
 def compute_cycles(facts: Facts) -> float:
@@ -65,7 +71,7 @@ def overlap_gain(facts: Facts, buffers: Sequence[Buffer], fills: int) -> float:
     freed = [sum(site_cycles(facts, s, s.loops) for b in buffers for s in b.sites(kind)) for kind in ("load", "store")]
     commands = 2 * sum(prod(item.trips for item in site.loops) for site in facts.contractions)
     held = min(
-        (_number(unit_settings(facts, site.role.instruction), "entries", 1.0) for site in facts.contractions),
+        (number(unit_settings(facts, site.role.instruction), "entries", 1.0) for site in facts.contractions),
         default=0.0,
     )
     if commands > held * fills:
@@ -177,18 +183,29 @@ def _tile_cycles(facts: Facts, site: Site, sides: Mapping[str, int]) -> float:
     return (full * move_cycles(facts, site, most * columns) + narrow) / tiles
 
 
-def _moved_bytes(facts: Facts, site: Site) -> int:
-    return 1 if site.pointer is None else element_bytes(facts, site.pointer.tensor)
-
-
 def element_bytes(facts: Facts, tensor: str) -> int:
     """Bytes of an element of an array; 1 where it is none of the kernel's."""
-    return _tensor_bytes(facts).get(tensor, 1)
+    return _layouts(facts).get(tensor, _Layout()).element
+
+
+@dataclass(frozen=True)
+class _Layout:
+    """Bytes of an element of an array, and of a row: of all elements along its last dimension (0: not known)."""
+
+    element: int = 1
+    row: int = 0
 
 
 @remembered
-def _tensor_bytes(facts: Facts) -> Mapping[str, int]:
-    """Bytes of an element of each parameter and of each array of the kernel's own."""
+def _layouts(facts: Facts) -> Mapping[str, _Layout]:
+    """Of each parameter and of each array of the kernel's own."""
     types = outer_types(facts.accelerator)
-    kinds = ((name, types.get(kind.name)) for name, kind in facts.arrays.items())
-    return {name: kind.size for name, kind in kinds if kind is not None}
+    known = {name: literal(value) for name, value in facts.constants.items() if isinstance(value, int)}
+    found: dict[str, _Layout] = {}
+    for name, kind in facts.arrays.items():
+        element = types.get(kind.name)
+        if element is not None:
+            extents = [affine(substitute(extent, known)) for extent in kind.extents[-1:]]
+            row = sum(element.size * extent.constant for extent in extents if extent.is_constant)
+            found[name] = _Layout(element.size, row)
+    return found

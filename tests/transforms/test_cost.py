@@ -1,0 +1,54 @@
+"""The estimates that parameters are ranked by, beside what the simulator measures."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from autocomp import isa, kernel
+from autocomp.simulator import Options, run_program
+from autocomp.transforms.cost import move_cycles
+from autocomp.transforms.requests import Cutting, Traffic
+
+from .conftest import facts_of, machine
+
+_STREAM = """
+void solution(int8_t T[512][{length}]) {{
+  config_ld({length}, 1.0, 16, 0);
+  config_st({length});
+  for (int j = 0; j < {places}; j++) {{
+    for (int i = 0; i < 32; i++) {{
+      {move};
+    }}
+  }}
+  fence();
+}}
+"""
+_IN = "mvin(&T[i * 16][j * {cols}], i % 16 * 64, {cols}, 16)"
+_OUT = "mvout(&T[i * 16][j * {cols}], 0x80000000 + i % 8 * 64, {cols}, 16)"
+
+
+@pytest.mark.parametrize("move", [_IN, _OUT])
+@pytest.mark.parametrize(
+    ("length", "cols"), [(96, 16), (96, 32), (96, 48), (96, 64), (70, 22), (70, 64), (128, 64), (1000, 48), (30, 30)]
+)
+def test_a_stream_of_moves_takes_about_as_long_as_estimated_however_its_rows_lie(
+    move: str, length: int, cols: int
+) -> None:
+    places = length // cols
+    text = _STREAM.format(length=length, places=places, move=move.format(cols=cols))
+    tables = isa.lower(machine())
+    program = kernel.link(kernel.compile(kernel.parse(text), machine()), tables)
+    result = run_program(tables.machine, program, {"T": np.zeros((512, length), np.int8)}, Options())
+    assert result.timing is not None
+    facts = facts_of(text)
+    (site,) = (site for site in facts.sites if site.kind in ("load", "store"))
+    assert move_cycles(facts, site) == pytest.approx(result.timing.cycles / (32 * places), rel=0.12)
+
+
+def test_rows_are_cut_at_multiples_of_the_requests() -> None:
+    cutting = Cutting(smallest=16, largest=64, bus=16, drops=False)
+    assert cutting.rows([(0, 64)]) == Traffic(1, 4)
+    assert cutting.rows([(32, 96)]) == Traffic(2, 4)  # two of 32 bytes
+    assert cutting.rows([(48, 96)]) == Traffic(2, 3)  # of 16 and of 32
+    assert cutting.rows([(0, 48)]) == Traffic(1, 4)  # one that is larger than what is wanted
