@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Sequence
 from itertools import chain
 
@@ -47,15 +47,18 @@ def _placed(facts: Facts, program: Program, rows: int, banks: int, values: Seque
             for row in range(value.low, value.high + 1):
                 busy[row] = (min(busy[row][0], value.first), max(busy[row][1], value.last))
     kinds = sorted({_taken_as(program, value) for value in values})
-    tops = {kind: (number % banks) * (rows // banks) for number, kind in enumerate(kinds)}
+    tops = {  # of what is taken in the banks of each kind, the next one first
+        kind: deque(bank * (rows // banks) for bank in range(number % banks, banks, len(kinds)))
+        for number, kind in enumerate(kinds)
+    }
     homes: dict[tuple[int, tuple[int, int]], tuple[str, int]] = {}
     for value in sorted((v for v in values if v.movable), key=lambda v: v.first):
-        kind = _taken_as(program, value)
-        start = _free(busy, tops[kind], value)
+        turn = tops[_taken_as(program, value)]
+        start = _free(busy, turn.popleft(), value)
         if start is None:
             raise NotApplicable(f"{value.memory} has too few rows for all values that live at once")
         busy[start : start + value.rows] = [(value.first, value.last)] * value.rows
-        tops[kind] = start + value.rows
+        turn.append(start + value.rows)
         for number, access in value.uses:
             assert access.operand is not None
             homes[number, access.operand] = home(access, value.memory, start - value.low)
