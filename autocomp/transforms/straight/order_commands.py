@@ -6,14 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from autocomp.kernel import ast
-from autocomp.transforms.cost import unit_settings
+from autocomp.transforms.cost import transfer_cycles, unit_settings
 from autocomp.transforms.facts import Facts
-from autocomp.transforms.parameters import number_of
+from autocomp.transforms.parameters import name_of, number_of
 from autocomp.transforms.protocol import NotApplicable, Parameters, Proposal, Rewriting
+from autocomp.transforms.requests import Cutting
 from autocomp.transforms.straight.dependences import dependences
 from autocomp.transforms.straight.program import Program, Step, is_written_out, program_of
 
-_MOVE = 20  # cycles of a move beside the latency of DRAM, roughly
+_MOVE = 20  # cycles of a move beside its data and the latency of DRAM, roughly
 _HOST = 10  # cycles of the host for a statement, roughly
 _GAIN = 0.1  # share of the computation's latencies that another order hides, roughly
 
@@ -23,23 +24,34 @@ class OrderCommands(Rewriting):
     title = "Put commands that others wait for first"
 
     def candidates(self, facts: Facts) -> Sequence[Proposal]:
-        """Switching the configuration of the computing unit taken to cost nothing, its latency, and twice that."""
+        """Switching the configuration of the computing unit taken to cost its latency, twice that, and nothing; of
+        what can start at the same time, what comes first now or what most depends on."""
         if not is_written_out(facts) or not facts.contractions:
             return ()
         latency = _latency(facts, facts.contractions[0].role.instruction)
         gain = _GAIN * latency * len(facts.contractions)
         reason = "no unit waits for what another one could have done before"
         return [
-            Proposal({"switch": cycles}, f"{reason}; a change of configuration is taken to cost {cycles} cycles", gain)
+            Proposal(
+                {"switch": cycles, "first": first},
+                f"{reason}; a change of configuration is taken to cost {cycles} cycles, {words}",
+                gain,
+            )
             for cycles in (latency, 2 * latency, 0)
+            for first, words in (("given", "else the order is kept"), ("chain", "long chains go first"))
         ]
 
     def apply(self, facts: Facts, parameters: Parameters) -> ast.Kernel:
-        """`switch` is what it is taken to cost, in cycles, to configure a computation unlike the one before. Steps that
-        touch the same elements keep their order, unless both add to them."""
+        """`switch` is what it is taken to cost, in cycles, to configure a computation unlike the one before. Of steps
+        that can start at the same time, the one goes `first` on which the longest "chain" of others waits (the
+        default), or that stands first in the "given" order. Steps that touch the same elements keep their order, unless
+        both add to them."""
         switch = number_of(parameters, "switch", 0)
+        first = name_of(parameters, "first", "chain")
+        if first not in ("chain", "given"):
+            raise NotApplicable(f"'first' is chain or given, not {first!r}")
         program = program_of(facts)
-        order = _listed(program, switch)
+        order = _listed(program, switch, by_chain=first == "chain")
         if order == list(range(len(order))):
             raise NotApplicable("the commands are in this order")
         return program.kernel(program.steps[number] for number in order)
@@ -53,9 +65,9 @@ class _Times:
     latency: int
 
 
-def _listed(program: Program, switch: int) -> list[int]:
+def _listed(program: Program, switch: int, *, by_chain: bool) -> list[int]:
     """List scheduling: of the steps that nothing is in the way of, the one next that can start first, and among those
-    the one with the longest chain of steps behind it."""
+    the one with the longest chain of steps behind it, or the first."""
     steps = program.steps
     before = dependences(program)
     behind: list[list[int]] = [[] for _ in steps]
@@ -79,7 +91,7 @@ def _listed(program: Program, switch: int) -> list[int]:
         return earliest + (switch if changes else 0)
 
     while ready:
-        number = min(ready, key=lambda n: (start(n), -chain[n], n))
+        number = min(ready, key=lambda n: (start(n), -chain[n] if by_chain else 0, n))
         begun = start(number)
         free[steps[number].unit] = begun + times[number].busy
         configured = steps[number].settings if steps[number].kind == "contraction" else configured
@@ -101,8 +113,12 @@ def _times(facts: Facts, step: Step) -> _Times:
     rows = max((len(access.spans) for access in step.accesses if access.local), default=1)
     if step.kind == "contraction":
         return _Times(rows, rows + _latency(facts, _instruction(facts, step)))
-    latency = facts.accelerator.dram.settings.get("latency", 0)
-    return _Times(rows, rows + _MOVE + int(latency if step.kind == "load" else 0))
+    dram = facts.accelerator.dram.settings
+    unit = unit_settings(facts, _instruction(facts, step))
+    spans = [(first, end) for access in step.accesses if not access.local for _, first, end in access.spans]
+    traffic = Cutting.of(unit, dram).rows(spans)
+    busy = round(transfer_cycles(unit, dram, len(spans), max(1, rows // max(1, len(spans))), traffic))
+    return _Times(busy, busy + _MOVE + int(dram.get("latency", 0) if step.kind == "load" else 0))
 
 
 def _instruction(facts: Facts, step: Step) -> str:
