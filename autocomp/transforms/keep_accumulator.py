@@ -227,7 +227,10 @@ def _ranked(facts: Facts, result: Buffer, loops: Sequence[Loop], capacity: int) 
     variables = [item.variable for item in loops]
     selecting = [_selecting(buffer) for buffer in facts.buffers if buffer.is_input]
     found: list[tuple[int, bool, float, tuple[int, ...]]] = []
+    single = prod(item.trips for item in loops) == 1
     for shape in _shapes(loops, capacity):
+        if prod(shape) == 1 and not single:  # no block: a result alone stays in place already
+            continue
         cost = block_cost(facts, result, dict(zip(variables, shape, strict=True)), capacity)
         found.append((round(log(cost) / _RESOLUTION), 2 * prod(shape) > capacity, cost, shape))
     first: list[tuple[float, tuple[int, ...]]] = []

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from autocomp.simulator import Options, run_program
 
 from autocomp import isa, kernel
-from autocomp.simulator import Options, run_program
 from autocomp.transforms.cost import move_cycles
 from autocomp.transforms.requests import Cutting, Traffic
 

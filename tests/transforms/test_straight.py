@@ -120,17 +120,17 @@ def test_a_number_of_another_type_is_converted() -> None:
     assert program.steps[0].local(write=True)[0].cells() == {(row, column) for row in (4, 5, 6) for column in (0, 1)}
 
 
-def test_a_value_that_is_overwritten_moves_to_other_rows() -> None:
-    body = (
-        "mvin(&A[0][0], 0, 4, 4); mvout(&A[4][0], 0, 4, 4); mvin(&A[0][0], 0, 4, 2); mvout(&A[4][0], 0, 4, 2); fence();"
-    )
-    moves = [line for line in lines(facts_of("config_st(16); " + body), "own_rows") if "mv" in line]
-    assert moves == [
+def test_a_value_that_is_overwritten_moves_to_other_rows_of_the_banks_in_turn() -> None:
+    body = "".join(f"mvin(&A[0][0], 0, 4, {rows}); mvout(&A[4][0], 0, 4, {rows});" for rows in (4, 2, 1, 3, 4))
+    moves = [line for line in lines(facts_of(f"config_st(16); {body} fence();"), "own_rows") if "mv" in line]
+    assert [line for line in moves if line.startswith("mvin")] == [
         "mvin(&A[0][0], 0, 4, 4);",
-        "mvout(&A[4][0], 0, 4, 4);",
-        "mvin(&A[0][0], 4, 4, 2);",
-        "mvout(&A[4][0], 4, 4, 2);",
+        "mvin(&A[0][0], 4096, 4, 2);",
+        "mvin(&A[0][0], 8192, 4, 1);",
+        "mvin(&A[0][0], 12288, 4, 3);",
+        "mvin(&A[0][0], 4, 4, 4);",
     ]
+    assert moves[1::2] == [line.replace("mvin(&A[0]", "mvout(&A[4]") for line in moves[::2]]
 
 
 def test_a_value_that_is_overwritten_in_part_stays_together() -> None:

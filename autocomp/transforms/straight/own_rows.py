@@ -26,8 +26,9 @@ class OwnRows(Rewriting):
         return [Proposal({}, "loads and results of later steps do not wait for the rows of earlier ones", loads)]
 
     def apply(self, facts: Facts, parameters: Parameters) -> ast.Kernel:
-        """Takes no parameters. Values keep their memory; factors that the array takes side by side start in banks of
-        their own; rows are used again, those that were free the longest first, where the memory is too small."""
+        """Takes no parameters. Values keep their memory; factors that the array takes side by side have banks of their
+        own, and successive ones take turns among those, so that one can be moved while another is used; rows are used
+        again, those that were free the longest first, where the memory is too small."""
         program = program_of(facts)
         rows = Counter((v.memory, row) for v in values_of(program) for row in range(v.low, v.high + 1))
         if all(count == 1 for count in rows.values()):
