@@ -111,7 +111,7 @@ def test_parameters_that_do_not_apply_give_way_to_the_nearest_that_do() -> None:
 
 
 def test_what_two_precedents_have_in_common_is_replayed_once() -> None:
-    result = replayed((96, 128, 128), precedent(KEEP, record="one"), precedent(KEEP, WIDEN, record="two"))
+    result = replayed((64, 64, 32), precedent(KEEP, record="one"), precedent(KEEP, WIDEN, record="two"))
     assert [(step.record, step.plan.option, step.parent) for step in result.steps] == [
         ("one", "keep", None),
         ("two", "widen", 0),
