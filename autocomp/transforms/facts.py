@@ -106,16 +106,21 @@ class Operand:
 
     @property
     def _extents(self) -> tuple[Affine, ...]:
-        """Rows that the call covers through the operand: of those of a call that states them for each operand its own,
-        else any of them."""
-        words, given = self.site.role.arguments, self.site.call.arguments
-        rows = [affine(given[n]) for n, word in enumerate(words) if word == "rows"]
+        """Rows that the call covers through the operand."""
+        return tuple(affine(self.site.call.arguments[number]) for number in self.rows_at)
+
+    @property
+    def rows_at(self) -> tuple[int, ...]:
+        """The arguments that bound the rows of the operand: its own of a call that states them for each operand, else
+        any of them."""
+        words = self.site.role.arguments
+        rows = [number for number, word in enumerate(words) if word == "rows"]
         if self.site.kind in ("load", "store"):
             return tuple(rows[:1])
         addresses = [n for n, p in enumerate(self.site.parameters) if p is not None and p.kind == "address"]
         if len(addresses) == len(rows):
             return (rows[addresses.index(self.position)],)
-        return (*rows[:1], *[affine(given[n]) for n, word in enumerate(words) if word == "depth"][:1])
+        return (*rows[:1], *[number for number, word in enumerate(words) if word == "depth"][:1])
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from autocomp.transforms.hoist import Hoist
 from autocomp.transforms.keep_accumulator import KeepAccumulator
 from autocomp.transforms.load_at_first_use import LoadAtFirstUse
 from autocomp.transforms.negate_on_store import NegateOnStore
+from autocomp.transforms.pad_input import PadInput
 from autocomp.transforms.place_in_banks import PlaceInBanks
 from autocomp.transforms.prefetch import Prefetch
 from autocomp.transforms.protocol import NotApplicable, Transformation
@@ -35,6 +36,7 @@ from autocomp.transforms.widen_moves import WidenMoves
 
 TRANSFORMATIONS: tuple[Transformation, ...] = (
     BlockDiagonal(),
+    PadInput(),
     KeepAccumulator(),
     StageOperand(),
     StageWindow(),

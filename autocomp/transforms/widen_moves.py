@@ -16,6 +16,7 @@ from autocomp.transforms.nest import enclosing, peel_nest
 from autocomp.transforms.parameters import names_of, number_of
 from autocomp.transforms.protocol import NotApplicable, Parameters, Proposal, Rewriting
 from autocomp.transforms.rewrite import Path, replace_at, rewrite_statements, substitute, with_body
+from autocomp.transforms.settings import in_force
 
 
 class WidenMoves(Rewriting):
@@ -193,12 +194,12 @@ def with_block_stride(facts: Facts, body: ast.Block, site: Site, stride: int) ->
         if stride != height:
             raise NotApplicable(f"{site.call.function} puts column blocks {height} rows apart, not {stride}")
         return body
-    selector = site.selector
-    settings = [s for s in facts.sites if state in s.role.role.states_written and s.selector == selector]
+    settings = in_force(facts, site)
     if not settings or any(s.argument("block stride") is None for s in settings):
         raise NotApplicable(f"no call configures the block stride of {site.call.function}")
     for other in facts.sites:
-        if other.kind == "load" and other != site and other.selector == selector and _is_wide(facts, other):
+        shares = other.kind == "load" and other != site and not set(settings).isdisjoint(in_force(facts, other))
+        if shares and _is_wide(facts, other):
             raise NotApplicable(f"{other.call.function} moves another operand with a block stride of its own")
     paths = {s.path: s.role.position("block stride") for s in settings}
 

@@ -23,6 +23,7 @@ TRANSFORMATIONS = {
     "hoist",
     "widen_moves",
     "stage_operand",
+    "pad_input",
     "keep_accumulator",
     "double_buffer",
     "reuse_weights",

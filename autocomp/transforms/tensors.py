@@ -1,0 +1,61 @@
+"""Arrays in DRAM: parameters and local ones, their extents and where elements lie in them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
+
+from autocomp.kernel import ast
+from autocomp.kernel.scope import outer_types
+from autocomp.transforms.affine import Affine, interval
+from autocomp.transforms.facts import Facts
+from autocomp.transforms.protocol import NotApplicable
+from autocomp.transforms.remember import remembered
+
+
+@dataclass(frozen=True)
+class Tensor:
+    """An array with constant extents; `size` is bytes of an element, of which `element` is the type's name."""
+
+    name: str
+    element: str
+    extents: tuple[int, ...]
+    size: int
+
+    @property
+    def strides(self) -> tuple[int, ...]:
+        """Elements from one index of each dimension to the next."""
+        return tuple(prod(self.extents[number + 1 :]) for number in range(len(self.extents)))
+
+    def offset(self, subscripts: Sequence[Affine]) -> Affine:
+        """The element's number, in row-major order; subscripts that are left out are 0."""
+        total = Affine(0)
+        for subscript, stride in zip(subscripts, self.strides, strict=False):
+            total += subscript.scaled(stride)
+        return total
+
+
+def tensor(facts: Facts, name: str) -> Tensor:
+    """The array of a name. Raises NotApplicable where there is none in scope everywhere."""
+    found = _tensors(facts).get(name)
+    if found is None:
+        raise NotApplicable(f"{name!r} is no array with constant extents")
+    return found
+
+
+@remembered
+def _tensors(facts: Facts) -> Mapping[str, Tensor]:
+    types = outer_types(facts.accelerator)
+    arrays = [(parameter.name, parameter.type) for parameter in facts.kernel.entry.parameters]
+    local = [d for s in facts.body.statements if isinstance(s, ast.Declaration) for d in s.declarators]
+    arrays += [(declarator.name, declarator.type) for declarator in local]
+    ranges = {name: (value, value) for name, value in facts.constants.items() if isinstance(value, int)}
+    found: dict[str, Tensor] = {}
+    for name, given in arrays:
+        kind = types.get(given.name)
+        bounds = [interval(extent, ranges) for extent in given.extents]
+        extents = tuple(low for low, high in filter(None, bounds) if low == high)
+        if kind is not None and bounds and len(extents) == len(bounds):
+            found[name] = Tensor(name, given.name, extents, kind.size)
+    return found

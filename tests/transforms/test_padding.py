@@ -1,0 +1,115 @@
+"""Convolutions of images with zeros around them, on a copy that has those zeros."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from autocomp.evaluate import SimulatorEvaluator
+from autocomp.kernel import print_kernel
+from autocomp.transforms import Facts, NotApplicable, transformation
+from autocomp.workload import Workload, parse
+from autocomp.workload.naive import starting_kernel
+
+from .conftest import PROOF, apply, facts_of, machine, with_best
+
+
+def convolution(dims: dict[str, int], accelerator: str = "gemmini", **options: int | str) -> Workload:
+    more = "".join(f"{name}: {value}\n" for name, value in options.items())
+    text = f"operation: conv2d\naccelerator: {accelerator}\ndims: {dims}\nbias: row\n{more}".replace("'", "")
+    return parse(text, Path("conv.yaml"))
+
+
+def naive(workload: Workload) -> Facts:
+    name = workload.accelerator
+    return facts_of(starting_kernel(workload, machine(name)), name)
+
+
+def cycles(workload: Workload, facts: Facts) -> int:
+    text = print_kernel(facts.kernel)
+    found = SimulatorEvaluator(machine(workload.accelerator), workload).evaluate(text, stages=PROOF)
+    assert found.correct, f"{found.failure}\n{text}"
+    assert found.cycles is not None
+    return found.cycles
+
+
+@st.composite
+def convolutions(draw: st.DrawFn, accelerators: tuple[str, ...] = ("gemmini", "quad")) -> Workload:
+    taps = draw(st.integers(1, 4)), draw(st.integers(1, 5))
+    stride, padding, dilation = draw(st.integers(1, 3)), draw(st.integers(0, 3)), draw(st.integers(1, 2))
+    least = [max(1, (number - 1) * dilation + 1 - 2 * padding) for number in taps]
+    dims = {
+        "N": draw(st.integers(1, 2)),
+        "H": draw(st.integers(least[0], least[0] + 8)),
+        "W": draw(st.integers(least[1], least[1] + 30)),
+        "C": draw(st.integers(1, 40)),
+        "K": draw(st.integers(1, 40)),
+        "R": taps[0],
+        "S": taps[1],
+    }
+    accelerator = draw(st.sampled_from(accelerators))
+    return convolution(dims, accelerator, stride=stride, padding=padding, dilation=dilation)
+
+
+STEM = convolution({"N": 1, "H": 20, "W": 20, "C": 3, "K": 16, "R": 7, "S": 7}, stride=2, padding=3)
+
+
+@settings(max_examples=5, deadline=None)
+@given(convolutions())
+def test_results_are_unchanged_whatever_the_convolution(workload: Workload) -> None:
+    cycles(workload, with_best(naive(workload), "pad_input"))
+
+
+@settings(max_examples=2, deadline=None)
+@given(convolutions())
+def test_other_options_work_on_whole_tiles(workload: Workload) -> None:
+    facts = naive(workload)
+    for name in ("pad_input", "keep_accumulator", "widen_moves", "reuse_weights", "defer_stores", "prefetch"):
+        facts = with_best(facts, name)
+    cycles(workload, facts)
+
+
+def test_no_condition_on_the_image_is_left() -> None:
+    padded = apply(naive(STEM), ("pad_input", {"tensor": "inp"}))
+    text = print_kernel(padded.kernel)
+    assert "static int8_t inp_padded[1][25][25][3];" in text
+    assert "if" not in text
+    assert "? 60 - part * 64" not in text  # rows of 60 bytes are one move
+    cycles(STEM, padded)
+
+
+def test_the_copy_is_made_by_few_wide_moves_before_a_fence() -> None:
+    text = print_kernel(apply(naive(STEM), ("pad_input", {"tensor": "inp"})).kernel)
+    head = text[: text.index("fence();")]
+    assert head.count("mvin(") == head.count("mvout(") == 1
+    assert "= " not in head.replace("int piece = 0", "")  # the host computes nothing
+
+
+def test_conditions_that_say_something_else_stay() -> None:
+    text = starting_kernel(STEM, machine()).replace("y >= 0 &&", "y >= 1 &&")
+    padded = apply(facts_of(text), ("pad_input", {"tensor": "inp"}))
+    assert "if (p * 2 + r - 3 >= 1) {" in print_kernel(padded.kernel)
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (("y < 20", "y < 21"), "not exactly what lies outside"),
+        (("x < 0 ? (-x + 1) / 2 : 0", "x < 0 ? (-x + 2) / 2 : 0"), "not exactly what lies outside"),
+        (("| 0x40000000", ""), "overwrites its results"),
+        (("fence();", "fence(); inp[0][0][0][0] = 0;"), "changes while the kernel runs"),
+    ],
+)
+def test_what_leaves_out_anything_else_is_refused(change: tuple[str, str], reason: str) -> None:
+    text = starting_kernel(STEM, machine())
+    assert change[0] in text
+    with pytest.raises(NotApplicable, match=reason):
+        apply(facts_of(text.replace(*change)), ("pad_input", {"tensor": "inp"}))
+
+
+def test_a_machine_that_cannot_move_operands_out_makes_no_copy() -> None:
+    workload = convolution({"N": 1, "H": 6, "W": 6, "C": 3, "K": 4, "R": 3, "S": 3}, "tiny", padding=1)
+    assert not transformation("pad_input").proposals(naive(workload))
