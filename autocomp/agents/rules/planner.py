@@ -18,6 +18,7 @@ from autocomp.transforms.raising import unraised
 _PRIOR = {  # how far the causes that an option names speak for it, where by itself it rather prepares other options
     "tile": 0.02,
     "reorder": 0.3,
+    "pad_input": 0.02,
     "collapse": 0.02,
     "split": 0.02,
     "fuse": 0.1,
