@@ -17,6 +17,7 @@ from autocomp.transforms.settings import in_force
 from autocomp.transforms.straight.footprint import Change
 from autocomp.transforms.straight.program import program_of
 from autocomp.transforms.straight.values import address_in
+from autocomp.transforms.synchronisation import make_fence
 from autocomp.transforms.tensors import Tensor
 
 _PLACES = 4  # in local memory, that pieces of the tensor go through in turn
@@ -51,6 +52,9 @@ def copied(facts: Facts, copy: Copy) -> Statements:
     width = facts.accelerator.memory(copy.memory).cols
     rows = min(facts.tile[0], _most(copy.load, "rows"), _most(copy.store, "rows"))
     widest = min(_most(copy.load, "cols"), _most(copy.store, "cols")) // width * width
+    fence = make_fence(facts.machine)  # nothing else orders stores to DRAM against loads
+    if fence is None:
+        raise NotApplicable("the machine has no fence, so that nothing orders a copy against its use")
     reason = NotApplicable(f"no move is as wide as {copy.memory}")
     for cols in range(widest, 0, -width):
         pieces = _pieces(copy, rows, cols)
@@ -59,7 +63,7 @@ def copied(facts: Facts, copy: Copy) -> Statements:
         except NotApplicable as error:
             reason = error
             continue
-        return (*_settings(facts, copy, pieces), *_nest(facts, copy, pieces), _fence(facts))
+        return (*_settings(facts, copy, pieces), *_nest(facts, copy, pieces), fence)
     raise reason
 
 
@@ -175,15 +179,6 @@ def _room(facts: Facts, memory: str, unit: int) -> tuple[int, int]:
     if places < 1:
         raise NotApplicable(f"{memory} has no {unit} rows left for a copy to go through")
     return first, places
-
-
-def _fence(facts: Facts) -> ast.Statement:
-    """Only a fence orders what is stored against what is loaded from there."""
-    for role in facts.machine.roles.values():
-        instruction = facts.accelerator.instruction(role.instruction)
-        if instruction is not None and instruction.words.get("role") == "fence" and not role.arguments:
-            return ast.ExpressionStatement(ast.Call(role.name, ()))
-    raise NotApplicable("the machine has no fence, so that nothing orders a copy against its use")
 
 
 def _check(facts: Facts, copy: Copy, pieces: _Pieces) -> None:

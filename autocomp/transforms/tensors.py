@@ -8,10 +8,10 @@ from math import prod
 
 from autocomp.kernel import ast
 from autocomp.kernel.scope import outer_types
+from autocomp.remember import remembered
 from autocomp.transforms.affine import Affine, interval
 from autocomp.transforms.facts import Facts
 from autocomp.transforms.protocol import NotApplicable
-from autocomp.transforms.remember import remembered
 
 
 @dataclass(frozen=True)
