@@ -102,7 +102,10 @@ def interleave(
             conditions.append(ast.Binary("==", ast.Binary("%", turn, literal(every)), literal(every - 1)))
         chosen = turn if every == 1 else ast.Binary("/", turn, literal(every))
         slot = make_if(conditions, _choose(moves, chosen, taken))
-    return make_nest(loops, (*slot, *make_if(guards, held)))
+    constants: Statements = () if guards else index_constants(held)  # at the head, where other options look for them
+    if names(ast.Block(slot)) & frozenset[str]().union(*map(declared, constants)):
+        constants = ()
+    return make_nest(loops, (*constants, *slot, *make_if(guards, held[len(constants) :])))
 
 
 def _choose(moves: Sequence[Moves], value: ast.Expression, taken: set[str]) -> Statements:

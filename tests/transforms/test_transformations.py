@@ -165,6 +165,15 @@ def test_prefetch_works_on_a_loop_without_a_nest_inside(prove: Prove) -> None:
     prove(apply(naive(*SHAPE), ("prefetch", {"loops": ["k"]})), *SHAPE)
 
 
+def test_stores_are_deferred_after_loads_of_several_levels_came_early(prove: Prove) -> None:
+    blocks = ("keep_accumulator", {"loops": {"i": 1, "j": 1}, "stage": {"k": 2}})
+    panel = ("stage_operand", {"tensors": ["A"], "loop": "i_block", "wide": True})
+    inner, outer = (("prefetch", {"loops": loops}) for loops in (["j_block", "k_block"], ["i_block"]))
+    facts = apply(naive(*SHAPE), blocks, panel, inner, outer, ("defer_stores", {"loop": ["step"]}))
+    assert "step_last" in kernel.print_kernel(facts.kernel)
+    prove(facts, *SHAPE)
+
+
 def test_defer_stores_writes_results_while_the_next_block_computes(prove: Prove) -> None:
     before = apply(naive(*SHAPE), BLOCKED, ("prefetch", {"loops": ["i_block", "k_block"]}))
     facts = apply(before, ("defer_stores", {"loop": "step"}))
