@@ -139,9 +139,9 @@ def site_cycles(facts: Facts, site: Site, loops: Sequence[Loop], *, wide: bool =
 def block_cost(facts: Facts, result: Buffer, sides: Mapping[str, int], capacity: int) -> float:
     """Estimated cycles of the whole nest when blocks of `sides` results stay in place through the reduction.
 
-    Moves are taken to be as wide as the block allows, and operands that are small to be loaded once, as later
-    transformations can bring about. `capacity` is the number of results that fit; above half of it the next block
-    cannot be computed while this one is stored.
+    Moves are taken to be as wide as the block allows, and operands to be loaded once that are small, or that the
+    outermost loop selects where a block's panel of them is small, as later transformations can bring about. `capacity`
+    is the number of results that fit; above half of it the next block cannot be computed while this one is stored.
     """
     contraction = facts.contractions[0]
     trips = {item.variable: item.trips for item in contraction.loops}
@@ -157,8 +157,13 @@ def block_cost(facts: Facts, result: Buffer, sides: Mapping[str, int], capacity:
             step = prod(side for name, side in sides.items() if name in site.selecting) * tile
             tiles = prod(count for name, count in trips.items() if name in site.selecting)
             room = facts.accelerator.memory(buffer.memory).rows // _ROOM_FOR_WHOLE
+            outer = contraction.loops[0].variable
+            panel = tiles // trips[outer] * sides[outer] if outer in site.selecting and outer in sides else tiles
             whole = tiles * _tile_cycles(facts, site, trips) if tiles * buffer.rows <= room else float("inf")
-            loads += min(whole, step * blocks * other)
+            once = (
+                tiles * _tile_cycles(facts, site, {**trips, **sides}) if panel * buffer.rows <= room else float("inf")
+            )
+            loads += min(whole, once, step * blocks * other)
             streamed += step * blocks * other
             first += step
     stores = sum(_tile_cycles(facts, site, sides) for site in result.sites("store"))
