@@ -70,10 +70,10 @@ class Builder {
 
   bool place(const Place& from, const Region& region, BlockPlace& out, Layout& layout) const {
     out.memory = from.memory;
-    out.pointer = from.pointer;
+    if (from.memory < 0) out.pointer = field_or_node(machine_, from.pointer);
     out.size = size_of(from.dtype);
-    out.row = sum_of(machine_, key_, values_, from.row.base);
-    out.col = sum_of(machine_, key_, values_, from.col.base);
+    out.row = sum_of(machine_, key_.covered, values_, from.row.base);
+    out.col = sum_of(machine_, key_.covered, values_, from.col.base);
     if (!reach(from.row, region, out.row_low, out.row_high) || !reach(from.col, region, out.col_low, out.col_high))
       return false;
     const int64_t pitch =
@@ -197,10 +197,8 @@ class Builder {
       Layout again;
       Layout from;
       if (!place(place_of(mine), region_, same, again) || !place(place_of(yours), region_, source, from)) continue;
-      const bool in_place =
-          place_of(mine).memory == form_.target.memory && again == to_ && form_.target.memory >= 0 &&
-          same.row.constant == block_.target.row.constant && same.row.terms == block_.target.row.terms &&
-          same.col.constant == block_.target.col.constant && same.col.terms == block_.target.col.terms;
+      const bool in_place = place_of(mine).memory == form_.target.memory && again == to_ && form_.target.memory >= 0 &&
+                            same.row == block_.target.row && same.col == block_.target.col;
       std::vector<BlockPiece> pieces;
       if (!in_place || may_overlap(place_of(yours)) || !cut_up(region_, from, pieces) || !ascending(pieces)) continue;
       block_.kind = BlockForm::Kind::Add;

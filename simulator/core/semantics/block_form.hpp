@@ -9,30 +9,15 @@
 
 namespace autocomp {
 
-// constant + the values of nodes
-struct Sum {
-  int64_t constant = 0;
-  std::vector<int32_t> terms;
-
-  [[nodiscard]] int64_t at(const Value* values) const {
-    int64_t total = constant;
-    for (const int32_t node : terms) total = scalar::add(total, values[node].i);
-    return total;
-  }
-};
-
-// The sum of `node` as a command with this key has it; nodes that the key does not cover stay terms.
-[[nodiscard]] Sum sum_of(const CompiledMachine& machine, const PlanKey& key, const Value* values, int32_t node);
-
 struct BlockPlace {
-  int32_t memory = -1;   // -1: DRAM
-  int32_t pointer = -1;  // DRAM: the node
-  Sum row, col;
+  int32_t memory = -1;  // -1: DRAM
+  Field pointer;        // DRAM
+  FieldSum row, col;
   int64_t row_low = 0, row_high = 0, col_low = 0, col_high = 0;  // reach of the loops around row and col
   int64_t size = 1;
 
   // The first element; nullptr: some of the block lies outside.
-  [[nodiscard]] uint8_t* locate(const Value* values, std::vector<LocalStore>& memories,
+  [[nodiscard]] uint8_t* locate(const Sources& sources, std::vector<LocalStore>& memories,
                                 std::vector<TensorStore>& tensors) const;
 };
 
@@ -57,16 +42,16 @@ struct BlockForm {
                                                   const Value* values, const Form& form, MultiplyBytes multiply);
 
 // False: nothing was done, because something lies outside its memory.
-[[nodiscard]] bool run_block(const BlockForm& block, const Value* values, std::vector<LocalStore>& memories,
+[[nodiscard]] bool run_block(const BlockForm& block, const Sources& sources, std::vector<LocalStore>& memories,
                              std::vector<TensorStore>& tensors, int64_t& multiply_accumulates);
 
-// Every node that changes from command to command.
+// Every field that changes from command to command.
 template <typename Visit>
-void visit_terms(const BlockForm& block, Visit visit) {
+void visit_fields(const BlockForm& block, Visit visit) {
   const auto place = [&](const BlockPlace& p) {
-    visit(p.pointer);
-    for (const int32_t node : p.row.terms) visit(node);
-    for (const int32_t node : p.col.terms) visit(node);
+    if (p.memory < 0) visit(p.pointer);
+    for (const auto& term : p.row.terms) visit(term.field);
+    for (const auto& term : p.col.terms) visit(term.field);
   };
   place(block.target);
   for (const auto& source : block.sources) place(source);

@@ -14,7 +14,7 @@ size_t at(int64_t index) { return static_cast<size_t>(index); }
 }  // namespace
 
 void StreamEvaluator::begin(const std::vector<Value>& arguments, const std::vector<Value>& state) {
-  arguments_ = arguments.data();
+  evaluator_.take(arguments.data());
   evaluator_.state = state;
   for (auto& position : evaluator_.positions) position.fill(0);
   evaluator_.done.fill(true);
@@ -33,13 +33,13 @@ bool StreamEvaluator::may_leave(const StreamCommand& command) {
   const Statement& emit = machine_.machine().statements[at(command.statement)];
   if (emit.awaits.empty()) return true;
   set_loops(command.position);
-  if (!evaluator_.begin_with(machine_.stream_plan(command.statement).awaits, arguments_)) return false;
+  if (!evaluator_.evaluate(machine_.stream_plan(command.statement).awaits)) return false;
   return std::all_of(emit.awaits.begin(), emit.awaits.end(), [&](int32_t node) { return value(node).i != 0; });
 }
 
 void StreamEvaluator::evaluate(int32_t statement, const std::array<int32_t, kMaxLoops>& position) {
   set_loops(position);
-  if (!evaluator_.begin_with(machine_.stream_plan(statement).values, arguments_))
+  if (!evaluator_.evaluate(machine_.stream_plan(statement).values))
     throw Fault{"division", "division by zero, or a register that does not exist, in what the instruction expands to"};
 }
 

@@ -33,7 +33,6 @@ class StreamEvaluator {
   const CompiledMachine& machine_;
   std::vector<LocalStore> memories_;
   Evaluator evaluator_;
-  const Value* arguments_ = nullptr;
 };
 
 // Lists the commands of an expansion, and merges its streams as an expander with room for every command would.

@@ -9,6 +9,7 @@
 #include "program/store.hpp"
 #include "semantics/budget.hpp"
 #include "semantics/compiled.hpp"
+#include "semantics/field.hpp"
 
 namespace autocomp {
 
@@ -19,13 +20,10 @@ class Evaluator {
 
   // Makes `arguments` current and evaluates the instruction's tape with the present state.
   void begin(int32_t instruction, const Value* arguments);
-  void refresh() { use_tape_ = run(plan_->tape); }  // evaluates the tape again, after a change of state
-  // Makes `arguments` current and evaluates only `tape`; false: something on it failed.
-  [[nodiscard]] bool begin_with(const std::vector<int32_t>& tape, const Value* arguments) {
-    arguments_ = arguments;
-    return run(tape);
-  }
-  [[nodiscard]] bool also(const std::vector<int32_t>& tape) { return run(tape); }
+  void refresh() { use_tape_ = run(plan_->tape); }               // evaluates the tape again, after a change of state
+  void take(const Value* arguments) { arguments_ = arguments; }  // makes them current
+  // Evaluates only `tape`; false: something on it failed.
+  [[nodiscard]] bool evaluate(const std::vector<int32_t>& tape) { return run(tape); }
   // Evaluates the tape of a nest on top.
   void enter(const std::vector<int32_t>& tape) { use_tape_ = use_tape_ && run(tape); }
 
@@ -51,8 +49,10 @@ class Evaluator {
   Budget budget;
 
   [[nodiscard]] bool tape_valid() const { return use_tape_; }
+  // The value of a node that no tape computes next time.
+  void settle(int32_t node, Value value) { values_[static_cast<size_t>(node)] = value; }
   [[nodiscard]] const Value* values() const { return values_.data(); }
-  [[nodiscard]] const Value* arguments() const { return arguments_; }
+  [[nodiscard]] Sources sources() const { return {{arguments_, state.data(), values_.data()}}; }
 
  private:
   [[nodiscard]] int64_t compute_integer(int32_t node);

@@ -46,7 +46,7 @@ void Executor::statement(int32_t index) {
     case StatementKind::SetState: evaluate_store(index); break;
     case StatementKind::When: sequence(evaluator_.integer(s.a) != 0 ? s.body : s.otherwise); break;
     case StatementKind::Loop: {
-      if (run_form(index)) break;
+      if (run_nest(index)) break;
       const int64_t count = evaluator_.integer(s.a);
       const int level = evaluator_.depth++;
       for (int64_t i = 0; i < count; ++i) {
@@ -60,14 +60,18 @@ void Executor::statement(int32_t index) {
   }
 }
 
-bool Executor::run_form(int32_t statement) {
+bool Executor::run_form(const Form& form) {
+  FormContext context{evaluator_.values(), memories_, tensors_, scratch_, evaluator_.multiply_accumulates};
+  return engine_(form, context);
+}
+
+bool Executor::run_nest(int32_t statement) {
   const Form* form = machine_.form_of(statement);
   if (form == nullptr) return false;
   const NestPlan& nest = machine_.nest(statement);
   if (!generic_) {
     evaluator_.enter(nest.form_tape);
-    FormContext context{evaluator_.values(), memories_, tensors_, scratch_, evaluator_.multiply_accumulates};
-    if (evaluator_.tape_valid() && engine_(*form, context)) return true;
+    if (evaluator_.tape_valid() && run_form(*form)) return true;
   }
   evaluator_.enter(nest.body_tape);
   return false;

@@ -18,6 +18,9 @@ class Executor {
   // Executes one statement of a body, outside all loops, with the present state.
   void execute_alone(int32_t instruction, const Value* arguments, int32_t statement);
 
+  // Runs a form with the values that the evaluator has of its nodes. False: nothing was done.
+  [[nodiscard]] bool run_form(const Form& form);
+
   // Requirements and changes of state only: what a trace without data needs. Returns the message of the first
   // requirement that fails, or nullptr; changes state all the same.
   [[nodiscard]] const std::string* configure(int32_t instruction);
@@ -34,7 +37,7 @@ class Executor {
 
   void sequence(const std::vector<int32_t>& body);
   void statement(int32_t index);
-  [[nodiscard]] bool run_form(int32_t statement);
+  [[nodiscard]] bool run_nest(int32_t statement);
   void evaluate_store(int32_t index);
   void commit();
   void configure(const std::vector<int32_t>& body);

@@ -130,16 +130,11 @@ class KeyBuilder {
     std::vector<uint8_t> computed(chosen_.size());
     for (const int32_t node : nodes_) {
       const Expr& e = at(node);
-      KeyAtom atom{KeyAtom::Kind::Node, node, e.type == ValueType::Float};
-      if (e.op == Argument)
-        atom = {KeyAtom::Kind::Argument, static_cast<int32_t>(e.imm), atom.is_float};
-      else if (e.op == State && e.a < 0)
-        atom = {KeyAtom::Kind::State, static_cast<int32_t>(e.imm), atom.is_float};
-      else if (e.op != State && whole[static_cast<size_t>(leaf(node))] != 0)
-        continue;
-      else
-        computed[static_cast<size_t>(node)] = 1;
-      key.atoms.push_back(atom);
+      const bool is_leaf = e.op == Argument || e.op == State;
+      if (!is_leaf && whole[static_cast<size_t>(leaf(node))] != 0) continue;
+      key.nodes.push_back(node);
+      key.fields.push_back(field_or_node(machine_, node));
+      if (key.fields.back().source == Field::Source::Node) computed[static_cast<size_t>(node)] = 1;
     }
     key.tape = machine_.tape_for(computed);
     key.covered.resize(chosen_.size());

@@ -5,22 +5,15 @@
 
 #include <vector>
 
-#include "semantics/compiled.hpp"
-#include "semantics/scalar.hpp"
+#include "semantics/field.hpp"
 
 namespace autocomp {
 
-struct KeyAtom {
-  enum class Kind : uint8_t { Argument, State, Node };
-  Kind kind = Kind::Node;
-  int32_t index = -1;  // of the argument, the state slot or the node
-  bool is_float = false;
-};
-
 struct PlanKey {
-  bool usable = false;  // false: what the instruction does depends on more than a key
-  std::vector<KeyAtom> atoms;
-  std::vector<int32_t> tape;     // computes the atoms that are nodes
+  bool usable = false;           // false: what the instruction does depends on more than a key
+  std::vector<int32_t> nodes;    // whose values make up the key
+  std::vector<Field> fields;     // the same, as they are read
+  std::vector<int32_t> tape;     // computes the fields that are nodes
   std::vector<uint8_t> covered;  // by node: its value follows from the key
 };
 
