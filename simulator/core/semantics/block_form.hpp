@@ -48,6 +48,7 @@ struct BlockForm {
 // Every field that changes from command to command.
 template <typename Visit>
 void visit_fields(const BlockForm& block, Visit visit) {
+  if (block.kind == BlockForm::Kind::Nothing) return;
   const auto place = [&](const BlockPlace& p) {
     if (p.memory < 0) visit(p.pointer);
     for (const auto& term : p.row.terms) visit(term.field);

@@ -117,7 +117,8 @@ AUTOCOMP_AVX2 void tile_rows(const ByteProduct& p, int64_t i, int64_t j, const _
                           _mm256_sra_epi32(_mm256_sll_epi32(sums[r][half], shift), shift));
 }
 
-AUTOCOMP_AVX2 void wide(const ByteProduct& p) {
+AUTOCOMP_AVX2 void wide(const ByteProduct& product) {
+  const ByteProduct p = product;  // which no store can change
   int64_t j = 0;
   __m256i right[2 * kPairs];
   for (; j + kTile <= p.cols; j += kTile) {
