@@ -87,6 +87,11 @@ void Guard::require(const Sources& sources, const Field& field) {
   equal_.push_back({field, mask, value});
 }
 
+void Guard::require_truth(const Sources& sources, const Field& field) {
+  if (sources.bits(field) == 0) return require(sources, field);
+  unequal_.push_back({field, 0, 0});
+}
+
 void Guard::require(const CompiledMachine& machine, const Sources& sources, const Value* values, int32_t node) {
   if (node < 0) return;
   const Expr& e = at(machine, node);

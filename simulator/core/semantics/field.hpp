@@ -71,6 +71,8 @@ class Guard {
   // are evaluated ahead; `values` are theirs.
   void require(const CompiledMachine& machine, const Sources& sources, const Value* values, int32_t node);
   void require(const Sources& sources, const Field& field);
+  // From now on the guard only holds where the field is zero, or is not, as now.
+  void require_truth(const Sources& sources, const Field& field);
 
   [[nodiscard]] bool holds(const Sources& sources) const {
     uint64_t difference = 0;

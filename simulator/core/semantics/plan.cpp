@@ -24,8 +24,12 @@ class PlanBuilder {
       if (!add_access(access)) return std::move(plan_);
     for (const auto& property : table.properties) plan_->properties.push_back(evaluator_.integer(property.value));
     if (!add_steps(table.body)) return std::move(plan_);
-    for (const int32_t node : key_.nodes)
-      plan_->guard.require(machine_, evaluator_.sources(), evaluator_.values(), node);
+    for (const KeyPart& part : key_.parts) {
+      if (part.truth)
+        plan_->guard.require_truth(evaluator_.sources(), part.field);
+      else
+        plan_->guard.require(machine_, evaluator_.sources(), evaluator_.values(), part.node);
+    }
     plan_->tape = machine_.tape_for(needed_);
     plan_->usable = true;
     return std::move(plan_);

@@ -70,7 +70,7 @@ PlanCache::Slot* PlanCache::find(Table& table, int32_t instruction, const Value*
   }
   if (!table.key.usable || !evaluator_.evaluate(table.key.tape)) return nullptr;
   present_.clear();
-  for (const Field& field : table.key.fields) present_.push_back(evaluator_.sources().bits(field));
+  for (const KeyPart& part : table.key.parts) present_.push_back(part.at(evaluator_.sources()));
   Slot& slot = table.slots[hash(present_) >> 56];
   if (slot.plan && slot.plan->key == present_) {
     ++table.hits;

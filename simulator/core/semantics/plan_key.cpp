@@ -16,6 +16,7 @@ class KeyBuilder {
       : machine_(machine),
         table_(machine.machine().instructions[static_cast<size_t>(instruction)]),
         chosen_(machine.exprs().size()),
+        decided_(machine.exprs().size()),
         address_(table_.parameters.size()) {}
 
   PlanKey build() {
@@ -67,11 +68,9 @@ class KeyBuilder {
 
   // Makes the value of a node follow from the key; false, with the key as it was, where that takes an address.
   bool cover(int32_t node) {
-    const std::vector<int32_t> before = nodes_;
+    const size_t before = parts_.size();
     if (descend(node)) return true;
-    for (const int32_t added : nodes_) chosen_[static_cast<size_t>(added)] = 0;
-    nodes_ = before;
-    for (const int32_t kept : nodes_) chosen_[static_cast<size_t>(kept)] = 1;
+    for (; parts_.size() > before; parts_.pop_back()) mark(parts_.back()) = 0;
     return false;
   }
 
@@ -90,14 +89,25 @@ class KeyBuilder {
     if (is_small(e) && leaf(node) >= 0) return choose(node);
     if (e.op == Argument) return address_[static_cast<size_t>(e.imm)] == 0 && choose(node);
     if (e.op == State) return descend(e.a) && choose(node);
+    if (is_logical(e)) return descend_truth(e.a) && descend_truth(e.b);
     return descend(e.a) && descend(e.b) && descend(e.c);
   }
 
-  bool choose(int32_t node) {
-    chosen_[static_cast<size_t>(node)] = 1;
-    nodes_.push_back(node);
+  // Whether an address is null may be part of a key.
+  bool descend_truth(int32_t node) {
+    if (descend(node) || decided_[static_cast<size_t>(node)] != 0) return true;
+    return at(node).op == Argument && choose(node, true);
+  }
+
+  static bool is_logical(const Expr& e) { return e.op == LogicalAnd || e.op == LogicalOr; }
+
+  bool choose(int32_t node, bool truth = false) {
+    parts_.push_back({node, truth, {}});
+    mark(parts_.back()) = 1;
     return true;
   }
+
+  uint8_t& mark(const KeyPart& part) { return (part.truth ? decided_ : chosen_)[static_cast<size_t>(part.node)]; }
 
   [[nodiscard]] bool is_small(const Expr& e) const {
     if (e.op >= Eq && e.op <= LogicalOr) return true;
@@ -125,32 +135,35 @@ class KeyBuilder {
 
   void finish(PlanKey& key) {
     std::vector<uint8_t> whole(address_.size());  // arguments that are in the key themselves
-    for (const int32_t node : nodes_)
-      if (at(node).op == Argument) whole[static_cast<size_t>(at(node).imm)] = 1;
+    for (const KeyPart& part : parts_)
+      if (at(part.node).op == Argument && !part.truth) whole[static_cast<size_t>(at(part.node).imm)] = 1;
     std::vector<uint8_t> computed(chosen_.size());
-    for (const int32_t node : nodes_) {
-      const Expr& e = at(node);
+    for (KeyPart part : parts_) {
+      const Expr& e = at(part.node);
       const bool is_leaf = e.op == Argument || e.op == State;
-      if (!is_leaf && whole[static_cast<size_t>(leaf(node))] != 0) continue;
-      key.nodes.push_back(node);
-      key.fields.push_back(field_or_node(machine_, node));
-      if (key.fields.back().source == Field::Source::Node) computed[static_cast<size_t>(node)] = 1;
+      if (!is_leaf && whole[static_cast<size_t>(leaf(part.node))] != 0) continue;
+      part.field = field_or_node(machine_, part.node);
+      if (part.field.source == Field::Source::Node) computed[static_cast<size_t>(part.node)] = 1;
+      key.parts.push_back(part);
     }
     key.tape = machine_.tape_for(computed);
     key.covered.resize(chosen_.size());
     for (size_t i = 0; i < key.covered.size(); ++i) {
       const Expr& e = machine_.exprs()[i];
       const auto operand = [&](int32_t n) { return n < 0 || key.covered[static_cast<size_t>(n)] != 0; };
+      const auto condition = [&](int32_t n) { return operand(n) || decided_[static_cast<size_t>(n)] != 0; };
       const bool leaf = e.op == Argument || e.op == State;
-      key.covered[i] = chosen_[i] != 0 || (machine_.ahead(static_cast<int32_t>(i)) && !leaf && operand(e.a) &&
-                                           operand(e.b) && operand(e.c));
+      const bool follows =
+          is_logical(e) ? condition(e.a) && condition(e.b) : operand(e.a) && operand(e.b) && operand(e.c);
+      key.covered[i] = chosen_[i] != 0 || (machine_.ahead(static_cast<int32_t>(i)) && !leaf && follows);
     }
   }
 
   const CompiledMachine& machine_;
   const Instruction& table_;
-  std::vector<uint8_t> chosen_;   // by node
-  std::vector<int32_t> nodes_;    // the chosen ones
+  std::vector<uint8_t> chosen_;   // by node: its value is in the key
+  std::vector<uint8_t> decided_;  // by node: whether it is zero is
+  std::vector<KeyPart> parts_;
   std::vector<uint8_t> address_;  // by parameter
 };
 

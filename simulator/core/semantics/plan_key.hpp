@@ -9,10 +9,20 @@
 
 namespace autocomp {
 
+struct KeyPart {
+  int32_t node = -1;
+  bool truth = false;  // only whether it is zero
+  Field field;         // the same, as it is read
+
+  [[nodiscard]] uint64_t at(const Sources& sources) const {
+    const uint64_t bits = sources.bits(field);
+    return truth ? static_cast<uint64_t>(bits != 0) : bits;
+  }
+};
+
 struct PlanKey {
-  bool usable = false;           // false: what the instruction does depends on more than a key
-  std::vector<int32_t> nodes;    // whose values make up the key
-  std::vector<Field> fields;     // the same, as they are read
+  bool usable = false;  // false: what the instruction does depends on more than a key
+  std::vector<KeyPart> parts;
   std::vector<int32_t> tape;     // computes the fields that are nodes
   std::vector<uint8_t> covered;  // by node: its value follows from the key
 };
