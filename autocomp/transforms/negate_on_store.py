@@ -18,6 +18,7 @@ from autocomp.transforms.straight.program import is_written_out, known_program, 
 from autocomp.transforms.straight.signs import negated_by_stores, negated_tensors
 
 _CYCLES = 50.0  # that the host takes for a few elements, with the fence's share, roughly
+_STEP = 4.0  # cycles that it takes for a statement, roughly
 
 
 class NegateOnStore(Rewriting):
@@ -26,14 +27,16 @@ class NegateOnStore(Rewriting):
 
     def candidates(self, facts: Facts) -> Sequence[Proposal]:
         """Each tensor whose elements the host negates where they lie."""
+        saved: dict[str, float] = {}
         if is_written_out(facts):
             program = known_program(facts)
-            tensors = [] if program is None else negated_tensors(program)
+            found = {} if program is None else negated_tensors(program)
+            saved = {name: _STEP * count for name, count in found.items()}
         else:
-            tensors = list(dict.fromkeys(found.tensor for found in _negations(facts)))
+            saved = {found.tensor: _CYCLES for found in _negations(facts)}
         return [
-            Proposal({"tensor": name}, f"the scale of the store negates {name}, not the host", _CYCLES)
-            for name in tensors
+            Proposal({"tensor": name}, f"the scale of the store negates {name}, not the host", gain)
+            for name, gain in saved.items()
         ]
 
     def apply(self, facts: Facts, parameters: Parameters) -> ast.Kernel:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from math import prod
 from typing import Any
 
 from autocomp.kernel import ast
 from autocomp.transforms.affine import Affine, affine, expression, literal, minimum, minimum_of
-from autocomp.transforms.cost import site_cycles
+from autocomp.transforms.cost import move_cycles
 from autocomp.transforms.facts import Facts, Site
 from autocomp.transforms.limits import widest
 from autocomp.transforms.loops import Loop, loop, make_if, make_nest
@@ -24,22 +26,17 @@ class WidenMoves(Rewriting):
     title = "Move more with each command"
 
     def candidates(self, facts: Facts) -> Sequence[Proposal]:
-        """All moves that can be widened at once, then each alone, then half as wide."""
-        saved: dict[str, float] = {}
-        for tensor, site in _moves(facts):
-            try:
-                _plan(facts, tensor, site, 0)
-            except NotApplicable:
-                continue
-            gain = site_cycles(facts, site, site.loops) - site_cycles(facts, site, site.loops, wide=True)
-            saved[tensor] = saved.get(tensor, 0.0) + gain
-        whole = list(saved)
-        groups = [whole, *([tensor] for tensor in whole if len(whole) > 1)] if whole else []
+        """All moves that can be widened at once, as far as they can be or to fewer column blocks; then each alone. The
+        two widths first that are estimated to take the least, as where rows are cut into requests is told by both."""
+        saved = _saved(facts, 0)
+        if not saved:
+            return []
+        fewer = [(limit, sum(_saved(facts, limit).values())) for limit in range(2, _most_blocks(facts))]
+        widths = sorted([(0, sum(saved.values())), *fewer], key=lambda choice: -choice[1])
         choices: list[tuple[dict[str, Any], float]] = [
-            ({"tensors": group}, sum(saved[tensor] for tensor in group)) for group in groups
+            ({"tensors": list(saved), **({"blocks": limit} if limit else {})}, gain) for limit, gain in widths[:2]
         ]
-        if whole:
-            choices.append(({"tensors": whole, "blocks": 2}, 0.5 * sum(saved.values())))
+        choices.extend(({"tensors": [tensor]}, gain) for tensor, gain in saved.items() if len(saved) > 1)
         reason = "move several column blocks with each command: fewer and longer requests"
         return [Proposal(choice, f"{reason} ({', '.join(choice['tensors'])})", gain) for choice, gain in choices]
 
@@ -72,6 +69,30 @@ class _Widening:
     width: int
     stride: int
     columns: ast.Expression  # of the widened move, over `along` counting blocks of blocks
+
+
+def _plans(facts: Facts, limit: int) -> Iterator[tuple[str, _Widening]]:
+    """Of all tensors with a move that can be widened, to so many column blocks at most (0: all that it takes)."""
+    for tensor, site in _moves(facts):
+        with suppress(NotApplicable):
+            yield tensor, _plan(facts, tensor, site, limit)
+
+
+def _most_blocks(facts: Facts) -> int:
+    return max((plan.blocks for _, plan in _plans(facts, 0)), default=0)
+
+
+def _saved(facts: Facts, limit: int) -> dict[str, float]:
+    """Estimated cycles that widening saves, by tensor; what is left over behind full moves takes a narrower one."""
+    saved: dict[str, float] = {}
+    for tensor, plan in _plans(facts, limit):
+        site, trips = plan.site, plan.along.trips
+        full, rest = divmod(trips, plan.blocks)
+        narrow = move_cycles(facts, site, rest * plan.width) if rest else 0.0
+        wide = (full * move_cycles(facts, site, plan.blocks * plan.width) + narrow) / trips
+        gain = (move_cycles(facts, site) - wide) * prod(item.trips for item in site.loops)
+        saved[tensor] = saved.get(tensor, 0.0) + gain
+    return saved
 
 
 def _moves(facts: Facts) -> list[tuple[str, Site]]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from math import isclose, prod
 
 from autocomp.agents.menu import MenuOption
@@ -25,15 +26,28 @@ _PRIOR = {  # how far the causes that an option names speak for it, where by its
     "unroll": 0.05,
     "simplify": 0.02,
     "double_buffer": 0.1,
+    "write_out": 0.1,
 }
+# In kernels that are written out: each of these leaves the ones behind it more to do.
+_IN_TURN = (
+    "own_rows",
+    "load_once",
+    "negate_on_store",
+    "add_in_place",
+    "keep_results",
+    "drop_unused",
+    "drop_fence",
+    "order_commands",
+)
 # What decides how operands, or results, are moved comes before what interleaves those moves with computation, which
-# leaves nothing to decide.
+# leaves nothing to decide, and before writing out, which leaves no loops.
 _SHAPING = {
     "prefetch": ("keep_accumulator", "stage_operand", "stage_window", "widen_moves", "reuse_weights"),
     "load_at_first_use": ("keep_accumulator", "stage_operand", "stage_window", "widen_moves", "reuse_weights"),
     "defer_stores": ("keep_accumulator", "widen_moves"),
     "double_buffer": ("keep_accumulator", "stage_operand"),
     "place_in_banks": ("keep_accumulator", "stage_operand", "stage_window", "widen_moves", "reuse_weights"),
+    **{name: ("keep_accumulator", "widen_moves", *_IN_TURN[:n]) for n, name in enumerate(_IN_TURN)},
 }
 # An option that names one of these may make computation itself shorter, any other only what is around it.
 _COMPUTATION = frozenset({"Busy", "BankConflict", "Pairing", "Drain", "Pipeline"})
@@ -108,7 +122,8 @@ def _scored(context: Context, facts: Facts, found: Profile) -> list[deque[_Score
     """The proposals of each of the menu's transformations, in the order that it gives them."""
     cycles = max(1, context.evaluation.cycles or 1)
     scored: list[deque[_Scored]] = []
-    shapings = _open_shapings(context, facts, cycles)
+    candidates = cache(lambda name: transformation(name).candidates(facts))
+    shapings = _open_shapings(context, facts, cycles, candidates)
     options = sorted((o for o in context.menu.options if o.transformation is not None), key=lambda o: o.id)
     for option in options:
         assert option.transformation is not None
@@ -121,7 +136,7 @@ def _scored(context: Context, facts: Facts, found: Profile) -> list[deque[_Score
         weight = found.weight(option.applies.causes) * _PRIOR.get(item.name, 1.0)
         most = 1.0 if _COMPUTATION & set(option.applies.causes) else found.around
         proposals: deque[_Scored] = deque()
-        for proposal in item.candidates(facts):
+        for proposal in candidates(item.name):
             gain = min(most, max(0.0, proposal.gain) / cycles)
             chance = 1.0 + _CHANCE * (2.0 * context.random.random() - 1.0)
             proposals.append(_Scored((0.3 * weight + gain) * chance, gain, option, item.name, proposal))
@@ -129,13 +144,15 @@ def _scored(context: Context, facts: Facts, found: Profile) -> list[deque[_Score
     return scored
 
 
-def _open_shapings(context: Context, facts: Facts, cycles: int) -> list[tuple[str, frozenset[str]]]:
-    """The untried shapings of moves that are estimated to pay, with the tensors that they are about (none: all); the
-    menu's dropout has no say in this."""
+def _open_shapings(
+    context: Context, facts: Facts, cycles: int, candidates: Callable[[str], Sequence[Proposal]]
+) -> list[tuple[str, frozenset[str]]]:
+    """The untried shapings that are estimated to pay, with the tensors that they are about (none: all); the menu's
+    dropout has no say in this."""
     found: list[tuple[str, frozenset[str]]] = []
     for name in sorted({name for names in _SHAPING.values() for name in names}):
         item = transformation(name)
-        for proposal in item.candidates(facts)[:4]:
+        for proposal in candidates(name)[:4]:
             if proposal.gain < _WORTHWHILE * cycles:
                 continue
             try:
@@ -149,9 +166,12 @@ def _open_shapings(context: Context, facts: Facts, cycles: int) -> list[tuple[st
 
 
 def _may_finish(facts: Facts, finishing: str, shapings: Sequence[tuple[str, frozenset[str]]]) -> bool:
-    """Whether nothing is left to decide about the moves that `finishing` interleaves."""
+    """Whether nothing is left to decide about the moves that `finishing` interleaves, or before its turn."""
+    before = [tensors for name, tensors in shapings if name in _SHAPING[finishing]]
+    if finishing in _IN_TURN:
+        return not before
     concerned = {b.tensor for b in facts.buffers if (b.is_result if finishing == "defer_stores" else b.is_input)}
-    return not any(name in _SHAPING[finishing] and tensors <= concerned for name, tensors in shapings)
+    return not any(tensors <= concerned for tensors in before)
 
 
 def _plan(scored: _Scored, found: Profile) -> Plan:

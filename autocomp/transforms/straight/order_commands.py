@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import prod
 
 from autocomp.kernel import ast
 from autocomp.transforms.cost import transfer_cycles, unit_settings
@@ -12,7 +13,8 @@ from autocomp.transforms.parameters import name_of, number_of
 from autocomp.transforms.protocol import NotApplicable, Parameters, Proposal, Rewriting
 from autocomp.transforms.requests import Cutting
 from autocomp.transforms.straight.dependences import dependences
-from autocomp.transforms.straight.program import Program, Step, is_written_out, program_of
+from autocomp.transforms.straight.program import Program, Step, program_of
+from autocomp.transforms.straight.write_out import in_sequence, is_short
 
 _MOVE = 20  # cycles of a move beside its data and the latency of DRAM, roughly
 _HOST = 10  # cycles of the host for a statement, roughly
@@ -26,10 +28,10 @@ class OrderCommands(Rewriting):
     def candidates(self, facts: Facts) -> Sequence[Proposal]:
         """Switching the configuration of the computing unit taken to cost its latency, twice that, and nothing; of
         what can start at the same time, what comes first now or what most depends on."""
-        if not is_written_out(facts) or not facts.contractions:
+        if not is_short(facts) or not facts.contractions:
             return ()
         latency = _latency(facts, facts.contractions[0].role.instruction)
-        gain = _GAIN * latency * len(facts.contractions)
+        gain = _GAIN * latency * sum(prod(item.trips for item in site.loops) for site in facts.contractions)
         reason = "no unit waits for what another one could have done before"
         return [
             Proposal(
@@ -45,12 +47,12 @@ class OrderCommands(Rewriting):
         """`switch` is what it is taken to cost, in cycles, to configure a computation unlike the one before. Of steps
         that can start at the same time, the one goes `first` on which the longest "chain" of others waits (the
         default), or that stands first in the "given" order. Steps that touch the same elements keep their order, unless
-        both add to them."""
+        both add to them. A kernel of loops is written out first."""
         switch = number_of(parameters, "switch", 0)
         first = name_of(parameters, "first", "chain")
         if first not in ("chain", "given"):
             raise NotApplicable(f"'first' is chain or given, not {first!r}")
-        program = program_of(facts)
+        program = program_of(in_sequence(facts))
         order = _listed(program, switch, by_chain=first == "chain")
         if order == list(range(len(order))):
             raise NotApplicable("the commands are in this order")

@@ -7,11 +7,12 @@ from collections.abc import Sequence
 from itertools import chain
 
 from autocomp.kernel import ast
-from autocomp.transforms.cost import move_cycles
+from autocomp.transforms.cost import site_cycles
 from autocomp.transforms.facts import Facts
 from autocomp.transforms.protocol import NotApplicable, Parameters, Proposal, Rewriting
-from autocomp.transforms.straight.program import Program, is_written_out, program_of
+from autocomp.transforms.straight.program import Program, program_of
 from autocomp.transforms.straight.values import Homes, Value, home, moved, values_of
+from autocomp.transforms.straight.write_out import in_sequence, is_short
 
 
 class OwnRows(Rewriting):
@@ -20,16 +21,17 @@ class OwnRows(Rewriting):
 
     def candidates(self, facts: Facts) -> Sequence[Proposal]:
         """All values at once."""
-        if not is_written_out(facts):
+        if not is_short(facts):
             return ()
-        loads = sum(move_cycles(facts, site) for site in facts.sites if site.kind == "load")
+        loads = sum(site_cycles(facts, site, site.loops) for site in facts.sites if site.kind == "load")
         return [Proposal({}, "loads and results of later steps do not wait for the rows of earlier ones", loads)]
 
     def apply(self, facts: Facts, parameters: Parameters) -> ast.Kernel:
         """Takes no parameters. Values keep their memory; factors that the array takes side by side have banks of their
         own, and successive ones take turns among those, so that one can be moved while another is used; rows are used
-        again, those that were free the longest first, where the memory is too small."""
-        program = program_of(facts)
+        again, those that were free the longest first, where the memory is too small. A kernel of loops is written out
+        first."""
+        program = program_of(in_sequence(facts))
         rows = Counter((v.memory, row) for v in values_of(program) for row in range(v.low, v.high + 1))
         if all(count == 1 for count in rows.values()):
             raise NotApplicable("every value has rows of its own")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
+from collections.abc import Mapping
 
 from autocomp.kernel import ast
 from autocomp.transforms.protocol import NotApplicable
@@ -11,10 +12,10 @@ from autocomp.transforms.straight.elements import Byte, computed, touched
 from autocomp.transforms.straight.program import Program, Step
 
 
-def negated_tensors(program: Program) -> list[str]:
-    """The tensors of which the host negates elements where they are."""
-    found = (element.result[0][1:] for step in program.steps for element in computed(step) if _negates(step))
-    return list(dict.fromkeys(found))
+def negated_tensors(program: Program) -> Mapping[str, int]:
+    """The tensors of which the host negates elements where they are, and in how many steps."""
+    negating = (step for step in program.steps if _negates(step))
+    return Counter(name for step in negating for name in {element.result[0][1:] for element in computed(step)})
 
 
 def negated_by_stores(program: Program, tensor: str) -> ast.Kernel:

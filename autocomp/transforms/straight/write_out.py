@@ -7,9 +7,12 @@ from math import prod
 
 from autocomp.kernel import ast
 from autocomp.transforms.facts import Facts
-from autocomp.transforms.protocol import NotApplicable, Parameters, Proposal, Rewriting
+from autocomp.transforms.protocol import NotApplicable, Parameters, Proposal, Rewriting, applied
 from autocomp.transforms.rewrite import walk, with_body
 from autocomp.transforms.straight.execution import MAX_STATEMENTS, written_out
+from autocomp.transforms.straight.program import is_written_out
+
+_SHORT = 1_000  # commands of kernels that are worth looking at one by one; in longer ones their order matters less
 
 
 class WriteOut(Rewriting):
@@ -20,7 +23,7 @@ class WriteOut(Rewriting):
         """The whole kernel, if it has loops or helpers."""
         if not any(isinstance(node, ast.For | ast.While | ast.DoWhile | ast.If) for node in walk(facts.given.entry)):
             return ()
-        if sum(prod(item.trips for item in site.loops) for site in facts.sites) > MAX_STATEMENTS:
+        if _commands(facts) > MAX_STATEMENTS:
             return ()
         return [Proposal({}, "each command with constant operands, so that all that is known of it can be used")]
 
@@ -31,3 +34,18 @@ class WriteOut(Rewriting):
             raise NotApplicable("the kernel is written out already")
         alone = ast.Kernel(facts.given.functions[-1:], constants=facts.given.constants)
         return with_body(alone, ast.Block(statements))
+
+
+def in_sequence(facts: Facts) -> Facts:
+    """The facts of a kernel as its commands one after another, which it may be already. Raises NotApplicable."""
+    return facts if is_written_out(facts) else applied(WriteOut(), facts, {})
+
+
+def is_short(facts: Facts) -> bool:
+    """Whether a kernel is written out, or would have few commands if it were."""
+    return is_written_out(facts) or _commands(facts) <= _SHORT
+
+
+def _commands(facts: Facts) -> int:
+    """How many commands a kernel issues; at most, where conditions leave some out."""
+    return sum(prod(item.trips for item in site.loops) for site in facts.sites)
