@@ -249,7 +249,9 @@ class Search:
             peers = tuple(self._peer(history, other) for other in others if other.id != parent.id)
             if request.avenues:
                 call = replace(call, avenues=request.avenues, findings=request.findings, attempts=history.attempts())
-            calls[f"plan/{number}/{parent.id}"] = replace(call, count=request.plans, peers=peers)
+            calls[f"plan/{number}/{parent.id}"] = replace(
+                call, count=request.plans, whole_menu=request.whole_menu, peers=peers
+            )
         self._effects.ask("plan", "plan", calls)
         first = max(candidate.id for candidate in history) + 1
         drafts: list[Candidate] = []

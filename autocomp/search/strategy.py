@@ -25,7 +25,7 @@ class Expand:
     """Ask for `plans` plans for each parent (None: all that the planner has, with nothing of the menu withheld), carry
     out those that `choose` takes, and ask for `codes` kernels for each.
 
-    `peers` are shown beside each parent (None: the other parents). `avenues` other than 0 asks for a design instead:
+    With `whole_menu` nothing of the menu is withheld. `peers` are shown beside each parent (None: the other parents). `avenues` other than 0 asks for a design instead:
     that many directions first, then `plans` experiments, in view of the `findings` so far.
     """
 
@@ -33,6 +33,7 @@ class Expand:
     plans: int | None
     codes: int
     choose: Choice = everything
+    whole_menu: bool = False
     peers: tuple[Candidate, ...] | None = None
     avenues: int = 0
     findings: str = ""
@@ -69,16 +70,16 @@ class Strategy(ABC):
         return ""
 
 
-def ended(history: History, options: Options, patience: int | None) -> Stop | None:
+def ended(history: History, options: Options, patience: int | None, behind: int = 0) -> Stop | None:
     """The reasons to stop that strategies share; `patience` is how many steps without a better kernel are too many,
-    where the options do not say."""
+    where the options do not say; those up to `behind` do not count."""
     best = history.best
     if best.evaluation is not None and best.evaluation.ratio >= options.target:
         return Stop("target ratio reached")
     if len(history.steps) >= options.max_steps:
         return Stop("all steps taken")
     patience = options.patience or patience
-    if patience is not None and len(history.steps) - best.step >= patience:
+    if patience is not None and len(history.steps) - max(best.step, behind) >= patience:
         return Stop(f"no better kernel in {patience} steps")
     return None
 

@@ -53,6 +53,7 @@ class AgentCall:
     tried: frozenset[str]
     chance: str
     count: int | None = 1
+    whole_menu: bool = False
     avenues: int = 0
     plan: Plan | None = None
     broken: str = ""
@@ -118,7 +119,7 @@ class AgentTarget:
     def plan(self, call: AgentCall) -> dict[str, Any]:
         count = EVERYTHING if call.count is None else call.count
         try:
-            whole = call.count is None or not call.lineage  # nothing is known yet that could be too much of one idea
+            whole = call.whole_menu or call.count is None or not call.lineage  # nothing is known yet that could be too much of one idea
             dropout = 0.0 if whole else self.dropout
             context = self._context(call, self.menu.dropout(Random(f"menu/{call.chance}"), dropout))
             context = replace(context, limits=self._limits(call.kernel))

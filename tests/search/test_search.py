@@ -97,8 +97,8 @@ def test_workers_and_their_order_have_no_influence(tmp_path: Path, executor: Cal
 
 
 def test_budget_of_evaluations_is_kept_exactly(toy: Toy) -> None:
-    result = toy.with_options(evaluations=10).run()
-    assert result.evaluations == 10
+    result = toy.with_options(evaluations=8).run()
+    assert result.evaluations == 8
     assert result.reason == "budget of evaluations spent"
     assert result.history.outcomes()["skipped"] > 0
 
@@ -152,7 +152,7 @@ def test_faults_of_agents_and_evaluator_are_counted_not_fatal(toy: Toy) -> None:
 
 def test_a_kernel_that_kills_its_worker_is_counted_and_the_rest_goes_on(toy: Toy) -> None:
     toy = Toy(toy.folder, toy.options, words=("crash", "tile", "hoist"), executor=lambda: ProcessExecutor(2))
-    result = toy.with_options(max_steps=2, dropout=0.0).run()
+    result = toy.with_options(max_steps=4, dropout=0.0).run()
     assert result.history.outcomes()["worker lost"] >= 1
     assert result.best.cycles == cycles_of("naive tile hoist")
 
@@ -224,7 +224,7 @@ def test_a_black_box_shows_cycles_and_nothing_of_where_they_went(tmp_path: Path)
             problem = super().problem()
             return replace(problem, agents=replace(problem.agents, planner=Looking()))
 
-    LookingToy(tmp_path / "run", replace(SMALL, max_steps=2, black_box=True)).run()
+    LookingToy(tmp_path / "run", replace(SMALL, black_box=True)).run()
     assert len(shown) > 2
     for evaluation in shown:
         assert evaluation.cycles
@@ -245,9 +245,9 @@ def test_planners_see_what_was_tried_on_a_kernel_and_what_it_gained(tmp_path: Pa
             problem = super().problem()
             return replace(problem, agents=replace(problem.agents, planner=Looking()))
 
-    LookingToy(tmp_path / "run", replace(SMALL, max_steps=2, dropout=0.0, beam=9), words=("tile", "wrong")).run()
+    LookingToy(tmp_path / "run", replace(SMALL, dropout=0.0, beam=9), words=("tile", "wrong")).run()
     assert seen[0] == ()
-    by_option = {attempt.plan.option: attempt for attempt in seen[1]}
+    by_option = {attempt.plan.option: attempt for attempt in reversed(seen[-1])}
     assert by_option["tile"].gain == pytest.approx(cycles_of(NAIVE) / cycles_of("naive tile"))
     assert (by_option["wrong"].outcome, by_option["wrong"].gain) == ("failed smoke", None)
 

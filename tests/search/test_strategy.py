@@ -40,6 +40,16 @@ def test_it_starts_from_the_naive_kernel() -> None:
     assert parents(NO_LIMITS) == [0]
 
 
+def test_it_dives_by_one_plan_of_the_whole_menu_at_a_time_as_long_as_each_is_faster() -> None:
+    faster, slower = Step(1, (0,), (candidate(1, 500),)), Step(2, (1,), (candidate(2, 600, 2, 1),))
+    diving = BeamSearch(NO_LIMITS).decide(History(NAIVE, (faster,)))
+    assert isinstance(diving, Expand)
+    assert ([parent.id for parent in diving.parents], diving.plans, diving.whole_menu) == ([1], 1, True)
+    over = BeamSearch(NO_LIMITS).decide(History(NAIVE, (faster, slower)))
+    assert isinstance(over, Expand)
+    assert ([parent.id for parent in over.parents], over.plans, over.whole_menu) == ([1, 2], 6, False)
+
+
 def test_the_fastest_are_expanded_and_ties_go_to_the_older() -> None:
     step = Step(1, (0,), (candidate(1, 500), candidate(2, 300), candidate(3, 500)))
     assert parents(NO_LIMITS, step) == [2, 1]
@@ -69,13 +79,13 @@ def test_a_parent_that_bears_nothing_new_twice_gives_its_place_away() -> None:
     ("options", "reason"),
     [
         (replace(NO_LIMITS, max_steps=1), "all steps taken"),
-        (replace(NO_LIMITS, patience=1), "no better kernel in 1 steps"),
+        (replace(NO_LIMITS, patience=1), "no better kernel in 1 steps"),  # the dive's do not count
         (replace(NO_LIMITS, target=0.1), "target ratio reached"),
     ],
 )
 def test_reasons_to_stop(options: Options, reason: str) -> None:
-    step = Step(1, (0,), (candidate(1, None),))
-    assert BeamSearch(options).decide(History(NAIVE, (step,))) == Stop(reason)
+    steps = tuple(Step(number, (0,), (candidate(number, None, number),)) for number in (1, 2))
+    assert BeamSearch(options).decide(History(NAIVE, steps)) == Stop(reason)
 
 
 @pytest.mark.parametrize(("gate", "expected"), [(None, [1, 0, 3, 2]), (1.2, [1, 0, 3]), (0.8, [1, 0])])
