@@ -9,7 +9,7 @@ from autocomp import kernel
 from autocomp.agents.protocol import Plan, Precedent
 from autocomp.isa.model import Accelerator
 from autocomp.transforms import Facts, NotApplicable, Proposal, analyse, applied, transformation
-from autocomp.transforms.adapt import adapted
+from autocomp.transforms.adapt import adapted, chosen
 from autocomp.transforms.cost import present_cost
 from autocomp.workload.model import Workload
 
@@ -41,15 +41,19 @@ class Replay:
 def replay(precedents: Sequence[Precedent], start: str, accelerator: Accelerator, workload: Workload) -> Replay:
     """Apply each precedent's plans in turn, each to what the one before it left. Where it is estimated to pay here that
     an operand stays in local memory, which the precedent's problem did not need, the plans behind that point are
-    applied once more with it. Kernels that two precedents share appear once. Raises KernelError if the starting kernel
-    does not parse."""
+    applied once more with it, with the parameters that the transformations choose then. Kernels that two precedents
+    share appear once. Raises KernelError if the starting kernel does not parse."""
     facts = analyse(kernel.parse(start), accelerator, workload.constants)
     steps = _Steps(kernel.canonical_hash(facts.kernel))
     for precedent in precedents:
         plans = [step.plan for step in precedent.lineage]
-        staged = _follow(steps, precedent.record, facts, None, plans, staging=True)
-        if staged is not None:
-            _follow(steps, precedent.record, *staged, staging=False)
+        branch = _follow(steps, precedent.record, facts, None, plans, replaying=True)
+        if branch is not None:
+            text = f"{STAGING}, which {precedent.record} did without: {branch.proposal.reason}."
+            extra = Plan(STAGING, text, STAGING, dict(branch.proposal.parameters), AUTHOR)
+            staged = applied(transformation(STAGING), branch.facts, branch.proposal.parameters)
+            position = steps.add(precedent.record, extra, staged, branch.parent)
+            _follow(steps, precedent.record, staged, position, branch.left, replaying=False)
     return Replay(tuple(steps.made), tuple(steps.left_out))
 
 
@@ -71,31 +75,43 @@ class _Steps:
             self.made.append(Replayed(record, plan, kernel.print_kernel(changed.kernel), parent))
         return self._known[digest]
 
+    def leave_out(self, record: str, plan: Plan, error: NotApplicable) -> None:
+        """Say once why a plan does not apply."""
+        reason = record, f"{plan.option or 'free plan'}: {error.message}"
+        if reason not in self.left_out:
+            self.left_out.append(reason)
 
-_Branch = tuple[Facts, "int | None", Sequence[Plan]]  # a kernel, its position, and the plans to apply to it
+
+@dataclass(frozen=True)
+class _Branch:
+    """A kernel in which an operand should stay in local memory, its position, how, and the plans that are left."""
+
+    facts: Facts
+    parent: int | None
+    proposal: Proposal
+    left: Sequence[Plan]
 
 
 def _follow(
-    steps: _Steps, record: str, present: Facts, parent: int | None, plans: Sequence[Plan], *, staging: bool
+    steps: _Steps, record: str, present: Facts, parent: int | None, plans: Sequence[Plan], *, replaying: bool
 ) -> _Branch | None:
-    """Apply the plans. With `staging`, the result is the first kernel on the way in which an operand should stay in
-    local memory, with a plan to do so and those that are left; None if there is none, or the plans do so themselves."""
+    """Apply the plans: `replaying`, with their parameters where these apply, else with those that the transformations
+    choose. The result of a replay is the first kernel on the way in which an operand should stay in local memory; None
+    if there is none, or the plans do so themselves."""
     branch: _Branch | None = None
-    staging = staging and all(plan.transformation != STAGING for plan in plans)
+    staging = replaying and all(plan.transformation != STAGING for plan in plans)
     for number, plan in enumerate(plans, start=1):
         try:
-            made, changed = _carried_out(present, plan, record)
+            made, changed = _carried_out(present, plan, record, replaying=replaying)
             position = steps.add(record, made, changed, parent)
         except NotApplicable as error:
-            steps.left_out.append((record, f"{plan.option or 'free plan'}: {error.message}"))
+            steps.leave_out(record, plan, error)
             continue
         present, parent = changed, position
         left = plans[number:]
         proposal = _worthwhile_staging(present) if staging and branch is None and left else None
         if proposal is not None:
-            text = f"{STAGING}, which {record} did without: {proposal.reason}."
-            extra = Plan(STAGING, text, STAGING, dict(proposal.parameters), AUTHOR)
-            branch = present, parent, (extra, *left)
+            branch = _Branch(present, parent, proposal, left)
     return branch
 
 
@@ -113,10 +129,14 @@ def _worthwhile_staging(facts: Facts) -> Proposal | None:
     return None
 
 
-def _carried_out(facts: Facts, plan: Plan, record: str) -> tuple[Plan, Facts]:
+def _carried_out(facts: Facts, plan: Plan, record: str, *, replaying: bool) -> tuple[Plan, Facts]:
     if plan.transformation is None:
         raise NotApplicable("names no transformation that could be applied again")
-    parameters, changed = adapted(facts, plan.transformation, plan.parameters)
-    same = "with its parameters" if parameters == plan.parameters else "with the nearest parameters that apply"
+    if replaying:
+        parameters, changed = adapted(facts, plan.transformation, plan.parameters)
+        same = "with its parameters" if parameters == plan.parameters else "with the nearest parameters that apply"
+    else:
+        parameters, changed = chosen(facts, plan.transformation)
+        same = "with the parameters that suit best here"
     text = f"{plan.option} as in {record}, {same}."
     return Plan(plan.option, text, plan.transformation, dict(parameters), AUTHOR), facts.with_kernel(changed)

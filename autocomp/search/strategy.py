@@ -25,8 +25,9 @@ class Expand:
     """Ask for `plans` plans for each parent (None: all that the planner has, with nothing of the menu withheld), carry
     out those that `choose` takes, and ask for `codes` kernels for each.
 
-    With `whole_menu` nothing of the menu is withheld. `peers` are shown beside each parent (None: the other parents). `avenues` other than 0 asks for a design instead:
-    that many directions first, then `plans` experiments, in view of the `findings` so far.
+    With `whole_menu` nothing of the menu is withheld. `peers` are shown beside each parent (None: the other parents).
+    `avenues` other than 0 asks for a design instead: that many directions first, then `plans` experiments, in view of
+    the `findings` so far.
     """
 
     parents: tuple[Candidate, ...]

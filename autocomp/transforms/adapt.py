@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from autocomp.kernel import ast
 from autocomp.transforms.facts import Facts
-from autocomp.transforms.protocol import NotApplicable, Parameters
+from autocomp.transforms.protocol import NotApplicable, Parameters, Transformation
 from autocomp.transforms.registry import transformation
 
 _OTHER = 8.0  # distance of values that are no sizes: another choice is further away than any usual change of size
@@ -26,12 +26,28 @@ def adapted(facts: Facts, name: str, parameters: Parameters) -> tuple[Parameters
     except NotApplicable as error:
         reason = error
     candidates = [proposal.parameters for proposal in item.candidates(facts)]
-    for candidate in sorted(candidates, key=lambda other: distance(parameters, other)):
+    return _first(facts, item, sorted(candidates, key=lambda other: distance(parameters, other)), reason)
+
+
+def chosen(facts: Facts, name: str) -> tuple[Parameters, ast.Kernel]:
+    """The parameters that the transformation itself thinks best of those that apply here, and the rewritten kernel.
+
+    Raises NotApplicable where none does, for the reason that the best one does not.
+    """
+    item = transformation(name)
+    return _first(facts, item, [proposal.parameters for proposal in item.candidates(facts)])
+
+
+def _first(
+    facts: Facts, item: Transformation, candidates: Sequence[Parameters], reason: NotApplicable | None = None
+) -> tuple[Parameters, ast.Kernel]:
+    """The first candidate that applies. Raises `reason`, or that of the first one, where none does."""
+    for candidate in candidates:
         try:
             return candidate, item.apply(facts, candidate)
-        except NotApplicable:
-            continue
-    raise reason
+        except NotApplicable as error:
+            reason = reason or error
+    raise reason or NotApplicable(f"{item.name} has nothing to propose here")
 
 
 def distance(one: Any, other: Any) -> float:

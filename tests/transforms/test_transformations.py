@@ -134,6 +134,17 @@ def test_prefetch_runs_loads_one_iteration_ahead(prove: Prove) -> None:
     assert prove(facts, *SHAPE) < prove(before, *SHAPE)
 
 
+def test_prefetch_spreads_the_loads_of_an_outer_loop_over_all_that_is_computed_in_it(prove: Prove) -> None:
+    shape = (100, 100, 200)
+    block = ("keep_accumulator", {"loops": {"i": 2, "j": 2}, "stage": {"k": 4}})
+    before = apply(naive(*shape), block, ("stage_operand", {"tensors": ["A"], "loop": "i_block", "wide": True}))
+    two, one = transformation("prefetch").proposals(before)[:2]
+    assert (two.parameters["loops"], two.parameters["outer"]) == (["j_block", "k_block"], ["i_block"])
+    assert "outer" not in one.parameters
+    at_once, spread = (apply(before, ("prefetch", parameters)) for parameters in (one.parameters, two.parameters))
+    assert prove(spread, *shape) < prove(at_once, *shape) < prove(before, *shape)
+
+
 def test_loads_at_first_use_let_the_nest_begin_earlier(prove: Prove) -> None:
     whole = ("keep_accumulator", {"loops": {"i": 3, "j": 3}})
     before = apply(naive(*SHAPE), whole, ("stage_operand", {"tensors": ["A", "B"], "loop": "", "wide": True}))
