@@ -13,6 +13,7 @@ import click
 from autocomp.cli.agents import chosen_agents
 from autocomp.cli.menu import menu_for
 from autocomp.cli.options import output_options, path_option, print_json, set_option, warn, workers_option
+from autocomp.data import write_output
 
 if TYPE_CHECKING:
     from autocomp.isa import Accelerator
@@ -91,10 +92,12 @@ def model(
     from autocomp.models.search import improve
     from autocomp.report import make_console
     from autocomp.report.model import document, improvement_document, improvement_line, operations_table, summary
-    from autocomp.schedules.store import all_schedules
+    from autocomp.schedules.store import Store, all_schedules, user_root
 
     if samples is not None and quantised is None:
         raise click.UsageError("--samples are what --quantise needs")
+    if evaluations is not None:
+        Store(user_root()).require_writable()
     machine = isa.load(accelerator, overrides, paths)
     if quantised is not None:
         _quantise(model, quantised, samples)
@@ -171,17 +174,11 @@ def _searcher(
 
 
 def _write(folder: Path, worth: list[Prediction], accelerator: str, overrides: dict[str, int | float]) -> list[str]:
-    from autocomp.errors import ConfigError
-
     files = []
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        for number, prediction in enumerate(worth, 1):
-            file = folder / f"{number:02d}_{prediction.operation.name}.yaml"
-            file.write_text(prediction.operation.text(accelerator), encoding="utf-8")
-            files.append(str(file))
-    except OSError as error:
-        raise ConfigError(f"cannot write workloads to {folder}: {error.strerror}") from error
+    for number, prediction in enumerate(worth, 1):
+        file = folder / f"{number:02d}_{prediction.operation.name}.yaml"
+        write_output(file, prediction.operation.text(accelerator))
+        files.append(str(file))
     if overrides:
         given = " ".join(f"--set {name}={value}" for name, value in overrides.items())
         warn(f"the workload files do not hold {given}: give it to the search as well")

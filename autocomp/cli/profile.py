@@ -11,7 +11,7 @@ import click
 from autocomp.cli.options import output_options, path_option, print_json, set_option
 from autocomp.cli.problem import load_problem
 from autocomp.cli.run import read_kernel
-from autocomp.errors import ConfigError
+from autocomp.data import write_output
 
 
 @click.command()
@@ -46,10 +46,7 @@ def profile(
     recording = record(text, loaded, accelerator, str(kernel))
     found = make_profile(recording)
     if trace is not None:
-        try:
-            trace.write_text(json.dumps(timeline(recording)), encoding="utf-8")
-        except OSError as error:
-            raise ConfigError(f"cannot write the timeline {trace}: {error}") from None
+        write_output(trace, json.dumps(timeline(recording)))
     if as_json:
         print_json(found.to_json())
         return

@@ -55,11 +55,11 @@ def test_a_file_of_the_wrong_kind_is_named(autocomp: Command, command: str, code
     assert not Path("runs").exists()
 
 
-def test_a_store_that_cannot_be_written_is_named_before_a_search(
-    autocomp: Command, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.parametrize("command", ["search gemm", "model cut.onnx --accelerator gemmini --search 9"])
+def test_a_store_that_cannot_be_written_is_named_before_a_search(autocomp: Command, command: str) -> None:
     Path("store").write_bytes(b"")
-    result = autocomp("search", "gemm")
+    Path("cut.onnx").write_bytes(FILES["cut.onnx"])
+    result = autocomp(*command.split())
     assert (result.exit_code, "begin AUTOCOMP_SCHEDULES with a writable folder" in result.stderr) == (7, True)
     assert not Path("runs").exists()
 
