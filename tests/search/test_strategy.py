@@ -40,14 +40,19 @@ def test_it_starts_from_the_naive_kernel() -> None:
     assert parents(NO_LIMITS) == [0]
 
 
-def test_it_dives_by_one_plan_of_the_whole_menu_at_a_time_as_long_as_each_is_faster() -> None:
+def test_a_dive_takes_one_plan_of_the_whole_menu_at_a_time_as_long_as_each_is_faster() -> None:
+    diving = BeamSearch(NO_LIMITS, dives=True)
     faster, slower = Step(1, (0,), (candidate(1, 500),)), Step(2, (1,), (candidate(2, 600, 2, 1),))
-    diving = BeamSearch(NO_LIMITS).decide(History(NAIVE, (faster,)))
-    assert isinstance(diving, Expand)
-    assert ([parent.id for parent in diving.parents], diving.plans, diving.whole_menu) == ([1], 1, True)
-    over = BeamSearch(NO_LIMITS).decide(History(NAIVE, (faster, slower)))
-    assert isinstance(over, Expand)
-    assert ([parent.id for parent in over.parents], over.plans, over.whole_menu) == ([1, 2], 6, False)
+    decisions = [diving.decide(History(NAIVE, steps)) for steps in ((), (faster,), (faster, slower))]
+    shown = [([p.id for p in d.parents], d.plans, d.whole_menu) for d in decisions if isinstance(d, Expand)]
+    assert shown == [([0], 1, True), ([1], 1, True), ([1, 2], 6, False)]
+
+
+def test_steps_of_a_dive_are_not_what_patience_is_for() -> None:
+    steps = tuple(Step(number, (0,), (candidate(number, None, number),)) for number in (1, 2))
+    impatient = BeamSearch(replace(NO_LIMITS, patience=1), dives=True)
+    assert isinstance(impatient.decide(History(NAIVE, steps[:1])), Expand)
+    assert impatient.decide(History(NAIVE, steps)) == Stop("no better kernel in 1 steps")
 
 
 def test_the_fastest_are_expanded_and_ties_go_to_the_older() -> None:
@@ -79,13 +84,13 @@ def test_a_parent_that_bears_nothing_new_twice_gives_its_place_away() -> None:
     ("options", "reason"),
     [
         (replace(NO_LIMITS, max_steps=1), "all steps taken"),
-        (replace(NO_LIMITS, patience=1), "no better kernel in 1 steps"),  # the dive's do not count
+        (replace(NO_LIMITS, patience=1), "no better kernel in 1 steps"),
         (replace(NO_LIMITS, target=0.1), "target ratio reached"),
     ],
 )
 def test_reasons_to_stop(options: Options, reason: str) -> None:
-    steps = tuple(Step(number, (0,), (candidate(number, None, number),)) for number in (1, 2))
-    assert BeamSearch(options).decide(History(NAIVE, steps)) == Stop(reason)
+    step = Step(1, (0,), (candidate(1, None),))
+    assert BeamSearch(options).decide(History(NAIVE, (step,))) == Stop(reason)
 
 
 @pytest.mark.parametrize(("gate", "expected"), [(None, [1, 0, 3, 2]), (1.2, [1, 0, 3]), (0.8, [1, 0])])
@@ -97,6 +102,13 @@ def test_the_gate_admits_by_the_parents_cycles_and_exempts_incumbents(gate: floa
 
 def made_by(option: str, number: int, cycles: int) -> Candidate:
     return replace(candidate(number, cycles), plan=Plan(option, ""))
+
+
+def test_without_a_dive_the_first_step_after_an_opening_expands_the_starting_kernel_too() -> None:
+    history = History(NAIVE, opening=Step(0, (), (candidate(1, 500, 0), candidate(2, 400, 0), candidate(3, 450, 0))))
+    decision = BeamSearch(NO_LIMITS).decide(history)
+    assert isinstance(decision, Expand)
+    assert [parent.id for parent in decision.parents] == [2, 0]
 
 
 def test_kernels_made_alike_do_not_fill_the_beam() -> None:

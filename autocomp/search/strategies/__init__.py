@@ -35,6 +35,8 @@ def make_strategy(name: str, options: Options, enumerates: bool = False) -> Stra
             "the strategy 'exhaustive' needs a planner that lists all its plans, and a language model does not",
             hint="use the rules agent, or another strategy",
         )
+    if name == BeamSearch.name:
+        return BeamSearch(options, dives=enumerates)  # a model is asked for many plans at once, and each question costs
     if name == RandomSearch.name:
         return RandomSearch(options, plans=None if enumerates else options.plans_per_parent)
     return STRATEGIES[name](options)  # type: ignore[call-arg]

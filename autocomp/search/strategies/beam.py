@@ -18,22 +18,28 @@ class BeamSearch(Strategy):
 
     With `keep_parents`, parents compete with their children; without, only the children of the last step that bore
     any are in the beam. A candidate is admitted if it takes at most `gate` times its parent's cycles; what was in the
-    beam before is exempt. A dive comes first: the planner's first plan alone is carried out on the starting kernel,
-    then on the result, as long as that is faster. It shows in a few evaluations what comes after the first steps, and
-    keeps a search that began with another problem's schedule from keeping to what suited that.
+    beam before is exempt.
+
+    If it `dives`, the planner's first plan alone is carried out on the starting kernel, then on the result, as long as
+    that is faster; only then come the beams. A few evaluations then show what comes after the first options. Without,
+    the starting kernel is the second parent of the first step after an opening. Either way the search does not keep to
+    what suited another problem.
     """
 
     options: Options
+    dives: bool = False
     name: str = "beam"
 
     def decide(self, history: History) -> Decision:
-        dived, head = _dive(history, self.options.codes_per_plan)
+        dived, head = _dive(history, self.options.codes_per_plan) if self.dives else (0, None)
         stop = ended(history, self.options, PATIENCE, behind=dived)
         if stop is not None:
             return stop
         if head is not None:
             return Expand((head,), 1, self.options.codes_per_plan, whole_menu=True)
         parents = self._beam(history)
+        if history.opening is not None and not history.steps and self.options.beam > 1:
+            parents = _with_root(history, parents)[: self.options.beam]
         if not parents:
             return Stop("nothing left to expand")
         return Expand(parents, self.options.plans_per_parent, self.options.codes_per_plan)
@@ -82,6 +88,14 @@ class BeamSearch(Strategy):
             known.add((kind, candidate.cycles))
             first.append(candidate)
         return first + rest
+
+
+def _with_root(history: History, parents: tuple[Candidate, ...]) -> tuple[Candidate, ...]:
+    """The parents with the starting kernel behind the best, unless it is the best."""
+    if parents and parents[0].id == history.root.id:
+        return parents
+    others = [parent for parent in parents if parent.id != history.root.id]
+    return (*others[:1], history.root, *others[1:])
 
 
 def _dive(history: History, codes: int) -> tuple[int, Candidate | None]:
