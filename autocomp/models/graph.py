@@ -64,6 +64,7 @@ class _Graph:
         self._graph, self._path = graph, path
         self._shapes = known_shapes(graph)
         self._constant = {i.name for i in graph.initializer}
+        self._results = {output.name for output in graph.output}
         self._consumers: dict[str, list[Any]] = {}
         for node in graph.node:
             if all(name in self._constant or not name for name in node.input):
@@ -96,9 +97,9 @@ class _Graph:
         attributes = attributes_of(node)
         followers = self._followers(node)
         options: dict[str, Any] = {}
-        biased = bias is not None and len(node.input) > bias and node.input[bias] != ""
-        if biased or any(f.op_type == "BatchNormalization" for f in followers):
-            options["bias"] = "row"
+        added = node.input[bias] if bias is not None and len(node.input) > bias else ""
+        if added or any(f.op_type == "BatchNormalization" for f in followers):
+            options["bias"] = "full" if _has_rows(self._shapes.get(added, ())) and "Conv" not in node.op_type else "row"
         if followers and followers[-1].op_type == "Relu":
             options["activation"] = "relu"
         a, b = self._shape(node.input[left], node), self._shape(node.input[right], node)
@@ -125,7 +126,7 @@ class _Graph:
         end = node
         while wanted:
             consumers = self._consumers.get(end.output[0], [])
-            if len(consumers) != 1 or consumers[0].op_type not in wanted:
+            if end.output[0] in self._results or len(consumers) != 1 or consumers[0].op_type not in wanted:
                 break
             end = consumers[0]
             chain.append(end)
@@ -148,3 +149,8 @@ class _Graph:
                 hint="fix the inputs' sizes, as python -m onnxruntime.tools.make_dynamic_shape_fixed does",
             )
         return self._shapes[name]
+
+
+def _has_rows(bias: Shape) -> bool:
+    """Whether a bias differs from row to row of the results."""
+    return len(bias) > 1 and bias[-2] > 1

@@ -6,9 +6,11 @@ import warnings
 from collections.abc import Callable
 
 from autocomp.evaluate import SimulatorEvaluator
+from autocomp.evaluate.model import STAGES
 from autocomp.isa.model import Accelerator
 from autocomp.schedules import lookup
 from autocomp.schedules.reuse import precedents_for
+from autocomp.schedules.store import record_at
 from autocomp.search.replay import replay
 from autocomp.workload import Workload
 from autocomp.workload.naive import starting_kernel
@@ -19,7 +21,8 @@ Choose = Callable[[Workload, Accelerator], tuple[str, str]]
 
 
 def known_kernel(workload: Workload, accelerator: Accelerator) -> tuple[str, str]:
-    """The schedule of exactly this workload, or the naive kernel; and where it is from."""
+    """The schedule of exactly this workload, or the naive kernel; and where it is from. A schedule that was made for
+    another description of the machine is evaluated before it is used; one that is not right there is warned of."""
     match = lookup(
         workload.operation,
         workload.dims,
@@ -28,22 +31,32 @@ def known_kernel(workload: Workload, accelerator: Accelerator) -> tuple[str, str
         parameters=accelerator.parameters,
     )
     if match is not None and match.exact:
-        return match.stored.kernel(), match.stored.path.name
+        record = record_at(match.stored)
+        same = record.accelerator.digest == accelerator.digest
+        if same or SimulatorEvaluator(accelerator, workload).evaluate(record.kernel).correct:
+            return record.kernel, match.stored.path.name
+        _warn(f"{match.stored.path} is for another description of {accelerator.full_name}, and wrong on this one")
     return starting_kernel(workload, accelerator), NAIVE
 
 
 def adapted_kernel(workload: Workload, accelerator: Accelerator) -> tuple[str, str]:
-    """As `known_kernel`, but before the naive kernel what the plans of the nearest schedule make of it here, where that
-    is right and faster: evaluated, and chosen by its cycles. Corrupt schedules are warned of."""
+    """As `known_kernel`, but before the naive kernel the fastest of what the plans of the nearest schedule make of it
+    here, where that is right and faster. Corrupt schedules are warned of."""
     start, source = known_kernel(workload, accelerator)
     if source != NAIVE:
         return start, source
-    near = precedents_for(workload, accelerator, 1, lambda message: warnings.warn(message, stacklevel=2))
+    near = precedents_for(workload, accelerator, 1, _warn)
     evaluator = SimulatorEvaluator(accelerator, workload)
-    naive = evaluator.evaluate(start).cycles
-    for step in reversed(replay(near, start, accelerator, workload).steps):  # the last one is the plans' end
-        evaluation = evaluator.evaluate(step.kernel)
-        if evaluation.correct and evaluation.cycles is not None:
-            faster = naive is None or evaluation.cycles < naive
-            return (step.kernel, f"as {step.record}") if faster else (start, NAIVE)
+    made = [(start, NAIVE)]
+    made += [(step.kernel, f"as {step.record}") for step in replay(near, start, accelerator, workload).steps]
+    screened = [(evaluator.evaluate(text, stages=STAGES[:2]), text, source) for text, source in made]
+    ranked = sorted((e.cycles, n) for n, (e, _, _) in enumerate(screened) if e.correct and e.cycles is not None)
+    for _, number in ranked:
+        _, text, source = screened[number]
+        if source == NAIVE or evaluator.evaluate(text).correct:
+            return text, source
     return start, NAIVE
+
+
+def _warn(message: str) -> None:
+    warnings.warn(message, stacklevel=3)

@@ -50,6 +50,16 @@ def two_layers(folder: Path) -> Path:
     return save(folder, nodes, [("x", TensorProto.FLOAT, [7, 20])], [("z", TensorProto.FLOAT, [7, 10])], weights)
 
 
+def test_results_that_the_model_gives_out_are_not_folded_and_a_matrix_is_added_as_one(tmp_path: Path) -> None:
+    nodes = [helper.make_node("Gemm", ["x", "w", "c"], ["h"]), helper.make_node("Relu", ["h"], ["r"])]
+    weights = {"w": np.zeros((20, 24), np.float32), "c": np.zeros((7, 24), np.float32)}
+    ends = [(name, TensorProto.FLOAT, [7, 24]) for name in ("h", "r")]
+    model = import_model(save(tmp_path, nodes, [("x", TensorProto.FLOAT, [7, 20])], ends, weights))
+    (operation,) = model.operations
+    assert (dict(operation.options), model.folded) == ({"bias": "full"}, 0)
+    assert [(h.name, h.nodes) for h in model.host] == [("Relu", 1)]
+
+
 def multiply_accumulates(path: Path) -> int:
     """Those of a model's operations, products with padding included, as the literature counts them."""
     return sum(count * _products(operation) for operation, count in import_model(path).operations.items())

@@ -17,7 +17,7 @@ from autocomp.data import data_dir
 from autocomp.errors import ConfigError
 from autocomp.evaluate import SimulatorEvaluator
 from autocomp.models import Operation, import_model
-from autocomp.models.kernels import adapted_kernel
+from autocomp.models.kernels import adapted_kernel, known_kernel
 from autocomp.models.quantise import quantise, read_samples
 from autocomp.models.runtime import PartitionedModel, session
 from autocomp.schedules.record import ScheduleRecord
@@ -128,6 +128,23 @@ def test_a_known_schedule_is_used_before_the_naive_kernel(tmp_path: Path, monkey
     assert [t.source for t in model.taken] == ["naive", "naive", kept.name]
     assert model.taken[2].kernel.startswith("// known")
     equal_to_onnx_runtime(path, model, x=image())
+
+
+def test_a_schedule_for_another_description_of_the_machine_is_used_only_if_it_is_right_on_this_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AUTOCOMP_SCHEDULES", str(tmp_path / "schedules"))
+    text = Operation("gemm", (("I", 16), ("J", 16), ("K", 16)), ()).text("gemmini")
+    workload = parse(text, Path("gemm.yaml"))
+    made = record(workload)
+    other = made.model_copy(update={"accelerator": made.accelerator.model_copy(update={"digest": "another"})})
+    kept, _ = Store(tmp_path / "schedules").put(other)
+    assert known_kernel(workload, MACHINE) == (other.kernel, kept.name)
+    kept.unlink()
+    wrong = other.model_copy(update={"kernel": other.kernel.replace("mvout(", "mvin(")})
+    Store(tmp_path / "schedules").put(wrong)
+    with pytest.warns(UserWarning, match="another description of gemmini, and wrong on this one"):
+        assert known_kernel(workload, MACHINE) == (starting_kernel(workload, MACHINE), "naive")
 
 
 def test_without_one_the_plans_of_the_nearest_schedule_are_tried(monkeypatch: pytest.MonkeyPatch) -> None:
