@@ -11,6 +11,7 @@ from autocomp.isa.model import Accelerator
 from autocomp.schedules.index import Entry, Stored
 from autocomp.schedules.record import ScheduleRecord
 from autocomp.schedules.store import Warn, all_schedules, record_at
+from autocomp.transforms.adapt import octaves
 from autocomp.workload.model import Workload
 
 NEGLIGIBLE = 0.005  # of the cycles
@@ -71,7 +72,7 @@ def _problem(entry: Entry) -> str:
 
 
 def _distance(entry: Entry, workload: Workload, parameters: Mapping[str, int | float]) -> float:
-    sizes = math.fsum(_octaves(size, entry.dims[name]) for name, size in workload.dims.items())
+    sizes = math.fsum(octaves(size, entry.dims[name]) for name, size in workload.dims.items())
     return (
         sizes + math.fsum(_of_parameters(entry.parameters, parameters)) + _of_options(entry.options, workload.options)
     )
@@ -80,13 +81,8 @@ def _distance(entry: Entry, workload: Workload, parameters: Mapping[str, int | f
 def _of_parameters(one: Mapping[str, float], other: Mapping[str, float]) -> Iterator[float]:
     """Parameters that only one of two descriptions of a machine has say nothing of how far they are apart."""
     for name in one.keys() & other.keys():
-        yield _octaves(one[name], other[name])
+        yield octaves(one[name], other[name])
 
 
 def _of_options(one: Mapping[str, object], other: Mapping[str, object]) -> int:
     return sum(1 for name in one.keys() | other.keys() if one.get(name) != other.get(name))
-
-
-def _octaves(one: float, other: float) -> float:
-    """|log2| of the ratio, of both plus 1, as parameters may be 0."""
-    return abs(math.log2((1 + abs(one)) / (1 + abs(other))))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -15,6 +14,7 @@ from autocomp.search.folder import RunFolder
 from autocomp.search.search import SearchResult
 from autocomp.search.session import Means, run_session
 from autocomp.search.snapshot import Request, create, restore
+from autocomp.transforms.adapt import octaves
 
 Parameters = Mapping[str, int | float]
 CANNOT_RUN = (ConfigError, IsaError, KernelError, CandidateFailure)  # what a point may be refused for
@@ -68,13 +68,10 @@ def pareto_front(points: Sequence[Point]) -> tuple[Point, ...]:
 
 
 def nearest_first(points: Sequence[Point], parameters: Parameters) -> list[Point]:
-    """Points by their distance from these parameters, the sum of |log2| of the ratios."""
-    return sorted(points, key=lambda point: _distance(point.parameters, parameters))
-
-
-def _distance(one: Parameters, other: Parameters) -> float:
-    """Of both plus 1, as parameters may be 0."""
-    return sum(abs(math.log2((1 + abs(one[name])) / (1 + abs(other[name])))) for name in one)
+    """Points by their distance from these parameters, the sum of the octaves between them."""
+    return sorted(
+        points, key=lambda point: sum(octaves(point.parameters[name], parameters[name]) for name in parameters)
+    )
 
 
 def explore_point(parameters: Parameters, requests: Iterator[Request], folder: Path, means: Means) -> Point:

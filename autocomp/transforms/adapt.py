@@ -51,12 +51,12 @@ def _first(
 
 
 def distance(one: Any, other: Any) -> float:
-    """How far apart two parameters are: |log2| of the ratio of sizes (plus 1, so that 0 is a size), summed over
-    mappings and lists; what only one of them has counts like another choice."""
+    """How far apart two parameters are: the octaves between sizes, summed over mappings and lists; what only one of
+    them has counts like another choice."""
     if one == other:
         return 0.0
     if _is_size(one) and _is_size(other):
-        return abs(math.log2((one + 1) / (other + 1)))
+        return octaves(one, other)
     if isinstance(one, Mapping) and isinstance(other, Mapping):
         shared = one.keys() & other.keys()
         return sum(distance(one[key], other[key]) for key in shared) + _OTHER * len(one.keys() ^ other.keys())
@@ -64,6 +64,11 @@ def distance(one: Any, other: Any) -> float:
         pairs = zip(one, other, strict=False)
         return sum(distance(a, b) for a, b in pairs) + _OTHER * abs(len(one) - len(other))
     return _OTHER
+
+
+def octaves(one: float, other: float) -> float:
+    """|log2| of the ratio, of both plus 1, so that 0 is a size."""
+    return abs(math.log2((1 + abs(one)) / (1 + abs(other))))
 
 
 def _is_size(value: Any) -> bool:
