@@ -12,6 +12,7 @@ from autocomp.transforms.fuse import Fuse
 from autocomp.transforms.hoist import Hoist
 from autocomp.transforms.keep_accumulator import KeepAccumulator
 from autocomp.transforms.load_at_first_use import LoadAtFirstUse
+from autocomp.transforms.merge_depth import MergeDepth
 from autocomp.transforms.negate_on_store import NegateOnStore
 from autocomp.transforms.pad_input import PadInput
 from autocomp.transforms.place_in_banks import PlaceInBanks
@@ -37,6 +38,7 @@ from autocomp.transforms.widen_moves import WidenMoves
 TRANSFORMATIONS: tuple[Transformation, ...] = (
     BlockDiagonal(),
     PadInput(),
+    MergeDepth(),
     KeepAccumulator(),
     StageOperand(),
     StageWindow(),

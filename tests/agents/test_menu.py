@@ -24,6 +24,7 @@ TRANSFORMATIONS = {
     "widen_moves",
     "stage_operand",
     "pad_input",
+    "merge_depth",
     "keep_accumulator",
     "double_buffer",
     "reuse_weights",

@@ -2,57 +2,16 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from autocomp.evaluate import SimulatorEvaluator
 from autocomp.kernel import print_kernel
-from autocomp.transforms import Facts, NotApplicable, transformation
-from autocomp.workload import Workload, parse
+from autocomp.transforms import NotApplicable, transformation
+from autocomp.workload import Workload
 from autocomp.workload.naive import starting_kernel
 
-from .conftest import PROOF, apply, facts_of, machine, with_best
-
-
-def convolution(dims: dict[str, int], accelerator: str = "gemmini", **options: int | str) -> Workload:
-    more = "".join(f"{name}: {value}\n" for name, value in options.items())
-    text = f"operation: conv2d\naccelerator: {accelerator}\ndims: {dims}\nbias: row\n{more}".replace("'", "")
-    return parse(text, Path("conv.yaml"))
-
-
-def naive(workload: Workload) -> Facts:
-    name = workload.accelerator
-    return facts_of(starting_kernel(workload, machine(name)), name)
-
-
-def cycles(workload: Workload, facts: Facts) -> int:
-    text = print_kernel(facts.kernel)
-    found = SimulatorEvaluator(machine(workload.accelerator), workload).evaluate(text, stages=PROOF)
-    assert found.correct, f"{found.failure}\n{text}"
-    assert found.cycles is not None
-    return found.cycles
-
-
-@st.composite
-def convolutions(draw: st.DrawFn, accelerators: tuple[str, ...] = ("gemmini", "quad")) -> Workload:
-    taps = draw(st.integers(1, 4)), draw(st.integers(1, 5))
-    stride, padding, dilation = draw(st.integers(1, 3)), draw(st.integers(0, 3)), draw(st.integers(1, 2))
-    least = [max(1, (number - 1) * dilation + 1 - 2 * padding) for number in taps]
-    dims = {
-        "N": draw(st.integers(1, 2)),
-        "H": draw(st.integers(least[0], least[0] + 8)),
-        "W": draw(st.integers(least[1], least[1] + 30)),
-        "C": draw(st.integers(1, 40)),
-        "K": draw(st.integers(1, 40)),
-        "R": taps[0],
-        "S": taps[1],
-    }
-    accelerator = draw(st.sampled_from(accelerators))
-    return convolution(dims, accelerator, stride=stride, padding=padding, dilation=dilation)
-
+from .conftest import apply, facts_of, machine, with_best
+from .convolutions import convolution, convolutions, cycles, naive
 
 STEM = convolution({"N": 1, "H": 20, "W": 20, "C": 3, "K": 16, "R": 7, "S": 7}, stride=2, padding=3)
 
