@@ -48,10 +48,10 @@ class WidenMoves(Rewriting):
             raise NotApplicable("no tensor was named")
         kernel = facts.kernel
         for tensor in tensors:
-            number = sum(name == tensor for name, _ in _moves(facts))
-            if not number:
+            wide = [_is_wide(facts, site) for name, site in _moves(facts) if name == tensor]
+            if not wide:
                 raise NotApplicable(f"no move of {tensor!r}")
-            for index in range(number):
+            for index in (index for index, already in enumerate(wide) if not already or all(wide)):
                 site = [site for name, site in _moves(facts) if name == tensor][index]
                 kernel = _widen(facts, _plan(facts, tensor, site, limit))
                 facts = facts.with_kernel(kernel)
