@@ -62,17 +62,23 @@ def place(facts: Facts, memory: str, needed: Mapping[int, int], *, by_bank: bool
     """New first rows for the buffers of a memory: `needed` maps the present first row to the rows required.
 
     A buffer keeps its place if nothing is in its way. With `by_bank`, every buffer starts a bank of its own, as long
-    as there are enough. Raises NotApplicable if they do not fit.
+    as there are enough, but those that nothing computes with: they take the first rows that are left. Raises
+    NotApplicable if they do not fit.
     """
     total = facts.accelerator.memory(memory).rows
     bank = facts.bank_rows(memory)
     if by_bank:
+        passing = {buffer.low for buffer in facts.buffers if buffer.memory == memory and not buffer.is_computed_with}
         starts: dict[int, int] = {}
         next_bank = 0
-        for low in sorted(needed):
+        for low in sorted(needed.keys() - passing):
             starts[low] = next_bank * bank
             next_bank += -(-needed[low] // bank)
-        if next_bank * bank > total:
+        for low in sorted(needed.keys() & passing):
+            taken = sorted((start, start + needed[other]) for other, start in starts.items())
+            starts[low] = _first_gap(taken, needed[low])
+        top = max((starts[low] + needed[low] for low in needed), default=0)
+        if max(next_bank * bank, top) > total:
             raise NotApplicable(f"the operands need {next_bank} banks of {memory}, which has {total // bank}")
         return starts
     order = sorted(needed)
@@ -85,6 +91,16 @@ def place(facts: Facts, memory: str, needed: Mapping[int, int], *, by_bank: bool
     if top > total:
         raise NotApplicable(f"{memory} has {total} rows, and {top} are needed")
     return starts
+
+
+def _first_gap(taken: Sequence[tuple[int, int]], rows: int) -> int:
+    """The lowest row from which so many are free; `taken` are rows from and up to, in their order."""
+    top = 0
+    for start, end in taken:
+        if start - top >= rows:
+            break
+        top = max(top, end)
+    return top
 
 
 def moved(facts: Facts, starts: Mapping[str, Mapping[int, int]]) -> ast.Block:

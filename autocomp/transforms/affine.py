@@ -252,10 +252,11 @@ def _interval_of_binary(node: ast.Binary, ranges: Ranges) -> Interval | None:
     if node.operator == "*":
         ends = [a * b for a in left for b in right]
         return min(ends), max(ends)
+    if node.operator == "/" and right[0] > 0:  # rounds towards zero
+        ends = [a // b if a >= 0 else -(-a // b) for a in left for b in right]
+        return min(ends), max(ends)
     if left[0] < 0 or right[0] < 0:
         return None
-    if node.operator == "/" and right[0] > 0:
-        return left[0] // right[1], left[1] // right[0]
     if node.operator == "%" and right[0] > 0:
         divisor = right[0]
         if right[1] == divisor and left[0] // divisor == left[1] // divisor:

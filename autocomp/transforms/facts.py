@@ -151,6 +151,11 @@ class Buffer:
         return bool(self.sites("load")) and not self.sites("store")
 
     @property
+    def is_computed_with(self) -> bool:
+        """Whether anything but moves uses the rows."""
+        return any(operand.site.kind not in ("load", "store") for operand in self.operands)
+
+    @property
     def is_result(self) -> bool:
         return bool(self.sites("store"))
 

@@ -116,9 +116,10 @@ def test_a_value_lies_in_its_interval(text: str, x: int, y: int) -> None:
     assert bounds is None or bounds[0] <= value(node, x, y) <= bounds[1]
 
 
-def test_intervals_are_known_unless_what_is_divided_may_be_negative() -> None:
+def test_intervals_are_known_unless_a_remainder_may_be_negative() -> None:
     assert interval(parse_expression("(x - y) * 2 + 3"), RANGES) == (-3, 17)
-    assert interval(parse_expression("(x - y) / 2"), RANGES) is None
+    assert interval(parse_expression("(x - y) / 2"), RANGES) == (-1, 3)
+    assert interval(parse_expression("(x - y) % 2"), RANGES) is None
 
 
 @given(expressions(), st.integers(0, 7), st.integers(0, 3))

@@ -77,6 +77,14 @@ def test_padding_is_no_hindrance() -> None:
     assert 3 * cycles(workload, kept) < cycles(workload, whole)
 
 
+def test_tiles_at_an_edge_have_rows_of_their_own_in_blocks_that_reach_beyond_it() -> None:
+    """How many pixels there are is a division of what is negative in iterations that are left out."""
+    dims = "{N: 1, H: 4, W: 100, C: 3, K: 16, R: 3, S: 7}"
+    text = f"operation: conv2d\naccelerator: gemmini\ndims: {dims}\nstride: 2\npadding: 3\nbias: row\n"
+    workload = parse(text, Path("conv.yaml"))
+    cycles(workload, apply(naive(workload), ("keep_accumulator", {"loops": {"p": 2, "q": 3}, "stage": {"s": 7}})))
+
+
 def test_results_of_fewer_pixels_than_a_tile_has_rows_are_stored_by_wide_moves() -> None:
     workload = convolution(size=7, filters=64)
     block = apply(naive(workload), ("keep_accumulator", {"loops": {"p": 3, "k": 4}}))
