@@ -8,7 +8,7 @@ from math import prod
 
 from autocomp.kernel import ast
 from autocomp.transforms.addresses import linear, make_room, shift_operands
-from autocomp.transforms.affine import Affine
+from autocomp.transforms.affine import Affine, Ranges, affine, expression, interval_of
 from autocomp.transforms.cost import overlapped, present_cost, site_cycles
 from autocomp.transforms.double_buffer import is_doubled
 from autocomp.transforms.facts import Buffer, Facts, Site
@@ -182,8 +182,24 @@ def _plan(facts: Facts, buffer: Buffer, level: str) -> _Move:
 
 
 def _kept_guards(site: Site, allowed: frozenset[str]) -> tuple[ast.Expression, ...]:
-    """Conditions that still make sense at the new place."""
-    return tuple(guard for guard in site.guards if names(guard) <= allowed)
+    """Conditions that make sense at the new place, and what is left of others there: where they hold in no iteration of
+    the loops inside, nothing uses what is loaded."""
+    weaker = (guard if names(guard) <= allowed else _somewhere(guard, site.ranges, allowed) for guard in site.guards)
+    return tuple(guard for guard in weaker if guard is not None)
+
+
+def _somewhere(guard: ast.Expression, ranges: Ranges, allowed: frozenset[str]) -> ast.Expression | None:
+    """A condition on the allowed variables without which a comparison holds for no value of the others; None where that
+    is not known to say anything."""
+    if not isinstance(guard, ast.Binary) or guard.operator not in ("<", "<=", ">", ">="):
+        return None
+    left = affine(guard.left)
+    inner = Affine(0, tuple((atom, factor) for atom, factor in left.terms if not names(atom) <= allowed))
+    bounds = interval_of(inner, ranges)
+    if bounds is None or not names(guard.right) <= allowed or inner == left:
+        return None
+    best = bounds[0] if guard.operator in ("<", "<=") else bounds[1]
+    return replace(guard, left=expression(left - inner + Affine(best)))
 
 
 def _constants(site: Site) -> frozenset[str]:

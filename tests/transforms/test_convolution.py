@@ -85,6 +85,14 @@ def test_tiles_at_an_edge_have_rows_of_their_own_in_blocks_that_reach_beyond_it(
     cycles(workload, apply(naive(workload), ("keep_accumulator", {"loops": {"p": 2, "q": 3}, "stage": {"s": 7}})))
 
 
+def test_operands_of_lines_that_a_whole_block_leaves_out_are_not_loaded() -> None:
+    """One load behind another into rows that nothing has read is no order that the machine keeps."""
+    workload = convolution(size=17, channels=17, filters=20, more="padding: 1\n")
+    facts = apply(naive(workload), ("keep_accumulator", {"loops": {"p": 2, "q": 2, "k": 2}, "stage": {"c": 2}}))
+    assert "if (p_block * 2 + r - 1 < 19)" in print_kernel(facts.kernel)
+    cycles(workload, facts)
+
+
 def test_results_of_fewer_pixels_than_a_tile_has_rows_are_stored_by_wide_moves() -> None:
     workload = convolution(size=7, filters=64)
     block = apply(naive(workload), ("keep_accumulator", {"loops": {"p": 3, "k": 4}}))

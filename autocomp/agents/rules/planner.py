@@ -40,8 +40,11 @@ _IN_TURN = (
     "order_commands",
 )
 # What decides how operands, or results, are moved comes before what interleaves those moves with computation, which
-# leaves nothing to decide, and before writing out, which leaves no loops.
+# leaves nothing to decide, and before writing out, which leaves no loops. Fewer products come before all of that, as
+# they are made of a product beside its loads.
+_FEWER_PRODUCTS = frozenset({"merge_depth"})
 _SHAPING = {
+    **{name: tuple(_FEWER_PRODUCTS) for name in ("keep_accumulator", "stage_operand", "stage_window")},
     "prefetch": ("keep_accumulator", "stage_operand", "stage_window", "widen_moves", "reuse_weights"),
     "load_at_first_use": ("keep_accumulator", "stage_operand", "stage_window", "widen_moves", "reuse_weights"),
     "defer_stores": ("keep_accumulator", "widen_moves"),
@@ -147,10 +150,11 @@ def _scored(context: Context, facts: Facts, found: Profile) -> list[deque[_Score
 def _open_shapings(
     context: Context, facts: Facts, cycles: int, candidates: Callable[[str], Sequence[Proposal]]
 ) -> list[tuple[str, frozenset[str]]]:
-    """The untried shapings that are estimated to pay, with the tensors that they are about (none: all); the menu's
-    dropout has no say in this."""
+    """The untried shapings that are estimated to pay, with the tensors that they are about (none: all). The menu's
+    dropout has no say in this, but for those that nearly all others wait for: a menu may be without them."""
     found: list[tuple[str, frozenset[str]]] = []
-    for name in sorted({name for names in _SHAPING.values() for name in names}):
+    withheld = _FEWER_PRODUCTS - {option.transformation for option in context.menu.options}
+    for name in sorted({name for names in _SHAPING.values() for name in names} - withheld):
         item = transformation(name)
         for proposal in candidates(name)[:4]:
             if proposal.gain < _WORTHWHILE * cycles:
