@@ -6,8 +6,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from autocomp.agents.protocol import Plan
-from autocomp.search.candidate import Candidate, History
+from autocomp.agents.protocol import Plan, Usage
+from autocomp.search.candidate import Candidate, History, Step
 from autocomp.search.options import Options
 
 EXHAUSTED_AFTER = 2  # fruitless expansions in a row; one alone may be the dropout's doing
@@ -73,16 +73,21 @@ class Strategy(ABC):
 
 def ended(history: History, options: Options, patience: int | None, behind: int = 0) -> Stop | None:
     """The reasons to stop that strategies share; `patience` is how many steps without a better kernel are too many,
-    where the options do not say; those up to `behind` do not count."""
+    where the options do not say. Those up to `behind` do not count, nor do steps that cost neither an evaluation nor an
+    answer of a model: nothing was left to do with their parents, and others are next."""
     best = history.best
     if best.evaluation is not None and best.evaluation.ratio >= options.target:
         return Stop("target ratio reached")
     if len(history.steps) >= options.max_steps:
         return Stop("all steps taken")
     patience = options.patience or patience
-    if patience is not None and len(history.steps) - max(best.step, behind) >= patience:
+    if patience is not None and sum(map(_has_cost, history.steps[max(best.step, behind) :])) >= patience:
         return Stop(f"no better kernel in {patience} steps")
     return None
+
+
+def _has_cost(step: Step) -> bool:
+    return step.evaluations > 0 or step.usage != Usage()
 
 
 def exhausted(history: History, parent: int) -> bool:

@@ -119,8 +119,8 @@ def test_no_seconds_still_evaluates_the_naive_kernel(toy: Toy) -> None:
 
 
 def test_stops_when_nothing_gets_better(toy: Toy) -> None:
-    result = Toy(toy.folder, toy.options, words=("nothing", "wrong")).run()
-    assert result.reason == "no better kernel in 3 steps"
+    result = Toy(toy.folder, toy.options, words=("nothing", "wrong")).with_options(patience=1).run()
+    assert result.reason == "no better kernel in 1 steps"
 
 
 def test_stops_when_every_parent_is_exhausted(toy: Toy) -> None:

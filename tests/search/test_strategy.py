@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 from toy_search import ToyEvaluator
 
-from autocomp.agents.protocol import LineageStep, Peer, Plan
+from autocomp.agents.protocol import LineageStep, Peer, Plan, Usage
 from autocomp.agents.scientist import by_speed
 from autocomp.errors import ConfigError
 from autocomp.search import BeamSearch, Candidate, Expand, History, Options, Stop
@@ -49,7 +49,7 @@ def test_a_dive_takes_one_plan_of_the_whole_menu_at_a_time_as_long_as_each_is_fa
 
 
 def test_steps_of_a_dive_are_not_what_patience_is_for() -> None:
-    steps = tuple(Step(number, (0,), (candidate(number, None, number),)) for number in (1, 2))
+    steps = tuple(Step(number, (0,), (candidate(number, None, number),), evaluations=1) for number in (1, 2))
     impatient = BeamSearch(replace(NO_LIMITS, patience=1), dives=True)
     assert isinstance(impatient.decide(History(NAIVE, steps[:1])), Expand)
     assert impatient.decide(History(NAIVE, steps)) == Stop("no better kernel in 1 steps")
@@ -89,8 +89,16 @@ def test_a_parent_that_bears_nothing_new_twice_gives_its_place_away() -> None:
     ],
 )
 def test_reasons_to_stop(options: Options, reason: str) -> None:
-    step = Step(1, (0,), (candidate(1, None),))
+    step = Step(1, (0,), (candidate(1, None),), evaluations=1)
     assert BeamSearch(options).decide(History(NAIVE, (step,))) == Stop(reason)
+
+
+@pytest.mark.parametrize("usage", [Usage(), Usage(requests=1)])
+def test_steps_that_cost_nothing_try_nobodys_patience(usage: Usage) -> None:
+    first = Step(1, (0,), (candidate(1, 500), candidate(2, 600), candidate(3, 700)), evaluations=3)
+    barren = [Step(n, (1, 2), (candidate(n + 10, None, n, 1),), usage=usage) for n in (2, 3)]
+    decision = BeamSearch(replace(NO_LIMITS, patience=2)).decide(History(NAIVE, (first, *barren)))
+    assert isinstance(decision, Expand if usage == Usage() else Stop)
 
 
 @pytest.mark.parametrize(("gate", "expected"), [(None, [1, 0, 3, 2]), (1.2, [1, 0, 3]), (0.8, [1, 0])])
