@@ -99,4 +99,6 @@ def _flatten(
     first = tuple(s for s in statements[:position] if not isinstance(s, ast.Declaration))
     starts = [ast.Binary("==", ast.Name(item.variable), literal(0)) for item in below]
     ends = [ast.Binary("==", ast.Name(item.variable), literal(item.trips - 1)) for item in below]
-    return (*constants, *make_if(starts, first), *held, *make_if(ends, statements[position + 1 :]))
+    # Each under a condition of its own, so that loads of operands can run ahead and those of results stay.
+    apart = tuple(part for statement in first for part in make_if(starts, (statement,)))
+    return (*constants, *apart, *held, *make_if(ends, statements[position + 1 :]))

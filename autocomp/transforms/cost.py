@@ -136,12 +136,15 @@ def site_cycles(facts: Facts, site: Site, loops: Sequence[Loop], *, wide: bool =
     return one * prod(item.trips for item in loops)
 
 
-def block_cost(facts: Facts, result: Buffer, sides: Mapping[str, int], capacity: int) -> float:
+def block_cost(
+    facts: Facts, result: Buffer, sides: Mapping[str, int], capacity: int, overlap: Mapping[str, float]
+) -> float:
     """Estimated cycles of the whole nest when blocks of `sides` results stay in place through the reduction.
 
     Moves are taken to be as wide as the block allows, and operands to be loaded once that are small, or that the
     outermost loop selects where a block's panel of them is small, as later transformations can bring about. `capacity`
-    is the number of results that fit; above half of it the next block cannot be computed while this one is stored.
+    is the number of results that fit; above half of it the next block cannot be computed while this one is stored. `overlap` is
+    the part of an operand's tiles, by tensor, that is left to load where those of a block are one window.
     """
     contraction = facts.contractions[0]
     trips = {item.variable: item.trips for item in contraction.loops}
@@ -153,7 +156,7 @@ def block_cost(facts: Facts, result: Buffer, sides: Mapping[str, int], capacity:
     loads = streamed = first = 0.0
     for buffer in facts.buffers:
         for site in buffer.sites("load") if buffer.is_input else ():
-            tile = _tile_cycles(facts, site, sides)
+            tile = _tile_cycles(facts, site, sides) * overlap.get(buffer.tensor, 1.0)
             step = prod(side for name, side in sides.items() if name in site.selecting) * tile
             tiles = prod(count for name, count in trips.items() if name in site.selecting)
             room = facts.accelerator.memory(buffer.memory).rows // _ROOM_FOR_WHOLE

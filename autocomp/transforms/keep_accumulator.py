@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from math import log, prod
+from typing import Any
 
 from autocomp.kernel import ast
 from autocomp.transforms.addresses import linear, make_room, shift_operands
@@ -14,13 +15,15 @@ from autocomp.transforms.facts import Buffer, Facts
 from autocomp.transforms.limits import widest
 from autocomp.transforms.loops import Loop, make_loop
 from autocomp.transforms.nest import Statements, change_loop
-from autocomp.transforms.parameters import factors_of
+from autocomp.transforms.parameters import factors_of, flag_of
 from autocomp.transforms.protocol import NotApplicable, Parameters, Proposal, Rewriting, fitting
 from autocomp.transforms.rewrite import Path, all_names, fresh, statement_at, with_body
 from autocomp.transforms.stage_operand import StageOperand
+from autocomp.transforms.stage_window import StageWindow, shared_rows
 from autocomp.transforms.tile import tile_nest
 
 _SHAPES = 12  # of blocks, proposed at most
+_PAYING = 0.9  # estimated cycles with windows, relative to those without, from which on they are proposed
 _RESOLUTION = 0.01  # relative difference of estimates that says something
 
 
@@ -39,32 +42,28 @@ class KeepAccumulator(Rewriting):
         capacity = facts.accelerator.memory(result.memory).rows // _pitch(facts, result)
         before = present_cost(facts)
         ranked = _ranked(facts, result, loops, capacity)
-        candidates = [
-            Proposal(
-                {"loops": {item.variable: size for item, size in zip(loops, shape, strict=True)}},
-                f"{' x '.join(map(str, shape))} tiles of {result.tensor} stay in {result.memory} while the reduction "
-                f"runs, so that each operand tile that is loaded serves several of them",
-                gain=before - cost,
-            )
-            for cost, shape in ranked[:_SHAPES]
-        ]
+        plain = [_proposal(result, loops, shape, before - cost) for cost, shape in ranked[:_SHAPES]]
         staged = [
-            Proposal(
-                {**plain.parameters, "stage": {name: size}},
-                f"{plain.reason}; operands come in panels of {size}",
-                plain.gain,
-            )
+            _with(proposal, {"stage": {name: size}}, f"operands come in panels of {size}")
             for name, size in _chunks(facts, reduction)
-            for plain in candidates
+            for proposal in plain
         ]
         # One of a kind tells for all: they differ in sizes that are known to fit.
         able = fitting(self, facts, staged[:1])
-        return [*staged, *candidates] if able else fitting(self, facts, candidates)
+        candidates = [*staged, *plain] if able else fitting(self, facts, plain)
+        windows = _ranked(facts, result, loops, capacity, reduction) if reduction else []
+        if not windows or windows[0][0] > _PAYING * ranked[0][0]:
+            return candidates
+        stage = next({item.variable: item.trips} for item in facts.contractions[0].loops if item.variable in reduction)
+        blocks = (_proposal(result, loops, shape, before - cost) for cost, shape in windows[: _SHAPES // 2])
+        more = {"window": True, "stage": stage}
+        return [*(_with(block, more, "tiles that overlap come as one window") for block in blocks), *candidates]
 
     def apply(self, facts: Facts, parameters: Parameters) -> ast.Kernel:
         """`loops` maps the loops over the result, outermost first, to the sides of the block in iterations. `stage`
         maps the reduction's loop to a number of its iterations for which the block's operands are then loaded at once,
-        by moves as wide as possible; a reduction in one step has no loop, and "" stands for that."""
+        by moves as wide as possible; a reduction in one step has no loop, and "" stands for that. With `window`,
+        operands whose tiles overlap are loaded as one window."""
         factors = factors_of(parameters, "loops")
         nest = _output_loops(facts)
         if nest is None:
@@ -92,7 +91,22 @@ class KeepAccumulator(Rewriting):
             single = _with_single_step(facts, result, loops[-1], step)
             tiled = tile_nest(single, factors, lambda item: item.variable == step)
         kernel = _spread_result(facts, result, sides, tiled)
-        return _with_operands(facts.with_kernel(kernel), factors_of(parameters, "stage"), set(factors))
+        window = flag_of(parameters, "window")
+        return _with_operands(facts.with_kernel(kernel), factors_of(parameters, "stage"), set(factors), window)
+
+
+def _proposal(result: Buffer, loops: Sequence[Loop], shape: Sequence[int], gain: float) -> Proposal:
+    return Proposal(
+        {"loops": {item.variable: size for item, size in zip(loops, shape, strict=True)}},
+        f"{' x '.join(map(str, shape))} tiles of {result.tensor} stay in {result.memory} while the reduction "
+        f"runs, so that each operand tile that is loaded serves several of them",
+        gain,
+    )
+
+
+def _with(proposal: Proposal, more: Mapping[str, Any], reason: str) -> Proposal:
+    """The proposal with further parameters, and the reason for them."""
+    return Proposal({**proposal.parameters, **more}, f"{proposal.reason}; {reason}", proposal.gain)
 
 
 def _with_single_step(facts: Facts, result: Buffer, inner: Loop, step: str) -> Facts:
@@ -151,9 +165,9 @@ def _loaded_where_used(facts: Facts, variable: str) -> None:
             raise NotApplicable("operands are staged already; choose the block of results before that")
 
 
-def _with_operands(facts: Facts, stage: Mapping[str, int], block: Collection[str]) -> ast.Kernel:
+def _with_operands(facts: Facts, stage: Mapping[str, int], block: Collection[str], window: bool) -> ast.Kernel:
     """The kernel with each operand loaded once for `stage` iterations of the reduction and the whole block, of which
-    `block` are the loops."""
+    `block` are the loops; with `window`, those whose tiles overlap as one window."""
     for variable, size in stage.items():
         loops = next((site.loops for site in facts.contractions), ())
         order = [item.variable for item in loops]
@@ -170,9 +184,25 @@ def _with_operands(facts: Facts, stage: Mapping[str, int], block: Collection[str
         else:  # the whole reduction at once
             level = order[position - 1] if position else ""
         tensors = [buffer.tensor for buffer in facts.buffers if buffer.is_input and len(buffer.sites("load")) == 1]
+        if window:
+            facts, tensors = _with_windows(facts, tensors, level)
         kernel = StageOperand().apply(facts, {"tensors": tensors, "loop": level, "split": split, "wide": True})
         facts = facts.with_kernel(kernel)
     return facts.kernel
+
+
+def _with_windows(facts: Facts, tensors: Sequence[str], level: str) -> tuple[Facts, list[str]]:
+    """The facts after loading those tensors as windows whose tiles overlap, and the other tensors."""
+    left: list[str] = []
+    for tensor in tensors:
+        try:
+            facts = facts.with_kernel(StageWindow().apply(facts, {"tensors": [tensor], "loop": level}))
+        except NotApplicable as error:
+            left.append(tensor)
+            reason = error
+    if len(left) == len(tensors):
+        raise reason
+    return facts, left
 
 
 def _chunks(facts: Facts, reduction: frozenset[str]) -> list[tuple[str, int]]:
@@ -220,10 +250,13 @@ def _is_block(result: Buffer) -> bool:
     return any(operand.row.terms for operand in result.operands if operand.site.kind == "store")
 
 
-def _ranked(facts: Facts, result: Buffer, loops: Sequence[Loop], capacity: int) -> list[tuple[float, tuple[int, ...]]]:
+def _ranked(
+    facts: Facts, result: Buffer, loops: Sequence[Loop], capacity: int, reduction: frozenset[str] = frozenset()
+) -> list[tuple[float, tuple[int, ...]]]:
     """Estimated cycles and shapes of blocks, best first; those in which each operand's tile serves as many results as
     in a better one, as pixels of other rows or images do, come behind all others. Of blocks that the estimate does not
-    tell apart, those come first that leave half of the memory to the results that are being stored."""
+    tell apart, those come first that leave half of the memory to the results that are being stored. With the
+    loops of the `reduction`, operands come as windows for all of it, two of which fit in their memory."""
     variables = [item.variable for item in loops]
     selecting = [_selecting(buffer) for buffer in facts.buffers if buffer.is_input]
     found: list[tuple[int, bool, float, tuple[int, ...]]] = []
@@ -231,17 +264,40 @@ def _ranked(facts: Facts, result: Buffer, loops: Sequence[Loop], capacity: int) 
     for shape in _shapes(loops, capacity):
         if prod(shape) == 1 and not single:  # no block: a result alone stays in place already
             continue
-        cost = block_cost(facts, result, dict(zip(variables, shape, strict=True)), capacity)
+        sides = dict(zip(variables, shape, strict=True))
+        overlap = _overlap(facts, sides, reduction)
+        if overlap is None:
+            continue
+        cost = block_cost(facts, result, sides, capacity, overlap)
         found.append((round(log(cost) / _RESOLUTION), 2 * prod(shape) > capacity, cost, shape))
     first: list[tuple[float, tuple[int, ...]]] = []
     alike: list[tuple[float, tuple[int, ...]]] = []
     seen: set[tuple[int, ...]] = set()
     for _, _, cost, shape in sorted(found):
-        sides = list(zip(variables, shape, strict=True))
-        served = tuple(prod(side for name, side in sides if name not in used) for used in selecting)
+        pairs = list(zip(variables, shape, strict=True))
+        served = tuple(prod(side for name, side in pairs if name not in used) for used in selecting)
         (alike if served in seen else first).append((cost, shape))
         seen.add(served)
     return first + alike
+
+
+def _overlap(facts: Facts, sides: Mapping[str, int], reduction: frozenset[str]) -> Mapping[str, float] | None:
+    """The part of each operand's tiles that is left to load where those of a block with these sides and of a reduction
+    are one window; None where two such windows do not fit."""
+    trips = {item.variable: item.trips for item in facts.contractions[0].loops if item.variable in reduction}
+    found: dict[str, float] = {}
+    for buffer in (buffer for buffer in facts.buffers if trips and buffer.is_input):
+        for load in buffer.sites("load"):
+            window = shared_rows(facts, load, {**sides, **trips})
+            if load.pointer is None or (window is not None and window[0] >= 1):
+                continue
+            if window is None:
+                return None
+            blocks = prod(n for name, n in sides.items() if load.pointer.subscripts[-1].coefficient(name))
+            if 2 * window[1] * blocks > facts.accelerator.memory(buffer.memory).rows:
+                return None
+            found[buffer.tensor] = window[0]
+    return found
 
 
 def _selecting(buffer: Buffer) -> frozenset[str]:

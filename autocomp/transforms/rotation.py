@@ -40,13 +40,14 @@ def early_fills(facts: Facts, body: Statements, indices: frozenset[str]) -> Stat
 def _moving(facts: Facts, body: Statements, kind: str, buffers: list[Buffer]) -> Statements:
     held = [_sites_below(facts, statement) for statement in body]
     kinds = [{site.kind for site in sites} for sites in held]
+    able = {operand.site.path for buffer in buffers for operand in buffer.operands}
     moving: set[int] = set()
     for buffer in buffers:
         paths = {operand.site.path for operand in buffer.operands}
         used = [{site.kind for site in sites if site.path in paths} for sites in held]
         movers = [n for n, found in enumerate(used) if kind in found]
         others = [n for n, found in enumerate(used) if found - {kind}]
-        if not movers or any(kinds[n] != {kind} for n in movers):
+        if not movers or any(kinds[n] != {kind} or any(site.path not in able for site in held[n]) for n in movers):
             continue
         in_order = movers[-1] < others[0] if others and kind == "load" else not others or others[-1] < movers[0]
         if not in_order:

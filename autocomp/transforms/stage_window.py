@@ -200,9 +200,35 @@ def _extents(facts: Facts, tensor: str) -> tuple[int, ...]:
     return tuple(bounds[0] for bounds in known if bounds is not None)
 
 
+def shared_rows(facts: Facts, load: Site, inside: Mapping[str, int]) -> tuple[float, int] | None:
+    """The window of what a load moves inside loops, given with their trips: its rows for each row of the tiles that it
+    holds, less than 1 where they overlap, and its rows in one block of columns. None where there is no such window."""
+    if load.pointer is None:
+        return None
+    across = names(expression(load.pointer.subscripts[-2])) if len(load.pointer.subscripts) > 1 else frozenset[str]()
+    if any(item.variable in across and inside.get(item.variable) != item.trips for item in load.loops):
+        return None
+    ranges = {**load.ranges, **{name: (0, trips - 1) for name, trips in inside.items()}}
+    rows = load.highest("rows") or 1
+    box, along = 1, set[str]()
+    *outer, _ = load.pointer.subscripts or (Affine(0),)
+    for subscript in outer:
+        own = _inside(subscript, frozenset(inside))
+        bounds = interval_of(own, ranges)
+        if bounds is None:
+            return None
+        box *= bounds[1] - bounds[0] + (rows if subscript is outer[-1] else 1)
+        along |= names(expression(own)) & inside.keys()
+    return box / (rows * prod(inside[name] for name in along)), box
+
+
+def _inside(subscript: Affine, variables: frozenset[str]) -> Affine:
+    """The part of a subscript that changes with variables, with its constant."""
+    return Affine(subscript.constant, tuple(term for term in subscript.terms if names(term[0]) & variables))
+
+
 def _line(load: Site, subscript: Affine, inside: frozenset[str], more: int, extent: int, step: int) -> _Line:
-    terms = [(atom, factor) for atom, factor in subscript.terms if names(atom) & inside]
-    own = Affine(subscript.constant, tuple(terms))
+    own = _inside(subscript, inside)
     bounds = interval_of(own, load.ranges)
     if bounds is None:
         raise NotApplicable(f"what {load.call.function} loads has no known bounds")

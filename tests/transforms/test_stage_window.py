@@ -91,3 +91,22 @@ def test_what_does_not_overlap_is_refused() -> None:
     with pytest.raises(NotApplicable, match="do not overlap"):
         transformation("stage_window").apply(naive(workload), {"tensors": ["inp"], "loop": ""})
     assert not transformation("stage_window").candidates(naive_gemm(64, 64, 64))
+
+
+def test_a_block_whose_loads_outweigh_its_products_is_proposed_with_windows() -> None:
+    depthwise = apply(naive(convolution(size=16, channels=32, groups=32)), ("block_diagonal", {"loop": "g"}))
+    best = transformation("keep_accumulator").candidates(depthwise)[0]
+    assert best.parameters["window"] is True
+    assert (
+        "&inp[" not in print_kernel(apply(depthwise, ("keep_accumulator", best.parameters)).kernel).split("compute")[-2]
+    )
+    dense = naive(convolution(size=16, channels=64))
+    assert "window" not in transformation("keep_accumulator").candidates(dense)[0].parameters
+
+
+def test_a_prefetched_window_leaves_the_first_values_of_results_in_their_place() -> None:
+    workload = convolution(size=3, channels=3, taps=1)
+    facts = naive(workload)
+    for name in ("keep_accumulator", "stage_window", "stage_operand", "prefetch"):
+        facts = with_best(facts, name)
+    cycles(workload, facts)
