@@ -143,8 +143,8 @@ def block_cost(
 
     Moves are taken to be as wide as the block allows, and operands to be loaded once that are small, or that the
     outermost loop selects where a block's panel of them is small, as later transformations can bring about. `capacity`
-    is the number of results that fit; above half of it the next block cannot be computed while this one is stored. `overlap` is
-    the part of an operand's tiles, by tensor, that is left to load where those of a block are one window.
+    is the number of results that fit; above half of it the next block cannot be computed while this one is stored.
+    `overlap` is the part of an operand's tiles, by tensor, that is left to load where those of a block are one window.
     """
     contraction = facts.contractions[0]
     trips = {item.variable: item.trips for item in contraction.loops}

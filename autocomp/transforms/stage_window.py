@@ -8,7 +8,7 @@ Results that are `t` elements apart (a stride) read every t-th row.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 
@@ -267,7 +267,8 @@ def _columns(
 
 def _stage(facts: Facts, tensor: str, level: str) -> ast.Kernel:
     found = _window(facts, tensor, level)
-    facts = make_room(facts, {found.buffer.low: found.box * found.count}, found.buffer.memory)
+    rows = max(found.box * found.count, *(_end(operand, row) for operand, row in _rows(found)))
+    facts = make_room(facts, {found.buffer.low: rows}, found.buffer.memory)
     found = _window(facts, tensor, level)
     home = home_of(facts, found.load, level)
     body = _configured(facts, found, home[0], _addressed(facts, found))
@@ -277,17 +278,27 @@ def _stage(facts: Facts, tensor: str, level: str) -> ast.Kernel:
     )
 
 
+def _rows(found: _Window) -> Iterator[tuple[Operand, Affine]]:
+    """The operands, and what they read of the window from its first row on."""
+    inside = sum((line.row for line in found.lines), Affine(0))
+    for number, operand in enumerate(found.buffer.operands):
+        yield operand, inside + found.columns[number].scaled(found.box)
+
+
+def _end(operand: Operand, row: Affine) -> int:
+    """How many rows an operand reaches from the window's first, as far as that is known of a call."""
+    bounds = interval_of(row, operand.site.ranges)
+    return 0 if bounds is None else bounds[1] + operand.height
+
+
 def _addressed(facts: Facts, found: _Window) -> ast.Block:
     """The body with uses that name rows of the window."""
     changes: dict[Path, ast.Call] = {}
-    for number, operand in enumerate(found.buffer.operands):
-        row = sum((line.row for line in found.lines), Affine(found.buffer.low)) + found.columns[number].scaled(
-            found.box
-        )
+    for operand, row in _rows(found):
         path = operand.site.path
         call = changes.get(path) or call_of(statement_at(facts.body, path))
         assert call is not None
-        changes[path] = with_argument(call, operand.position, _at(operand, row))
+        changes[path] = with_argument(call, operand.position, _at(operand, row + Affine(found.buffer.low)))
 
     def change(statement: ast.Statement, path: Path) -> ast.Statement | None:
         return ast.ExpressionStatement(changes[path]) if path in changes and path != found.load.path else None

@@ -38,10 +38,10 @@ def cycles(workload: Workload, facts: Facts) -> int:
     return found.cycles
 
 
-@settings(max_examples=5, deadline=None)
+@settings(max_examples=4, deadline=None)
 @given(
-    size=st.integers(3, 20),
-    channels=st.sampled_from([3, 16, 20, 40, 80]),
+    size=st.integers(3, 12),
+    channels=st.sampled_from([3, 16, 20, 40]),
     taps=st.integers(1, 3),
     stride=st.integers(1, 3),
     padding=st.integers(0, 1),
@@ -97,9 +97,8 @@ def test_a_block_whose_loads_outweigh_its_products_is_proposed_with_windows() ->
     depthwise = apply(naive(convolution(size=16, channels=32, groups=32)), ("block_diagonal", {"loop": "g"}))
     best = transformation("keep_accumulator").candidates(depthwise)[0]
     assert best.parameters["window"] is True
-    assert (
-        "&inp[" not in print_kernel(apply(depthwise, ("keep_accumulator", best.parameters)).kernel).split("compute")[-2]
-    )
+    text = print_kernel(apply(depthwise, ("keep_accumulator", best.parameters)).kernel)
+    assert text.count("mvin(&inp") == text.count("p_block * 7 + line]") == 1
     dense = naive(convolution(size=16, channels=64))
     assert "window" not in transformation("keep_accumulator").candidates(dense)[0].parameters
 
