@@ -197,11 +197,10 @@ def _with_windows(facts: Facts, tensors: Sequence[str], level: str) -> tuple[Fac
     for tensor in tensors:
         try:
             facts = facts.with_kernel(StageWindow().apply(facts, {"tensors": [tensor], "loop": level}))
-        except NotApplicable as error:
+        except NotApplicable:
             left.append(tensor)
-            reason = error
     if len(left) == len(tensors):
-        raise reason
+        raise NotApplicable(f"no operand's tiles overlap inside the loop over {level!r}")
     return facts, left
 
 
