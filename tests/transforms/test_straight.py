@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
@@ -131,6 +132,23 @@ def test_a_value_that_is_overwritten_moves_to_other_rows_of_the_banks_in_turn() 
         "mvin(&A[0][0], 4, 4, 4);",
     ]
     assert moves[1::2] == [line.replace("mvin(&A[0]", "mvout(&A[4]") for line in moves[::2]]
+
+
+@pytest.mark.parametrize(("name", "parameters"), [("own_rows", {}), ("order_commands", {"switch": 24})])
+def test_a_short_kernel_of_loops_is_written_out_on_the_way(name: str, parameters: Mapping[str, int]) -> None:
+    facts = given_kernel("tinympc_forward")
+    at_once = apply(facts, (name, parameters))
+    assert at_once.digest == apply(facts, ("write_out", {}), (name, parameters)).digest
+
+
+def test_of_what_may_start_at_once_the_given_order_or_the_longest_chain_decides() -> None:
+    loads = "mvin(A[0], 64, 4, 4); mvin2(x[0], 68, 1, 4); mvin(A[0], 0, 4, 4); mvin2(x[0], 4, 1, 4);"
+    facts = facts_of(f"config_st(4); {loads} {PRODUCT} mvout(y[0], 0x80000000, 1, 4); fence();")
+
+    with pytest.raises(NotApplicable, match="in this order"):
+        apply(facts, ("order_commands", {"first": "given"}))
+    first = next(line for line in lines(apply(facts, ("order_commands", {"first": "chain"}))) if "mvin" in line)
+    assert first == "mvin(A[0], 0, 4, 4);"
 
 
 def test_a_value_that_is_overwritten_in_part_stays_together() -> None:

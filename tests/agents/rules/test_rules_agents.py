@@ -18,9 +18,11 @@ from autocomp.evaluate.model import Evaluation
 from autocomp.isa.model import Accelerator
 from autocomp.isa.roles import computing_unit
 from autocomp.profile.limits import limits
-from autocomp.workload import Workload
+from autocomp.workload import Workload, load
 from autocomp.workload import parse as parse_workload
 from autocomp.workload.naive import starting_kernel
+
+TURNS = ("own_rows", "load_once", "negate_on_store", "add_in_place", "keep_results", "drop_unused", "drop_fence")
 
 
 @cache
@@ -163,6 +165,24 @@ def improved(name: str, size: int, steps: int, plans: int) -> tuple[int, int]:
 def test_a_few_greedy_steps_make_a_matrix_multiplication_several_times_faster() -> None:
     start, end = improved("gemmini", 64, steps=3, plans=4)
     assert end * 4 < start
+
+
+def test_each_option_on_single_commands_comes_when_those_before_it_have_nothing_left_to_do() -> None:
+    workload = load("tinympc_control")
+    accelerator = isa.load(workload.accelerator)
+    evaluator = SimulatorEvaluator(accelerator, workload)
+    text, options = starting_kernel(workload, accelerator), menu.load(["linear_algebra", "general"])
+    done: list[str] = []
+    while True:
+        found = evaluator.evaluate(text, stages=("check", "smoke", "discipline"))
+        given = Context(accelerator, workload, text, found, [], options, Random(0))
+        plan = next(iter(RulesPlanner().plan(given, 1).plans), None)
+        if plan is None or plan.transformation not in TURNS or len(done) == len(TURNS):
+            break
+        text = RulesCoder().implement(given, plan).kernel or ""
+        done.append(plan.transformation)
+    assert done[:2] == ["own_rows", "negate_on_store"]
+    assert done == sorted(done, key=TURNS.index)
 
 
 def test_the_same_agent_speeds_up_a_machine_with_semaphores() -> None:
