@@ -106,6 +106,27 @@ def test_options_that_the_menu_withholds_are_not_proposed() -> None:
     assert plans
 
 
+def stem(options: menu.Menu) -> Context:
+    dims = "{N: 1, H: 12, W: 40, C: 3, K: 16, R: 7, S: 7}"
+    text = f"operation: conv2d\naccelerator: gemmini\ndims: {dims}\nstride: 2\npadding: 3\nbias: row\n"
+    workload = parse_workload(text, Path("stem.yaml"))
+    start = starting_kernel(workload, machine("gemmini"))
+    found = SimulatorEvaluator(machine("gemmini"), workload).evaluate(start, stages=("check", "smoke"))
+    return Context(machine("gemmini"), workload, start, found, [], options, Random(0))
+
+
+def test_products_become_fewer_before_anything_is_decided_about_their_operands() -> None:
+    plans = RulesPlanner().plan(stem(menu.load(["conv2d"])), 6).plans
+    assert plans[0].transformation == "merge_depth"
+    assert not {"keep_accumulator", "stage_operand", "stage_window"} & {plan.transformation for plan in plans}
+
+
+def test_a_menu_without_fewer_products_goes_on_with_the_operands() -> None:
+    full = menu.load(["conv2d"])
+    plans = RulesPlanner().plan(stem(menu.Menu(tuple(o for o in full.options if o.id != "merge_depth"))), 6).plans
+    assert plans[0].transformation in {"keep_accumulator", "stage_operand", "stage_window"}
+
+
 def context_with(given: Context, options: menu.Menu) -> Context:
     return Context(given.accelerator, given.workload, given.kernel, given.evaluation, [], options, Random(0))
 
