@@ -16,7 +16,7 @@ from autocomp.transforms.rewrite import names
 
 Values = npt.NDArray[np.int64]
 
-_MOST = 1 << 24  # iterations that are looked at
+_MOST = 1 << 22  # iterations that are looked at
 
 
 class Iterations:

@@ -128,9 +128,9 @@ def _reduction(facts: Facts, order: Sequence[str]) -> _Reduction:
         if depth is None:
             raise NotApplicable(f"{contraction.call.function} does not say how deep it is")
         steps, extent = _steps(inner, depth)
-        left = facts.operands_of(contraction)[0]  # its columns are the depth, as are the rows of the other one
+        left = facts.operands_of(contraction)[:1]  # its columns are the depth, as are the rows of the other one
         operands = tuple(
-            _operand(facts, site, steps, depth, left in _buffer(facts, site).operands)
+            _operand(facts, site, steps, depth, not set(left).isdisjoint(_buffer(facts, site).operands))
             for site in sites
             if site.kind == "load"
         )
@@ -181,7 +181,9 @@ def _deeper(facts: Facts, found: _Reduction, site: Site, counter: str, depth: as
     operand = next((operand for operand in found.operands if operand.load == site), None)
     if operand is not None and site.pointer is not None:
         start = {item.variable: literal(0) for item in found.loops}
+        left_out = len(tensor(facts, operand.tensor).extents) - len(site.pointer.subscripts)
         subscripts = [affine(substitute(expression(part), start)) for part in site.pointer.subscripts]
+        subscripts += [Affine(0)] * left_out
         subscripts[operand.along] += Affine(0, ((ast.Name(counter), facts.tile[2]),))
         where = element_of(site.pointer.tensor, [expression(part) for part in subscripts])
         arguments[site.role.arguments.index("pointer")] = where
@@ -201,7 +203,9 @@ def _depth_arguments(facts: Facts, found: _Reduction, site: Site) -> list[int]:
     if site.kind == "contraction":
         deep = [number for number, word in enumerate(words) if word == "depth"]
         addresses = [n for n, p in enumerate(site.parameters) if p is not None and p.kind == "address"]
-        pairs = list(zip(addresses, deep, strict=True)) if len(deep) == len(addresses) else [(deep[0], deep[0])]
+        if len(deep) != len(addresses):
+            return deep[:1]
+        pairs = zip(addresses, deep, strict=True)
         return [number for where, number in pairs if not facts.is_absent(affine(site.call.arguments[where]))]
     positions: list[int] = []
     for operand in facts.operands_of(site):
@@ -224,9 +228,12 @@ def _first(node: ast.Expression, merged: frozenset[str], counter: str) -> ast.Ex
 
 
 def _buffer(facts: Facts, load: Site) -> Buffer:
-    """The rows that a load fills."""
-    (operand,) = facts.operands_of(load)
-    return next(buffer for buffer in facts.buffers if operand in buffer.operands)
+    """The rows that a load fills. Raises NotApplicable where they are not known."""
+    operands = facts.operands_of(load)
+    for buffer in facts.buffers:
+        if len(operands) == 1 and operands[0] in buffer.operands:
+            return buffer
+    raise NotApplicable(f"it is not known which rows {load.call.function} fills")
 
 
 def _merged(facts: Facts, found: _Reduction) -> ast.Kernel:
