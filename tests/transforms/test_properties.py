@@ -163,6 +163,11 @@ REFUSED: list[tuple[tuple[int, int, int], tuple[Step, ...], Step]] = [
         ),
         ("prefetch", {"loops": ["i_block_block", "step"], "spacing": 0}),
     ),
+    (
+        (1, 1, 20),
+        (("stage_operand", {"tensors": ["A"], "loop": "", "wide": True}), ("unroll", {"loop": "k", "factor": 2})),
+        ("place_in_banks", {"memory": "spad"}),
+    ),
 ]
 
 
