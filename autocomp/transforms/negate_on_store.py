@@ -18,7 +18,7 @@ from autocomp.transforms.straight.program import is_written_out, known_program, 
 from autocomp.transforms.straight.signs import negated_by_stores, negated_tensors
 
 _CYCLES = 50.0  # that the host takes for a few elements, with the fence's share, roughly
-_STEP = 4.0  # cycles that it takes for a statement, roughly
+_STEP = 10.0  # cycles that it takes for a statement, roughly
 
 
 class NegateOnStore(Rewriting):

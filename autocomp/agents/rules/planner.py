@@ -65,6 +65,10 @@ _MOST_SAVED = 0.9  # share of the cycles that a plan is expected to save at most
 _CHANCE = 0.15  # most that chance adds to or takes from a score, relative
 
 
+_Candidates = Callable[[str], Sequence[Proposal]]  # of a transformation
+_Shaping = tuple[str, frozenset[str]]  # a transformation, and the tensors that it is about (none: all)
+
+
 @dataclass(frozen=True)
 class _Scored:
     score: float
@@ -86,26 +90,35 @@ class RulesPlanner:
         except KernelError as error:
             return Planning((), messages=(f"the kernel cannot be analysed: {error}",))
         found = profile(context.evaluation, context.accelerator, context.limits)
-        waiting = _scored(context, facts, found)
-        chosen: list[_Scored] = []
-        seen = set(context.tried)
-        while any(waiting) and len(chosen) < count:
-            heads = [(_faded(proposals[0], chosen), proposals) for proposals in waiting if proposals]
-            score, option = max(heads, key=lambda head: head[0])
-            if chosen and score < max(_PROMISING, _COMPARABLE * chosen[0].score):
-                break
-            best = option.popleft()
-            try:
-                changed = applied(transformation(best.name), facts, best.proposal.parameters)
-            except NotApplicable:
-                continue
-            if changed.digest in seen:
-                continue
-            seen.add(changed.digest)
-            chosen.append(best)
+        candidates = cache(lambda name: transformation(name).candidates(facts))
+        shapings = _open_shapings(context, facts, candidates)
+        chosen = _chosen(context, facts, _scored(context, facts, found, shapings, candidates), count)
+        if not chosen and shapings:  # the menu withholds what others wait for
+            chosen = _chosen(context, facts, _scored(context, facts, found, (), candidates), count)
         plans = tuple(_plan(scored, found) for scored in chosen)
         messages = () if plans else (_nothing_applies(facts),)
         return Planning(plans, messages=messages)
+
+
+def _chosen(context: Context, facts: Facts, waiting: Sequence[deque[_Scored]], count: int) -> list[_Scored]:
+    """The best proposals that apply and give a kernel not yet tried, as far as they promise about as much."""
+    chosen: list[_Scored] = []
+    seen = set(context.tried)
+    while any(waiting) and len(chosen) < count:
+        heads = [(_faded(proposals[0], chosen), proposals) for proposals in waiting if proposals]
+        score, option = max(heads, key=lambda head: head[0])
+        if chosen and score < max(_PROMISING, _COMPARABLE * chosen[0].score):
+            break
+        best = option.popleft()
+        try:
+            changed = applied(transformation(best.name), facts, best.proposal.parameters)
+        except NotApplicable:
+            continue
+        if changed.digest in seen:
+            continue
+        seen.add(changed.digest)
+        chosen.append(best)
+    return chosen
 
 
 def _nothing_applies(facts: Facts) -> str:
@@ -121,12 +134,13 @@ def _faded(scored: _Scored, chosen: Sequence[_Scored]) -> float:
     return scored.score * prod(_SAME_GAIN if isclose(other.gain, scored.gain) else _SAME_OPTION for other in others)
 
 
-def _scored(context: Context, facts: Facts, found: Profile) -> list[deque[_Scored]]:
-    """The proposals of each of the menu's transformations, in the order that it gives them."""
+def _scored(
+    context: Context, facts: Facts, found: Profile, shapings: Sequence[_Shaping], candidates: _Candidates
+) -> list[deque[_Scored]]:
+    """The proposals of each of the menu's transformations that none of `shapings` comes before, in the order that it
+    gives them."""
     cycles = max(1, context.evaluation.cycles or 1)
     scored: list[deque[_Scored]] = []
-    candidates = cache(lambda name: transformation(name).candidates(facts))
-    shapings = _open_shapings(context, facts, cycles, candidates)
     options = sorted((o for o in context.menu.options if o.transformation is not None), key=lambda o: o.id)
     for option in options:
         assert option.transformation is not None
@@ -147,12 +161,11 @@ def _scored(context: Context, facts: Facts, found: Profile) -> list[deque[_Score
     return scored
 
 
-def _open_shapings(
-    context: Context, facts: Facts, cycles: int, candidates: Callable[[str], Sequence[Proposal]]
-) -> list[tuple[str, frozenset[str]]]:
+def _open_shapings(context: Context, facts: Facts, candidates: _Candidates) -> list[_Shaping]:
     """The untried shapings that are estimated to pay, with the tensors that they are about (none: all). The menu's
     dropout has no say in this, but for those that nearly all others wait for: a menu may be without them."""
-    found: list[tuple[str, frozenset[str]]] = []
+    found: list[_Shaping] = []
+    cycles = max(1, context.evaluation.cycles or 1)
     withheld = _FEWER_PRODUCTS - {option.transformation for option in context.menu.options}
     for name in sorted({name for names in _SHAPING.values() for name in names} - withheld):
         item = transformation(name)
@@ -169,7 +182,7 @@ def _open_shapings(
     return found
 
 
-def _may_finish(facts: Facts, finishing: str, shapings: Sequence[tuple[str, frozenset[str]]]) -> bool:
+def _may_finish(facts: Facts, finishing: str, shapings: Sequence[_Shaping]) -> bool:
     """Whether nothing is left to decide about the moves that `finishing` interleaves, or before its turn."""
     before = [tensors for name, tensors in shapings if name in _SHAPING[finishing]]
     if finishing in _IN_TURN:
