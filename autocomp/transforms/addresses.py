@@ -8,7 +8,8 @@ from dataclasses import replace
 from autocomp.kernel import ast
 from autocomp.transforms.affine import Affine, affine, expression, literal
 from autocomp.transforms.arithmetic import replace_sums
-from autocomp.transforms.facts import Facts, Operand
+from autocomp.transforms.dependences import reach
+from autocomp.transforms.facts import Buffer, Facts, Operand
 from autocomp.transforms.local_rows import leaves
 from autocomp.transforms.protocol import NotApplicable
 from autocomp.transforms.rewrite import Path, call_of, rewrite_statements, with_body
@@ -62,45 +63,44 @@ def place(facts: Facts, memory: str, needed: Mapping[int, int], *, by_bank: bool
     """New first rows for the buffers of a memory: `needed` maps the present first row to the rows required.
 
     A buffer keeps its place if nothing is in its way. With `by_bank`, every buffer starts a bank of its own, as long
-    as there are enough, but those that nothing computes with: they take the first rows that are left. Raises
-    NotApplicable if they do not fit.
+    as there are enough. Those that nothing computes with take the last rows that are left. Raises NotApplicable if they
+    do not fit.
     """
     total = facts.accelerator.memory(memory).rows
     bank = facts.bank_rows(memory)
-    if by_bank:
-        passing = {buffer.low for buffer in facts.buffers if buffer.memory == memory and not buffer.is_computed_with}
-        starts: dict[int, int] = {}
-        next_bank = 0
-        for low in sorted(needed.keys() - passing):
-            starts[low] = next_bank * bank
-            next_bank += -(-needed[low] // bank)
-        for low in sorted(needed.keys() & passing):
-            taken = sorted((start, start + needed[other]) for other, start in starts.items())
-            starts[low] = _first_gap(taken, needed[low])
-        top = max((starts[low] + needed[low] for low in needed), default=0)
-        if max(next_bank * bank, top) > total:
-            raise NotApplicable(f"the operands need {next_bank} banks of {memory}, which has {total // bank}")
-        return starts
     order = sorted(needed)
-    if all(low + needed[low] <= following for low, following in zip(order, (*order[1:], total), strict=True)):
+    following = (*order[1:], total)
+    if not by_bank and all(low + needed[low] <= after for low, after in zip(order, following, strict=True)):
         return {low: low for low in order}
-    starts, top = {}, 0
-    for low in order:
+    passing = {b.low: _further(facts, b) for b in facts.buffers if b.memory == memory and not b.is_computed_with}
+    starts: dict[int, int] = {}
+    top = 0
+    for low in (low for low in order if low not in passing):
         starts[low] = top
-        top += needed[low]
-    if top > total:
-        raise NotApplicable(f"{memory} has {total} rows, and {top} are needed")
+        top += -(-needed[low] // bank) * bank if by_bank else needed[low]
+    if top > total and by_bank:
+        raise NotApplicable(f"the operands need {top // bank} banks of {memory}, which has {total // bank}")
+    for low in (low for low in order if low in passing):
+        taken = [(start, start + needed[other] + passing.get(other, 0)) for other, start in starts.items()]
+        starts[low] = _last_gap(taken, needed[low] + passing[low], total)
+    if top > total or min(starts.values(), default=0) < 0:
+        raise NotApplicable(f"{memory} has {total} rows, and {sum(needed.values())} are needed")
     return starts
 
 
-def _first_gap(taken: Sequence[tuple[int, int]], rows: int) -> int:
-    """The lowest row from which so many are free; `taken` are rows from and up to, in their order."""
-    top = 0
-    for start, end in taken:
-        if start - top >= rows:
+def _further(facts: Facts, buffer: Buffer) -> int:
+    """Rows behind those of a buffer that its wide moves may fill with further blocks of columns."""
+    return max(reach(facts, operand) - operand.height for operand in buffer.operands)
+
+
+def _last_gap(taken: Sequence[tuple[int, int]], rows: int, total: int) -> int:
+    """The highest row from which so many are free, negative if there is none; `taken` are rows from and up to."""
+    end = total
+    for start, behind in sorted(taken, reverse=True):
+        if end - behind >= rows:
             break
-        top = max(top, end)
-    return top
+        end = min(end, start)
+    return end - rows
 
 
 def moved(facts: Facts, starts: Mapping[str, Mapping[int, int]]) -> ast.Block:

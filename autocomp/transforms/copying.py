@@ -172,13 +172,14 @@ def _address(facts: Facts, copy: Copy, site: Site) -> tuple[int, int]:
 
 
 def _room(facts: Facts, memory: str, unit: int) -> tuple[int, int]:
-    """The first row behind all that the kernel keeps in a memory, and how many places of `unit` rows there are."""
-    height = facts.tile[0]
-    first = -(-max((b.high + 1 for b in facts.buffers if b.memory == memory), default=0) // height) * height
-    places = min(_PLACES, (facts.accelerator.memory(memory).rows - first) // unit)
+    """The first of the last rows of a memory, behind all that the kernel keeps there, and how many places of `unit`
+    rows they are."""
+    total = facts.accelerator.memory(memory).rows
+    kept = max((buffer.high + 1 for buffer in facts.buffers if buffer.memory == memory), default=0)
+    places = min(_PLACES, (total - kept) // unit)
     if places < 1:
         raise NotApplicable(f"{memory} has no {unit} rows left for a copy to go through")
-    return first, places
+    return total - places * unit, places
 
 
 def _check(facts: Facts, copy: Copy, pieces: _Pieces) -> None:
