@@ -172,6 +172,9 @@ def _plan(facts: Facts, buffer: Buffer, level: str) -> _Move:
     if moving == passed and _is_nest_of(facts, site, passed):
         raise NotApplicable(f"the load of {buffer.tensor!r} is at {level or 'the outermost level'!r} already")
     spread = tuple(item for item in moving if not row.coefficient(item.variable))
+    shared = next((i.variable for i in spread if any(i.variable in names(atom) for atom, _ in row.terms)), None)
+    if shared is not None:
+        raise NotApplicable(f"a load of {buffer.tensor!r} serves several iterations of {shared!r} already")
     for operand in buffer.operands:
         missing = [item.variable for item in spread if item not in operand.site.loops]
         if missing:
