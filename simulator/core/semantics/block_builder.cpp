@@ -17,9 +17,8 @@ struct Layout {  // byte offsets of an element, by loop variable
 
 class Builder {
  public:
-  Builder(const CompiledMachine& machine, const PlanKey& key, const Value* values, const Form& form,
-          MultiplyBytes multiply)
-      : machine_(machine), key_(key), values_(values), form_(form), multiply_(multiply) {}
+  Builder(const CompiledMachine& machine, const PlanKey& key, const Value* values, const Form& form, MachineCode code)
+      : machine_(machine), key_(key), values_(values), form_(form), code_(code) {}
 
   std::optional<BlockForm> build() {
     bool covered = true;
@@ -85,7 +84,20 @@ class Builder {
     for (int d = 0; d < kFormDepth; ++d) layout.coef[at(d)] = bytes(from.row.coef[at(d)], from.col.coef[at(d)]);
     layout.quotient = bytes(from.row.quotient, from.col.quotient);
     layout.remainder = bytes(from.row.remainder, from.col.remainder);
+    out.fixed = fixed_byte(out);
     return true;
+  }
+
+  // -1 where the place moves, or some of it lies outside.
+  [[nodiscard]] int64_t fixed_byte(const BlockPlace& place) const {
+    if (place.memory < 0 || !place.row.terms.empty() || !place.col.terms.empty()) return -1;
+    const Memory& memory = machine_.machine().memories[static_cast<size_t>(place.memory)];
+    const int64_t row = place.row.constant;
+    const int64_t col = place.col.constant;
+    const bool sane = row >= 0 && row < memory.rows && col >= 0 && col < memory.cols;
+    const bool inside = sane && row + place.row_low >= 0 && row + place.row_high < memory.rows &&
+                        col + place.col_low >= 0 && col + place.col_high < memory.cols;
+    return inside ? (row * memory.cols + col) * place.size : -1;
   }
 
   // Through conditions, to the node that gives the value of the whole region, or of a part that starts at its first
@@ -202,6 +214,7 @@ class Builder {
       std::vector<BlockPiece> pieces;
       if (!in_place || may_overlap(place_of(yours)) || !cut_up(region_, from, pieces) || !ascending(pieces)) continue;
       block_.kind = BlockForm::Kind::Add;
+      block_.add = add_words(code_);
       block_.sources = {source};
       block_.pieces = std::move(pieces);
       return true;
@@ -251,7 +264,7 @@ class Builder {
     p.cols = region_[1];
     p.count = count;
     block_.kind = BlockForm::Kind::Product;
-    block_.multiply = multiply_;
+    block_.multiply = multiply_bytes(code_);
     return true;
   }
 
@@ -277,7 +290,7 @@ class Builder {
   const PlanKey& key_;
   const Value* values_;
   const Form& form_;
-  MultiplyBytes multiply_;
+  MachineCode code_;
   BlockForm block_;
   Region region_{};
   Layout to_;
@@ -286,8 +299,8 @@ class Builder {
 }  // namespace
 
 std::optional<BlockForm> block_form(const CompiledMachine& machine, const PlanKey& key, const Value* values,
-                                    const Form& form, MultiplyBytes multiply) {
-  return Builder(machine, key, values, form, multiply).build();
+                                    const Form& form, MachineCode code) {
+  return Builder(machine, key, values, form, code).build();
 }
 
 }  // namespace autocomp

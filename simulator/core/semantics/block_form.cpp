@@ -5,21 +5,11 @@ namespace {
 
 constexpr int64_t kSane = int64_t{1} << 40;  // addresses beyond are outside every memory
 
-void add_rows(uint8_t* target, const uint8_t* source, int64_t bytes) {
-  for (int64_t i = 0; i < bytes; i += 4) {
-    uint32_t a = 0;
-    uint32_t b = 0;
-    std::memcpy(&a, target + i, sizeof(a));
-    std::memcpy(&b, source + i, sizeof(b));
-    a += b;
-    std::memcpy(target + i, &a, sizeof(a));
-  }
-}
-
 }  // namespace
 
 uint8_t* BlockPlace::locate(const Sources& sources, std::vector<LocalStore>& memories,
                             std::vector<TensorStore>& tensors) const {
+  if (fixed >= 0) return memories[static_cast<size_t>(memory)].bytes.data() + fixed;
   const int64_t r = row.at(sources);
   int64_t c = col.at(sources);
   if (r < -kSane || r > kSane || c < -kSane || c > kSane) return nullptr;
@@ -53,7 +43,7 @@ bool run_block(const BlockForm& block, const Sources& sources, std::vector<Local
         std::memcpy(target + piece.target, from[0] + piece.source, static_cast<size_t>(piece.bytes));
       break;
     case BlockForm::Kind::Add:
-      for (const auto& piece : block.pieces) add_rows(target + piece.target, from[0] + piece.source, piece.bytes);
+      for (const auto& piece : block.pieces) block.add(target + piece.target, from[0] + piece.source, piece.bytes);
       break;
     case BlockForm::Kind::Product: {
       ByteProduct product = block.product;

@@ -15,6 +15,7 @@ struct BlockPlace {
   FieldSum row, col;
   int64_t row_low = 0, row_high = 0, col_low = 0, col_high = 0;  // reach of the loops around row and col
   int64_t size = 1;
+  int64_t fixed = -1;  // the first byte, where no field moves it and all of the block lies inside
 
   // The first element; nullptr: some of the block lies outside.
   [[nodiscard]] uint8_t* locate(const Sources& sources, std::vector<LocalStore>& memories,
@@ -35,11 +36,12 @@ struct BlockForm {
   std::vector<BlockPiece> pieces;    // Copy, Add
   ByteProduct product;               // Product: all but the addresses
   MultiplyBytes multiply = nullptr;  // Product
+  AddWords add = nullptr;            // Add
 };
 
 // Nothing where the form is of another kind, or its places may overlap. `values` are those of a command with this key.
 [[nodiscard]] std::optional<BlockForm> block_form(const CompiledMachine& machine, const PlanKey& key,
-                                                  const Value* values, const Form& form, MultiplyBytes multiply);
+                                                  const Value* values, const Form& form, MachineCode code);
 
 // False: nothing was done, because something lies outside its memory.
 [[nodiscard]] bool run_block(const BlockForm& block, const Sources& sources, std::vector<LocalStore>& memories,

@@ -46,6 +46,20 @@ void plain(const ByteProduct& p, int64_t first) {
 
 void portable(const ByteProduct& p) { plain(p, 0); }
 
+// A loop that becomes vector code of the function that it stands in.
+[[gnu::always_inline]] inline void add_each(uint8_t* __restrict to, const uint8_t* __restrict from, int64_t bytes) {
+  for (int64_t i = 0; i < bytes; i += 4) {
+    uint32_t a = 0;
+    uint32_t b = 0;
+    std::memcpy(&a, to + i, sizeof(a));
+    std::memcpy(&b, from + i, sizeof(b));
+    a += b;
+    std::memcpy(to + i, &a, sizeof(a));
+  }
+}
+
+void add_portable(uint8_t* to, const uint8_t* from, int64_t bytes) { add_each(to, from, bytes); }
+
 #ifdef AUTOCOMP_AVX2
 constexpr int64_t kPairs = 32;  // of products held at a time
 constexpr int64_t kRows = 4;    // rows that share a load of the right side
@@ -117,6 +131,8 @@ AUTOCOMP_AVX2 void tile_rows(const ByteProduct& p, int64_t i, int64_t j, const _
                           _mm256_sra_epi32(_mm256_sll_epi32(sums[r][half], shift), shift));
 }
 
+AUTOCOMP_AVX2 void add_wide(uint8_t* to, const uint8_t* from, int64_t bytes) { add_each(to, from, bytes); }
+
 AUTOCOMP_AVX2 void wide(const ByteProduct& product) {
   const ByteProduct p = product;  // which no store can change
   int64_t j = 0;
@@ -138,6 +154,13 @@ MultiplyBytes multiply_bytes([[maybe_unused]] MachineCode code) {
   if (code != MachineCode::Plain) return &wide;
 #endif
   return &portable;
+}
+
+AddWords add_words([[maybe_unused]] MachineCode code) {
+#ifdef AUTOCOMP_AVX2
+  if (code != MachineCode::Plain) return &add_wide;
+#endif
+  return &add_portable;
 }
 
 }  // namespace autocomp

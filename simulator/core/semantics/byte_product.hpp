@@ -1,4 +1,4 @@
-// Matrix products of bytes with sums of 32 bits.
+// Matrix products of bytes with sums of 32 bits, and additions of such sums.
 #pragma once
 
 #include <cstdint>
@@ -23,5 +23,9 @@ struct ByteProduct {
 using MultiplyBytes = void (*)(const ByteProduct& product);
 // AVX-512 runs that of AVX2: a product of tiles is limited by its loads.
 [[nodiscard]] MultiplyBytes multiply_bytes(MachineCode code);
+
+// to[i] += from[i] modulo 2^32, for `bytes` / 4 elements next to each other; the two share no byte.
+using AddWords = void (*)(uint8_t* to, const uint8_t* from, int64_t bytes);
+[[nodiscard]] AddWords add_words(MachineCode code);
 
 }  // namespace autocomp

@@ -13,8 +13,8 @@ size_t at(int64_t index) { return static_cast<size_t>(index); }
 
 class PlanBuilder {
  public:
-  PlanBuilder(const CompiledMachine& machine, Evaluator& evaluator, const PlanKey& key, MultiplyBytes multiply)
-      : machine_(machine), evaluator_(evaluator), key_(key), multiply_(multiply), needed_(machine.exprs().size()) {}
+  PlanBuilder(const CompiledMachine& machine, Evaluator& evaluator, const PlanKey& key, MachineCode code)
+      : machine_(machine), evaluator_(evaluator), key_(key), code_(code), needed_(machine.exprs().size()) {}
 
   std::unique_ptr<Plan> build(int32_t instruction) {
     plan_->instruction = instruction;
@@ -142,7 +142,7 @@ class PlanBuilder {
     if (form == nullptr) return true;
     evaluator_.enter(machine_.nest(statement).form_tape);
     if (!evaluator_.tape_valid()) return false;
-    if (auto block = block_form(machine_, key_, evaluator_.values(), *form, multiply_)) {
+    if (auto block = block_form(machine_, key_, evaluator_.values(), *form, code_)) {
       step.kind = PlannedStep::Kind::Block;
       step.block = plan_->blocks.size();
       plan_->blocks.push_back(std::move(*block));
@@ -164,7 +164,7 @@ class PlanBuilder {
   const CompiledMachine& machine_;
   Evaluator& evaluator_;
   const PlanKey& key_;
-  MultiplyBytes multiply_;
+  MachineCode code_;
   std::unique_ptr<Plan> plan_ = std::make_unique<Plan>();
   std::vector<uint8_t> needed_;  // by node: the tape computes it
 };
@@ -185,8 +185,8 @@ bool PlannedAccess::place(const Sources& sources, AccessInstance& out) const {
 }
 
 std::unique_ptr<Plan> make_plan(const CompiledMachine& machine, Evaluator& evaluator, const PlanKey& key,
-                                int32_t instruction, MultiplyBytes multiply) {
-  return PlanBuilder(machine, evaluator, key, multiply).build(instruction);
+                                int32_t instruction, MachineCode code) {
+  return PlanBuilder(machine, evaluator, key, code).build(instruction);
 }
 
 }  // namespace autocomp

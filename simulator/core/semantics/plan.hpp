@@ -54,6 +54,6 @@ struct Plan {
 
 // The plan for the command that Evaluator::begin made current; no number and no keys yet. Throws Fault.
 [[nodiscard]] std::unique_ptr<Plan> make_plan(const CompiledMachine& machine, Evaluator& evaluator, const PlanKey& key,
-                                              int32_t instruction, MultiplyBytes multiply);
+                                              int32_t instruction, MachineCode code);
 
 }  // namespace autocomp

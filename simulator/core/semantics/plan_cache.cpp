@@ -79,7 +79,7 @@ PlanCache::Slot* PlanCache::find(Table& table, int32_t instruction, const Value*
   // Keys that hardly ever come again are not worth their plans.
   if (++table.misses > kPatience + table.hits / 8) return nullptr;
   evaluator_.begin(instruction, arguments);
-  slot.plan = make_plan(machine_, evaluator_, table.key, instruction, multiply_);
+  slot.plan = make_plan(machine_, evaluator_, table.key, instruction, code_);
   slot.plan->key = present_;
   slot.plan->number = made_++;
   return &slot;

@@ -19,7 +19,7 @@ class PlanCache {
         executor_(executor),
         memories_(memories),
         tensors_(tensors),
-        multiply_(multiply_bytes(code)) {}
+        code_(code) {}
 
   // Runs the command and appends its Operation to `list`, with accesses and properties if `detailed`. nullptr: nothing
   // was done, and the command must be decoded and executed without a plan. Otherwise its DRAM traffic. Throws Fault.
@@ -51,7 +51,7 @@ class PlanCache {
   Executor& executor_;
   std::vector<LocalStore>& memories_;
   std::vector<TensorStore>& tensors_;
-  MultiplyBytes multiply_;
+  MachineCode code_;
   std::vector<Table> tables_;
   int32_t made_ = 0;               // plans
   std::vector<uint64_t> present_;  // the key of the present command
