@@ -40,18 +40,18 @@ def test_it_starts_from_the_naive_kernel() -> None:
     assert parents(NO_LIMITS) == [0]
 
 
-def test_a_dive_takes_one_plan_of_the_whole_menu_at_a_time_as_long_as_each_is_faster() -> None:
+def test_a_dive_takes_one_plan_of_the_whole_menu_at_a_time_until_two_in_a_row_bring_nothing() -> None:
     diving = BeamSearch(NO_LIMITS, dives=True)
-    faster, slower = Step(1, (0,), (candidate(1, 500),)), Step(2, (1,), (candidate(2, 600, 2, 1),))
-    decisions = [diving.decide(History(NAIVE, steps)) for steps in ((), (faster,), (faster, slower))]
+    steps = (Step(1, (0,), (candidate(1, 500),)), *(Step(n, (1,), (candidate(n, 600, n, 1),)) for n in (2, 3)))
+    decisions = [diving.decide(History(NAIVE, steps[:taken])) for taken in range(4)]
     shown = [([p.id for p in d.parents], d.plans, d.whole_menu) for d in decisions if isinstance(d, Expand)]
-    assert shown == [([0], 1, True), ([1], 1, True), ([1, 2], 6, False)]
+    assert shown == [([0], 1, True), ([1], 1, True), ([1], 1, True), ([1, 2], 6, False)]
 
 
 def test_steps_of_a_dive_are_not_what_patience_is_for() -> None:
-    steps = tuple(Step(number, (0,), (candidate(number, None, number),), evaluations=1) for number in (1, 2))
+    steps = tuple(Step(number, (0,), (candidate(number, 1000 + number, number),), 1) for number in (1, 2, 3))
     impatient = BeamSearch(replace(NO_LIMITS, patience=1), dives=True)
-    assert isinstance(impatient.decide(History(NAIVE, steps[:1])), Expand)
+    assert isinstance(impatient.decide(History(NAIVE, steps[:2])), Expand)
     assert impatient.decide(History(NAIVE, steps)) == Stop("no better kernel in 1 steps")
 
 

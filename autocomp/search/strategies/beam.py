@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from autocomp.search.candidate import Candidate, History
 from autocomp.search.options import Options
-from autocomp.search.strategy import Decision, Expand, Stop, Strategy, ended, exhausted
+from autocomp.search.strategy import EXHAUSTED_AFTER, Decision, Expand, Stop, Strategy, ended, exhausted
 
 PATIENCE = 4
 
@@ -20,10 +20,10 @@ class BeamSearch(Strategy):
     any are in the beam. A candidate is admitted if it takes at most `gate` times its parent's cycles; what was in the
     beam before is exempt.
 
-    If it `dives`, the planner's first plan alone is carried out on the starting kernel, then on the result, as long as
-    that is faster; only then come the beams. A few evaluations then show what comes after the first options. Without,
-    the starting kernel is the second parent of the first step after an opening. Either way the search does not keep to
-    what suited another problem.
+    If it `dives`, the planner's first plan alone is carried out on the starting kernel, then on the result if that is
+    faster, until two in a row were not; only then come the beams. A few evaluations then show what comes after the
+    first options. Without, the starting kernel is the second parent of the first step after an opening. Either way the
+    search does not keep to what suited another problem.
     """
 
     options: Options
@@ -100,16 +100,16 @@ def _with_root(history: History, parents: tuple[Candidate, ...]) -> tuple[Candid
 
 def _dive(history: History, codes: int) -> tuple[int, Candidate | None]:
     """How many of the first steps were the dive from the starting kernel, and the kernel that it has come to; None if
-    it is over. Each of these steps carried out one plan, in `codes` kernels at most."""
-    head = history.root
+    it is over, as it is when so many plans in a row brought nothing as exhaust a kernel. Each of these steps carried
+    out one plan, in `codes` kernels at most."""
+    head, fruitless = history.root, 0
     for number, step in enumerate(history.steps):
-        if step.parents != (head.id,) or len(step.candidates) > codes:
+        if step.parents != (head.id,) or len(step.candidates) > codes or fruitless == EXHAUSTED_AFTER:
             return number, None
         faster = [c for c in step.candidates if c.promising and c.cycles < head.cycles]
-        if not faster:
-            return number + 1, None
-        head = min(faster, key=lambda c: (c.cycles, c.id))
-    return len(history.steps), head
+        head = min(faster, key=lambda c: (c.cycles, c.id), default=head)
+        fruitless = 0 if faster else fruitless + 1
+    return len(history.steps), head if fruitless < EXHAUSTED_AFTER else None
 
 
 def options_of(history: History, candidate: Candidate) -> frozenset[str]:
