@@ -40,9 +40,9 @@ class Replay:
 
 def replay(precedents: Sequence[Precedent], start: str, accelerator: Accelerator, workload: Workload) -> Replay:
     """Apply each precedent's plans in turn, each to what the one before it left. Where it is estimated to pay here that
-    an operand stays in local memory, which the precedent's problem did not need, the plans behind that point are
-    applied once more with it, with the parameters that the transformations choose then. Kernels that two precedents
-    share appear once. Raises KernelError if the starting kernel does not parse."""
+    an operand stays in local memory, which the precedent's problem did not need, the plans behind that point follow on
+    that, with the parameters that the transformations choose then. Kernels that two precedents share appear once.
+    Raises KernelError if the starting kernel does not parse."""
     facts = analyse(kernel.parse(start), accelerator, workload.constants)
     steps = _Steps(kernel.canonical_hash(facts.kernel))
     for precedent in precedents:
@@ -96,9 +96,8 @@ def _follow(
     steps: _Steps, record: str, present: Facts, parent: int | None, plans: Sequence[Plan], *, replaying: bool
 ) -> _Branch | None:
     """Apply the plans: `replaying`, with their parameters where these apply, else with those that the transformations
-    choose. The result of a replay is the first kernel on the way in which an operand should stay in local memory; None
-    if there is none, or the plans do so themselves."""
-    branch: _Branch | None = None
+    choose. A replay ends at the first kernel in which an operand should stay in local memory, unless the plans do so
+    themselves; None if there is none."""
     staging = replaying and all(plan.transformation != STAGING for plan in plans)
     for number, plan in enumerate(plans, start=1):
         try:
@@ -109,10 +108,10 @@ def _follow(
             continue
         present, parent = changed, position
         left = plans[number:]
-        proposal = _worthwhile_staging(present) if staging and branch is None and left else None
+        proposal = _worthwhile_staging(present) if staging and left else None
         if proposal is not None:
-            branch = _Branch(present, parent, proposal, left)
-    return branch
+            return _Branch(present, parent, proposal, left)
+    return None
 
 
 def _worthwhile_staging(facts: Facts) -> Proposal | None:

@@ -26,7 +26,7 @@ def toy(tmp_path: Path) -> Toy:
 
 
 def test_finds_the_best_kernel(toy: Toy) -> None:
-    result = toy.with_options(beam=6, plans_per_parent=8, dropout=0.0).run()
+    result = toy.with_options(beam=6, plans_per_parent=8, dropout=0.0, max_steps=9).run()
     assert set((toy.folder / "best.c").read_text().split()) == {NAIVE, *ALL_GOOD}
     assert result.best.cycles < result.naive.cycles == cycles_of(NAIVE)
 
@@ -119,7 +119,7 @@ def test_no_seconds_still_evaluates_the_naive_kernel(toy: Toy) -> None:
 
 
 def test_stops_when_nothing_gets_better(toy: Toy) -> None:
-    result = Toy(toy.folder, toy.options, words=("nothing", "wrong")).with_options(patience=1).run()
+    result = Toy(toy.folder, toy.options, words=("nothing", "wrong", "vain", "idle")).with_options(patience=1).run()
     assert result.reason == "no better kernel in 1 steps"
 
 
