@@ -27,6 +27,13 @@ def widest(facts: Facts, site: Site) -> int:
     return max(present, most)
 
 
+def most_rows(facts: Facts, site: Site) -> int:
+    """The most rows that a move of this kind can cover."""
+    position = site.role.position("rows")
+    parameter = None if position is None else site.parameters[position]
+    return facts.tile[0] if parameter is None or parameter.high is None else parameter.high
+
+
 def _may_cover(facts: Facts, site: Site, instruction: m.Instruction, name: str, cols: int) -> bool:
     known: dict[str, Expression] = {name: Number(cols)}
     for parameter in site.parameters:

@@ -19,6 +19,7 @@ from autocomp.transforms.calls import element_of, with_arguments
 from autocomp.transforms.cost import element_bytes, moves_cycles, overlapped, present_cost, site_cycles
 from autocomp.transforms.double_buffer import is_doubled, runs_ahead
 from autocomp.transforms.facts import Buffer, Facts, Operand, Site
+from autocomp.transforms.limits import most_rows
 from autocomp.transforms.loops import Loop, make_if, make_nest
 from autocomp.transforms.parameters import name_of, names_of
 from autocomp.transforms.protocol import NotApplicable, Parameters, Proposal, Rewriting
@@ -317,7 +318,7 @@ def _at(operand: Operand, row: Affine) -> ast.Expression:
 def _loads(facts: Facts, found: _Window) -> Sequence[ast.Statement]:
     """The nest that loads a window: line by line, in pieces of as many rows as a load takes, by blocks of columns."""
     load, taken = found.load, set(all_names(facts.kernel))
-    most = _most_rows(facts, load)
+    most = most_rows(facts, load)
     row = Affine(found.buffer.low)
     loops: list[Loop] = []
     guards: list[ast.Expression] = []
@@ -349,13 +350,6 @@ def _loads(facts: Facts, found: _Window) -> Sequence[ast.Statement]:
     }
     call = with_arguments(load, given)
     return make_nest((*loops, *found.blocks), make_if(guards, (ast.ExpressionStatement(call),)))
-
-
-def _most_rows(facts: Facts, load: Site) -> int:
-    """The most rows that a load takes."""
-    position = load.role.position("rows")
-    parameter = None if position is None else load.parameters[position]
-    return facts.tile[0] if parameter is None or parameter.high is None else parameter.high
 
 
 def _configured(facts: Facts, found: _Window, home: int, body: ast.Block) -> ast.Block:
