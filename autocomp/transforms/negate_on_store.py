@@ -18,7 +18,6 @@ from autocomp.transforms.straight.program import is_written_out, known_program, 
 from autocomp.transforms.straight.signs import negated_by_stores, negated_tensors
 
 _CYCLES = 50.0  # that the host takes for a few elements, with the fence's share, roughly
-_STEP = 10.0  # cycles that it takes for a statement, roughly
 
 
 class NegateOnStore(Rewriting):
@@ -31,7 +30,7 @@ class NegateOnStore(Rewriting):
         if is_written_out(facts):
             program = known_program(facts)
             found = {} if program is None else negated_tensors(program)
-            saved = {name: _STEP * count for name, count in found.items()}
+            saved = {name: _CYCLES * count for name, count in found.items()}
         else:
             saved = {found.tensor: _CYCLES for found in _negations(facts)}
         return [
