@@ -20,7 +20,7 @@ from autocomp.transforms.cost import element_bytes, moves_cycles, overlapped, pr
 from autocomp.transforms.double_buffer import is_doubled, runs_ahead
 from autocomp.transforms.facts import Buffer, Facts, Operand, Site
 from autocomp.transforms.limits import most_rows
-from autocomp.transforms.loops import Loop, make_if, make_nest
+from autocomp.transforms.loops import Loop, linear_index, make_if, make_nest
 from autocomp.transforms.parameters import name_of, names_of
 from autocomp.transforms.protocol import NotApplicable, Parameters, Proposal, Rewriting
 from autocomp.transforms.relay import dram_stride
@@ -240,21 +240,23 @@ def _columns(
     facts: Facts, buffer: Buffer, load: Site, along: frozenset[str], blocks: Sequence[Loop]
 ) -> Mapping[int, Affine]:
     """The block of columns that each call names: by loops over them, or by the rows that blocks of a wide load are
-    apart. Raises NotApplicable where a use reads rows other than those that the load fills in the same iteration."""
+    apart, with those that take turns in the same rows one behind the other. Raises NotApplicable where a use reads rows
+    other than those that the load fills in the same iteration."""
     rows = {n: operand.row for n, operand in enumerate(buffer.operands)}
     own = next(operand.row for operand in buffer.operands if operand.site is load)
     if (load.highest("cols") or 1) <= facts.accelerator.memory(buffer.memory).cols:
         if any(row != own for row in rows.values()):
             raise NotApplicable(f"uses of {buffer.tensor!r} name other rows than its load does")
-        number = Affine(0)
-        for item in blocks:
-            number = number.scaled(item.trips) + Affine(0, ((ast.Name(item.variable), 1),))
-        return dict.fromkeys(rows, number)
+        return dict.fromkeys(rows, affine(linear_index(blocks)))
     settings = [s for s in facts.sites if s.kind == "configuration" and s.selector == load.selector]
     strides = [found for s in settings if (found := s.argument("block stride")) is not None]
     unit = interval(strides[-1], {}) if strides else None
     if unit is None or not unit[0]:
         raise NotApplicable(f"how far apart {load.call.function} puts blocks of columns is not known")
+    again = [item for item in blocks if not any(item.variable in names(atom) for atom, _ in own.terms)]
+    if again and len(again) < len(blocks):
+        raise NotApplicable(f"the blocks of columns of {buffer.tensor!r} take turns in some loops, in others not")
+    wide = -(-(load.highest("cols") or 1) // facts.accelerator.memory(buffer.memory).cols)
     columns: dict[int, Affine] = {}
     for n, row in rows.items():
         beside = tuple((atom, factor) for atom, factor in row.terms if not names(atom) & along)
@@ -262,7 +264,10 @@ def _columns(
             raise NotApplicable(f"uses of {buffer.tensor!r} name other rows than its load does")
         if any(factor % unit[0] for _, factor in beside):
             raise NotApplicable(f"the blocks of columns of {buffer.tensor!r} are not apart by a multiple of {unit[0]}")
-        columns[n] = Affine(0, tuple((atom, factor // unit[0]) for atom, factor in beside))
+        if any({i.variable: i.trips for i in buffer.operands[n].site.loops}.get(i.variable) != i.trips for i in again):
+            raise NotApplicable(f"a use of {buffer.tensor!r} is outside of a loop over blocks of columns")
+        within = Affine(0, tuple((atom, factor // unit[0]) for atom, factor in beside))
+        columns[n] = affine(linear_index(again)).scaled(wide) + within
     return columns
 
 

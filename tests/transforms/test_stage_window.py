@@ -68,6 +68,14 @@ def test_each_element_is_loaded_once() -> None:
     assert cycles(workload, staged) < cycles(workload, facts)
 
 
+@pytest.mark.parametrize("channels", [64, 72])
+def test_wide_blocks_of_columns_that_take_turns_in_the_same_rows_get_rows_of_their_own(channels: int) -> None:
+    workload = convolution(size=6, channels=channels)
+    panels = apply(naive(workload), ("keep_accumulator", {"loops": {"p": 2, "k": 1}, "stage": {"c": 2}}))
+    staged = apply(panels, ("stage_window", {"tensors": ["inp"], "loop": ""}))
+    assert cycles(workload, staged) < cycles(workload, panels)
+
+
 def test_a_strided_tile_reads_rows_that_are_apart() -> None:
     staged = apply(naive(convolution(stride=2)), ("stage_window", {"tensors": ["inp"], "loop": "n"}))
     text = print_kernel(staged.kernel)
