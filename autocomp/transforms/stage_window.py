@@ -344,6 +344,9 @@ def _loads(facts: Facts, found: _Window) -> Sequence[ast.Statement]:
         if line.origin.terms:
             bounds = (ast.Binary(">=", element, literal(0)), ast.Binary("<", element, literal(line.extent)))
             guards.extend(bounds)
+    beside = {item.variable for item in found.blocks}
+    known = beside.union(item.variable for item in load.loops[: _depth(load, found.level)])
+    guards.extend(guard for guard in load.guards if names(guard) & beside and names(guard) <= known)
     number = next(n for n, operand in enumerate(found.buffer.operands) if operand.site is load)
     row += found.columns[number].scaled(found.box)
     assert load.pointer is not None

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from autocomp.evaluate import SimulatorEvaluator
@@ -46,6 +46,7 @@ def cycles(workload: Workload, facts: Facts) -> int:
 
 
 @settings(max_examples=6, deadline=None)
+@example(31, 1, 5, (2, 2, 3, 4), 1, 1, "row", ["keep_accumulator", "stage_operand", "reuse_weights"])
 @given(
     groups=st.integers(2, 36),
     depth=st.sampled_from([1, 1, 2, 3, 8]),
