@@ -40,18 +40,20 @@ def test_it_starts_from_the_naive_kernel() -> None:
     assert parents(NO_LIMITS) == [0]
 
 
-def test_a_dive_takes_one_plan_of_the_whole_menu_at_a_time_until_two_in_a_row_bring_nothing() -> None:
+def test_dives_take_one_plan_of_the_whole_menu_at_a_time_until_two_in_a_row_bring_nothing() -> None:
     diving = BeamSearch(NO_LIMITS, dives=True)
-    steps = (Step(1, (0,), (candidate(1, 500),)), *(Step(n, (1,), (candidate(n, 600, n, 1),)) for n in (2, 3)))
-    decisions = [diving.decide(History(NAIVE, steps[:taken])) for taken in range(4)]
+    first = (Step(1, (0,), (candidate(1, 500),)), *(Step(n, (1,), (candidate(n, 600, n, 1),)) for n in (2, 3)))
+    others = tuple(Step(n, (0,), (candidate(n, 2000, n),)) for n in range(4, 8))
+    steps = (*first, *others)
+    decisions = [diving.decide(History(NAIVE, steps[:taken])) for taken in range(len(steps) + 1)]
     shown = [([p.id for p in d.parents], d.plans, d.whole_menu) for d in decisions if isinstance(d, Expand)]
-    assert shown == [([0], 1, True), ([1], 1, True), ([1], 1, True), ([1, 2], 6, False)]
+    assert shown == [*(([parent], 1, True) for parent in (0, 1, 1, 0, 0, 0, 0)), ([1, 2], 6, False)]
 
 
-def test_steps_of_a_dive_are_not_what_patience_is_for() -> None:
-    steps = tuple(Step(number, (0,), (candidate(number, 1000 + number, number),), 1) for number in (1, 2, 3))
+def test_steps_of_dives_are_not_what_patience_is_for() -> None:
+    steps = tuple(Step(number, (0,), (candidate(number, 1000 + number, number),), 1) for number in range(1, 8))
     impatient = BeamSearch(replace(NO_LIMITS, patience=1), dives=True)
-    assert isinstance(impatient.decide(History(NAIVE, steps[:2])), Expand)
+    assert isinstance(impatient.decide(History(NAIVE, steps[:6])), Expand)
     assert impatient.decide(History(NAIVE, steps)) == Stop("no better kernel in 1 steps")
 
 

@@ -10,6 +10,7 @@ from autocomp.search.options import Options
 from autocomp.search.strategy import EXHAUSTED_AFTER, Decision, Expand, Stop, Strategy, ended, exhausted
 
 PATIENCE = 4
+DIVES = 3
 
 
 @dataclass(frozen=True)
@@ -21,9 +22,9 @@ class BeamSearch(Strategy):
     beam before is exempt.
 
     If it `dives`, the planner's first plan alone is carried out on the starting kernel, then on the result if that is
-    faster, until two in a row were not; only then come the beams. A few evaluations then show what comes after the
-    first options. Without, the starting kernel is the second parent of the first step after an opening. Either way the
-    search does not keep to what suited another problem.
+    faster, until two in a row were not; then its next plan for the starting kernel, and one more. Only then come the
+    beams. A few evaluations then show what comes after the first options. Without, the starting kernel is the second
+    parent of the first step after an opening. Either way the search does not keep to what suited another problem.
     """
 
     options: Options
@@ -99,17 +100,19 @@ def _with_root(history: History, parents: tuple[Candidate, ...]) -> tuple[Candid
 
 
 def _dive(history: History, codes: int) -> tuple[int, Candidate | None]:
-    """How many of the first steps were the dive from the starting kernel, and the kernel that it has come to; None if
-    it is over, as it is when so many plans in a row brought nothing as exhaust a kernel. Each of these steps carried
-    out one plan, in `codes` kernels at most."""
-    head, fruitless = history.root, 0
+    """How many of the first steps were dives from the starting kernel, and the kernel that the present one has come to;
+    None if all are over, as each is when so many plans in a row brought nothing as exhaust a kernel. Each of these
+    steps carried out one plan, in `codes` kernels at most."""
+    head, fruitless, over = history.root, 0, 0
     for number, step in enumerate(history.steps):
-        if step.parents != (head.id,) or len(step.candidates) > codes or fruitless == EXHAUSTED_AFTER:
+        if step.parents != (head.id,) or len(step.candidates) > codes or over == DIVES:
             return number, None
         faster = [c for c in step.candidates if c.promising and c.cycles < head.cycles]
         head = min(faster, key=lambda c: (c.cycles, c.id), default=head)
         fruitless = 0 if faster else fruitless + 1
-    return len(history.steps), head if fruitless < EXHAUSTED_AFTER else None
+        if fruitless == EXHAUSTED_AFTER:
+            head, fruitless, over = history.root, 0, over + 1
+    return len(history.steps), head if over < DIVES else None
 
 
 def options_of(history: History, candidate: Candidate) -> frozenset[str]:
