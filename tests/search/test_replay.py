@@ -62,7 +62,7 @@ def test_the_opening_is_a_chain_from_the_naive_kernel_and_no_step(tmp_path: Path
 
 
 def test_a_beam_begins_at_the_starting_kernel_after_an_opening_too(tmp_path: Path) -> None:
-    first = Opened(tmp_path / "run", chain=("tile", "stage", "hoist")).run().history.steps[0]
+    first = Opened(tmp_path / "run", chain=("tile", "stage", "hoist"), dives=True).run().history.steps[0]
     assert first.parents == (0,)
 
 

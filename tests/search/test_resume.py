@@ -63,9 +63,9 @@ def test_truncation_at_every_event_and_inside_lines(undisturbed: Toy, tmp_path: 
         read_events(copy / "events.jsonl")
 
 
-@pytest.mark.parametrize("strategy", [name for name in STRATEGIES if name != "beam"])
+@pytest.mark.parametrize("strategy", STRATEGIES)
 def test_every_strategy_resumes_from_every_event(tmp_path: Path, strategy: str) -> None:
-    toy = replace(small(tmp_path / "run"), strategy=strategy).with_options(max_steps=2, beam=1)
+    toy = replace(small(tmp_path / "run"), strategy=strategy, dives=True).with_options(max_steps=2, beam=1)
     expected = summary(toy.run())
     log = toy.folder / "events.jsonl"
     content = log.read_bytes()

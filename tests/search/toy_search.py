@@ -135,6 +135,7 @@ class Toy:
     log: Path | None = None
     starting_kernel: str = NAIVE
     strategy: str = "beam"
+    dives: bool = False  # a beam search
     cache: EvaluationCache | None = None
     executor: Callable[[], Executor] = field(default=InlineExecutor)
 
@@ -162,7 +163,7 @@ class Toy:
         with folder.locked():
             journal = Journal(folder.events, listener, clock)
             try:
-                strategy = make_strategy(self.strategy, self.options, enumerates=True)
+                strategy = make_strategy(self.strategy, self.options, enumerates=self.dives or self.strategy != "beam")
                 search = Search(self.problem(), strategy, self.options, folder, journal, executor, executor, self.cache)
                 return search.run()
             finally:
