@@ -19,12 +19,12 @@ from autocomp.kernel import ast
 from autocomp.transforms.addresses import linear, make_room, shifted
 from autocomp.transforms.affine import Affine, affine, expression, interval, literal, minimum
 from autocomp.transforms.calls import element_of, with_arguments
-from autocomp.transforms.cost import element_bytes, present_cost
+from autocomp.transforms.cost import present_cost
 from autocomp.transforms.facts import Buffer, Facts, Pointer, Site
 from autocomp.transforms.loops import Loop, make_loop, make_nest
 from autocomp.transforms.parameters import name_of
 from autocomp.transforms.protocol import NotApplicable, Parameters, Proposal, Rewriting
-from autocomp.transforms.relay import check_exact, dram_stride, with_strides
+from autocomp.transforms.relay import check_exact, with_strides
 from autocomp.transforms.rewrite import (
     Path,
     all_names,
@@ -38,7 +38,9 @@ from autocomp.transforms.rewrite import (
     walk_statements,
     with_body,
 )
+from autocomp.transforms.settings import stride_setting
 from autocomp.transforms.synchronisation import make_fence
+from autocomp.transforms.tensors import Tensor, declaration, known_tensor
 
 _SHARE = 4  # the tiles that are on their way to the diagonal take at most this part of their memory
 
@@ -71,11 +73,12 @@ class BlockDiagonal(Rewriting):
         body = rewrite_statements(
             facts.body, lambda statement, path: _together(facts, found, diagonal, statement, path)
         )
-        kind = replace(found.type, extents=(*found.type.extents[:-2], literal(found.height), found.type.extents[-1]))
-        array = ast.Declaration((ast.Declarator(diagonal, kind),), static=True)
+        *outer, _, columns = found.array.extents
+        tiles = replace(found.array, name=diagonal, extents=(*outer, found.height, columns))
         home = found.home[0]
         before, rest = body.statements[:home], body.statements[home:]
-        return with_body(facts.kernel, ast.Block((array, *before, *_onto_diagonal(facts, found, diagonal), *rest)))
+        moving = _onto_diagonal(facts, found, diagonal)
+        return with_body(facts.kernel, ast.Block((declaration(tiles), *before, *moving, *rest)))
 
 
 @dataclass(frozen=True)
@@ -88,7 +91,7 @@ class _Groups:
     load: Site  # of the weights
     store: Site  # of the results
     buffers: tuple[Buffer, Buffer, Buffer]  # of A, the weights and the results
-    type: ast.Type  # of the tensor of weights
+    array: Tensor  # of weights
     depth: int
     cols: int
     together: int
@@ -129,7 +132,7 @@ def _groups(facts: Facts, variable: str) -> _Groups:
     loads, stores = buffers[1].sites("load"), buffers[2].sites("store")
     if len(loads) != 1 or len(stores) != 1 or loads[0].pointer is None:
         raise NotApplicable("weights and results are not moved by one call each")
-    kind = _type_of(facts, loads[0].pointer)
+    array = _only_read(facts, loads[0].pointer)
     sizes = [interval(argument, {}) for argument in map(loads[0].argument, ("rows", "cols")) if argument is not None]
     if len(sizes) != 2 or any(size is None or size[0] != size[1] for size in sizes):
         raise NotApplicable("the tiles of weights are not all of one size")
@@ -141,7 +144,7 @@ def _groups(facts: Facts, variable: str) -> _Groups:
     if together < 2:
         raise NotApplicable(f"{depth} x {cols} weights a group leave no room in the array for those of another")
     sites = tuple(site for site in facts.sites if site.path[: len(home)] == home)
-    found = _Groups(item, home, sites, loads[0], stores[0], buffers, kind, depth, cols, together)
+    found = _Groups(item, home, sites, loads[0], stores[0], buffers, array, depth, cols, together)
     _check_calls(facts, found)
     _check_weights(facts, found)
     return found
@@ -157,16 +160,17 @@ def _operands(facts: Facts) -> tuple[Buffer, Buffer, Buffer]:
     return inputs[0], inputs[1], results[0]
 
 
-def _type_of(facts: Facts, tensor: Pointer) -> ast.Type:
-    """The type of a parameter that the kernel only reads, all subscripts of which are given."""
-    kind = next((p.type for p in facts.kernel.entry.parameters if p.name == tensor.tensor), None)
+def _only_read(facts: Facts, where: Pointer) -> Tensor:
+    """A parameter that the kernel only reads, all subscripts of which are given."""
     stored = {site.pointer.tensor for site in facts.sites if site.kind == "store" and site.pointer is not None}
     changed = (node.target for node in walk(facts.body) if isinstance(node, ast.Assignment | ast.Step))
-    if kind is None or tensor.tensor in stored.union(*map(names, changed)):
-        raise NotApplicable(f"{tensor.tensor!r} is no parameter that the kernel only reads")
-    if len(tensor.subscripts) != len(kind.extents) or len(kind.extents) < 2:
-        raise NotApplicable(f"{tensor.tensor!r} has no rows and columns")
-    return kind
+    parameters = {parameter.name for parameter in facts.kernel.entry.parameters}
+    if where.tensor not in parameters - stored.union(*map(names, changed)):
+        raise NotApplicable(f"{where.tensor!r} is no parameter that the kernel only reads")
+    array = known_tensor(facts, where.tensor)
+    if len(where.subscripts) != len(array.extents) or len(array.extents) < 2:
+        raise NotApplicable(f"{where.tensor!r} has no rows and columns")
+    return array
 
 
 def _check_calls(facts: Facts, found: _Groups) -> None:
@@ -208,12 +212,12 @@ def _check_weights(facts: Facts, found: _Groups) -> None:
     """Raises NotApplicable unless each group's weights are the only rows of their matrix, and moves carry them as they
     are."""
     *outer, row, _ = found.weights.subscripts
-    extent, columns = (interval(size, {}) for size in found.type.extents[-2:])
+    rows = found.array.extents[-2]
     variables = {item.variable for item in found.load.loops}
-    stride = dram_stride(facts, found.load, found.home[0])[2]
-    if row != Affine(0) or extent != (found.depth, found.depth) or columns is None:
+    stride = stride_setting(facts, found.load, found.home[0])[2]
+    if row != Affine(0) or rows != found.depth:
         raise NotApplicable(f"the rows of {found.weights.tensor!r} are not those of one group")
-    if stride != columns[0] * element_bytes(facts, found.weights.tensor):
+    if stride != found.array.row_bytes:
         raise NotApplicable(f"the loads of {found.weights.tensor!r} are {stride} bytes apart, which are not its rows")
     if not all(names(expression(part)) <= variables for part in outer):
         raise NotApplicable("which weights belong together is not told by loops alone")
@@ -303,10 +307,8 @@ def _onto_diagonal(facts: Facts, found: _Groups, diagonal: str) -> Sequence[ast.
     ]
     fence = make_fence(facts.machine)
     assert fence is not None
-    columns = interval(found.type.extents[-1], {})
-    assert columns is not None
-    size = element_bytes(facts, found.weights.tensor)
-    strides = [(found.load, found.cols * size), (found.store, (found.depth * columns[0] + found.cols) * size)]
+    behind = found.cols * found.array.size
+    strides = [(found.load, behind), (found.store, found.depth * found.array.row_bytes + behind)]
     return list(with_strides(facts, strides, (*make_nest(loops, moves), fence), found.home[0]))
 
 

@@ -18,7 +18,7 @@ from autocomp.transforms.straight.footprint import Change
 from autocomp.transforms.straight.program import program_of
 from autocomp.transforms.straight.values import address_in
 from autocomp.transforms.synchronisation import make_fence
-from autocomp.transforms.tensors import Tensor
+from autocomp.transforms.tensors import Tensor, declaration
 
 _PLACES = 4  # in local memory, that pieces of the tensor go through in turn
 
@@ -206,9 +206,3 @@ def _check(facts: Facts, copy: Copy, pieces: _Pieces) -> None:
         raise NotApplicable(
             f"{store.calls[0].function} finds a wide piece laid out otherwise than {load.calls[0].function} leaves it"
         )
-
-
-def declaration(array: Tensor) -> ast.Declaration:
-    """`static T name[…];`, which starts as zeros."""
-    kind = ast.Type(array.element, extents=tuple(map(literal, array.extents)))
-    return ast.Declaration((ast.Declarator(array.name, kind),), static=True)

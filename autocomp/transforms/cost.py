@@ -8,18 +8,17 @@ right in proportion only.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from math import prod
 
-from autocomp.kernel.scope import outer_types
 from autocomp.remember import remembered
-from autocomp.transforms.affine import Affine, affine, interval, literal
+from autocomp.transforms.affine import Affine, interval
 from autocomp.transforms.facts import Buffer, Facts, Site
 from autocomp.transforms.limits import widest
 from autocomp.transforms.loops import Loop
 from autocomp.transforms.registers import timing
 from autocomp.transforms.requests import Cutting, Settings, Traffic, number
-from autocomp.transforms.rewrite import names, substitute
+from autocomp.transforms.rewrite import names
+from autocomp.transforms.tensors import tensors
 
 _ROOM_FOR_WHOLE = 4  # an operand that takes at most this part of its memory may be kept there as a whole
 CROWDING = 0.1  # of the time of moves that are hidden behind computation, the part that shows nevertheless
@@ -33,8 +32,9 @@ def move_cycles(facts: Facts, site: Site, columns: int | None = None) -> float:
     unit = unit_settings(facts, site.role.instruction)
     dram = facts.accelerator.dram.settings
     local = max((facts.accelerator.memory(operand.memory).cols for operand in facts.operands_of(site)), default=width)
-    layout = _Layout() if site.pointer is None else _layouts(facts).get(site.pointer.tensor, _Layout())
-    traffic = Cutting.of(unit, dram).on_average(width * layout.element, layout.row).scaled(rows)
+    array = None if site.pointer is None else tensors(facts).get(site.pointer.tensor)
+    size, row = (1, 0) if array is None else (array.size, array.row_bytes)
+    traffic = Cutting.of(unit, dram).on_average(width * size, row).scaled(rows)
     return transfer_cycles(unit, dram, rows, -(-width // local), traffic)
 
 
@@ -189,31 +189,3 @@ def _tile_cycles(facts: Facts, site: Site, sides: Mapping[str, int]) -> float:
     full, rest = divmod(tiles, most)
     narrow = move_cycles(facts, site, rest * columns) if rest else 0.0
     return (full * move_cycles(facts, site, most * columns) + narrow) / tiles
-
-
-def element_bytes(facts: Facts, tensor: str) -> int:
-    """Bytes of an element of an array; 1 where it is none of the kernel's."""
-    return _layouts(facts).get(tensor, _Layout()).element
-
-
-@dataclass(frozen=True)
-class _Layout:
-    """Bytes of an element of an array, and of a row: of all elements along its last dimension (0: not known)."""
-
-    element: int = 1
-    row: int = 0
-
-
-@remembered
-def _layouts(facts: Facts) -> Mapping[str, _Layout]:
-    """Of each parameter and of each array of the kernel's own."""
-    types = outer_types(facts.accelerator)
-    known = {name: literal(value) for name, value in facts.constants.items() if isinstance(value, int)}
-    found: dict[str, _Layout] = {}
-    for name, kind in facts.arrays.items():
-        element = types.get(kind.name)
-        if element is not None:
-            extents = [affine(substitute(extent, known)) for extent in kind.extents[-1:]]
-            row = sum(element.size * extent.constant for extent in extents if extent.is_constant)
-            found[name] = _Layout(element.size, row)
-    return found

@@ -34,7 +34,7 @@ from autocomp.transforms.rewrite import (
     with_body,
 )
 from autocomp.transforms.settings import dram_stride
-from autocomp.transforms.tensors import tensor
+from autocomp.transforms.tensors import known_tensor
 
 _WITHIN = ("load", "preload", "contraction", "synchronisation")
 
@@ -157,7 +157,7 @@ def _operand(facts: Facts, load: Site, steps: Mapping[str, int], depth: ast.Expr
     where = load.pointer
     if where is None:
         raise NotApplicable(f"it is not known what {load.call.function} moves")
-    array = tensor(facts, where.tensor)
+    array = known_tensor(facts, where.tensor)
     offset = array.offset(where.subscripts)
     found = {name: offset.coefficient(name) for name in steps}
     rest = offset - Affine(0, tuple((ast.Name(name), factor) for name, factor in found.items()))
@@ -181,7 +181,7 @@ def _deeper(facts: Facts, found: _Reduction, site: Site, counter: str, depth: as
     operand = next((operand for operand in found.operands if operand.load == site), None)
     if operand is not None and site.pointer is not None:
         start = {item.variable: literal(0) for item in found.loops}
-        left_out = len(tensor(facts, operand.tensor).extents) - len(site.pointer.subscripts)
+        left_out = len(known_tensor(facts, operand.tensor).extents) - len(site.pointer.subscripts)
         subscripts = [affine(substitute(expression(part), start)) for part in site.pointer.subscripts]
         subscripts += [Affine(0)] * left_out
         subscripts[operand.along] += Affine(0, ((ast.Name(counter), facts.tile[2]),))

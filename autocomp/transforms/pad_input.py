@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from autocomp.kernel import ast
 from autocomp.transforms.affine import Affine, affine, expression, interval_of, literal
-from autocomp.transforms.copying import Copy, copied, declaration
+from autocomp.transforms.copying import Copy, copied
 from autocomp.transforms.facts import Facts, Operand, Site
 from autocomp.transforms.iterations import Iterations
 from autocomp.transforms.loops import Loop, conjuncts, make_if
@@ -37,7 +37,7 @@ from autocomp.transforms.rewrite import (
 )
 from autocomp.transforms.settings import dram_stride
 from autocomp.transforms.straight.program import program_of
-from autocomp.transforms.tensors import Tensor, tensor
+from autocomp.transforms.tensors import Tensor, declaration, known_tensor
 
 Holds = npt.NDArray[np.bool_]
 _ROW = "·row"  # of a tile, as an axis of its iterations
@@ -138,7 +138,7 @@ def _constants(facts: Facts, site: Site) -> Mapping[str, ast.Expression]:
 
 def _tiles(facts: Facts, name: str) -> list[_Tile]:
     """The product that a tensor is moved in for, with rows along each dimension that they may be along."""
-    array = tensor(facts, name)
+    array = known_tensor(facts, name)
     buffer = facts.buffer_of(name)
     if buffer is None or not buffer.is_input or len(buffer.sites("load")) != 1:
         raise NotApplicable(f"{name!r} is not loaded into rows of its own by one call")
@@ -283,7 +283,7 @@ def _check_inside(facts: Facts, site: Site) -> None:
     pointer = site.pointer
     if site.kind != "load" or pointer is None:
         return
-    for subscript, extent in zip(pointer.subscripts, tensor(facts, pointer.tensor).extents, strict=False):
+    for subscript, extent in zip(pointer.subscripts, known_tensor(facts, pointer.tensor).extents, strict=False):
         bounds = interval_of(subscript, site.ranges)
         if bounds is None or bounds[0] < 0 or bounds[1] >= extent:
             raise NotApplicable(f"without the conditions, {pointer.tensor!r} might be read beyond its end")

@@ -13,12 +13,13 @@ from autocomp.isa.regions import Write, writes
 from autocomp.isa.tree import AddressField, Element, Expression, Name, Number
 from autocomp.kernel import ast
 from autocomp.remember import remember
-from autocomp.transforms.affine import interval, literal
+from autocomp.transforms.affine import literal
 from autocomp.transforms.facts import Facts, Site
 from autocomp.transforms.limits import address_field
 from autocomp.transforms.protocol import NotApplicable
 from autocomp.transforms.registers import known_values
 from autocomp.transforms.rewrite import call_of, statement_at, with_argument
+from autocomp.transforms.settings import stride_setting
 
 
 def check_exact(facts: Facts, site: Site, memory: str) -> None:
@@ -74,7 +75,7 @@ def with_strides(
     """Moving statements between configurations that give loads and stores other DRAM strides, in bytes, and those that
     put them back; to stand in front of the kernel's statement number `home`. Raises NotApplicable where no call in
     front of that alone configures one of them."""
-    present = [(dram_stride(facts, site, home), stride) for site, stride in strides]
+    present = [(stride_setting(facts, site, home), stride) for site, stride in strides]
     for (setting, position, _), stride in present:
         yield ast.ExpressionStatement(with_argument(_as_written(facts, setting), position, literal(stride)))
     yield from moving
@@ -87,18 +88,3 @@ def _as_written(facts: Facts, site: Site) -> ast.Call:
     call = call_of(statement_at(facts.body, site.path))
     assert call is not None
     return call
-
-
-def dram_stride(facts: Facts, site: Site, home: int) -> tuple[Site, int, int]:
-    """The call that configures the DRAM stride of a move for the kernel's statement number `home` and all behind it,
-    the position of the stride among its arguments, and its value in bytes. Raises NotApplicable where there is none."""
-    used = site.role.role.states_read
-    settings = [s for s in facts.sites if s.kind == "configuration" and s.role.role.states_written & used]
-    settings = [s for s in settings if s.selector == site.selector]
-    if not settings or any(len(s.path) > 1 or s.path[0] >= home for s in settings):
-        raise NotApplicable(f"{site.call.function} is not configured in front of all loops, once and for all")
-    position = settings[-1].role.position("dram stride")
-    stride = None if position is None else interval(settings[-1].call.arguments[position], {})
-    if position is None or stride is None:
-        raise NotApplicable(f"{settings[-1].call.function} gives {site.call.function} no stride that is known")
-    return settings[-1], position, stride[0]

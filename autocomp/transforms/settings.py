@@ -1,8 +1,8 @@
-"""The configuring calls that are in force where a move stands."""
+"""The configuring calls that are in force where a move stands, and behind a place of the kernel."""
 
 from __future__ import annotations
 
-from autocomp.transforms.affine import affine
+from autocomp.transforms.affine import affine, interval
 from autocomp.transforms.facts import Facts, Site
 from autocomp.transforms.protocol import NotApplicable
 
@@ -29,3 +29,18 @@ def dram_stride(facts: Facts, site: Site) -> int:
     if stride is None or not stride.is_constant:
         raise NotApplicable(f"it is not known how far apart in DRAM the rows are that {site.call.function} moves")
     return stride.constant
+
+
+def stride_setting(facts: Facts, site: Site, home: int) -> tuple[Site, int, int]:
+    """The call that configures the DRAM stride of a move for the kernel's statement number `home` and all behind it,
+    the position of the stride among its arguments, and its value in bytes. Raises NotApplicable where there is none."""
+    used = site.role.role.states_read
+    settings = [s for s in facts.sites if s.kind == "configuration" and s.role.role.states_written & used]
+    settings = [s for s in settings if s.selector == site.selector]
+    if not settings or any(len(s.path) > 1 or s.path[0] >= home for s in settings):
+        raise NotApplicable(f"{site.call.function} is not configured in front of all loops, once and for all")
+    position = settings[-1].role.position("dram stride")
+    stride = None if position is None else interval(settings[-1].call.arguments[position], {})
+    if position is None or stride is None:
+        raise NotApplicable(f"{settings[-1].call.function} gives {site.call.function} no stride that is known")
+    return settings[-1], position, stride[0]

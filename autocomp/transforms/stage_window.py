@@ -16,14 +16,13 @@ from autocomp.kernel import ast
 from autocomp.transforms.addresses import make_room
 from autocomp.transforms.affine import Affine, affine, expression, interval, interval_of, literal, minimum
 from autocomp.transforms.calls import element_of, with_arguments
-from autocomp.transforms.cost import element_bytes, moves_cycles, overlapped, present_cost, site_cycles
+from autocomp.transforms.cost import moves_cycles, overlapped, present_cost, site_cycles
 from autocomp.transforms.double_buffer import is_doubled, runs_ahead
 from autocomp.transforms.facts import Buffer, Facts, Operand, Site
 from autocomp.transforms.limits import most_rows
 from autocomp.transforms.loops import Loop, linear_index, make_if, make_nest
 from autocomp.transforms.parameters import name_of, names_of
 from autocomp.transforms.protocol import NotApplicable, Parameters, Proposal, Rewriting
-from autocomp.transforms.relay import dram_stride
 from autocomp.transforms.rewrite import (
     Path,
     all_names,
@@ -35,7 +34,9 @@ from autocomp.transforms.rewrite import (
     with_argument,
     with_body,
 )
+from autocomp.transforms.settings import stride_setting
 from autocomp.transforms.stage_operand import home_of, moved_out, widened
+from autocomp.transforms.tensors import known_tensor
 from autocomp.transforms.widen_moves import with_block_stride
 
 
@@ -137,12 +138,11 @@ def _window(facts: Facts, tensor: str, level: str) -> _Window:
     passed = load.loops[_depth(load, level) :]
     wide = (load.highest("cols") or 1) > facts.accelerator.memory(buffer.memory).cols
     _check_uses(buffer, load, level, wide)
-    extents = _extents(facts, tensor)
+    array = known_tensor(facts, tensor)
     *outer, last = load.pointer.subscripts
-    if len(extents) != len(load.pointer.subscripts) or len(extents) < 2:
+    if len(array.extents) != len(load.pointer.subscripts) or len(array.extents) < 2:
         raise NotApplicable(f"{tensor!r} is not addressed by all of its subscripts")
-    size = element_bytes(facts, tensor)
-    apart, rest = divmod(dram_stride(facts, load, home[0])[2], extents[-1] * size)
+    apart, rest = divmod(stride_setting(facts, load, home[0])[2], array.row_bytes)
     if rest or not apart:
         raise NotApplicable(f"the rows of a tile are not along a dimension of {tensor!r}")
     inside = frozenset(item.variable for item in passed)
@@ -151,7 +151,7 @@ def _window(facts: Facts, tensor: str, level: str) -> _Window:
     step = 1
     for number in reversed(range(len(outer))):
         more = high * apart if number == len(outer) - 1 else 0
-        lines.insert(0, _line(load, outer[number], inside, more, extents[number], step))
+        lines.insert(0, _line(load, outer[number], inside, more, array.extents[number], step))
         step *= lines[0].span
     if lines[-1].origin.terms:
         raise NotApplicable(f"whole lines of {tensor!r} are not inside the loop over {level!r}")
@@ -161,7 +161,7 @@ def _window(facts: Facts, tensor: str, level: str) -> _Window:
         raise NotApplicable(f"{min(along & selecting)!r} selects lines and columns of {tensor!r}")
     blocks = tuple(item for item in passed if item.variable in selecting)
     columns = _columns(facts, buffer, load, along | names(load.argument("rows")), blocks)
-    found = _Window(buffer, load, level, tuple(lines), apart, extents[-1] * size, columns, blocks)
+    found = _Window(buffer, load, level, tuple(lines), apart, array.row_bytes, columns, blocks)
     tiles = prod(item.trips for item in passed if item.variable in along) * (high + 1)
     if found.box >= tiles:
         raise NotApplicable(f"the tiles of {tensor!r} do not overlap inside the loop over {level!r}")
@@ -192,13 +192,6 @@ def _check_uses(buffer: Buffer, load: Site, level: str, wide: bool) -> None:
                 raise NotApplicable(f"a use of {buffer.tensor!r} is outside of the loop over {item.variable!r}")
         if not used <= {*known, *(item.variable for item in load.loops), buffer.tensor}:
             raise NotApplicable(f"what {load.call.function} loads is not told by loops alone")
-
-
-def _extents(facts: Facts, tensor: str) -> tuple[int, ...]:
-    known = [interval(size, {}) for size in facts.arrays[tensor].extents] if tensor in facts.arrays else []
-    if not known or any(bounds is None for bounds in known):
-        raise NotApplicable(f"{tensor!r} has no known extents")
-    return tuple(bounds[0] for bounds in known if bounds is not None)
 
 
 def shared_rows(facts: Facts, load: Site, inside: Mapping[str, int]) -> tuple[float, int] | None:
@@ -375,7 +368,7 @@ def _configured(facts: Facts, found: _Window, home: int, body: ast.Block) -> ast
     steps = [s for s in facts.sites if s.role.role.states_written & used and s.argument("row stride") is not None]
     if computing != list(facts.contractions) or len(steps) != 1 or steps[0].argument("row stride") != literal(1):
         raise NotApplicable(f"rows of {found.buffer.tensor!r} cannot be read {found.apart} apart")
-    setting, position, _ = dram_stride(facts, load, home)
+    setting, position, _ = stride_setting(facts, load, home)
     changes = {
         setting.path: (position, found.stride),
         steps[0].path: (steps[0].role.position("row stride"), found.apart),
