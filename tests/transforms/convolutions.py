@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from hypothesis import strategies as st
@@ -15,9 +16,10 @@ from autocomp.workload.naive import starting_kernel
 from .conftest import PROOF, facts_of, machine
 
 
-def convolution(dims: dict[str, int], accelerator: str = "gemmini", **options: int | str) -> Workload:
-    more = "".join(f"{name}: {value}\n" for name, value in options.items())
-    text = f"operation: conv2d\naccelerator: {accelerator}\ndims: {dims}\nbias: row\n{more}".replace("'", "")
+def convolution(dims: Mapping[str, int], accelerator: str = "gemmini", **options: float | str) -> Workload:
+    """A workload with a bias for each filter, unless the options say otherwise."""
+    more = "".join(f"{name}: {value}\n" for name, value in {"bias": "row", **options}.items())
+    text = f"operation: conv2d\naccelerator: {accelerator}\ndims: {dims}\n{more}".replace("'", "")
     return parse(text, Path("conv.yaml"))
 
 

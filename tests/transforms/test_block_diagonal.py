@@ -3,46 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from autocomp.evaluate import SimulatorEvaluator
 from autocomp.kernel import print_kernel
-from autocomp.transforms import Facts, NotApplicable, transformation
-from autocomp.workload import Workload, parse
+from autocomp.transforms import NotApplicable, transformation
+from autocomp.workload import Workload
 from autocomp.workload.naive import starting_kernel
 
-from .conftest import PROOF, apply, facts_of, machine, with_best
+from .conftest import apply, facts_of, machine, with_best
+from .convolutions import convolution, cycles, naive
 
 TOGETHER = ("block_diagonal", {"loop": "g"})
 
 
 def grouped(dims: Mapping[str, int], groups: int, padding: int = 0, stride: int = 1, bias: str = "row") -> Workload:
-    text = (
-        f"operation: conv2d\naccelerator: gemmini\ndims: {dict(dims)}\ngroups: {groups}\npadding: {padding}\n"
-        f"stride: {stride}\nbias: {bias}\nactivation: relu\nscale: 0.0625\n"
-    )
-    return parse(text, Path("grouped.yaml"))
+    options = {"groups": groups, "padding": padding, "stride": stride, "bias": bias}
+    return convolution(dims, **options, activation="relu", scale=0.0625)
 
 
 def depthwise(channels: int = 20, size: int = 6, padding: int = 1) -> Workload:
     dims = {"N": 1, "H": size, "W": size, "C": channels, "K": channels, "R": 3, "S": 3}
     return grouped(dims, channels, padding)
-
-
-def naive(workload: Workload) -> Facts:
-    return facts_of(starting_kernel(workload, machine()))
-
-
-def cycles(workload: Workload, facts: Facts) -> int:
-    text = print_kernel(facts.kernel)
-    found = SimulatorEvaluator(machine(), workload).evaluate(text, stages=PROOF)
-    assert found.correct, f"{found.failure}\n{text}"
-    assert found.cycles is not None
-    return found.cycles
 
 
 @settings(max_examples=6, deadline=None)

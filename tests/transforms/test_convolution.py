@@ -3,40 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from autocomp.evaluate import SimulatorEvaluator
 from autocomp.kernel import print_kernel
-from autocomp.transforms import Facts, NotApplicable, transformation
-from autocomp.workload import Workload, parse
-from autocomp.workload.naive import starting_kernel
+from autocomp.transforms import NotApplicable, transformation
+from autocomp.workload import Workload
 
-from .conftest import PROOF, apply, facts_of, machine, with_best
+from .conftest import apply, facts_of, with_best
+from .convolutions import convolution, cycles, naive
 
 Step = tuple[str, Mapping[str, Any]]
 
 
-def convolution(images: int = 1, size: int = 8, channels: int = 32, filters: int = 32, more: str = "") -> Workload:
-    dims = f"{{N: {images}, H: {size + 2}, W: {size + 2}, C: {channels}, K: {filters}, R: 3, S: 3}}"
-    text = f"operation: conv2d\naccelerator: gemmini\ndims: {dims}\nbias: row\n{more}"
-    return parse(text, Path("conv.yaml"))
-
-
-def naive(workload: Workload) -> Facts:
-    return facts_of(starting_kernel(workload, machine()))
-
-
-def cycles(workload: Workload, facts: Facts) -> int:
-    text = print_kernel(facts.kernel)
-    found = SimulatorEvaluator(machine(), workload).evaluate(text, stages=PROOF)
-    assert found.correct, f"{found.failure}\n{text}"
-    assert found.cycles is not None
-    return found.cycles
+def square(images: int = 1, size: int = 8, channels: int = 32, filters: int = 32, **options: float | str) -> Workload:
+    dims = {"N": images, "H": size + 2, "W": size + 2, "C": channels, "K": filters, "R": 3, "S": 3}
+    return convolution(dims, **options)
 
 
 BLOCK: Step = ("keep_accumulator", {"loops": {"n": 2, "p": 4, "k": 1}, "stage": {"c": 2}})
@@ -47,7 +32,7 @@ PIPELINE: Step = ("prefetch", {"loops": ["p_block", "k_block", "r", "s"]})
 @settings(max_examples=2, deadline=None)
 @given(st.integers(1, 2), st.integers(1, 20), st.integers(1, 40), st.integers(1, 40))
 def test_results_are_unchanged(finish: list[str], images: int, size: int, channels: int, filters: int) -> None:
-    workload = convolution(images, size, channels, filters)
+    workload = square(images, size, channels, filters)
     facts = naive(workload)
     for name in ("keep_accumulator", "reuse_weights", *finish):
         facts = with_best(facts, name)
@@ -59,8 +44,7 @@ def test_results_are_unchanged(finish: list[str], images: int, size: int, channe
 def test_results_are_unchanged_where_the_kernel_supplies_the_padding(
     stride: int, padding: int, dilation: int, size: int, channels: int
 ) -> None:
-    more = f"padding: {padding}\nstride: {stride}\ndilation: {dilation}\n"
-    workload = convolution(1, size, channels, 20, more)
+    workload = square(1, size, channels, 20, padding=padding, stride=stride, dilation=dilation)
     facts = naive(workload)
     for name in ("keep_accumulator", "reuse_weights", "defer_stores", "prefetch"):
         facts = with_best(facts, name)
@@ -68,7 +52,7 @@ def test_results_are_unchanged_where_the_kernel_supplies_the_padding(
 
 
 def test_padding_is_no_hindrance() -> None:
-    workload = convolution(1, 28, 64, 32, "padding: 1\nstride: 2\n")
+    workload = square(1, 28, 64, 32, padding=1, stride=2)
     facts = naive(workload)
     whole = facts_of(print_kernel(facts.kernel))
     tiled = apply(whole, ("keep_accumulator", {"loops": {"p": 4, "k": 2}, "stage": {"c": 4}}))
@@ -79,42 +63,41 @@ def test_padding_is_no_hindrance() -> None:
 
 def test_tiles_at_an_edge_have_rows_of_their_own_in_blocks_that_reach_beyond_it() -> None:
     """How many pixels there are is a division of what is negative in iterations that are left out."""
-    dims = "{N: 1, H: 4, W: 100, C: 3, K: 16, R: 3, S: 7}"
-    text = f"operation: conv2d\naccelerator: gemmini\ndims: {dims}\nstride: 2\npadding: 3\nbias: row\n"
-    workload = parse(text, Path("conv.yaml"))
+    dims = {"N": 1, "H": 4, "W": 100, "C": 3, "K": 16, "R": 3, "S": 7}
+    workload = convolution(dims, stride=2, padding=3)
     cycles(workload, apply(naive(workload), ("keep_accumulator", {"loops": {"p": 2, "q": 3}, "stage": {"s": 7}})))
 
 
 def test_operands_of_lines_that_a_whole_block_leaves_out_are_not_loaded() -> None:
     """One load behind another into rows that nothing has read is no order that the machine keeps."""
-    workload = convolution(size=17, channels=17, filters=20, more="padding: 1\n")
+    workload = square(size=17, channels=17, filters=20, padding=1)
     facts = apply(naive(workload), ("keep_accumulator", {"loops": {"p": 2, "q": 2, "k": 2}, "stage": {"c": 2}}))
     assert "if (p_block * 2 + r - 1 < 19)" in print_kernel(facts.kernel)
     cycles(workload, facts)
 
 
 def test_results_of_fewer_pixels_than_a_tile_has_rows_are_stored_by_wide_moves() -> None:
-    workload = convolution(size=7, filters=64)
+    workload = square(size=7, filters=64)
     block = apply(naive(workload), ("keep_accumulator", {"loops": {"p": 3, "k": 4}}))
     assert cycles(workload, apply(block, ("widen_moves", {"tensors": ["output"]}))) < cycles(workload, block)
 
 
 def test_first_values_of_results_do_not_run_ahead_of_those_in_use() -> None:
-    workload = convolution(images=2)
+    workload = square(images=2)
     ahead = apply(naive(workload), BLOCK, PIPELINE)
     cycles(workload, ahead)
 
 
 def test_biases_that_come_early_stay_in_the_memory_that_they_lie_in() -> None:
     """Behind the stores, the sum that addresses them starts in front of the memory's first row."""
-    workload = convolution(images=2, size=11, channels=11, filters=11)
+    workload = square(images=2, size=11, channels=11, filters=11)
     facts = apply(naive(workload), ("keep_accumulator", {"loops": {"n": 1, "p": 6}, "stage": {"s": 3}}))
     facts = apply(facts, ("defer_stores", {"loop": ["n_block", "p_block"]}), ("prefetch", {"loops": ["step", "r"]}))
     cycles(workload, facts)
 
 
 def test_biases_of_the_next_block_come_while_this_one_computes() -> None:
-    workload = convolution(images=2)
+    workload = square(images=2)
     block = apply(naive(workload), BLOCK)
     inner = apply(block, ("defer_stores", {"loop": "k_block"}))
     outer = apply(block, ("defer_stores", {"loop": ["p_block", "k_block"]}))
@@ -122,7 +105,7 @@ def test_biases_of_the_next_block_come_while_this_one_computes() -> None:
 
 
 def test_stores_have_the_whole_next_block_whether_operands_come_early_before_or_after() -> None:
-    workload = convolution(images=2)
+    workload = square(images=2)
     block = apply(naive(workload), BLOCK, ("reuse_weights", {"loop": ["n", "p"]}))
     before = apply(
         block, ("defer_stores", {"loop": ["p_block", "k_block"]}), ("prefetch", {"loops": ["step", "r", "s"]})
@@ -133,7 +116,7 @@ def test_stores_have_the_whole_next_block_whether_operands_come_early_before_or_
 
 
 def test_the_array_keeps_weights_over_several_loops() -> None:
-    workload = convolution(images=2)
+    workload = square(images=2)
     block = apply(naive(workload), BLOCK)
     one = apply(block, ("reuse_weights", {"loop": "p"}), PIPELINE)
     both = apply(block, ("reuse_weights", {"loop": ["n", "p"]}), PIPELINE)
@@ -142,21 +125,21 @@ def test_the_array_keeps_weights_over_several_loops() -> None:
 
 
 def test_weights_kept_over_all_that_they_serve_are_proposed_first() -> None:
-    block = apply(naive(convolution(images=2)), BLOCK)
+    block = apply(naive(square(images=2)), BLOCK)
     first = transformation("reuse_weights").proposals(block)[0]
     assert first.parameters == {"loop": ["n", "p"]}
     assert first.gain > 0  # rows of eight pixels are shorter than the weights are deep
 
 
 def test_taps_keep_their_order_where_stores_and_biases_wait_for_each_other() -> None:
-    late = apply(naive(convolution(images=2, channels=16, filters=16)), ("defer_stores", {"loop": ["n", "p"]}))
+    late = apply(naive(square(images=2, channels=16, filters=16)), ("defer_stores", {"loop": ["n", "p"]}))
     with pytest.raises(NotApplicable, match="rows of acc that are stored"):
         apply(late, ("reorder", {"loops": ["s", "r"]}))
 
 
 def test_moves_grow_no_wider_than_the_instruction_allows() -> None:
     """Four blocks of int8, but one of int32, go into a row of a move."""
-    facts = apply(naive(convolution(filters=64)), ("keep_accumulator", {"loops": {"p": 1, "k": 4}}))
+    facts = apply(naive(square(filters=64)), ("keep_accumulator", {"loops": {"p": 1, "k": 4}}))
     (proposal, *_) = transformation("widen_moves").candidates(facts)
     assert proposal.parameters["tensors"] == ["output"]
     with pytest.raises(NotApplicable, match="moves 16 columns at most"):
