@@ -85,6 +85,10 @@ library: $(VENV)/.core  ## search for the schedules that ship, those that are mi
 bench-kernels: $(VENV)/.core  ## the rules agent against the bound and the vendor library: an hour; ARGS=--quick for minutes, ARGS=--json
 	$(BIN)/python -m benchmarks.kernels $(ARGS)
 
+.PHONY: bench-ablation
+bench-ablation: $(VENV)/.core  ## searches without each of the options that they use: half an hour; ARGS='--evaluations 60 gemm_bias_relu'
+	$(BIN)/python -m benchmarks.ablation $(ARGS)
+
 fidelity: $(VENV)/.core  ## error against measured RTL cycles, by group
 	$(BIN)/autocomp fidelity benchmarks/rtl
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from html import escape
 from math import log
 
-Curve = tuple[float, ...]  # the ratio of the bound to the best cycles so far after each evaluation
+Curve = tuple[float, ...]  # the ratio of the bound to the best cycles so far, after each evaluation or second
 
 COLUMNS = 3
 WIDTH, HEIGHT = 280, 180  # of a panel, in pixels, with its margins
@@ -18,14 +18,15 @@ TICKS = (1, 2, 5, 10, 20, 50, 100, 200)
 
 @dataclass(frozen=True)
 class Panel:
-    """The curves of one problem, by name; all panels have the same names."""
+    """The curves of one problem, by name; all panels have the same names. `axis` is what all curves count."""
 
     title: str
     curves: Mapping[str, Curve]
+    axis: str = "evaluations"
 
 
 def drawing(panels: Sequence[Panel]) -> str:
-    """The panels in rows, evaluations on a logarithmic axis, shares of the bound on the other."""
+    """The panels in rows, what is counted on a logarithmic axis, shares of the bound on the other."""
     lines = -(-len(panels) // COLUMNS)
     size = f'width="{COLUMNS * WIDTH}" height="{lines * HEIGHT}"'
     places = [(number % COLUMNS * WIDTH, number // COLUMNS * HEIGHT) for number in range(len(panels))]
@@ -47,7 +48,7 @@ def _panel(panel: Panel) -> Iterator[str]:
         yield f'<text x="{LEFT - 4}" y="{height + 4:.1f}" text-anchor="end">{share:.0%}</text>'
     for count in (tick for tick in TICKS if tick <= last):
         yield f'<text x="{_x(count, last):.1f}" y="{HEIGHT - BOTTOM + 14}" text-anchor="middle">{count}</text>'
-    yield f'<text x="{WIDTH - RIGHT}" y="{HEIGHT - 6}" text-anchor="end">evaluations</text>'
+    yield f'<text x="{WIDTH - RIGHT}" y="{HEIGHT - 6}" text-anchor="end">{escape(panel.axis)}</text>'
     for number, (name, points) in enumerate(panel.curves.items()):
         path = " ".join(f"{_x(count, last):.1f},{_y(share):.1f}" for count, share in enumerate(points, start=1))
         colour = COLOURS[number % len(COLOURS)]

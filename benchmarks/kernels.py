@@ -1,9 +1,9 @@
-"""python -m benchmarks.kernels [--quick] [--json] [--curve] [--seeds N] [--seconds N] [--evaluations N] [WORKLOAD...]
+"""python -m benchmarks.kernels [OPTIONS] [WORKLOAD...]; `--help` lists the options
 
 How close the rules agent comes to the bound and to the vendor library, from the naive kernel. Of several seeds the
-table shows the median; `--curve` adds the best cycles against evaluations and seconds. `--without TRANSFORMATION`
-leaves an option out, to see what it contributes; `--set NAME=N` changes the machine. With `--evaluations` in place of
-`--seconds`, results do not depend on how busy the machine is.
+table shows the median; `--curve` adds the best cycles against evaluations and seconds, `--svg FILE` draws them.
+`--without TRANSFORMATION` leaves an option out (`benchmarks.ablation` does so with each); `--set NAME=N` changes the
+machine. With `--evaluations` in place of `--seconds`, results do not depend on how busy the machine is.
 """
 
 from __future__ import annotations
@@ -12,17 +12,21 @@ import argparse
 import json
 import statistics
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from math import ceil
+from pathlib import Path
 
 from autocomp.evaluate import SimulatorEvaluator
 from autocomp.isa.model import Accelerator
-from autocomp.search import Options
+from autocomp.search import Options, SearchResult
 from autocomp.search.executors import available_cores
 from autocomp.search.journal import Event
 from autocomp.search.session import Means
+from autocomp.search.snapshot import Request
 from autocomp.workload import Workload
 from autocomp.workload.library import library_kernel
+from benchmarks.curves import Panel, drawing
 from benchmarks.searching import request_for, search
 
 EXO = (
@@ -82,16 +86,23 @@ class Row:
     curve: tuple[tuple[int, float, int], ...]
 
 
-def row(name: str, budget: Options, without: Sequence[str], overrides: Mapping[str, int | float]) -> Row:
-    request = request_for(name, budget, overrides=overrides)
-    general = request.menu.for_operation(request.workload.operation)
-    options = tuple(option for option in general.options if option.transformation not in without)
-    means = Means(available_cores(), cache=False)
-    result, events = search(replace(request, menu=replace(general, options=options)), means)
+def row(name: str, budget: Options, without: Collection[str], overrides: Mapping[str, int | float]) -> Row:
+    request, result, events = search_without(name, budget, without, overrides)
     bound = result.best.evaluation.bound.cycles if result.best.evaluation and result.best.evaluation.bound else 1
     library = _library_cycles(request.workload, request.accelerator)
     counts = result.naive.cycles, library, result.best.cycles, result.evaluations, round(result.seconds, 1)
     return Row(name, budget.seed, bound, *counts, tuple(_curve(events)))
+
+
+def search_without(
+    name: str, budget: Options, without: Collection[str], overrides: Mapping[str, int | float]
+) -> tuple[Request, SearchResult, Sequence[Event]]:
+    """A search of which the menu lacks some transformations: what was asked, what came of it, and its log."""
+    request = request_for(name, budget, overrides=overrides)
+    general = request.menu.for_operation(request.workload.operation)
+    options = tuple(option for option in general.options if option.transformation not in without)
+    request = replace(request, menu=replace(general, options=options))
+    return request, *search(request, Means(available_cores(), cache=False))
 
 
 def _curve(events: Sequence[Event]) -> Iterator[tuple[int, float, int]]:
@@ -112,6 +123,22 @@ def _library_cycles(workload: Workload, accelerator: Accelerator) -> int | None:
         None if text is None else SimulatorEvaluator(accelerator, workload).evaluate(text, stages=("check", "smoke"))
     )
     return found.cycles if found is not None and found.correct else None
+
+
+def panel(found: Row) -> Panel:
+    """The share of the bound that a search had come to, by evaluations and by seconds on the same axis."""
+    by_evaluations = {count: best for count, _, best in found.curve}
+    by_seconds = {max(1, ceil(at)): best for _, at, best in found.curve}  # the last, and so the best, in each second
+    ends = {"evaluations": (by_evaluations, found.evaluations), "seconds": (by_seconds, ceil(found.seconds))}
+    curves = {name: tuple(_shares(best, found.bound_cycles, last)) for name, (best, last) in ends.items()}
+    return Panel(found.workload, curves, axis="")
+
+
+def _shares(best: Mapping[int, int], bound: int, last: int) -> Iterator[float]:
+    share = 0.0
+    for number in range(1, last + 1):
+        share = bound / best[number] if number in best else share
+        yield share
 
 
 def table(rows: Sequence[Row]) -> Iterator[str]:
@@ -141,6 +168,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--curve", action="store_true")
+    parser.add_argument("--svg", type=Path, help="file for the curves of each workload's first seed")
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--seconds", type=float)
     parser.add_argument("--evaluations", type=int)
@@ -155,6 +183,8 @@ def main() -> None:
             budget = Options(seed=seed, seconds=seconds, evaluations=given.evaluations)
             rows.append(row(name, budget, given.without, dict(given.overrides)))
             print(f"{name} seed {seed}: {rows[-1].best_cycles:,}", file=sys.stderr)
+    if given.svg:
+        given.svg.write_text(drawing([panel(found) for found in rows if found.seed == 0]), encoding="utf-8")
     if given.json:
         print(json.dumps([asdict(found) for found in rows], indent=2))
         return

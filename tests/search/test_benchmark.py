@@ -1,7 +1,8 @@
-"""The comparison of strategies: what its table says of runs."""
+"""The benchmarks of searches: what their tables and curves say of runs."""
 
 from __future__ import annotations
 
+from benchmarks import ablation, kernels
 from benchmarks.strategies.__main__ import Outcome, table
 
 
@@ -12,3 +13,22 @@ def test_a_line_a_strategy_has_the_median_and_the_spread() -> None:
         "| `w` | `beam` | 500 | 400 to 900 | 2.00x | 20 | 1 |",
         "| `w` | `greedy` | 1,000 | 1,000 to 1,000 | 1.00x | 7 | 2 |",
     ]
+
+
+def test_an_ablation_has_a_line_for_each_option_that_a_workload_uses() -> None:
+    found = [
+        ablation.Ablation("a", 1000, {"prefetch": 1500, "tile": 990}),
+        ablation.Ablation("b", 200, {"reorder": 200}),
+    ]
+    assert list(ablation.table(found))[2:] == [
+        "| all options | 1,000 | 200 |",
+        "| without `prefetch` | +50.0% | – |",
+        "| without `reorder` | – | +0.0% |",
+        "| without `tile` | -1.0% | – |",
+    ]
+
+
+def test_a_search_is_drawn_by_evaluations_and_by_seconds() -> None:
+    found = kernels.Row("w", 0, 100, 1000, None, 200, 4, 2.5, ((1, 0.2, 1000), (2, 0.9, 500), (3, 2.1, 200)))
+    curves = kernels.panel(found).curves
+    assert curves == {"evaluations": (0.1, 0.2, 0.5, 0.5), "seconds": (0.2, 0.2, 0.5)}

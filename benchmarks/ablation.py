@@ -1,0 +1,76 @@
+"""python -m benchmarks.ablation [--evaluations N] [--seed N] [WORKLOAD...]
+
+What each option contributes: of each workload one search by the rules agent with all options, then one without each
+option that led to its result. Prints Markdown: the cycles that the first finds, and by how much more the others end at,
+each after the same number of evaluations. An option that another one stands in for costs little; so the columns do not
+add up.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from autocomp.search import Options
+from benchmarks.kernels import search_without
+
+WORKLOADS = (
+    "gemm_512x512x512",
+    "gemm_100x70x30",
+    "gemm_bias_relu",
+    "conv_14_128",
+    "conv_stem",
+    "conv_depthwise",
+    "tinympc_backward",
+    "tiny_gemm",
+)
+
+
+@dataclass(frozen=True)
+class Ablation:
+    """The best cycles with all options, and without each of those that led there."""
+
+    workload: str
+    cycles: int
+    without: Mapping[str, int]
+
+
+def ablation(name: str, budget: Options) -> Ablation:
+    _, result, _ = search_without(name, budget, (), {})
+    plans = (step.plan for step in result.history.lineage(result.best))
+    used = sorted({plan.transformation for plan in plans if plan.transformation is not None})
+    found: dict[str, int] = {}
+    for option in used:
+        _, other, _ = search_without(name, budget, (option,), {})
+        found[option] = other.best.cycles or 0
+        print(f"{name} without {option}: {found[option]:,}", file=sys.stderr)
+    return Ablation(name, result.best.cycles or 0, found)
+
+
+def table(found: Sequence[Ablation]) -> Iterator[str]:
+    """A column a workload, a line an option that one of them uses."""
+    yield "| | " + " | ".join(f"`{one.workload}`" for one in found) + " |"
+    yield "|---|" + "---:|" * len(found)
+    yield "| all options | " + " | ".join(f"{one.cycles:,}" for one in found) + " |"
+    for option in sorted({option for one in found for option in one.without}):
+        yield f"| without `{option}` | " + " | ".join(_more(one, option) for one in found) + " |"
+
+
+def _more(found: Ablation, option: str) -> str:
+    return f"{found.without[option] / found.cycles - 1:+.1%}" if option in found.without else "–"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("workloads", nargs="*", default=WORKLOADS)
+    parser.add_argument("--evaluations", type=int, default=60)
+    parser.add_argument("--seed", type=int, default=0)
+    given = parser.parse_args()
+    budget = Options(seed=given.seed, evaluations=given.evaluations)
+    print("\n".join(table([ablation(name, budget) for name in given.workloads])))
+
+
+if __name__ == "__main__":
+    main()
