@@ -119,9 +119,8 @@ class AgentTarget:
     def plan(self, call: AgentCall) -> dict[str, Any]:
         count = EVERYTHING if call.count is None else call.count
         try:
-            whole = (
-                call.whole_menu or call.count is None or not call.lineage
-            )  # nothing is known yet that could be too much of one idea
+            # Where a search begins, nothing is known yet that could be too much of one idea.
+            whole = call.whole_menu or call.count is None or not call.lineage
             dropout = 0.0 if whole else self.dropout
             context = self._context(call, self.menu.dropout(Random(f"menu/{call.chance}"), dropout))
             context = replace(context, limits=self._limits(call.kernel))
