@@ -107,16 +107,13 @@ def _storage(function: ast.Function, kernel: ast.Kernel, entry: bool) -> ast.Fun
         if not isinstance(statement, ast.Declaration):
             return None
         arrays = [d for d in statement.declarators if d.type.extents]
+        outermost = entry and len(path) == 1
+        storage_alone = arrays == list(statement.declarators) and not any(d.initializer for d in arrays)
         cleared: list[ast.Statement] = []
-        if (
-            entry
-            and len(path) == 1
-            and arrays == list(statement.declarators)
-            and not any(d.initializer for d in arrays)
-        ):
+        if outermost and storage_alone:
             cleared = [_clear(d) for d in arrays if statement.static]
             statement = replace(statement, static=True)
-        elif entry and len(path) == 1:
+        elif outermost:
             statement = _automatic(statement)
         elif arrays or statement.static:
             if not statement.const and (statement.static or any(d.initializer for d in arrays)):
