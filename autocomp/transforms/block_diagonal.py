@@ -11,14 +11,14 @@ stores before the loads that take the tiles instead of the weights.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import prod
 
 from autocomp.kernel import ast
 from autocomp.transforms.addresses import linear, make_room, shifted
 from autocomp.transforms.affine import Affine, affine, expression, interval, literal, minimum
-from autocomp.transforms.calls import element_of, with_arguments
+from autocomp.transforms.calls import element_of, with_roles
 from autocomp.transforms.cost import present_cost
 from autocomp.transforms.facts import Buffer, Facts, Pointer, Site
 from autocomp.transforms.loops import Loop, make_loop, make_nest
@@ -36,6 +36,7 @@ from autocomp.transforms.rewrite import (
     substitute,
     walk,
     walk_statements,
+    with_arguments,
     with_body,
 )
 from autocomp.transforms.settings import stride_setting
@@ -244,12 +245,7 @@ def _together(
         values[found.weights.tensor] = ast.Name(diagonal)
     call = call_of(statement)
     assert call is not None
-    return ast.ExpressionStatement(_with(substitute(call, values), _sizes(facts, found, site)))
-
-
-def _with(call: ast.Call, changes: Mapping[int, ast.Expression]) -> ast.Call:
-    """The call with arguments exchanged, by position."""
-    return replace(call, arguments=tuple(changes.get(n, given) for n, given in enumerate(call.arguments)))
+    return ast.ExpressionStatement(with_arguments(substitute(call, values), _sizes(facts, found, site)))
 
 
 def _sizes(facts: Facts, found: _Groups, site: Site) -> dict[int, ast.Expression]:
@@ -296,7 +292,7 @@ def _onto_diagonal(facts: Facts, found: _Groups, diagonal: str) -> Sequence[ast.
     address = _beside(facts, found, loops)
     moves = [
         ast.ExpressionStatement(
-            with_arguments(
+            with_roles(
                 site, {"pointer": element_of(tensor, place), side: address, "cols": literal(found.cols), "rows": count}
             )
         )

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 from autocomp.kernel import ast
-from autocomp.transforms.facts import Site
+from autocomp.transforms.facts import Facts, Site
+from autocomp.transforms.rewrite import call_of, statement_at, with_arguments
 
 
-def with_arguments(site: Site, given: Mapping[str, ast.Expression]) -> ast.Call:
+def with_roles(site: Site, given: Mapping[str, ast.Expression]) -> ast.Call:
     """The call of a site with the first argument of each role exchanged; roles that it does not have are left out."""
-    changes = {site.role.position(word): argument for word, argument in given.items()}
-    arguments = (changes.get(number, present) for number, present in enumerate(site.call.arguments))
-    return replace(site.call, arguments=tuple(arguments))
+    places = {site.role.position(word): argument for word, argument in given.items()}
+    return with_arguments(site.call, {n: argument for n, argument in places.items() if n is not None})
+
+
+def as_written(facts: Facts, site: Site) -> ast.Call:
+    """The call of a site with the names of constants in it."""
+    call = call_of(statement_at(facts.body, site.path))
+    assert call is not None
+    return call
 
 
 def element_of(tensor: str, subscripts: Sequence[ast.Expression]) -> ast.Expression:

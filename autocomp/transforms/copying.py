@@ -8,11 +8,13 @@ from math import prod
 
 from autocomp.kernel import ast
 from autocomp.transforms.affine import Affine, expression, literal, minimum
+from autocomp.transforms.calls import as_written, element_of, with_roles
 from autocomp.transforms.facts import Facts, Site
+from autocomp.transforms.limits import largest
 from autocomp.transforms.loops import Loop, linear_index, make_nest
 from autocomp.transforms.nest import Statements
 from autocomp.transforms.protocol import NotApplicable
-from autocomp.transforms.rewrite import all_names, call_of, fresh, statement_at, with_body
+from autocomp.transforms.rewrite import all_names, fresh, with_arguments, with_body
 from autocomp.transforms.settings import in_force
 from autocomp.transforms.straight.footprint import Change
 from autocomp.transforms.straight.program import program_of
@@ -50,8 +52,8 @@ def copied(facts: Facts, copy: Copy) -> Statements:
     """Statements for the head of the kernel: they configure both moves, copy, and wait. The widest moves are taken that
     the description says copy elements as they are. Raises NotApplicable if none do."""
     width = facts.accelerator.memory(copy.memory).cols
-    rows = min(facts.tile[0], _most(copy.load, "rows"), _most(copy.store, "rows"))
-    widest = min(_most(copy.load, "cols"), _most(copy.store, "cols")) // width * width
+    rows = min(facts.tile[0], *(largest(site, "rows") or 1 for site in (copy.load, copy.store)))
+    widest = min(largest(site, "cols") or 1 for site in (copy.load, copy.store)) // width * width
     fence = make_fence(facts.machine)  # nothing else orders stores to DRAM against loads
     if fence is None:
         raise NotApplicable("the machine has no fence, so that nothing orders a copy against its use")
@@ -65,13 +67,6 @@ def copied(facts: Facts, copy: Copy) -> Statements:
             continue
         return (*_settings(facts, copy, pieces), *_nest(facts, copy, pieces), fence)
     raise reason
-
-
-def _most(site: Site, word: str) -> int:
-    """The largest operand that an instruction takes."""
-    position = site.role.position(word)
-    parameter = None if position is None else site.parameters[position]
-    return 1 if parameter is None or parameter.high is None else parameter.high
 
 
 def _pieces(copy: Copy, rows: int, cols: int) -> _Pieces:
@@ -99,10 +94,8 @@ def _settings(facts: Facts, copy: Copy, pieces: _Pieces) -> Statements:
         stride = literal(whole.strides[pieces.along] * whole.size)
         one = ast.FloatLiteral(1.0, single=True, text="1.0f")
         values = {"dram stride": stride, "block stride": literal(facts.tile[0]), "scale": one}
-        call, words = call_of(statement_at(facts.body, settings[0].path)), settings[0].role.arguments
-        assert call is not None
-        arguments = tuple(values.get(word, given) for word, given in zip(words, call.arguments, strict=True))
-        found.append(ast.ExpressionStatement(replace(call, arguments=arguments)))
+        setting = replace(settings[0], call=as_written(facts, settings[0]))
+        found.append(ast.ExpressionStatement(with_roles(setting, values)))
     return tuple(found)
 
 
@@ -133,12 +126,12 @@ def _moves(
     facts: Facts,
     copy: Copy,
     pieces: _Pieces,
-    place: tuple[Sequence[Affine], Affine],
+    start: tuple[Sequence[Affine], Affine],
     row: ast.Expression,
     size: tuple[ast.Expression, ast.Expression],
 ) -> Statements:
-    """The piece at a place, of a size, into local memory and out again."""
-    at, behind = place
+    """The piece at a start, of a size, into local memory and out again."""
+    at, behind = start
     last = len(copy.source.extents) - 1
     calls: list[ast.Statement] = []
     for site, whole, corner in (
@@ -147,17 +140,13 @@ def _moves(
     ):
         subscripts = [*at, *(Affine(0),) * (last + 1 - len(at))]
         subscripts[last] += behind  # it may run over into the dimensions around it: elements follow one another
-        element: ast.Expression = ast.Name(whole.name)
-        for subscript, start in zip(subscripts, corner, strict=True):
-            element = ast.Index(element, expression(subscript + Affine(start)))
+        place = [expression(part + Affine(margin)) for part, margin in zip(subscripts, corner, strict=True)]
         stride = literal(whole.strides[pieces.along] * whole.size)
-        values = {"pointer": ast.Unary("&", element), "rows": size[0], "cols": size[1], "dram stride": stride}
-        arguments = [
-            values.get(word, given) for word, given in zip(site.role.arguments, site.call.arguments, strict=True)
-        ]
+        pointer = element_of(whole.name, place)
+        call = with_roles(site, {"pointer": pointer, "rows": size[0], "cols": size[1], "dram stride": stride})
         number, address = _address(facts, copy, site)
-        arguments[number] = ast.Binary("+", literal(address), row) if address else row
-        calls.append(ast.ExpressionStatement(replace(site.call, arguments=tuple(arguments))))
+        local = ast.Binary("+", literal(address), row) if address else row
+        calls.append(ast.ExpressionStatement(with_arguments(call, {number: local})))
     return tuple(calls)
 
 

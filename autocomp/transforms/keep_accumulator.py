@@ -19,8 +19,9 @@ from autocomp.transforms.parameters import factors_of, flag_of
 from autocomp.transforms.protocol import NotApplicable, Parameters, Proposal, Rewriting, fitting
 from autocomp.transforms.rewrite import Path, all_names, fresh, statement_at, with_body
 from autocomp.transforms.stage_operand import StageOperand
-from autocomp.transforms.stage_window import StageWindow, shared_rows
+from autocomp.transforms.stage_window import StageWindow
 from autocomp.transforms.tile import tile_nest
+from autocomp.transforms.windows import shared_rows
 
 _SHAPES = 12  # of blocks, proposed at most
 _PAYING = 0.9  # estimated cycles with windows, relative to those without, from which on they are proposed

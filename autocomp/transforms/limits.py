@@ -27,11 +27,11 @@ def widest(facts: Facts, site: Site) -> int:
     return max(present, most)
 
 
-def most_rows(facts: Facts, site: Site) -> int:
-    """The most rows that a move of this kind can cover."""
-    position = site.role.position("rows")
+def largest(site: Site, word: str) -> int | None:
+    """The largest value that the argument with a role may have; None where the instruction has none, or no limit."""
+    position = site.role.position(word)
     parameter = None if position is None else site.parameters[position]
-    return facts.tile[0] if parameter is None or parameter.high is None else parameter.high
+    return None if parameter is None else parameter.high
 
 
 def _may_cover(facts: Facts, site: Site, instruction: m.Instruction, name: str, cols: int) -> bool:

@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from autocomp.kernel import ast
 from autocomp.transforms.affine import Affine, affine, expression, interval_of, literal
+from autocomp.transforms.calls import element_of
 from autocomp.transforms.copying import Copy, copied
 from autocomp.transforms.facts import Facts, Operand, Site
 from autocomp.transforms.iterations import Iterations
@@ -32,7 +33,7 @@ from autocomp.transforms.rewrite import (
     substitute,
     walk,
     walk_statements,
-    with_argument,
+    with_arguments,
     with_body,
 )
 from autocomp.transforms.settings import dram_stride
@@ -291,24 +292,22 @@ def _check_inside(facts: Facts, site: Site) -> None:
 
 def _whole(facts: Facts, tile: _Tile, padding: _Padding, site: Site, name: str) -> ast.Call:
     """A call of the product on all rows of the result, of which the operand lies in the copy of that name."""
-    arguments = list(site.call.arguments)
+    changes: dict[int, ast.Expression] = {}
     results = {operand.position for operand in tile.results if operand.site is site}
     sizes = {
         operand.rows_at[0] for operand in (*tile.operands, *tile.results) if operand.site is site and operand.rows_at
     }
-    for number, argument in enumerate(arguments):
+    for number, argument in enumerate(site.call.arguments):
         if number in results and tile.first != Affine(0):
-            arguments[number] = expression(affine(argument) - tile.first)
+            changes[number] = expression(affine(argument) - tile.first)
         elif argument == tile.rows and (number in sizes or not isinstance(argument, ast.IntLiteral)):
-            arguments[number] = tile.result_rows
+            changes[number] = tile.result_rows
     if site is not tile.load:
         _check_inside(facts, site)
-        return replace(site.call, arguments=tuple(arguments))
-    node: ast.Expression = ast.Name(name)
-    for base, margin in zip(tile.base, padding.margins[0], strict=True):
-        node = ast.Index(node, expression(base + Affine(margin)))
-    position = site.role.arguments.index("pointer")
-    return with_argument(replace(site.call, arguments=tuple(arguments)), position, ast.Unary("&", node))
+        return with_arguments(site.call, changes)
+    place = [expression(base + Affine(margin)) for base, margin in zip(tile.base, padding.margins[0], strict=True)]
+    pointer = element_of(name, place)
+    return with_arguments(site.call, {**changes, site.role.arguments.index("pointer"): pointer})
 
 
 def _check_sums(facts: Facts, tile: _Tile, padding: _Padding, target: Tensor, calls: Iterable[ast.Call]) -> None:

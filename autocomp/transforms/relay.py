@@ -14,11 +14,12 @@ from autocomp.isa.tree import AddressField, Element, Expression, Name, Number
 from autocomp.kernel import ast
 from autocomp.remember import remember
 from autocomp.transforms.affine import literal
+from autocomp.transforms.calls import as_written
 from autocomp.transforms.facts import Facts, Site
 from autocomp.transforms.limits import address_field
 from autocomp.transforms.protocol import NotApplicable
 from autocomp.transforms.registers import known_values
-from autocomp.transforms.rewrite import call_of, statement_at, with_argument
+from autocomp.transforms.rewrite import with_arguments
 from autocomp.transforms.settings import stride_setting
 
 
@@ -77,14 +78,7 @@ def with_strides(
     front of that alone configures one of them."""
     present = [(stride_setting(facts, site, home), stride) for site, stride in strides]
     for (setting, position, _), stride in present:
-        yield ast.ExpressionStatement(with_argument(_as_written(facts, setting), position, literal(stride)))
+        yield ast.ExpressionStatement(with_arguments(as_written(facts, setting), {position: literal(stride)}))
     yield from moving
     for (setting, _, _), _ in present:
-        yield ast.ExpressionStatement(_as_written(facts, setting))
-
-
-def _as_written(facts: Facts, site: Site) -> ast.Call:
-    """The call with the names of constants in it."""
-    call = call_of(statement_at(facts.body, site.path))
-    assert call is not None
-    return call
+        yield ast.ExpressionStatement(as_written(facts, setting))

@@ -16,7 +16,7 @@ from autocomp.transforms.nest import enclosing
 from autocomp.transforms.parameters import names_of
 from autocomp.transforms.protocol import NotApplicable, Parameters, Proposal, Rewriting
 from autocomp.transforms.reorder import reordered
-from autocomp.transforms.rewrite import Path, blocks, names, rewrite_statements, substitute, with_argument, with_body
+from autocomp.transforms.rewrite import Path, blocks, names, rewrite_statements, substitute, with_arguments, with_body
 
 
 class ReuseWeights(Rewriting):
@@ -57,7 +57,7 @@ class ReuseWeights(Rewriting):
             call = statement.expression
             if path == preload.path:
                 value = ast.Conditional(first, call.arguments[position], absent)
-                return ast.ExpressionStatement(with_argument(call, position, value))
+                return ast.ExpressionStatement(with_arguments(call, {position: value}))
             if path == compute.path:
                 kept = ast.ExpressionStatement(replace(call, function=keeping))
                 return ast.If(first, ast.Block((statement,)), ast.Block((kept,)))

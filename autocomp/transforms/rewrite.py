@@ -170,9 +170,9 @@ def call_of(statement: ast.Statement) -> ast.Call | None:
     return None
 
 
-def with_argument(call: ast.Call, position: int, argument: ast.Expression) -> ast.Call:
-    """The call with one argument exchanged."""
-    return replace(call, arguments=(*call.arguments[:position], argument, *call.arguments[position + 1 :]))
+def with_arguments(call: ast.Call, arguments: Mapping[int, ast.Expression]) -> ast.Call:
+    """The call with other arguments in some positions."""
+    return replace(call, arguments=tuple(arguments.get(n, given) for n, given in enumerate(call.arguments)))
 
 
 def blocks(statement: ast.Statement) -> tuple[ast.Block, ...]:

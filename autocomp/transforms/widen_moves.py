@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import prod
 from typing import Any
 
@@ -17,7 +17,7 @@ from autocomp.transforms.loops import Loop, loop, make_if, make_nest
 from autocomp.transforms.nest import enclosing, peel_nest
 from autocomp.transforms.parameters import names_of, number_of
 from autocomp.transforms.protocol import NotApplicable, Parameters, Proposal, Rewriting
-from autocomp.transforms.rewrite import Path, replace_at, rewrite_statements, substitute, with_body
+from autocomp.transforms.rewrite import Path, replace_at, rewrite_statements, substitute, with_arguments, with_body
 from autocomp.transforms.settings import in_force
 
 
@@ -197,9 +197,7 @@ def _widen(facts: Facts, found: _Widening) -> ast.Kernel:
     rest = tuple(item for item in loops if item != found.along)
     merged = Loop(found.along.variable, -(-found.along.trips // found.blocks))
     first = {found.along.variable: ast.Binary("*", ast.Name(found.along.variable), literal(found.blocks))}
-    arguments = [substitute(argument, first) for argument in site.call.arguments]
-    arguments[position] = found.columns
-    call = ast.ExpressionStatement(replace(site.call, arguments=tuple(arguments)))
+    call = ast.ExpressionStatement(with_arguments(substitute(site.call, first), {position: found.columns}))
     conditions = tuple(substitute(guard, first) for guard in guards)
     nest = make_nest((*rest, merged), make_if(conditions, (call,)))
     body = replace_at(facts.body, found.nest, nest)
@@ -230,8 +228,7 @@ def with_block_stride(facts: Facts, body: ast.Block, site: Site, stride: int) ->
             return None
         call = statement.expression
         assert isinstance(call, ast.Call)
-        arguments = tuple(literal(stride) if n == where else a for n, a in enumerate(call.arguments))
-        return ast.ExpressionStatement(replace(call, arguments=arguments))
+        return ast.ExpressionStatement(with_arguments(call, {where: literal(stride)}))
 
     # Configuration stands outside the nest that was replaced by one statement, so its paths still hold.
     return rewrite_statements(body, change)

@@ -10,7 +10,7 @@ from autocomp.kernel import ast
 from autocomp.transforms.affine import literal
 from autocomp.transforms.facts import Facts
 from autocomp.transforms.protocol import NotApplicable
-from autocomp.transforms.rewrite import with_argument
+from autocomp.transforms.rewrite import with_arguments
 from autocomp.transforms.straight.footprint import Access, Change
 from autocomp.transforms.straight.places import float_literal
 from autocomp.transforms.straight.program import Program, Step, program_of, role_of
@@ -141,7 +141,7 @@ class Edit:
             parameters = self.program.facts.machine.parameters[setting.function, len(setting.arguments)]
             for position, parameter in enumerate(parameters):
                 for choice in parameter.choices if parameter is not None else ():
-                    yield {setting: with_argument(setting, position, ast.Name(choice))}
+                    yield {setting: with_arguments(setting, {position: ast.Name(choice)})}
 
     def _applied(self, steps: Mapping[int, Step]) -> bool:
         """Whether operands go through the functions wanted, and all others through what they did before."""
@@ -155,7 +155,7 @@ class Edit:
 
 def _with(step: Step, call: int, position: int, argument: ast.Expression) -> Step:
     """The step with another argument in one of its calls."""
-    new = with_argument(step.calls[call], position, argument)
+    new = with_arguments(step.calls[call], {position: argument})
     return replace(step, calls=(*step.calls[:call], new, *step.calls[call + 1 :]))
 
 
@@ -182,7 +182,7 @@ def scaled(facts: Facts, setting: ast.Call, factor: float) -> ast.Call:
         size = given.operand if isinstance(given, ast.Unary) else given
         if not isinstance(size, ast.FloatLiteral | ast.IntLiteral):
             raise NotApplicable(f"the scale of {setting.function} is no number")
-        return with_argument(setting, position, float_literal(sign * size.value * factor))
+        return with_arguments(setting, {position: float_literal(sign * size.value * factor)})
     for form in facts.machine.roles.values():
         if takes_scale(facts, role, form):
             return ast.Call(form.name, (*setting.arguments, float_literal(factor)))

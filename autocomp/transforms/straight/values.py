@@ -11,7 +11,7 @@ from autocomp.remember import remembered
 from autocomp.transforms.affine import literal
 from autocomp.transforms.facts import Facts
 from autocomp.transforms.protocol import NotApplicable
-from autocomp.transforms.rewrite import with_argument
+from autocomp.transforms.rewrite import with_arguments
 from autocomp.transforms.straight.footprint import Access
 from autocomp.transforms.straight.program import Program, Step
 
@@ -153,7 +153,7 @@ def _readdressed(facts: Facts, call: ast.Call, position: int, memory: str, row: 
     row_bits = ((1 << (high + 1)) - 1) & ~((1 << low) - 1)
     bits, _ = next((bits, match) for _, bits, match in space.memories if given & bits == match)
     flags = given & ~bits & ~row_bits & 0xFFFFFFFF
-    return with_argument(call, position, literal(address_in(space, memory, row) | flags))
+    return with_arguments(call, {position: literal(address_in(space, memory, row) | flags)})
 
 
 def address_in(space: m.AddressSpace, memory: str, row: int) -> int:
