@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 from autocomp.simulator import Options, SimulationResult, run_program
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from autocomp import isa, kernel
@@ -41,6 +41,7 @@ class Convolution:
     bias: bool = True
     pool: tuple[int, int, int] = (0, 0, 0)  # size, stride, padding
     relu: bool = False
+    pixels: int = 1  # side by side in one local row
     flag: str = ""  # one that is set
     seed: int = 0
 
@@ -73,6 +74,7 @@ class Convolution:
         x, w, d = (tensors[name].astype(np.int64) for name in "XWD")
         p = self.padding
         x = np.pad(x, ((0, 0), (p, p), (p, p), (0, 0)))
+        w = w[::-1, ::-1] if self.flag == "wrot180" else w
         rows, columns = self.outs(self.rows), self.outs(self.columns)
         sums = np.zeros((self.batch, rows, columns, self.outputs), np.int64) + (d[0] if self.bias else 0)
         for ky in range(self.kernel):
@@ -111,6 +113,10 @@ class Convolution:
         # What the loop reads beyond the image, below and to the right; it may also stop inside of it.
         below = max(0, rows * self.stride + self.reach - 1 - self.padding - self.rows)
         right = max(0, columns * self.stride + self.reach - 1 - self.padding - self.columns)
+        apart = 1
+        if self.flag == "downsample":  # it stops at the last row and column that it keeps
+            below = right = 0
+            apart = 2
         flags = {
             name: int(name == self.flag)
             for name in ("downsample", "wrot180", "input_dilated", "t1", "t2", "t3", "t4", "dw")
@@ -119,14 +125,14 @@ class Convolution:
         heads = ", ".join(f"{types[n]} {n}{''.join(f'[{k}]' for k in t.shape)}" for n, t in tensors.items())
         return f"""
 void solution({heads}) {{
-  gemmini_extended_config_ex(WEIGHT_STATIONARY, NO_ACTIVATION, 0, {self.stride}, 0, 0);
+  gemmini_extended_config_ex(WEIGHT_STATIONARY, NO_ACTIVATION, 0, {self.stride // apart}, 0, 0);
   gemmini_extended_config_st({self.outputs}, {int(self.relu)}, 0.01f);
   gemmini_loop_conv_ws({self.batch}, {self.rows}, {self.columns}, {self.channels}, {self.outputs}, {rows}, {columns},
     {out_rows}, {out_columns}, {self.stride}, {self.padding}, {self.kernel}, {self.dilation}, {size}, {stride}, {p},
     {self.batch}, {out_rows}, {out_columns}, {self.outputs}, {self.kernel}, {self.kernel}, {self.channels},
     {self.padding}, {right}, {self.padding}, {below}, {p}, {p}, {p}, {p}, {rows}, {columns}, W, Y, D, X,
     {int(not self.bias)}, {int(size == 0)}, {flags["downsample"]}, {flags["wrot180"]}, {flags["input_dilated"]},
-    {int(self.relu)}, {flags["t1"]}, {flags["t2"]}, {flags["t3"]}, {flags["t4"]}, 1,
+    {int(self.relu)}, {flags["t1"]}, {flags["t2"]}, {flags["t3"]}, {flags["t4"]}, {self.pixels},
     {self.channels}, {self.outputs}, {self.outputs}, {flags["dw"]}, 0, 0);
   fence();
 }}"""
@@ -138,22 +144,24 @@ void solution({heads}) {{
         return tensors, run_program(tables.machine, program, tensors, Options(discipline=True))
 
 
-convolutions = st.builds(
-    Convolution,
-    batch=st.integers(1, 2),
-    rows=st.integers(1, 9),
-    columns=st.integers(1, 9),
-    channels=st.integers(1, 18),
-    outputs=st.integers(1, 18),
-    kernel=st.integers(1, 3),
-    stride=st.integers(1, 3),
-    padding=st.integers(0, 2),
-    dilation=st.integers(1, 2),
-    bias=st.booleans(),
-    pool=st.sampled_from([(0, 0, 0), (2, 2, 0), (2, 1, 0), (3, 2, 1)]),
-    relu=st.booleans(),
-    seed=st.integers(0, 1000),
-).filter(lambda convolution: convolution.possible)
+SIZES: dict[str, st.SearchStrategy[Any]] = {
+    "batch": st.integers(1, 2),
+    "rows": st.integers(1, 9),
+    "columns": st.integers(1, 9),
+    "channels": st.integers(1, 18),
+    "outputs": st.integers(1, 18),
+    "kernel": st.integers(1, 3),
+    "stride": st.integers(1, 3),
+    "padding": st.integers(0, 2),
+    "bias": st.booleans(),
+    "pool": st.sampled_from([(0, 0, 0), (2, 2, 0), (2, 1, 0), (3, 2, 1)]),
+    "relu": st.booleans(),
+    "seed": st.integers(0, 1000),
+}
+
+
+def convolutions(**fields: st.SearchStrategy[Any]) -> st.SearchStrategy[Convolution]:
+    return st.builds(Convolution, **(SIZES | fields)).filter(lambda convolution: convolution.possible)
 
 
 def check(convolution: Convolution) -> None:
@@ -166,9 +174,48 @@ def check(convolution: Convolution) -> None:
 
 
 @settings(max_examples=40, deadline=None)
-@given(convolution=convolutions)
+@given(convolution=convolutions(dilation=st.integers(1, 2)))
 def test_a_loop_convolves_images_of_any_size(convolution: Convolution) -> None:
     check(convolution)
+
+
+@settings(max_examples=30, deadline=None)
+@given(convolution=convolutions(kernel=st.integers(1, 4), channels=st.just(1), pixels=st.integers(0, 4)))
+@example(Convolution(channels=1, pixels=3, rows=9, columns=9, batch=2))
+def test_the_array_takes_several_pixels_of_a_row_in_one_go(convolution: Convolution) -> None:
+    check(convolution)
+
+
+@settings(max_examples=20, deadline=None)
+@given(convolution=convolutions(channels=st.just(2), pixels=st.just(2), kernel=st.integers(2, 3)))
+def test_pixels_side_by_side_have_all_their_channels(convolution: Convolution) -> None:
+    check(convolution)
+
+
+@settings(max_examples=20, deadline=None)
+@given(convolution=convolutions(kernel=st.just(1), stride=st.just(2), padding=st.just(0), flag=st.just("downsample")))
+def test_a_loop_that_downsamples_convolves_with_the_pixels_that_it_keeps(convolution: Convolution) -> None:
+    check(convolution)
+
+
+@settings(max_examples=20, deadline=None)
+@given(convolution=convolutions(dilation=st.integers(1, 2), flag=st.just("wrot180")))
+def test_a_kernel_may_be_turned_by_half_a_turn(convolution: Convolution) -> None:
+    check(convolution)
+
+
+@pytest.mark.parametrize(
+    ("plain", "fewer"),
+    [
+        (Convolution(channels=1, rows=9, columns=9), {"pixels": 3}),
+        (Convolution(channels=1, rows=9, columns=9, kernel=1, stride=2, padding=0), {"flag": "downsample"}),
+    ],
+)
+def test_fewer_moves_or_computes_take_less_time(plain: Convolution, fewer: dict[str, Any]) -> None:
+    (_, longer), (_, shorter) = plain.run(), replace(plain, **fewer).run()
+    assert longer.timing is not None
+    assert shorter.timing is not None
+    assert shorter.timing.cycles < longer.timing.cycles
 
 
 @pytest.mark.parametrize("bias", [True, False])
@@ -182,10 +229,28 @@ def test_a_plain_convolution_fits(bias: bool, pool: tuple[int, int, int]) -> Non
 
 @pytest.mark.parametrize(
     ("flag", "message"),
-    [("downsample", "downsample"), ("dw", "depthwise"), ("wrot180", "rotated"), ("input_dilated", "dilated")]
-    + [(f"t{n}", "transposed") for n in (1, 2, 3, 4)],
+    [("dw", "depthwise"), ("input_dilated", "dilated")] + [(f"t{n}", "transposed") for n in (1, 2, 3, 4)],
 )
 def test_what_is_not_described_is_refused(flag: str, message: str) -> None:
-    _, result = replace(Convolution(), flag=flag).run()
+    check_refused(Convolution(flag=flag), message)
+
+
+@pytest.mark.parametrize(
+    ("convolution", "message"),
+    [
+        (Convolution(flag="downsample", kernel=3, padding=0, stride=2), "a kernel of 1 x 1"),
+        (Convolution(flag="downsample", kernel=1, padding=0, stride=1), "a stride of 2"),
+        (Convolution(flag="downsample", kernel=1, padding=1, stride=2), "no padding"),
+        (Convolution(pixels=2, channels=3), "all their channels in one local row"),
+        (Convolution(pixels=2, channels=1, dilation=2), "neither dilated"),
+        (Convolution(pixels=2, channels=1, flag="wrot180"), "nor downsampling"),
+    ],
+)
+def test_what_the_description_leaves_open_is_refused(convolution: Convolution, message: str) -> None:
+    check_refused(convolution, message)
+
+
+def check_refused(convolution: Convolution, message: str) -> None:
+    _, result = convolution.run()
     assert result.error is not None
     assert message in result.error.message
