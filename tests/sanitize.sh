@@ -17,7 +17,8 @@ ln -s "$PWD"/isa "$PWD"/menus "$PWD"/workloads "$PWD"/schedules "$PWD"/tests "$P
 libraries=$("$python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
 compiler=${CXX:-g++}
 cd "$target"
-# -S keeps the editable install's import hook away; leaks are CPython's own and not looked for.
+# -S keeps the editable install's import hook away; leaks are CPython's own and not looked for. Instrumented code is slow: the
+# profile has no deadline for an example.
 LD_PRELOAD="$("$compiler" -print-file-name=libasan.so) $("$compiler" -print-file-name=libstdc++.so)" \
   ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 PYTHONPATH=".:$libraries" \
-  "$python" -S -m pytest -q -p no:cacheprovider -m "not packaging and not long" tests/simulator tests/timing tests/isa/ "$@"
+  "$python" -S -m pytest -q -p no:cacheprovider --hypothesis-profile ci -m "not packaging and not long" tests/simulator tests/timing tests/isa/ "$@"
