@@ -114,6 +114,12 @@ def interval(node: ast.Expression, ranges: Ranges) -> Interval | None:
     return None
 
 
+def constant_of(node: ast.Expression, ranges: Ranges) -> int | None:
+    """The one value that an expression can have, or None."""
+    bounds = interval(node, ranges)
+    return bounds[0] if bounds is not None and bounds[0] == bounds[1] else None
+
+
 def limits(kind: ast.Type) -> Interval | None:
     """The least and the greatest value of an integer type of C; None for any other."""
     scalar = None if kind.pointer or kind.extents else NAMED.get(kind.name)
@@ -228,8 +234,10 @@ def _interval_of_unary(node: ast.Unary, ranges: Ranges) -> Interval | None:
     bounds = interval(node.operand, ranges)
     if node.operator == "!":
         return 0, 1
-    if bounds is None or node.operator not in "+-":
+    if bounds is None or node.operator not in "+-~":
         return None
+    if node.operator == "~":
+        return ~bounds[1], ~bounds[0]
     return bounds if node.operator == "+" else (-bounds[1], -bounds[0])
 
 
@@ -266,6 +274,8 @@ def _interval_of_binary(node: ast.Binary, ranges: Ranges) -> Interval | None:
         return max(left[0], right[0]), possible_bits(left) | possible_bits(right)
     if node.operator == "&":
         return 0, min(left[1], right[1])
+    if node.operator == "^":
+        return 0, possible_bits(left) | possible_bits(right)
     if node.operator == "<<" and right[1] < 64:
         return left[0] << right[0], left[1] << right[1]
     if node.operator == ">>" and right[1] < 64:

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import reduce
 from math import gcd
 
 from autocomp.kernel import ast
 from autocomp.remember import remember
 from autocomp.transforms.affine import (
     Affine,
+    Interval,
     Ranges,
     affine,
     expression,
     interval,
     interval_of,
+    limits,
     literal,
+    minimum,
     minimum_of,
     possible_bits,
     truth,
@@ -22,7 +26,6 @@ from autocomp.transforms.affine import (
 from autocomp.transforms.rewrite import Node, map_expressions, names
 
 _TESTS = ("==", "!=", "<", "<=", ">", ">=", "&&", "||")
-_MASKS = {"uint32_t": 0xFFFFFFFF, "uint64_t": 0xFFFFFFFFFFFFFFFF, "uint16_t": 0xFFFF, "uint8_t": 0xFF}
 
 
 def simplify(node: Node, ranges: Ranges) -> Node:
@@ -51,9 +54,9 @@ def _simplify_one(node: ast.Expression, ranges: Ranges) -> ast.Expression:
         return _unary(node, ranges)
     if isinstance(node, ast.Binary):
         return _binary(node, ranges)
-    if isinstance(node, ast.Cast) and not node.type.pointer and isinstance(node.operand, ast.IntLiteral):
-        mask = _MASKS.get(node.type.name)
-        if mask is not None and 0 <= node.operand.value <= mask:
+    if isinstance(node, ast.Cast) and not node.type.pointer and _is_integer(node.operand):
+        held, given = limits(node.type), interval(node.operand, ranges)
+        if held is not None and given is not None and held[0] <= given[0] and given[1] <= held[1]:
             return node.operand
     return node
 
@@ -64,13 +67,25 @@ def _conditional(node: ast.Conditional, ranges: Ranges) -> ast.Expression:
         return node.then if verdict else node.otherwise
     if node.then == node.otherwise:
         return node.then
+    return _minimum(node, ranges) if minimum_of(node) is not None else node
+
+
+def _minimum(node: ast.Expression, ranges: Ranges) -> ast.Expression:
+    """The minimum of the sums that can be the least one; one order for equal minima: the constant last."""
+    sides = [affine(side) for side in _sides(node)]
+    kept: list[Affine] = []
+    for number, side in enumerate(sides):
+        others = (*kept, *sides[number + 1 :])
+        if not any((bounds := interval_of(side - other, ranges)) is not None and bounds[0] >= 0 for other in others):
+            kept.append(side)
+    ordered = sorted(kept, key=lambda side: side.is_constant)
+    return reduce(minimum, map(expression, ordered))
+
+
+def _sides(node: ast.Expression) -> list[ast.Expression]:
+    """What a nested minimum is the least of."""
     least = minimum_of(node)
-    if least is not None:  # one order for equal minima: the constant last
-        left, right = (replace_sums(side) for side in least)
-        if isinstance(left, ast.IntLiteral):
-            left, right = right, left
-        return ast.Conditional(ast.Binary("<", left, right), left, right)
-    return node
+    return [node] if least is None else [inner for side in least for inner in _sides(side)]
 
 
 def replace_sums(node: ast.Expression) -> ast.Expression:
@@ -98,6 +113,8 @@ def _binary(node: ast.Binary, ranges: Ranges) -> ast.Expression:
         return _test(node, ranges)
     if node.operator in ("+", "-", "*", "<<"):
         return replace_sums(node)
+    if node.operator == "^" and isinstance(node.left, ast.Binary) and node.left == replace(node, left=node.left.left):
+        return node.left.left  # (x ^ y) ^ y
     bounds = interval(node.left, ranges), interval(node.right, ranges)
     left, right = bounds
     if node.operator in ("/", "%") and left is not None and right is not None and right[0] == right[1] > 0:
@@ -109,9 +126,26 @@ def _binary(node: ast.Binary, ranges: Ranges) -> ast.Expression:
             return _simplify_one(_distributed(node, ranges), ranges)
         if possible_bits(left) & possible_bits(right) == 0:
             return replace_sums(ast.Binary("+", node.left, node.right))
+    if node.operator in ("&", "|", "^") and left is not None and right is not None and left[0] >= 0:
+        changed = _with_constant_bits(node, left, right)
+        if changed is not None:
+            return changed
     if left is not None and right is not None and left[0] == left[1] and right[0] == right[1]:
         return _fold(node, left[0], right[0])
     return node
+
+
+def _with_constant_bits(node: ast.Binary, left: Interval, right: Interval) -> ast.Expression | None:
+    """`x | c`, `x & c` and `x ^ c` as a sum, where the bits of x that it changes are always the same."""
+    if right[0] != right[1]:
+        return None
+    constant = right[0]
+    touched = ~constant if node.operator == "&" else constant
+    varying = (1 << (left[0] ^ left[1]).bit_length()) - 1
+    if touched & varying & ((1 << 64) - 1) & (possible_bits(left) if node.operator == "&" else -1):
+        return None
+    sides = {"&": left[0] & constant, "|": left[0] | constant, "^": left[0] ^ constant}
+    return replace_sums(ast.Binary("+", node.left, literal(sides[node.operator] - left[0])))
 
 
 def _constant_distributes(node: ast.Binary) -> bool:
@@ -142,7 +176,17 @@ def _test(node: ast.Binary, ranges: Ranges) -> ast.Expression:
             if truth(interval(side, ranges) or (0, 1)) is neutral:
                 return other
         return node
-    return _reduced(replace(node, left=replace_sums(node.left), right=replace_sums(node.right)))
+    return _reduced(_without_common_terms(node))
+
+
+def _without_common_terms(node: ast.Binary) -> ast.Binary:
+    """The comparison of sums without what stands on both sides."""
+    left, right = affine(node.left), affine(node.right)
+    rest = left - right
+    if len(rest.terms) == len(left.terms) + len(right.terms):
+        return replace(node, left=expression(left), right=expression(right))
+    more = Affine(0, tuple((atom, factor) for atom, factor in rest.terms if factor > 0))
+    return replace(node, left=expression(more), right=expression(more - rest))
 
 
 def _reduced(node: ast.Binary) -> ast.Expression:

@@ -154,7 +154,7 @@ def _groups(facts: Facts, variable: str) -> _Groups:
 def _operands(facts: Facts) -> tuple[Buffer, Buffer, Buffer]:
     """The buffers of the operand that moves through the array, of the one that stays, and of the results."""
     calls = [*facts.contractions, *(site for site in facts.sites if site.kind == "preload")]
-    used = [next(b for b in facts.buffers if o in b.operands) for site in calls for o in facts.operands_of(site)]
+    used = [b for site in calls for o in facts.operands_of(site) for b in facts.buffers if o in b.operands]
     inputs, results = ([b for b in dict.fromkeys(used) if getattr(b, kind)] for kind in ("is_input", "is_result"))
     if len(inputs) != 2 or len(results) != 1:
         raise NotApplicable("the contraction does not take two loaded operands to one stored result")

@@ -15,7 +15,8 @@ from autocomp.transforms.affine import Affine, Interval, affine, interval, inter
 from autocomp.transforms.local_rows import local_rows
 from autocomp.transforms.loops import Loop, conjuncts, loop
 from autocomp.transforms.normal import normalise
-from autocomp.transforms.rewrite import Path, blocks, call_of, called, names, substitute, walk_statements
+from autocomp.transforms.pointers import array_types
+from autocomp.transforms.rewrite import Path, blocks, call_of, called, names, substitute
 
 
 @dataclass(frozen=True)
@@ -213,11 +214,7 @@ class Facts:
     @cached_property
     def arrays(self) -> Mapping[str, ast.Type]:
         """The types of the kernel's parameters and of the arrays of its own."""
-        found = {parameter.name: parameter.type for parameter in self.kernel.entry.parameters}
-        for node in walk_statements(self.body):
-            if isinstance(node, ast.Declaration):
-                found.update({array.name: array.type for array in node.declarators if array.type.extents})
-        return found
+        return array_types(self.kernel.entry)
 
     @property
     def tile(self) -> tuple[int, int, int]:
@@ -284,7 +281,7 @@ def analyse(
 
 
 def pointer(argument: ast.Expression) -> Pointer | None:
-    """The tensor and the subscripts of `&T[i][j]`, `T[i]` or `T`, or None."""
+    """The tensor and the subscripts of `&T[i][j]`, `T[i]` or `T`, which is as `T[0]`; or None."""
     node = argument
     while isinstance(node, ast.Cast) or (isinstance(node, ast.Unary) and node.operator == "&"):
         node = node.operand
@@ -292,7 +289,7 @@ def pointer(argument: ast.Expression) -> Pointer | None:
     while isinstance(node, ast.Index):
         subscripts.insert(0, affine(node.index))
         node = node.base
-    return Pointer(node.name, tuple(subscripts)) if isinstance(node, ast.Name) else None
+    return Pointer(node.name, tuple(subscripts) or (Affine(0),)) if isinstance(node, ast.Name) else None
 
 
 def call_parameters(accelerator: m.Accelerator, name: str, arity: int) -> tuple[m.Parameter | None, ...]:

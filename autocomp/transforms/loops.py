@@ -8,7 +8,7 @@ from functools import reduce
 
 from autocomp.kernel import ast
 from autocomp.remember import remembered
-from autocomp.transforms.affine import Affine, affine, expression, interval, literal
+from autocomp.transforms.affine import Affine, affine, constant_of, expression, literal
 from autocomp.transforms.rewrite import assigned, leaves_early, shared
 
 INT = ast.Type("int")
@@ -117,10 +117,7 @@ def _keeps(body: ast.Block, variable: str) -> bool:
 
 
 def _constant(node: ast.Expression | None) -> int | None:
-    if node is None:
-        return None
-    bounds = interval(node, {})
-    return bounds[0] if bounds is not None and bounds[0] == bounds[1] else None
+    return None if node is None else constant_of(node, {})
 
 
 def _step(node: ast.Expression, variable: str) -> int | None:

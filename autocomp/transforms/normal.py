@@ -14,8 +14,10 @@ from autocomp.kernel import ast
 from autocomp.remember import remember
 from autocomp.transforms.affine import Interval, Ranges, interval, limits, literal, truth
 from autocomp.transforms.arithmetic import replace_sums, simplify
+from autocomp.transforms.evolution import evolved
+from autocomp.transforms.inline import inlined
 from autocomp.transforms.loops import make_loop, progression
-from autocomp.transforms.raising import raised
+from autocomp.transforms.pointers import Arrays, array_types, is_address, with_subscripts
 from autocomp.transforms.rewrite import (
     assigned,
     blocks,
@@ -34,9 +36,10 @@ from autocomp.transforms.rewrite import (
 
 def normalise(kernel: ast.Kernel, constants: Mapping[str, int | float]) -> ast.Kernel:
     """The kernel with its entry function in normal form. `constants` are the machine's and the workload's names."""
-    found = _normalised(raised(kernel), constants)
-    again = raised(found)  # loops that count from 0 show more of what a variable goes through
-    return found if again is found else _normalised(again, constants)
+    found = _normalised(inlined(kernel), constants)
+    while (again := evolved(inlined(found))) is not found:
+        found = _normalised(again, constants)
+    return found
 
 
 def _normalised(kernel: ast.Kernel, constants: Mapping[str, int | float]) -> ast.Kernel:
@@ -49,8 +52,8 @@ def _normalised(kernel: ast.Kernel, constants: Mapping[str, int | float]) -> ast
         body, lambda node: _with_constants(node, known), lambda part: known.keys().isdisjoint(names(part))
     )
     body = rewrite_statements(body, lambda statement, path: _with_initial_constants(statement, known))
-    changing = assigned(body)
-    statements = _Normaliser(changing).statements(body.statements, {})
+    arrays = array_types(replace(kernel.entry, body=body))
+    statements = _Normaliser(assigned(body), arrays).statements(body.statements, {})
     return with_body(kernel, replace(body, statements=statements))
 
 
@@ -81,8 +84,9 @@ def _with_initial_constants(statement: ast.Statement, known: Mapping[str, ast.Ex
 class _Normaliser:
     """One pass over a function's body, with the bounds of the variables in scope."""
 
-    def __init__(self, changing: frozenset[str]) -> None:
+    def __init__(self, changing: frozenset[str], arrays: Arrays) -> None:
         self._changing = changing
+        self._arrays = arrays
 
     def statements(self, given: tuple[ast.Statement, ...], ranges: Ranges) -> tuple[ast.Statement, ...]:
         result: list[ast.Statement] = []
@@ -118,6 +122,8 @@ class _Normaliser:
             return (with_blocks(statement, (self._block(statement.body, {}),)),)
         if isinstance(statement, ast.ExpressionStatement):
             expression = simplify(statement.expression, ranges)
+            if isinstance(expression, ast.Call):
+                expression = with_subscripts(expression, self._arrays, ranges)
             return (statement if expression is statement.expression else replace(statement, expression=expression),)
         return (statement,)
 
@@ -175,8 +181,14 @@ class _Normaliser:
             initial = declarator.initializer
             if initial is not None:
                 initial = simplify(substitute(initial, values), scope)
-            settled = declarator.name not in self._changing and (statement.const or not statement.static)
             bounds = interval(initial, scope) if initial is not None else None
+            same = statement.const or not statement.static or (bounds is not None and bounds[0] == bounds[1])
+            settled = declarator.name not in self._changing and same
+            if settled and initial is not None and declarator.type.pointer == 1:
+                pointed = ast.Cast(declarator.type, initial)
+                if is_address(initial, self._arrays) and names(initial) <= scope.keys() | self._arrays.keys():
+                    values[declarator.name] = pointed
+                    continue
             if settled and initial is not None and _propagates(declarator, initial, bounds, scope):
                 values[declarator.name] = initial
                 continue
