@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import prod
 
 from autocomp.kernel import ast
-from autocomp.transforms.affine import interval, literal, truth
+from autocomp.transforms.affine import literal
 from autocomp.transforms.arithmetic import replace_sums
 from autocomp.transforms.collapse import collapsed
 from autocomp.transforms.cost import contraction_cycles, moves_cycles
@@ -23,14 +22,13 @@ from autocomp.transforms.interleave import (
     replaced,
     shifted_iteration,
 )
-from autocomp.transforms.loops import Loop, make_constant, make_if, make_loop, make_nest
-from autocomp.transforms.nest import Statements, change_loop, peel_nest
+from autocomp.transforms.loops import Loop, make_constant, make_loop
+from autocomp.transforms.nest import Statements, change_loop
 from autocomp.transforms.parameters import names_of, number_of
+from autocomp.transforms.periods import Steps
 from autocomp.transforms.protocol import NotApplicable, Parameters, Proposal, Rewriting
-from autocomp.transforms.rewrite import Path, all_names, declared, fresh, names, with_body
+from autocomp.transforms.rewrite import Path, all_names, declared, fresh, with_body
 from autocomp.transforms.rotation import early_fills, late_stores
-
-_MOST_STEPS = 1 << 14  # of a loop that is looked at one by one
 
 
 class DeferStores(Rewriting):
@@ -101,11 +99,9 @@ def _rotate(facts: Facts, statement: ast.For, item: Loop, spacing: int, taken: s
         raise NotApplicable(f"the body of the loop over {item.variable!r} does not both compute and store")
     if item.trips < 2:
         raise NotApplicable(f"the loop over {item.variable!r} runs once")
-    steps = _Steps(constants, item)
-    period = _period(stores, fills, steps)
-    now: ast.Expression = ast.Name(item.variable)
-    phase = ast.Binary("%", now, literal(period)) if period > 1 else literal(0)
-    start = replace_sums(ast.Binary("-", now, phase))  # of the present block
+    steps = Steps(constants, item)
+    period = steps.period(fills, stores)  # iterations that a block of results takes
+    now, start = ast.Name(item.variable), steps.start(period)
     # The iteration before the first counts as the last one, so that / and % never meet a negative number.
     name = fresh(f"{item.variable}_last", taken)
     taken.add(name)
@@ -122,52 +118,9 @@ def _rotate(facts: Facts, statement: ast.For, item: Loop, spacing: int, taken: s
         more = ast.Binary("<", now, literal(item.trips - period))
         moves += [moves_of(fill, more) for fill in early]
     condition = None if fills else some
-    nest = interleave(computing, moves, condition, taken, spacing=spacing, rounds=(period, phase))
+    nest = interleave(computing, moves, condition, taken, spacing=spacing, rounds=(period, steps.phase(period)))
     body = replaced(rest, computing, nest, (*stores, *fills))
     first = shifted_iteration(fills, constants, item.variable, literal(0))
     last = shifted_iteration(stores, constants, item.variable, literal(item.trips - 1))
     held = (*constants, make_constant(name, back), *behind, *body)
     return (*first, make_loop(item.variable, item.trips, held), *last)
-
-
-def _period(stores: Statements, fills: Statements, steps: _Steps) -> int:
-    """Iterations of the loop to a block of results, where stores run in the last of them and fills in the first; 1
-    where that is not so."""
-    trips = steps.item.trips
-    if trips > _MOST_STEPS:
-        return 1
-    last = steps.of(stores[0])
-    period = last.index(True) + 1 if True in last else 1
-    ends = [number % period == period - 1 for number in range(trips)]
-    starts = [number % period == 0 for number in range(trips)]
-    regular = trips % period == 0 and trips > period and all(steps.of(store) == ends for store in stores)
-    return period if regular and all(steps.of(fill) == starts for fill in fills) else 1
-
-
-@dataclass(frozen=True)
-class _Steps:
-    """The iterations of a loop, `constants` being what its body makes of its index."""
-
-    constants: Sequence[ast.Declaration]
-    item: Loop
-
-    def of(self, statement: ast.Statement) -> list[bool | None]:
-        """Whether conditions on the index alone let a statement run, by iteration; None where that is not known."""
-        calls = tuple(ast.ExpressionStatement(guard) for guard in peel_nest(statement)[1] if self._decide(guard))
-        found = shifted_iteration(calls, self.constants, self.item.variable, ast.Name(self.item.variable))
-        tests = [guard.expression for guard in found if isinstance(guard, ast.ExpressionStatement)]
-        result: list[bool | None] = []
-        for number in range(self.item.trips):
-            here = {self.item.variable: (number, number)}
-            verdicts = [truth(interval(test, here) or (0, 1)) for test in tests]
-            result.append(False if False in verdicts else None if None in verdicts else True)
-        return result
-
-    def always(self, statements: Statements) -> Statements:
-        """The statements without those conditions."""
-        nests = (peel_nest(statement) for statement in statements)
-        parts = ((loops, [g for g in guards if not self._decide(g)], held) for loops, guards, held in nests)
-        return tuple(s for loops, guards, held in parts for s in make_nest(loops, make_if(guards, held)))
-
-    def _decide(self, guard: ast.Expression) -> bool:
-        return names(guard) <= frozenset({self.item.variable}).union(*map(declared, self.constants))

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import prod
 
 from autocomp.kernel import ast
 from autocomp.transforms.affine import literal
+from autocomp.transforms.arithmetic import replace_sums
 from autocomp.transforms.collapse import collapsed, pipeline_loops
 from autocomp.transforms.cost import contraction_cycles, moves_cycles, site_cycles
 from autocomp.transforms.double_buffer import doubled, is_doubled, runs_ahead
@@ -24,6 +25,7 @@ from autocomp.transforms.interleave import (
 from autocomp.transforms.loops import Loop, make_loop
 from autocomp.transforms.nest import Statements, change_loop
 from autocomp.transforms.parameters import names_of, number_of
+from autocomp.transforms.periods import Steps
 from autocomp.transforms.protocol import NotApplicable, Parameters, Proposal, Rewriting
 from autocomp.transforms.rewrite import all_names, declared, with_body
 from autocomp.transforms.rotation import early_loads
@@ -58,7 +60,8 @@ class Prefetch(Rewriting):
     def apply(self, facts: Facts, parameters: Parameters) -> ast.Kernel:
         """`loops`, outermost first, are collapsed if they are several; operands that do not alternate yet are
         double-buffered; their loads run one iteration ahead, one every `spacing` iterations of the computing nest
-        (0: spread evenly). Then the same over the loops `outer` around them, for what is loaded there."""
+        (0: spread evenly). What lasts for several iterations is loaded during as many of them. Then the same over the
+        loops `outer` around them, for what is loaded there."""
         loops = names_of(parameters, "loops")
         outer = names_of(parameters, "outer")
         spacing = number_of(parameters, "spacing", 0)
@@ -123,11 +126,26 @@ def _rotate(facts: Facts, statement: ast.For, item: Loop, spacing: int, taken: s
         raise NotApplicable(f"the body of the loop over {item.variable!r} has no loads apart from its computation")
     if item.trips < 2:
         raise NotApplicable(f"the loop over {item.variable!r} runs once")
-    following = ast.Binary("+", ast.Name(item.variable), literal(1))
-    ahead, early = elsewhere(loads, constants, item.variable, following, "next", taken)
-    moves = [moves_of(load) for load in early]
-    more = ast.Binary("<", ast.Name(item.variable), literal(item.trips - 1))
-    nest = interleave(computing, moves, more, taken, spacing=spacing)
+    steps = Steps(constants, item)
+    ahead: list[ast.Declaration] = []
+    nest = computing
+    for period, group in _by_period(loads, steps).items():
+        following = replace_sums(ast.Binary("+", steps.start(period), literal(period)))
+        coming = steps.always(group) if period > 1 else group
+        indices, early = elsewhere(coming, constants, item.variable, following, "next", taken)
+        ahead.extend(indices)
+        more = ast.Binary("<", ast.Name(item.variable), literal(item.trips - period))
+        rounds = period, steps.phase(period)
+        nest = interleave(nest, [moves_of(load) for load in early], more, taken, spacing=spacing, rounds=rounds)
     body = replaced(rest, computing, nest, loads)
     first = shifted_iteration(loads, constants, item.variable, literal(0))
     return (*first, make_loop(item.variable, item.trips, (*constants, *ahead, *body)))
+
+
+def _by_period(loads: Statements, steps: Steps) -> Mapping[int, Statements]:
+    """The loads by how many iterations what they fill lasts."""
+    found: dict[int, Statements] = {}
+    for load in loads:
+        period = steps.period((load,))
+        found[period] = (*found.get(period, ()), load)
+    return found

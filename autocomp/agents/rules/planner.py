@@ -20,6 +20,7 @@ _PRIOR = {  # how far the causes that an option names speak for it, where by its
     "tile": 0.02,
     "reorder": 0.3,
     "pad_input": 0.02,
+    "stage_window": 0.1,
     "collapse": 0.02,
     "split": 0.02,
     "fuse": 0.1,
