@@ -140,11 +140,16 @@ class Buffer:
     def sites(self, kind: str) -> tuple[Site, ...]:
         return tuple(operand.site for operand in self.operands if operand.site.kind == kind)
 
-    @cached_property
+    @property
     def tensor(self) -> str:
-        """The tensor that is moved through these rows; empty if there is none."""
+        """The tensor that is moved through these rows, the first of several; empty if there is none."""
+        return next(iter(self.tensors), "")
+
+    @cached_property
+    def tensors(self) -> tuple[str, ...]:
+        """All tensors that are moved through these rows, as their first values or as results are."""
         pointers = (operand.site.pointer for operand in self.operands if operand.site.kind in ("load", "store"))
-        return next((found.tensor for found in pointers if found is not None), "")
+        return tuple(dict.fromkeys(found.tensor for found in pointers if found is not None))
 
     @property
     def is_input(self) -> bool:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from math import prod
 
 from autocomp.kernel import ast
 from autocomp.transforms.affine import literal
 from autocomp.transforms.arithmetic import replace_sums
 from autocomp.transforms.collapse import collapsed, pipeline_loops
-from autocomp.transforms.cost import contraction_cycles, moves_cycles, site_cycles
-from autocomp.transforms.double_buffer import doubled, is_doubled, runs_ahead
+from autocomp.transforms.cost import contraction_cycles, moves_cycles
+from autocomp.transforms.double_buffer import doubled, is_doubled
 from autocomp.transforms.facts import Facts
 from autocomp.transforms.interleave import (
     check_indices,
@@ -36,20 +35,10 @@ class Prefetch(Rewriting):
     title = "Load the next block while this one computes"
 
     def candidates(self, facts: Facts) -> Sequence[Proposal]:
-        """All enclosing loops as one, then the innermost alone; evenly spread or as early as possible. Where operands
-        are loaded at two levels, and those of the outer one take longer than one block computes, both levels come
-        first."""
+        """All enclosing loops as one, then the innermost alone; evenly spread or as early as possible."""
         chain = pipeline_loops(facts)
         gain = min(moves_cycles(facts, "load"), contraction_cycles(facts))
-        candidates = [
-            Proposal(
-                {"loops": list(chain[depth:]), "outer": list(chain[:depth]), "spacing": 0},
-                f"load the next block during this one's computation, over {', '.join(chain[depth:])}, and what "
-                f"{', '.join(chain[:depth])} loads during all of an iteration's computation",
-                gain,
-            )
-            for depth in _levels(facts, chain)
-        ]
+        candidates: list[Proposal] = []
         for loops in dict.fromkeys(chain[start:] for start in range(len(chain))):
             for spacing in (0, 2, 1):
                 pace = "spread evenly" if not spacing else f"one every {spacing} iterations"
@@ -60,48 +49,19 @@ class Prefetch(Rewriting):
     def apply(self, facts: Facts, parameters: Parameters) -> ast.Kernel:
         """`loops`, outermost first, are collapsed if they are several; operands that do not alternate yet are
         double-buffered; their loads run one iteration ahead, one every `spacing` iterations of the computing nest
-        (0: spread evenly). What lasts for several iterations is loaded during as many of them. Then the same over the
-        loops `outer` around them, for what is loaded there."""
+        (0: spread evenly). What lasts for several iterations is loaded during as many of them."""
         loops = names_of(parameters, "loops")
-        outer = names_of(parameters, "outer")
         spacing = number_of(parameters, "spacing", 0)
         if not loops:
             raise NotApplicable("no loop was named")
-        kernel = _ahead(facts, loops, spacing)
-        return _ahead(facts.with_kernel(kernel), outer, spacing) if outer else kernel
+        facts, variable = collapsed(facts, loops)
+        facts = _with_alternating_operands(facts, variable)
+        taken = set(all_names(facts.kernel))
 
+        def change(statement: ast.For, item: Loop) -> Statements:
+            return _rotate(facts, statement, item, spacing, taken)
 
-def _levels(facts: Facts, chain: Sequence[str]) -> list[int]:
-    """How many of the loops stand around loads of an outer level, where these would hold computation up in one pipeline
-    over all the loops for longer than the inner loads do that no pipeline of two levels hides: the first of each."""
-    if not chain:
-        return []
-    contraction = facts.contractions[0]
-    trips = [item.trips for item in contraction.loops]
-    per_level = dict.fromkeys(range(1, len(chain) + 1), 0.0)  # cycles of the loads of one iteration there
-    for buffer in facts.buffers:
-        for site in buffer.sites("load") if buffer.is_input and not runs_ahead(buffer) else ():
-            depth = sum(path in site.loop_paths for path in contraction.loop_paths[: len(chain)])
-            if depth:
-                per_level[depth] += site_cycles(facts, site, site.loops) / prod(trips[:depth])
-    computing = contraction_cycles(facts) / prod(trips[: len(chain)])
-    return [
-        depth
-        for depth, cycles in per_level.items()
-        if depth < len(chain) and cycles - computing > per_level[len(chain)] > 0
-    ]
-
-
-def _ahead(facts: Facts, loops: Sequence[str], spacing: int) -> ast.Kernel:
-    """The kernel with the loads in the body of nested loops an iteration ahead."""
-    facts, variable = collapsed(facts, loops)
-    facts = _with_alternating_operands(facts, variable)
-    taken = set(all_names(facts.kernel))
-
-    def change(statement: ast.For, item: Loop) -> Statements:
-        return _rotate(facts, statement, item, spacing, taken)
-
-    return with_body(facts.kernel, ast.Block(change_loop(facts.body.statements, variable, change, facts.computes)))
+        return with_body(facts.kernel, ast.Block(change_loop(facts.body.statements, variable, change, facts.computes)))
 
 
 def _with_alternating_operands(facts: Facts, variable: str) -> Facts:

@@ -189,7 +189,8 @@ def _may_finish(facts: Facts, finishing: str, shapings: Sequence[_Shaping]) -> b
     before = [tensors for name, tensors in shapings if name in _SHAPING[finishing]]
     if finishing in _IN_TURN:
         return not before
-    concerned = {b.tensor for b in facts.buffers if (b.is_result if finishing == "defer_stores" else b.is_input)}
+    moved = (b for b in facts.buffers if (b.is_result if finishing == "defer_stores" else b.is_input))
+    concerned = frozenset[str]().union(*(buffer.tensors for buffer in moved))
     return not any(tensors <= concerned for tensors in before)
 
 
