@@ -77,17 +77,18 @@ def interleave(
     """A computing nest, or statements that compute, with the moves issued between iterations, while `condition` holds
     if there is one.
 
-    `spacing` is the number of iterations from one move to the next; 0 spreads the moves evenly. A move comes at the end
-    of its interval, when the rows that it overwrites are no longer read. Conditions of the nest move inside, so that
-    every iteration has its turn. `rounds` is how often the nest runs until all moves are made, and the number of the
-    present time.
+    `spacing` is the number of iterations from one move to the next; 0 spreads the moves evenly, the last one not in the
+    very last iteration: it would end beside what reads the same banks next. A move comes at the end of its interval,
+    when the rows that it overwrites are no longer read. Conditions of the nest move inside, so that every iteration has
+    its turn. `rounds` is how often the nest runs until all moves are made, and the number of the present time.
     """
     loops, guards, held = peel_nest(computing[0]) if len(computing) == 1 else ((), (), computing)
     times, present = rounds
     once = prod(item.trips for item in loops)
     turns = times * once
     total = sum(item.count for item in moves)
-    every = min(spacing or max(1, turns // total), max(1, turns // total))
+    even = max(1, (turns - 1) // total)
+    every = min(spacing or even, even)
     burst = -(-total // turns)
     turn = expression(affine(present).scaled(once) + affine(linear_index(loops)))
     if burst > 1:

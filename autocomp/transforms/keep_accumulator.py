@@ -9,7 +9,8 @@ from typing import Any
 
 from autocomp.kernel import ast
 from autocomp.transforms.addresses import linear, make_room, shift_operands
-from autocomp.transforms.cost import block_cost, present_cost
+from autocomp.transforms.block_cost import block_cost
+from autocomp.transforms.cost import present_cost
 from autocomp.transforms.double_buffer import runs_ahead
 from autocomp.transforms.facts import Buffer, Facts
 from autocomp.transforms.limits import widest

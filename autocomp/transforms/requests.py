@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from math import gcd
 
+from autocomp.isa.timing import MEMORY_KEYS, UNIT_KEYS, Key
+
 Settings = Mapping[str, int | float | str]  # of a unit or memory, as the description states them
 
 
@@ -36,12 +38,8 @@ class Cutting:
 
     @classmethod
     def of(cls, unit: Settings, dram: Settings) -> Cutting:
-        smallest, largest, bus = (
-            number(unit, "request_min", 16),
-            number(unit, "request_max", 64),
-            number(dram, "bus", 16),
-        )
-        return cls(int(smallest), int(largest), int(bus), unit.get("kind") == "transfer_in")
+        smallest, largest = unit_number(unit, "request_min"), unit_number(unit, "request_max")
+        return cls(smallest, largest, memory_number(dram, "bus"), unit.get("kind") == "transfer_in")
 
     def rows(self, spans: Iterable[tuple[int, int]]) -> Traffic:
         """Of rows, each from a first byte to one behind the last; tensors start at multiples of the largest request."""
@@ -81,7 +79,15 @@ def _row(cutting: Cutting, address: int, length: int) -> Traffic:
     return found
 
 
-def number(settings: Settings, name: str, default: float) -> float:
-    """A setting, or the default where the description leaves it out."""
-    value = settings.get(name, default)
-    return float(value) if isinstance(value, int | float) else default
+def unit_number(unit: Settings, name: str) -> int:
+    """A setting of a unit, or the simulator's default where the description leaves it out."""
+    return _number(unit, UNIT_KEYS, name)
+
+
+def memory_number(memory: Settings, name: str) -> int:
+    """A setting of a memory, or the simulator's default."""
+    return _number(memory, MEMORY_KEYS, name)
+
+
+def _number(settings: Settings, keys: Mapping[str, Key], name: str) -> int:
+    return int(settings.get(name, keys[name].default))

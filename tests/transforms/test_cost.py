@@ -7,10 +7,11 @@ import pytest
 from autocomp.simulator import Options, run_program
 
 from autocomp import isa, kernel
+from autocomp.transforms import transformation
 from autocomp.transforms.cost import move_cycles
 from autocomp.transforms.requests import Cutting, Traffic
 
-from .conftest import facts_of, machine
+from .conftest import facts_of, machine, naive
 
 _STREAM = """
 void solution(int8_t T[512][{length}]) {{
@@ -44,6 +45,28 @@ def test_a_stream_of_moves_takes_about_as_long_as_estimated_however_its_rows_lie
     facts = facts_of(text)
     (site,) = (site for site in facts.sites if site.kind in ("load", "store"))
     assert move_cycles(facts, site) == pytest.approx(result.timing.cycles / (32 * places), rel=0.12)
+
+
+def test_what_a_machine_does_not_state_is_estimated_as_the_simulator_takes_it() -> None:
+    text = """
+    void solution(int8_t T[512][32]) {
+      for (int i = 0; i < 128; i++) load_tile(&T[i * 4][4], i % 16 * 4, 32, 4, 4);
+      fence();
+    }
+    """
+    tables = isa.lower(machine("tiny"))
+    program = kernel.link(kernel.compile(kernel.parse(text), machine("tiny")), tables)
+    result = run_program(tables.machine, program, {"T": np.zeros((512, 32), np.int8)}, Options())
+    assert result.timing is not None
+    facts = facts_of(text, "tiny")
+    (site,) = (site for site in facts.sites if site.kind == "load")
+    assert move_cycles(facts, site) == pytest.approx(result.timing.cycles / 128, rel=0.12)
+
+
+def test_a_block_may_need_a_panel_of_which_only_one_fits() -> None:
+    """With 4 rows of tiles, an operand's panel takes half of the memory, and the other operand comes half as often."""
+    best = transformation("keep_accumulator").candidates(naive(64, 48, 32, "tiny"))[0].parameters["loops"]
+    assert best == {"i": 4, "j": 2}
 
 
 def test_rows_are_cut_at_multiples_of_the_requests() -> None:

@@ -137,6 +137,13 @@ def test_prefetch_runs_loads_one_iteration_ahead(prove: Prove) -> None:
 CHAIN = ["i_block", "j_block", "k_block"]
 
 
+def test_the_last_load_of_a_prefetch_does_not_end_beside_the_next_iteration() -> None:
+    """Eight moves in 64 iterations: every eighth would leave the last one to the last iteration."""
+    blocks = ("keep_accumulator", {"loops": {"i": 4, "j": 4}, "stage": {"k": 4}})
+    facts = apply(naive(128, 128, 128), blocks, ("prefetch", {"loops": CHAIN}))
+    assert "(k * 16 + i * 4 + j) % 7 == 6" in kernel.print_kernel(facts.kernel)
+
+
 def test_prefetch_spreads_the_loads_of_an_outer_loop_over_all_that_is_computed_in_it(prove: Prove) -> None:
     shape = (100, 100, 200)
     block = ("keep_accumulator", {"loops": {"i": 2, "j": 2}, "stage": {"k": 4}})
