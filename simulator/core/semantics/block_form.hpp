@@ -22,8 +22,9 @@ struct BlockPlace {
                                 std::vector<TensorStore>& tensors) const;
 };
 
-struct BlockPiece {  // contiguous bytes, relative to where each place begins
+struct BlockPiece {  // contiguous bytes, relative to where each place begins, and as many again at each further step
   int64_t target = 0, source = 0, bytes = 0;
+  int64_t count = 1, target_step = 0, source_step = 0;
 };
 
 struct BlockForm {
