@@ -28,6 +28,7 @@ from autocomp.transforms.periods import Steps
 from autocomp.transforms.protocol import NotApplicable, Parameters, Proposal, Rewriting
 from autocomp.transforms.rewrite import all_names, declared, with_body
 from autocomp.transforms.rotation import early_loads
+from autocomp.transforms.settings import check_settled
 
 
 class Prefetch(Rewriting):
@@ -54,6 +55,8 @@ class Prefetch(Rewriting):
         spacing = number_of(parameters, "spacing", 0)
         if not loops:
             raise NotApplicable("no loop was named")
+        for load in (site for buffer in facts.buffers if buffer.is_input for site in buffer.sites("load")):
+            check_settled(facts, load)
         facts, variable = collapsed(facts, loops)
         facts = _with_alternating_operands(facts, variable)
         taken = set(all_names(facts.kernel))

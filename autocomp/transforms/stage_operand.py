@@ -28,6 +28,7 @@ from autocomp.transforms.rewrite import (
     walk_statements,
     with_body,
 )
+from autocomp.transforms.settings import check_settled
 from autocomp.transforms.tile import Tile
 from autocomp.transforms.widen_moves import WidenMoves
 
@@ -101,6 +102,7 @@ def _stage(facts: Facts, tensor: str, level: str) -> ast.Kernel:
         raise NotApplicable(f"{tensor!r} is not loaded into rows of its own by one call")
     if is_doubled(buffer):
         raise NotApplicable(f"the rows of {tensor!r} alternate; stage before double-buffering")
+    check_settled(facts, buffer.sites("load")[0])
     move = _plan(facts, buffer, level)
     room = buffer.rows
     for item in move.fresh:

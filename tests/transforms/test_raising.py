@@ -117,6 +117,30 @@ def test_what_cannot_be_raised_is_named_with_its_line(body: str, named: str) -> 
     assert found[0].endswith("in line 3")
 
 
+# What is written, and what is left of it.
+RAISED = {
+    "int p = 0; for (int i = 0; i < 6; i++) { f(p); p ^= 1; }": "f(i % 2);",
+    "int p = 16; for (int i = 0; i < 6; i++) { f(p); p = 80 - p; }": "f(i % 2 * 48 + 16);",
+    "int p = 0; for (int i = 0; i < 7; i++) { f(p); p = (p + 1) % 3; }": "f(i % 3);",
+    "int p = 8; for (int i = 0; i < 3; i++) { for (int j = 0; j < 4; j++) { f(p); p += 2; } }": "f(i * 8 + j * 2 + 8);",
+    "int i, j; for (i = 5; i > 0; i -= 2) { j = i; f(j, i); }": "f(5 - i * 2, 5 - i * 2);",
+    "int i = 2; do { f(i); i += 3; } while (i < 10); f(i);": "f(i * 3 + 2); } f(11);",
+    "for (int i = 0; i < 8; i += 4) for (int k = i; k < i + 4; k++) f(k);": "f(i * 4 + k);",
+    "uint32_t c = 9; for (int i = 0; i < 4; i++) { f(c); c = 5; }": "f(i == 0 ? 9 : 5);",
+    "for (int i = 0; i < 4; i++) { int c = 5; if (i > 2) c |= 8; f(c); }": "f(i > 2 ? 13 : 5);",
+    "int8_t *a = (int8_t *)A; for (int i = 0; i < 4; i++) { f(a + 3); a += 128; }": "f(&A[i * 2][3]);",
+    "static uint32_t base = 1 << 31; f(base + 16);": "f(0x80000010);",
+    "f(chosen(0), chosen(1));": "f(7, 4);",
+}
+
+
+@pytest.mark.parametrize("body", RAISED)
+def test_what_a_variable_holds_takes_its_place(body: str) -> None:
+    chosen = "int chosen(int n) { if (n == 0) return 7; return n + 3; }"
+    printed = kernel.print_kernel(normal(f"{chosen} void solution(int8_t A[64][64]) {{ {body} }}"))
+    assert RAISED[body] in " ".join(printed.split())
+
+
 def test_a_helper_that_writes_its_parameter_leaves_the_argument_alone() -> None:
     text = "void g(int n) { n += 1; f(n); } void solution(int8_t A[4]) { for (int n = 0; n < 4; n++) { g(n); f(n); } }"
     printed = " ".join(kernel.print_kernel(normal(text)).split())

@@ -235,6 +235,29 @@ def test_unroll_repeats_the_body(prove: Prove) -> None:
     prove(facts, *SHAPE)
 
 
+ONE_RECORD = """
+void solution(int8_t A[32][64], int8_t B[64][48], int8_t C[32][48]) {
+    gemmini_config_ex(WEIGHT_STATIONARY, 0, 0);
+    gemmini_config_st(48);
+    for (int i = 0; i < 2; i++) {
+        for (int j = 0; j < 3; j++) {
+            for (int k = 0; k < 4; k++) {
+                gemmini_config_ld(64);
+                mvin(&A[i * 16][k * 16], 0, 16, 16);
+                gemmini_config_ld(48);
+                mvin(&B[k * 16][j * 16], 16, 16, 16);
+                fence();
+                preload(16, k == 0 ? 0x80000000 : 0xC0000000, 16, 16, 16, 16);
+                compute_preloaded(0, 0xffffffff, 16, 16, 16, 16);
+            }
+            mvout(&C[i * 16][j * 16], 0x80000000, 16, 16);
+        }
+    }
+    fence();
+}
+"""
+
+
 def test_hoist_configures_before_the_loops() -> None:
     text = "void solution(int8_t A[64]) { for (int i = 0; i < 4; i++) { config_st(64); mvin(&A[0], i, 16, 1); } }"
     facts = apply(facts_of(text), ("hoist", {}))
@@ -246,6 +269,28 @@ def test_hoist_leaves_configuration_that_another_overrides() -> None:
     text = "void solution(int8_t A[64]) { for (int i = 0; i < 4; i++) { config_st(64); config_st(32); } }"
     with pytest.raises(NotApplicable):
         apply(facts_of(text), ("hoist", {}))
+
+
+def test_hoist_gives_settings_that_alternate_records_of_their_own(prove: Prove) -> None:
+    facts = apply(facts_of(ONE_RECORD), ("hoist", {}))
+    moves = [(site.call.function, site.selector) for site in facts.sites if site.kind == "load"]
+    assert moves == [("mvin", 0), ("mvin2", 1)]
+    assert all(site.loops == () for site in facts.sites if site.kind == "configuration")
+    prove(facts, 32, 48, 64)
+
+
+def test_moves_do_not_leave_the_loop_that_configures_them() -> None:
+    for name, parameters in (("stage_operand", {"tensors": ["A"], "loop": "i"}), ("prefetch", {"loops": ["k"]})):
+        with pytest.raises(NotApplicable, match="is configured in the loop over 'k'"):
+            apply(facts_of(ONE_RECORD), (name, parameters))
+
+
+def test_fences_in_loops_go_together_where_nothing_that_is_stored_is_loaded(prove: Prove) -> None:
+    facts = facts_of(ONE_RECORD)
+    best = transformation("drop_fence").proposals(facts)[0]
+    assert best.parameters == {"loops": True}
+    assert best.gain > 0
+    prove(apply(facts, ("drop_fence", best.parameters)), 32, 48, 64)
 
 
 def test_hoist_synchronises_once_for_a_block_of_computations(prove: Prove) -> None:

@@ -174,27 +174,6 @@ class Builder {
     return true;
   }
 
-  // Pieces of the same size at equal distances as one.
-  static std::vector<BlockPiece> folded(const std::vector<BlockPiece>& pieces) {
-    std::vector<BlockPiece> rows;
-    for (const BlockPiece& piece : pieces) {
-      if (rows.empty() || !extend(rows.back(), piece)) rows.push_back(piece);
-    }
-    return rows;
-  }
-
-  static bool extend(BlockPiece& row, const BlockPiece& next) {
-    if (next.bytes != row.bytes) return false;
-    if (row.count == 1) {
-      row.target_step = next.target - row.target;
-      row.source_step = next.source - row.source;
-    }
-    if (row.target + row.count * row.target_step != next.target) return false;
-    if (row.source + row.count * row.source_step != next.source) return false;
-    ++row.count;
-    return true;
-  }
-
   bool copy() {
     Region region = region_;
     const int32_t index = resolve(without_wrap(value()), region);
@@ -210,8 +189,8 @@ class Builder {
     if ((zero || region != region_) && (!cut_up(region_, to_, cleared) || !ascending(cleared))) return false;
     if (!zero && (!place(place_of(node), region, sources[0], from) || !cut_up(region, from, pieces))) return false;
     block_.kind = BlockForm::Kind::Copy;
-    block_.cleared = folded(cleared);
-    block_.pieces = folded(pieces);
+    block_.cleared = std::move(cleared);
+    block_.pieces = std::move(pieces);
     block_.sources = std::move(sources);
     return true;
   }
@@ -237,7 +216,7 @@ class Builder {
       block_.kind = BlockForm::Kind::Add;
       block_.add = add_words(code_);
       block_.sources = {source};
-      block_.pieces = folded(pieces);
+      block_.pieces = std::move(pieces);
       return true;
     }
     return false;

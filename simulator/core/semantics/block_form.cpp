@@ -5,25 +5,6 @@ namespace {
 
 constexpr int64_t kSane = int64_t{1} << 40;  // addresses beyond are outside every memory
 
-// Calls action(target, source) for every run of bytes of the pieces.
-template <typename Action>
-void each(const BlockPiece& piece, uint8_t* target, const uint8_t* source, Action action) {
-  target += piece.target;
-  source += piece.source;
-  for (int64_t n = 0; n < piece.count; ++n) action(target + n * piece.target_step, source + n * piece.source_step);
-}
-
-// Rows of local memories are short, and a call for each would take longer than to move it.
-void copy(const BlockPiece& piece, uint8_t* target, const uint8_t* source) {
-  switch (piece.bytes) {
-    case 16: return each(piece, target, source, [](uint8_t* to, const uint8_t* from) { std::memcpy(to, from, 16); });
-    case 64: return each(piece, target, source, [](uint8_t* to, const uint8_t* from) { std::memcpy(to, from, 64); });
-    default: break;
-  }
-  const auto bytes = static_cast<size_t>(piece.bytes);
-  each(piece, target, source, [&](uint8_t* to, const uint8_t* from) { std::memcpy(to, from, bytes); });
-}
-
 }  // namespace
 
 uint8_t* BlockPlace::locate(const Sources& sources, std::vector<LocalStore>& memories,
@@ -54,17 +35,15 @@ bool run_block(const BlockForm& block, const Sources& sources, std::vector<Local
     from[i] = block.sources[i].locate(sources, memories, tensors);
     if (from[i] == nullptr) return false;
   }
-  for (const auto& piece : block.cleared)
-    each(piece, target, target,
-         [&](uint8_t* to, const uint8_t*) { std::memset(to, 0, static_cast<size_t>(piece.bytes)); });
+  for (const auto& piece : block.cleared) std::memset(target + piece.target, 0, static_cast<size_t>(piece.bytes));
   switch (block.kind) {
     case BlockForm::Kind::Nothing: break;
     case BlockForm::Kind::Copy:
-      for (const auto& piece : block.pieces) copy(piece, target, from[0]);
+      for (const auto& piece : block.pieces)
+        std::memcpy(target + piece.target, from[0] + piece.source, static_cast<size_t>(piece.bytes));
       break;
     case BlockForm::Kind::Add:
-      for (const auto& piece : block.pieces)
-        each(piece, target, from[0], [&](uint8_t* to, const uint8_t* other) { block.add(to, other, piece.bytes); });
+      for (const auto& piece : block.pieces) block.add(target + piece.target, from[0] + piece.source, piece.bytes);
       break;
     case BlockForm::Kind::Product: {
       ByteProduct product = block.product;

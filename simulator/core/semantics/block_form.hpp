@@ -22,9 +22,8 @@ struct BlockPlace {
                                 std::vector<TensorStore>& tensors) const;
 };
 
-struct BlockPiece {  // contiguous bytes, relative to where each place begins, and as many again at each further step
+struct BlockPiece {  // contiguous bytes, relative to where each place begins
   int64_t target = 0, source = 0, bytes = 0;
-  int64_t count = 1, target_step = 0, source_step = 0;
 };
 
 struct BlockForm {

@@ -61,51 +61,33 @@ void portable(const ByteProduct& p) { plain(p, 0); }
 void add_portable(uint8_t* to, const uint8_t* from, int64_t bytes) { add_each(to, from, bytes); }
 
 #ifdef AUTOCOMP_AVX2
-constexpr int64_t kDepth = 16;  // of a slice: so many products are summed without a loop
-constexpr int64_t kPairs = kDepth / 2;
-constexpr int64_t kSlices = 4;  // of the right side kept ready for all rows
+constexpr int64_t kPairs = 32;  // of products held at a time
 constexpr int64_t kRows = 4;    // rows that share a load of the right side
-
-struct RightSlice {
-  __m256i low[kPairs], high[kPairs];  // rows 2p and 2p + 1 of eight columns side by side, as int16
-};
 
 AUTOCOMP_AVX2 inline __m128i load16(const uint8_t* at) { return _mm_loadu_si128(reinterpret_cast<const __m128i*>(at)); }
 
-// Rows from k on of sixteen columns, in pairs; zeros go with an odd last one.
-AUTOCOMP_AVX2 void interleave(const ByteProduct& p, int64_t k, int64_t j, RightSlice& to) {
-  const uint8_t* at = p.right + k * p.right_pitch + j;
-  const int64_t rows = std::min(kDepth, p.count - k);
-  for (int64_t pair = 0; 2 * pair < rows; ++pair, at += 2 * p.right_pitch) {
-    const __m128i even = load16(at);
-    const __m128i odd = 2 * pair + 1 < rows ? load16(at + p.right_pitch) : _mm_setzero_si128();
-    to.low[pair] = _mm256_cvtepi8_epi16(_mm_unpacklo_epi8(even, odd));
-    to.high[pair] = _mm256_cvtepi8_epi16(_mm_unpackhi_epi8(even, odd));
+// Rows 2p and 2p + 1 of sixteen columns side by side, as int16.
+AUTOCOMP_AVX2 void interleave(const ByteProduct& p, int64_t k, int64_t pairs, int64_t j, __m256i* to) {
+  for (int64_t pair = 0; pair < pairs; ++pair, k += 2) {
+    const __m128i even = load16(p.right + k * p.right_pitch + j);
+    const __m128i odd = k + 1 < p.count ? load16(p.right + (k + 1) * p.right_pitch + j) : _mm_setzero_si128();
+    to[2 * pair] = _mm256_cvtepi8_epi16(_mm_unpacklo_epi8(even, odd));
+    to[2 * pair + 1] = _mm256_cvtepi8_epi16(_mm_unpackhi_epi8(even, odd));
   }
 }
 
-// The first n <= 8 bytes, zeros behind them; in registers, as a load of what was just stored in parts has to wait.
-inline uint64_t first_bytes(const uint8_t* at, int64_t n) {
-  uint64_t word = 0;
-  if (n == 8) {
-    std::memcpy(&word, at, sizeof(word));
-  } else {
-    for (int64_t l = 0; l < n; ++l) word |= uint64_t{at[l]} << (8 * l);
-  }
-  return word;
+// Elements k .. k + 2 pairs of a row as int16, zero behind its end.
+AUTOCOMP_AVX2 void widen(const ByteProduct& p, int64_t i, int64_t k, int64_t pairs, int16_t* to) {
+  const uint8_t* row = p.left + i * p.left_pitch + k;
+  const int64_t n = std::min(2 * pairs, p.count - k);
+  int64_t l = 0;
+  for (; l + 16 <= n; l += 16)
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(to + l), _mm256_cvtepi8_epi16(load16(row + l)));
+  for (; l < n; ++l) to[l] = static_cast<int8_t>(row[l]);
+  if (n < 2 * pairs) to[n] = 0;
 }
 
-// Elements of a row from k on as int16, zero behind its end.
-AUTOCOMP_AVX2 inline __m256i widen(const ByteProduct& p, int64_t i, int64_t k) {
-  const uint8_t* at = p.left + i * p.left_pitch + k;
-  const int64_t n = p.count - k;
-  if (n >= kDepth) return _mm256_cvtepi8_epi16(load16(at));
-  const uint64_t low = first_bytes(at, std::min<int64_t>(n, 8));
-  const uint64_t high = first_bytes(at + 8, std::max<int64_t>(n - 8, 0));
-  return _mm256_cvtepi8_epi16(_mm_set_epi64x(static_cast<int64_t>(high), static_cast<int64_t>(low)));
-}
-
-AUTOCOMP_AVX2 inline void start_row(const ByteProduct& p, int64_t i, int64_t j, __m256i* sums) {
+AUTOCOMP_AVX2 void start_row(const ByteProduct& p, int64_t i, int64_t j, __m256i* sums) {
   sums[0] = sums[1] = _mm256_setzero_si256();
   if (p.start == nullptr) return;
   const uint8_t* row = p.start + i * p.start_pitch;
@@ -119,32 +101,28 @@ AUTOCOMP_AVX2 inline void start_row(const ByteProduct& p, int64_t i, int64_t j, 
   }
 }
 
-// sums[r] += the products of a slice of row i + r.
 template <int64_t kCount>
-[[gnu::always_inline]] AUTOCOMP_AVX2 inline void add_slice(const ByteProduct& p, int64_t i, int64_t k,
-                                                           const RightSlice& right, __m256i (*sums)[2]) {
-  alignas(__m256i) int32_t left[kCount][kPairs];
-  for (int64_t r = 0; r < kCount; ++r) _mm256_store_si256(reinterpret_cast<__m256i*>(left[r]), widen(p, i + r, k));
-  const int64_t pairs = std::min(kPairs, (p.count - k + 1) / 2);
-#pragma GCC unroll 1  // more would need more registers
-  for (int64_t pair = 0; pair < pairs; ++pair)
-    for (int64_t r = 0; r < kCount; ++r) {
-      const __m256i x = _mm256_set1_epi32(left[r][pair]);
-      sums[r][0] = _mm256_add_epi32(sums[r][0], _mm256_madd_epi16(x, right.low[pair]));
-      sums[r][1] = _mm256_add_epi32(sums[r][1], _mm256_madd_epi16(x, right.high[pair]));
-    }
-}
-
-template <int64_t kCount>
-AUTOCOMP_AVX2 void tile_rows(const ByteProduct& p, int64_t i, int64_t j, const RightSlice* ready) {
+AUTOCOMP_AVX2 void tile_rows(const ByteProduct& p, int64_t i, int64_t j, const __m256i* first_right) {
   __m256i sums[kCount][2];
   for (int64_t r = 0; r < kCount; ++r) start_row(p, i + r, j, sums[r]);
-  int64_t k = 0;
-  for (; k < std::min(p.count, kSlices * kDepth); k += kDepth) add_slice<kCount>(p, i, k, ready[k / kDepth], sums);
-  for (; k < p.count; k += kDepth) {
-    RightSlice later;
-    interleave(p, k, j, later);
-    add_slice<kCount>(p, i, k, later, sums);
+  __m256i later[2 * kPairs];
+  for (int64_t k = 0; k < p.count; k += 2 * kPairs) {
+    const int64_t pairs = std::min(kPairs, (p.count - k + 1) / 2);
+    const __m256i* right = first_right;
+    if (k > 0) {
+      interleave(p, k, pairs, j, later);
+      right = later;
+    }
+    int16_t left[kCount][2 * kPairs];
+    for (int64_t r = 0; r < kCount; ++r) widen(p, i + r, k, pairs, left[r]);
+    for (int64_t pair = 0; pair < pairs; ++pair)
+      for (int64_t r = 0; r < kCount; ++r) {
+        int32_t both = 0;
+        std::memcpy(&both, &left[r][2 * pair], sizeof(both));
+        const __m256i x = _mm256_set1_epi32(both);
+        sums[r][0] = _mm256_add_epi32(sums[r][0], _mm256_madd_epi16(x, right[2 * pair]));
+        sums[r][1] = _mm256_add_epi32(sums[r][1], _mm256_madd_epi16(x, right[2 * pair + 1]));
+      }
   }
   const __m128i shift = _mm_cvtsi32_si128(32 - p.wrap_bits);
   for (int64_t r = 0; r < kCount; ++r)
@@ -158,10 +136,9 @@ AUTOCOMP_AVX2 void add_wide(uint8_t* to, const uint8_t* from, int64_t bytes) { a
 AUTOCOMP_AVX2 void wide(const ByteProduct& product) {
   const ByteProduct p = product;  // which no store can change
   int64_t j = 0;
-  RightSlice right[kSlices];
+  __m256i right[2 * kPairs];
   for (; j + kTile <= p.cols; j += kTile) {
-    for (int64_t slice = 0; slice < kSlices && slice * kDepth < p.count; ++slice)
-      interleave(p, slice * kDepth, j, right[slice]);
+    interleave(p, 0, std::min(kPairs, (p.count + 1) / 2), j, right);
     int64_t i = 0;
     for (; i + kRows <= p.rows; i += kRows) tile_rows<kRows>(p, i, j, right);
     for (; i < p.rows; ++i) tile_rows<1>(p, i, j, right);

@@ -76,28 +76,20 @@ FieldSum sum_of(const CompiledMachine& machine, const std::vector<uint8_t>& cove
 }
 
 void Guard::require(const Sources& sources, const Field& field) {
-  if (field.is_float) {
-    checks_.push_back({field, sources.bits(field), true});
-    return;
-  }
   const uint64_t mask = field.mask << field.shift;
   const uint64_t value = sources.word(field) & mask;
-  const auto source = static_cast<size_t>(field.source);
-  const auto begin = words_.begin() + static_cast<std::ptrdiff_t>(source == 0 ? 0 : ends_[source - 1]);
-  const auto end = words_.begin() + static_cast<std::ptrdiff_t>(ends_[source]);
-  const auto known = std::find_if(begin, end, [&](const Word& word) { return word.index == field.index; });
-  if (known != end) {
-    known->mask |= mask;
-    known->value |= value;
-    return;
-  }
-  words_.insert(end, {field.index, mask, value});
-  for (size_t later = source; later < ends_.size(); ++later) ++ends_[later];
+  for (Check& check : equal_)
+    if (check.field.source == field.source && check.field.index == field.index) {
+      check.mask |= mask;
+      check.value |= value;
+      return;
+    }
+  equal_.push_back({field, mask, value});
 }
 
 void Guard::require_truth(const Sources& sources, const Field& field) {
   if (sources.bits(field) == 0) return require(sources, field);
-  checks_.push_back({field, 0, false});
+  unequal_.push_back({field, 0, 0});
 }
 
 void Guard::require(const CompiledMachine& machine, const Sources& sources, const Value* values, int32_t node) {
@@ -109,7 +101,7 @@ void Guard::require(const CompiledMachine& machine, const Sources& sources, cons
     const bool left = is_constant(machine, e.a);
     const auto field = field_of(machine, left ? e.b : e.a);
     const uint64_t constant = scalar::u(at(machine, left ? e.a : e.b).imm);
-    if (field && sources.bits(*field) != constant) return checks_.push_back({*field, constant, false});
+    if (field && sources.bits(*field) != constant) return unequal_.push_back({*field, 0, constant});
   }
   // What the node is computed from decides its value.
   for (const int32_t child : {e.a, e.b, e.c}) require(machine, sources, values, child);

@@ -76,32 +76,22 @@ class Guard {
 
   [[nodiscard]] bool holds(const Sources& sources) const {
     uint64_t difference = 0;
-    const Word* word = words_.data();
-    for (size_t source = 0; source < sources.values.size(); ++source)
-      for (const Value* values = sources.values[source]; word != words_.data() + ends_[source]; ++word)
-        difference |= (scalar::u(values[word->index].i) & word->mask) ^ word->value;
+    for (const Check& check : equal_) difference |= (sources.word(check.field) & check.mask) ^ check.value;
     if (difference != 0) return false;
-    for (const Check& check : checks_)
-      if ((sources.bits(check.field) == check.value) != check.equal) return false;
+    for (const Check& check : unequal_)
+      if (sources.bits(check.field) == check.value) return false;
     return true;
   }
 
  private:
-  // Most fields are integers that have to be equal: an instruction is checked without a branch for each.
-  struct Word {
-    int32_t index = -1;
+  struct Check {
+    Field field;
     uint64_t mask = 0;  // of the whole word
     uint64_t value = 0;
   };
-  struct Check {
-    Field field;
-    uint64_t value = 0;
-    bool equal = true;
-  };
 
-  std::vector<Word> words_;       // by source, at most one of each index
-  std::array<size_t, 3> ends_{};  // of the words of each source
-  std::vector<Check> checks_;
+  std::vector<Check> equal_;    // words, at most one of each source and index
+  std::vector<Check> unequal_;  // fields
 };
 
 }  // namespace autocomp
