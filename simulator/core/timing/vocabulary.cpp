@@ -89,11 +89,10 @@ void Vocabulary::decode(const OperationList& list, const Operation& operation, C
 // Everything that decode() makes a command of, but for its line.
 void Vocabulary::spell(const OperationList& list, const Operation& operation) {
   words_.clear();
-  words_.push_back(operation.instruction);
+  words_.push_back(int64_t{operation.plan} << 32 | static_cast<uint32_t>(operation.sender));
   words_.push_back(operation.host_cycles);
-  words_.push_back(operation.sender);
-  words_.push_back(operation.plan);
   if (operation.plan < 0) {
+    words_.push_back(operation.instruction);
     const int64_t* properties = list.properties_of(operation);
     for (const auto& [key, position] : settings_.instructions[static_cast<size_t>(operation.instruction)].keys)
       words_.push_back(properties[position]);
@@ -106,7 +105,7 @@ void Vocabulary::spell(const OperationList& list, const Operation& operation) {
 
 void Vocabulary::spell_accesses(const OperationList& list, const Operation& operation) {
   const AccessInstance* accesses = list.accesses_of(operation);
-  words_.push_back(operation.access_count);
+  if (operation.plan < 0) words_.push_back(operation.access_count);  // which follows from a plan
   for (const AccessInstance* a = accesses; a != accesses + operation.access_count; ++a) {
     words_.push_back(a->memory == settings_.dram ? alignment(*a) : a->base);
     if (operation.plan >= 0) continue;
@@ -124,12 +123,12 @@ int32_t Vocabulary::id(const OperationList& list, const Operation& operation) {
   // What a command expands to lies outside the operation.
   if (settings_.instructions[static_cast<size_t>(operation.instruction)].role == Role::Expand) return -1;
   spell(list, operation);
-  if (const auto known = ids_.find(words_); known != ids_.end()) return known->second;
-  if (commands_.size() == kMostCommands) return -1;
-  const auto id = static_cast<int32_t>(commands_.size());
-  decode(list, operation, commands_.emplace_back());
-  commands_.back().id = id;
-  ids_.emplace(words_, id);
+  if (ids_.size() == kMostCommands) return ids_.find(words_).value_or(-1);
+  const int32_t id = ids_.number(words_);
+  if (ids_.size() > commands_.size()) {
+    decode(list, operation, commands_.emplace_back());
+    commands_.back().id = id;
+  }
   return id;
 }
 

@@ -2,26 +2,14 @@
 // timing. Of an address in main memory that is its alignment.
 #pragma once
 
-#include <unordered_map>
 #include <vector>
 
 #include "semantics/operation.hpp"
 #include "timing/command.hpp"
+#include "timing/dictionary.hpp"
 #include "timing/settings.hpp"
 
 namespace autocomp::timing {
-
-struct WordsHash {
-  [[nodiscard]] size_t operator()(const std::vector<int64_t>& words) const {
-    uint64_t sum = 0, factor = 0x9E3779B97F4A7C15U;
-    for (const int64_t word : words) {
-      sum += (static_cast<uint64_t>(word) + 0x632BE59BD9B4E019U) * factor;
-      factor += 0xBF58476D1CE4E5B8U;  // stays odd
-    }
-    sum ^= sum >> 32;
-    return sum * 0x94D049BB133111EBU >> 16;
-  }
-};
 
 class Vocabulary {
  public:
@@ -43,9 +31,9 @@ class Vocabulary {
 
   const Settings& settings_;
   std::vector<int64_t> tensor_addresses_;
-  std::unordered_map<std::vector<int64_t>, int32_t, WordsHash> ids_;
+  Dictionary ids_;
   std::vector<Command> commands_;  // by id
-  std::vector<int64_t> words_;     // of the present command
+  std::vector<int64_t> words_;     // that tell the present command from others
 };
 
 }  // namespace autocomp::timing
