@@ -180,6 +180,8 @@ class _Evolution:
 
     def _loop(self, count: Count, body: Statements, values: Values, ranges: Ranges) -> Statements:
         """A loop that runs `count` times over statements, each iteration under the count's conditions."""
+        if count.most <= 0:
+            return ()
         inside = {**ranges, count.variable: (0, count.most - 1)}
         block = ast.Block(body)
         moving = (changing(block) & values.keys()) - declared(block)

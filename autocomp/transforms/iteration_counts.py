@@ -80,5 +80,5 @@ def _iterations(test: ast.Expression, name: str, first: Values, step: int, range
         return (-bounds[0] // speed,) * 2 if exact else None
     if speed < 0:
         return None
-    low, high = (max(0, -((bound - most) // speed)) for bound in reversed(bounds))
+    low, high = (max(0, (most - bound) // speed + 1) for bound in reversed(bounds))
     return low, high

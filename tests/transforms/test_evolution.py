@@ -1,0 +1,78 @@
+"""What a kernel's variables hold is the same after raising, whatever they go through."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+from autocomp.simulator import Options, run_program
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from autocomp import isa, kernel
+from autocomp.isa import MachineTables
+from autocomp.isa.model import Accelerator
+from autocomp.transforms.normal import normalise
+
+NAMES = ("a", "b", "c")
+LOOPS = (
+    "for (int {i} = 0; {i} < {n}; {i}++) {{ {body} }}",
+    "for ({v} = {n}; {v} > 0; {v} -= {k}) {{ {body} }}",
+    "int {i} = 0; while ({i} < {n}) {{ {body} {i} += {k}; }}",
+    "int {i} = {n}; do {{ {body} {i}--; }} while ({i} > 0);",
+    "for (int {i} = a; {i} < (a + {k} < {n} ? a + {k} : {n}); {i} += {k}) {{ {body} }}",
+)
+CHANGES = (
+    "{v} += {k};",
+    "{v} = {w} + {k};",
+    "{v} ^= {k};",
+    "{v} = {k} - {v};",
+    "{v} = ({v} + 1) % {k};",
+    "{v} = !{w};",
+)
+
+
+@cache
+def machine() -> tuple[Accelerator, MachineTables]:
+    accelerator = isa.load("tiny")
+    return accelerator, isa.lower(accelerator)
+
+
+def results(program: kernel.ast.Kernel) -> tuple[str, list[int]]:
+    """Why the program stopped, and the numbers that it wrote."""
+    accelerator, tables = machine()
+    linked = kernel.link(kernel.compile(program, accelerator, {}), tables)
+    ran = run_program(tables.machine, linked, {"out": np.zeros(64, np.int32)}, Options(timing=False, max_steps=40_000))
+    return ("" if ran.error is None else "error"), [] if ran.error is not None else list(ran.outputs["out"])
+
+
+@st.composite
+def statements(draw: st.DrawFn, depth: int = 2) -> str:
+    """A few statements that change three variables, and write them down."""
+    found = []
+    for _ in range(draw(st.integers(1, 3))):
+        kind = draw(st.sampled_from(("change", "write", "branch", "loop") if depth else ("change", "write")))
+        names = {"v": draw(st.sampled_from(NAMES)), "w": draw(st.sampled_from(NAMES)), "k": draw(st.integers(1, 4))}
+        if kind == "change":
+            found.append(draw(st.sampled_from(CHANGES)).format(**names))
+        elif kind == "write":
+            found.append("out[t % 64] = {v}; t++;".format(**names))
+        elif kind == "branch":
+            body = draw(statements(depth=depth - 1))
+            found.append(f"if ({names['w']} < {names['k']}) {{ {body} }} else {names['v']} = {names['k']};")
+        else:
+            body = draw(statements(depth=depth - 1))
+            loop = draw(st.sampled_from(LOOPS))
+            found.append("{ " + loop.format(**names, i=f"i{depth}", n=draw(st.integers(0, 5)), body=body) + " }")
+    return " ".join(found)
+
+
+@settings(max_examples=40, deadline=None)
+@given(statements())
+def test_variables_keep_their_values(body: str) -> None:
+    written = " ".join(f"out[{60 + n}] = {name};" for n, name in enumerate((*NAMES, "t")))
+    text = f"void solution(int32_t out[64]) {{ int a = 0, b = 1, c = 3, t = 0; {body} {written} }}"
+    given_kernel = kernel.parse(text)
+    before = results(given_kernel)
+    if not before[0]:  # loops that do not end are not looked into
+        assert results(normalise(given_kernel, {})) == before
