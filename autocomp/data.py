@@ -86,8 +86,8 @@ def find(kind: str, name: str, suffix: str, extra: Sequence[Path] = ()) -> Path:
 
     Raises ConfigError naming the closest shipped names.
     """
-    given = Path(name).expanduser()
-    if given.is_file():
+    given = Path(os.path.expanduser(name))  # an unknown user's home stays as it is written
+    if os.path.isfile(given):  # False for names that the system cannot have, too
         return given
     file_names = [name] if name.endswith(suffix) else [name + suffix]
     if os.sep in name or given.is_absolute():
@@ -96,12 +96,12 @@ def find(kind: str, name: str, suffix: str, extra: Sequence[Path] = ()) -> Path:
     for folder in search_path(kind, extra):
         for file_name in file_names:
             candidate = folder / file_name
-            if candidate.is_file():
+            if os.path.isfile(candidate):
                 return candidate
     known = sorted({p.stem for folder in search_path(kind, extra)[-1:] for p in folder.glob(f"*{suffix}")})
     hint = closest(Path(name).stem, known)
     raise ConfigError(
-        f"no {kind} file called {name!r}" + (": that is a folder" if given.is_dir() else ""),
+        f"no {kind} file called {name!r}" + (": that is a folder" if os.path.isdir(given) else ""),
         hint=(f"did you mean {hint!r}? " if hint else "") + f"known: {', '.join(known) or 'none'}",
     )
 

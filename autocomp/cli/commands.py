@@ -49,13 +49,19 @@ class UserError(click.ClickException):
 
 
 class Commands(click.Group):
-    """A group that turns errors of the input into messages and exit codes."""
+    """A group that turns errors of the input, and those of the file system that no command expects, into messages and
+    exit codes."""
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
             return super().invoke(ctx)
         except AutocompError as error:
             raise UserError(error, wants_json(ctx)) from error
+        except BrokenPipeError:
+            raise  # whoever reads the output has read enough: click ends quietly
+        except OSError as error:
+            problem = AutocompError(f"{error.filename or 'the system'}: {error.strerror or error}")
+            raise UserError(problem, wants_json(ctx)) from error
         except KeyboardInterrupt:
             click.echo("interrupted", err=True)
             ctx.exit(INTERRUPTED)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 
@@ -33,8 +34,8 @@ def simulate(
     from autocomp.simulator import Options, replay_trace
     from autocomp.trace import read_trace
 
-    if not trace.is_file():
-        why = "that is a folder" if trace.is_dir() else "there is no such file"
+    if not os.path.isfile(trace):
+        why = "that is a folder" if os.path.isdir(trace) else "there is no such file"
         raise ConfigError(f"cannot read the trace {trace}: {why}")
     machine = isa.load(accelerator or accelerator_of(trace, paths), overrides, paths)
     tables = isa.lower(machine)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -47,7 +48,7 @@ def load(
 
 def _split(name: str) -> tuple[str, str]:
     """The file's name and the configuration's; a file may have a colon in its own name."""
-    if ":" not in name or Path(name).expanduser().is_file():
+    if ":" not in name or os.path.isfile(os.path.expanduser(name)):
         return name, ""
     file, _, configuration = name.rpartition(":")
     return file, configuration

@@ -13,7 +13,7 @@ from autocomp.grammar import parser_of
 
 SyntaxTree = Tree[Token]
 
-MAX_SOURCE_BYTES = 2_000_000
+MAX_SOURCE_BYTES = 1 << 18  # some seconds to read and check
 MAX_DEPTH = 150  # nesting of the syntax tree; bounds the recursion of all that walks it
 
 _SPELLED = {

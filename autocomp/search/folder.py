@@ -39,9 +39,9 @@ class RunFolder:
     @classmethod
     def create(cls, path: Path, snapshot: Mapping[str, Any]) -> RunFolder:
         """A new run folder; the folder may exist if it is empty, or if making it was interrupted."""
-        if path.exists() and not path.is_dir():
+        if os.path.exists(path) and not path.is_dir():
             raise RunFolderError(f"{path} is a file, and a run needs a folder", hint="choose another --run-dir")
-        if path.exists() and not _is_blank(path):
+        if os.path.exists(path) and not _is_blank(path):
             raise RunFolderError(
                 f"{path} already exists", hint=f"continue it with: autocomp resume {path}, or choose another --run-dir"
             )

@@ -10,6 +10,7 @@ import pytest
 from click.testing import Result
 
 Command = Callable[..., Result]
+LONG = "x" * 5000  # longer than any system's names
 GEMM = "operation: gemm\naccelerator: {}\ndims: {{I: {}, J: 4, K: 4}}\n"
 FILES = {
     "empty.yaml": b"",
@@ -18,6 +19,7 @@ FILES = {
     "nothing.yaml": GEMM.format("gemmini", 0).encode(),
     "unknown.yaml": GEMM.format("gemini", 4).encode(),
     "right.yaml": GEMM.format("gemmini", 4).encode(),
+    "deep.isa": b"accelerator m { " + b"when 1 { " * 9000,
     "cut.onnx": b"\x08\x07\x12\x04torc\x3a\xff\xff\xff",
 }
 
@@ -42,6 +44,14 @@ FILES = {
         ("run folder --workload right.yaml", 5, "cannot read the kernel folder"),
         ("export folder --workload right.yaml --output made", 5, "cannot read the kernel folder"),
         ("simulate folder", 3, "cannot read the trace folder: that is a folder"),
+        ("run right.yaml --workload ~nobody/here", 3, "no workloads file called '~nobody/here'"),
+        ("isa check deep.isa", 4, "the file ends too early"),
+        (f"isa show {LONG}", 3, "no isa file called"),
+        (f"search {LONG}", 3, "no workloads file called"),
+        (f"search right.yaml --run-dir {LONG}", 7, "File name too long"),
+        (f"simulate {LONG}", 3, "there is no such file"),
+        (f"fidelity {LONG}", 1, "File name too long"),
+        ("isa check gemmini --set GENERATION=7", 4, "GENERATION is 0, 1 or 2"),
         ("model cut.onnx --accelerator gemmini", 3, "cannot read the model cut.onnx"),
         ("model empty.yaml --accelerator gemmini", 3, "empty.yaml holds no model"),
     ],
