@@ -7,6 +7,7 @@ Texts that ship with the package are changed at random: words, pieces of each ot
 
 from __future__ import annotations
 
+import gzip
 import random
 import re
 import sys
@@ -49,6 +50,27 @@ PIECES = (
     "'",
     "\t",
 )
+MEASURED = Path(__file__).parents[2] / "benchmarks" / "rtl" / "traces"
+LIBRARY = """
+int twice(const int x) { return 2 * x; }
+void solution(int8_t A[512][512], int8_t B[512][512], int8_t C[512][512]) {
+  static int8_t copy[64];
+  float scale = 0.5f;
+  int8_t* p = &copy[3];
+  uint32_t rows[3] = {1, 2, 3};
+  for (size_t i = 0; i < 4; ++i) {
+    if (i == 2) continue;
+    p[i] = (int8_t)(twice(i) << 3 | rows[i % 3]);
+    scale *= -1.0f;
+  }
+  while (scale < 0) scale += 1e3f;
+  do { *p = p[1] / (p[2] + 1); } while (*p > 100);
+  tiled_matmul_auto(512, 512, 512, A, B, NULL, C, 512, 512, 512, 512, 1.0f, 1.0f, 1.0f, RELU, scale, 0, true, false,
+                    false, false, false, 0, WS);
+  gemmini_extended_config_st(512, 0, 0.5f);
+  fence();
+}
+"""
 WORD = re.compile(r"\w+|\s+|[^\w\s]")
 
 
@@ -90,9 +112,10 @@ READERS: Mapping[str, Callable[[str], object]] = {
 def shipped(target: str) -> list[str]:
     """Texts that the reader accepts."""
     if target == "kernel":
-        return [starting_kernel(load("gemm"), _machine()[0])]
+        return [starting_kernel(load("gemm"), _machine()[0]), LIBRARY]
     if target == "trace-text":
-        return ["fence\n"]
+        traces = sorted(MEASURED.glob("*.txt.gz"), key=lambda path: (path.stat().st_size, path.name))
+        return ["fence\n", *(gzip.decompress(path.read_bytes()).decode() for path in traces[:300:10])]
     kinds = {"isa": "isa", "workload": "workloads", "schedule": "schedules", "yaml": "menus"}
     files = sorted(data_dir(kinds[target]).rglob("*.isa" if target == "isa" else "*.yaml"))
     return [path.read_text(encoding="utf-8") for path in files[:8]]
