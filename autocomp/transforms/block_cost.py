@@ -15,6 +15,7 @@ from autocomp.transforms.limits import widest
 _ROOM_BESIDE = 4  # an operand's panel of at most this part of its memory can be loaded while another one is used
 _ROOM_ALONE = 2  # one of at most this part can be kept, and is loaded between the computations
 _MEETING = 0.02  # of hidden moves in a tuned pipeline, the part that shows where they take as long as computation
+_STEEPNESS = 8  # of that part against moves relative to computation: half as long ones hide completely
 
 
 @dataclass(frozen=True)
@@ -51,8 +52,8 @@ def block_cost(
     store = tile * prod(trips[name] for name in sides)
     held = prod(sides.values())
     exposed = store if held * 2 > capacity else tile * held
-    hidden = streamed + store
-    crowding = _MEETING * hidden * min(1.0, hidden / compute)
+    hidden = max(streamed, store)
+    crowding = _MEETING * hidden * min(1.0, hidden / compute) ** _STEEPNESS
     return _shortest(ways, max(compute, store)) + crowding + exposed + filling * min(steps, 4)
 
 

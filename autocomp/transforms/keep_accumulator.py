@@ -256,11 +256,12 @@ def _ranked(
 ) -> list[tuple[float, tuple[int, ...]]]:
     """Estimated cycles and shapes of blocks, best first; those in which each operand's tile serves as many results as
     in a better one, as pixels of other rows or images do, come behind all others. Of blocks that the estimate does not
-    tell apart, those come first that leave half of the memory to the results that are being stored. With the
-    loops of the `reduction`, operands come as windows for all of it, two of which fit in their memory."""
+    tell apart, those come first that leave half of the memory to the results that are being stored, and then those
+    that cut loops into equal parts. With the loops of the `reduction`, operands come as windows for all of it, two of
+    which fit in their memory."""
     variables = [item.variable for item in loops]
     selecting = [_selecting(buffer) for buffer in facts.buffers if buffer.is_input]
-    found: list[tuple[int, bool, float, tuple[int, ...]]] = []
+    found: list[tuple[int, bool, bool, float, tuple[int, ...]]] = []
     single = prod(item.trips for item in loops) == 1
     for shape in _shapes(loops, capacity):
         if prod(shape) == 1 and not single:  # no block: a result alone stays in place already
@@ -270,11 +271,12 @@ def _ranked(
         if overlap is None:
             continue
         cost = block_cost(facts, result, sides, capacity, overlap)
-        found.append((round(log(cost) / _RESOLUTION), 2 * prod(shape) > capacity, cost, shape))
+        uneven = any(item.trips % side for item, side in zip(loops, shape, strict=True))
+        found.append((round(log(cost) / _RESOLUTION), 2 * prod(shape) > capacity, uneven, cost, shape))
     first: list[tuple[float, tuple[int, ...]]] = []
     alike: list[tuple[float, tuple[int, ...]]] = []
     seen: set[tuple[int, ...]] = set()
-    for _, _, cost, shape in sorted(found):
+    for _, _, _, cost, shape in sorted(found):
         pairs = list(zip(variables, shape, strict=True))
         served = tuple(prod(side for name, side in pairs if name not in used) for used in selecting)
         (alike if served in seen else first).append((cost, shape))

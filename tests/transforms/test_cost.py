@@ -69,6 +69,11 @@ def test_a_block_may_need_a_panel_of_which_only_one_fits() -> None:
     assert best == {"i": 4, "j": 2}
 
 
+def test_of_blocks_that_hide_their_moves_one_with_less_to_fill_and_to_drain_comes_first() -> None:
+    best = transformation("keep_accumulator").candidates(naive(512, 512, 512))[0].parameters["loops"]
+    assert best == {"i": 4, "j": 4}  # 4 x 8 need fewer loads, and 5 x 4 leave a rest
+
+
 def test_rows_are_cut_at_multiples_of_the_requests() -> None:
     cutting = Cutting(smallest=16, largest=64, bus=16, drops=False)
     assert cutting.rows([(0, 64)]) == Traffic(1, 4)
