@@ -181,3 +181,23 @@ def test_a_signal_ends_a_long_trace() -> None:
     trace = _core.Trace(m.machine, rows, [[0, 8, 8]] * count, np.zeros(count, np.int64))
     with pytest.raises(Interrupted), alarm_soon():
         replay_trace(m.machine, trace)
+
+
+@pytest.mark.parametrize("back", [-1, 1])
+def test_rows_that_an_access_may_touch_outside_of_its_memory_are_left_out(back: int) -> None:
+    """A condition that its region does not know keeps the instruction itself inside."""
+    e = Expressions()
+    b = e.builder
+    b.memory("dram", "dram", 0, 0, "i8")
+    local = b.memory("rows", "local", 32, 8, "i8")
+    b.unit("in", {}, {})
+    n, one, zero = e.arg(0), e.const(1), e.const(0)
+    access = {
+        "memory": local, "write": True, "base": e.const(16), "dims": [(n, one), (n, e.const(back)), (n, e.const(2))],
+        "first_col": zero, "cols": one, "parameter": 0,
+    }  # fmt: skip
+    b.instruction("f", 0, [("n", False)], [b.store(local, zero, zero, zero)], [access], [])
+    machine = b.build()
+    for argument in (2, 1000):
+        result = run_once(machine, argument, Options(timing=True, discipline=True))
+        assert result.error is None

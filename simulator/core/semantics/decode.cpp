@@ -76,8 +76,11 @@ std::string clip_last(const CompiledMachine& machine, OperationList& list) {
       message = std::string(access.write ? "writes" : "reads") + " rows " + std::to_string(first) + ".." +
                 std::to_string(last - 1) + " of " + memory.name + ", which has rows 0.." +
                 std::to_string(memory.rows - 1);
+    const AccessInstance whole;  // one row
     access.base = std::clamp<int64_t>(first, 0, memory.rows - 1);
     access.dims = 1;
+    std::ranges::copy(whole.count, access.count);
+    std::ranges::copy(whole.stride, access.stride);
     access.count[0] = std::clamp<int64_t>(last, access.base + 1, memory.rows) - access.base;
     access.stride[0] = 1;
   }
