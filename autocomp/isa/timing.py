@@ -130,7 +130,7 @@ PROPERTY_KEYS: Mapping[str, Key] = {
     "deferred": Key("1: results leave the array with the next operation", 0, ("array",)),
     "drain": Key("1: waits until no result is in the array", 0, ("array",)),
     "scaled": Key("1: goes through the scaler", 0, TRANSFERS),
-    "window": Key("local rows read for each row moved out, as in pooling", 1, ("transfer_out",)),
+    "window": Key("local rows read for a row moved out, as in pooling, or written for a row moved in", 1, TRANSFERS),
     "read_ahead": Key("rows between reading and the writer", 16, ("transfer_out",)),
     "semaphore": Key("index of the semaphore of a wait or signal, 0 to 1023", -1),
 }

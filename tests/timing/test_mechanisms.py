@@ -81,6 +81,13 @@ def test_a_single_move_in_costs_the_latency_and_its_beats(latency: int, cols: in
     assert cycles(move_in(0, cols), MEM_LATENCY=latency) == latency + 19 + 16 * beats
 
 
+@pytest.mark.parametrize("repeats", [2, 5])
+def test_each_copy_of_a_row_takes_a_cycle_to_write_and_no_request(repeats: int) -> None:
+    move = move_in(0, cols=3, rows=16)
+    copies = f"config_ld id=0 stride=1024 scale=1 shrunk=0 block_stride=16 pixel_repeats={repeats}\nfence\n" + move
+    assert cycles(copies) - cycles(move) == 16 * (repeats - 1)
+
+
 def test_moves_in_are_bound_by_the_bus_when_rows_are_wide() -> None:
     many, few = (cycles("".join(move_in(64 * i, 64) for i in range(n))) for n in (12, 8))
     assert many - few == 4 * 64

@@ -26,7 +26,8 @@ void TransferIn::issue(int32_t slot) {
   } else {
     m.rows = points(*command.dram);
     m.row_bytes = command.dram->bytes;
-    m.blocks = std::max<int64_t>(1, local / std::max<int64_t>(1, m.rows));
+    m.repeats = std::clamp<int64_t>(command.value(Key::Window), 1, std::max<int64_t>(1, local));
+    m.blocks = m.repeats > 1 ? 1 : std::max<int64_t>(1, local / std::max<int64_t>(1, m.rows));
     const int64_t wanted = command.value(Key::Rows);  // rows written, when fewer are fetched
     if (m.rows == 1 && wanted > 1) {
       m.blocks = std::max<int64_t>(1, local / wanted);
