@@ -127,8 +127,8 @@ class Analysis:
         for name in self._row_variables(row):
             self._variables.setdefault(name, "rows")
         if len(element.indices) > 1:
-            for name in names(self._inline(element.indices[1])):
-                if name in self._bounds and self._variables.get(name) != "depth":
+            for name in self._column_variables(self._inline(element.indices[1])):
+                if self._variables.get(name) != "depth":
                     self._variables[name] = "cols" if self._variables.get(name) != "rows" or written else "rows"
         word = "destination" if written else "source"
         for node in terms(row):
@@ -145,6 +145,12 @@ class Analysis:
         for node in terms(row):
             if isinstance(node, Name) and node.name in self._bounds:
                 yield node.name
+
+    def _column_variables(self, column: Expression) -> Iterator[str]:
+        """Loop variables that step through columns one by one (not `copy * cols`, which steps through groups)."""
+        for term in terms(column):
+            if not (isinstance(term, Binary) and term.operator == "*"):
+                yield from (name for name in names(term) if name in self._bounds)
 
     def _strides(self, offset: Expression, word: str) -> None:
         for term in terms(offset):
