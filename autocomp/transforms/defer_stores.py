@@ -13,6 +13,7 @@ from autocomp.transforms.cost import contraction_cycles, moves_cycles
 from autocomp.transforms.double_buffer import doubled, is_doubled, runs_behind
 from autocomp.transforms.facts import Facts
 from autocomp.transforms.interleave import (
+    Moves,
     check_indices,
     computing_part,
     elsewhere,
@@ -29,6 +30,7 @@ from autocomp.transforms.periods import Steps
 from autocomp.transforms.protocol import NotApplicable, Parameters, Proposal, Rewriting
 from autocomp.transforms.rewrite import Path, all_names, declared, fresh, with_body
 from autocomp.transforms.rotation import early_fills, late_stores
+from autocomp.transforms.synchronisation import ordering
 
 
 class DeferStores(Rewriting):
@@ -116,6 +118,7 @@ def _rotate(facts: Facts, statement: ast.For, item: Loop, spacing: int, taken: s
         ahead, early = elsewhere(coming, constants, item.variable, following, "next", taken)
         behind = (*behind, *ahead)
         more = ast.Binary("<", now, literal(item.trips - period))
+        moves += [Moves((), (), found)] if (found := ordering(facts.machine, rest, stores, fills)) else []
         moves += [moves_of(fill, more) for fill in early]
     condition = None if fills else some
     nest = interleave(computing, moves, condition, taken, spacing=spacing, rounds=(period, steps.phase(period)))

@@ -7,7 +7,9 @@ nothing else, every pair but the last has nobody to hold.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import product
 
 from autocomp.kernel import ast
 from autocomp.transforms.facts import Machine
@@ -37,6 +39,26 @@ def outside_loops(machine: Machine, given: Statements) -> Statements:
         before, kept, after = _sorted_out(machine, changed)
         result.extend((*before, *((kept,) if blocks(kept)[0].statements else ()), *after))
     return tuple(result)
+
+
+def ordering(machine: Machine, given: Statements, first: Statements, later: Statements) -> Statements:
+    """The pair, of those in the given statements, that makes the units of `later` ones behind it wait for those of the
+    `first` before it; none where there is no such pair, as on a machine that orders them itself."""
+    signalling, waiting = (_working_units(machine, ast.Block(part)) for part in (first, later))
+    for pair in _pairs(machine, given):
+        if (pair.signalling, pair.waiting) in product(signalling, waiting):
+            return pair.statements
+    return ()
+
+
+def _pairs(machine: Machine, given: Statements) -> Iterator[Pair]:
+    """All pairs in statements, and in what they hold."""
+    for number, statement in enumerate(given):
+        pair = _pair(machine, given[number : number + 2])
+        if pair is not None:
+            yield pair
+        for held in blocks(statement):
+            yield from _pairs(machine, held.statements)
 
 
 def is_fence(machine: Machine, call: ast.Call) -> bool:

@@ -37,16 +37,19 @@ def cycles(workload: Workload, facts: Facts) -> int:
 
 
 @st.composite
-def convolutions(draw: st.DrawFn, accelerators: tuple[str, ...] = ("gemmini", "quad")) -> Workload:
+def convolutions(
+    draw: st.DrawFn, accelerators: tuple[str, ...] = ("gemmini", "quad"), *, channels: int = 40, pixels: int = 30
+) -> Workload:
+    """With so many channels and filters at most, and lines that are at most so many pixels longer than they have to."""
     taps = draw(st.integers(1, 4)), draw(st.integers(1, 5))
     stride, padding, dilation = draw(st.integers(1, 3)), draw(st.integers(0, 3)), draw(st.integers(1, 2))
     least = [max(1, (number - 1) * dilation + 1 - 2 * padding) for number in taps]
     dims = {
         "N": draw(st.integers(1, 2)),
         "H": draw(st.integers(least[0], least[0] + 8)),
-        "W": draw(st.integers(least[1], least[1] + 30)),
-        "C": draw(st.integers(1, 40)),
-        "K": draw(st.integers(1, 40)),
+        "W": draw(st.integers(least[1], least[1] + pixels)),
+        "C": draw(st.integers(1, channels)),
+        "K": draw(st.integers(1, channels)),
         "R": taps[0],
         "S": taps[1],
     }

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from autocomp.kernel import print_kernel
@@ -14,7 +14,7 @@ from autocomp.transforms import NotApplicable, transformation
 from autocomp.workload import Workload
 
 from .conftest import apply, facts_of, with_best
-from .convolutions import convolution, cycles, naive
+from .convolutions import convolution, convolutions, cycles, naive
 
 Step = tuple[str, Mapping[str, Any]]
 
@@ -47,6 +47,33 @@ def test_results_are_unchanged_where_the_kernel_supplies_the_padding(
     workload = square(1, size, channels, 20, padding=padding, stride=stride, dilation=dilation)
     facts = naive(workload)
     for name in ("keep_accumulator", "reuse_weights", "defer_stores", "prefetch"):
+        facts = with_best(facts, name)
+    cycles(workload, facts)
+
+
+IN_ANY_ORDER = (
+    "keep_accumulator",
+    "stage_operand",
+    "stage_window",
+    "widen_moves",
+    "reuse_weights",
+    "prefetch",
+    "defer_stores",
+    "double_buffer",
+)
+
+
+@settings(max_examples=5, deadline=None)
+@given(
+    convolutions(("gemmini", "tiny"), channels=12, pixels=8),
+    st.lists(st.sampled_from(IN_ANY_ORDER), min_size=1, max_size=5, unique=True),
+)
+@example(
+    convolution({"N": 1, "H": 2, "W": 3, "C": 4, "K": 9, "R": 1, "S": 1}, "tiny"), ["defer_stores", "prefetch"]
+)  # first values come behind stores of another unit
+def test_options_in_any_order_leave_results_unchanged(workload: Workload, chain: list[str]) -> None:
+    facts = naive(workload)
+    for name in chain:
         facts = with_best(facts, name)
     cycles(workload, facts)
 
