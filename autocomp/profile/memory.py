@@ -42,7 +42,8 @@ def live_over_time(recording: Recording, window: int, windows: int) -> dict[str,
 
 def operands(recording: Recording) -> tuple[Operand, ...]:
     """Traffic and reuse of each tensor."""
-    accesses, count = recording.accesses, len(recording.tensors)
+    accesses = recording.accesses
+    count = max(len(recording.tensors), int(accesses.tensor.max(initial=-1)) + 1)  # arrays of the kernel's own as well
     local_uses, moved = np.zeros(count), np.zeros(count)
     for _, uses in _uses_by_memory(recording):
         if uses is not None:

@@ -78,6 +78,15 @@ def test_the_naive_kernel_moves_operands_once_for_each_tile_of_the_other(naive: 
     assert reuse == {"A": 1, "B": 1, "C": 4}  # 64/16 partial sums
 
 
+def test_arrays_of_the_kernel_s_own_are_no_operands() -> None:
+    workload = gemm("gemmini", (16, 16, 16))
+    text = starting_kernel(workload, MACHINES["gemmini"])
+    text = text.replace("{\n", "{\n    static int8_t copy[16][16];\n", 1)
+    text = text.replace("    fence();\n}", "    mvout(&copy[0][0], 0, 16, 16);\n    fence();\n}")
+    found = profile(record(text, workload, MACHINES["gemmini"]))
+    assert {operand.tensor: operand.transfers for operand in found.operands} == {"A": 1, "B": 1, "C": 1}
+
+
 def test_the_naive_kernel_waits_for_its_loads(naive: Profile) -> None:
     first = naive.path[0]
     assert (first.unit, first.link) == ("load", "ReadAfterWrite")
