@@ -12,7 +12,7 @@ from autocomp.kernel import ast
 from autocomp.transforms.addresses import make_room
 from autocomp.transforms.affine import Affine, affine, expression, interval_of, literal, minimum
 from autocomp.transforms.calls import element_of, with_roles
-from autocomp.transforms.cost import moves_cycles, overlapped, present_cost, site_cycles
+from autocomp.transforms.cost import contraction_cycles, moves_cycles, site_cycles
 from autocomp.transforms.facts import Facts, Operand
 from autocomp.transforms.limits import largest
 from autocomp.transforms.loops import Loop, make_if, make_nest
@@ -41,7 +41,7 @@ class StageWindow(Rewriting):
 
     def candidates(self, facts: Facts) -> Sequence[Proposal]:
         """Each operand whose tiles overlap, at every loop that its loads can move out of, and outside of all loops."""
-        before = present_cost(facts)
+        before = max(contraction_cycles(facts), moves_cycles(facts, "load"))
         found: list[Proposal] = []
         for buffer in facts.buffers:
             loads = buffer.sites("load")
@@ -188,11 +188,12 @@ def _configured(facts: Facts, found: Window, home: int, body: ast.Block) -> ast.
 
 
 def _cost(facts: Facts, found: Window) -> float:
-    """Estimated cycles of the kernel with the window, as widely loaded as can be, the first of which nothing hides."""
+    """Estimated cycles of the kernel with the window, as widely loaded as can be: loads hide behind computation as far
+    as they are no longer than that, but for the first window, which nothing hides."""
     load = found.load
     times = prod(item.trips for item in found.around)
     tiles = prod(line.count for line in found.lines) * prod(item.trips for item in found.blocks)
     own = [Loop("", -(-tiles // (load.highest("rows") or 1)))]
     window = site_cycles(facts, load, own, wide=bool(found.blocks))
     others = moves_cycles(facts, "load") - site_cycles(facts, load, load.loops)
-    return overlapped(facts, others + times * window) + window
+    return max(contraction_cycles(facts), others + times * window) + window

@@ -47,7 +47,7 @@ _FIRST = frozenset({"merge_depth", "hoist"})
 _SHAPING = {
     **{name: tuple(_FIRST) for name in ("keep_accumulator", "stage_operand")},
     "stage_window": (*_FIRST, "keep_accumulator"),
-    "prefetch": ("keep_accumulator", "stage_operand", "widen_moves", "reuse_weights"),
+    "prefetch": ("keep_accumulator", "stage_operand", "stage_window", "widen_moves", "reuse_weights"),
     "load_at_first_use": ("keep_accumulator", "stage_operand", "widen_moves", "reuse_weights"),
     "defer_stores": ("keep_accumulator", "widen_moves"),
     "double_buffer": ("keep_accumulator", "stage_operand"),
