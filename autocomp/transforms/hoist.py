@@ -36,6 +36,14 @@ class Hoist(Rewriting):
         return with_body(facts.kernel, ast.Block(body))
 
 
+def settled(facts: Facts) -> Facts:
+    """The facts with what configures moves in front of the loops, as far as it can be, so that moves can leave them."""
+    if not any(site.kind == "configuration" and site.loops for site in facts.sites):
+        return facts
+    facts = with_own_records(facts)
+    return facts.with_kernel(with_body(facts.kernel, _configured_once(facts)))
+
+
 def _configured_once(facts: Facts) -> ast.Block:
     moving = [site for site in facts.sites if site.kind == "configuration" and _moves(facts, site)]
     going = {site.path for site in moving}

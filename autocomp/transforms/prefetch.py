@@ -11,6 +11,7 @@ from autocomp.transforms.collapse import collapsed, pipeline_loops
 from autocomp.transforms.cost import contraction_cycles, moves_cycles
 from autocomp.transforms.double_buffer import doubled, is_doubled
 from autocomp.transforms.facts import Facts
+from autocomp.transforms.hoist import settled
 from autocomp.transforms.interleave import (
     check_indices,
     computing_part,
@@ -55,6 +56,7 @@ class Prefetch(Rewriting):
         spacing = number_of(parameters, "spacing", 0)
         if not loops:
             raise NotApplicable("no loop was named")
+        facts = settled(facts)
         for load in (site for buffer in facts.buffers if buffer.is_input for site in buffer.sites("load")):
             check_settled(facts, load)
         facts, variable = collapsed(facts, loops)

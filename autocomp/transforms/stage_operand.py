@@ -12,6 +12,7 @@ from autocomp.transforms.affine import Affine, Ranges, affine, expression, inter
 from autocomp.transforms.cost import overlapped, present_cost, site_cycles
 from autocomp.transforms.double_buffer import is_doubled
 from autocomp.transforms.facts import Buffer, Facts, Site
+from autocomp.transforms.hoist import settled
 from autocomp.transforms.limits import widest
 from autocomp.transforms.loops import Loop, loop, make_if, make_nest
 from autocomp.transforms.nest import enclosing
@@ -62,6 +63,7 @@ class StageOperand(Rewriting):
     def apply(self, facts: Facts, parameters: Parameters) -> ast.Kernel:
         """`tensors` are loaded at the head of the body of `loop` ("": before the nest). `split` first cuts loops into
         blocks, so that `loop` can name such a block's loop. With `wide`, each load takes as many columns as it can."""
+        facts = settled(facts)
         split = factors_of(parameters, "split")
         for variable, size in split.items():
             facts = facts.with_kernel(Tile().apply(facts, {"loops": {variable: size}}))

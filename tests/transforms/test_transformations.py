@@ -279,10 +279,17 @@ def test_hoist_gives_settings_that_alternate_records_of_their_own(prove: Prove) 
     prove(facts, 32, 48, 64)
 
 
-def test_moves_do_not_leave_the_loop_that_configures_them() -> None:
-    for name, parameters in (("stage_operand", {"tensors": ["A"], "loop": "i"}), ("prefetch", {"loops": ["k"]})):
+def test_moves_take_what_configures_them_out_of_the_loops(prove: Prove) -> None:
+    facts = apply(facts_of(ONE_RECORD), ("keep_accumulator", {"loops": {"i": 2, "j": 3}, "stage": {"k": 4}}))
+    assert all(site.loops == () for site in facts.sites if site.kind == "configuration")
+    prove(facts, 32, 48, 64)
+
+
+def test_moves_stay_in_a_loop_that_must_configure_them() -> None:
+    changing = ONE_RECORD.replace("gemmini_config_ld(48);", "gemmini_config_ld(48 * (k + 1));")
+    for name, parameters in (("stage_operand", {"tensors": ["B"], "loop": "i"}), ("prefetch", {"loops": ["k"]})):
         with pytest.raises(NotApplicable, match="is configured in the loop over 'k'"):
-            apply(facts_of(ONE_RECORD), (name, parameters))
+            apply(facts_of(changing), (name, parameters))
 
 
 def test_fences_in_loops_go_together_where_nothing_that_is_stored_is_loaded(prove: Prove) -> None:

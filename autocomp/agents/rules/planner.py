@@ -42,11 +42,11 @@ _IN_TURN = (
 )
 # What decides how operands, or results, are moved comes before what interleaves those moves with computation, which
 # leaves nothing to decide, and before writing out, which leaves no loops. Fewer products come before all of that, as
-# they are made of a product beside its loads; so does configuring once, as moves stay in the loop of their settings.
-_FIRST = frozenset({"merge_depth", "hoist"})
+# they are made of a product beside its loads.
+_FEWER_PRODUCTS = frozenset({"merge_depth"})
 _SHAPING = {
-    **{name: tuple(_FIRST) for name in ("keep_accumulator", "stage_operand")},
-    "stage_window": (*_FIRST, "keep_accumulator"),
+    **{name: tuple(_FEWER_PRODUCTS) for name in ("keep_accumulator", "stage_operand")},
+    "stage_window": (*_FEWER_PRODUCTS, "keep_accumulator"),
     "prefetch": ("keep_accumulator", "stage_operand", "stage_window", "widen_moves", "reuse_weights"),
     "load_at_first_use": ("keep_accumulator", "stage_operand", "widen_moves", "reuse_weights"),
     "defer_stores": ("keep_accumulator", "widen_moves"),
@@ -168,7 +168,7 @@ def _open_shapings(context: Context, facts: Facts, candidates: _Candidates) -> l
     dropout has no say in this, but for those that nearly all others wait for: a menu may be without them."""
     found: list[_Shaping] = []
     cycles = max(1, context.evaluation.cycles or 1)
-    withheld = _FIRST - {option.transformation for option in context.menu.options}
+    withheld = _FEWER_PRODUCTS - {option.transformation for option in context.menu.options}
     for name in sorted({name for names in _SHAPING.values() for name in names} - withheld):
         item = transformation(name)
         for proposal in candidates(name)[:4]:
