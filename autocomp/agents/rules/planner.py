@@ -47,6 +47,7 @@ _FEWER_PRODUCTS = frozenset({"merge_depth"})
 _SHAPING = {
     **{name: tuple(_FEWER_PRODUCTS) for name in ("keep_accumulator", "stage_operand")},
     "stage_window": (*_FEWER_PRODUCTS, "keep_accumulator"),
+    "reuse_weights": ("stage_window",),
     "prefetch": ("keep_accumulator", "stage_operand", "stage_window", "widen_moves", "reuse_weights"),
     "load_at_first_use": ("keep_accumulator", "stage_operand", "widen_moves", "reuse_weights"),
     "defer_stores": ("keep_accumulator", "widen_moves"),
