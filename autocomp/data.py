@@ -7,13 +7,24 @@ then the package's own data.
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Sequence
 from pathlib import Path
 
 from autocomp.errors import AutocompError, ConfigError, Place
 
+MAX_TEXT = 1 << 22  # bytes of any text; what reads them has bounds of its own, below
 KINDS = ("isa", "menus", "workloads", "schedules")
+
+
+def read_bytes(path: Path) -> bytes:
+    """What a file holds, of at most MAX_TEXT bytes, be it a pipe or a device. Raises OSError."""
+    with path.open("rb") as file:
+        data = file.read(MAX_TEXT + 1)
+    if len(data) > MAX_TEXT:
+        raise OSError(errno.EFBIG, f"it is larger than {MAX_TEXT:,} bytes")
+    return data
 
 
 def decode(data: bytes, name: str, error: type[AutocompError]) -> str:

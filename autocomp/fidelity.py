@@ -126,7 +126,7 @@ def _replay(folder: Path, row: Mapping[str, str], accelerator: Accelerator, tabl
     except AutocompError as error:
         return replace(case, reason=str(error).strip().splitlines()[-1].strip())
     if text.unsupported:
-        return replace(case, reason=f"unknown commands: {', '.join(sorted(text.unsupported))}")
+        return replace(case, reason=f"unknown commands: {text.unknown()}")
     result = replay_trace(tables.machine, text.trace, Options(record_commands=False))
     if result.error is not None or result.timing is None:
         return replace(case, reason="it was not timed" if result.error is None else result.error.message)

@@ -24,6 +24,7 @@ from autocomp.simulator import _core
 
 MAX_BYTES = 1 << 28  # of a trace's text, unpacked
 MAX_GAP = 1 << 36  # cycles
+MAX_MESSAGE = 400  # characters of what a line is told
 MAX_DIGITS = 100  # of a number
 _POINTER = 1 << 48  # tensor 0 in a DRAM pointer; the trace's addresses are offsets in it
 
@@ -35,6 +36,12 @@ class TraceText:
     trace: _core.Trace
     command_count: int
     unsupported: Mapping[str, int]
+
+    def unknown(self) -> str:
+        """The first of the unsupported commands, for a message."""
+        names = sorted(self.unsupported)
+        listed = ", ".join(name[:40] if name.isprintable() else repr(name[:40]) for name in names[:8])
+        return listed if len(names) <= 8 else f"{listed} and {len(names) - 8:,} more"
 
 
 def read_trace(path: Path, accelerator: Accelerator, tables: MachineTables) -> TraceText:
@@ -61,7 +68,8 @@ def parse_trace(text: str, source: str, accelerator: Accelerator, tables: Machin
             reader.line(line.split("#", 1)[0].strip(), number)
         except ValueError as error:
             place = Place(source, number, 1, line, max(1, len(line.strip())))
-            raise ConfigError(f"not a command of {accelerator.name}: {error}", place=place) from None
+            what = str(error) if len(str(error)) <= MAX_MESSAGE else f"{str(error)[:MAX_MESSAGE]}…"
+            raise ConfigError(f"not a command of {accelerator.name}: {what}", place=place) from None
     trace = _core.Trace(
         tables.machine,
         np.array(reader.instructions, np.int32),

@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from autocomp.data import closest, decode
+from autocomp.data import closest, decode, read_bytes
 from autocomp.errors import ConfigError
 from autocomp.yaml_text import read_yaml
 
@@ -18,7 +18,7 @@ KnownKeys = Callable[[Sequence[int | str]], list[str]]
 def read_mapping(path: Path, kind: str) -> dict[str, Any]:
     """The mapping in a YAML file; `kind` is what messages call it, as in "a menu". Raises ConfigError."""
     try:
-        data = path.read_bytes()
+        data = read_bytes(path)
     except OSError as error:
         raise ConfigError(f"{path}: cannot read {kind}: {error}") from error
     content, _ = read_yaml(decode(data, str(path), ConfigError), str(path))

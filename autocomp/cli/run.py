@@ -12,7 +12,7 @@ import click
 from autocomp.cli.options import output_options, path_option, print_json, set_option
 from autocomp.cli.over_time import print_shape, shape_of
 from autocomp.cli.problem import load_problem
-from autocomp.data import decode
+from autocomp.data import MAX_TEXT, decode, read_bytes
 from autocomp.errors import CandidateFailure, KernelError
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ def document(evaluation: Evaluation) -> dict[str, Any]:
 def read_kernel(kernel: Path) -> str:
     """The text of a kernel's file, "-" for standard input. Raises KernelError."""
     try:
-        data = sys.stdin.buffer.read() if str(kernel) == "-" else kernel.read_bytes()
+        data = sys.stdin.buffer.read(MAX_TEXT) if str(kernel) == "-" else read_bytes(kernel)
     except OSError as error:
         raise KernelError(f"cannot read the kernel {kernel}: {error}") from None
     return decode(data, str(kernel), KernelError)

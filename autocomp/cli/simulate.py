@@ -41,7 +41,7 @@ def simulate(
     tables = isa.lower(machine)
     text = read_trace(trace, machine, tables)
     if text.unsupported:
-        raise ConfigError(f"{trace}: {machine.name} has no command {', '.join(sorted(text.unsupported))}")
+        raise ConfigError(f"{trace}: {machine.name} has no command {text.unknown()}")
     result = replay_trace(tables.machine, text.trace, Options())
     if result.error is not None:
         raise KernelError(result.error.message, place=Place(str(trace), result.error.line or 1, 1))

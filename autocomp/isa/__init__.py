@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from autocomp.data import decode, find
+from autocomp.data import decode, find, read_bytes
 from autocomp.errors import IsaError
 from autocomp.isa.declarations import parse
 from autocomp.isa.encoding import decode as decode_command
@@ -40,7 +40,7 @@ def load(
     name, configuration = _split(str(name_or_path))
     path = find("isa", name, ".isa", extra_paths)
     try:
-        data = path.read_bytes()
+        data = read_bytes(path)
     except OSError as error:
         raise IsaError(f"{path} cannot be read: {error}", hint="a description is a text file in UTF-8") from None
     return parse(decode(data, str(path), IsaError), str(path), overrides, configuration)

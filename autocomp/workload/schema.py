@@ -10,7 +10,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails
 
-from autocomp.data import closest, decode
+from autocomp.data import closest, decode, read_bytes
 from autocomp.errors import ConfigError, Place
 from autocomp.yaml_text import read_yaml
 
@@ -309,7 +309,7 @@ def _shown(value: Any) -> str:
 def read(path: Path) -> str:
     """The text of a file that a workload names. Raises ConfigError when it cannot be read."""
     try:
-        data = path.read_bytes()
+        data = read_bytes(path)
     except OSError as error:
         raise ConfigError(f"cannot read {path}: {error}") from None
     return decode(data, str(path), ConfigError)

@@ -19,6 +19,8 @@ FILES = {
     "nothing.yaml": GEMM.format("gemmini", 0).encode(),
     "unknown.yaml": GEMM.format("gemini", 4).encode(),
     "right.yaml": GEMM.format("gemmini", 4).encode(),
+    "endless.yaml": GEMM.format("gemmini", 4).encode() + b"kernel: /dev/zero\n",
+    "words.txt": "".join(f"a{n}\n" for n in range(2000)).encode(),
     "deep.isa": b"accelerator m { " + b"when 1 { " * 9000,
     "cut.onnx": b"\x08\x07\x12\x04torc\x3a\xff\xff\xff",
 }
@@ -46,6 +48,9 @@ FILES = {
         ("simulate folder", 3, "cannot read the trace folder: that is a folder"),
         ("run right.yaml --workload ~nobody/here", 3, "no workloads file called '~nobody/here'"),
         ("isa check deep.isa", 4, "the file ends too early"),
+        ("run /dev/zero --workload right.yaml", 5, "it is larger than 4,194,304 bytes"),
+        ("search endless.yaml", 3, "cannot read /dev/zero"),
+        ("simulate words.txt --accelerator gemmini", 3, "a1002, a1003 and 1,992 more"),
         (f"isa show {LONG}", 3, "no isa file called"),
         (f"search {LONG}", 3, "no workloads file called"),
         (f"search right.yaml --run-dir {LONG}", 7, "File name too long"),
