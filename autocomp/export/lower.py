@@ -17,7 +17,7 @@ from autocomp.isa.model import Accelerator
 from autocomp.kernel import ast
 from autocomp.kernel.calls import BUILTINS
 from autocomp.kernel.walk import walk
-from autocomp.transforms.rewrite import map_expressions, rewrite_statements
+from autocomp.transforms.syntax.rewrite import map_expressions, rewrite_statements
 
 MEMORY = "AUTOCOMP_MEMORY"  # the macro that is told of an array which the machine may access
 _VOID_POINTER = ast.Type("void", 1)

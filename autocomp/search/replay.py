@@ -10,7 +10,7 @@ from autocomp.agents.protocol import Plan, Precedent
 from autocomp.isa.model import Accelerator
 from autocomp.transforms import Facts, NotApplicable, Proposal, analyse, applied, transformation
 from autocomp.transforms.adapt import adapted, chosen
-from autocomp.transforms.cost import present_cost
+from autocomp.transforms.analysis.cost import present_cost
 from autocomp.workload.model import Workload
 
 AUTHOR = "reuse"

@@ -1,7 +1,8 @@
 """Transformations of kernels: named, parameterised, composable rewritings of the syntax tree."""
 
-from autocomp.transforms.facts import Facts, analyse
-from autocomp.transforms.protocol import NotApplicable, Parameters, Proposal, Transformation, applied
+from autocomp.transforms.analysis.facts import Facts, analyse
+from autocomp.transforms.errors import NotApplicable
+from autocomp.transforms.protocol import Parameters, Proposal, Transformation, applied
 from autocomp.transforms.registry import TRANSFORMATIONS, transformation
 
 __all__ = [

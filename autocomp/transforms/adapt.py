@@ -7,8 +7,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from autocomp.kernel import ast
-from autocomp.transforms.facts import Facts
-from autocomp.transforms.protocol import NotApplicable, Parameters, Transformation
+from autocomp.transforms.analysis.facts import Facts
+from autocomp.transforms.errors import NotApplicable
+from autocomp.transforms.protocol import Parameters, Transformation
 from autocomp.transforms.registry import transformation
 
 _OTHER = 8.0  # distance of values that are no sizes: another choice is further away than any usual change of size

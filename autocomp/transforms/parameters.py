@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from autocomp.transforms.protocol import NotApplicable, Parameters
+from autocomp.transforms.errors import NotApplicable
+from autocomp.transforms.protocol import Parameters
 
 
 def factors_of(parameters: Parameters, name: str) -> dict[str, int]:

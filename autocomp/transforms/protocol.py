@@ -8,16 +8,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from autocomp.errors import AutocompError
 from autocomp.kernel import ast
 from autocomp.remember import remember
-from autocomp.transforms.facts import Facts
+from autocomp.transforms.analysis.facts import Facts
+from autocomp.transforms.errors import NotApplicable
 
 Parameters = Mapping[str, Any]  # plain data: strings, integers, lists, dictionaries
-
-
-class NotApplicable(AutocompError):
-    """A transformation does not fit a kernel, or not with these parameters; the message says why."""
 
 
 @dataclass(frozen=True)

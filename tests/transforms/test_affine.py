@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from autocomp import kernel
 from autocomp.kernel import ast
-from autocomp.transforms.affine import affine, expression, interval
-from autocomp.transforms.arithmetic import simplify
+from autocomp.transforms.syntax.affine import affine, expression, interval
+from autocomp.transforms.syntax.arithmetic import simplify
 
 COMPARISONS = ["<", "<=", ">", ">=", "==", "!="]
 RANGES = {"x": (0, 7), "y": (0, 3)}

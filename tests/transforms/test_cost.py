@@ -8,8 +8,8 @@ from autocomp.simulator import Options, run_program
 
 from autocomp import isa, kernel
 from autocomp.transforms import transformation
-from autocomp.transforms.cost import move_cycles
-from autocomp.transforms.requests import Cutting, Traffic
+from autocomp.transforms.analysis.cost import move_cycles
+from autocomp.transforms.analysis.requests import Cutting, Traffic
 
 from .conftest import facts_of, machine, naive
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from autocomp import isa, kernel
 from autocomp.isa import MachineTables
 from autocomp.isa.model import Accelerator
-from autocomp.transforms.normal import normalise
+from autocomp.transforms.raising.normal import normalise
 
 NAMES = ("a", "b", "c")
 LOOPS = (

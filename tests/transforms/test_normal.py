@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from autocomp import kernel
-from autocomp.transforms.normal import normalise
+from autocomp.transforms.raising.normal import normalise
 
 
 def normal(body: str, **constants: int) -> str:

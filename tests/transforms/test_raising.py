@@ -9,10 +9,10 @@ import pytest
 from autocomp import isa, kernel
 from autocomp.evaluate import SimulatorEvaluator
 from autocomp.transforms import analyse, transformation
-from autocomp.transforms.evolution import evolved
-from autocomp.transforms.inline import inlined
-from autocomp.transforms.normal import normalise
-from autocomp.transforms.raising import unraised
+from autocomp.transforms.raising.evolution import evolved
+from autocomp.transforms.raising.inline import inlined
+from autocomp.transforms.raising.normal import normalise
+from autocomp.transforms.raising.unraised import unraised
 from autocomp.workload import parse
 from autocomp.workload.model import Workload
 

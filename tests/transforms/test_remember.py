@@ -10,9 +10,9 @@ from autocomp import kernel
 from autocomp.kernel import ast
 from autocomp.remember import remember, remembered
 from autocomp.transforms import NotApplicable
-from autocomp.transforms.affine import Interval
-from autocomp.transforms.arithmetic import simplify
 from autocomp.transforms.registry import TRANSFORMATIONS
+from autocomp.transforms.syntax.affine import Interval
+from autocomp.transforms.syntax.arithmetic import simplify
 
 from .conftest import facts_of, naive
 

@@ -8,7 +8,7 @@ import pytest
 
 from autocomp import kernel
 from autocomp.transforms import TRANSFORMATIONS, NotApplicable, transformation
-from autocomp.transforms.registers import timing
+from autocomp.transforms.analysis.registers import timing
 from autocomp.workload import parse as parse_workload
 from autocomp.workload.naive import starting_kernel
 

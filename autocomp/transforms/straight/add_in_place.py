@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from autocomp.kernel import ast
-from autocomp.transforms.facts import Facts
+from autocomp.transforms.analysis.facts import Facts
+from autocomp.transforms.errors import NotApplicable
 from autocomp.transforms.parameters import names_of
-from autocomp.transforms.protocol import NotApplicable, Parameters, Proposal, Rewriting
+from autocomp.transforms.protocol import Parameters, Proposal, Rewriting
 from autocomp.transforms.straight.edit import Edit
 from autocomp.transforms.straight.elements import Byte, Computed, Liveness, computed, origins, touched
 from autocomp.transforms.straight.footprint import Access

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from autocomp.kernel import ast
-from autocomp.transforms.facts import Facts
-from autocomp.transforms.protocol import NotApplicable, Parameters, Proposal, Rewriting
+from autocomp.transforms.analysis.facts import Facts
+from autocomp.transforms.errors import NotApplicable
+from autocomp.transforms.protocol import Parameters, Proposal, Rewriting
 from autocomp.transforms.straight.elements import Liveness
 from autocomp.transforms.straight.program import Program, known_program, program_of
 

@@ -7,14 +7,14 @@ from dataclasses import dataclass, field, replace
 
 from autocomp.isa.roles import CallRole
 from autocomp.kernel import ast
-from autocomp.transforms.affine import literal
-from autocomp.transforms.facts import Facts
-from autocomp.transforms.protocol import NotApplicable
-from autocomp.transforms.rewrite import with_arguments
+from autocomp.transforms.analysis.facts import Facts
+from autocomp.transforms.errors import NotApplicable
 from autocomp.transforms.straight.footprint import Access, Change
 from autocomp.transforms.straight.places import float_literal
 from autocomp.transforms.straight.program import Program, Step, program_of, role_of
 from autocomp.transforms.straight.values import Value, address_in, address_of, home, loaded_by_one, moved, values_of
+from autocomp.transforms.syntax.affine import literal
+from autocomp.transforms.syntax.rewrite import with_arguments
 
 Operand = tuple[int, int]
 

@@ -10,12 +10,12 @@ from autocomp.kernel import ast
 from autocomp.kernel.scope import Scope
 from autocomp.kernel.typed import Constant, Load
 from autocomp.kernel.types import DOUBLE, INT64, UINT, UINT64, Array, CType, Pointer, shape_of
-from autocomp.transforms.affine import literal
-from autocomp.transforms.facts import Facts
-from autocomp.transforms.protocol import NotApplicable
-from autocomp.transforms.rewrite import all_names, fresh, walk
+from autocomp.transforms.analysis.facts import Facts
+from autocomp.transforms.errors import NotApplicable
 from autocomp.transforms.straight.folding import Folding, is_address, number
 from autocomp.transforms.straight.places import element_at, float_literal
+from autocomp.transforms.syntax.affine import literal
+from autocomp.transforms.syntax.rewrite import all_names, fresh, walk
 
 MAX_STATEMENTS = 4_000  # of a kernel that is written out
 _MAX_ITERATIONS = 50_000

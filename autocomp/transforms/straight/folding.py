@@ -15,8 +15,8 @@ from autocomp.kernel.scope import Scope, Symbol, Tensor, Unit, outer_types
 from autocomp.kernel.typed import Constant, Load, Variable, range_of
 from autocomp.kernel.typed import Value as Typed
 from autocomp.kernel.types import INT64, UINT64, Array, CType, Pointer, Scalar, element_of
-from autocomp.transforms.facts import Facts
-from autocomp.transforms.protocol import NotApplicable
+from autocomp.transforms.analysis.facts import Facts
+from autocomp.transforms.errors import NotApplicable
 from autocomp.transforms.straight.places import Place, Value
 
 

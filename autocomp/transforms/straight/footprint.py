@@ -22,7 +22,7 @@ from autocomp.isa.tree import (
     StateField,
 )
 from autocomp.remember import remembered
-from autocomp.transforms.protocol import NotApplicable
+from autocomp.transforms.errors import NotApplicable
 from autocomp.transforms.straight.places import Place, Value
 
 Field = tuple[str, int | None, str]  # state record, index, field

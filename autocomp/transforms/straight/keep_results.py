@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from autocomp.kernel import ast
-from autocomp.transforms.cost import move_cycles
-from autocomp.transforms.facts import Facts
+from autocomp.transforms.analysis.cost import move_cycles
+from autocomp.transforms.analysis.facts import Facts
+from autocomp.transforms.errors import NotApplicable
 from autocomp.transforms.parameters import names_of
-from autocomp.transforms.protocol import NotApplicable, Parameters, Proposal, Rewriting
+from autocomp.transforms.protocol import Parameters, Proposal, Rewriting
 from autocomp.transforms.straight.edit import Edit
 from autocomp.transforms.straight.elements import lie, origins
 from autocomp.transforms.straight.footprint import Change

@@ -6,10 +6,11 @@ from collections.abc import Hashable, Sequence
 from dataclasses import replace
 
 from autocomp.kernel import ast
-from autocomp.transforms.cost import move_cycles
-from autocomp.transforms.facts import Facts, Site
+from autocomp.transforms.analysis.cost import move_cycles
+from autocomp.transforms.analysis.facts import Facts, Site
+from autocomp.transforms.errors import NotApplicable
 from autocomp.transforms.parameters import names_of
-from autocomp.transforms.protocol import NotApplicable, Parameters, Proposal, Rewriting
+from autocomp.transforms.protocol import Parameters, Proposal, Rewriting
 from autocomp.transforms.straight.footprint import Access
 from autocomp.transforms.straight.program import Program, Step, is_written_out, program_of
 from autocomp.transforms.straight.values import Value, home, keeps, loaded_by_one, moved, values_of

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from math import prod
 
 from autocomp.kernel import ast
-from autocomp.transforms.cost import transfer_cycles, unit_settings
-from autocomp.transforms.facts import Facts
+from autocomp.transforms.analysis.cost import transfer_cycles, unit_settings
+from autocomp.transforms.analysis.facts import Facts
+from autocomp.transforms.analysis.requests import Cutting
+from autocomp.transforms.errors import NotApplicable
 from autocomp.transforms.parameters import name_of, number_of
-from autocomp.transforms.protocol import NotApplicable, Parameters, Proposal, Rewriting
-from autocomp.transforms.requests import Cutting
+from autocomp.transforms.protocol import Parameters, Proposal, Rewriting
 from autocomp.transforms.straight.dependences import dependences
 from autocomp.transforms.straight.program import Program, Step, program_of
 from autocomp.transforms.straight.write_out import in_sequence, is_short

@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from itertools import chain
 
 from autocomp.kernel import ast
-from autocomp.transforms.cost import site_cycles
-from autocomp.transforms.facts import Facts
-from autocomp.transforms.protocol import NotApplicable, Parameters, Proposal, Rewriting
+from autocomp.transforms.analysis.cost import site_cycles
+from autocomp.transforms.analysis.facts import Facts
+from autocomp.transforms.errors import NotApplicable
+from autocomp.transforms.protocol import Parameters, Proposal, Rewriting
 from autocomp.transforms.straight.program import Program, program_of
 from autocomp.transforms.straight.values import Homes, Value, home, moved, values_of
 from autocomp.transforms.straight.write_out import in_sequence, is_short

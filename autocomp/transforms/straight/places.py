@@ -9,8 +9,8 @@ import numpy as np
 
 from autocomp.kernel import ast
 from autocomp.kernel.types import Array, element_of, shape_of
-from autocomp.transforms.affine import literal
-from autocomp.transforms.protocol import NotApplicable
+from autocomp.transforms.errors import NotApplicable
+from autocomp.transforms.syntax.affine import literal
 
 
 @dataclass(frozen=True)

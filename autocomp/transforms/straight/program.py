@@ -14,13 +14,13 @@ from autocomp.kernel import ast
 from autocomp.kernel.calls import BUILTINS
 from autocomp.kernel.types import Array
 from autocomp.remember import remember
-from autocomp.transforms.affine import affine
-from autocomp.transforms.facts import Facts
-from autocomp.transforms.protocol import NotApplicable
-from autocomp.transforms.rewrite import call_of, names, walk, with_body
+from autocomp.transforms.analysis.facts import Facts
+from autocomp.transforms.errors import NotApplicable
 from autocomp.transforms.straight.folding import Folding
 from autocomp.transforms.straight.footprint import Access, Change, State, execute, initial
 from autocomp.transforms.straight.places import Place, Value, element_at
+from autocomp.transforms.syntax.affine import affine
+from autocomp.transforms.syntax.rewrite import call_of, names, walk, with_body
 
 Record = tuple[str, int | None]  # a state record and its index
 _COUNTS_OF_BUILTINS = {name: len(tensors) for name, tensors, _ in BUILTINS}

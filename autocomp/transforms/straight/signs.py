@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping
 
 from autocomp.kernel import ast
-from autocomp.transforms.protocol import NotApplicable
+from autocomp.transforms.errors import NotApplicable
 from autocomp.transforms.straight.edit import Edit
 from autocomp.transforms.straight.elements import Byte, computed, touched
 from autocomp.transforms.straight.program import Program, Step

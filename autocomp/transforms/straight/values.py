@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 from autocomp.isa import model as m
 from autocomp.kernel import ast
 from autocomp.remember import remembered
-from autocomp.transforms.affine import literal
-from autocomp.transforms.facts import Facts
-from autocomp.transforms.protocol import NotApplicable
-from autocomp.transforms.rewrite import with_arguments
+from autocomp.transforms.analysis.facts import Facts
+from autocomp.transforms.errors import NotApplicable
 from autocomp.transforms.straight.footprint import Access
 from autocomp.transforms.straight.program import Program, Step
+from autocomp.transforms.syntax.affine import literal
+from autocomp.transforms.syntax.rewrite import with_arguments
 
 Use = tuple[int, Access]  # number of a step, and its access
 Row = tuple[str, int]

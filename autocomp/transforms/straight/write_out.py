@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from math import prod
 
 from autocomp.kernel import ast
-from autocomp.transforms.facts import Facts
-from autocomp.transforms.protocol import NotApplicable, Parameters, Proposal, Rewriting, applied
-from autocomp.transforms.rewrite import walk, with_body
+from autocomp.transforms.analysis.facts import Facts
+from autocomp.transforms.errors import NotApplicable
+from autocomp.transforms.protocol import Parameters, Proposal, Rewriting, applied
 from autocomp.transforms.straight.execution import MAX_STATEMENTS, written_out
 from autocomp.transforms.straight.program import is_written_out
+from autocomp.transforms.syntax.rewrite import walk, with_body
 
 _SHORT = 1_000  # commands of kernels that are worth looking at one by one; in longer ones their order matters less
 

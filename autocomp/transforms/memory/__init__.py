@@ -1,0 +1,1 @@
+"""Building blocks that move data: addresses, copies, background moves, settings, synchronisation."""

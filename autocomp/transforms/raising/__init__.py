@@ -1,0 +1,1 @@
+"""The normal form, and what people write brought into it."""

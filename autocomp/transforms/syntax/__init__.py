@@ -1,0 +1,1 @@
+"""The syntax tree: walking, rewriting, loops and nests, integer expressions."""
