@@ -229,6 +229,15 @@ def test_fuse_joins_neighbouring_loops(prove: Prove) -> None:
     prove(facts, *SHAPE)
 
 
+def test_fuse_leaves_inner_loops_over_a_variable_of_the_same_name_alone() -> None:
+    loops = (
+        "for (int k = 0; k < 4; k++) { f(k); } for (int i = 0; i < 4; i++) { for (int k = 0; k < 2; k++) { g(i, k); } }"
+    )
+    facts = facts_of(f"void solution(int8_t A[4]) {{ {loops} }}")
+    printed = " ".join(kernel.print_kernel(apply(facts, ("fuse", {"loop": "k", "with": "i"})).kernel).split())
+    assert "{ f(k2); for (int k = 0; k < 2; k++) { g(k2, k); } }" in printed
+
+
 def test_unroll_repeats_the_body(prove: Prove) -> None:
     facts = apply(naive(*SHAPE), ("unroll", {"loop": "k", "factor": 5}))
     assert len(facts.contractions) == 5

@@ -14,6 +14,9 @@ from autocomp.transforms.protocol import Parameters, Proposal, Rewriting
 from autocomp.transforms.syntax.loops import Loop, loop, make_loop
 from autocomp.transforms.syntax.rewrite import (
     blocks,
+    declared,
+    fresh,
+    names,
     substitute,
     walk_statements,
     with_blocks,
@@ -71,6 +74,12 @@ def _pair(first: ast.Statement, second: ast.Statement) -> tuple[Loop, Loop] | No
 
 
 def _joined(first: ast.Statement, second: ast.Statement, one: Loop, other: Loop) -> ast.Statement:
-    renamed = {other.variable: ast.Name(one.variable)} if other.variable != one.variable else {}
-    tail = tuple(substitute(s, renamed) for s in blocks(second)[0].statements)
-    return make_loop(one.variable, one.trips, (*blocks(first)[0].statements, *tail))
+    """The first loop with the statements of both, over its variable unless that means something else in one of them."""
+    bodies = [(blocks(first)[0], one), (blocks(second)[0], other)]
+    taken = [declared(held) | names(held) - {item.variable} for held, item in bodies]
+    variable = fresh(one.variable, taken[0] | taken[1])
+    joined: list[ast.Statement] = []
+    for held, item in bodies:
+        renamed = {item.variable: ast.Name(variable)} if item.variable != variable else {}
+        joined += [substitute(statement, renamed) for statement in held.statements]
+    return make_loop(variable, one.trips, joined)
