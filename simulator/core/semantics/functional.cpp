@@ -57,6 +57,7 @@ void Executor::statement(int32_t index) {
       evaluator_.depth = level;
       break;
     }
+    case StatementKind::Emit: break;  // only in streams, which are expanded
   }
 }
 
