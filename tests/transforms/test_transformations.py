@@ -238,6 +238,22 @@ def test_fuse_leaves_inner_loops_over_a_variable_of_the_same_name_alone() -> Non
     assert "{ f(k2); for (int k = 0; k < 2; k++) { g(k2, k); } }" in printed
 
 
+@pytest.mark.parametrize(
+    ("name", "first", "second"),
+    [
+        ("most", "if (B[i][0] > most) most = B[i][0];", "C[i][0] -= most;"),
+        ("C", "C[i][0] = i;", "if (C[3 - i][0] > 0) B[i][0] = 0;"),
+        ("A", "mvout(&A[i * 16][0], 0, 16, 16);", "mvin(&A[48 - i * 16][0], 16, 16, 16);"),
+    ],
+)
+def test_fuse_refuses_loops_one_of_which_uses_what_the_other_changes(name: str, first: str, second: str) -> None:
+    loops = " ".join(f"for (int i = 0; i < 4; i++) {{ {body} }}" for body in (first, second))
+    settings = "config_ld(16, 1.0f, 16, 0); config_st(16); int most = 0;"
+    facts = facts_of(f"void solution(int8_t A[64][16], int32_t B[4][1], int32_t C[4][1]) {{ {settings} {loops} }}")
+    with pytest.raises(NotApplicable, match=f"changes '{name}', which the other one uses"):
+        apply(facts, ("fuse", {"loop": "i", "with": "i"}))
+
+
 def test_unroll_repeats_the_body(prove: Prove) -> None:
     facts = apply(naive(*SHAPE), ("unroll", {"loop": "k", "factor": 5}))
     assert len(facts.contractions) == 5

@@ -1,4 +1,5 @@
-"""Whether iterations of loops may run in another order, as far as rows of local memory are concerned.
+"""Whether iterations of loops may run in another order, as far as rows of local memory are concerned, and for fusing
+what the host changes and what moves leave in DRAM.
 
 Rows are compared as sums of loop variables. Variables of loops around both accesses are the same for both, those of
 inner loops take any value in each. Where nothing is known of a row, the answer is that it may be any.
@@ -15,7 +16,7 @@ from autocomp.transforms.analysis.local_rows import leaves
 from autocomp.transforms.errors import NotApplicable
 from autocomp.transforms.syntax.affine import Affine, Ranges, affine, expression, interval_of
 from autocomp.transforms.syntax.loops import Loop, loop
-from autocomp.transforms.syntax.rewrite import names, statement_at, substitute, walk
+from autocomp.transforms.syntax.rewrite import declared, names, statement_at, substitute, walk
 
 
 def check_fusion(facts: Facts, first: ast.Statement, second: ast.Statement) -> None:
@@ -25,12 +26,42 @@ def check_fusion(facts: Facts, first: ast.Statement, second: ast.Statement) -> N
     assert other is not None
     if one.variable in kept_over(facts) or other.variable in kept_over(facts):
         raise NotApplicable(f"the array keeps an operand over {one.variable!r}")
+    for changing, using in ((first, second), (second, first)):
+        for name in sorted(_changed(facts, changing) & _used(facts, using)):
+            raise NotApplicable(f"one of the loops changes {name!r}, which the other one uses")
     for early, late in product(operands_below(facts, first), operands_below(facts, second)):
         disjoint = early.memory != late.memory or not (_writes(facts, early) or _writes(facts, late))
         if not disjoint and may_meet(facts, early, one, late, other):
             raise NotApplicable(
                 f"iterations of {other.variable!r} use rows of {late.memory} that later ones of {one.variable!r} use"
             )
+
+
+def _changed(facts: Facts, statement: ast.Statement) -> frozenset[str]:
+    """The variables and tensors of the outside that a statement changes."""
+    targets = (node.target for node in walk(statement) if isinstance(node, ast.Assignment | ast.Step))
+    stored = _moved(facts, statement, "store")
+    return frozenset(_base(target) for target in targets) - declared(statement) | stored
+
+
+def _used(facts: Facts, statement: ast.Statement) -> frozenset[str]:
+    """The variables and tensors of the outside that a statement uses, but for tensors that it stores alone."""
+    stored = _moved(facts, statement, "store") - _moved(facts, statement, "load")
+    return names(statement) - declared(statement) - stored
+
+
+def _moved(facts: Facts, statement: ast.Statement, kind: str) -> frozenset[str]:
+    """The tensors that loads or stores below a statement move."""
+    below = {id(node) for node in walk(statement)}
+    sites = (site for site in facts.sites if site.kind == kind and id(statement_at(facts.body, site.path)) in below)
+    return frozenset(site.pointer.tensor for site in sites if site.pointer is not None)
+
+
+def _base(target: ast.Expression) -> str:
+    """The variable or tensor that an assignment goes to, or is addressed by."""
+    while isinstance(target, ast.Index | ast.Unary):
+        target = target.base if isinstance(target, ast.Index) else target.operand
+    return target.name if isinstance(target, ast.Name) else ""
 
 
 def never_meet(one: Operand, other: Operand) -> bool:
