@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import errno
+from concurrent.futures import ProcessPoolExecutor
+
 import pytest
 from toy_search import Worker
 
@@ -48,6 +51,21 @@ def test_a_dying_process_costs_only_its_own_call() -> None:
     results = dict(run_calls(executor, calls))
     executor.shutdown()
     assert results == {0: 0, 1: WorkerLost(), 2: 4, 3: 6}
+
+
+def test_a_death_while_another_worker_is_started_costs_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It closes the pipes that the new worker would get."""
+    spawn, deaths = ProcessPoolExecutor._spawn_process, iter([True])
+
+    def closed(pool: ProcessPoolExecutor) -> None:
+        if next(deaths, False):
+            raise OSError(errno.EBADF, "Bad file descriptor")
+        spawn(pool)
+
+    monkeypatch.setattr(ProcessPoolExecutor, "_spawn_process", closed)
+    executor = ProcessExecutor(2)
+    assert executor.submit(Target(Worker()), "double", 4).result() == 8
+    executor.shutdown()
 
 
 def test_shutdown_does_not_wait_for_what_is_under_way() -> None:

@@ -80,7 +80,7 @@ class ProcessExecutor:
     def submit(self, target: Target, method: str, argument: object) -> Future[Any]:
         try:
             return self._ready().submit(call_pickled, target.pickled, method, argument)
-        except BrokenProcessPool:
+        except (BrokenProcessPool, OSError):  # OSError: a worker's death closed the pipes while another was started
             self._pool = None
             return self._ready().submit(call_pickled, target.pickled, method, argument)
 
