@@ -17,15 +17,15 @@ from dataclasses import asdict, dataclass, replace
 from math import ceil
 from pathlib import Path
 
-from autocomp.evaluate import SimulatorEvaluator
-from autocomp.isa.model import Accelerator
 from autocomp.search import Options, SearchResult
 from autocomp.search.executors import available_cores
 from autocomp.search.journal import Event
 from autocomp.search.session import Means
 from autocomp.search.snapshot import Request
+from autocomp.targets.simulator.evaluate import SimulatorEvaluator
+from autocomp.targets.simulator.isa.model import Accelerator
+from autocomp.targets.simulator.start.library import library_kernel
 from autocomp.workload import Workload
-from autocomp.workload.library import library_kernel
 from benchmarks.curves import Panel, drawing
 from benchmarks.searching import request_for, search
 

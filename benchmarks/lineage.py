@@ -15,11 +15,11 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
-from autocomp import isa, kernel
-from autocomp.evaluate import Evaluation, SimulatorEvaluator
-from autocomp.transforms import analyse, transformation
+from autocomp.targets.simulator import isa, kernel
+from autocomp.targets.simulator.evaluate import Evaluation, SimulatorEvaluator
+from autocomp.targets.simulator.start.naive import starting_kernel
+from autocomp.targets.simulator.transforms import analyse, transformation
 from autocomp.workload import load
-from autocomp.workload.naive import starting_kernel
 from autocomp.yaml_text import read_yaml
 
 

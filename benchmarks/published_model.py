@@ -18,13 +18,13 @@ from pathlib import Path
 
 import numpy as np
 
-from autocomp import isa
-from autocomp.isa.model import Accelerator
 from autocomp.models.kernels import NAIVE, Choose, adapted_kernel
 from autocomp.models.quantise import quantise
 from autocomp.models.runtime import PartitionedModel, session
+from autocomp.targets.simulator import isa
+from autocomp.targets.simulator.isa.model import Accelerator
+from autocomp.targets.simulator.start.naive import starting_kernel
 from autocomp.workload import Workload
-from autocomp.workload.naive import starting_kernel
 
 MODEL = "ch_ppocr_mobile_v2.0_cls_infer.onnx"
 SHAPE = (1, 3, 48, 48)

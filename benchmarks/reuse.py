@@ -22,7 +22,6 @@ from typing import Any
 
 import yaml
 
-from autocomp import isa
 from autocomp import workload as workloads
 from autocomp.agents import menu
 from autocomp.agents.config import Agents
@@ -36,6 +35,7 @@ from autocomp.schedules.store import Store, all_schedules, record_at
 from autocomp.search import Options, RunFolder, SearchResult
 from autocomp.search.session import Means, run_session
 from autocomp.search.snapshot import Request, create, restore
+from autocomp.targets.simulator import isa
 from autocomp.workload import Workload
 from benchmarks.curves import Curve, Panel, drawing
 

@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 
-from autocomp import isa
 from autocomp import workload as workloads
 from autocomp.agents import menu
 from autocomp.agents.config import Agents
@@ -15,6 +14,7 @@ from autocomp.search import Options, SearchResult
 from autocomp.search.journal import Event, read_events
 from autocomp.search.session import Means, run_session
 from autocomp.search.snapshot import Request, create
+from autocomp.targets.simulator import isa
 
 NO_PATIENCE = 10_000  # steps: a search with it stops when its evaluations are spent, or when it has nothing left
 

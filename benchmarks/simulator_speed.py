@@ -21,7 +21,7 @@ from autocomp.simulator import Options, _core, run_program
 from rich.console import Console
 from rich.table import Table
 
-from autocomp import isa, kernel
+from autocomp.targets.simulator import isa, kernel
 from benchmarks.gemm_kernels import gemm_kernel
 
 # The GEMMs of Exo's evaluation on the 16x16 machine, as I, J, K, and milliseconds that TAIDL's generated functional

@@ -17,7 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from autocomp.agents.documents import problems, read_mapping
 from autocomp.data import closest, find
 from autocomp.errors import ConfigError
-from autocomp.isa.analysis import Kind
+from autocomp.targets.simulator.isa.analysis import Kind
 
 Cause = Literal[
     "Busy",

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
     from autocomp.agents.menu import Menu
-    from autocomp.evaluate.model import Evaluation
-    from autocomp.isa.model import Accelerator
-    from autocomp.profile.limits import Limits
+    from autocomp.targets.simulator.evaluate.model import Evaluation
+    from autocomp.targets.simulator.isa.model import Accelerator
+    from autocomp.targets.simulator.profile.limits import Limits
     from autocomp.workload.model import Workload
 
 

@@ -15,7 +15,7 @@ from autocomp.cli.options import print_json
 from autocomp.errors import ConfigError, FidelityError
 
 if TYPE_CHECKING:
-    from autocomp.rtl.differential import Comparison, Differential
+    from autocomp.targets.simulator.rtl.differential import Comparison, Differential
 
 SHOWN = 10  # programs that differ
 
@@ -41,13 +41,13 @@ def compare_with_rtl(
     plain: bool,
 ) -> None:
     """Print, or write as JSON, what agrees and what does not. Raises FidelityError if anything differs."""
-    from autocomp import isa
-    from autocomp.fidelity import by_group, measure, not_replayed
     from autocomp.report import make_console
     from autocomp.report.fidelity import errors_table, programs_table
-    from autocomp.rtl.build import model_of
-    from autocomp.rtl.differential import Differential
-    from autocomp.rtl.replay import replay
+    from autocomp.targets.simulator import isa
+    from autocomp.targets.simulator.fidelity import by_group, measure, not_replayed
+    from autocomp.targets.simulator.rtl.build import model_of
+    from autocomp.targets.simulator.rtl.differential import Differential
+    from autocomp.targets.simulator.rtl.replay import replay
 
     if accelerator is None:
         raise ConfigError("--against rtl needs --accelerator", hint="the name that autocomp rtl build was given")

@@ -32,10 +32,10 @@ def compare(
 
     Each kernel is run once, on the workload's first input; results are not checked (`autocomp run` does that).
     """
-    from autocomp.profile import profile_kernel
-    from autocomp.profile.compare import compare as compared
     from autocomp.report import make_console
     from autocomp.report.compare import print_comparison
+    from autocomp.targets.simulator.profile import profile_kernel
+    from autocomp.targets.simulator.profile.compare import compare as compared
 
     if str(first) == str(second) == "-":
         raise click.UsageError("only one of the two kernels can come from standard input")

@@ -11,12 +11,12 @@ import click
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from autocomp.isa.model import Accelerator
-    from autocomp.rtl.build import RtlModel
-    from autocomp.rtl.evaluator import Confirmation
     from autocomp.search import RunFolder, SearchResult
     from autocomp.search.candidate import Candidate
     from autocomp.search.snapshot import Request
+    from autocomp.targets.simulator.isa.model import Accelerator
+    from autocomp.targets.simulator.rtl.build import RtlModel
+    from autocomp.targets.simulator.rtl.evaluator import Confirmation
 
 CONFIRMED = 3  # kernels, the fastest by the simulator
 
@@ -38,8 +38,8 @@ class Confirmed:
 
 def checked_model(accelerator: Accelerator) -> RtlModel:
     """The RTL model of an accelerator. Raises ConfigError when there is none, or it does not fit."""
-    from autocomp.rtl.build import model_of
-    from autocomp.rtl.interface import find_interface
+    from autocomp.targets.simulator.rtl.build import model_of
+    from autocomp.targets.simulator.rtl.interface import find_interface
 
     model = model_of(accelerator.full_name)
     find_interface(model.ports, accelerator)
@@ -48,7 +48,7 @@ def checked_model(accelerator: Accelerator) -> RtlModel:
 
 def confirm(request: Request, folder: RunFolder, result: SearchResult) -> tuple[Confirmed, ...]:
     """The fastest kernels that differ and that the simulator finds right, the best one first."""
-    from autocomp.rtl.evaluator import RtlEvaluator
+    from autocomp.targets.simulator.rtl.evaluator import RtlEvaluator
 
     evaluator = RtlEvaluator(request.accelerator, request.workload, checked_model(request.accelerator))
     ranked = sorted((c for c in result.history if c.promising), key=lambda c: (c.cycles, c.id))

@@ -27,10 +27,10 @@ from autocomp.cli.problem import load_problem
 if TYPE_CHECKING:
     from autocomp.agents.config import Agents
     from autocomp.agents.protocol import Precedent
-    from autocomp.isa import Accelerator
     from autocomp.search import Options
     from autocomp.search.explore import Point
     from autocomp.search.snapshot import Request
+    from autocomp.targets.simulator.isa import Accelerator
 
 INTERRUPTED = 130
 Sweep = dict[str, tuple[int | float, ...]]

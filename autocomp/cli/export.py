@@ -12,8 +12,8 @@ from autocomp.cli.options import output_options, path_option, print_json, set_op
 
 if TYPE_CHECKING:
     from autocomp.export import Schedule
-    from autocomp.isa import Accelerator
     from autocomp.schedules import Stored
+    from autocomp.targets.simulator.isa import Accelerator
 
 
 @click.command()
@@ -92,10 +92,10 @@ def _records(
     names: tuple[str, ...], accelerator: str | None, overrides: dict[str, int | float], paths: tuple[Path, ...]
 ) -> tuple[list[Schedule], Accelerator]:
     """The schedules of these names, or all of the accelerator with these parameters."""
-    from autocomp import isa
     from autocomp.errors import ConfigError
     from autocomp.export import of_record
     from autocomp.schedules.store import all_schedules, find, record_at
+    from autocomp.targets.simulator import isa
 
     if accelerator is not None:
         machine = isa.load(accelerator, overrides, paths)

@@ -44,9 +44,9 @@ def fidelity(
     With --against rtl the cases are measured anew on the hardware description of --accelerator, and the programs in DIR
     (*.c) and random legal ones run on both. What differs is shrunk and written into DIR; the exit code is then 9.
     """
-    from autocomp.fidelity import by_group, measure, not_replayed, rank_correlation
     from autocomp.report import make_console
     from autocomp.report.fidelity import errors_table
+    from autocomp.targets.simulator.fidelity import by_group, measure, not_replayed, rank_correlation
 
     chosen = {"count": count, "seed": seed, "length": length, "bound": bound}
     given: dict[str, Any] = {name: value for name, value in chosen.items() if value is not None}

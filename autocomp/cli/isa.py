@@ -31,7 +31,7 @@ def show(
     plain: bool,
 ) -> None:
     """Print the reference page of the accelerator NAME (a file, or the name of a shipped one)."""
-    from autocomp import isa as language
+    from autocomp.targets.simulator import isa as language
 
     accelerator = language.load(name, overrides, paths)
     page = language.reference(accelerator, markdown)
@@ -67,9 +67,9 @@ def list_(paths: tuple[Path, ...], as_json: bool, plain: bool) -> None:
     """List the accelerators found by name, and their configurations."""
     from rich.table import Table
 
-    from autocomp import isa as language
     from autocomp.cli.listing import named_files
     from autocomp.report import make_console
+    from autocomp.targets.simulator import isa as language
 
     table = Table()
     for heading in ("accelerator", "what it is"):
@@ -98,8 +98,8 @@ def list_(paths: tuple[Path, ...], as_json: bool, plain: bool) -> None:
 @json_option
 def check(file: str, overrides: dict[str, int | float], paths: tuple[Path, ...], as_json: bool) -> None:
     """Check that FILE parses and can be simulated in all its configurations, and that its procedures compile."""
-    from autocomp import isa as language
-    from autocomp import kernel
+    from autocomp.targets.simulator import isa as language
+    from autocomp.targets.simulator import kernel
 
     accelerator = language.load(file, overrides, paths)
     language.lower(accelerator)

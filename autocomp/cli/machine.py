@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from autocomp import isa
 from autocomp.cli.listing import named_files
 from autocomp.errors import AutocompError, ConfigError
-from autocomp.trace import read_trace
+from autocomp.targets.simulator import isa
+from autocomp.targets.simulator.trace import read_trace
 
 
 def accelerator_of(trace: Path, paths: Sequence[Path]) -> str:

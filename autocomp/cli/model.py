@@ -16,9 +16,9 @@ from autocomp.cli.options import output_options, path_option, print_json, set_op
 from autocomp.data import write_output
 
 if TYPE_CHECKING:
-    from autocomp.isa import Accelerator
     from autocomp.models import Prediction
     from autocomp.models.search import Found
+    from autocomp.targets.simulator.isa import Accelerator
 
 PRECEDENTS = 2  # nearest schedules that a search begins with
 
@@ -87,12 +87,12 @@ def model(
     Matrix multiplications and convolutions run on the accelerator as int8: with the best kernel that the schedules
     have, else with the naive one, simulated. All else stays on the host.
     """
-    from autocomp import isa
     from autocomp.models import forecast, import_model, ranked
     from autocomp.models.search import improve
     from autocomp.report import make_console
     from autocomp.report.model import document, improvement_document, improvement_line, operations_table, summary
     from autocomp.schedules.store import Store, all_schedules, user_root
+    from autocomp.targets.simulator import isa
 
     if samples is not None and quantised is None:
         raise click.UsageError("--samples are what --quantise needs")

@@ -9,9 +9,9 @@ from rich.console import Console
 from autocomp.errors import CandidateFailure, KernelError
 
 if TYPE_CHECKING:
-    from autocomp.evaluate.model import Evaluation
-    from autocomp.isa.model import Accelerator
-    from autocomp.profile.model import OverTime
+    from autocomp.targets.simulator.evaluate.model import Evaluation
+    from autocomp.targets.simulator.isa.model import Accelerator
+    from autocomp.targets.simulator.profile.model import OverTime
     from autocomp.workload import Workload
 
 MOST_DRAWN = 1_000_000  # commands: 3 s and half a gigabyte for their record
@@ -20,7 +20,7 @@ MOST_DRAWN = 1_000_000  # commands: 3 s and half a gigabyte for their record
 def shape_of(text: str, workload: Workload, accelerator: Accelerator, evaluation: Evaluation) -> OverTime | None:
     """By a run of its own, which records each command; None for a kernel that moves no data, does not come to its end,
     or has more than MOST_DRAWN commands."""
-    from autocomp.profile import over_time, record
+    from autocomp.targets.simulator.profile import over_time, record
 
     if evaluation.cycles is None or evaluation.commands > MOST_DRAWN:
         return None

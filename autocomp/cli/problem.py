@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from autocomp.isa import Accelerator
+    from autocomp.targets.simulator.isa import Accelerator
     from autocomp.workload import Workload
 
 
@@ -15,8 +15,8 @@ def load_problem(
     workload: str, paths: tuple[Path, ...], overrides: Mapping[str, int | float]
 ) -> tuple[Workload, Accelerator]:
     """The workload by its file or name, and its accelerator, which may lie beside it or in one of `paths`."""
-    from autocomp import isa
     from autocomp import workload as workloads
+    from autocomp.targets.simulator import isa
 
     loaded = workloads.load(workload, paths, overrides)
     return loaded, isa.load(loaded.accelerator, loaded.overrides, (*paths, Path(loaded.path).parent))

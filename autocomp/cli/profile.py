@@ -36,10 +36,10 @@ def profile(
 
     The kernel is run once, on the workload's first input; its results are not checked (`autocomp run` does that).
     """
-    from autocomp.profile import profile as make_profile
-    from autocomp.profile import record, timeline
     from autocomp.report import make_console
     from autocomp.report.profile import print_profile
+    from autocomp.targets.simulator.profile import profile as make_profile
+    from autocomp.targets.simulator.profile import record, timeline
 
     text = read_kernel(kernel)
     loaded, accelerator = load_problem(workload, paths, overrides)

@@ -19,7 +19,7 @@ from autocomp.cli.run import read_kernel
 if TYPE_CHECKING:
     from autocomp.agents.llm.prompts import Asked, Message, Phase
     from autocomp.agents.protocol import Context
-    from autocomp.isa import Accelerator
+    from autocomp.targets.simulator.isa import Accelerator
 
 PHASES = (
     *("plan", "structured", "choice", "code", "edit", "single", "translate", "repair", "repair_edit", "mend"),
@@ -105,8 +105,8 @@ def prompt(
 def _context(text: str, source: str, workload: Any, accelerator: Accelerator, menu: Any, seed: int) -> Context:
     """The kernel as a search without a past would show it."""
     from autocomp.agents.protocol import Context, Peer
-    from autocomp.evaluate import evaluate_kernel
-    from autocomp.profile.limits import limits
+    from autocomp.targets.simulator.evaluate import evaluate_kernel
+    from autocomp.targets.simulator.profile.limits import limits
 
     evaluation = evaluate_kernel(text, workload, accelerator, source_name=source)
     known = limits(text, workload, accelerator) if evaluation.cycles else None
@@ -120,7 +120,7 @@ def _asked(context: Context, question: Question) -> Asked:
     from autocomp.agents.llm.planner import MOST_CHOICES
     from autocomp.agents.llm.prompts import Asked
     from autocomp.agents.protocol import Peer, Plan
-    from autocomp.evaluate import evaluate_kernel
+    from autocomp.targets.simulator.evaluate import evaluate_kernel
 
     def evaluated(file: Path) -> tuple[str, Any]:
         text = read_kernel(file)

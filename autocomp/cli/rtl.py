@@ -11,7 +11,7 @@ import click
 from autocomp.cli.options import output_options, path_option, print_json
 
 if TYPE_CHECKING:
-    from autocomp.rtl.build import RtlModel
+    from autocomp.targets.simulator.rtl.build import RtlModel
 
 
 @click.group()
@@ -33,11 +33,11 @@ def build(
 
     A model is kept in the user's cache folder by the content of what it is made of.
     """
-    from autocomp import isa
     from autocomp.report import make_console
-    from autocomp.rtl.build import build as build_model
-    from autocomp.rtl.build import use_for
-    from autocomp.rtl.interface import find_interface
+    from autocomp.targets.simulator import isa
+    from autocomp.targets.simulator.rtl.build import build as build_model
+    from autocomp.targets.simulator.rtl.build import use_for
+    from autocomp.targets.simulator.rtl.interface import find_interface
 
     machine = isa.load(accelerator, {}, paths)
     console = make_console(sys.stderr if as_json else sys.stdout, plain or as_json)
@@ -61,7 +61,7 @@ def build(
 def list_(as_json: bool, plain: bool) -> None:
     """List the models that accelerators have."""
     from autocomp.report import make_console
-    from autocomp.rtl.build import models
+    from autocomp.targets.simulator.rtl.build import models
 
     found = models()
     if as_json:

@@ -16,8 +16,8 @@ from autocomp.data import MAX_TEXT, decode, read_bytes
 from autocomp.errors import CandidateFailure, KernelError
 
 if TYPE_CHECKING:
-    from autocomp.evaluate.model import Evaluation, Evaluator
-    from autocomp.isa.model import Accelerator
+    from autocomp.targets.simulator.evaluate.model import Evaluation, Evaluator
+    from autocomp.targets.simulator.isa.model import Accelerator
     from autocomp.workload import Workload
 
 
@@ -69,18 +69,18 @@ def run(
 
 def _judge(evaluator: str, accelerator: Accelerator, workload: Workload, source_name: str) -> Evaluator:
     if evaluator == "rtl":
-        from autocomp.rtl.build import model_of
-        from autocomp.rtl.evaluator import RtlEvaluator
+        from autocomp.targets.simulator.rtl.build import model_of
+        from autocomp.targets.simulator.rtl.evaluator import RtlEvaluator
 
         return RtlEvaluator(accelerator, workload, model_of(accelerator.full_name), source_name)
-    from autocomp.evaluate import SimulatorEvaluator
+    from autocomp.targets.simulator.evaluate import SimulatorEvaluator
 
     return SimulatorEvaluator(accelerator, workload, source_name)
 
 
 def document(evaluation: Evaluation) -> dict[str, Any]:
     """What --json prints of an evaluation; times in seconds, the rest in cycles, rows and bytes."""
-    from autocomp.evaluate import evaluation_to_json
+    from autocomp.targets.simulator.evaluate import evaluation_to_json
 
     full = evaluation_to_json(evaluation)
     bound = full.pop("bound")

@@ -27,12 +27,12 @@ def simulate(
     plain: bool,
 ) -> None:
     """Time the commands in the file TRACE (text, or gzipped text), as measured or written by hand."""
-    from autocomp import isa
     from autocomp.cli.machine import accelerator_of
     from autocomp.report import make_console
     from autocomp.report.evaluation import causes_by_unit
     from autocomp.simulator import Options, replay_trace
-    from autocomp.trace import read_trace
+    from autocomp.targets.simulator import isa
+    from autocomp.targets.simulator.trace import read_trace
 
     if not os.path.isfile(trace):
         why = "that is a folder" if os.path.isdir(trace) else "there is no such file"

@@ -9,8 +9,8 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from autocomp.export.schedule import Schedule
 from autocomp.export.source import DISPATCH, HEADER, dispatch_name
-from autocomp.isa.model import Accelerator
 from autocomp.schedules.record import Machine, Tensor
+from autocomp.targets.simulator.isa.model import Accelerator
 
 
 class _Part(BaseModel):

@@ -16,7 +16,7 @@ from autocomp.export.header import accelerator_header, recorder
 from autocomp.export.host import Host, compile_library, run_on_simulator
 from autocomp.export.schedule import Schedule, check_names
 from autocomp.export.source import DISPATCH, HEADER, dispatch_name, dispatch_source, kernel_source, kernels_header
-from autocomp.isa.model import Accelerator
+from autocomp.targets.simulator.isa.model import Accelerator
 from autocomp.workload import TensorSpec
 
 DOCUMENT = "export.json"

@@ -11,11 +11,11 @@ from collections.abc import Mapping, Sequence
 from typing import NoReturn
 
 from autocomp.errors import KernelError, Place
-from autocomp.isa import algebra, tree
-from autocomp.isa.model import Accelerator, Alias, Instruction, Parameter
-from autocomp.isa.show import show
-from autocomp.kernel import ast, call_forms
-from autocomp.kernel.walk import walk
+from autocomp.targets.simulator.isa import algebra, tree
+from autocomp.targets.simulator.isa.model import Accelerator, Alias, Instruction, Parameter
+from autocomp.targets.simulator.isa.show import show
+from autocomp.targets.simulator.kernel import ast, call_forms
+from autocomp.targets.simulator.kernel.walk import walk
 
 Bound = Mapping[str, ast.Expression]
 CallForms = Mapping[str, Mapping[int, Instruction | Alias]]

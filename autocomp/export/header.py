@@ -13,13 +13,13 @@ from collections.abc import Iterator
 from autocomp.errors import IsaError
 from autocomp.export.forms import c_number, commands_of, header_forms, in_c, issue_name
 from autocomp.export.lower import lower
-from autocomp.isa.encoding import command_words
-from autocomp.isa.model import Accelerator, Alias, EncodedField, Instruction, Parameter
-from autocomp.isa.show import show
-from autocomp.isa.tree import Name, Number
-from autocomp.kernel import ast, call_forms, print_expression, print_kernel
-from autocomp.kernel.procedures import with_callees
-from autocomp.kernel.types import BY_ELEMENT
+from autocomp.targets.simulator.isa.encoding import command_words
+from autocomp.targets.simulator.isa.model import Accelerator, Alias, EncodedField, Instruction, Parameter
+from autocomp.targets.simulator.isa.show import show
+from autocomp.targets.simulator.isa.tree import Name, Number
+from autocomp.targets.simulator.kernel import ast, call_forms, print_expression, print_kernel
+from autocomp.targets.simulator.kernel.procedures import with_callees
+from autocomp.targets.simulator.kernel.types import BY_ELEMENT
 
 _HEAD = """// {title}, made from its description by autocomp.
 {parameters}

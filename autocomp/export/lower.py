@@ -13,11 +13,11 @@ from dataclasses import dataclass, replace
 from autocomp.errors import KernelError, Place
 from autocomp.export.arguments import guarded, variables_of
 from autocomp.export.forms import Forms
-from autocomp.isa.model import Accelerator
-from autocomp.kernel import ast
-from autocomp.kernel.calls import BUILTINS
-from autocomp.kernel.walk import walk
-from autocomp.transforms.syntax.rewrite import map_expressions, rewrite_statements
+from autocomp.targets.simulator.isa.model import Accelerator
+from autocomp.targets.simulator.kernel import ast
+from autocomp.targets.simulator.kernel.calls import BUILTINS
+from autocomp.targets.simulator.kernel.walk import walk
+from autocomp.targets.simulator.transforms.syntax.rewrite import map_expressions, rewrite_statements
 
 MEMORY = "AUTOCOMP_MEMORY"  # the macro that is told of an array which the machine may access
 _VOID_POINTER = ast.Type("void", 1)

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from autocomp.errors import CandidateFailure, ConfigError
-from autocomp.evaluate import SimulatorEvaluator
-from autocomp.isa.model import Accelerator
 from autocomp.schedules.record import ScheduleRecord
+from autocomp.targets.simulator.evaluate import SimulatorEvaluator
+from autocomp.targets.simulator.isa.model import Accelerator
 from autocomp.workload import TensorSpec, Workload
 from autocomp.workload.schema import usual_options
 

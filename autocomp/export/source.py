@@ -11,8 +11,8 @@ from autocomp.errors import ConfigError
 from autocomp.export.forms import c_number
 from autocomp.export.lower import MEMORY, Lowered, lower
 from autocomp.export.schedule import Schedule
-from autocomp.isa.model import Accelerator
-from autocomp.kernel import ast, parse, print_kernel
+from autocomp.targets.simulator.isa.model import Accelerator
+from autocomp.targets.simulator.kernel import ast, parse, print_kernel
 from autocomp.workload import TensorSpec
 
 HEADER = "kernels.h"

@@ -7,16 +7,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from autocomp.errors import ConfigError
-from autocomp.evaluate import SimulatorEvaluator
-from autocomp.evaluate.bounds import bound
-from autocomp.evaluate.model import STAGES
-from autocomp.isa.model import Accelerator
 from autocomp.models.graph import Model
 from autocomp.models.operations import Operation
 from autocomp.schedules import Stored
 from autocomp.schedules.store import record_at
+from autocomp.targets.simulator.evaluate import SimulatorEvaluator
+from autocomp.targets.simulator.evaluate.bounds import bound
+from autocomp.targets.simulator.evaluate.model import STAGES
+from autocomp.targets.simulator.isa.model import Accelerator
+from autocomp.targets.simulator.start.naive import starting_kernel
 from autocomp.workload import Workload, parse
-from autocomp.workload.naive import starting_kernel
 
 Watch = Callable[[str], None]
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 
-from autocomp.evaluate import SimulatorEvaluator
-from autocomp.evaluate.model import STAGES
-from autocomp.isa.model import Accelerator
 from autocomp.schedules import lookup
 from autocomp.schedules.reuse import precedents_for
 from autocomp.schedules.store import record_at
 from autocomp.search.replay import replay
+from autocomp.targets.simulator.evaluate import SimulatorEvaluator
+from autocomp.targets.simulator.evaluate.model import STAGES
+from autocomp.targets.simulator.isa.model import Accelerator
+from autocomp.targets.simulator.start.naive import starting_kernel
 from autocomp.workload import Workload
-from autocomp.workload.naive import starting_kernel
 
 NAIVE = "naive"
 

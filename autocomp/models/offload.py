@@ -17,8 +17,8 @@ import numpy as np
 import numpy.typing as npt
 
 from autocomp.errors import ConfigError
-from autocomp.isa.model import Accelerator
 from autocomp.models.operations import Operation, Shape, convolution, gemm
+from autocomp.targets.simulator.isa.model import Accelerator
 from autocomp.workload import Workload, parse
 
 Array = npt.NDArray[Any]

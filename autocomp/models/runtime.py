@@ -10,13 +10,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from autocomp import isa, kernel
 from autocomp.errors import ConfigError, KernelError
-from autocomp.isa.model import Accelerator
 from autocomp.models.kernels import Choose, known_kernel
 from autocomp.models.offload import Array, Offload, Stays, offload
 from autocomp.models.shapes import attributes_of, known_shapes, load_model
 from autocomp.simulator import Options, _core, run_program
+from autocomp.targets.simulator import isa, kernel
+from autocomp.targets.simulator.isa.model import Accelerator
 
 
 @dataclass(frozen=True)

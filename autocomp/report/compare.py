@@ -6,7 +6,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from autocomp.profile.compare import Comparison
+from autocomp.targets.simulator.profile.compare import Comparison
 
 SHOWN = 12  # rows of each table
 

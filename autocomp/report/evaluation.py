@@ -8,8 +8,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from autocomp.evaluate.model import Evaluation
 from autocomp.report.terminal import cycles_text, percent
+from autocomp.targets.simulator.evaluate.model import Evaluation
 
 SHOWN_LINES = 8
 SHOWN_CAUSES = 3

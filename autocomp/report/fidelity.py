@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 from rich.table import Table
 from rich.text import Text
 
-from autocomp.fidelity import GroupError
 from autocomp.report.terminal import cycles_text, percent
+from autocomp.targets.simulator.fidelity import GroupError
 
 if TYPE_CHECKING:
-    from autocomp.rtl.differential import Comparison
+    from autocomp.targets.simulator.rtl.differential import Comparison
 
 
 def errors_table(groups: Sequence[GroupError]) -> Table:

@@ -8,9 +8,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from autocomp.profile.model import Causes, Profile
 from autocomp.report.over_time import SPARKS, scale_text
 from autocomp.report.terminal import percent, sparkline
+from autocomp.targets.simulator.profile.model import Causes, Profile
 
 SHOWN_SEGMENTS = 8
 SHOWN_CAUSES = 3

@@ -5,9 +5,9 @@ from __future__ import annotations
 import hashlib
 from pathlib import Path
 
-from autocomp.evaluate.model import Evaluation
-from autocomp.isa.model import Accelerator
 from autocomp.schedules.record import Machine, Operation, Result
+from autocomp.targets.simulator.evaluate.model import Evaluation
+from autocomp.targets.simulator.isa.model import Accelerator
 from autocomp.workload.model import Workload
 
 

@@ -7,11 +7,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from autocomp.agents.protocol import LineageStep, Plan, Precedent
-from autocomp.isa.model import Accelerator
 from autocomp.schedules.index import Entry, Stored
 from autocomp.schedules.record import ScheduleRecord
 from autocomp.schedules.store import Warn, all_schedules, record_at
-from autocomp.transforms.adapt import octaves
+from autocomp.targets.simulator.isa.model import Accelerator
+from autocomp.targets.simulator.transforms.adapt import octaves
 from autocomp.workload.model import Workload
 
 NEGLIGIBLE = 0.005  # of the cycles

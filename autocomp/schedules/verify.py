@@ -10,17 +10,17 @@ from typing import Any
 
 import yaml
 
-from autocomp import isa
 from autocomp import workload as workloads
 from autocomp.errors import AutocompError, ConfigError
-from autocomp.evaluate import SimulatorEvaluator
-from autocomp.evaluate.model import STAGES, Evaluation
-from autocomp.isa.model import Accelerator
 from autocomp.schedules.measured import figures, machine_of, operation_of
 from autocomp.schedules.record import PlanStep, ScheduleRecord, from_yaml
 from autocomp.search.snapshot import versions
+from autocomp.targets.simulator import isa
+from autocomp.targets.simulator.evaluate import SimulatorEvaluator
+from autocomp.targets.simulator.evaluate.model import STAGES, Evaluation
+from autocomp.targets.simulator.isa.model import Accelerator
+from autocomp.targets.simulator.start.naive import starting_kernel
 from autocomp.workload.model import Workload
-from autocomp.workload.naive import starting_kernel
 
 HOLDS = "holds"
 CHANGED = "changed"  # the kernel is correct, but the machine's description or the figures are others by now

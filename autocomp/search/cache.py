@@ -21,12 +21,18 @@ import numpy as np
 from pydantic import TypeAdapter
 
 from autocomp.data import write_atomically
-from autocomp.isa.model import Accelerator
+from autocomp.targets.simulator.isa.model import Accelerator
 from autocomp.workload.model import Workload
 
 LIMIT_BYTES = 512 * 1024 * 1024
 KEPT_SHARE = 0.8  # of the limit, when entries have to go: those used longest ago
-JUDGES = ("autocomp.simulator", "autocomp.isa", "autocomp.kernel", "autocomp.workload", "autocomp.evaluate")
+JUDGES = (
+    "autocomp.simulator",
+    "autocomp.targets.simulator.isa",
+    "autocomp.targets.simulator.kernel",
+    "autocomp.workload",
+    "autocomp.targets.simulator.evaluate",
+)
 
 _WORKLOAD: TypeAdapter[Workload] = TypeAdapter(Workload)
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from autocomp.agents.protocol import Attempt, LineageStep, Plan, Usage
-from autocomp.evaluate.model import STAGES, Evaluation
+from autocomp.targets.simulator.evaluate.model import STAGES, Evaluation
 
 CORRECT = "correct"
 PLAUSIBLE = "passed smoke"  # has cycles, and is proven when it is about to matter

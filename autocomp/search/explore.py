@@ -14,7 +14,7 @@ from autocomp.search.folder import RunFolder
 from autocomp.search.search import SearchResult
 from autocomp.search.session import Means, run_session
 from autocomp.search.snapshot import Request, create, restore
-from autocomp.transforms.adapt import octaves
+from autocomp.targets.simulator.transforms.adapt import octaves
 
 Parameters = Mapping[str, int | float]
 CANNOT_RUN = (ConfigError, IsaError, KernelError, CandidateFailure)  # what a point may be refused for

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from autocomp import kernel
 from autocomp.agents.protocol import Plan, Precedent
-from autocomp.isa.model import Accelerator
-from autocomp.transforms import Facts, NotApplicable, Proposal, analyse, applied, transformation
-from autocomp.transforms.adapt import adapted, chosen
-from autocomp.transforms.analysis.cost import present_cost
+from autocomp.targets.simulator import kernel
+from autocomp.targets.simulator.isa.model import Accelerator
+from autocomp.targets.simulator.transforms import Facts, NotApplicable, Proposal, analyse, applied, transformation
+from autocomp.targets.simulator.transforms.adapt import adapted, chosen
+from autocomp.targets.simulator.transforms.analysis.cost import present_cost
 from autocomp.workload.model import Workload
 
 AUTHOR = "reuse"

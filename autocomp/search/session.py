@@ -7,12 +7,9 @@ from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 
-from autocomp import kernel
 from autocomp.agents.factory import AgentPair, make_agents
 from autocomp.data import cache_folder
 from autocomp.errors import KernelError
-from autocomp.evaluate import SimulatorEvaluator
-from autocomp.profile.limits import limits
 from autocomp.search.budget import Budget
 from autocomp.search.cache import EvaluationCache, scope_of
 from autocomp.search.executors import Executor, ThreadExecutor, check_executor, make_executor
@@ -25,7 +22,10 @@ from autocomp.search.snapshot import Request
 from autocomp.search.strategies import make_strategy
 from autocomp.search.strategy import Strategy
 from autocomp.search.targets import AgentTarget, EvaluationTarget
-from autocomp.workload.naive import starting_kernel
+from autocomp.targets.simulator import kernel
+from autocomp.targets.simulator.evaluate import SimulatorEvaluator
+from autocomp.targets.simulator.profile.limits import limits
+from autocomp.targets.simulator.start.naive import starting_kernel
 
 NETWORK_CALLS = 16  # requests to a model that are in flight at once
 

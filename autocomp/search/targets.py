@@ -25,10 +25,10 @@ from autocomp.agents.protocol import (
     Usage,
 )
 from autocomp.errors import AutocompError, CandidateFailure, ConfigError, KernelError, ModelError
-from autocomp.evaluate.model import STAGES, Evaluation, Evaluator
-from autocomp.evaluate.serial import evaluation_to_json
-from autocomp.isa.model import Accelerator
-from autocomp.profile.limits import Limits
+from autocomp.targets.simulator.evaluate.model import STAGES, Evaluation, Evaluator
+from autocomp.targets.simulator.evaluate.serial import evaluation_to_json
+from autocomp.targets.simulator.isa.model import Accelerator
+from autocomp.targets.simulator.profile.limits import Limits
 from autocomp.workload.model import Workload
 
 SCREENING = STAGES[:2]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from autocomp.evaluate.model import STAGES, Evaluation
 from autocomp.search.candidate import CORRECT, PLAUSIBLE, Candidate
+from autocomp.targets.simulator.evaluate.model import STAGES, Evaluation
 
 
 def with_verdict(candidate: Candidate, evaluation: Evaluation) -> Candidate:

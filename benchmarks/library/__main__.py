@@ -13,12 +13,10 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
 
-from autocomp import isa
 from autocomp.agents import menu
 from autocomp.agents.config import Agents
 from autocomp.data import data_dir
 from autocomp.errors import CandidateFailure, KernelError
-from autocomp.isa.model import Accelerator
 from autocomp.schedules.from_run import record_of
 from autocomp.schedules.record import ScheduleRecord
 from autocomp.schedules.reuse import precedents_for
@@ -26,6 +24,8 @@ from autocomp.schedules.store import Store, all_schedules, record_at
 from autocomp.search import Options, RunFolder
 from autocomp.search.session import Means, run_session
 from autocomp.search.snapshot import Request, create, restore
+from autocomp.targets.simulator import isa
+from autocomp.targets.simulator.isa.model import Accelerator
 from autocomp.workload import Workload
 from benchmarks.library.shapes import Shape, model_files, shapes
 

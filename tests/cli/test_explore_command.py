@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from click.testing import Result
 
-from autocomp.evaluate import Evaluation, SimulatorEvaluator
+from autocomp.targets.simulator.evaluate import Evaluation, SimulatorEvaluator
 
 Command = Callable[..., Result]
 SWEEP = ("explore", "tiny_gemm_edges", "--evaluations", 2, "--workers", 1, "--folder", "sizes", "--no-cache")

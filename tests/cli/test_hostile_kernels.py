@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from click.testing import Result
 
-from autocomp import isa
-from autocomp.evaluate.simulator import SimulatorEvaluator
+from autocomp.targets.simulator import isa
+from autocomp.targets.simulator.evaluate.simulator import SimulatorEvaluator
+from autocomp.targets.simulator.start.naive import starting_kernel
 from autocomp.workload import load
-from autocomp.workload.naive import starting_kernel
 
 Command = Callable[..., Result]
 
@@ -77,7 +77,7 @@ def test_a_kernel_that_takes_too_many_cycles_fails_at_the_command_under_way(
 def test_a_kernel_that_takes_too_many_steps_fails_in_its_loop(
     autocomp: Command, kernel: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("autocomp.evaluate.simulator.MAX_STEPS", 1000)
+    monkeypatch.setattr("autocomp.targets.simulator.evaluate.simulator.MAX_STEPS", 1000)
     brace = kernel.index("{", kernel.index("solution"))
     result = judged(autocomp, (kernel[: brace + 1] + "\nwhile (1) { }\n" + kernel[brace + 1 :]).encode(), "--json")
     assert result.exit_code == 6

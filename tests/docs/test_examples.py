@@ -17,8 +17,9 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from autocomp import isa, kernel, workload
+from autocomp import workload
 from autocomp.cli.commands import autocomp
+from autocomp.targets.simulator import isa, kernel
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from autocomp.isa.timing import KINDS, ROLES, reference_table
+from autocomp.targets.simulator.isa.timing import KINDS, ROLES, reference_table
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "reference" / "isa-timing.md"
 INTRODUCTION = """# Timing settings of the ISA language

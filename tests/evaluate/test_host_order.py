@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from autocomp import isa
-from autocomp.evaluate import SimulatorEvaluator
+from autocomp.targets.simulator import isa
+from autocomp.targets.simulator.evaluate import SimulatorEvaluator
 from autocomp.workload import Workload, load, parse
 
 MACHINE = isa.load("gemmini:fp32")

@@ -11,10 +11,10 @@ from autocomp.simulator import Options, run_program
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from autocomp import isa, kernel
 from autocomp.errors import KernelError
-from autocomp.evaluate import SimulatorEvaluator
-from autocomp.trace import read_trace
+from autocomp.targets.simulator import isa, kernel
+from autocomp.targets.simulator.evaluate import SimulatorEvaluator
+from autocomp.targets.simulator.trace import read_trace
 from autocomp.workload import Workload, parse
 
 TRACES = Path(__file__).parents[2] / "benchmarks" / "rtl" / "traces"

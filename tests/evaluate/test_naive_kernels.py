@@ -10,11 +10,11 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from autocomp import isa
 from autocomp.errors import ConfigError
-from autocomp.evaluate import SimulatorEvaluator, bound, peak_multiply_accumulates
+from autocomp.targets.simulator import isa
+from autocomp.targets.simulator.evaluate import SimulatorEvaluator, bound, peak_multiply_accumulates
+from autocomp.targets.simulator.start.naive import starting_kernel
 from autocomp.workload import Workload, load, parse
-from autocomp.workload.naive import starting_kernel
 
 MACHINES = {name: isa.load(name) for name in ("gemmini", "tiny", "gemmini:fp32")}
 

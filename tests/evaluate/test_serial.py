@@ -7,8 +7,15 @@ import json
 import numpy as np
 from autocomp.simulator.results import Commands, Timing
 
-from autocomp.evaluate import Bound, Evaluation, LineCycles, StageVerdict, evaluation_from_json, evaluation_to_json
-from autocomp.evaluate.hotspots import line_cycles
+from autocomp.targets.simulator.evaluate import (
+    Bound,
+    Evaluation,
+    LineCycles,
+    StageVerdict,
+    evaluation_from_json,
+    evaluation_to_json,
+)
+from autocomp.targets.simulator.evaluate.hotspots import line_cycles
 
 EVALUATION = Evaluation(
     stages=(StageVerdict("check", "passed", "fine", None, 0.5), StageVerdict("smoke", "failed", "wrong", 3, 0.25)),

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from autocomp import isa
-from autocomp.evaluate import STAGES, Evaluation, SimulatorEvaluator
+from autocomp.targets.simulator import isa
+from autocomp.targets.simulator.evaluate import STAGES, Evaluation, SimulatorEvaluator
+from autocomp.targets.simulator.start.naive import naive_gemm
 from autocomp.workload import parse
-from autocomp.workload.naive import naive_gemm
 
 WORKLOAD = parse("operation: gemm\naccelerator: gemmini\ndims: {I: 20, J: 18, K: 5}\n", Path("w.yaml"))
 

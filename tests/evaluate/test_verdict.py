@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from autocomp.evaluate.verdict import difference
+from autocomp.targets.simulator.evaluate.verdict import difference
 from autocomp.workload import TensorSpec
 from autocomp.workload.inputs import poison
 

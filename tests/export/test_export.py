@@ -12,18 +12,19 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from autocomp import isa, workload
+from autocomp import workload
 from autocomp.cli.commands import autocomp
 from autocomp.data import data_dir
 from autocomp.errors import CandidateFailure, ConfigError, IsaError, KernelError
 from autocomp.export import Export, Schedule, check_export, export_files, of_kernel
 from autocomp.export.host import Host, compile_library
-from autocomp.isa import Accelerator
 from autocomp.schedules.record import ScheduleRecord, from_yaml
 from autocomp.schedules.store import Store
+from autocomp.targets.simulator import isa
+from autocomp.targets.simulator.isa import Accelerator
+from autocomp.targets.simulator.start.library import library_kernel
+from autocomp.targets.simulator.start.naive import starting_kernel
 from autocomp.workload import TensorSpec, Workload
-from autocomp.workload.library import library_kernel
-from autocomp.workload.naive import starting_kernel
 
 ROOT = Path(__file__).parents[2]
 SCHEMA = ROOT / "docs" / "reference" / "export.schema.json"

@@ -18,9 +18,9 @@ from unittest import mock
 
 from autocomp.simulator import _core
 
-from autocomp import isa
 from autocomp.data import data_dir
-from autocomp.trace import read_trace
+from autocomp.targets.simulator import isa
+from autocomp.targets.simulator.trace import read_trace
 
 METHODS = (
     "build", "memory", "state", "expr", "require", "store", "store_dram", "set_state", "loop", "when", "unit",

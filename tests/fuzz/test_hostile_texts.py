@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from autocomp import isa
 from autocomp.errors import ConfigError
-from autocomp.trace import MAX_BYTES, parse_trace, read_trace
+from autocomp.targets.simulator import isa
+from autocomp.targets.simulator.trace import MAX_BYTES, parse_trace, read_trace
 from autocomp.yaml_text import read_yaml
 
 from .texts import READERS, attempt, changed, shipped
@@ -64,7 +64,7 @@ def test_a_damaged_archive_is_refused(tiny: tuple[isa.Accelerator, isa.MachineTa
 def test_an_archive_that_unpacks_to_too_much_is_refused(
     tiny: tuple[isa.Accelerator, isa.MachineTables], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("autocomp.trace.MAX_BYTES", 1000)
+    monkeypatch.setattr("autocomp.targets.simulator.trace.MAX_BYTES", 1000)
     assert MAX_BYTES > 1000
     path = tmp_path / "t.gz"
     path.write_bytes(gzip.compress(b"\n" * 100_000))

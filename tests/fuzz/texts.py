@@ -19,14 +19,14 @@ from pathlib import Path
 
 from autocomp.simulator import Options, replay_trace, run_program
 
-from autocomp import isa, kernel
 from autocomp.data import data_dir
 from autocomp.errors import AutocompError
 from autocomp.schedules.record import from_yaml
-from autocomp.trace import parse_trace
+from autocomp.targets.simulator import isa, kernel
+from autocomp.targets.simulator.start.naive import starting_kernel
+from autocomp.targets.simulator.trace import parse_trace
 from autocomp.workload import load, make_inputs
 from autocomp.workload.load import parse as parse_workload
-from autocomp.workload.naive import starting_kernel
 from autocomp.yaml_text import read_yaml
 
 SLOW = 20.0  # seconds for one input

@@ -11,10 +11,10 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from autocomp import isa
-from autocomp.isa import algebra
-from autocomp.isa.model import Accelerator, Instruction
-from autocomp.isa.tree import (
+from autocomp.targets.simulator import isa
+from autocomp.targets.simulator.isa import algebra
+from autocomp.targets.simulator.isa.model import Accelerator, Instruction
+from autocomp.targets.simulator.isa.tree import (
     AddressField,
     Assign,
     Binary,

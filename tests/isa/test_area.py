@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from autocomp import isa
 from autocomp.errors import IsaError
+from autocomp.targets.simulator import isa
 
 MACHINE = """
 accelerator m {{

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from autocomp import isa
 from autocomp.errors import ConfigError, IsaError
-from autocomp.isa.model import Accelerator
-from autocomp.isa.tree import Call, Element, For, Number, Sum
+from autocomp.targets.simulator import isa
+from autocomp.targets.simulator.isa.model import Accelerator
+from autocomp.targets.simulator.isa.tree import Call, Element, For, Number, Sum
 
 TEXT = """
 accelerator m {

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from autocomp import isa
 from autocomp.errors import IsaError
-from autocomp.isa.encoding import Operand
-from autocomp.isa.model import Accelerator, Instruction, Parameter
-from autocomp.isa.tree import Name
+from autocomp.targets.simulator import isa
+from autocomp.targets.simulator.isa.encoding import Operand
+from autocomp.targets.simulator.isa.model import Accelerator, Instruction, Parameter
+from autocomp.targets.simulator.isa.tree import Name
 
 MACHINE = isa.load("gemmini")
 NORMALISING = isa.load("gemmini:ibert")

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from autocomp import isa
 from autocomp.errors import IsaError
+from autocomp.targets.simulator import isa
 
 MACHINE = "accelerator m {{ memory dram {{ kind: dram; }} {body} instruction f(x: int) {{ }} }}"
 PIECES = [

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from autocomp import isa
 from autocomp.errors import IsaError
-from autocomp.isa.model import Accelerator
-from autocomp.isa.tree import Name, Number
+from autocomp.targets.simulator import isa
+from autocomp.targets.simulator.isa.model import Accelerator
+from autocomp.targets.simulator.isa.tree import Name, Number
 
 MINIMAL = "accelerator m {{ memory dram {{ kind: dram; }} {body} instruction nothing() {{ }} }}"
 
@@ -95,7 +95,7 @@ def test_functions_expand_where_they_are_used() -> None:
         "function twice(x) = 2 * x; register r { rows: 4; row: i32[4]; }"
         "instruction f(n: int 0..1) { let shifted(i) = twice(i) + n; semantics { for i < 2: r[i][0] = shifted(i); } }"
     )
-    from autocomp.isa.show import show_statements
+    from autocomp.targets.simulator.isa.show import show_statements
 
     assert list(show_statements(machine.instructions[0].body)) == ["for i < 2 {", "  r[i][0] = 2 * i + n;", "}"]
 

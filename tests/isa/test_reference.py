@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from autocomp import isa
-from autocomp.isa.model import Accelerator
+from autocomp.targets.simulator import isa
+from autocomp.targets.simulator.isa.model import Accelerator
 
 
 def test_page(golden, small: Accelerator) -> None:  # type: ignore[no-untyped-def]

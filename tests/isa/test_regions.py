@@ -10,9 +10,9 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from autocomp import isa
-from autocomp.isa.model import Accelerator, Instruction
-from autocomp.isa.regions import Region, derive
+from autocomp.targets.simulator import isa
+from autocomp.targets.simulator.isa.model import Accelerator, Instruction
+from autocomp.targets.simulator.isa.regions import Region, derive
 
 from .conftest import Interpreter, RequirementError, _Frame, pointer
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from autocomp import isa
-from autocomp.isa.roles import call_role, call_roles, contraction_tile, instruction_role
+from autocomp.targets.simulator import isa
+from autocomp.targets.simulator.isa.roles import call_role, call_roles, contraction_tile, instruction_role
 
 SMALL = """
 accelerator small {

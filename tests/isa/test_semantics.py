@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from autocomp import isa
-from autocomp.isa import algebra
-from autocomp.isa.model import Accelerator
+from autocomp.targets.simulator import isa
+from autocomp.targets.simulator.isa import algebra
+from autocomp.targets.simulator.isa.model import Accelerator
 
 from .conftest import Interpreter, RequirementError, pointer
 

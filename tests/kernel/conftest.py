@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from autocomp.simulator import Options, run_program
 
-from autocomp import isa, kernel
 from autocomp.errors import KernelError
-from autocomp.isa import Accelerator, MachineTables
+from autocomp.targets.simulator import isa, kernel
+from autocomp.targets.simulator.isa import Accelerator, MachineTables
 
 DESCRIPTION = """
 accelerator bench {

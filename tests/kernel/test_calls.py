@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from autocomp.simulator import _core
 
-from autocomp import kernel
-from autocomp.isa import Accelerator
-from autocomp.kernel import CompiledProgram
-from autocomp.kernel.bytecode import Code
+from autocomp.targets.simulator import kernel
+from autocomp.targets.simulator.isa import Accelerator
+from autocomp.targets.simulator.kernel import CompiledProgram
+from autocomp.targets.simulator.kernel.bytecode import Code
 
 Run = Callable[..., dict[str, np.ndarray]]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from autocomp.kernel import canonical_hash, parse, print_kernel
+from autocomp.targets.simulator.kernel import canonical_hash, parse, print_kernel
 
 BASE = """
 int half(int n) { return n / 2; }

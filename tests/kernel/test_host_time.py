@@ -15,9 +15,9 @@ from autocomp.simulator import Options, SimulationResult, run_program
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from autocomp import isa, kernel
 from autocomp.errors import IsaError
-from autocomp.isa import Accelerator, MachineTables
+from autocomp.targets.simulator import isa, kernel
+from autocomp.targets.simulator.isa import Accelerator, MachineTables
 
 from .conftest import DESCRIPTION
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from lark import Lark
 from lark.exceptions import UnexpectedToken as LarkUnexpectedToken
 
-from autocomp.kernel.lalr import LalrParser, UnexpectedToken
+from autocomp.targets.simulator.kernel.lalr import LalrParser, UnexpectedToken
 
 GRAMMAR = """
 start: statement+

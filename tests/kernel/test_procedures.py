@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from autocomp.simulator import Options, run_program
 
-from autocomp import isa, kernel
 from autocomp.errors import AutocompError, IsaError, KernelError
-from autocomp.isa import Accelerator
+from autocomp.targets.simulator import isa, kernel
+from autocomp.targets.simulator.isa import Accelerator
 
 SCALE_ROWS = """
   procedure rows_of {

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from autocomp.kernel import ast, parse, print_expression, print_kernel
+from autocomp.targets.simulator.kernel import ast, parse, print_expression, print_kernel
 
 SAMPLES = sorted((Path(__file__).parent / "samples").glob("*.c"))
 

@@ -14,11 +14,11 @@ import pytest
 from click.testing import CliRunner
 from onnx import TensorProto, helper, numpy_helper
 
-from autocomp import isa
 from autocomp.cli.commands import autocomp
 from autocomp.errors import ConfigError
 from autocomp.models import Forecast, Operation, Prediction, forecast, import_model, ranked
 from autocomp.models.search import FEWEST
+from autocomp.targets.simulator import isa
 from autocomp.workload import parse
 
 SHIPPED = Path(onnx.__file__).parent / "backend" / "test" / "data" / "light"

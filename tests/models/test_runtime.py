@@ -12,18 +12,18 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from autocomp import isa
 from autocomp.data import data_dir
 from autocomp.errors import ConfigError
-from autocomp.evaluate import SimulatorEvaluator
 from autocomp.models import Operation, import_model
 from autocomp.models.kernels import adapted_kernel, known_kernel
 from autocomp.models.quantise import quantise, read_samples
 from autocomp.models.runtime import PartitionedModel, session
 from autocomp.schedules.record import ScheduleRecord
 from autocomp.schedules.store import Store
+from autocomp.targets.simulator import isa
+from autocomp.targets.simulator.evaluate import SimulatorEvaluator
+from autocomp.targets.simulator.start.naive import starting_kernel
 from autocomp.workload import Workload, parse
-from autocomp.workload.naive import starting_kernel
 
 MACHINE = isa.load("gemmini")
 IMAGE = (1, 5, 9, 7)

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from autocomp import isa
-from autocomp.profile import Profile, profile_kernel, record
-from autocomp.profile.recording import Recording
-from autocomp.profile.walk import critical_path
+from autocomp.targets.simulator import isa
+from autocomp.targets.simulator.profile import Profile, profile_kernel, record
+from autocomp.targets.simulator.profile.recording import Recording
+from autocomp.targets.simulator.profile.walk import critical_path
+from autocomp.targets.simulator.start.naive import starting_kernel
 from autocomp.workload import Workload, parse
-from autocomp.workload.naive import starting_kernel
 
 MACHINES = {name: isa.load(name) for name in ("gemmini", "tiny")}
 SHARED = ("Bus", "BankConflict", "Fence")  # waiting that other units are the reason of

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from autocomp import isa
-from autocomp.profile import Profile, profile_kernel
-from autocomp.profile.compare import compare
+from autocomp.targets.simulator import isa
+from autocomp.targets.simulator.profile import Profile, profile_kernel
+from autocomp.targets.simulator.profile.compare import compare
 from autocomp.workload import Workload, parse
 
 MACHINE = isa.load("gemmini")

@@ -10,14 +10,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from autocomp import isa
 from autocomp.errors import CandidateFailure, KernelError
-from autocomp.profile import Profile, Recording, profile, profile_from_json, profile_kernel, record
-from autocomp.profile.limits import limits
-from autocomp.profile.recording import replayed_cycles
-from autocomp.profile.walk import critical_path
+from autocomp.targets.simulator import isa
+from autocomp.targets.simulator.profile import Profile, Recording, profile, profile_from_json, profile_kernel, record
+from autocomp.targets.simulator.profile.limits import limits
+from autocomp.targets.simulator.profile.recording import replayed_cycles
+from autocomp.targets.simulator.profile.walk import critical_path
+from autocomp.targets.simulator.start.naive import starting_kernel
 from autocomp.workload import Workload, parse
-from autocomp.workload.naive import starting_kernel
 
 MACHINES = {name: isa.load(name) for name in ("gemmini", "tiny")}
 extents = st.tuples(st.integers(1, 40), st.integers(1, 40), st.integers(1, 40))

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from autocomp import isa
-from autocomp.profile import Recording, record, timeline
+from autocomp.targets.simulator import isa
+from autocomp.targets.simulator.profile import Recording, record, timeline
+from autocomp.targets.simulator.start.naive import starting_kernel
 from autocomp.workload import load
-from autocomp.workload.naive import starting_kernel
 
 
 @pytest.fixture(scope="module", params=["gemm_100x70x30", "tiny_gemm_edges"])

@@ -12,11 +12,11 @@ import pytest
 from rich.console import Console
 from toy_search import Toy, ToyEvaluator
 
-from autocomp.evaluate.model import LineCycles
-from autocomp.profile.model import OverTime, UnitProfile
 from autocomp.report import RunView, SearchProgress, make_console, print_evaluation, print_over_time, print_search
 from autocomp.report.terminal import SPARKS
 from autocomp.search.journal import read_events
+from autocomp.targets.simulator.evaluate.model import LineCycles
+from autocomp.targets.simulator.profile.model import OverTime, UnitProfile
 
 Golden = Callable[..., None]
 

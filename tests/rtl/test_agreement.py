@@ -15,11 +15,11 @@ from autocomp.simulator import Options, _core, run_program
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from autocomp import isa, kernel
-from autocomp.isa.lower import MachineTables
-from autocomp.isa.model import Accelerator
-from autocomp.rtl.build import RtlModel, build
-from autocomp.rtl.machine import RtlMachine
+from autocomp.targets.simulator import isa, kernel
+from autocomp.targets.simulator.isa.lower import MachineTables
+from autocomp.targets.simulator.isa.model import Accelerator
+from autocomp.targets.simulator.rtl.build import RtlModel, build
+from autocomp.targets.simulator.rtl.machine import RtlMachine
 
 from .conftest import ROOT
 from .programs import BYTES, programs

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from autocomp import isa
-from autocomp.rtl.build import RtlModel, use_for
-from autocomp.rtl.differential import RESULTS, Differential
+from autocomp.targets.simulator import isa
+from autocomp.targets.simulator.rtl.build import RtlModel, use_for
+from autocomp.targets.simulator.rtl.differential import RESULTS, Differential
 
 from .conftest import COPIER
 

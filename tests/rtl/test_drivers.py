@@ -9,12 +9,12 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from autocomp import isa
-from autocomp.rtl.build import RtlModel, build
-from autocomp.rtl.driver import reset
-from autocomp.rtl.interface import begin, find_interface
-from autocomp.rtl.native import EncodedCommands, MemoryConditions, NativeDriver, RtlRun
-from autocomp.rtl.pyverilator_driver import open_pyverilator
+from autocomp.targets.simulator import isa
+from autocomp.targets.simulator.rtl.build import RtlModel, build
+from autocomp.targets.simulator.rtl.driver import reset
+from autocomp.targets.simulator.rtl.interface import begin, find_interface
+from autocomp.targets.simulator.rtl.native import EncodedCommands, MemoryConditions, NativeDriver, RtlRun
+from autocomp.targets.simulator.rtl.pyverilator_driver import open_pyverilator
 
 from .conftest import COPIER
 

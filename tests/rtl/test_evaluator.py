@@ -10,10 +10,11 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from autocomp import isa, workload
-from autocomp.rtl.build import RtlModel, use_for
-from autocomp.rtl.evaluator import RtlEvaluator
-from autocomp.workload.naive import starting_kernel
+from autocomp import workload
+from autocomp.targets.simulator import isa
+from autocomp.targets.simulator.rtl.build import RtlModel, use_for
+from autocomp.targets.simulator.rtl.evaluator import RtlEvaluator
+from autocomp.targets.simulator.start.naive import starting_kernel
 
 from .conftest import COPIER
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from autocomp import isa
 from autocomp.errors import ConfigError
-from autocomp.rtl.interface import find_interface
-from autocomp.rtl.ports import Port
+from autocomp.targets.simulator import isa
+from autocomp.targets.simulator.rtl.interface import find_interface
+from autocomp.targets.simulator.rtl.ports import Port
 
 PORTS = Path(__file__).resolve().parents[2] / "benchmarks" / "rtl" / "gemmini_ports.md"
 

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 
-from autocomp import isa
-from autocomp.rtl.differential import shrink
-from autocomp.rtl.programs import laboratory, random_program
+from autocomp.targets.simulator import isa
+from autocomp.targets.simulator.rtl.differential import shrink
+from autocomp.targets.simulator.rtl.programs import laboratory, random_program
 
 from .conftest import COPIER
 

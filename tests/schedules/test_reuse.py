@@ -5,12 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from autocomp import isa, workload
+from autocomp import workload
 from autocomp.agents.protocol import LineageStep
-from autocomp.isa.model import Accelerator
 from autocomp.schedules.record import ScheduleRecord
 from autocomp.schedules.reuse import precedents_for
 from autocomp.schedules.store import Store
+from autocomp.targets.simulator import isa
+from autocomp.targets.simulator.isa.model import Accelerator
 from autocomp.workload.model import Workload
 
 from .test_store import make, no_warning

@@ -10,16 +10,17 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from autocomp import isa, workload
+from autocomp import workload
 from autocomp.cli.commands import autocomp
-from autocomp.evaluate import evaluate_kernel
 from autocomp.schedules.index import read_index
 from autocomp.schedules.measured import figures, machine_of, operation_of
 from autocomp.schedules.record import ScheduleRecord, from_yaml, to_yaml
 from autocomp.schedules.store import Store
 from autocomp.schedules.verify import verify
+from autocomp.targets.simulator import isa
+from autocomp.targets.simulator.evaluate import evaluate_kernel
+from autocomp.targets.simulator.start.naive import starting_kernel
 from autocomp.workload.model import Workload
-from autocomp.workload.naive import starting_kernel
 
 from .test_store import make, no_warning
 

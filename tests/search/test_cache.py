@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 from toy_search import Toy, summary
 
-from autocomp import isa
 from autocomp import workload as workloads
 from autocomp.data import cache_folder
 from autocomp.report import RunView
 from autocomp.search.cache import EvaluationCache, scope_of
 from autocomp.search.journal import read_events
+from autocomp.targets.simulator import isa
 
 DOCUMENT = {"evaluation": {"cycles": 7}}
 

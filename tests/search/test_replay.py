@@ -10,15 +10,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from toy_search import NAIVE, SMALL, Toy, summary
 
-from autocomp import isa, workload
+from autocomp import workload
 from autocomp.agents.protocol import LineageStep, Plan, Precedent
 from autocomp.search import Problem
 from autocomp.search.journal import read_events
 from autocomp.search.replay import AUTHOR, Replay, Replayed, replay
 from autocomp.search.strategies import STRATEGIES
-from autocomp.transforms.adapt import distance
+from autocomp.targets.simulator import isa
+from autocomp.targets.simulator.start.naive import starting_kernel
+from autocomp.targets.simulator.transforms.adapt import distance
 from autocomp.workload.model import Workload
-from autocomp.workload.naive import starting_kernel
 
 KEEP = Plan("keep", "text", "keep_accumulator", {"loops": {"i": 2, "j": 3}, "stage": {"k": 2}})
 WIDEN = Plan("widen", "text", "widen_moves", {"tensors": ["C"]})

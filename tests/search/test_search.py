@@ -11,11 +11,11 @@ from toy_search import NAIVE, SMALL, Toy, ToyPlanner, canonical_hash, cycles_of,
 
 from autocomp.agents.protocol import Attempt, Context, Planning
 from autocomp.errors import CandidateFailure, ConfigError, KernelError
-from autocomp.evaluate.model import STAGES, Evaluation
 from autocomp.search import Options, Problem
 from autocomp.search.executors import Executor, InlineExecutor, ProcessExecutor, ThreadExecutor, make_executor
 from autocomp.search.journal import read_events
 from autocomp.search.strategies import STRATEGIES
+from autocomp.targets.simulator.evaluate.model import STAGES, Evaluation
 
 ALL_GOOD = ("tile", "hoist", "unroll", "stage", "pipeline")
 

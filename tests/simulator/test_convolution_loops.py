@@ -13,7 +13,7 @@ from autocomp.simulator import Options, SimulationResult, run_program
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from autocomp import isa, kernel
+from autocomp.targets.simulator import isa, kernel
 
 MACHINE = {"DIM": 4, "SPAD_KB": 16, "ACC_KB": 16, "MAX_BYTES": 16}
 Array = npt.NDArray[Any]

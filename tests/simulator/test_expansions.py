@@ -7,8 +7,8 @@ from functools import cache
 import pytest
 from autocomp.simulator import Options, run_program
 
-from autocomp import isa, kernel
 from autocomp.errors import IsaError
+from autocomp.targets.simulator import isa, kernel
 
 MACHINE = """accelerator m {
   memory dram { kind: dram; }

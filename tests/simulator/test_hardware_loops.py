@@ -13,7 +13,7 @@ from autocomp.simulator import Options, SimulationResult, run_program
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from autocomp import isa, kernel
+from autocomp.targets.simulator import isa, kernel
 
 DIM = 4
 MACHINE = {"DIM": DIM, "SPAD_KB": 2, "ACC_KB": 4, "MAX_BYTES": 16}

@@ -8,7 +8,7 @@ from autocomp.simulator import Options, _core, run_program
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from autocomp import isa, kernel
+from autocomp.targets.simulator import isa, kernel
 
 ACCELERATOR = isa.load("gemmini", {})
 TABLES = isa.lower(ACCELERATOR)

@@ -9,8 +9,8 @@ import numpy.typing as npt
 import pytest
 from autocomp.simulator import Options, SimulationResult, run_program
 
-from autocomp import isa, kernel
 from autocomp.errors import KernelError
+from autocomp.targets.simulator import isa, kernel
 
 MACHINE = isa.load("gemmini:ibert")
 TABLES = isa.lower(MACHINE)

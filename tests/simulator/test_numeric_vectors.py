@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from autocomp.simulator import Options, run_program
 
-from autocomp import isa
+from autocomp.targets.simulator import isa
 from tests.simulator.machines import Command, issue_all, pointer
 
 ACC, ADD, FULL, NONE, DIM = 1 << 31, 1 << 30, 1 << 29, 0xFFFFFFFF, 16

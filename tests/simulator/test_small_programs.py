@@ -13,7 +13,7 @@ from autocomp.simulator import Options, run_program
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from autocomp import isa
+from autocomp.targets.simulator import isa
 from tests.simulator.machines import Command, issue_all, pointer
 from tests.simulator.models.small import DIM, SUM_ROWS, TILE_ROWS, Model
 

@@ -7,7 +7,7 @@ from autocomp.simulator import Options, run_program
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from autocomp import isa, kernel
+from autocomp.targets.simulator import isa, kernel
 from tests.simulator.models.systolic import Geometry, Model
 from tests.simulator.programs.spellings import FORMS, Spelling, spellings
 from tests.simulator.programs.systolic import Scenario, scenarios

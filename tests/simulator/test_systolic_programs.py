@@ -11,7 +11,7 @@ from autocomp.simulator import Options, run_program
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from autocomp import isa
+from autocomp.targets.simulator import isa
 from tests.simulator.machines import Command, issue_all, pointer
 from tests.simulator.models.normalising import NormalisingModel
 from tests.simulator.models.systolic import ACC, Geometry, Model

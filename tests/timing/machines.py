@@ -8,10 +8,10 @@ from pathlib import Path
 
 from autocomp.simulator import Options, SimulationResult, replay_trace
 
-from autocomp import isa
-from autocomp.isa.lower import MachineTables
-from autocomp.isa.model import Accelerator
-from autocomp.trace import parse_trace
+from autocomp.targets.simulator import isa
+from autocomp.targets.simulator.isa.lower import MachineTables
+from autocomp.targets.simulator.isa.model import Accelerator
+from autocomp.targets.simulator.trace import parse_trace
 
 RTL = Path(__file__).parents[2] / "benchmarks" / "rtl"
 

@@ -12,10 +12,10 @@ from autocomp.simulator import Options, replay_trace, run_program
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from autocomp import isa, kernel
-from autocomp.isa.lower import MachineTables
-from autocomp.isa.model import Accelerator
-from autocomp.trace import parse_trace
+from autocomp.targets.simulator import isa, kernel
+from autocomp.targets.simulator.isa.lower import MachineTables
+from autocomp.targets.simulator.isa.model import Accelerator
+from autocomp.targets.simulator.trace import parse_trace
 
 from .machines import SETUP, machine, move_in, move_out, pair, replay
 

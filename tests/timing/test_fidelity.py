@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from autocomp.errors import ConfigError
-from autocomp.fidelity import Case, by_group, measure, not_replayed, rank_correlation
+from autocomp.targets.simulator.fidelity import Case, by_group, measure, not_replayed, rank_correlation
 
 from .machines import RTL
 

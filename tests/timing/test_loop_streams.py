@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from autocomp.simulator import Options, replay_trace
 
-from autocomp.trace import parse_trace, read_trace
+from autocomp.targets.simulator.trace import parse_trace, read_trace
 
 from .machines import RTL, machine
 

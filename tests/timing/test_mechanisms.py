@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from autocomp.simulator import Options, replay_trace
 
-from autocomp import isa
-from autocomp.trace import parse_trace
+from autocomp.targets.simulator import isa
+from autocomp.targets.simulator.trace import parse_trace
 
 from .machines import SETUP, causes, cycles, machine, move_in, move_out, pair, replay
 

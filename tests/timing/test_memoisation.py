@@ -12,9 +12,9 @@ from autocomp.simulator import Options, SimulationResult, replay_trace, run_prog
 from hypothesis import given
 from hypothesis import strategies as st
 
-from autocomp import isa, kernel
-from autocomp.fidelity import trace_path
-from autocomp.trace import parse_trace, read_trace
+from autocomp.targets.simulator import isa, kernel
+from autocomp.targets.simulator.fidelity import trace_path
+from autocomp.targets.simulator.trace import parse_trace, read_trace
 from benchmarks.gemm_kernels import gemm_kernel
 
 from .machines import RTL, SETUP, machine

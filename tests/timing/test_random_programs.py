@@ -13,9 +13,9 @@ from autocomp.simulator import Options, SimulationResult, replay_trace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from autocomp import isa
-from autocomp.isa.timing import UNIT_KEYS
-from autocomp.trace import parse_trace
+from autocomp.targets.simulator import isa
+from autocomp.targets.simulator.isa.timing import UNIT_KEYS
+from autocomp.targets.simulator.trace import parse_trace
 
 from .machines import SETUP, causes, machine, move_in, move_out, pair, replay
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from autocomp import isa
 from autocomp.errors import IsaError
-from autocomp.isa.timing import reference_table
+from autocomp.targets.simulator import isa
+from autocomp.targets.simulator.isa.timing import reference_table
 
 MACHINE = "accelerator m {{ memory dram {{ kind: dram; {dram} }} memory s {{ rows: 8; row: i8[4]; {memory} }} {rest} }}"
 COPY = "instruction f(n: int 0..4) {on} {{ timing {{ {timing} }} }}"

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from autocomp.errors import ConfigError
-from autocomp.trace import TraceText, parse_trace, read_trace
+from autocomp.targets.simulator.trace import TraceText, parse_trace, read_trace
 
 from .machines import machine
 

@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from autocomp import isa, kernel
-from autocomp.evaluate import SimulatorEvaluator
-from autocomp.isa.model import Accelerator
-from autocomp.transforms import Facts, NotApplicable, analyse, transformation
+from autocomp.targets.simulator import isa, kernel
+from autocomp.targets.simulator.evaluate import SimulatorEvaluator
+from autocomp.targets.simulator.isa.model import Accelerator
+from autocomp.targets.simulator.start.naive import starting_kernel
+from autocomp.targets.simulator.transforms import Facts, NotApplicable, analyse, transformation
 from autocomp.workload import Workload
 from autocomp.workload import parse as parse_workload
-from autocomp.workload.naive import starting_kernel
 
 PROOF = ("check", "smoke", "discipline")
 

@@ -7,11 +7,11 @@ from pathlib import Path
 
 from hypothesis import strategies as st
 
-from autocomp.evaluate import SimulatorEvaluator
-from autocomp.kernel import print_kernel
-from autocomp.transforms import Facts
+from autocomp.targets.simulator.evaluate import SimulatorEvaluator
+from autocomp.targets.simulator.kernel import print_kernel
+from autocomp.targets.simulator.start.naive import starting_kernel
+from autocomp.targets.simulator.transforms import Facts
 from autocomp.workload import Workload, parse
-from autocomp.workload.naive import starting_kernel
 
 from .conftest import PROOF, facts_of, machine
 

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from autocomp import kernel
-from autocomp.kernel import ast
-from autocomp.transforms.syntax.affine import affine, expression, interval
-from autocomp.transforms.syntax.arithmetic import simplify
+from autocomp.targets.simulator import kernel
+from autocomp.targets.simulator.kernel import ast
+from autocomp.targets.simulator.transforms.syntax.affine import affine, expression, interval
+from autocomp.targets.simulator.transforms.syntax.arithmetic import simplify
 
 COMPARISONS = ["<", "<=", ">", ">=", "==", "!="]
 RANGES = {"x": (0, 7), "y": (0, 3)}

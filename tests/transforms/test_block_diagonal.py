@@ -8,10 +8,10 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from autocomp.kernel import print_kernel
-from autocomp.transforms import NotApplicable, transformation
+from autocomp.targets.simulator.kernel import print_kernel
+from autocomp.targets.simulator.start.naive import starting_kernel
+from autocomp.targets.simulator.transforms import NotApplicable, transformation
 from autocomp.workload import Workload
-from autocomp.workload.naive import starting_kernel
 
 from .conftest import apply, facts_of, machine, with_best
 from .convolutions import convolution, cycles, naive

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from autocomp.kernel import print_kernel
-from autocomp.transforms import NotApplicable, transformation
+from autocomp.targets.simulator.kernel import print_kernel
+from autocomp.targets.simulator.transforms import NotApplicable, transformation
 from autocomp.workload import Workload
 
 from .conftest import apply, facts_of, with_best

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from autocomp.simulator import Options, run_program
 
-from autocomp import isa, kernel
-from autocomp.transforms import transformation
-from autocomp.transforms.analysis.cost import move_cycles
-from autocomp.transforms.analysis.requests import Cutting, Traffic
+from autocomp.targets.simulator import isa, kernel
+from autocomp.targets.simulator.transforms import transformation
+from autocomp.targets.simulator.transforms.analysis.cost import move_cycles
+from autocomp.targets.simulator.transforms.analysis.requests import Cutting, Traffic
 
 from .conftest import facts_of, machine, naive
 

@@ -9,10 +9,10 @@ from autocomp.simulator import Options, run_program
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from autocomp import isa, kernel
-from autocomp.isa import MachineTables
-from autocomp.isa.model import Accelerator
-from autocomp.transforms.raising.normal import normalise
+from autocomp.targets.simulator import isa, kernel
+from autocomp.targets.simulator.isa import MachineTables
+from autocomp.targets.simulator.isa.model import Accelerator
+from autocomp.targets.simulator.transforms.raising.normal import normalise
 
 NAMES = ("a", "b", "c")
 LOOPS = (

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from autocomp import isa, kernel
-from autocomp.evaluate import Evaluation, SimulatorEvaluator
-from autocomp.transforms import Facts, NotApplicable, analyse, transformation
+from autocomp.targets.simulator import isa, kernel
+from autocomp.targets.simulator.evaluate import Evaluation, SimulatorEvaluator
+from autocomp.targets.simulator.start.naive import starting_kernel
+from autocomp.targets.simulator.transforms import Facts, NotApplicable, analyse, transformation
 from autocomp.workload import load
-from autocomp.workload.naive import starting_kernel
 
 from .conftest import PROOF, apply
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from autocomp import kernel
-from autocomp.transforms.raising.normal import normalise
+from autocomp.targets.simulator import kernel
+from autocomp.targets.simulator.transforms.raising.normal import normalise
 
 
 def normal(body: str, **constants: int) -> str:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 
-from autocomp.kernel import print_kernel
-from autocomp.transforms import NotApplicable, transformation
+from autocomp.targets.simulator.kernel import print_kernel
+from autocomp.targets.simulator.start.naive import starting_kernel
+from autocomp.targets.simulator.transforms import NotApplicable, transformation
 from autocomp.workload import Workload
-from autocomp.workload.naive import starting_kernel
 
 from .conftest import apply, facts_of, machine, with_best
 from .convolutions import convolution, convolutions, cycles, naive

@@ -10,13 +10,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from autocomp import kernel
-from autocomp.evaluate import SimulatorEvaluator
-from autocomp.kernel import print_kernel
-from autocomp.transforms import Facts, NotApplicable, analyse
-from autocomp.transforms.registry import TRANSFORMATIONS
+from autocomp.targets.simulator import kernel
+from autocomp.targets.simulator.evaluate import SimulatorEvaluator
+from autocomp.targets.simulator.kernel import print_kernel
+from autocomp.targets.simulator.start.naive import starting_kernel
+from autocomp.targets.simulator.transforms import Facts, NotApplicable, analyse
+from autocomp.targets.simulator.transforms.registry import TRANSFORMATIONS
 from autocomp.workload import parse as parse_workload
-from autocomp.workload.naive import starting_kernel
 
 from .conftest import PROOF, Prove, apply, facts_of, machine, naive, with_best
 

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from autocomp import isa, kernel
-from autocomp.evaluate import SimulatorEvaluator
-from autocomp.transforms import analyse, transformation
-from autocomp.transforms.raising.evolution import evolved
-from autocomp.transforms.raising.inline import inlined
-from autocomp.transforms.raising.normal import normalise
-from autocomp.transforms.raising.unraised import unraised
+from autocomp.targets.simulator import isa, kernel
+from autocomp.targets.simulator.evaluate import SimulatorEvaluator
+from autocomp.targets.simulator.transforms import analyse, transformation
+from autocomp.targets.simulator.transforms.raising.evolution import evolved
+from autocomp.targets.simulator.transforms.raising.inline import inlined
+from autocomp.targets.simulator.transforms.raising.normal import normalise
+from autocomp.targets.simulator.transforms.raising.unraised import unraised
 from autocomp.workload import parse
 from autocomp.workload.model import Workload
 

@@ -6,13 +6,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from autocomp import kernel
-from autocomp.kernel import ast
 from autocomp.remember import remember, remembered
-from autocomp.transforms import NotApplicable
-from autocomp.transforms.registry import TRANSFORMATIONS
-from autocomp.transforms.syntax.affine import Interval
-from autocomp.transforms.syntax.arithmetic import simplify
+from autocomp.targets.simulator import kernel
+from autocomp.targets.simulator.kernel import ast
+from autocomp.targets.simulator.transforms import NotApplicable
+from autocomp.targets.simulator.transforms.registry import TRANSFORMATIONS
+from autocomp.targets.simulator.transforms.syntax.affine import Interval
+from autocomp.targets.simulator.transforms.syntax.arithmetic import simplify
 
 from .conftest import facts_of, naive
 

@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from autocomp import kernel
-from autocomp.evaluate import SimulatorEvaluator
-from autocomp.transforms import Facts, NotApplicable, analyse, transformation
-from autocomp.transforms.straight.program import program_of
+from autocomp.targets.simulator import kernel
+from autocomp.targets.simulator.evaluate import SimulatorEvaluator
+from autocomp.targets.simulator.start.naive import starting_kernel
+from autocomp.targets.simulator.transforms import Facts, NotApplicable, analyse, transformation
+from autocomp.targets.simulator.transforms.straight.program import program_of
 from autocomp.workload import load
 from autocomp.workload import parse as parse_workload
-from autocomp.workload.naive import starting_kernel
 
 from .conftest import PROOF, apply, machine, with_best
 

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from autocomp import kernel
-from autocomp.transforms import TRANSFORMATIONS, NotApplicable, transformation
-from autocomp.transforms.analysis.registers import timing
+from autocomp.targets.simulator import kernel
+from autocomp.targets.simulator.start.naive import starting_kernel
+from autocomp.targets.simulator.transforms import TRANSFORMATIONS, NotApplicable, transformation
+from autocomp.targets.simulator.transforms.analysis.registers import timing
 from autocomp.workload import parse as parse_workload
-from autocomp.workload.naive import starting_kernel
 
 from .conftest import Prove, apply, facts_of, machine, naive
 

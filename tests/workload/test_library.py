@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from autocomp import isa
-from autocomp.evaluate import SimulatorEvaluator
+from autocomp.targets.simulator import isa
+from autocomp.targets.simulator.evaluate import SimulatorEvaluator
+from autocomp.targets.simulator.start.library import library_kernel
 from autocomp.workload import Workload, parse
-from autocomp.workload.library import library_kernel
 
 
 def gemm(accelerator: str, options: str = "") -> Workload:

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from autocomp import isa
 from autocomp.errors import ConfigError
-from autocomp.kernel import parse as parse_kernel
-from autocomp.kernel import print_kernel
+from autocomp.targets.simulator import isa
+from autocomp.targets.simulator.kernel import parse as parse_kernel
+from autocomp.targets.simulator.kernel import print_kernel
+from autocomp.targets.simulator.start.fold import fold_kernel
+from autocomp.targets.simulator.start.naive import naive_gemm, starting_kernel
 from autocomp.workload import load, parse
-from autocomp.workload.fold import fold_kernel
-from autocomp.workload.naive import naive_gemm, starting_kernel
 
 GEMM = "operation: gemm\naccelerator: gemmini\ndims: {I: 5, J: 32, K: 48}\n"
 VARIANTS = {

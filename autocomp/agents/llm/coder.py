@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from autocomp import kernel
 from autocomp.agents.config import Agents
 from autocomp.agents.llm.edits import EditError, apply_edits, parse_edits
 from autocomp.agents.llm.ensemble import Ensemble, Reply
@@ -16,6 +15,7 @@ from autocomp.agents.menu import Menu
 from autocomp.agents.protocol import Context, Implementation, Plan, Usage
 from autocomp.agents.rules import RulesCoder
 from autocomp.errors import KernelError
+from autocomp.targets.simulator import kernel
 
 
 @dataclass(frozen=True)

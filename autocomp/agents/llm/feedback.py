@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 from autocomp.agents.menu import Menu, MenuOption
 from autocomp.agents.rules.profile import profile
-from autocomp.evaluate.model import Evaluation, LineCycles
-from autocomp.isa.model import Accelerator
-from autocomp.profile.limits import Limits
+from autocomp.targets.simulator.evaluate.model import Evaluation, LineCycles
+from autocomp.targets.simulator.isa.model import Accelerator
+from autocomp.targets.simulator.profile.limits import Limits
 
 HOTTEST_LINES = 8
 STRETCHES = 4  # of the critical path

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from autocomp import kernel
 from autocomp.agents.menu import MenuOption
 from autocomp.agents.protocol import Context
-from autocomp.transforms import Facts, NotApplicable, analyse, applied, transformation
+from autocomp.targets.simulator import kernel
+from autocomp.targets.simulator.transforms import Facts, NotApplicable, analyse, applied, transformation
 
 MOVES_PER_OPTION = 3
 

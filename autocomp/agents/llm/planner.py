@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from random import Random
 
-from autocomp import kernel
 from autocomp.agents import scientist
 from autocomp.agents.config import Agents
 from autocomp.agents.llm.client import Client, Schema
@@ -18,9 +17,10 @@ from autocomp.agents.llm.prompts import Asked, Message, Phase, render_prompt, sh
 from autocomp.agents.llm.schema import choice_schema, loops_of, selection_schema, structured_schema
 from autocomp.agents.mixed import apportion
 from autocomp.agents.protocol import Context, Peer, Plan, Planning, Selected
-from autocomp.kernel import ast
-from autocomp.kernel.calls import BUILTINS
-from autocomp.kernel.walk import walk
+from autocomp.targets.simulator import kernel
+from autocomp.targets.simulator.kernel import ast
+from autocomp.targets.simulator.kernel.calls import BUILTINS
+from autocomp.targets.simulator.kernel.walk import walk
 
 TRANSLATE = "translate"  # the option of plans for kernels that do not use the accelerator at all
 MOST_CHOICES = 16  # moves that one choice is from, so that its prompt fits a small context

@@ -10,7 +10,6 @@ from typing import Any, Literal
 
 import jinja2
 
-from autocomp import isa, kernel
 from autocomp.agents.llm.edits import DIVIDER, REPLACE, SEARCH
 from autocomp.agents.llm.feedback import annotated, feedback, relevance
 from autocomp.agents.llm.moves import Move, move_id
@@ -18,9 +17,10 @@ from autocomp.agents.llm.schema import GAINS, loops_of
 from autocomp.agents.protocol import Context, Peer, Plan
 from autocomp.agents.scientist import fastest_first
 from autocomp.errors import ConfigError, KernelError
-from autocomp.isa.roles import instruction_roles
-from autocomp.kernel import ast
-from autocomp.kernel.walk import walk
+from autocomp.targets.simulator import isa, kernel
+from autocomp.targets.simulator.isa.roles import instruction_roles
+from autocomp.targets.simulator.kernel import ast
+from autocomp.targets.simulator.kernel.walk import walk
 from autocomp.workload.model import Workload
 
 Phase = Literal[

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from autocomp import kernel
 from autocomp.agents.llm.moves import Move, move_id
 from autocomp.agents.menu import Menu
-from autocomp.kernel import ast
-from autocomp.kernel.walk import walk
+from autocomp.targets.simulator import kernel
+from autocomp.targets.simulator.kernel import ast
+from autocomp.targets.simulator.kernel.walk import walk
 
 OWN = "own"  # a change that no ready move describes
 GAINS = ("1.0", "1.05", "1.1", "1.25", "1.5", "2", "3", "5")  # speed-ups to choose the ends of an interval from

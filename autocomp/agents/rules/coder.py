@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from autocomp import kernel
 from autocomp.agents.protocol import Context, Implementation, Plan
 from autocomp.agents.rules.given import facts_of
-from autocomp.transforms import NotApplicable, applied, transformation
+from autocomp.targets.simulator import kernel
+from autocomp.targets.simulator.transforms import NotApplicable, applied, transformation
 
 
 class RulesCoder:

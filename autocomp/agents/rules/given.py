@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from autocomp import kernel
 from autocomp.agents.protocol import Context
-from autocomp.isa.model import Accelerator
-from autocomp.transforms import Facts, analyse
+from autocomp.targets.simulator import kernel
+from autocomp.targets.simulator.isa.model import Accelerator
+from autocomp.targets.simulator.transforms import Facts, analyse
 
 _REMEMBERED = 8  # kernels; a beam's parents come round once for planning and once for coding
 

@@ -13,8 +13,8 @@ from autocomp.agents.protocol import Context, Plan, Planning
 from autocomp.agents.rules.given import facts_of
 from autocomp.agents.rules.profile import Profile, profile
 from autocomp.errors import KernelError
-from autocomp.transforms import Facts, NotApplicable, Proposal, applied, transformation
-from autocomp.transforms.raising.unraised import unraised
+from autocomp.targets.simulator.transforms import Facts, NotApplicable, Proposal, applied, transformation
+from autocomp.targets.simulator.transforms.raising.unraised import unraised
 
 _PRIOR = {  # how far the causes that an option names speak for it, where by itself it rather prepares other options
     "tile": 0.02,

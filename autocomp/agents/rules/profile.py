@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from autocomp.evaluate.model import Evaluation
-from autocomp.isa.model import Accelerator
-from autocomp.isa.roles import computing_unit
-from autocomp.profile.limits import Limits
+from autocomp.targets.simulator.evaluate.model import Evaluation
+from autocomp.targets.simulator.isa.model import Accelerator
+from autocomp.targets.simulator.isa.roles import computing_unit
+from autocomp.targets.simulator.profile.limits import Limits
 
 _USEFUL = 0.1  # what a cycle of computing counts for: it is useful, mostly
 _OTHER_UNITS = 0.25  # what a waiting cycle of a unit other than the computing one counts for

@@ -7,14 +7,14 @@ from collections.abc import Iterable
 from typing import Any
 
 from autocomp.errors import CandidateFailure, KernelError, RunFolderError
-from autocomp.evaluate.bounds import peak_multiply_accumulates
-from autocomp.profile import Recording, profile, record
 from autocomp.report.page.timeline import timeline
 from autocomp.report.run import RunView
 from autocomp.report.runs import summary_of
 from autocomp.search.folder import RunFolder
 from autocomp.search.journal import Event, read_events
 from autocomp.search.snapshot import Request, restore
+from autocomp.targets.simulator.evaluate.bounds import peak_multiply_accumulates
+from autocomp.targets.simulator.profile import Recording, profile, record
 
 SEGMENTS = 40  # of a critical path
 

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from autocomp.isa.model import Accelerator
-from autocomp.profile.lanes import lanes_of
 from autocomp.simulator.results import Commands, Timing
+from autocomp.targets.simulator.isa.model import Accelerator
+from autocomp.targets.simulator.profile.lanes import lanes_of
 
 MOST = 40_000  # spans of one timeline
 _GOLDEN = 0.618033988749895  # its multiples, modulo 1, are spread evenly

@@ -14,7 +14,12 @@ from typing import Any
 
 from autocomp.search.executors.protocol import Target, call_pickled
 
-IMPORTED_ONCE = ["__main__", "autocomp.search.targets", "autocomp.evaluate.simulator", "autocomp.agents.rules"]
+IMPORTED_ONCE = [
+    "__main__",
+    "autocomp.search.targets",
+    "autocomp.targets.simulator.evaluate.simulator",
+    "autocomp.agents.rules",
+]
 
 
 class InlineExecutor:

@@ -1,4 +1,5 @@
-// The timing of a machine, resolved from the words and numbers of its description. docs: autocomp/isa/timing.py.
+// The timing of a machine, resolved from the words and numbers of its description. docs:
+// autocomp/targets/simulator/isa/timing.py.
 #pragma once
 
 #include <array>

@@ -19,8 +19,8 @@ from autocomp.agents.llm.moves import Move
 from autocomp.agents.menu import Applies, Menu, MenuOption
 from autocomp.agents.protocol import Context, LineageStep, Plan
 from autocomp.cli.commands import autocomp
-from autocomp.evaluate.model import Bound, Evaluation, LineCycles, StageVerdict
-from autocomp.isa.model import Accelerator
+from autocomp.targets.simulator.evaluate.model import Bound, Evaluation, LineCycles, StageVerdict
+from autocomp.targets.simulator.isa.model import Accelerator
 from autocomp.workload.model import TensorSpec, Workload
 
 WORKLOAD = "operation: gemm\naccelerator: gemmini\ndims: {I: 32, J: 32, K: 32}\n"
@@ -256,7 +256,9 @@ A_MOVE = Move("tile", "tile", {"loops": {"k": 4}}, "work on 4 iterations of k at
 def context(monkeypatch: pytest.MonkeyPatch) -> Context:
     """A context that depends on nothing that ships, so that its golden prompts change with the templates alone."""
     monkeypatch.setattr(
-        "autocomp.isa.reference", lambda accelerator, markdown, only: f"Reference of {accelerator.name}.", raising=False
+        "autocomp.targets.simulator.isa.reference",
+        lambda accelerator, markdown, only: f"Reference of {accelerator.name}.",
+        raising=False,
     )
     monkeypatch.setattr("autocomp.agents.llm.planner.moves", lambda context: (A_MOVE,))
     lineage = (
@@ -264,7 +266,8 @@ def context(monkeypatch: pytest.MonkeyPatch) -> Context:
         LineageStep(Plan("", "Move the store out\nof the loop."), 1200, 2400),
     )
     monkeypatch.setattr(
-        "autocomp.isa.rules", lambda accelerator, only: ("rows: 1 to 4", "the destination must be a row")
+        "autocomp.targets.simulator.isa.rules",
+        lambda accelerator, only: ("rows: 1 to 4", "the destination must be a row"),
     )
     return Context(an_accelerator(), a_workload(), KERNEL, an_evaluation(), lineage, a_menu(), Random(5))
 

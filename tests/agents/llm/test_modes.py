@@ -10,7 +10,7 @@ from random import Random
 
 import pytest
 
-from autocomp import isa, workload
+from autocomp import workload
 from autocomp.agents.config import Agents, Member
 from autocomp.agents.llm import Client, Ensemble, LlmCoder, LlmPlanner, OpenPlanner
 from autocomp.agents.llm.edits import DIVIDER, REPLACE, SEARCH
@@ -21,7 +21,8 @@ from autocomp.agents.menu import load
 from autocomp.agents.mixed import MixedPlanner
 from autocomp.agents.protocol import Context, Peer, Plan, Planning
 from autocomp.agents.rules import RulesCoder, RulesPlanner
-from autocomp.workload.naive import starting_kernel
+from autocomp.targets.simulator import isa
+from autocomp.targets.simulator.start.naive import starting_kernel
 
 from .conftest import KERNEL, Request, ScriptedServer, an_evaluation, completion, failure
 
@@ -138,7 +139,7 @@ def test_a_choice_that_is_none_is_a_message(
 
 
 def test_moves_to_kernels_that_were_tried_are_not_offered(naive: Context) -> None:
-    from autocomp import kernel
+    from autocomp.targets.simulator import kernel
 
     first = moves(naive)[0]
     made = RulesCoder().implement(naive, Plan(first.option, "", first.transformation, first.parameters)).kernel

@@ -9,14 +9,15 @@ from random import Random
 
 import pytest
 
-from autocomp import isa, kernel, workload
+from autocomp import workload
 from autocomp.agents.config import Agents, Member
 from autocomp.agents.llm import Client, Ensemble, LlmCoder, LlmPlanner
 from autocomp.agents.llm.moves import moves
 from autocomp.agents.menu import load
 from autocomp.agents.protocol import Context, Plan
 from autocomp.agents.rules import RulesCoder
-from autocomp.workload.naive import starting_kernel
+from autocomp.targets.simulator import isa, kernel
+from autocomp.targets.simulator.start.naive import starting_kernel
 
 from .conftest import ScriptedServer, an_evaluation, completion
 
@@ -26,7 +27,9 @@ WORKLOAD = "operation: gemm\naccelerator: gemmini\ndims: {I: 128, J: 128, K: 128
 @pytest.fixture
 def naive(monkeypatch: pytest.MonkeyPatch) -> Context:
     """The naive kernel of a small GEMM, with a part of the shipped menu."""
-    monkeypatch.setattr("autocomp.isa.reference", lambda accelerator, markdown, only: "", raising=False)
+    monkeypatch.setattr(
+        "autocomp.targets.simulator.isa.reference", lambda accelerator, markdown, only: "", raising=False
+    )
     menu = load(["general"])
     few = replace(menu, options=tuple(menu.get(name) for name in ("tile", "reuse_weights", "reorder")))
     small = workload.parse(WORKLOAD, Path("small.yaml"))

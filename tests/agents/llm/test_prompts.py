@@ -12,8 +12,8 @@ from autocomp.agents.llm.feedback import annotated
 from autocomp.agents.llm.prompts import Phase
 from autocomp.agents.protocol import Attempt, Context, LineageStep, Plan, Precedent
 from autocomp.errors import ConfigError
-from autocomp.profile.limits import Limits
-from autocomp.profile.model import PathSegment, WhatIf
+from autocomp.targets.simulator.profile.limits import Limits
+from autocomp.targets.simulator.profile.model import PathSegment, WhatIf
 from autocomp.workload.model import TensorSpec, Workload
 
 from .conftest import A_MOVE, KERNEL, a_workload

@@ -8,11 +8,12 @@ from random import Random
 
 import pytest
 
-from autocomp import isa, workload
+from autocomp import workload
 from autocomp.agents.llm.prompts import render_prompt, used_instructions
 from autocomp.agents.menu import Menu, load
 from autocomp.agents.protocol import Context
-from autocomp.workload.naive import starting_kernel
+from autocomp.targets.simulator import isa
+from autocomp.targets.simulator.start.naive import starting_kernel
 
 from .conftest import an_evaluation
 

@@ -8,19 +8,19 @@ from functools import cache
 from pathlib import Path
 from random import Random
 
-from autocomp import isa, kernel
 from autocomp.agents import menu
 from autocomp.agents.protocol import Context, Plan
 from autocomp.agents.rules import RulesCoder, RulesPlanner
 from autocomp.agents.rules.profile import profile
-from autocomp.evaluate import SimulatorEvaluator
-from autocomp.evaluate.model import Evaluation
-from autocomp.isa.model import Accelerator
-from autocomp.isa.roles import computing_unit
-from autocomp.profile.limits import limits
+from autocomp.targets.simulator import isa, kernel
+from autocomp.targets.simulator.evaluate import SimulatorEvaluator
+from autocomp.targets.simulator.evaluate.model import Evaluation
+from autocomp.targets.simulator.isa.model import Accelerator
+from autocomp.targets.simulator.isa.roles import computing_unit
+from autocomp.targets.simulator.profile.limits import limits
+from autocomp.targets.simulator.start.naive import starting_kernel
 from autocomp.workload import Workload, load
 from autocomp.workload import parse as parse_workload
-from autocomp.workload.naive import starting_kernel
 
 TURNS = ("own_rows", "load_once", "negate_on_store", "add_in_place", "keep_results", "drop_unused", "drop_fence")
 

@@ -14,10 +14,10 @@ from threading import Thread
 import pytest
 from playwright.sync_api import Browser
 
-from autocomp import isa
-from autocomp.profile import Recording, record, timeline
+from autocomp.targets.simulator import isa
+from autocomp.targets.simulator.profile import Recording, record, timeline
+from autocomp.targets.simulator.start.naive import starting_kernel
 from autocomp.workload import load
-from autocomp.workload.naive import starting_kernel
 
 sys.path.insert(0, str(Path(__file__).parent))  # lets the tests import `trace_processor`
 

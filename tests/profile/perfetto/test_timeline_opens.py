@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from trace_processor import TraceProcessor
 
-from autocomp.profile import Recording, profile
+from autocomp.targets.simulator.profile import Recording, profile
 
 pytestmark = [pytest.mark.browser, pytest.mark.long]
 

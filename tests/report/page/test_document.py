@@ -12,7 +12,6 @@ from click.testing import CliRunner
 
 from autocomp.cli.commands import autocomp
 from autocomp.errors import RunFolderError
-from autocomp.evaluate import SimulatorEvaluator
 from autocomp.report import RunView
 from autocomp.report.page import document as documents
 from autocomp.report.page import timeline as timelines
@@ -20,6 +19,7 @@ from autocomp.report.page import write_page
 from autocomp.report.page.document import Profiles, run_document
 from autocomp.search import RunFolder
 from autocomp.search.snapshot import restore
+from autocomp.targets.simulator.evaluate import SimulatorEvaluator
 
 
 def test_the_document_agrees_with_the_run(searched: RunFolder) -> None:

@@ -1,0 +1,1 @@
+"""What kernels are written for and judged by: one package for each target."""

@@ -1,0 +1,1 @@
+"""Accelerators that one description defines, on the cycle-level simulator."""

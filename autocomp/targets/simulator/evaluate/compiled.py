@@ -1,0 +1,58 @@
+"""A kernel compiled for a workload and a machine, to be run on the workload's cases."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from autocomp.simulator import Options, SimulationResult, _core, run_program
+from autocomp.targets.simulator import kernel
+from autocomp.targets.simulator.isa.lower import MachineTables
+from autocomp.targets.simulator.isa.model import Accelerator
+from autocomp.targets.simulator.kernel import ast
+from autocomp.targets.simulator.kernel.bytecode import Code
+from autocomp.workload import Workload
+from autocomp.workload.inputs import Array
+
+
+@dataclass(frozen=True)
+class CompiledKernel:
+    """`names` are what the kernel calls the workload's tensors, in order. `host_writes`: its own code, not only the
+    machine, writes to memory."""
+
+    tree: ast.Kernel
+    workload: Workload
+    tables: MachineTables
+    program: _core.Program
+    names: tuple[str, ...]
+    host_writes: bool
+
+    @property
+    def output_names(self) -> tuple[str, ...]:
+        """What the kernel calls the tensors of which every element must be written."""
+        pairs = zip(self.names, self.workload.tensors, strict=True)
+        return tuple(name for name, tensor in pairs if tensor.role == "output")
+
+    def run(self, arrays: Mapping[str, Array], options: Options) -> SimulationResult:
+        """One run on arrays with the workload's names; its outputs have them too."""
+        tensors = self.workload.tensors
+        own = {name: arrays[tensor.name] for name, tensor in zip(self.names, tensors, strict=True)}
+        result = run_program(self.tables.machine, self.program, own, options)
+        outputs = {tensor.name: result.outputs[name] for name, tensor in zip(self.names, tensors, strict=True)}
+        return replace(result, outputs=outputs)
+
+
+def compile_kernel(
+    text: str, workload: Workload, accelerator: Accelerator, tables: MachineTables, source_name: str
+) -> CompiledKernel:
+    """Raises KernelError if the kernel does not parse or check."""
+    tree = kernel.parse(text, source_name)
+    checked = kernel.check(tree, accelerator, workload.constants, workload.tensors)
+    return CompiledKernel(
+        tree=tree,
+        workload=workload,
+        tables=tables,
+        program=kernel.link(checked.program, tables),
+        names=tuple(parameter.name for parameter in checked.parameters),
+        host_writes=bool({Code.Store, Code.HostCall} & set(checked.program.code[:, 0].tolist())),
+    )

@@ -1,0 +1,162 @@
+"""The evaluator that runs kernels on the simulator."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from autocomp.errors import KernelError
+from autocomp.simulator import MemoryUse, Options, SimulationResult
+from autocomp.targets.simulator import isa
+from autocomp.targets.simulator.evaluate.bounds import bound, utilisation
+from autocomp.targets.simulator.evaluate.compiled import CompiledKernel, compile_kernel
+from autocomp.targets.simulator.evaluate.hotspots import line_cycles
+from autocomp.targets.simulator.evaluate.model import STAGES, Evaluation, StageVerdict
+from autocomp.targets.simulator.evaluate.stages import STAGE_FUNCTIONS, WATCHED, Conditions, StageFailure
+from autocomp.targets.simulator.isa.model import Accelerator
+from autocomp.workload import Case, Cases, InputSet, Workload
+
+MAX_STEPS = 1 << 27  # bytecode steps of one run
+MAX_CYCLES_OVER_BOUND = 10_000  # a run is cut off when it needs this many times the lower bound
+
+
+class SimulatorEvaluator:
+    """Evaluates kernels for one workload on one machine. Picklable: native tables and cases are rebuilt on demand.
+
+    `source_name` is what messages call the kernel.
+    """
+
+    def __init__(self, accelerator: Accelerator, workload: Workload, source_name: str = "kernel.c") -> None:
+        self.accelerator = accelerator
+        self.workload = workload
+        self.source_name = source_name
+        self._bound = bound(workload, accelerator)
+        self._tables: isa.MachineTables | None = None
+        self._cases: Cases | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_tables": None, "_cases": None}
+
+    @property
+    def max_cycles(self) -> int:
+        """Where a run is cut off."""
+        return self._bound.cycles * MAX_CYCLES_OVER_BOUND + 1_000_000
+
+    @property
+    def tables(self) -> isa.MachineTables:
+        """The machine's native tables, built on first use in each process."""
+        if self._tables is None:
+            self._tables = isa.lower(self.accelerator)
+        return self._tables
+
+    def case(self, input_set: InputSet) -> Case:
+        """The case of an input set, computed on first use in each process."""
+        if self._cases is None:
+            self._cases = Cases(self.workload)
+        return self._cases.case(input_set)
+
+    def compile(self, kernel_text: str) -> CompiledKernel:
+        """Raises KernelError if the kernel does not parse or check."""
+        return compile_kernel(kernel_text, self.workload, self.accelerator, self.tables, self.source_name)
+
+    def evaluate(
+        self, kernel_text: str, *, record_commands: bool = False, stages: tuple[str, ...] = STAGES
+    ) -> Evaluation:
+        """Run the named stages in order up to the first that fails; the rest are skipped.
+
+        Nothing that a kernel does wrong raises. A workload whose own reference function fails raises ConfigError.
+        """
+        started = time.perf_counter()
+        session = _Session(self, kernel_text)
+        verdicts: list[StageVerdict] = []
+        failed = False
+        for stage in (name for name in STAGES if name in stages):
+            verdict = StageVerdict(stage, "skipped") if failed else _verdict(stage, session)
+            failed = failed or verdict.status == "failed"
+            verdicts.append(verdict)
+        return self._evaluation(session, tuple(verdicts), record_commands, time.perf_counter() - started)
+
+    def _evaluation(
+        self, session: _Session, verdicts: tuple[StageVerdict, ...], record_commands: bool, seconds: float
+    ) -> Evaluation:
+        run = session.timed
+        timing = run.timing if run is not None and run.error is None else None
+        cycles = timing.cycles if timing is not None else None
+        memory: Sequence[MemoryUse] = session.watched[1].memory if session.watched is not None else ()
+        return Evaluation(
+            stages=verdicts,
+            cycles=cycles,
+            bound=self._bound,
+            utilisation=utilisation(self.workload, self.accelerator, cycles),
+            commands=run.command_count if run is not None else 0,
+            steps=run.steps if run is not None else 0,
+            unit_cycles={unit.unit: dict(unit.causes) for unit in timing.units} if timing is not None else {},
+            memory_rows={use.memory: (use.rows_touched, use.rows) for use in memory},
+            dram_bytes=(run.dram_bytes_read, run.dram_bytes_written) if run is not None else (0, 0),
+            lines=line_cycles(timing, session.kernel_text) if timing is not None else (),
+            seconds=seconds,
+            timing=timing if record_commands else None,
+        )
+
+
+def _verdict(stage: str, session: _Session) -> StageVerdict:
+    started = time.perf_counter()
+    try:
+        message = STAGE_FUNCTIONS[stage](session)
+    except StageFailure as failure:
+        return StageVerdict(stage, "failed", failure.message, failure.line, time.perf_counter() - started)
+    return StageVerdict(stage, "passed", message, None, time.perf_counter() - started)
+
+
+@dataclass
+class _Session:
+    """One kernel under evaluation: compiled once, simulated under several conditions."""
+
+    evaluator: SimulatorEvaluator
+    kernel_text: str
+    compiled: CompiledKernel | None = None
+    timed: SimulationResult | None = None  # the run that gives the kernel's cycles
+    watched: tuple[InputSet, SimulationResult] | None = None  # the run that was checked for memory discipline
+
+    @property
+    def workload(self) -> Workload:
+        return self.evaluator.workload
+
+    def case(self, input_set: InputSet) -> Case:
+        return self.evaluator.case(input_set)
+
+    def compile(self) -> CompiledKernel:
+        if self.compiled is None:
+            try:
+                self.compiled = self.evaluator.compile(self.kernel_text)
+            except KernelError as error:
+                raise StageFailure(str(error), error.place.line if error.place is not None else None) from None
+        return self.compiled
+
+    def simulate(self, case: Case, conditions: Conditions) -> SimulationResult:
+        compiled = self.compile()
+        if conditions == WATCHED and self.watched is not None and self.watched[0] == case.input_set:
+            return self.watched[1]
+        result = compiled.run(case.arrays, self._options(conditions, compiled.output_names))
+        if conditions == Conditions(timing=True):
+            self.timed = result
+        if conditions == WATCHED:
+            self.watched = (case.input_set, result)
+        return result
+
+    def _options(self, conditions: Conditions, outputs: tuple[str, ...]) -> Options:
+        dram = self.evaluator.accelerator.dram
+        latency = int(dram.settings.get("latency", 0)) * conditions.latency_scale
+        return Options(
+            timing=conditions.timing,
+            discipline=conditions.discipline,
+            record_commands=conditions == Conditions(timing=True),
+            max_cycles=self.evaluator.max_cycles,
+            max_steps=MAX_STEPS,
+            seed=conditions.contents,
+            host_scale=conditions.host_scale,
+            settings={f"{dram.name}.latency": latency} if conditions.latency_scale != 1 else {},
+            outputs=outputs,
+        )

@@ -1,0 +1,386 @@
+"""From a syntax tree to the model of an accelerator."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal, cast
+
+from lark import Token
+
+from autocomp.data import closest
+from autocomp.errors import IsaError, Place
+from autocomp.targets.simulator.isa import algebra
+from autocomp.targets.simulator.isa.addresses import build_address
+from autocomp.targets.simulator.isa.configurations import build_configurations, check_presets, select
+from autocomp.targets.simulator.isa.expressions import (
+    check_free,
+    element_type,
+    evaluate,
+    evaluate_int,
+    fail,
+    is_tree,
+)
+from autocomp.targets.simulator.isa.instructions import build_alias, build_idiom, build_instruction, build_procedure
+from autocomp.targets.simulator.isa.model import (
+    Accelerator,
+    Alias,
+    Idiom,
+    Instruction,
+    Memory,
+    Procedure,
+    StateRecord,
+    Unit,
+)
+from autocomp.targets.simulator.isa.scope import Scope
+from autocomp.targets.simulator.isa.statements import build_function, doc_text, text_of
+from autocomp.targets.simulator.isa.syntax import Source, SyntaxTree, parse_syntax
+from autocomp.targets.simulator.isa.timing import check_timing
+from autocomp.targets.simulator.isa.tree import ElementType
+
+MAX_ROWS = 1 << 24
+MAX_BYTES = 1 << 30  # of all local memories and registers together
+
+Setting = int | float | str
+
+
+@dataclass
+class _Draft:
+    """The declarations met so far, in the order of the text."""
+
+    scope: Scope
+    overrides: Mapping[str, int | float]  # what wins over the parameters' defaults
+    docs: list[str] = field(default_factory=list)
+    parameters: dict[str, int | float] = field(default_factory=dict)
+    notes: dict[str, str] = field(default_factory=dict)
+    units: dict[str, Unit] = field(default_factory=dict)
+    settings: dict[str, Setting] = field(default_factory=dict)
+    places: dict[str, Place] = field(default_factory=dict)  # of settings, by "unit load.entries", "host.issue"
+    instructions: dict[str, Instruction] = field(default_factory=dict)
+    aliases: list[Alias] = field(default_factory=list)
+    idioms: dict[str, Idiom] = field(default_factory=dict)
+    area: int | float | None = None
+    area_note: str = ""
+    absent: dict[str, str] = field(default_factory=dict)  # calls that these parameters rule out -> the condition
+    procedures: dict[str, Procedure] = field(default_factory=dict)
+
+
+def parse(
+    text: str, source_name: str = "<text>", overrides: Mapping[str, int | float] | None = None, configuration: str = ""
+) -> Accelerator:
+    """The accelerator that a description declares, in one of its configurations and with parameters overridden by name.
+
+    Raises IsaError, with the place, for anything that does not parse or check, and for a configuration or overrides of
+    parameters that the description does not have.
+    """
+    source = Source(text, source_name)
+    tree = parse_syntax(source)
+    name_token, *items = tree.children
+    nodes = cast(list[SyntaxTree], items)
+    configurations = build_configurations(Scope(source), nodes)
+    selected = select(configurations, configuration, source_name)
+    draft = _Draft(Scope(source), {**selected, **(overrides or {})})
+    _declare(draft, nodes)
+    check_presets(draft.scope, nodes, list(draft.parameters))
+    _check_overrides(draft, source_name)
+    accelerator = _finish(draft, cast(Token, name_token), text, source_name)
+    return replace(accelerator, configurations=configurations, configuration=configuration)
+
+
+def _declare(draft: _Draft, nodes: Sequence[SyntaxTree]) -> None:
+    for node in nodes:
+        if is_tree(node, "conditional"):
+            condition, *items = cast(list[SyntaxTree], node.children)
+            if evaluate(draft.scope, condition):
+                _declare(draft, items)
+            else:
+                text = draft.scope.source.text_of(condition)
+                calls = [item for item in items if is_tree(item, "instruction") or is_tree(item, "alias")]
+                draft.absent.update({str(call.children[0]): text for call in calls})
+        elif not is_tree(node, "configuration"):
+            _DECLARE[str(node.data)](draft, node)
+
+
+def _check_overrides(draft: _Draft, source_name: str) -> None:
+    for name in draft.overrides:
+        if name not in draft.parameters:
+            guess = closest(name, list(draft.parameters))
+            known = ", ".join(draft.parameters) or "none"
+            hint = f"did you mean {guess!r}?" if guess else f"parameters: {known}"
+            raise IsaError(f"{source_name} has no parameter called {name!r}", hint=hint)
+
+
+def _finish(draft: _Draft, name: Token, text: str, source_name: str) -> Accelerator:
+    scope = draft.scope
+    if sum(m.kind == "dram" for m in scope.memories.values()) != 1:
+        fail(scope, name, "an accelerator needs exactly one memory with `kind: dram;`")
+    if not draft.instructions:
+        fail(scope, name, f"{name} declares no instruction")
+    stored = sum(m.rows * m.row_bytes for m in scope.memories.values())
+    if stored > MAX_BYTES:
+        fail(scope, name, f"the local memories hold {stored:,} bytes together, more than {MAX_BYTES:,}")
+    identity = json.dumps([text, sorted(draft.parameters.items())])
+    accelerator = Accelerator(
+        name=str(name),
+        doc=" ".join(draft.docs),
+        parameters=draft.parameters,
+        constants=dict(scope.constants),
+        types=dict(scope.types),
+        memories=tuple(scope.memories.values()),
+        spaces=tuple(scope.spaces.values()),
+        states=tuple(scope.states.values()),
+        units=tuple(draft.units.values()),
+        instructions=tuple(draft.instructions.values()),
+        aliases=tuple(draft.aliases),
+        idioms=tuple(draft.idioms.values()),
+        settings=draft.settings,
+        source=text,
+        digest=hashlib.sha256(identity.encode()).hexdigest(),
+        path=source_name,
+        notes=draft.notes,
+        absent=draft.absent,
+        area=draft.area,
+        area_note=draft.area_note,
+        procedures=tuple(draft.procedures.values()),
+    )
+    check_timing(accelerator, draft.places)
+    return accelerator
+
+
+# --- constants and types -----------------------------------------------------------------------------------------
+
+
+def _doc(draft: _Draft, node: SyntaxTree) -> None:
+    draft.docs.append(doc_text([node]))
+
+
+def _new_constant(draft: _Draft, node: SyntaxTree, value: int | float) -> None:
+    token = cast(Token, node.children[0])
+    check_free(draft.scope, token)
+    draft.scope = replace(draft.scope, constants={**draft.scope.constants, str(token): value})
+    if len(node.children) > 2:
+        note = cast(SyntaxTree, node.children[2])
+        draft.notes[str(token)] = text_of(cast(SyntaxTree, note.children[0]))
+
+
+def _param(draft: _Draft, node: SyntaxTree) -> None:
+    name, default_node = str(node.children[0]), cast(SyntaxTree, node.children[1])
+    default = evaluate(draft.scope, default_node)
+    value = draft.overrides.get(name, default)
+    if isinstance(default, int) and not (isinstance(value, int) or float(value).is_integer()):
+        raise IsaError(f"parameter {name} is an integer; {value} is not", hint=f"its default is {default}", place=None)
+    value = int(value) if isinstance(default, int) else algebra.to_binary32(float(value))
+    if isinstance(value, int) and not -(1 << 63) <= value < 1 << 64:
+        raise IsaError(f"parameter {name}: {value} does not fit 64 bits")
+    draft.parameters[name] = value
+    _new_constant(draft, node, value)
+
+
+def _const(draft: _Draft, node: SyntaxTree) -> None:
+    _new_constant(draft, node, evaluate(draft.scope, cast(SyntaxTree, node.children[1])))
+
+
+def _area(draft: _Draft, node: SyntaxTree) -> None:
+    if draft.area is not None:
+        fail(draft.scope, node, "the area is stated twice")
+    draft.area = evaluate(draft.scope, cast(SyntaxTree, node.children[0]))
+    if not 0 < draft.area < math.inf:
+        fail(draft.scope, node, f"the area is {draft.area}; it must be a positive number")
+    if len(node.children) > 1:
+        draft.area_note = text_of(cast(SyntaxTree, cast(SyntaxTree, node.children[1]).children[0]))
+
+
+def _type_name(draft: _Draft, node: SyntaxTree) -> None:
+    name, element = node.children
+    if is_tree(element, "type_choice"):
+        condition, then, otherwise = cast(SyntaxTree, element).children
+        element = then if evaluate(draft.scope, cast(SyntaxTree, condition)) else otherwise
+    types: dict[str, ElementType] = {**draft.scope.types, str(name): element_type(draft.scope, cast(Token, element))}
+    draft.scope = replace(draft.scope, types=types)
+
+
+def _require(draft: _Draft, node: SyntaxTree) -> None:
+    condition, text = cast(list[SyntaxTree], node.children)
+    if not evaluate(draft.scope, condition):
+        values = ", ".join(f"{k} = {v}" for k, v in draft.parameters.items())
+        fail(draft.scope, node, text_of(text), f"the parameters are {values}" if values else None)
+
+
+def _function(draft: _Draft, node: SyntaxTree) -> None:
+    name, function = build_function(draft.scope, node, local=False)
+    draft.scope = draft.scope.define(name, function)
+
+
+# --- settings ----------------------------------------------------------------------------------------------------
+
+
+def _setting(draft: _Draft, node: SyntaxTree) -> tuple[str, Setting]:
+    """A key and its value: a constant expression, or a word."""
+    key, value_node = str(node.children[0]), cast(SyntaxTree, node.children[1])
+    if is_tree(value_node, "name") and str(value_node.children[0]) not in draft.scope.constants:
+        return key, str(value_node.children[0])
+    return key, evaluate(draft.scope, value_node)
+
+
+def _settings(draft: _Draft, nodes: list[SyntaxTree], where: str) -> dict[str, Setting]:
+    settings: dict[str, Setting] = {}
+    for node in nodes:
+        if is_tree(node, "setting"):
+            key, value = _setting(draft, node)
+            if key in settings:
+                fail(draft.scope, node, f"{key!r} is set twice")
+            settings[key] = value
+            draft.places[f"{where}.{key}"] = draft.scope.source.of(node)
+    return settings
+
+
+def _section(draft: _Draft, node: SyntaxTree) -> None:
+    name, *items = cast(list[SyntaxTree], node.children)
+    for key, value in _settings(draft, items, str(name)).items():
+        if f"{name}.{key}" in draft.settings:
+            fail(draft.scope, node, f"'{name}.{key}' is set twice")
+        draft.settings[f"{name}.{key}"] = value
+
+
+def _unit(draft: _Draft, node: SyntaxTree) -> None:
+    token, *items = node.children
+    nodes = cast(list[SyntaxTree], items)
+    if str(token) in draft.units:
+        fail(draft.scope, cast(Token, token), f"unit {token} is declared twice")
+    draft.units[str(token)] = Unit(str(token), _settings(draft, nodes, f"unit {token}"), doc_text(nodes))
+
+
+# --- memories, addresses, state ----------------------------------------------------------------------------------
+
+
+def _memory(draft: _Draft, node: SyntaxTree) -> None:
+    token = cast(Token, node.children[0])
+    nodes = cast(list[SyntaxTree], node.children[1:])
+    check_free(draft.scope, token)
+    settings = _settings(draft, nodes, f"memory {token}")
+    kind: Literal["dram", "local", "register"] = "register" if is_tree(node, "register") else "local"
+    if settings.get("kind") == "dram" and kind == "local":
+        kind = "dram"
+    elif "kind" in settings:
+        fail(draft.scope, token, f"memory {token}: the only kind to be named is dram, not {settings['kind']!r}")
+    rows, cols, element = (0, 0, "u8") if kind == "dram" else _shape(draft, token, nodes, settings)
+    banks = settings.get("banks", 1)
+    if not isinstance(banks, int) or banks < 1 or (kind == "local" and rows % banks):
+        fail(draft.scope, token, f"memory {token}: {rows} rows cannot be split into {banks} equal banks")
+    rest = {k: v for k, v in settings.items() if k not in ("kind", "rows", "banks")}
+    memory = Memory(str(token), kind, rows, cols, cast(ElementType, element), banks, rest, doc_text(nodes))
+    draft.scope = replace(draft.scope, memories={**draft.scope.memories, memory.name: memory})
+
+
+def _shape(draft: _Draft, token: Token, nodes: list[SyntaxTree], settings: dict[str, Setting]) -> tuple[int, int, str]:
+    row = next((node for node in nodes if is_tree(node, "row_shape")), None)
+    rows = settings.get("rows")
+    if row is None or not isinstance(rows, int):
+        fail(draft.scope, token, f"{token} needs `rows: N;` and `row: TYPE[N];`")
+    if not 1 <= rows <= MAX_ROWS:
+        fail(draft.scope, token, f"{token} has {rows} rows; 1 to {MAX_ROWS} are possible")
+    element = element_type(draft.scope, cast(Token, row.children[0]))
+    return rows, evaluate_int(draft.scope, cast(SyntaxTree, row.children[1]), 1, 1 << 16), element
+
+
+def _address(draft: _Draft, node: SyntaxTree) -> None:
+    token = cast(Token, node.children[0])
+    if str(token) in draft.scope.spaces:
+        fail(draft.scope, token, f"address {token} is declared twice")
+    space = build_address(draft.scope, node)
+    draft.scope = replace(draft.scope, spaces={**draft.scope.spaces, space.name: space})
+
+
+def _state(draft: _Draft, node: SyntaxTree) -> None:
+    token = cast(Token, node.children[0])
+    check_free(draft.scope, token)
+    nodes = cast(list[SyntaxTree], node.children[1:])
+    indexed = not (nodes and (is_tree(nodes[0], "state_field") or is_tree(nodes[0], "doc"))) and bool(nodes)
+    count = evaluate_int(draft.scope, nodes[0], 1, 1024) if indexed else 0
+    fields: list[tuple[str, ElementType, int | float]] = []
+    for item in nodes[1:] if indexed else nodes:
+        if is_tree(item, "state_field"):
+            element = element_type(draft.scope, cast(Token, item.children[1]))
+            initial = evaluate(draft.scope, cast(SyntaxTree, item.children[2])) if len(item.children) > 2 else 0
+            if element[0] != "f" and not isinstance(initial, int):
+                fail(draft.scope, item, f"{item.children[0]} is an integer; {initial} is not")
+            if str(item.children[0]) in [f[0] for f in fields]:
+                fail(draft.scope, item, f"{token} has two fields called {item.children[0]}")
+            fields.append((str(item.children[0]), element, float(initial) if element[0] == "f" else initial))
+    if not fields:
+        fail(draft.scope, token, f"state {token} has no fields")
+    record = StateRecord(str(token), count, tuple(fields), doc_text(nodes))
+    draft.scope = replace(draft.scope, states={**draft.scope.states, record.name: record})
+
+
+# --- instructions ------------------------------------------------------------------------------------------------
+
+
+def _instruction(draft: _Draft, node: SyntaxTree) -> None:
+    token = cast(Token, node.children[0])
+    if str(token) in draft.instructions:
+        fail(draft.scope, token, f"instruction {token} is declared twice")
+    if str(token) in draft.procedures:
+        fail(draft.scope, token, f"{token} is already a procedure")
+    draft.instructions[str(token)] = build_instruction(
+        draft.scope, node, list(draft.units), draft.instructions, draft.settings
+    )
+
+
+def _alias(draft: _Draft, node: SyntaxTree) -> None:
+    known = {i.name: [len(i.parameters)] for i in draft.instructions.values()}
+    for alias in draft.aliases:
+        if not alias.trace:
+            known.setdefault(alias.name, []).append(len(alias.parameters))
+    alias = build_alias(draft.scope, node, known)
+    clash = [
+        a
+        for a in draft.aliases
+        if (a.name, a.trace, len(a.parameters)) == (alias.name, alias.trace, len(alias.parameters))
+    ]
+    if clash or (not alias.trace and alias.name in {**draft.instructions, **draft.procedures}):
+        fail(draft.scope, node, f"{alias.name} with {len(alias.parameters)} arguments is already defined")
+    draft.aliases.append(alias)
+
+
+def _idiom(draft: _Draft, node: SyntaxTree) -> None:
+    idiom = build_idiom(draft.scope, node)
+    if idiom.name in draft.idioms:
+        fail(draft.scope, node, f"idiom {idiom.name} is declared twice")
+    draft.idioms[idiom.name] = idiom
+
+
+def _procedure(draft: _Draft, node: SyntaxTree) -> None:
+    procedure = build_procedure(draft.scope, node)
+    if procedure.name in draft.procedures or _is_callable(draft, procedure.name):
+        fail(draft.scope, node, f"{procedure.name} is already defined")
+    draft.procedures[procedure.name] = procedure
+
+
+def _is_callable(draft: _Draft, name: str) -> bool:
+    return name in draft.instructions or any(alias.name == name and not alias.trace for alias in draft.aliases)
+
+
+_DECLARE: dict[str, Callable[[_Draft, SyntaxTree], None]] = {
+    "doc": _doc,
+    "param": _param,
+    "const": _const,
+    "area": _area,
+    "type_name": _type_name,
+    "require": _require,
+    "function": _function,
+    "memory": _memory,
+    "register": _memory,
+    "address": _address,
+    "state": _state,
+    "unit": _unit,
+    "section": _section,
+    "instruction": _instruction,
+    "alias": _alias,
+    "trace_alias": _alias,
+    "idiom": _idiom,
+    "procedure": _procedure,
+}

@@ -1,0 +1,209 @@
+"""The model of an accelerator that an ISA file describes: frozen data, names resolved, parameters folded in."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from autocomp.errors import Place
+from autocomp.targets.simulator.isa.tree import ElementType, Expression, Require, Statement, Stream
+
+
+@dataclass(frozen=True)
+class Memory:
+    name: str
+    kind: Literal["dram", "local", "register"]
+    rows: int  # 0 for dram
+    cols: int  # elements in a row; 0 for dram
+    element: ElementType
+    banks: int = 1
+    settings: Mapping[str, int | float | str] = field(default_factory=dict)  # ports, latency, bus …
+    doc: str = ""
+
+    @property
+    def row_bytes(self) -> int:
+        return self.cols * int(self.element[1:]) // 8
+
+
+@dataclass(frozen=True)
+class AddressSpace:
+    """How an integer operand names a row of a local memory: bit fields, `(name, high bit, low bit)`."""
+
+    name: str
+    fields: tuple[tuple[str, int, int], ...]
+    none: int | None  # the value that names nothing ("garbage"); a field called `none` tests for it
+    memories: tuple[tuple[str, int, int], ...]  # (memory, mask, match): value & mask == match selects the memory
+    row_field: str = "row"
+    text_names: tuple[tuple[str, str], ...] = ()  # (spelling in traces, memory), e.g. ("sp", "spad")
+    text_flags: tuple[tuple[str, str], ...] = ()  # (spelling behind a `+` in traces, one-bit field that it sets)
+    text_none: str | None = None  # spelling of `none` in traces
+    doc: str = ""
+
+    def field(self, name: str) -> tuple[int, int]:
+        """High and low bit of a field."""
+        return next((high, low) for field, high, low in self.fields if field == name)
+
+
+@dataclass(frozen=True)
+class StateRecord:
+    """Configuration registers: `count` records of the same fields (count 0: a single record without index)."""
+
+    name: str
+    count: int
+    fields: tuple[tuple[str, ElementType, int | float], ...]  # (name, type, initial value)
+    doc: str = ""
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """An operand. `kind`: integer, float, address (of `space`), or pointer (into DRAM, elements of `element`)."""
+
+    name: str
+    kind: Literal["integer", "float", "address", "pointer"]
+    element: ElementType | None = None
+    space: str | None = None
+    low: int | None = None  # inclusive range of integers, as evaluated
+    high: int | None = None
+    choices: tuple[str, ...] = ()  # names of constants that are meant here, for documentation and prompts
+    doc: str = ""
+
+
+@dataclass(frozen=True)
+class EncodedField:
+    """Bits `high` to `low` of a command word hold a number, an operand, or a function of one operand."""
+
+    word: str
+    high: int
+    low: int
+    value: Expression
+
+
+@dataclass(frozen=True)
+class Instruction:
+    name: str
+    parameters: tuple[Parameter, ...]
+    unit: str | None  # None: executed by the front end (fence, flush)
+    body: tuple[Statement, ...]
+    timing: Mapping[str, Expression]  # property -> expression over parameters and state
+    words: Mapping[str, str] = field(default_factory=dict)  # timing properties that are words, e.g. role: preload
+    doc: str = ""
+    place: Place | None = field(default=None, compare=False)
+    streams: tuple[Stream, ...] = ()  # the commands that an expander sends instead of executing the instruction
+    encoding: tuple[EncodedField, ...] = ()  # its bits in the machine's command words; none: not stated
+
+
+@dataclass(frozen=True)
+class Alias:
+    """A call form defined over instructions: each expansion is an instruction (or alias) with argument expressions
+    over the alias's own parameters."""
+
+    name: str
+    parameters: tuple[str, ...]
+    expansion: tuple[tuple[str, tuple[Expression, ...]], ...]
+    trace: bool = False  # names a command of traces, whose operands are the parameters; not callable in kernels
+    doc: str = ""
+    place: Place | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True)
+class Unit:
+    name: str
+    settings: Mapping[str, int | float | str]
+    doc: str = ""
+
+
+@dataclass(frozen=True)
+class Idiom:
+    """A tile-level recipe that does not follow from semantics: dialect text with named holes, e.g. how to set a
+    machine up for a GEMM. `text` is kernel-dialect source in which `$name` stands for a hole."""
+
+    name: str
+    parameters: tuple[str, ...]
+    text: str
+    doc: str = ""
+
+
+@dataclass(frozen=True)
+class Configuration:
+    """A named set of parameter values, selected as `accelerator:name`."""
+
+    name: str
+    values: Mapping[str, int | float]
+    doc: str = ""
+
+
+@dataclass(frozen=True)
+class Procedure:
+    """A function in the kernel dialect that kernels may call. `text` is its definition, at `place` in the file;
+    `requirements` are conditions on arguments that must be known when a call is compiled."""
+
+    name: str
+    text: str
+    doc: str = ""
+    requirements: tuple[Require, ...] = ()
+    place: Place | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True)
+class Accelerator:
+    name: str
+    doc: str
+    parameters: Mapping[str, int | float]  # `param`s with overrides applied
+    constants: Mapping[str, int | float]  # names a kernel may use: DIM, WEIGHT_STATIONARY … (parameters included)
+    types: Mapping[str, ElementType]  # type names a kernel may use: elem_t, acc_t
+    memories: tuple[Memory, ...]
+    spaces: tuple[AddressSpace, ...]
+    states: tuple[StateRecord, ...]
+    units: tuple[Unit, ...]
+    instructions: tuple[Instruction, ...]
+    aliases: tuple[Alias, ...]
+    idioms: tuple[Idiom, ...]
+    settings: Mapping[str, int | float | str]  # "host.issue", "front.queue", "hazards.…"
+    source: str  # the text it was parsed from
+    digest: str  # sha256 of source and parameter values, hex
+    path: str = ""
+    notes: Mapping[str, str] = field(default_factory=dict)  # what a parameter or constant means
+    configurations: tuple[Configuration, ...] = ()  # all that the description offers
+    configuration: str = ""  # the selected one, or none: the parameters' defaults
+    absent: Mapping[str, str] = field(default_factory=dict)  # instruction or call form -> the condition that it needs
+    procedures: tuple[Procedure, ...] = ()
+    area: int | float | None = None  # how large the machine is, in the units that the note names
+    area_note: str = ""
+
+    @property
+    def full_name(self) -> str:
+        """The name by which users select this machine, as in `name:configuration`."""
+        return f"{self.name}:{self.configuration}" if self.configuration else self.name
+
+    def memory(self, name: str) -> Memory:
+        return next(m for m in self.memories if m.name == name)
+
+    def instruction(self, name: str) -> Instruction | None:
+        return next((i for i in self.instructions if i.name == name), None)
+
+    def alias(self, name: str, arguments: int | None = None) -> Alias | None:
+        """The call form of this name, among several of one name the one with this many arguments."""
+        return next((a for a in self.forms(name) if arguments in (None, len(a.parameters))), None)
+
+    def forms(self, name: str) -> tuple[Alias, ...]:
+        """All call forms of a name that kernels may use; they differ in their number of parameters."""
+        return tuple(a for a in self.aliases if a.name == name and not a.trace)
+
+    def trace_form(self, name: str) -> Alias | None:
+        """The form in which traces spell a command; without one, traces use the instruction's or alias's own name."""
+        return next((a for a in self.aliases if a.name == name and a.trace), None)
+
+    def space(self, name: str) -> AddressSpace:
+        return next(s for s in self.spaces if s.name == name)
+
+    def idiom(self, name: str) -> Idiom | None:
+        return next((i for i in self.idioms if i.name == name), None)
+
+    @property
+    def dram(self) -> Memory:
+        return next(m for m in self.memories if m.kind == "dram")
+
+    @property
+    def local_memories(self) -> tuple[Memory, ...]:
+        return tuple(m for m in self.memories if m.kind == "local")

@@ -1,0 +1,158 @@
+"""From text to a syntax tree, with every failure turned into a located IsaError."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from lark import Lark, Token, Tree
+from lark.exceptions import UnexpectedCharacters, UnexpectedInput, UnexpectedToken
+
+from autocomp.data import closest
+from autocomp.errors import IsaError, Place
+from autocomp.grammar import parser_of
+
+SyntaxTree = Tree[Token]
+
+MAX_SOURCE_BYTES = 1 << 18  # some seconds to read and check
+MAX_DEPTH = 150  # nesting of the syntax tree; bounds the recursion of all that walks it
+
+_SPELLED = {
+    "NAME": "a name",
+    "NUMBER": "a number",
+    "STRING": "a text in quotes",
+    "TEMPLATE": "a text between ```",
+    "ELEMENT": "an element type (i8, u8, i16, u16, i32, u32, i64, u64, f32, f64)",
+    "SIGN": "'+' or '-'",
+    "NOT": "'!' or '~'",
+    "EQUALITY": "'==' or '!='",
+    "COMPARISON": "'<', '<=', '>' or '>='",
+    "SHIFT": "'<<' or '>>'",
+    "STAR": "'*'",
+    "DIVIDE": "'/' or '%'",
+    "TYPED": "'saturate<…>' or 'wrap<…>'",
+    "$END": "the end of the file",
+}
+_OPERATORS = {"SIGN", "EQUALITY", "COMPARISON", "SHIFT", "STAR", "DIVIDE"}
+_SYMBOLS = {"&&", "||", "|", "&", "^", "?"}
+
+
+@lru_cache(maxsize=1)
+def _parser() -> Lark:
+    return parser_of("autocomp.targets.simulator.isa", propagate_positions=True, maybe_placeholders=False)
+
+
+class Source:
+    """A text and its name: makes places for messages."""
+
+    def __init__(self, text: str, name: str) -> None:
+        self.text = text
+        self.name = name
+        self.expansions = 0  # of functions so far; bounds the work that a small text can cause
+        self._lines = text.splitlines() or [""]
+
+    def place(self, line: int, column: int, width: int = 1) -> Place:
+        """The place of `width` characters at a line and column that count from 1."""
+        text = self._lines[line - 1] if 0 < line <= len(self._lines) else ""
+        return Place(self.name, max(line, 1), max(column, 1), text, width)
+
+    def text_of(self, node: SyntaxTree) -> str:
+        """What a node of the tree was made from."""
+        return "" if node.meta.empty else self.text[node.meta.start_pos : node.meta.end_pos]
+
+    def of(self, node: SyntaxTree | Token) -> Place:
+        """The place of a node of the tree, up to the end of its first line."""
+        if isinstance(node, Token):
+            return self.place(node.line or 1, node.column or 1, len(node))
+        meta = node.meta
+        if meta.empty:
+            return self.place(1, 1)
+        width = meta.end_column - meta.column if meta.end_line == meta.line else 1
+        return self.place(meta.line, meta.column, width)
+
+
+def parse_syntax(source: Source) -> SyntaxTree:
+    """The syntax tree of a description.
+
+    Raises IsaError for text that does not follow the grammar, is nested deeper than MAX_DEPTH or is too large.
+    """
+    if len(source.text.encode("utf-8", "replace")) > MAX_SOURCE_BYTES:
+        raise IsaError(
+            f"{source.name}: the description is larger than {MAX_SOURCE_BYTES:,} bytes",
+            hint="a description holds declarations only; keep data elsewhere",
+        )
+    try:
+        tree = _tree(source.text)
+    except UnexpectedInput as error:
+        raise _syntax_error(source, error) from None
+    _check_depth(source, tree)
+    return tree
+
+
+@lru_cache(maxsize=4)
+def _tree(text: str) -> SyntaxTree:
+    """The tree of a text, which nobody changes: one description is often read with several parameter sets."""
+    return _parser().parse(text)
+
+
+def _check_depth(source: Source, tree: SyntaxTree) -> None:
+    pending: list[tuple[SyntaxTree, int]] = [(tree, 0)]
+    while pending:
+        node, depth = pending.pop()
+        if depth > MAX_DEPTH:
+            raise IsaError(
+                f"nested more than {MAX_DEPTH} levels deep",
+                place=source.of(node),
+                hint="name parts of the expression with `let`, or of the statement with a function",
+            )
+        pending.extend((child, depth + 1) for child in node.children if isinstance(child, Tree))
+
+
+def _syntax_error(source: Source, error: UnexpectedInput) -> IsaError:
+    if isinstance(error, UnexpectedCharacters):
+        place = source.place(error.line, error.column)
+        found = source.text[error.pos_in_stream] if error.pos_in_stream is not None else ""
+        if found == '"':
+            return IsaError("this text has no closing quote on its line", place=place)
+        return IsaError(f"{found!r} does not belong here; {_expectation(error.allowed or set())}", place=place)
+    if isinstance(error, UnexpectedToken):
+        expected = set(error.accepts or error.expected or ())
+        if error.token.type == "$END":
+            return _early_end(source, expected)
+        message = f"{str(error.token)[:40]!r} does not belong here; {_expectation(expected)}"
+        return IsaError(message, place=source.of(error.token), hint=_syntax_hint(error, expected))
+    return IsaError(str(error).splitlines()[0], place=source.place(1, 1))
+
+
+def _early_end(source: Source, expected: set[str]) -> IsaError:
+    lines = source.text.splitlines() or [""]
+    hint = "is a closing '}' missing?" if "RBRACE" in expected else None
+    message = "the file ends too early" if hint else f"the file ends too early; {_expectation(expected)}"
+    return IsaError(message, place=source.place(len(lines), len(lines[-1]) + 1), hint=hint)
+
+
+def _syntax_hint(error: UnexpectedToken, expected: set[str]) -> str | None:
+    before = error.token_history[-1] if error.token_history else None
+    if before is not None and "SEMICOLON" in expected and before.end_line != error.token.line:
+        return f"is a ';' missing behind {str(before)[:40]!r} on line {before.end_line}?"
+    keywords = [word for word in (_keyword(t.name) for t in _parser().terminals) if word.isalpha()]
+    known = [word for word in keywords if word in {_keyword(terminal) for terminal in expected}]
+    guess = closest(str(error.token), known)
+    if guess is None and expected == {"LBRACE"} and before is not None:  # a misspelt keyword reads as a section
+        guess = closest(str(before), keywords)
+    return f"did you mean {guess!r}?" if guess is not None and guess != str(error.token) else None
+
+
+def _keyword(terminal: str) -> str:
+    definition = next((t for t in _parser().terminals if t.name == terminal), None)
+    return definition.pattern.value if definition is not None and definition.pattern.type == "str" else ""
+
+
+def _expectation(expected: set[str]) -> str:
+    operators = {t for t in expected if t in _OPERATORS or _keyword(t) in _SYMBOLS}
+    rest = expected - operators if len(operators) >= 3 else expected
+    spelled = sorted(_SPELLED.get(t) or repr(_keyword(t) or t) for t in rest)
+    if len(operators) >= 3:
+        spelled.append("an operator")
+    if not spelled:
+        return "nothing may follow"
+    return "expected " + (spelled[0] if len(spelled) == 1 else ", ".join(spelled[:-1]) + " or " + spelled[-1])

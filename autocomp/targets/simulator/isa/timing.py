@@ -1,0 +1,290 @@
+"""What timing settings and properties mean: every key with its unit, and the check that nothing else is used.
+
+An accelerator's timing is stated in settings of its units, memories, `host`, `front` and `hazards`, and in the
+`timing { }` block of each instruction. The mechanisms behind the keys are general; docs/reference lists this table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import NoReturn
+
+from autocomp.errors import IsaError, Place
+from autocomp.targets.simulator.isa.model import Accelerator, Instruction, Unit
+
+MOST = 1 << 26  # of any setting: what an evaluation scales it by still fits the simulator's range
+MOST_ENTRIES = 64  # of all pools together: one machine word holds which of them wait for which
+TRANSFERS = ("transfer_in", "transfer_out")
+POOLED = ("serial", "transfer_in", "transfer_out", "array")  # their commands wait in pools
+ALL = (*POOLED, "expander")
+KINDS: Mapping[str, str] = {
+    "serial": "one command after the other, each for as long as it says",
+    "transfer_in": "rows from DRAM into local memory: per-row requests, bounded in flight, one row written a cycle",
+    "transfer_out": "rows from local memory to DRAM: reads, an optional scaler, a writer of aligned requests",
+    "array": "operand rows from banks, a preload overlapping with the multiply before it, results after a latency",
+    "expander": "sends, in place of a command, the commands that it expands to: a hardware loop",
+}
+ROLES: Mapping[str, str] = {
+    "work": "occupies a serial unit (the default there)",
+    "configure": "changes a unit's configuration; takes no time, but an array may have to drain first",
+    "transfer": "moves rows (the default of transfer units)",
+    "preload": "loads an operand into the array and names the destination of the multiply behind it",
+    "multiply": "streams operands through the array (the default there)",
+    "fence": "the host waits until the machine is idle",
+    "immediate": "takes effect at the head of the front queue",
+    "wait": "holds its unit until a semaphore is above 0, then takes 1 from it",
+    "signal": "adds 1 to a semaphore when all older commands of its unit have completed",
+}
+
+
+@dataclass(frozen=True)
+class Key:
+    """A setting or property: what it means, with its unit, and the kinds of unit that use it."""
+
+    doc: str
+    default: int | str
+    kinds: tuple[str, ...] = ALL
+    words: tuple[str, ...] = ()  # allowed words, if it is not a number
+    low: int = 0  # the least number allowed
+
+
+UNIT_KEYS: Mapping[str, Key] = {
+    "kind": Key("mechanism that times the unit's commands", "serial", words=tuple(KINDS)),
+    "entries": Key("commands in the unit's pool, from allocation to completion", 8, POOLED, low=1),
+    "queue": Key("issued commands that may wait in front of the unit (expander: of the front's)", 8, low=1),
+    "start": Key("cycles from a command's issue to its first step", 1, POOLED, low=1),
+    "priority": Key("of completions: one command completes a cycle, the lowest number first", 0, POOLED),
+    "serial": Key("1: a command issues only when all older ones of the unit have completed", 0, POOLED),
+    "instant": Key(
+        "1: a command completes as soon as it issues, to ask what an infinitely fast unit would bring", 0, POOLED
+    ),
+    "completion": Key("cycles a completion takes beyond the last step", 0, POOLED),
+    "unordered_writes": Key(
+        "commands within which a write of a row that an older command of the unit wrote is not ordered behind it", 0
+    ),
+    "exact_base_reads": Key(
+        "commands within which a read of rows that an older command of the unit writes is ordered behind it only if"
+        " both start at the same row",
+        0,
+    ),
+    "command_steps": Key("fewest cycles between the first steps of two commands", 1, TRANSFERS, low=1),
+    "in_flight": Key("commands between their first request and their completion", 2, ("transfer_in",), low=1),
+    "request_latency": Key("cycles from a row's step to its request at the memory's port", 0, ("transfer_in",)),
+    "request_queue": Key("rows stepped through and not yet requested", 8, ("transfer_in",), low=1),
+    "requests": Key("outstanding requests", 16, TRANSFERS, low=1),
+    "recovery": Key("cycles a request counts as outstanding after its last beat or acknowledgement", 0, TRANSFERS),
+    "request_min": Key("bytes of the smallest request, a power of two", 16, TRANSFERS, low=1),
+    "request_max": Key("bytes of the largest request, a power of two", 64, TRANSFERS, low=1),
+    "write_buffer": Key(
+        "rows that may wait for a port of local memory before the bus is held up", 4, ("transfer_in",), low=1
+    ),
+    "zero_latency": Key("cycles from a step to the write of a row that no memory supplies", 0, ("transfer_in",)),
+    "scale_slots": Key("rows in the scaler at a time", 1, ("transfer_in",), low=1),
+    "scale_latency": Key("cycles of a row in the scaler", 0, TRANSFERS),
+    "scale_interval": Key("cycles between rows leaving the scaler", 1, ("transfer_in",)),
+    "scale_recovery": Key("cycles a row's place stays taken after it has left the scaler", 0, ("transfer_in",)),
+    "scale_window": Key("rows between the scaler's input and the writer", 1, ("transfer_out",), low=1),
+    "read_recovery": Key(
+        "cycles from the writer's taking a row until its place may be read into", 0, ("transfer_out",)
+    ),
+    "idle_delay": Key("cycles from the last acknowledgement until the unit is idle", 0, ("transfer_out",)),
+    "result_owner": Key(
+        "which command of a pair completes with the result and holds its rows",
+        "multiply",
+        ("array",),
+        ("preload", "multiply"),
+    ),
+    "lookahead": Key(
+        "commands that must be visible for a multiply to overlap with the next preload", 3, ("array",), low=2
+    ),
+    "min_rows": Key("fewest steps of an operation", 1, ("array",), low=1),
+    "latency": Key(
+        "cycles from an operand row to its result row (array), from a stream's turn to its command (expander)",
+        1,
+        ("array", "expander"),
+    ),
+    "operations": Key("operations in the array at a time", 1 << 20, ("array",), low=1),
+    "operation_exit": Key("cycles from an operation's last step until it no longer counts as one", 0, ("array",)),
+    "flush_first": Key(
+        "cycles from an operation's last step to the end of a flush right behind it", 1, ("array",), low=1
+    ),
+    "flush_period": Key("cycles of every other flush", 1, ("array",), low=1),
+    "loops": Key("expansions in flight", 1, ("expander",), low=1),
+    "stage": Key("cycles from a command's acceptance by the front to the unit", 0, ("expander",)),
+}
+
+PROPERTY_KEYS: Mapping[str, Key] = {
+    "role": Key("what the command does in its unit", "by the unit's kind", words=tuple(ROLES)),
+    "busy": Key("cycles until the unit takes its next command", 1, ("serial",)),
+    "latency": Key(
+        "cycles from `busy`'s end to completion (serial), from a beat to its write (transfer_in), from a read to the"
+        " scaler, or to the writer less 1 (transfer_out)",
+        0,
+        ("serial", *TRANSFERS),
+    ),
+    "rows": Key("steps of the operation (array); DRAM rows asked for (transfers)", 1, ("array", *TRANSFERS)),
+    "passes": Key("times that the pair runs; only the last gives results", 1, ("array",)),
+    "early": Key("bit mask of operands, by parameter position, read with the preload before", 0, ("array",)),
+    "deferred": Key("1: results leave the array with the next operation", 0, ("array",)),
+    "drain": Key("1: waits until no result is in the array", 0, ("array",)),
+    "scaled": Key("1: goes through the scaler", 0, TRANSFERS),
+    "window": Key("local rows read for a row moved out, as in pooling, or written for a row moved in", 1, TRANSFERS),
+    "read_ahead": Key("rows between reading and the writer", 16, ("transfer_out",)),
+    "semaphore": Key("index of the semaphore of a wait or signal, 0 to 1023", -1),
+}
+
+MEMORY_KEYS: Mapping[str, Key] = {
+    "bus": Key("DRAM: bytes a cycle of the way back", 16),
+    "latency": Key("DRAM: cycles from a request to its first data or acknowledgement", 0),
+    "request_port": Key(
+        "DRAM: moves in and out send a beat a cycle each, or one of both together, moves out first",
+        "separate",
+        words=("shared", "separate"),
+    ),
+    "contention": Key("local: 0: a port is never taken, to ask what more ports would bring", 1),
+    "ports": Key("local: one port a bank for reads and writes, or one of each", "shared", words=("shared", "separate")),
+}
+
+SECTION_KEYS: Mapping[str, Mapping[str, Key]] = {
+    "host": {
+        "issue": Key("fewest cycles between two commands", 1),
+        "code": Key("1: kernel code takes the cycles below, as an optimising compiler leaves it; 0: it takes none", 0),
+        "integer": Key("cycles of an addition, a shift, a logical operation or a comparison, a move", 1),
+        "multiply": Key("cycles of an integer multiplication", 4),
+        "divide": Key("cycles of an integer division", 32),
+        "load": Key("cycles of a load with the wait for its value", 2),
+        "store": Key("cycles of a store", 1),
+        "branch": Key("cycles of a branch as foreseen: the one that closes a loop is taken", 1),
+        "mispredict": Key("cycles more of the branch that leaves a loop", 3),
+        "call": Key("cycles of calling a function and returning from it, without its arguments", 4),
+        "fence": Key("cycles of a fence besides its waiting", 0),
+        "float_add": Key("cycles of a float addition or subtraction with the wait for its result", 4),
+        "float_multiply": Key("cycles of a float multiplication with the wait for its result", 4),
+        "float_divide": Key("cycles of a float division", 20),
+        "float_compare": Key("cycles of a float comparison with the wait for its result", 4),
+        "float_move": Key("cycles of a float negation, conversion or move between register files", 2),
+    },
+    "front": {
+        "queue": Key("commands accepted and not yet in a pool", 8),
+        "latency": Key("cycles from acceptance to the pool", 4),
+    },
+    "hazards": {
+        "tracked": Key("1: overlapping accesses of different units are ordered by the machine", 1),
+        "dram": Key("1: what orders commands orders their DRAM accesses too; 0: only a fence does", "not `tracked`"),
+    },
+}
+
+Value = int | float | str
+
+
+def check_timing(accelerator: Accelerator, places: Mapping[str, Place]) -> None:
+    """Raises IsaError naming the first key that means nothing, or a word or role that does not fit.
+
+    `places` tells where settings stand, by "unit load.entries", "memory dram.bus", "host.issue".
+    """
+    for unit in accelerator.units:
+        kind = unit.settings.get("kind", "serial")
+        where = f"unit {unit.name}"
+        for key, value in unit.settings.items():
+            _check(where, key, value, UNIT_KEYS, places.get(f"{where}.{key}"))
+            if kind not in UNIT_KEYS[key].kinds:
+                raise IsaError(f"{where}: {key!r} is no setting of kind {kind}", place=places.get(f"{where}.{key}"))
+        if kind in TRANSFERS:
+            _check_requests(accelerator, unit, kind, places)
+    _check_entries(accelerator, places)
+    for memory in accelerator.memories:
+        for key, value in memory.settings.items():
+            where = f"memory {memory.name}"
+            _check(where, key, value, MEMORY_KEYS, places.get(f"{where}.{key}"))
+    for name, value in accelerator.settings.items():
+        section, _, key = name.partition(".")
+        if section in SECTION_KEYS:
+            _check(section, key, value, SECTION_KEYS[section], places.get(name))
+    kinds = {unit.name: str(unit.settings.get("kind", "serial")) for unit in accelerator.units}
+    for instruction in accelerator.instructions:
+        _check_instruction(instruction, kinds)
+
+
+def _check_requests(accelerator: Accelerator, unit: Unit, kind: str, places: Mapping[str, Place]) -> None:
+    """Request sizes are powers of two in order, and a writer whose requests take several beats can send the second."""
+
+    def number(key: str) -> int:
+        value = unit.settings.get(key, UNIT_KEYS[key].default)
+        assert isinstance(value, int)
+        return value
+
+    def fail(key: str, expected: str) -> NoReturn:
+        raise IsaError(
+            f"unit {unit.name}: {key} is {number(key)}; {expected}", place=places.get(f"unit {unit.name}.{key}")
+        )
+
+    least, most = number("request_min"), number("request_max")
+    for key in ("request_min", "request_max"):
+        if number(key).bit_count() != 1:
+            fail(key, "expected a power of two")
+    if most < least:
+        fail("request_max", f"expected at least request_min, {least}")
+    bus = next((memory.settings.get("bus", 16) for memory in accelerator.memories if "bus" in memory.settings), 16)
+    if kind == "transfer_out" and number("requests") < 2 and most > int(bus):
+        fail("requests", f"expected 2 or more: every beat of a request of up to {most} bytes needs one that is free")
+
+
+def _check_entries(accelerator: Accelerator, places: Mapping[str, Place]) -> None:
+    entries = {
+        unit.name: unit.settings.get("entries", UNIT_KEYS["entries"].default)
+        for unit in accelerator.units
+        if str(unit.settings.get("kind", "serial")) in POOLED
+    }
+    total = sum(int(count) for count in entries.values())
+    if total > MOST_ENTRIES:
+        name = max(entries, key=lambda unit: int(entries[unit]))
+        raise IsaError(
+            f"the units' pools have {total} entries in all; expected at most {MOST_ENTRIES}",
+            place=places.get(f"unit {name}.entries"),
+            hint="give the units fewer `entries`",
+        )
+
+
+def _check_instruction(instruction: Instruction, kinds: Mapping[str, str]) -> None:
+    where = f"instruction {instruction.name}"
+    for key, word in instruction.words.items():
+        _check(where, key, word, PROPERTY_KEYS, instruction.place)
+    for key in instruction.timing:
+        _check(where, key, 0, PROPERTY_KEYS, instruction.place)
+        if instruction.unit is not None and kinds[instruction.unit] not in PROPERTY_KEYS[key].kinds:
+            raise IsaError(
+                f"{where}: {key!r} has no meaning in a {kinds[instruction.unit]} unit", place=instruction.place
+            )
+    role = instruction.words.get("role")
+    front = role in ("fence", "immediate")
+    if role is not None and front != (instruction.unit is None):
+        raise IsaError(
+            f"{where}: role {role} is for commands {'without' if front else 'of'} a unit", place=instruction.place
+        )
+    if role in ("wait", "signal") and "semaphore" not in instruction.timing:
+        raise IsaError(f"{where}: role {role} needs `semaphore:`", place=instruction.place)
+
+
+def _check(where: str, key: str, value: Value, table: Mapping[str, Key], place: Place | None) -> None:
+    if key not in table:
+        near = get_close_matches(key, table, 1)
+        hint = f"did you mean {near[0]}?" if near else f"known: {', '.join(table)}"
+        raise IsaError(f"{where}: {key!r} means nothing to timing", place=place, hint=hint)
+    words = table[key].words
+    if words and value not in words:
+        raise IsaError(f"{where}: {key} is {value!r}; expected {', '.join(words)}", place=place)
+    if not words and isinstance(value, str):
+        raise IsaError(f"{where}: {key} is the word {value!r}; expected a number", place=place)
+    if not isinstance(value, str) and not table[key].low <= value <= MOST:
+        raise IsaError(f"{where}: {key} is {value}; expected {table[key].low} to {MOST}", place=place)
+
+
+def reference_table() -> Iterator[tuple[str, str, str, str]]:
+    """(where, key, meaning, default) of every key, for the language's documentation."""
+    tables = {"unit": UNIT_KEYS, "memory": MEMORY_KEYS, **SECTION_KEYS, "timing": PROPERTY_KEYS}
+    for where, table in tables.items():
+        for name, key in table.items():
+            kinds = "" if key.kinds == ALL else f" ({', '.join(key.kinds)})"
+            yield where, name, key.doc + kinds, str(key.default)

@@ -1,0 +1,248 @@
+"""A whole kernel: names from outside, functions in order, bytecode put together and linked to a machine.
+
+Checking and code generation are one pass: a kernel that `check` accepts has a program.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from autocomp.errors import IsaError, KernelError
+from autocomp.targets.simulator.isa.model import Accelerator
+from autocomp.targets.simulator.kernel import ast
+from autocomp.targets.simulator.kernel.bytecode import MAX_STACK, Code, CompiledProgram, CompiledTensor
+from autocomp.targets.simulator.kernel.calls import Forms, call_forms
+from autocomp.targets.simulator.kernel.emitter import FunctionCode
+from autocomp.targets.simulator.kernel.expressions import Expressions
+from autocomp.targets.simulator.kernel.host_costs import host_costs
+from autocomp.targets.simulator.kernel.host_time import Signature, host_time
+from autocomp.targets.simulator.kernel.procedures import called_by, with_callees
+from autocomp.targets.simulator.kernel.scope import FunctionSignature, Scope, Unit, is_complete, outer_types, tensor_of
+from autocomp.targets.simulator.kernel.statements import FunctionCompiler
+from autocomp.targets.simulator.kernel.types import Array, CType, Pointer, Void
+
+if TYPE_CHECKING:
+    from autocomp.simulator import _core
+
+
+class TensorLike(Protocol):
+    """What a kernel's parameter must agree with: `dtype` is a NumPy name."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def dtype(self) -> str: ...
+    @property
+    def shape(self) -> tuple[int, ...]: ...
+
+
+class MachineTables(Protocol):
+    """What linking needs of a lowered accelerator."""
+
+    @property
+    def machine(self) -> Any: ...
+    @property
+    def instructions(self) -> Mapping[str, int]: ...
+
+
+@dataclass(frozen=True)
+class CheckedKernel:
+    """A kernel without mistakes that can be seen before it runs. `program` ends in a fence."""
+
+    kernel: ast.Kernel
+    program: CompiledProgram
+
+    @property
+    def parameters(self) -> tuple[CompiledTensor, ...]:
+        return self.program.parameters
+
+
+def check(
+    kernel: ast.Kernel,
+    accelerator: Accelerator,
+    constants: Mapping[str, int | float] | None = None,
+    signature: Sequence[TensorLike] | None = None,
+    *,
+    final_fence: bool = True,
+) -> CheckedKernel:
+    """Resolves names, checks types and ranges, and compiles.
+
+    `constants` are the workload's symbolic names, which win over the accelerator's. `signature` lists the tensors that
+    the entry function must take, by position. Raises KernelError with the place of the first mistake.
+    """
+    names = {**accelerator.constants, **kernel.constants, **(constants or {})}
+    unit = Unit(kernel, accelerator, names, outer_types(accelerator))
+    forms = call_forms(accelerator)
+    parameters = _entry_parameters(unit)
+    codes = _procedures(unit, forms, called_by(kernel))
+    for number, function in enumerate(kernel.functions[:-1], len(codes)):
+        declared = _signature(unit, function, number)
+        codes.append(FunctionCompiler(unit, function, declared, forms).compile())
+        unit.functions[function.name] = declared
+    entry = FunctionCompiler(unit, kernel.entry, None, forms)
+    entry.declare_tensors(parameters)
+    codes.append(entry.compile(_fence(accelerator) if final_fence else None))
+    program = _assemble(unit, codes)
+    if signature is not None:
+        _match(unit, program, signature)
+    return CheckedKernel(kernel, program)
+
+
+def compile(  # noqa: A001 - the module's verb
+    kernel: ast.Kernel,
+    accelerator: Accelerator,
+    constants: Mapping[str, int | float] | None = None,
+    *,
+    final_fence: bool = True,
+) -> CompiledProgram:
+    """The bytecode of a kernel; see `check`."""
+    return check(kernel, accelerator, constants, final_fence=final_fence).program
+
+
+def link(program: CompiledProgram, tables: MachineTables) -> _core.Program:
+    """The program for one native machine. Raises ValueError if the machine is not the program's accelerator."""
+    from autocomp.simulator import _core
+
+    code = program.code
+    issues = code[:, 0] == Code.Issue
+    if issues.any():
+        numbers = np.array([tables.instructions.get(name, -1) for name in program.instructions], dtype=np.int64)
+        code = code.copy()
+        code[issues, 4] = numbers[code[issues, 4]]
+    tensors = [(t.name, t.dtype, t.shape, t.initial, t.parameter) for t in program.tensors]
+    cycles = program.host_cycles
+    return _core.Program(tables.machine, code, program.lines, tensors, program.frame_size, program.stack_size, cycles)
+
+
+def _fence(accelerator: Accelerator) -> int | None:
+    """The number of the front end's instruction whose role is to wait for everything, if it needs no operand."""
+    for number, instruction in enumerate(accelerator.instructions):
+        if instruction.unit is None and instruction.words.get("role") == "fence" and not instruction.parameters:
+            return number
+    return None
+
+
+def check_procedures(accelerator: Accelerator) -> None:
+    """Checks every procedure of a description as if a kernel called it. Raises IsaError with the first mistake."""
+    unit = Unit(ast.Kernel(()), accelerator, accelerator.constants, outer_types(accelerator))
+    _procedures(unit, call_forms(accelerator), [procedure.name for procedure in accelerator.procedures])
+
+
+def _procedures(unit: Unit, forms: Forms, names: Iterable[str]) -> list[FunctionCode]:
+    """The code of the machine's procedures of these names. It has no lines: what it does counts for the call."""
+    accelerator = unit.accelerator
+    codes: list[FunctionCode] = []
+    for procedure in with_callees(names, accelerator):
+        inner = replace(unit, kernel=procedure, constants=accelerator.constants, functions={})
+        try:
+            declared = _signature(inner, procedure.entry, len(codes))
+            code = FunctionCompiler(inner, procedure.entry, declared, forms).compile()
+        except KernelError as error:
+            raise IsaError(error.message, place=error.place, hint=error.hint) from None
+        codes.append(replace(code, lines=np.zeros_like(code.lines)))
+        unit.procedures[declared.name] = declared
+        unit.tensor_bytes = inner.tensor_bytes
+    return codes
+
+
+def _signature(unit: Unit, function: ast.Function, number: int) -> FunctionSignature:
+    """A helper's types; its array parameters decay to pointers, as in C."""
+    expressions = Expressions(unit, Scope(), lambda node: 0)
+    if function.name in unit.functions:
+        unit.fail(function, f"{function.name!r} is defined twice")
+    parameters = []
+    for parameter in function.parameters:
+        kind = expressions.type_of(parameter.type, parameter)
+        if not is_complete(kind):
+            unit.fail(parameter, f"a parameter cannot have the type {kind}")
+        parameters.append((parameter.name, Pointer(kind.element) if isinstance(kind, Array) else kind))
+    result = expressions.type_of(function.return_type, function)
+    return FunctionSignature(number, function.name, result, tuple(parameters))
+
+
+def _entry_parameters(unit: Unit) -> list[tuple[ast.KernelParameter, CType]]:
+    """The entry's tensors, which are the first of the program."""
+    entry = unit.kernel.entry
+    others = [function.name for function in unit.kernel.functions[:-1]]
+    if "solution" in others:
+        unit.fail(unit.kernel.functions[others.index("solution")], "'solution' must be the last function of the file")
+    expressions = Expressions(unit, Scope(), lambda node: 0)
+    if not isinstance(expressions.type_of(entry.return_type, entry), Void):
+        unit.fail(entry, f"the entry function {entry.name!r} must return void")
+    result: list[tuple[ast.KernelParameter, CType]] = []
+    for parameter in entry.parameters:
+        kind = expressions.type_of(parameter.type, parameter)
+        if not isinstance(kind, Array) or not is_complete(kind):
+            hint = f"write its extents, as in {parameter.type.name} {parameter.name}[16][16]"
+            unit.fail(parameter, f"parameter {parameter.name!r} must be an array of numbers", hint)
+        result.append((parameter, kind))
+    unit.tensors.extend(tensor_of(parameter.name, kind, None, True) for parameter, kind in result)
+    return result
+
+
+def _match(unit: Unit, program: CompiledProgram, signature: Sequence[TensorLike]) -> None:
+    """The entry's parameters are the workload's tensors, in order; their names are free."""
+    entry = unit.kernel.entry
+    expected = ", ".join(f"{t.dtype} {t.name}{''.join(f'[{n}]' for n in t.shape)}" for t in signature)
+    given = program.parameters
+    if len(given) != len(signature):
+        unit.fail(entry, f"{entry.name!r} takes {len(given)} tensors; the workload has {len(signature)}: {expected}")
+    for parameter, tensor, wanted in zip(entry.parameters, given, signature, strict=True):
+        dtype = np.dtype(wanted.dtype)
+        name = ("u8" if dtype.kind == "b" else f"{dtype.kind}{dtype.itemsize * 8}").replace("c", "?")
+        if tensor.dtype != name or tensor.shape != tuple(wanted.shape):
+            found = f"{tensor.dtype} {list(tensor.shape)}"
+            unit.fail(
+                parameter, f"parameter {tensor.name!r} is {found}; expected {name} {list(wanted.shape)}", expected
+            )
+
+
+def _assemble(unit: Unit, codes: list[FunctionCode]) -> CompiledProgram:
+    """The entry first, then the helpers that are called; calls get their targets."""
+    order = [codes[-1], *codes[:-1]]
+    starts, position = {}, 0
+    for number, code in zip([len(codes) - 1, *range(len(codes) - 1)], order, strict=True):
+        starts[number] = position
+        position += len(code.code)
+    parts = []
+    for number, code in zip([len(codes) - 1, *range(len(codes) - 1)], order, strict=True):
+        part = code.code.copy()
+        jumps = np.isin(part[:, 0], (Code.Jump, Code.JumpIfZero, Code.JumpIfNotZero))
+        part[jumps, 4] += starts[number]
+        for row in np.flatnonzero(part[:, 0] == Code.Call):
+            part[row, 4] = starts[int(part[row, 4])]
+        parts.append(part)
+    depths: list[int] = []
+    for code in codes:  # callees come before their callers
+        depths.append(max([code.frame_size, *(slot + depths[callee] for slot, callee in code.calls)]))
+    depth = max(depths)  # also of helpers that nothing calls: their code is there
+    if depth > MAX_STACK:
+        unit.fail(unit.kernel.entry, f"the kernel needs a stack of {depth} slots; at most {MAX_STACK} are there")
+    return CompiledProgram(
+        np.concatenate(parts),
+        np.concatenate([code.lines for code in order]),
+        tuple(unit.tensors),
+        tuple(instruction.name for instruction in unit.accelerator.instructions),
+        codes[-1].frame_size,
+        depth,
+        _host_cycles(unit, order),
+    )
+
+
+def _host_cycles(unit: Unit, order: Sequence[FunctionCode]) -> npt.NDArray[np.int64] | None:
+    """What each bytecode costs on the machine's host, if the description gives it one."""
+    costs = host_costs(unit.accelerator)
+    if costs is None:
+        return None
+    instructions = unit.accelerator.instructions
+    signature = Signature(
+        [tuple(parameter.kind for parameter in instruction.parameters) for instruction in instructions],
+        frozenset(n for n, instruction in enumerate(instructions) if instruction.words.get("role") == "fence"),
+        {function.index: len(function.parameters) for function in unit.functions.values()},
+    )
+    return np.concatenate([host_time(code.code, signature, costs) for code in order])

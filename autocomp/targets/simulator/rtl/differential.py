@@ -1,0 +1,129 @@
+"""Simulator against hardware on random programs; what differs is shrunk to few commands and written down as a case."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+from autocomp.errors import ConfigError
+from autocomp.simulator import SimulationResult, _core
+from autocomp.targets.simulator.isa.model import Accelerator
+from autocomp.targets.simulator.rtl.build import RtlModel
+from autocomp.targets.simulator.rtl.machine import RtlMachine, most_cycles
+from autocomp.targets.simulator.rtl.programs import Laboratory, laboratory, random_program
+
+SLACK = 8  # cycles that may differ whatever the bound: an end of a run is not a fraction of it
+RESULTS, CYCLES, STOPPED = "results differ", "cycles differ", "the hardware stopped"
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A program on both. `difference` says what is not the same, "" if all is within bounds; `detail` how."""
+
+    name: str
+    commands: int
+    simulated: int
+    measured: int
+    difference: str = ""
+    detail: str = ""
+    case: str = ""  # the file of the shrunk program
+
+    @property
+    def error(self) -> float:
+        """Relative error of the simulator, signed: simulated / measured - 1."""
+        return self.simulated / self.measured - 1.0 if self.measured else 0.0
+
+
+class Differential:
+    """Compares programs of one machine. `bound` is the relative error of cycles that is no mismatch."""
+
+    def __init__(self, accelerator: Accelerator, model: RtlModel, bound: float) -> None:
+        """Raises ConfigError when the model does not fit the accelerator."""
+        self.lab: Laboratory = laboratory(accelerator)
+        self.machine = RtlMachine(accelerator, self.lab.tables, model)
+        self.bound = bound
+
+    def random_programs(self, count: int, seed: int, length: int, cases: Path | None) -> Iterator[Comparison]:
+        """Compares `count` programs; each mismatch is shrunk, and written into the folder `cases` if there is one."""
+        for number in range(seed, seed + count):
+            commands = random_program(self.lab, number, length)
+            found = self._compare(f"random {number}", commands)
+            if found is not None:
+                yield self._shrunk(found, commands, number, cases) if found.difference else found
+
+    def _shrunk(self, found: Comparison, commands: Sequence[str], number: int, cases: Path | None) -> Comparison:
+        part = shrink(commands, partial(self._differs, kind=found.difference))
+        shrunk = self._compare(found.name, part) or found
+        return replace(shrunk, case=str(self._write(cases, number, part, shrunk)) if cases else "")
+
+    def case(self, path: Path) -> Comparison:
+        """Compares the program of a case's file. Raises KernelError or ConfigError when it is none."""
+        result = self.lab.run(path.read_text(encoding="utf-8"))
+        if result.error is not None or result.violations:
+            message = result.error.message if result.error is not None else result.violations[0].message
+            raise ConfigError(f"{path} is no legal program of {self.machine.accelerator.full_name}: {message}")
+        return self._judged(path.name, result)
+
+    def _compare(self, name: str, commands: Sequence[str]) -> Comparison | None:
+        """None for commands that the machine does not allow."""
+        result = self.lab.legal(commands)
+        return None if result is None else self._judged(name, result)
+
+    def _differs(self, commands: Sequence[str], kind: str) -> bool:
+        found = self._compare("", commands)
+        return found is not None and found.difference == kind
+
+    def _judged(self, name: str, result: SimulationResult) -> Comparison:
+        assert isinstance(result.trace, _core.Trace)
+        assert result.timing is not None
+        simulated = result.timing.cycles
+        measured = self.machine.run(result.trace, self.lab.tensors, most_cycles(simulated))
+        found = Comparison(name, result.command_count, simulated, measured.run.cycles)
+        if measured.run.status != "done":
+            message = measured.run.message or f"still busy after {measured.run.cycles:,} cycles"
+            return replace(found, difference=STOPPED, detail=message)
+        for tensor, expected in result.outputs.items():
+            got = measured.outputs[tensor]
+            wrong = np.flatnonzero(got.view(np.uint8) != np.asarray(expected).view(np.uint8)) // got.itemsize
+            if len(wrong):
+                at = int(wrong[0])
+                detail = f"{tensor}[{at}] is {got[at]}, the simulator says {expected[at]}; {len(set(wrong))} elements"
+                return replace(found, difference=RESULTS, detail=detail)
+        if abs(simulated - measured.run.cycles) > max(SLACK, self.bound * measured.run.cycles):
+            detail = f"{measured.run.cycles:,} cycles, the simulator says {simulated:,} ({found.error:+.1%})"
+            return replace(found, difference=CYCLES, detail=detail)
+        return found
+
+    def _write(self, folder: Path, number: int, commands: Sequence[str], found: Comparison) -> Path:
+        folder.mkdir(parents=True, exist_ok=True)
+        path = folder / f"random-{number}.c"
+        name = self.machine.accelerator.full_name
+        comments = [
+            f"{found.difference}: {found.detail}",
+            f"autocomp fidelity {folder} --against rtl --accelerator {name} --random 0",
+        ]
+        path.write_text(self.lab.text(commands, comments), encoding="utf-8")
+        return path
+
+
+def shrink(commands: Sequence[str], fails: Callable[[Sequence[str]], bool]) -> list[str]:
+    """A part of the commands that still fails, and does not without any one of them (delta debugging: ever smaller
+    runs of commands are left out as long as that fails too)."""
+    kept = list(commands)
+    size = len(kept) // 2
+    while size:
+        start = 0
+        while start < len(kept):
+            part = kept[:start] + kept[start + size :]
+            if fails(part):
+                kept = part
+            else:
+                start += size
+        size = min(size // 2, len(kept)) if size > 1 else 0
+    while any(fails(part := kept[:i] + kept[i + 1 :]) for i in range(len(kept))):
+        kept = part
+    return kept

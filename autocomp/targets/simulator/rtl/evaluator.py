@@ -1,0 +1,128 @@
+"""The evaluator that asks the hardware: a kernel's commands, as the simulator recorded them, on the RTL."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from autocomp.errors import ConfigError
+from autocomp.simulator import Options, _core
+from autocomp.targets.simulator.evaluate import STAGES, Evaluation, SimulatorEvaluator, StageVerdict
+from autocomp.targets.simulator.evaluate.bounds import utilisation
+from autocomp.targets.simulator.evaluate.compiled import CompiledKernel
+from autocomp.targets.simulator.evaluate.simulator import MAX_STEPS
+from autocomp.targets.simulator.evaluate.stages import first_difference
+from autocomp.targets.simulator.isa.model import Accelerator
+from autocomp.targets.simulator.rtl.build import RtlModel
+from autocomp.targets.simulator.rtl.machine import RtlMachine, RtlResult, most_cycles
+from autocomp.workload import InputSet, Workload
+
+STAGE = "rtl"
+
+
+@dataclass(frozen=True)
+class Confirmation:
+    """What the hardware says of a kernel. `status` is passed, failed, or skipped (it cannot be told, or the simulator
+    found it wrong). `cycles` of the first input set; `simulated` the simulator's; `steps` of the clock in `seconds`."""
+
+    status: str
+    message: str
+    cycles: int | None = None
+    simulated: int | None = None
+    steps: int = 0
+    seconds: float = 0.0
+
+    @property
+    def error(self) -> float | None:
+        """The simulator's relative error, signed: simulated / measured - 1."""
+        return self.simulated / self.cycles - 1.0 if self.cycles and self.simulated else None
+
+
+class RtlEvaluator:
+    """The simulator's stages, then the same commands on the RTL: results bit for bit, cycles as measured there.
+
+    Of where cycles go the RTL tells nothing, so its evaluations do not either.
+    """
+
+    def __init__(
+        self, accelerator: Accelerator, workload: Workload, model: RtlModel, source_name: str = "kernel.c"
+    ) -> None:
+        self.accelerator = accelerator
+        self.workload = workload
+        self.model = model
+        self.simulator = SimulatorEvaluator(accelerator, workload, source_name)
+        self._machine: RtlMachine | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_machine": None}
+
+    @property
+    def machine(self) -> RtlMachine:
+        """Made on first use in each process. Raises ConfigError when the model does not fit the accelerator."""
+        if self._machine is None:
+            self._machine = RtlMachine(self.accelerator, self.simulator.tables, self.model)
+        return self._machine
+
+    def evaluate(
+        self, kernel_text: str, *, record_commands: bool = False, stages: tuple[str, ...] = STAGES
+    ) -> Evaluation:
+        """The simulator's evaluation with one stage more and the RTL's cycles; no cycles if that stage did not pass."""
+        simulated = self.simulator.evaluate(kernel_text, stages=stages)
+        found = self.confirm(kernel_text) if simulated.correct else Confirmation("skipped", "")
+        verdict = StageVerdict(STAGE, found.status, found.message, seconds=found.seconds)
+        return replace(
+            simulated.timing_only(),
+            stages=(*simulated.stages, verdict),
+            cycles=found.cycles,
+            commands=simulated.commands,
+            utilisation=utilisation(self.workload, self.accelerator, found.cycles),
+            seconds=simulated.seconds + found.seconds,
+        )
+
+    def confirm(self, kernel_text: str) -> Confirmation:
+        """The hardware's word on a kernel that the simulator finds correct: every input set, the first one timed.
+
+        Raises ConfigError when the model does not fit the accelerator.
+        """
+        compiled = self.simulator.compile(kernel_text)
+        cycles, simulated, steps, seconds = None, None, 0, 0.0
+        for input_set in self.workload.input_sets:
+            try:
+                predicted, result = self._run(compiled, input_set)
+            except ConfigError as error:
+                return Confirmation("skipped", f"not confirmed: {error}", cycles, simulated, steps, seconds)
+            steps, seconds = steps + result.run.steps, seconds + result.seconds
+            wrong = self._wrong(input_set, result)
+            if wrong is not None and compiled.host_writes:
+                message = "not confirmed: the kernel's own code writes to memory, which its commands do not show"
+                return Confirmation("skipped", message, None, predicted, steps, seconds)
+            if wrong is not None:
+                return Confirmation("failed", wrong, None, predicted, steps, seconds)
+            if cycles is None:
+                cycles, simulated = result.run.cycles, predicted
+        names = ", ".join(input_set.name for input_set in self.workload.input_sets)
+        found = Confirmation("passed", "", cycles, simulated, steps, seconds)
+        right = "right bit for bit" if self.workload.tolerance is None else "right within the tolerance"
+        rate = f"{steps / seconds:,.0f} cycles a second" if seconds else ""
+        says = f"the simulator says {simulated:,} cycles ({found.error or 0:+.2%})"
+        return replace(found, message=f"{right} on {names}; {says}; {rate}")
+
+    def _run(self, compiled: CompiledKernel, input_set: InputSet) -> tuple[int, RtlResult]:
+        case = self.simulator.case(input_set)
+        recorded = compiled.run(case.arrays, Options(record_trace=True, max_steps=MAX_STEPS))
+        assert isinstance(recorded.trace, _core.Trace)
+        assert recorded.timing is not None
+        simulated = recorded.timing.cycles
+        arrays = {tensor.name: case.arrays[tensor.name] for tensor in self.workload.tensors}
+        return simulated, self.machine.run(recorded.trace, arrays, most_cycles(simulated))
+
+    def _wrong(self, input_set: InputSet, result: RtlResult) -> str | None:
+        """What is wrong with a run, or None."""
+        run = result.run
+        where = f"with input set {input_set.name!r}, after {run.accepted:,} commands and {run.cycles:,} cycles"
+        if run.status == "cycles":
+            return f"{where}, the design is still busy: it hangs, or is far slower than the simulator says"
+        if run.status != "done":
+            return f"{where}: {run.message}"
+        differing = first_difference(self.workload, self.simulator.case(input_set), result.outputs)
+        return None if differing is None else f"with input set {input_set.name!r}, {differing}"

@@ -1,0 +1,163 @@
+"""What starting kernels of all operations share: the machine's idioms with their holes filled, tiles and addresses."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+import numpy as np
+
+from autocomp.data import closest
+from autocomp.errors import ConfigError
+from autocomp.targets.simulator.isa.model import Accelerator, Memory
+from autocomp.targets.simulator.isa.roles import contraction_tile
+from autocomp.workload.model import TensorSpec, Workload
+
+HOLES: Mapping[str, str] = {
+    "A": "pointer to the tile of the left operand",
+    "B": "pointer to the tile of the right operand",
+    "C": "pointer to the tile of the result",
+    "bias": "pointer to the tile's biases, or 0",
+    "a_tile": "local address of the left tile",
+    "b_tile": "local address of the right tile",
+    "c_tile": "local address of the tile of sums",
+    "rows": "rows of the result's tile",
+    "cols": "columns of the result's tile",
+    "depth": "length of the sum in this tile",
+    "a_rows": "rows of the left tile as stored in DRAM",
+    "a_cols": "columns of the left tile as stored",
+    "b_rows": "rows of the right tile as stored",
+    "b_cols": "columns of the right tile as stored",
+    "first": "whether this is the first tile of the sum",
+    "stride_a": "bytes from row to row of A",
+    "stride_b": "bytes from row to row of B",
+    "stride_c": "bytes from row to row of C",
+    "stride_bias": "bytes from row to row of the biases, 0 for a single row",
+    "has_bias": "whether there are biases",
+    "relu": "whether the activation is RELU",
+    "scale": "factor on the results, binary32",
+    "transpose_a": "whether A is stored as [K][I]",
+    "transpose_b": "whether B is stored as [J][K]",
+    "size_i": "rows of the whole result",
+    "size_j": "columns of the whole result",
+    "size_k": "length of the whole sum; filters of a convolution",
+    "inp": "pointer to the images of a convolution",
+    "weights": "pointer to its filters",
+    "output": "pointer to its results",
+    "size_n": "images",
+    "size_h": "rows of an image",
+    "size_w": "columns of an image",
+    "size_c": "channels of an image",
+    "size_r": "rows of a filter",
+    "size_s": "columns of a filter",
+    "size_p": "rows of the results before pooling",
+    "size_q": "columns of the results before pooling",
+    "stride": "pixels from window to window",
+    "padding": "pixels of 0 around an image",
+    "dilation": "pixels from tap to tap",
+    "pool_size": "side of a pooling window, 0 for none",
+    "pool_stride": "results from pooling window to pooling window",
+    "pool_padding": "results of 0 around those that are pooled",
+}
+REQUIRED = ("gemm_configure", "gemm_tile", "gemm_store")
+
+
+def tile_of(workload: Workload, accelerator: Accelerator) -> tuple[int, int, int]:
+    """Rows, columns and depth of one contraction. Raises ConfigError when the machine cannot be started on."""
+    missing = [name for name in REQUIRED if accelerator.idiom(name) is None]
+    if missing:
+        raise ConfigError(
+            f"accelerator {accelerator.name!r} has no idiom {', '.join(map(repr, missing))}, so no starting kernel for "
+            f"{workload.name!r} can be made",
+            hint="add it to the .isa file, or name a kernel to start from with `kernel:` in the workload",
+        )
+    tile = contraction_tile(accelerator)
+    if tile is None:
+        raise ConfigError(f"accelerator {accelerator.name!r} has no instruction that multiplies and sums")
+    return tile
+
+
+def signature(tensors: tuple[TensorSpec, ...]) -> str:
+    declared = (f"{_c_type(t.dtype)} {t.name}{''.join(f'[{extent}]' for extent in t.shape)}" for t in tensors)
+    return f"void solution({', '.join(declared)})"
+
+
+def _c_type(dtype: str) -> str:
+    return {"float32": "float", "float64": "double"}.get(dtype, f"{dtype}_t")
+
+
+def tile_addresses(workload: Workload, accelerator: Accelerator, a_rows: int, b_rows: int) -> list[tuple[str, str]]:
+    """Where the tiles of so many rows lie, by name: operands one behind the other in the memory of their element type,
+    sums in the widest."""
+    operands, sums = _memories(workload, accelerator)
+    c_row = a_rows + b_rows if operands is sums else 0
+    places = (("a_tile", operands, 0), ("b_tile", operands, a_rows), ("c_tile", sums, c_row))
+    return [(name, _address(accelerator, memory, row)) for name, memory, row in places]
+
+
+def _memories(workload: Workload, accelerator: Accelerator) -> tuple[Memory, Memory]:
+    operand = np.dtype(workload.tensors[0].dtype)
+    by_width = sorted(accelerator.local_memories, key=lambda memory: int(memory.element[1:]))
+    same_kind = [memory for memory in by_width if (memory.element[0] == "f") is (operand.kind == "f")]
+    fitting = [memory for memory in same_kind if int(memory.element[1:]) >= operand.itemsize * 8]
+    if not fitting:
+        held = ", ".join(f"{memory.name} holds {memory.element}" for memory in by_width)
+        raise ConfigError(
+            f"no local memory of {accelerator.full_name!r} holds elements of {operand.name}: {held}",
+            hint="choose another `dtype`, or a configuration of the accelerator that has such elements",
+        )
+    return fitting[0], by_width[-1]
+
+
+def address_step(workload: Workload, accelerator: Accelerator) -> int:
+    """From one row of sums to the next, in local addresses."""
+    _, sums = _memories(workload, accelerator)
+    return _value(accelerator, sums, 1) - _value(accelerator, sums, 0)
+
+
+def _address(accelerator: Accelerator, memory: Memory, row: int) -> str:
+    value = _value(accelerator, memory, row)
+    return hex(value) if value >= 1 << 16 else str(value)
+
+
+def _value(accelerator: Accelerator, memory: Memory, row: int) -> int:
+    for space in accelerator.spaces:
+        for name, _, match in space.memories:
+            if name == memory.name:
+                return match | row << space.field(space.row_field)[1]
+    return row
+
+
+def tile_extent(name: str, variable: str, extent: int, size: int) -> tuple[str, str]:
+    """A tile's size along a loop over `extent` in steps of `size`, and the declaration that computes it if it is
+    smaller at the edge."""
+    if extent % size == 0:
+        return str(size), ""
+    left = f"{extent} - {variable}"
+    return name, f"const int {name} = {left} < {size} ? {left} : {size};"
+
+
+def fill(accelerator: Accelerator, name: str, holes: Mapping[str, str]) -> str:
+    """An idiom's text with its holes filled; nothing for an optional idiom that the machine does not have."""
+    idiom = accelerator.idiom(name)
+    if idiom is None:
+        return ""
+    for parameter in idiom.parameters:
+        if parameter not in holes:
+            near = closest(parameter, list(HOLES))
+            raise ConfigError(
+                f"{accelerator.path or accelerator.name}: idiom {name!r} has a hole {parameter!r} that nothing fills",
+                hint=(f"did you mean {near!r}? " if near else "") + f"known: {', '.join(HOLES)}",
+            )
+
+    def value(match: re.Match[str]) -> str:
+        word = match.group(1)
+        if word not in idiom.parameters:
+            raise ConfigError(f"{accelerator.path or accelerator.name}: idiom {name!r} uses ${word}, not its parameter")
+        return f"({holes[word]})"
+
+    return re.sub(r"\$([A-Za-z_]\w*)", value, idiom.text)
+
+
+def boolean(value: bool) -> str:
+    return "true" if value else "false"

@@ -1,0 +1,63 @@
+"""The vendor's own way to do an operation, as a kernel: what a search has to be compared with."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from autocomp.targets.simulator.isa.model import Accelerator
+from autocomp.targets.simulator.kernel.parser import parse
+from autocomp.targets.simulator.kernel.printer import print_kernel
+from autocomp.targets.simulator.start.fold import fold_kernel
+from autocomp.targets.simulator.start.idioms import boolean, fill, signature
+from autocomp.targets.simulator.start.naive import gemm_holes
+from autocomp.workload.convolution import convolution
+from autocomp.workload.model import Workload
+
+
+def library_kernel(workload: Workload, accelerator: Accelerator) -> str | None:
+    """A kernel that calls the library routine that the description names for the operation (its idioms `gemm_library`
+    and `conv_library`), or None where it names none. Not every routine can do every workload: evaluate it."""
+    makers = {"gemm": ("gemm_library", _gemm), "conv2d": ("conv_library", _convolution)}
+    idiom, holes = makers.get(workload.operation, ("", None))
+    if holes is None or accelerator.idiom(idiom) is None:
+        return None
+    found = holes(workload)
+    if found is None:
+        return None
+    text = f"{signature(workload.tensors)} {{ {fill(accelerator, idiom, found)} }}"
+    return print_kernel(fold_kernel(parse(text, f"<library kernel of {workload.name}>")))
+
+
+def _gemm(workload: Workload) -> Mapping[str, str]:
+    pointers = {name: name for name in ("A", "B", "C")}
+    return {**gemm_holes(workload), **pointers, "bias": _bias(workload), **_sizes(workload)}
+
+
+def _convolution(workload: Workload) -> Mapping[str, str] | None:
+    """The holes of `conv_library`; None for rectangular filters and for groups, which have no hole."""
+    options, dims = workload.options, workload.dims
+    shape = convolution(dims, options)
+    if dims["R"] != dims["S"] or shape.groups != 1:
+        return None
+    pooling = options["pool"] or {"size": 0, "stride": 0, "padding": 0}
+    return {
+        **_sizes(workload),
+        **{name: name for name in ("inp", "weights", "output")},
+        "bias": _bias(workload),
+        "size_p": str(shape.rows.results),
+        "size_q": str(shape.cols.results),
+        **{name: str(options[name]) for name in ("stride", "padding", "dilation")},
+        **{f"pool_{name}": str(value) for name, value in pooling.items()},
+        "relu": boolean(options["activation"] == "relu"),
+        "scale": f"{float(np.float32(options['scale']))!r}f",
+    }
+
+
+def _sizes(workload: Workload) -> Mapping[str, str]:
+    return {f"size_{letter.lower()}": str(extent) for letter, extent in workload.dims.items()}
+
+
+def _bias(workload: Workload) -> str:
+    return "bias" if workload.options["bias"] != "none" else "0"

@@ -1,0 +1,106 @@
+"""The kernel that a search starts from: the plain loops over tiles that a newcomer to the machine would write.
+
+Tile sizes, where tiles lie and how large they are at the edges follow from the machine's description. The calls that
+configure, fill, multiply and store one tile are the machine's idioms; an idiom takes those holes that it names.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from autocomp.targets.simulator.isa.model import Accelerator
+from autocomp.targets.simulator.kernel.parser import parse
+from autocomp.targets.simulator.kernel.printer import print_kernel
+from autocomp.targets.simulator.start.fold import fold_kernel
+from autocomp.targets.simulator.start.idioms import boolean, fill, signature, tile_addresses, tile_extent, tile_of
+from autocomp.targets.simulator.start.naive_convolution import naive_convolution
+from autocomp.workload.model import Workload
+
+
+def starting_kernel(workload: Workload, accelerator: Accelerator) -> str:
+    """The kernel text a search starts from: the user's own, else the naive one of the operation.
+
+    Raises ConfigError when the machine's description lacks an idiom that the operation needs.
+    """
+    if workload.starting_kernel is not None:
+        return workload.starting_kernel
+    makers = {"gemm": naive_gemm, "conv2d": naive_convolution}
+    return makers[workload.operation](workload, accelerator)
+
+
+def naive_gemm(workload: Workload, accelerator: Accelerator) -> str:
+    """C = A·B tile by tile, i outside j outside k, one tile of each operand in local memory at a time."""
+    tile = tile_of(workload, accelerator)
+    a_rows = tile[2] if workload.options["transpose_a"] else tile[0]
+    b_rows = tile[1] if workload.options["transpose_b"] else tile[2]
+    addresses = tile_addresses(workload, accelerator, a_rows, b_rows)
+    extents, sizes = _extents(workload, tile)
+    holes = {name: name for name, _ in addresses} | gemm_holes(workload) | _pointers(workload) | extents
+
+    def idiom(name: str) -> str:
+        return fill(accelerator, name, holes)
+
+    def loop(variable: str, step: int) -> str:
+        extent = workload.dims[variable.upper()]
+        head = f"for (int {variable} = 0; {variable} < {extent}; {variable} += {step})"
+        return f"{head} {{ {sizes[variable]}"
+
+    lines = [
+        signature(workload.tensors) + " {",
+        *(f"const uint32_t {name} = {value};" for name, value in addresses),
+        idiom("gemm_configure"),
+        loop("i", tile[0]),
+        loop("j", tile[1]),
+        idiom("gemm_begin"),
+        loop("k", tile[2]),
+        idiom("gemm_tile"),
+        "}",
+        idiom("gemm_store"),
+        "} }",
+        idiom("gemm_finish"),
+        "}",
+    ]
+    return print_kernel(fold_kernel(parse("\n".join(lines), f"<naive kernel of {workload.name}>")))
+
+
+def gemm_holes(workload: Workload) -> dict[str, str]:
+    """What fills those holes of the idioms that are the same for all tiles."""
+    shapes = {tensor.name: tensor.shape for tensor in workload.tensors}
+    size = np.dtype(workload.tensors[0].dtype).itemsize
+    options = workload.options
+    row_bias = options["bias"] == "row"
+    return {
+        "stride_a": str(size * shapes["A"][1]),
+        "stride_b": str(size * shapes["B"][1]),
+        "stride_c": str(size * shapes["C"][1]),
+        "stride_bias": "0" if row_bias else str(4 * workload.dims["J"]),
+        "has_bias": boolean(options["bias"] != "none"),
+        "relu": boolean(options["activation"] == "relu"),
+        "scale": f"{float(np.float32(options['scale']))!r}f",
+        "transpose_a": boolean(options["transpose_a"]),
+        "transpose_b": boolean(options["transpose_b"]),
+    }
+
+
+def _pointers(workload: Workload) -> dict[str, str]:
+    options = workload.options
+    bias = {"none": "0", "row": "&bias[0][j]", "full": "&bias[i][j]"}[options["bias"]]
+    return {
+        "A": "&A[k][i]" if options["transpose_a"] else "&A[i][k]",
+        "B": "&B[j][k]" if options["transpose_b"] else "&B[k][j]",
+        "C": "&C[i][j]",
+        "bias": bias,
+        "first": "k == 0",
+    }
+
+
+def _extents(workload: Workload, tile: tuple[int, int, int]) -> tuple[dict[str, str], dict[str, str]]:
+    """Holes for a tile's sizes, and the declarations that compute those that are smaller at the edge, by loop."""
+    holes: dict[str, str] = {}
+    declarations: dict[str, str] = {}
+    for variable, name, size in zip("ijk", ("rows", "cols", "depth"), tile, strict=True):
+        holes[name], declarations[variable] = tile_extent(name, variable, workload.dims[variable.upper()], size)
+    rows, cols, depth = holes["rows"], holes["cols"], holes["depth"]
+    holes["a_rows"], holes["a_cols"] = (depth, rows) if workload.options["transpose_a"] else (rows, depth)
+    holes["b_rows"], holes["b_cols"] = (cols, depth) if workload.options["transpose_b"] else (depth, cols)
+    return holes, declarations

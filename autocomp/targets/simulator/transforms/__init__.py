@@ -1,0 +1,18 @@
+"""Transformations of kernels: named, parameterised, composable rewritings of the syntax tree."""
+
+from autocomp.targets.simulator.transforms.analysis.facts import Facts, analyse
+from autocomp.targets.simulator.transforms.errors import NotApplicable
+from autocomp.targets.simulator.transforms.protocol import Parameters, Proposal, Transformation, applied
+from autocomp.targets.simulator.transforms.registry import TRANSFORMATIONS, transformation
+
+__all__ = [
+    "TRANSFORMATIONS",
+    "Facts",
+    "NotApplicable",
+    "Parameters",
+    "Proposal",
+    "Transformation",
+    "analyse",
+    "applied",
+    "transformation",
+]

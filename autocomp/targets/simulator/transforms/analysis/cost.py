@@ -1,0 +1,140 @@
+"""Rough times of moves and computation, to rank parameters by before anything is simulated.
+
+The figures come from the settings of the DRAM (`bus` bytes a cycle, `latency`) and of the moving units (the smallest
+and the largest request, `requests` and commands `in_flight`, `recovery`), with the simulator's defaults where the
+machine does not state them; they need to be right in proportion only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+
+from autocomp.remember import remembered
+from autocomp.targets.simulator.transforms.analysis.facts import Buffer, Facts, Site
+from autocomp.targets.simulator.transforms.analysis.limits import widest
+from autocomp.targets.simulator.transforms.analysis.registers import timing
+from autocomp.targets.simulator.transforms.analysis.requests import (
+    Cutting,
+    Settings,
+    Traffic,
+    memory_number,
+    unit_number,
+)
+from autocomp.targets.simulator.transforms.analysis.tensors import tensors
+from autocomp.targets.simulator.transforms.syntax.affine import interval
+from autocomp.targets.simulator.transforms.syntax.loops import Loop
+from autocomp.targets.simulator.transforms.syntax.rewrite import names
+
+CROWDING = 0.1  # of the time of moves that are hidden behind computation, the part that shows nevertheless
+
+
+def move_cycles(facts: Facts, site: Site, columns: int | None = None) -> float:
+    """Cycles between two moves like this in a stream of them; `columns` replaces the move's own width."""
+    rows = site.highest("rows") or 1
+    width = columns or site.highest("cols") or 1
+    unit = unit_settings(facts, site.role.instruction)
+    dram = facts.accelerator.dram.settings
+    local = max((facts.accelerator.memory(operand.memory).cols for operand in facts.operands_of(site)), default=width)
+    array = None if site.pointer is None else tensors(facts).get(site.pointer.tensor)
+    size, row = (1, 0) if array is None else (array.size, array.row_bytes)
+    traffic = Cutting.of(unit, dram).on_average(width * size, row).scaled(rows)
+    return transfer_cycles(unit, dram, rows, -(-width // local), traffic)
+
+
+def transfer_cycles(unit: Settings, dram: Settings, rows: int, blocks: int, traffic: Traffic) -> float:
+    """Cycles between two moves in a stream of them, of so many rows, each of so many local rows side by side.
+
+    The largest of: data, requests in flight (each held for the latency), and commands in flight. What moves out
+    collects a row and then sends it, the first local row of the next one beside its last beat.
+    """
+    latency, recovery = memory_number(dram, "latency"), unit_number(unit, "recovery")
+    requests = (traffic.requests * (latency + recovery) + traffic.beats) / unit_number(unit, "requests")
+    if unit.get("kind") == "transfer_out":
+        return max(rows * (blocks - 1) + traffic.beats, requests)
+    commands = (2.0 * recovery + latency + traffic.beats) / unit_number(unit, "in_flight")
+    return max(float(rows * blocks), traffic.beats, requests, commands)
+
+
+def unit_settings(facts: Facts, name: str) -> Settings:
+    """What the description states of the unit that executes an instruction."""
+    instruction = facts.accelerator.instruction(name)
+    units = (unit for unit in facts.accelerator.units if instruction is not None and unit.name == instruction.unit)
+    return next((unit.settings for unit in units), {})
+
+
+def compute_cycles(facts: Facts) -> float:
+    """Cycles of one contraction of a full tile in a stream of them: one row of an operand a cycle."""
+    return float(max(1, facts.tile[2]))
+
+
+def overlap_gain(facts: Facts, buffers: Sequence[Buffer], fills: int) -> float:
+    """Estimated cycles saved when the moves of buffers run beside everything else, without the commands being put in
+    another order: nothing where the contractions from one of the `fills` to the next are more than the machine holds
+    back, as no later command is looked at then."""
+    freed = [sum(site_cycles(facts, s, s.loops) for b in buffers for s in b.sites(kind)) for kind in ("load", "store")]
+    commands = 2 * sum(prod(item.trips for item in site.loops) for site in facts.contractions)
+    held = min(
+        (unit_number(unit_settings(facts, site.role.instruction), "entries") for site in facts.contractions),
+        default=0.0,
+    )
+    if commands > held * fills:
+        return 0.0
+    total = contraction_cycles(facts) + moves_cycles(facts, "load") + moves_cycles(facts, "store")
+    return total - max(total - sum(freed), *freed)
+
+
+def kept_operand_cycles(facts: Facts, site: Site, times: int) -> float:
+    """Cycles of one contraction on average when `times` of them in a row share the operand inside the array.
+
+    Each takes as long as its rows, on average half way between the fewest, at an edge, and the most. The next operand
+    enters beside the last one before it, which at an edge has too few rows to hide that; the first contraction with a
+    new operand may take several passes.
+    """
+    argument = site.argument("rows")
+    bounds = None if argument is None else interval(argument, site.ranges)
+    fewest, most = (compute_cycles(facts),) * 2 if bounds is None else (max(1, bounds[0]), bounds[1])
+    average = (fewest + most) / 2
+    entering = max(0.0, compute_cycles(facts) - fewest) + (timing(facts, site, "passes", 1) - 1) * average
+    return average + entering / times
+
+
+@remembered
+def preloaded_names(facts: Facts) -> frozenset[str]:
+    """The variables that select the operand that is brought into the array."""
+    found: set[str] = set()
+    for buffer in facts.buffers:
+        preloads = [operand for operand in buffer.operands if operand.site.kind == "preload"]
+        if buffer.is_input and preloads:
+            found.update(*(names(operand.site.call.arguments[operand.position]) for operand in preloads))
+            found.update(*(site.selecting for site in buffer.sites("load")))
+    return frozenset(found)
+
+
+def present_cost(facts: Facts) -> float:
+    """Estimated cycles of the kernel as it is: loads and computation side by side at best, stores by themselves."""
+    return overlapped(facts, moves_cycles(facts, "load"))
+
+
+def overlapped(facts: Facts, loads: float) -> float:
+    """Estimated cycles of the kernel if its loads took that long."""
+    return max(contraction_cycles(facts), loads) + CROWDING * loads + moves_cycles(facts, "store")
+
+
+def moves_cycles(facts: Facts, kind: str) -> float:
+    """Estimated cycles of all loads or stores inside loops, one after the other."""
+    return sum(site_cycles(facts, site, site.loops) for site in facts.sites if site.kind == kind and site.loops)
+
+
+def contraction_cycles(facts: Facts) -> float:
+    """Estimated cycles of all contractions in a stream."""
+    return sum(prod(item.trips for item in site.loops) for site in facts.contractions) * compute_cycles(facts)
+
+
+def site_cycles(facts: Facts, site: Site, loops: Sequence[Loop], *, wide: bool = False) -> float:
+    """Cycles of a move in all iterations of loops, each as it is or as part of the widest possible move."""
+    one = move_cycles(facts, site)
+    if wide:
+        most = widest(facts, site)
+        one = move_cycles(facts, site, most) * (site.highest("cols") or 1) / most
+    return one * prod(item.trips for item in loops)

@@ -1,0 +1,93 @@
+"""How rows of main memory are asked for: in aligned requests of a power of two bytes, as the moving units cut them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from math import gcd
+
+from autocomp.targets.simulator.isa.timing import MEMORY_KEYS, UNIT_KEYS, Key
+
+Settings = Mapping[str, int | float | str]  # of a unit or memory, as the description states them
+
+
+@dataclass(frozen=True)
+class Traffic:
+    """What moves of rows ask of the machine: requests, and cycles in which their data pass the bus."""
+
+    requests: float = 0.0
+    beats: float = 0.0
+
+    def __add__(self, other: Traffic) -> Traffic:
+        return Traffic(self.requests + other.requests, self.beats + other.beats)
+
+    def scaled(self, factor: float) -> Traffic:
+        return Traffic(self.requests * factor, self.beats * factor)
+
+
+@dataclass(frozen=True)
+class Cutting:
+    """How a unit cuts rows into requests: bytes of the smallest, of the largest, and of a cycle on the bus. With
+    `drops`, a response whose last beats hold nothing that was asked for costs a cycle more."""
+
+    smallest: int
+    largest: int
+    bus: int
+    drops: bool
+
+    @classmethod
+    def of(cls, unit: Settings, dram: Settings) -> Cutting:
+        smallest, largest = unit_number(unit, "request_min"), unit_number(unit, "request_max")
+        return cls(smallest, largest, memory_number(dram, "bus"), unit.get("kind") == "transfer_in")
+
+    def rows(self, spans: Iterable[tuple[int, int]]) -> Traffic:
+        """Of rows, each from a first byte to one behind the last; tensors start at multiples of the largest request."""
+        return sum((_row(self, first % self.largest, end - first) for first, end in spans), Traffic())
+
+    def on_average(self, length: int, row: int) -> Traffic:
+        """Of one of the stretches of so many bytes that the rows of a tensor, of so many bytes each (0: one that starts
+        aligned), consist of."""
+        return _average(self, length, row)
+
+
+@lru_cache(maxsize=1 << 12)
+def _average(cutting: Cutting, length: int, row: int) -> Traffic:
+    alike = cutting.largest // gcd(row, cutting.largest)  # rows after which they start as before
+    places = range(0, max(1, row - length + 1), length)[: cutting.largest // gcd(length, cutting.largest)]
+    starts = [number * row + place for number in range(alike) for place in places]
+    return cutting.rows((first, first + length) for first in starts).scaled(1 / len(starts))
+
+
+@lru_cache(maxsize=1 << 12)
+def _row(cutting: Cutting, address: int, length: int) -> Traffic:
+    """Of one row: in turn the request that covers most of what is left of it, the smaller one of several."""
+    found = Traffic()
+    end = address + length
+    while address < end:
+        best = size = 0
+        given = cutting.smallest
+        while given <= cutting.largest:
+            useful = min(end - address, given - address % given)
+            if useful > best:
+                best, size = useful, given
+            given *= 2
+        beats = -(-size // cutting.bus)
+        wasted = cutting.drops and address % size + best <= (beats - 1) * cutting.bus
+        found += Traffic(1, beats + wasted)
+        address += best
+    return found
+
+
+def unit_number(unit: Settings, name: str) -> int:
+    """A setting of a unit, or the simulator's default where the description leaves it out."""
+    return _number(unit, UNIT_KEYS, name)
+
+
+def memory_number(memory: Settings, name: str) -> int:
+    """A setting of a memory, or the simulator's default."""
+    return _number(memory, MEMORY_KEYS, name)
+
+
+def _number(settings: Settings, keys: Mapping[str, Key], name: str) -> int:
+    return int(settings.get(name, keys[name].default))

@@ -1,0 +1,70 @@
+"""Periods: what of a loop's body runs in the first, or in the last, of every so many iterations only.
+
+A loop that stands for several nested ones has such parts: what was in front of the inner loops, and behind them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from autocomp.targets.simulator.kernel import ast
+from autocomp.targets.simulator.transforms.memory.interleave import shifted_iteration
+from autocomp.targets.simulator.transforms.syntax.affine import interval, literal, truth
+from autocomp.targets.simulator.transforms.syntax.arithmetic import replace_sums
+from autocomp.targets.simulator.transforms.syntax.loops import Loop, make_if, make_nest
+from autocomp.targets.simulator.transforms.syntax.nest import Statements, peel_nest
+from autocomp.targets.simulator.transforms.syntax.rewrite import declared, names
+
+_MOST_STEPS = 1 << 14  # of a loop that is looked at one by one
+
+
+@dataclass(frozen=True)
+class Steps:
+    """The iterations of a loop, `constants` being what its body makes of its index."""
+
+    constants: Sequence[ast.Declaration]
+    item: Loop
+
+    def period(self, first: Statements, last: Statements = ()) -> int:
+        """Iterations from one run of statements to the next, where `first` run in the first of them and `last` in the
+        last, and the loop has several such periods; 1 where that is not so."""
+        trips = self.item.trips
+        if trips > _MOST_STEPS:
+            return 1
+        runs = [number for number, verdict in enumerate(self._runs((*last, *first)[0])) if verdict]
+        starts = [*(number + 1 for number in runs), trips] if last else [*runs[1:], trips]
+        found = starts[0]
+        if trips % found or trips == found:
+            return 1
+        regular = all(self._runs(s) == [n % found == found - 1 for n in range(trips)] for s in last)
+        return found if regular and all(self._runs(s) == [n % found == 0 for n in range(trips)] for s in first) else 1
+
+    def phase(self, period: int) -> ast.Expression:
+        """The number of the present iteration in its period."""
+        return ast.Binary("%", ast.Name(self.item.variable), literal(period)) if period > 1 else literal(0)
+
+    def start(self, period: int) -> ast.Expression:
+        """The first iteration of the present period."""
+        return replace_sums(ast.Binary("-", ast.Name(self.item.variable), self.phase(period)))
+
+    def always(self, statements: Statements) -> Statements:
+        """The statements without those conditions that the index decides."""
+        nests = (peel_nest(statement) for statement in statements)
+        parts = ((loops, [g for g in guards if not self._decide(g)], held) for loops, guards, held in nests)
+        return tuple(s for loops, guards, held in parts for s in make_nest(loops, make_if(guards, held)))
+
+    def _runs(self, statement: ast.Statement) -> list[bool | None]:
+        """Whether conditions on the index alone let a statement run, by iteration; None where that is not known."""
+        calls = tuple(ast.ExpressionStatement(guard) for guard in peel_nest(statement)[1] if self._decide(guard))
+        found = shifted_iteration(calls, self.constants, self.item.variable, ast.Name(self.item.variable))
+        tests = [guard.expression for guard in found if isinstance(guard, ast.ExpressionStatement)]
+        result: list[bool | None] = []
+        for number in range(self.item.trips):
+            here = {self.item.variable: (number, number)}
+            verdicts = [truth(interval(test, here) or (0, 1)) for test in tests]
+            result.append(False if False in verdicts else None if None in verdicts else True)
+        return result
+
+    def _decide(self, guard: ast.Expression) -> bool:
+        return names(guard) <= frozenset({self.item.variable}).union(*map(declared, self.constants))

@@ -1,0 +1,331 @@
+"""Block-diagonal operand: several groups of a grouped product at once, as one product with a block-diagonal operand.
+
+Group g multiplies `depth` columns of A by a tile of depth x cols weights, and its results stand beside those of the
+group before. Where that leaves most of the array idle, the columns of several groups make one tile of A, their results
+make one tile, and their weights are the blocks on the diagonal of one that is zero everywhere else.
+
+The diagonal tiles are made in DRAM, in an array of the kernel that starts as zeros: row c of the weights of all groups
+of a tile is moved in, one group to a local row, and out with a stride that puts each in its place. A fence orders these
+stores before the loads that take the tiles instead of the weights.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from math import prod
+
+from autocomp.targets.simulator.kernel import ast
+from autocomp.targets.simulator.transforms.analysis.calls import element_of, with_roles
+from autocomp.targets.simulator.transforms.analysis.cost import present_cost
+from autocomp.targets.simulator.transforms.analysis.facts import Buffer, Facts, Pointer, Site
+from autocomp.targets.simulator.transforms.analysis.settings import stride_setting
+from autocomp.targets.simulator.transforms.analysis.tensors import Tensor, declaration, known_tensor
+from autocomp.targets.simulator.transforms.errors import NotApplicable
+from autocomp.targets.simulator.transforms.memory.addresses import linear, make_room, shifted
+from autocomp.targets.simulator.transforms.memory.relay import check_exact, with_strides
+from autocomp.targets.simulator.transforms.memory.synchronisation import make_fence
+from autocomp.targets.simulator.transforms.parameters import name_of
+from autocomp.targets.simulator.transforms.protocol import Parameters, Proposal, Rewriting
+from autocomp.targets.simulator.transforms.syntax.affine import Affine, affine, expression, interval, literal, minimum
+from autocomp.targets.simulator.transforms.syntax.loops import Loop, make_loop, make_nest
+from autocomp.targets.simulator.transforms.syntax.rewrite import (
+    Path,
+    all_names,
+    call_of,
+    fresh,
+    names,
+    rewrite_statements,
+    statement_at,
+    substitute,
+    walk,
+    walk_statements,
+    with_arguments,
+    with_body,
+)
+
+_SHARE = 4  # the tiles that are on their way to the diagonal take at most this part of their memory
+
+
+class BlockDiagonal(Rewriting):
+    name = "block_diagonal"
+    title = "Take several groups at once, by a block-diagonal operand"
+
+    def candidates(self, facts: Facts) -> Sequence[Proposal]:
+        """Each loop around the contraction whose iterations are groups side by side."""
+        found: list[Proposal] = []
+        for item in (item for site in facts.contractions[:1] for item in site.loops):
+            try:
+                groups = _groups(facts, item.variable)
+            except NotApplicable:
+                continue
+            reason = f"{groups.together} groups of {groups.depth} x {groups.cols} weights share one pass of the array"
+            gain = present_cost(facts) * (1 - 1 / groups.together)
+            found.append(Proposal({"loop": item.variable}, reason, gain))
+        return found
+
+    def apply(self, facts: Facts, parameters: Parameters) -> ast.Kernel:
+        """`loop` goes over groups that do not share columns of any tensor; as many as fit in the array are taken at
+        once. Sums gain products with zero, which change nothing but where an operand is infinite or not a number."""
+        variable = name_of(parameters, "loop")
+        found = _groups(facts, variable)
+        facts = make_room(facts, {found.buffers[1].low: found.height}, found.buffers[1].memory)
+        found = _groups(facts, variable)
+        diagonal = fresh("diagonal", all_names(facts.kernel))
+        body = rewrite_statements(
+            facts.body, lambda statement, path: _together(facts, found, diagonal, statement, path)
+        )
+        *outer, _, columns = found.array.extents
+        tiles = replace(found.array, name=diagonal, extents=(*outer, found.height, columns))
+        home = found.home[0]
+        before, rest = body.statements[:home], body.statements[home:]
+        moving = _onto_diagonal(facts, found, diagonal)
+        return with_body(facts.kernel, ast.Block((declaration(tiles), *before, *moving, *rest)))
+
+
+@dataclass(frozen=True)
+class _Groups:
+    """A loop over groups, the operands that it selects columns of, and the size of a group's weights."""
+
+    loop: Loop
+    home: Path
+    sites: tuple[Site, ...]  # below the loop
+    load: Site  # of the weights
+    store: Site  # of the results
+    buffers: tuple[Buffer, Buffer, Buffer]  # of A, the weights and the results
+    array: Tensor  # of weights
+    depth: int
+    cols: int
+    together: int
+
+    @property
+    def height(self) -> int:
+        """Rows of a diagonal tile."""
+        return self.together * self.depth
+
+    @property
+    def weights(self) -> Pointer:
+        assert self.load.pointer is not None
+        return self.load.pointer
+
+    def width(self, site: Site) -> int:
+        """Columns of one group that a call moves."""
+        return self.depth if any(operand.site is site for operand in self.buffers[0].operands) else self.cols
+
+    def wide(self, width: int) -> ast.Expression:
+        """`width` columns for each group that is taken at once; in the last iteration there may be fewer."""
+        step = self.together * width
+        if self.loop.trips % self.together == 0:
+            return literal(step)
+        left = Affine(self.loop.trips * width, ((ast.Name(self.loop.variable), -step),))
+        return minimum(expression(left), literal(step))
+
+
+def _groups(facts: Facts, variable: str) -> _Groups:
+    """What a loop over groups does. Raises NotApplicable where it is none, or where they are not alike."""
+    if len(facts.contractions) != 1:
+        raise NotApplicable(f"the kernel has {len(facts.contractions)} contractions; groups are taken together in one")
+    compute = facts.contractions[0]
+    around = {item.variable: (item, path) for item, path in zip(compute.loops, compute.loop_paths, strict=True)}
+    if variable not in around:
+        raise NotApplicable(f"no contraction is inside a loop over {variable!r}")
+    item, home = around[variable]
+    buffers = _operands(facts)
+    loads, stores = buffers[1].sites("load"), buffers[2].sites("store")
+    if len(loads) != 1 or len(stores) != 1 or loads[0].pointer is None:
+        raise NotApplicable("weights and results are not moved by one call each")
+    array = _only_read(facts, loads[0].pointer)
+    sizes = [interval(argument, {}) for argument in map(loads[0].argument, ("rows", "cols")) if argument is not None]
+    if len(sizes) != 2 or any(size is None or size[0] != size[1] for size in sizes):
+        raise NotApplicable("the tiles of weights are not all of one size")
+    depth, cols = (size[0] for size in sizes if size is not None)
+    rows = [facts.accelerator.memory(buffer.memory).cols for buffer in buffers]
+    together = min(
+        item.trips, *(n // depth for n in (facts.tile[2], rows[0])), *(n // cols for n in (facts.tile[1], *rows[1:]))
+    )
+    if together < 2:
+        raise NotApplicable(f"{depth} x {cols} weights a group leave no room in the array for those of another")
+    sites = tuple(site for site in facts.sites if site.path[: len(home)] == home)
+    found = _Groups(item, home, sites, loads[0], stores[0], buffers, array, depth, cols, together)
+    _check_calls(facts, found)
+    _check_weights(facts, found)
+    return found
+
+
+def _operands(facts: Facts) -> tuple[Buffer, Buffer, Buffer]:
+    """The buffers of the operand that moves through the array, of the one that stays, and of the results."""
+    calls = [*facts.contractions, *(site for site in facts.sites if site.kind == "preload")]
+    used = [b for site in calls for o in facts.operands_of(site) for b in facts.buffers if o in b.operands]
+    inputs, results = ([b for b in dict.fromkeys(used) if getattr(b, kind)] for kind in ("is_input", "is_result"))
+    if len(inputs) != 2 or len(results) != 1:
+        raise NotApplicable("the contraction does not take two loaded operands to one stored result")
+    return inputs[0], inputs[1], results[0]
+
+
+def _only_read(facts: Facts, where: Pointer) -> Tensor:
+    """A parameter that the kernel only reads, all subscripts of which are given."""
+    stored = {site.pointer.tensor for site in facts.sites if site.kind == "store" and site.pointer is not None}
+    changed = (node.target for node in walk(facts.body) if isinstance(node, ast.Assignment | ast.Step))
+    parameters = {parameter.name for parameter in facts.kernel.entry.parameters}
+    if where.tensor not in parameters - stored.union(*map(names, changed)):
+        raise NotApplicable(f"{where.tensor!r} is no parameter that the kernel only reads")
+    array = known_tensor(facts, where.tensor)
+    if len(where.subscripts) != len(array.extents) or len(array.extents) < 2:
+        raise NotApplicable(f"{where.tensor!r} has no rows and columns")
+    return array
+
+
+def _check_calls(facts: Facts, found: _Groups) -> None:
+    """Raises NotApplicable unless the groups differ in the columns of tensors that they move, and in nothing else."""
+    variable = found.loop.variable
+    paths = {site.path for site in found.sites}
+    held = statement_at(facts.body, found.home)
+    assert isinstance(held, ast.For)
+    rest = rewrite_statements(held.body, lambda statement, path: () if path in paths else None, found.home)
+    if variable in names(rest) or any(isinstance(node, ast.ExpressionStatement) for node in walk_statements(rest)):
+        raise NotApplicable(f"iterations of {variable!r} differ in more than the columns that they move")
+    for site in found.sites:
+        if site.kind not in ("load", "store", "preload", "contraction"):
+            raise NotApplicable(f"{site.call.function} in the loop over {variable!r} is no part of a product")
+        if site.kind in ("load", "store"):
+            _check_columns(found, site)
+        pointer = site.role.position("pointer")
+        if any(variable in names(part) for n, part in enumerate(site.call.arguments) if n != pointer):
+            raise NotApplicable(f"{site.call.function} depends on {variable!r} in more than what it moves")
+
+
+def _check_columns(found: _Groups, site: Site) -> None:
+    """Raises NotApplicable unless a move takes the columns of one group, behind those of the group before."""
+    variable = found.loop.variable
+    width = found.width(site)
+    if site.argument("cols") != literal(width):
+        raise NotApplicable(f"{site.call.function} does not move the {width} columns of a group")
+    if site.pointer is None:
+        if variable in site.selecting:
+            raise NotApplicable(f"which columns {site.call.function} moves is not clear")
+        return
+    *outer, last = site.pointer.subscripts
+    rest = last - Affine(0, ((ast.Name(variable), width),))
+    if any(variable in names(expression(part)) for part in (*outer, rest)):
+        raise NotApplicable(f"the groups' columns of {site.pointer.tensor!r} are not side by side")
+
+
+def _check_weights(facts: Facts, found: _Groups) -> None:
+    """Raises NotApplicable unless each group's weights are the only rows of their matrix, and moves carry them as they
+    are."""
+    *outer, row, _ = found.weights.subscripts
+    rows = found.array.extents[-2]
+    variables = {item.variable for item in found.load.loops}
+    stride = stride_setting(facts, found.load, found.home[0])[2]
+    if row != Affine(0) or rows != found.depth:
+        raise NotApplicable(f"the rows of {found.weights.tensor!r} are not those of one group")
+    if stride != found.array.row_bytes:
+        raise NotApplicable(f"the loads of {found.weights.tensor!r} are {stride} bytes apart, which are not its rows")
+    if not all(names(expression(part)) <= variables for part in outer):
+        raise NotApplicable("which weights belong together is not told by loops alone")
+    if make_fence(facts.machine) is None:
+        raise NotApplicable("the machine has no fence to order stores before loads")
+    memory = found.buffers[1].memory
+    check_exact(facts, found.load, memory)
+    check_exact(facts, found.store, memory)
+
+
+def _together(
+    facts: Facts, found: _Groups, diagonal: str, statement: ast.Statement, path: Path
+) -> ast.Statement | None:
+    """What becomes of the loop over groups, and of the calls in it."""
+    variable = found.loop.variable
+    if path == found.home:
+        assert isinstance(statement, ast.For)
+        return make_loop(variable, -(-found.loop.trips // found.together), statement.body.statements)
+    site = next((site for site in found.sites if site.path == path), None)
+    if site is None:
+        return None
+    values: dict[str, ast.Expression] = {variable: ast.Binary("*", ast.Name(variable), literal(found.together))}
+    if site is found.load:
+        values[found.weights.tensor] = ast.Name(diagonal)
+    call = call_of(statement)
+    assert call is not None
+    return ast.ExpressionStatement(with_arguments(substitute(call, values), _sizes(facts, found, site)))
+
+
+def _sizes(facts: Facts, found: _Groups, site: Site) -> dict[int, ast.Expression]:
+    """The rows, columns and depth that a call has for several groups, by the positions of its arguments."""
+    moving, staying, result = found.buffers
+    beside, summed, height = found.wide(found.cols), found.wide(found.depth), literal(found.height)
+    of_buffer: dict[Buffer, dict[str, ast.Expression]] = {
+        moving: {"cols": summed, "depth": summed},
+        staying: {"cols": beside, "rows": height, "depth": height},
+        result: {"cols": beside},
+    }
+    words = [(n, word) for n, word in enumerate(site.role.arguments) if word in ("rows", "cols", "depth")]
+    addresses = [n for n, p in enumerate(site.parameters) if p is not None and p.kind == "address"]
+    if len(words) != 2 * len(addresses):  # sizes of the product, not of each operand
+        return {n: {"cols": beside, "depth": summed}[word] for n, word in words if word != "rows"}
+    sizes: dict[int, ast.Expression] = {}
+    for number, address in enumerate(addresses):
+        used = next((o for o in facts.operands_of(site) if o.position == address), None)
+        buffer = next((b for b in found.buffers if used in b.operands), result)  # an absent operand is like the result
+        own = words[2 * number : 2 * number + 2]
+        sizes.update({n: of_buffer[buffer][word] for n, word in own if word in of_buffer[buffer]})
+    return sizes
+
+
+def _onto_diagonal(facts: Facts, found: _Groups, diagonal: str) -> Sequence[ast.Statement]:
+    """What moves the weights of all groups to their places in the diagonal tiles, and waits for that."""
+    taken = {*all_names(facts.kernel), diagonal}
+    *outer, _, last = found.weights.subscripts
+    used = frozenset[str]().union(*(names(expression(part)) for part in outer))
+    row, group = fresh("row", taken), fresh(found.loop.variable, taken)
+    values: dict[str, ast.Expression] = {}
+    loops: list[Loop] = []
+    for item in found.load.loops:
+        if item.variable in used:
+            name = fresh(item.variable, taken)
+            taken.add(name)
+            values[item.variable] = ast.Name(name)
+            loops.append(Loop(name, item.trips))
+    values[found.loop.variable] = ast.Binary("*", ast.Name(group), literal(found.together))
+    loops += [Loop(row, found.depth), Loop(group, -(-found.loop.trips // found.together))]
+    place = [*(substitute(expression(part), values) for part in outer), ast.Name(row)]
+    place.append(expression(affine(substitute(expression(last), values))))
+    count = substitute(found.wide(1), {found.loop.variable: ast.Name(group)})
+    address = _beside(facts, found, loops)
+    moves = [
+        ast.ExpressionStatement(
+            with_roles(
+                site, {"pointer": element_of(tensor, place), side: address, "cols": literal(found.cols), "rows": count}
+            )
+        )
+        for site, tensor, side in (
+            (found.load, found.weights.tensor, "destination"),
+            (found.store, diagonal, "source"),
+        )
+    ]
+    fence = make_fence(facts.machine)
+    assert fence is not None
+    behind = found.cols * found.array.size
+    strides = [(found.load, behind), (found.store, found.depth * found.array.row_bytes + behind)]
+    return list(with_strides(facts, strides, (*make_nest(loops, moves), fence), found.home[0]))
+
+
+def _beside(facts: Facts, found: _Groups, loops: Sequence[Loop]) -> ast.Expression:
+    """The first row for the weights of one iteration of loops, behind all rows in use: each of the inner loops that
+    there is room for has its own. Raises NotApplicable where there is none."""
+    buffer = found.buffers[1]
+    memory = facts.accelerator.memory(buffer.memory)
+    position = found.load.role.position("destination")
+    present = next(o for o in buffer.operands if o.site is found.load)
+    used = [other.high + 1 for other in facts.buffers if other.memory == buffer.memory]
+    first = max(buffer.low + found.height, *used)
+    if position is None or not present.row.is_constant or any(o.hull is None for o in facts.operands):
+        raise NotApplicable(f"which rows of {buffer.memory} are free is not known")
+    apart: list[tuple[str, int]] = []
+    for item in reversed(loops):
+        if prod(trips for _, trips in apart) * item.trips * found.together > memory.rows // _SHARE:
+            break
+        apart.insert(0, (item.variable, item.trips))
+    if first + prod(trips for _, trips in apart) * found.together > memory.rows:
+        raise NotApplicable(f"{buffer.memory} has no rows left for weights on their way to the diagonal")
+    offset = ast.Binary("+", linear(apart, found.together), literal(first - present.row.constant))
+    return shifted(facts, found.load.call.arguments[position], offset)

@@ -1,0 +1,105 @@
+"""Drop fences: the host and DRAM need not wait where the machine keeps the order by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from math import prod
+
+from autocomp.targets.simulator.kernel import ast
+from autocomp.targets.simulator.transforms.analysis.facts import Facts
+from autocomp.targets.simulator.transforms.errors import NotApplicable
+from autocomp.targets.simulator.transforms.memory.synchronisation import is_fence
+from autocomp.targets.simulator.transforms.parameters import flag_of, number_of
+from autocomp.targets.simulator.transforms.protocol import Parameters, Proposal, Rewriting
+from autocomp.targets.simulator.transforms.straight.fences import unneeded
+from autocomp.targets.simulator.transforms.straight.program import is_written_out, known_program, program_of
+from autocomp.targets.simulator.transforms.syntax.loops import loop
+from autocomp.targets.simulator.transforms.syntax.nest import enclosing
+from autocomp.targets.simulator.transforms.syntax.rewrite import Path, call_of, rewrite_statements, walk, with_body
+
+_MOVES = ("load", "store")
+_CYCLES = 60.0  # that everything stands still at a fence, roughly
+
+
+class DropFence(Rewriting):
+    name = "drop_fence"
+    title = "Drop a fence that orders nothing"
+
+    def candidates(self, facts: Facts) -> Sequence[Proposal]:
+        """Each fence but the one that ends the kernel: whether one is needed is for the memory discipline to say. In a
+        kernel that is written out it is known, and all that are not go at once."""
+        if is_written_out(facts):
+            program = known_program(facts)
+            count = 0 if program is None else len(unneeded(program))
+            reason = f"{count} fences order no two accesses of the same elements"
+            return [Proposal({}, reason, count * _CYCLES)] if count else []
+        one_by_one = [
+            Proposal({"fence": number}, f"commands go on without waiting at fence number {number}")
+            for number, path in enumerate(_fences(facts))
+            if path != (len(facts.body.statements) - 1,)
+        ]
+        count = sum(_times(facts, path) for path in _fences(facts) if _times(facts, path) > 1)
+        if not count or not _only_moves_between(facts):
+            return one_by_one
+        reason = f"commands go on without waiting at {count} fences in loops, as nothing that is stored is loaded"
+        return [Proposal({"loops": True}, reason, count * _CYCLES), *one_by_one]
+
+    def apply(self, facts: Facts, parameters: Parameters) -> ast.Kernel:
+        """`fence` numbers the fences in source order, from 0; with `loops`, all go that stand in loops. The result is
+        right only where no DRAM access of the host or of another unit relied on them, which the memory discipline
+        proves or refutes. Without parameters, all go that order nothing, in a kernel that is written out."""
+        if flag_of(parameters, "loops"):
+            return _without(facts, [path for path in _fences(facts) if _times(facts, path) > 1])
+        if "fence" not in parameters:
+            program = program_of(facts)
+            gone = unneeded(program)
+            if not gone:
+                raise NotApplicable("every fence orders something")
+            return program.kernel(step for number, step in enumerate(program.steps) if number not in gone)
+        number = number_of(parameters, "fence", 0)
+        found = _fences(facts)
+        if not 0 <= number < len(found):
+            raise NotApplicable(f"the kernel has {len(found)} fences, and none is number {number}")
+        return _without(facts, [found[number]])
+
+
+def _without(facts: Facts, gone: Collection[Path]) -> ast.Kernel:
+    if not gone:
+        raise NotApplicable("no fence stands in a loop")
+    body = rewrite_statements(facts.body, lambda statement, path: () if path in gone else None)
+    return with_body(facts.kernel, body)
+
+
+def _times(facts: Facts, path: Path) -> int:
+    """How often a statement runs."""
+    return prod(item.trips for item in map(loop, enclosing(facts.body, path)) if item is not None)
+
+
+def _elements(nodes: Iterable[object]) -> int:
+    return sum(isinstance(node, ast.Index) for node in nodes)
+
+
+def _only_moves_between(facts: Facts) -> bool:
+    """Whether no two accesses of DRAM need an order: the host makes none, and no tensor is both stored and loaded. Of
+    local memory the machine has to keep the order by itself."""
+    pointers = {kind: {s.pointer and s.pointer.tensor for s in facts.sites if s.kind == kind} for kind in _MOVES}
+    nodes = list(walk(facts.body))
+    calls = [node for node in nodes if isinstance(node, ast.Call)]
+    by_host = _elements(nodes) > sum(_elements(walk(call)) for call in calls)
+    known = all((call.function, len(call.arguments)) in facts.machine.roles for call in calls)
+    tracked = bool(facts.accelerator.settings.get("hazards.tracked", 1))
+    apart = None not in pointers["store"] and pointers["load"].isdisjoint(pointers["store"])
+    return tracked and known and apart and not by_host
+
+
+def _fences(facts: Facts) -> list[Path]:
+    """Where the entry function calls what the description says is a fence."""
+    fences: list[Path] = []
+
+    def look(statement: ast.Statement, path: Path) -> None:
+        call = call_of(statement)
+        if call is not None and is_fence(facts.machine, call):
+            fences.append(path)
+
+    rewrite_statements(facts.body, look)
+    return sorted(fences)

@@ -1,0 +1,134 @@
+"""Elements of tensors: what the host computes of them, where the stored ones came from, which are read later."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from autocomp.targets.simulator.kernel import ast
+from autocomp.targets.simulator.transforms.straight.program import Program, Step
+
+Byte = tuple[str, int]  # a tensor, with an `&` in front, and a byte of it
+_BUILTIN_SIGNS = {"add_matrix": 1.0, "negate_matrix": -1.0}
+_BUILTIN_SIZE = 4  # bytes of an element of theirs
+
+
+@dataclass(frozen=True)
+class Term:
+    """An element, by its first byte, times 1 or -1."""
+
+    element: Byte
+    sign: float
+
+
+@dataclass(frozen=True)
+class Computed:
+    """One element of `size` bytes as a sum of others."""
+
+    result: Byte
+    terms: tuple[Term, ...]
+    size: int
+
+
+@dataclass(frozen=True)
+class Origin:
+    """The store that an element comes from, and where in local memory it lay."""
+
+    store: int
+    row: int
+    column: int
+
+
+def touched(step: Step) -> set[Byte]:
+    """The bytes of tensors that a step reads or writes."""
+    return {(a.memory, b) for a in step.accesses if not a.local for _, first, end in a.spans for b in range(first, end)}
+
+
+def computed(step: Step) -> tuple[Computed, ...]:
+    """The elements that a step of the host computes, if each is a sum of elements with signs; else nothing."""
+    if step.statement is None:
+        return ()
+    node = step.statement.expression
+    (written,) = step.writes
+    _, first, end = written.spans[0]
+    if isinstance(node, ast.Call):
+        sign, size = _BUILTIN_SIGNS[node.function], _BUILTIN_SIZE
+        starts = [(access.memory, access.spans[0][1] - first) for access in step.reads]
+        return tuple(
+            Computed((written.memory, byte), tuple(Term((name, start + byte), sign) for name, start in starts), size)
+            for byte in range(first, end, size)
+        )
+    signs = _signs(node.value, 1.0) if isinstance(node, ast.Assignment) and not node.operator else None
+    if signs is None or len(signs) != len(step.reads):
+        return ()
+    terms = zip(step.reads, signs, strict=True)
+    return (
+        Computed((written.memory, first), tuple(Term((a.memory, a.spans[0][1]), s) for a, s in terms), end - first),
+    )
+
+
+def _signs(node: ast.Expression, sign: float) -> list[float] | None:
+    """The signs of the elements of a sum, in the order in which they stand; None for anything else."""
+    if isinstance(node, ast.Index):
+        return [sign]
+    if isinstance(node, ast.Unary) and node.operator in ("+", "-"):
+        return _signs(node.operand, -sign if node.operator == "-" else sign)
+    if isinstance(node, ast.Binary) and node.operator in ("+", "-"):
+        left, right = _signs(node.left, sign), _signs(node.right, -sign if node.operator == "-" else sign)
+        return None if left is None or right is None else [*left, *right]
+    return None
+
+
+def lie(step: Step) -> dict[Byte, tuple[int, int]]:
+    """Where in local memory a move has the elements of a tensor: row and column by their first byte. Empty for steps
+    that are no moves of whole elements."""
+    local = [access for access in step.accesses if access.local]
+    tensor = [access for access in step.accesses if not access.local]
+    if step.change is None or len(local) != 1 or len(tensor) != 1 or len(local[0].spans) != len(tensor[0].spans):
+        return {}
+    found: dict[Byte, tuple[int, int]] = {}
+    for (_, first, end), (row, start, stop) in zip(tensor[0].spans, local[0].spans, strict=True):
+        size = (end - first) // (stop - start)
+        found.update({(tensor[0].memory, first + n * size): (row, start + n) for n in range(stop - start)})
+    return found
+
+
+def origins(program: Program, end: int, wanted: Sequence[Byte]) -> list[Origin] | None:
+    """The stores that wrote elements last before a step; None if anything else wrote one of them."""
+    found: dict[Byte, Origin] = {}
+    left = set(wanted)
+    for number in reversed(range(end)):
+        step = program.steps[number]
+        for access in step.dram(write=True) if left else ():
+            met = {b for b in left if b[0] == access.memory and any(f <= b[1] < e for _, f, e in access.spans)}
+            places = lie(step) if met and step.kind == "store" else {}
+            if not met <= places.keys():
+                return None
+            found.update({byte: Origin(number, *places[byte]) for byte in met})
+            left -= met
+    return None if left else [found[byte] for byte in wanted]
+
+
+@dataclass
+class Liveness:
+    """Which elements of tensors and rows will be read, going backwards through the steps of a program. Tensors that are
+    parameters of the kernel are read at its end, local arrays and rows are not."""
+
+    program: Program
+
+    def __post_init__(self) -> None:
+        self._parameters = {f"&{parameter.name}" for parameter in self.program.facts.given.entry.parameters}
+        self._read: dict[tuple[str, int, int], bool] = {}
+
+    def is_read(self, memory: str, line: int, column: int) -> bool:
+        """Whether a cell is read before it is overwritten."""
+        return self._read.get((memory, line, column), memory in self._parameters)
+
+    def needs(self, step: Step) -> bool:
+        """Whether something reads what the step writes, or it writes nothing."""
+        return not step.writes or any(self.is_read(a.memory, *cell) for a in step.writes for cell in a.cells())
+
+    def before(self, step: Step) -> None:
+        """Goes back over a step."""
+        self._read.update({(a.memory, *cell): False for a in step.writes if not a.adds for cell in a.cells()})
+        self._read.update({(a.memory, *cell): True for a in step.reads for cell in a.cells()})

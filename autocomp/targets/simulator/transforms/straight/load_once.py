@@ -1,0 +1,98 @@
+"""Load once: what is in local memory already is not loaded again."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import replace
+
+from autocomp.targets.simulator.kernel import ast
+from autocomp.targets.simulator.transforms.analysis.cost import move_cycles
+from autocomp.targets.simulator.transforms.analysis.facts import Facts, Site
+from autocomp.targets.simulator.transforms.errors import NotApplicable
+from autocomp.targets.simulator.transforms.parameters import names_of
+from autocomp.targets.simulator.transforms.protocol import Parameters, Proposal, Rewriting
+from autocomp.targets.simulator.transforms.straight.footprint import Access
+from autocomp.targets.simulator.transforms.straight.program import Program, Step, is_written_out, program_of
+from autocomp.targets.simulator.transforms.straight.values import Value, home, keeps, loaded_by_one, moved, values_of
+
+
+class LoadOnce(Rewriting):
+    name = "load_once"
+    title = "Load what stays in local memory once"
+
+    def candidates(self, facts: Facts) -> Sequence[Proposal]:
+        """All repeated loads at once."""
+        if not is_written_out(facts):
+            return ()
+        repeated: list[Site] = []
+        seen: set[ast.Expression | None] = set()
+        for site in facts.sites:
+            if site.kind == "load":
+                repeated.extend([site] if site.argument("pointer") in seen else [])
+                seen.add(site.argument("pointer"))
+        saved = sum(move_cycles(facts, site) for site in repeated)
+        return [Proposal({}, f"{len(repeated)} loads bring what was loaded before", saved)] if repeated else []
+
+    def apply(self, facts: Facts, parameters: Parameters) -> ast.Kernel:
+        """`tensors` limits this to loads of some tensors (default: all). A load goes where an earlier one with the same
+        configuration brought the same bytes, that nothing has written since, into rows that keep them until the last
+        use: give values rows of their own first."""
+        wanted = names_of(parameters, "tensors")
+        program = program_of(facts)
+        values = {value.first: value for value in values_of(program) if value.movable and loaded_by_one(program, value)}
+        kept: dict[Hashable, list[Value]] = {}
+        gone: set[int] = set()
+        homes: dict[tuple[int, tuple[int, int]], tuple[str, int]] = {}
+        for number, value in sorted(values.items()):
+            tensor = program.steps[number].reads[0].memory[1:]
+            alike = kept.setdefault(_brought(program, value), [])
+            source = next((v for v in alike if _is_there(program, v, value)), None)
+            if source is None or (wanted and tensor not in wanted):
+                alike.append(value)
+                continue
+            gone.add(number)
+            for user, access in value.readers:
+                assert access.operand is not None
+                homes[user, access.operand] = home(access, source.memory, source.low - value.low)
+        if not gone:
+            raise NotApplicable("nothing is loaded again while it is still there")
+        steps = moved(program, homes)
+        return program.kernel(step for number, step in enumerate(steps) if number not in gone)
+
+
+def _brought(program: Program, value: Value) -> Hashable:
+    """What a load brings, and how: equal for loads that are the same but for the rows that they write."""
+    step = program.steps[value.first]
+    return (
+        value.memory,
+        _shape(value.writers[0][1], value.low),
+        step.reads[0].memory,
+        step.reads[0].spans,
+        _settings(program, step),
+    )
+
+
+def _is_there(program: Program, source: Value, value: Value) -> bool:
+    """Whether what a load brings is there already, in the rows of an earlier one, up to the last use."""
+    read = program.steps[value.first].reads[0]
+    between = program.steps[source.first + 1 : value.first]
+    if any(access.meets(read) for step in between for access in step.dram(write=True)):
+        return False
+    return keeps(program, source.writers[0][1], source.first, value.last)
+
+
+def _shape(access: Access, low: int) -> tuple[tuple[int, int, int], ...]:
+    return tuple((row - low, first, end) for row, first, end in access.spans)
+
+
+def _settings(program: Program, step: Step) -> tuple[ast.Call, ...]:
+    """The configuration of a move, whichever of several records of it holds it."""
+    return tuple(_without_selector(program, setting) for setting in step.settings)
+
+
+def _without_selector(program: Program, setting: ast.Call) -> ast.Call:
+    role = program.facts.machine.roles[setting.function, len(setting.arguments)]
+    position = role.position("selector")
+    if position is None:
+        return setting
+    return replace(setting, arguments=(*setting.arguments[:position], *setting.arguments[position + 1 :]))

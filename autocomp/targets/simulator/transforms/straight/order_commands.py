@@ -1,0 +1,135 @@
+"""Order commands: those that others wait for go first, and commands of one configuration side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+
+from autocomp.targets.simulator.kernel import ast
+from autocomp.targets.simulator.transforms.analysis.cost import transfer_cycles, unit_settings
+from autocomp.targets.simulator.transforms.analysis.facts import Facts
+from autocomp.targets.simulator.transforms.analysis.requests import Cutting
+from autocomp.targets.simulator.transforms.errors import NotApplicable
+from autocomp.targets.simulator.transforms.parameters import name_of, number_of
+from autocomp.targets.simulator.transforms.protocol import Parameters, Proposal, Rewriting
+from autocomp.targets.simulator.transforms.straight.dependences import dependences
+from autocomp.targets.simulator.transforms.straight.program import Program, Step, program_of
+from autocomp.targets.simulator.transforms.straight.write_out import in_sequence, is_short
+
+_MOVE = 20  # cycles of a move beside its data and the latency of DRAM, roughly
+_HOST = 10  # cycles of the host for a statement, roughly
+_GAIN = 0.1  # share of the computation's latencies that another order hides, roughly
+
+
+class OrderCommands(Rewriting):
+    name = "order_commands"
+    title = "Put commands that others wait for first"
+
+    def candidates(self, facts: Facts) -> Sequence[Proposal]:
+        """Switching the configuration of the computing unit taken to cost its latency, twice that, and nothing; of
+        what can start at the same time, what comes first now or what most depends on."""
+        if not is_short(facts) or not facts.contractions:
+            return ()
+        latency = _latency(facts, facts.contractions[0].role.instruction)
+        gain = _GAIN * latency * sum(prod(item.trips for item in site.loops) for site in facts.contractions)
+        reason = "no unit waits for what another one could have done before"
+        return [
+            Proposal(
+                {"switch": cycles, "first": first},
+                f"{reason}; a change of configuration is taken to cost {cycles} cycles, {words}",
+                gain,
+            )
+            for cycles in (latency, 2 * latency, 0)
+            for first, words in (("given", "else the order is kept"), ("chain", "long chains go first"))
+        ]
+
+    def apply(self, facts: Facts, parameters: Parameters) -> ast.Kernel:
+        """`switch` is what it is taken to cost, in cycles, to configure a computation unlike the one before. Of steps
+        that can start at the same time, the one goes `first` on which the longest "chain" of others waits (the
+        default), or that stands first in the "given" order. Steps that touch the same elements keep their order, unless
+        both add to them. A kernel of loops is written out first."""
+        switch = number_of(parameters, "switch", 0)
+        first = name_of(parameters, "first", "chain")
+        if first not in ("chain", "given"):
+            raise NotApplicable(f"'first' is chain or given, not {first!r}")
+        program = program_of(in_sequence(facts))
+        order = _listed(program, switch, by_chain=first == "chain")
+        if order == list(range(len(order))):
+            raise NotApplicable("the commands are in this order")
+        return program.kernel(program.steps[number] for number in order)
+
+
+@dataclass(frozen=True)
+class _Times:
+    """Cycles that a step keeps its unit busy, and after which others can go on."""
+
+    busy: int
+    latency: int
+
+
+def _listed(program: Program, switch: int, *, by_chain: bool) -> list[int]:
+    """List scheduling: of the steps that nothing is in the way of, the one next that can start first, and among those
+    the one with the longest chain of steps behind it, or the first."""
+    steps = program.steps
+    before = dependences(program)
+    behind: list[list[int]] = [[] for _ in steps]
+    for later, numbers in enumerate(before):
+        for earlier in numbers:
+            behind[earlier].append(later)
+    times = [_times(program.facts, step) for step in steps]
+    chain = [0] * len(steps)
+    for number in reversed(range(len(steps))):
+        chain[number] = times[number].latency + max((chain[n] for n in behind[number]), default=0)
+    waiting = [len(numbers) for numbers in before]
+    ready = [number for number, count in enumerate(waiting) if not count]
+    free: dict[str, int] = {}  # when a unit takes the next step
+    known = [0] * len(steps)  # when the last of what a step waits for is done
+    configured: tuple[ast.Call, ...] | None = None  # of the last computation
+    order: list[int] = []
+
+    def start(number: int) -> int:
+        earliest = max(free.get(steps[number].unit, 0), known[number])
+        changes = steps[number].kind == "contraction" and configured not in (None, steps[number].settings)
+        return earliest + (switch if changes else 0)
+
+    while ready:
+        number = min(ready, key=lambda n: (start(n), -chain[n] if by_chain else 0, n))
+        begun = start(number)
+        free[steps[number].unit] = begun + times[number].busy
+        configured = steps[number].settings if steps[number].kind == "contraction" else configured
+        order.append(number)
+        ready.remove(number)
+        for later in behind[number]:
+            known[later] = max(known[later], begun + times[number].latency)
+            waiting[later] -= 1
+            if not waiting[later]:
+                ready.append(later)
+    return order
+
+
+def _times(facts: Facts, step: Step) -> _Times:
+    if step.kind == "host":
+        return _Times(_HOST, _HOST)
+    if step.kind == "fence":
+        return _Times(1, 1)
+    rows = max((len(access.spans) for access in step.accesses if access.local), default=1)
+    if step.kind == "contraction":
+        return _Times(rows, rows + _latency(facts, _instruction(facts, step)))
+    dram = facts.accelerator.dram.settings
+    unit = unit_settings(facts, _instruction(facts, step))
+    spans = [(first, end) for access in step.accesses if not access.local for _, first, end in access.spans]
+    traffic = Cutting.of(unit, dram).rows(spans)
+    busy = round(transfer_cycles(unit, dram, len(spans), max(1, rows // max(1, len(spans))), traffic))
+    return _Times(busy, busy + _MOVE + int(dram.get("latency", 0) if step.kind == "load" else 0))
+
+
+def _instruction(facts: Facts, step: Step) -> str:
+    call = step.calls[-1]
+    return facts.machine.roles[call.function, len(call.arguments)].instruction
+
+
+def _latency(facts: Facts, instruction: str) -> int:
+    """Cycles from an operand's row to the result's, as the unit states it."""
+    value = unit_settings(facts, instruction).get("latency", 0)
+    return int(value) if isinstance(value, int | float) else 0

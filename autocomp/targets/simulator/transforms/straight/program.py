@@ -1,0 +1,347 @@
+"""The steps of a kernel that is written out: commands with their configuration and footprint, and host arithmetic."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import prod
+
+from autocomp.remember import remember
+from autocomp.targets.simulator.isa import model as m
+from autocomp.targets.simulator.isa.algebra import substitute, to_binary32
+from autocomp.targets.simulator.isa.roles import CallRole
+from autocomp.targets.simulator.isa.tree import Expression, Name, Number
+from autocomp.targets.simulator.kernel import ast
+from autocomp.targets.simulator.kernel.calls import BUILTINS
+from autocomp.targets.simulator.kernel.types import Array
+from autocomp.targets.simulator.transforms.analysis.facts import Facts
+from autocomp.targets.simulator.transforms.errors import NotApplicable
+from autocomp.targets.simulator.transforms.straight.folding import Folding
+from autocomp.targets.simulator.transforms.straight.footprint import Access, Change, State, execute, initial
+from autocomp.targets.simulator.transforms.straight.places import Place, Value, element_at
+from autocomp.targets.simulator.transforms.syntax.affine import affine
+from autocomp.targets.simulator.transforms.syntax.rewrite import call_of, names, walk, with_body
+
+Record = tuple[str, int | None]  # a state record and its index
+_COUNTS_OF_BUILTINS = {name: len(tensors) for name, tensors, _ in BUILTINS}
+
+
+@dataclass(frozen=True)
+class Step:
+    """What keeps its place together: a command, a computation with what it needs loaded into the array, or a statement
+    of the host. `settings` are the configuring calls that its commands rely on."""
+
+    kind: str  # of its last command: load, store, contraction …; fence; host
+    unit: str  # that executes the last command; empty for fences and the host
+    calls: tuple[ast.Call, ...]  # none for the host's arithmetic
+    accesses: tuple[Access, ...]
+    settings: tuple[ast.Call, ...] = ()
+    change: Change | None = None  # what a move does to elements; None if that is none of the simple things
+    taken: tuple[tuple[tuple[int, int], Change | None], ...] = ()  # what a computation does to those of operands first
+    statement: ast.ExpressionStatement | None = None  # of the host
+
+    @property
+    def reads(self) -> tuple[Access, ...]:
+        return tuple(access for access in self.accesses if not access.write)
+
+    @property
+    def writes(self) -> tuple[Access, ...]:
+        return tuple(access for access in self.accesses if access.write)
+
+    @property
+    def factor(self) -> float | None:
+        """What a move multiplies elements by, if it does nothing else to them."""
+        return None if self.change is None or self.change.function else self.change.factor
+
+    def local(self, *, write: bool) -> tuple[Access, ...]:
+        """The accesses of local memory."""
+        return tuple(access for access in self.accesses if access.local and access.write is write)
+
+    def dram(self, *, write: bool) -> tuple[Access, ...]:
+        """The accesses of tensors."""
+        return tuple(access for access in self.accesses if not access.local and access.write is write)
+
+
+@dataclass(frozen=True)
+class Program:
+    """A kernel of steps; `head` declares its local arrays."""
+
+    facts: Facts
+    head: tuple[ast.Declaration, ...]
+    steps: tuple[Step, ...]
+    arrays: Mapping[str, Array]  # by tensor
+
+    def kernel(self, steps: Iterable[Step]) -> ast.Kernel:
+        """The kernel with other steps. Configuring calls stand in front of the first step that relies on them."""
+        in_force: dict[str, ast.Call] = {}
+        steps = tuple(steps)
+        used = {name for step in steps for node in (*step.calls, step.statement) if node for name in names(node)}
+        body: list[ast.Statement] = [d for d in self.head if any(part.name in used for part in d.declarators)]
+        for step in steps:
+            for setting in step.settings:
+                key = self._register(setting)
+                if in_force.get(key) != setting:
+                    in_force[key] = setting
+                    body.append(ast.ExpressionStatement(setting))
+            body.extend((step.statement,) if step.statement is not None else map(ast.ExpressionStatement, step.calls))
+        return with_body(self.facts.given, ast.Block(tuple(body)))
+
+    def address(self, tensor: str, byte: int) -> ast.Expression:
+        """`&T[i][j]` of the element that starts at a byte."""
+        return ast.Unary("&", element_at(Place(tensor, byte), self.arrays[tensor]))
+
+    def _register(self, setting: ast.Call) -> str:
+        """A name for what a configuring call sets."""
+        role = role_of(self.facts, setting)
+        assert role is not None
+        chosen = role.fixed.get(next(iter(role.role.named("selector")), ""))
+        position = role.position("selector")
+        if position is not None:
+            chosen = affine(setting.arguments[position]).constant
+        return f"{role.instruction} {chosen}"
+
+
+def role_of(facts: Facts, call: ast.Call) -> CallRole | None:
+    """The role of a call, None for the host's functions."""
+    return facts.machine.roles.get((call.function, len(call.arguments)))
+
+
+def is_written_out(facts: Facts) -> bool:
+    """Whether a kernel is only declarations, commands and assignments, one after another."""
+    plain = (ast.ExpressionStatement, ast.Declaration, ast.Comment)
+    return all(isinstance(statement, plain) for statement in facts.given.entry.body.statements)
+
+
+def program_of(facts: Facts) -> Program:
+    """The steps of a kernel. Raises NotApplicable if it is not written out, or uses what cannot be told exactly."""
+    return remember(facts.given, "steps", facts.accelerator.digest, lambda: _program(facts))
+
+
+def known_program(facts: Facts) -> Program | None:
+    """The same, None where `program_of` raises NotApplicable."""
+    try:
+        return program_of(facts) if is_written_out(facts) else None
+    except NotApplicable:
+        return None
+
+
+@dataclass
+class _Reader:
+    """Reads statements one by one, with the configuration in force."""
+
+    facts: Facts
+    folding: Folding
+    configured: frozenset[str]  # records that configuring calls set
+    state: State = field(default_factory=State)
+    holders: dict[Record, ast.Call] = field(default_factory=dict)
+    number: int = 0
+    pending: list[ast.Call] = field(default_factory=list)  # calls of the step under way
+    accesses: list[Access] = field(default_factory=list)
+    settings: dict[Record, ast.Call] = field(default_factory=dict)
+    taken: dict[tuple[int, int], Change | None] = field(default_factory=dict)
+
+    def step(self, call: ast.Call, role: CallRole) -> Step | None:
+        """The step that a call completes."""
+        accelerator = self.facts.accelerator
+        instruction = accelerator.instruction(role.instruction)
+        assert instruction is not None
+        if role.kind in ("synchronisation", "elementwise", "copy") or instruction.streams:
+            raise NotApplicable(f"{call.function} is none of the commands that can be followed one by one")
+        values = [self.folding.operand(argument) for argument in call.arguments]
+        operands = operands_of(accelerator, call.function, values)
+        if role.kind == "configuration":
+            self._configure(call, instruction, operands)
+            return None
+        if instruction.words.get("role") == "fence":
+            return Step("fence", "", (call,), ())
+        if role.kind not in ("load", "store", "preload", "contraction"):
+            raise NotApplicable(f"{call.function} is none of the commands that can be followed one by one")
+        self._need(role, operands)
+        first = self.number - len(self.pending)
+        self.pending.append(call)
+        found = execute(
+            accelerator, instruction, operands, self.state, self.number, lambda n, p: self._locate(n - first, p)
+        )
+        self.number += 1
+        self.accesses.extend(found.accesses)
+        self.taken.update(found.taken)
+        if role.kind == "preload":
+            if not any(access.local and not access.write for access in found.accesses):
+                raise NotApplicable("the array keeps an operand from one computation to the next")
+            return None
+        step = Step(
+            role.kind,
+            instruction.unit or "",
+            tuple(self.pending),
+            tuple(self.accesses),
+            tuple(self.settings.values()),
+            found.change if role.kind in ("load", "store") else None,
+            tuple(self.taken.items()),
+        )
+        self.pending, self.accesses, self.settings, self.taken = [], [], {}, {}
+        return step
+
+    def _configure(self, call: ast.Call, instruction: m.Instruction, operands: Mapping[str, Value]) -> None:
+        alone = initial(self.facts.accelerator)
+        before = dict(alone.values)
+        for state in (self.state, alone):
+            execute(self.facts.accelerator, instruction, operands, state, self.number, lambda n, p: None)
+        changed = {key for key, value in alone.values.items() if before[key] != value}
+        role = role_of(self.facts, call)
+        assert role is not None
+        records = {key[:2] for key in changed} | {
+            (
+                record.name,
+                int(chosen) if record.count and isinstance(chosen := _selected(role, operands), int) else None,
+            )
+            for record in self.facts.accelerator.states
+            if any(record.name == name for name, _ in role.role.states_written)
+        }
+        for record in records:
+            if any(self.state.values.get(k) != v for k, v in alone.values.items() if k[:2] == record):
+                raise NotApplicable(f"{record[0]} is configured in parts by several calls")
+            self.holders[record] = call
+
+    def _need(self, role: CallRole, operands: Mapping[str, Value]) -> None:
+        """Notes the configuring calls that a command relies on."""
+        for record in self.facts.accelerator.states:
+            if record.name in self.configured and any(name == record.name for name, _ in role.role.states_read):
+                chosen = _selected(role, operands) if record.count else None
+                key = (record.name, int(chosen) if isinstance(chosen, int) else None)
+                if key in self.holders:
+                    self.settings[key] = self.holders[key]
+
+    def _locate(self, call: int, parameter: str) -> tuple[int, int] | None:
+        if not 0 <= call < len(self.pending):
+            return None
+        given = self.pending[call]
+        parameters = self.facts.machine.parameters[given.function, len(given.arguments)]
+        positions = (n for n, found in enumerate(parameters) if found is not None and found.name == parameter)
+        position = next(positions, None)
+        return None if position is None else (call, position)
+
+    def host(self, statement: ast.ExpressionStatement) -> Step:
+        """A statement of the host on elements of tensors, or one of its functions on whole arrays."""
+        node = statement.expression
+        found: list[Access] = []
+        if isinstance(node, ast.Call):
+            tensors = _COUNTS_OF_BUILTINS.get(node.function)
+            if tensors is None:
+                raise NotApplicable(f"{node.function} is no function that can be followed")
+            values = [self.folding.operand(argument) for argument in node.arguments]
+            length = 4 * prod(value for value in values[tensors:] if isinstance(value, int))
+            for number, value in enumerate(values[:tensors]):
+                if not isinstance(value, Place):
+                    raise NotApplicable(f"{node.function} is given no tensor")
+                span = (0, value.byte, value.byte + length)
+                found.append(Access(f"&{value.tensor}", (span,), number == tensors - 1, False, (0, number)))
+        elif isinstance(node, ast.Assignment | ast.Step):
+            target = node.target
+            reads = [node.value] if isinstance(node, ast.Assignment) else []
+            if isinstance(node, ast.Step) or node.operator:
+                reads.append(target)
+            found.extend(self._element(index, False) for part in reads for index in _elements(part))
+            found.append(self._element(target, True))
+        else:
+            raise NotApplicable("the kernel is not written out")
+        return Step("host", "", (), tuple(found), statement=statement)
+
+    def _element(self, node: ast.Expression, write: bool) -> Access:
+        place, size = self.folding.element(node)
+        return Access(f"&{place.tensor}", ((0, place.byte, place.byte + size),), write, False, None)
+
+
+def _elements(node: ast.Expression) -> Iterator[ast.Expression]:
+    """The elements of tensors in an expression."""
+    if isinstance(node, ast.Index):
+        yield node
+    elif isinstance(node, ast.Unary | ast.Cast):
+        yield from _elements(node.operand)
+    elif isinstance(node, ast.Binary):
+        yield from (*_elements(node.left), *_elements(node.right))
+    elif isinstance(node, ast.Conditional):
+        yield from (*_elements(node.condition), *_elements(node.then), *_elements(node.otherwise))
+    elif any(isinstance(part, ast.Index | ast.Call | ast.Assignment | ast.Step) for part in walk(node)):
+        raise NotApplicable("the host's arithmetic cannot be followed")
+
+
+def _selected(role: CallRole, operands: Mapping[str, Value]) -> Value | None:
+    """The index of the record of configuration that a command uses."""
+    return next((operands[name] for name in role.role.named("selector") if name in operands), None)
+
+
+def operands_of(accelerator: m.Accelerator, name: str, values: Sequence[Value]) -> dict[str, Value]:
+    """The operands of the instruction that a call form comes to."""
+    instruction = accelerator.instruction(name)
+    if instruction is not None and len(instruction.parameters) == len(values):
+        return {p.name: _taken(p, value) for p, value in zip(instruction.parameters, values, strict=True)}
+    alias = accelerator.alias(name, len(values))
+    if alias is None or len(alias.expansion) != 1:
+        raise NotApplicable(f"{name} is more than one command")
+    given = dict(zip(alias.parameters, values, strict=True))
+    inner, arguments = alias.expansion[0]
+    return operands_of(accelerator, inner, [_passed_on(argument, given) for argument in arguments])
+
+
+def _taken(parameter: m.Parameter, value: Value) -> Value:
+    """An operand as the instruction takes it: C converts numbers."""
+    if (parameter.kind == "pointer") != isinstance(value, Place) and value != 0:
+        raise NotApplicable("an address is made of numbers, or a number of an address")
+    if isinstance(value, Place):
+        return value
+    return to_binary32(value) if parameter.kind == "float" else int(value)
+
+
+def _passed_on(argument: Expression, given: Mapping[str, Value]) -> Value:
+    """An operand that an alias makes of those that it is given."""
+    if isinstance(argument, Name) and argument.name in given:
+        return given[argument.name]
+
+    def value(part: Expression) -> Expression | None:
+        known = given.get(part.name) if isinstance(part, Name) else None
+        return None if known is None or isinstance(known, Place) else Number(known)
+
+    result = substitute(argument, value)
+    if not isinstance(result, Number):
+        raise NotApplicable("an operand is computed from an address")
+    return result.value
+
+
+def _program(facts: Facts) -> Program:
+    folding = Folding(facts)
+    arrays: dict[str, Array] = {}
+
+    def declare(array: ast.KernelParameter | ast.Declarator) -> None:
+        kind = folding.type_of(array.type, array)
+        if not isinstance(kind, Array):
+            raise NotApplicable("the kernel is not written out")
+        arrays[array.name] = kind
+        folding.declare_array(array.name, kind, array.name)
+
+    for parameter in facts.given.entry.parameters:
+        declare(parameter)
+    configured = {
+        name
+        for role in facts.machine.roles.values()
+        if role.kind == "configuration"
+        for name, _ in role.role.states_written
+    }
+    reader = _Reader(facts, folding, frozenset(configured), initial(facts.accelerator))
+    head: list[ast.Declaration] = []
+    steps: list[Step] = []
+    for statement in facts.given.entry.body.statements:
+        if isinstance(statement, ast.Comment):
+            continue
+        if isinstance(statement, ast.Declaration) and not steps:
+            head.append(statement)
+            for declarator in statement.declarators:
+                declare(declarator)
+            continue
+        if not isinstance(statement, ast.ExpressionStatement):
+            raise NotApplicable("the kernel is not written out")
+        call = call_of(statement)
+        role = role_of(facts, call) if call is not None else None
+        step = reader.host(statement) if call is None or role is None else reader.step(call, role)
+        if step is not None:
+            steps.append(step)
+    return Program(facts, tuple(head), tuple(steps), arrays)

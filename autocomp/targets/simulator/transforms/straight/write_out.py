@@ -1,0 +1,52 @@
+"""Write out: the kernel as the commands that it issues, one after another."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+
+from autocomp.targets.simulator.kernel import ast
+from autocomp.targets.simulator.transforms.analysis.facts import Facts
+from autocomp.targets.simulator.transforms.errors import NotApplicable
+from autocomp.targets.simulator.transforms.protocol import Parameters, Proposal, Rewriting, applied
+from autocomp.targets.simulator.transforms.straight.execution import MAX_STATEMENTS, written_out
+from autocomp.targets.simulator.transforms.straight.program import is_written_out
+from autocomp.targets.simulator.transforms.syntax.rewrite import walk, with_body
+
+_SHORT = 1_000  # commands of kernels that are worth looking at one by one; in longer ones their order matters less
+
+
+class WriteOut(Rewriting):
+    name = "write_out"
+    title = "Write the commands out one after another"
+
+    def candidates(self, facts: Facts) -> Sequence[Proposal]:
+        """The whole kernel, if it has loops or helpers."""
+        if not any(isinstance(node, ast.For | ast.While | ast.DoWhile | ast.If) for node in walk(facts.given.entry)):
+            return ()
+        if _commands(facts) > MAX_STATEMENTS:
+            return ()
+        return [Proposal({}, "each command with constant operands, so that all that is known of it can be used")]
+
+    def apply(self, facts: Facts, parameters: Parameters) -> ast.Kernel:
+        """Takes no parameters. Control must not depend on data."""
+        statements = written_out(facts)
+        if statements == facts.given.entry.body.statements:
+            raise NotApplicable("the kernel is written out already")
+        alone = ast.Kernel(facts.given.functions[-1:], constants=facts.given.constants)
+        return with_body(alone, ast.Block(statements))
+
+
+def in_sequence(facts: Facts) -> Facts:
+    """The facts of a kernel as its commands one after another, which it may be already. Raises NotApplicable."""
+    return facts if is_written_out(facts) else applied(WriteOut(), facts, {})
+
+
+def is_short(facts: Facts) -> bool:
+    """Whether a kernel is written out, or would have few commands if it were."""
+    return is_written_out(facts) or _commands(facts) <= _SHORT
+
+
+def _commands(facts: Facts) -> int:
+    """How many commands a kernel issues; at most, where conditions leave some out."""
+    return sum(prod(item.trips for item in site.loops) for site in facts.sites)
