@@ -84,3 +84,13 @@ class ModelError(AutocompError):
     """A language model or its endpoint did not give what was asked for."""
 
     exit_code = 8
+
+
+class DeviceError(AutocompError):
+    """The device that measures kernels failed, or is not there: no verdict on the kernel that it was given."""
+
+    exit_code = 10
+
+
+class NotApplicable(AutocompError):
+    """A transformation does not fit a kernel, or not with these parameters; the message says why."""

@@ -23,9 +23,7 @@ from typing import Any
 import yaml
 
 from autocomp import workload as workloads
-from autocomp.agents import menu
 from autocomp.agents.config import Agents
-from autocomp.agents.protocol import Precedent
 from autocomp.data import data_dir
 from autocomp.schedules.from_run import record_of
 from autocomp.schedules.measured import operation_of
@@ -35,6 +33,8 @@ from autocomp.schedules.store import Store, all_schedules, record_at
 from autocomp.search import Options, RunFolder, SearchResult
 from autocomp.search.session import Means, run_session
 from autocomp.search.snapshot import Request, create, restore
+from autocomp.targets import menu
+from autocomp.targets.planning import Precedent
 from autocomp.targets.simulator import isa
 from autocomp.workload import Workload
 from benchmarks.curves import Curve, Panel, drawing

@@ -8,12 +8,12 @@ from datetime import datetime
 from pathlib import Path
 
 from autocomp import workload as workloads
-from autocomp.agents import menu
 from autocomp.agents.config import Agents
 from autocomp.search import Options, SearchResult
 from autocomp.search.journal import Event, read_events
 from autocomp.search.session import Means, run_session
 from autocomp.search.snapshot import Request, create
+from autocomp.targets import menu
 from autocomp.targets.simulator import isa
 
 NO_PATIENCE = 10_000  # steps: a search with it stops when its evaluations are spent, or when it has nothing left

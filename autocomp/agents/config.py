@@ -13,8 +13,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 
-from autocomp.agents.documents import problems, read_mapping
 from autocomp.data import closest
+from autocomp.documents import problems, read_mapping
 from autocomp.errors import ConfigError
 
 RULES = "rules"

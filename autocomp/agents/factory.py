@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Literal
 
 from autocomp.agents.config import Agents, Member, unknown_model
 from autocomp.agents.mixed import MixedPlanner
-from autocomp.agents.protocol import Coder, Planner
 from autocomp.agents.rules import RulesCoder, RulesPlanner
 from autocomp.errors import ConfigError
+from autocomp.targets.planning import Coder, Planner
 
 if TYPE_CHECKING:
     from autocomp.agents.llm import Ensemble, Ledger

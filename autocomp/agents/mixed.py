@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from random import Random
 
 from autocomp.agents import scientist
-from autocomp.agents.protocol import Context, Plan, Planner, Planning, Selected, Usage
+from autocomp.targets.planning import Context, Plan, Planner, Planning, Selected, Usage
 
 
 class MixedPlanner:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
-from autocomp.agents.protocol import Attempt, Context, Peer, Plan, Planner, Planning, Scientist, Selected
+from autocomp.targets.planning import Attempt, Context, Peer, Plan, Planner, Planning, Scientist, Selected
 
 
 def select(planner: Planner, context: Context) -> Selected:

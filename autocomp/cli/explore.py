@@ -26,10 +26,10 @@ from autocomp.cli.problem import load_problem
 
 if TYPE_CHECKING:
     from autocomp.agents.config import Agents
-    from autocomp.agents.protocol import Precedent
     from autocomp.search import Options
     from autocomp.search.explore import Point
     from autocomp.search.snapshot import Request
+    from autocomp.targets.planning import Precedent
     from autocomp.targets.simulator.isa import Accelerator
 
 INTERRUPTED = 130

@@ -14,7 +14,7 @@ from autocomp.data import write_output
 from autocomp.errors import ConfigError, ModelError
 
 if TYPE_CHECKING:
-    from autocomp.agents.menu import Menu
+    from autocomp.targets.menu import Menu
     from autocomp.workload.model import Workload
 
 
@@ -30,9 +30,9 @@ def list_(paths: tuple[Path, ...], as_json: bool, plain: bool) -> None:
     """List the menus that --menu finds by name."""
     from rich.table import Table
 
-    from autocomp.agents import menu as menus
     from autocomp.cli.listing import named_files
     from autocomp.report import make_console
+    from autocomp.targets import menu as menus
 
     files = named_files("menus", ".yaml", paths)
     counts = {name: len(menus.load([str(file)], paths).options) for name, file in files.items()}
@@ -59,8 +59,8 @@ def show(names: tuple[str, ...], paths: tuple[Path, ...], as_json: bool, plain: 
     from rich.table import Table
     from rich.text import Text
 
-    from autocomp.agents import menu as menus
     from autocomp.report import make_console
+    from autocomp.targets import menu as menus
 
     merged = menus.load(names, paths)
     if as_json:
@@ -129,8 +129,8 @@ def suggest(
 
 def menu_for(names: tuple[str, ...], workload: Workload, paths: tuple[Path, ...]) -> Menu:
     """The menus asked for, else the operation's own menu, else the general one; only options for this operation."""
-    from autocomp.agents import menu as menus
     from autocomp.cli.listing import named_files
+    from autocomp.targets import menu as menus
 
     def load(chosen: Any) -> Menu:
         return menus.load(chosen, paths).for_operation(workload.operation)

@@ -18,7 +18,7 @@ from autocomp.cli.run import read_kernel
 
 if TYPE_CHECKING:
     from autocomp.agents.llm.prompts import Asked, Message, Phase
-    from autocomp.agents.protocol import Context
+    from autocomp.targets.planning import Context
     from autocomp.targets.simulator.isa import Accelerator
 
 PHASES = (
@@ -104,7 +104,7 @@ def prompt(
 
 def _context(text: str, source: str, workload: Any, accelerator: Accelerator, menu: Any, seed: int) -> Context:
     """The kernel as a search without a past would show it."""
-    from autocomp.agents.protocol import Context, Peer
+    from autocomp.targets.planning import Context, Peer
     from autocomp.targets.simulator.evaluate import evaluate_kernel
     from autocomp.targets.simulator.profile.limits import limits
 
@@ -119,7 +119,7 @@ def _asked(context: Context, question: Question) -> Asked:
     from autocomp.agents.llm.moves import moves
     from autocomp.agents.llm.planner import MOST_CHOICES
     from autocomp.agents.llm.prompts import Asked
-    from autocomp.agents.protocol import Peer, Plan
+    from autocomp.targets.planning import Peer, Plan
     from autocomp.targets.simulator.evaluate import evaluate_kernel
 
     def evaluated(file: Path) -> tuple[str, Any]:

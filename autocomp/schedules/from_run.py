@@ -6,12 +6,12 @@ from datetime import datetime
 from typing import Any
 
 from autocomp.agents.config import describe
-from autocomp.agents.protocol import LineageStep
 from autocomp.schedules.measured import figures, machine_of, operation_of
 from autocomp.schedules.record import PlanStep, Provenance, ScheduleRecord
 from autocomp.search import SearchResult
 from autocomp.search.snapshot import Request, versions
 from autocomp.search.targets import plan_to_json
+from autocomp.targets.planning import LineageStep
 
 
 def record_of(request: Request, result: SearchResult, kernel: str, created: datetime) -> ScheduleRecord:

@@ -6,10 +6,10 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from autocomp.agents.protocol import LineageStep, Plan, Precedent
 from autocomp.schedules.index import Entry, Stored
 from autocomp.schedules.record import ScheduleRecord
 from autocomp.schedules.store import Warn, all_schedules, record_at
+from autocomp.targets.planning import LineageStep, Plan, Precedent
 from autocomp.targets.simulator.isa.model import Accelerator
 from autocomp.targets.simulator.transforms.adapt import octaves
 from autocomp.workload.model import Workload

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from autocomp.agents.protocol import Attempt, LineageStep, Plan, Usage
+from autocomp.targets.planning import Attempt, LineageStep, Plan, Usage
 from autocomp.targets.simulator.evaluate.model import STAGES, Evaluation
 
 CORRECT = "correct"

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from autocomp.agents.protocol import Usage
 from autocomp.search.cache import EvaluationCache
 from autocomp.search.candidate import ERROR, SKIPPED, WORKER_LOST, Candidate
 from autocomp.search.executors import Call, Executor, Target, WorkerLost, run_calls
@@ -15,6 +14,7 @@ from autocomp.search.folder import RunFolder
 from autocomp.search.journal import Event, Journal
 from autocomp.search.targets import AgentCall, AgentTarget, EvaluationTarget, SelectCall, plan_to_json, usage_of
 from autocomp.search.verdict import with_verdict
+from autocomp.targets.planning import Usage
 from autocomp.targets.simulator.evaluate.serial import evaluation_from_json
 
 OUT_OF_TIME = "the budget of seconds is spent"

@@ -8,12 +8,12 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 
-from autocomp.agents.protocol import Precedent
 from autocomp.errors import AutocompError, CandidateFailure, ConfigError, IsaError, KernelError, RunFolderError
 from autocomp.search.folder import RunFolder
 from autocomp.search.search import SearchResult
 from autocomp.search.session import Means, run_session
 from autocomp.search.snapshot import Request, create, restore
+from autocomp.targets.planning import Precedent
 from autocomp.targets.simulator.transforms.adapt import octaves
 
 Parameters = Mapping[str, int | float]

@@ -16,8 +16,8 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from autocomp.agents.protocol import Usage
 from autocomp.errors import RunFolderError
+from autocomp.targets.planning import Usage
 
 Event = Mapping[str, Any]
 Listener = Callable[[Event], None]

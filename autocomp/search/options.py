@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 
-from autocomp.agents.protocol import Usage
 from autocomp.errors import ConfigError
+from autocomp.targets.planning import Usage
 
 
 @dataclass(frozen=True)

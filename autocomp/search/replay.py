@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from autocomp.agents.protocol import Plan, Precedent
+from autocomp.targets.planning import Plan, Precedent, Replay, Replayed
 from autocomp.targets.simulator import kernel
 from autocomp.targets.simulator.isa.model import Accelerator
 from autocomp.targets.simulator.transforms import Facts, NotApplicable, Proposal, analyse, applied, transformation
@@ -16,26 +16,6 @@ from autocomp.workload.model import Workload
 AUTHOR = "reuse"
 STAGING = "stage_operand"
 PAYS = 0.1  # share of the estimated cycles that makes a plan worth adding to those of a schedule
-
-
-@dataclass(frozen=True)
-class Replayed:
-    """A plan that was carried out and the kernel it gave. `parent` is the position in the replay of what it was applied
-    to, None for the starting kernel."""
-
-    record: str
-    plan: Plan
-    kernel: str
-    parent: int | None
-
-
-@dataclass(frozen=True)
-class Replay:
-    """What came of the precedents' plans; `left_out` says of each plan that does not apply, behind its record's name,
-    why."""
-
-    steps: tuple[Replayed, ...] = ()
-    left_out: tuple[tuple[str, str], ...] = ()
 
 
 def replay(precedents: Sequence[Precedent], start: str, accelerator: Accelerator, workload: Workload) -> Replay:

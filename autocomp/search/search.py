@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from autocomp.agents.protocol import Peer, Usage
 from autocomp.data import write_atomically
 from autocomp.errors import CandidateFailure, KernelError
 from autocomp.search.cache import EvaluationCache
@@ -27,10 +26,10 @@ from autocomp.search.executors import Executor
 from autocomp.search.folder import RunFolder
 from autocomp.search.journal import Journal
 from autocomp.search.options import Options, spent_budget
-from autocomp.search.replay import Replay
 from autocomp.search.strategy import Decision, Expand, Select, Stop, Strategy
 from autocomp.search.targets import AgentCall, AgentTarget, EvaluationTarget, SelectCall, plan_from_json, plan_to_json
 from autocomp.search.verdict import failure_text
+from autocomp.targets.planning import Peer, Replay, Usage
 
 AFTER_FAILURE = "follows a kernel that does not hold"
 

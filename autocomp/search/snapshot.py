@@ -16,12 +16,12 @@ import numpy as np
 from pydantic import TypeAdapter, ValidationError
 
 from autocomp.agents.config import AGENTS, Agents
-from autocomp.agents.menu import Menu
-from autocomp.agents.protocol import Precedent
 from autocomp.data import write_atomically
 from autocomp.errors import AutocompError, RunFolderError
 from autocomp.search.folder import RunFolder
 from autocomp.search.options import Options
+from autocomp.targets.menu import Menu
+from autocomp.targets.planning import Precedent
 from autocomp.targets.simulator import isa
 from autocomp.targets.simulator.isa.model import Accelerator
 from autocomp.workload.model import Workload

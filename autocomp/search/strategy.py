@@ -6,9 +6,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from autocomp.agents.protocol import Plan, Usage
 from autocomp.search.candidate import Candidate, History, Step
 from autocomp.search.options import Options
+from autocomp.targets.planning import Plan, Usage
 
 EXHAUSTED_AFTER = 2  # fruitless expansions in a row; one alone may be the dropout's doing
 

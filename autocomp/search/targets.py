@@ -11,8 +11,9 @@ from random import Random
 from typing import Any
 
 from autocomp.agents import scientist
-from autocomp.agents.menu import Menu
-from autocomp.agents.protocol import (
+from autocomp.errors import AutocompError, CandidateFailure, ConfigError, KernelError, ModelError
+from autocomp.targets.menu import Menu
+from autocomp.targets.planning import (
     Attempt,
     Coder,
     Context,
@@ -24,7 +25,6 @@ from autocomp.agents.protocol import (
     Precedent,
     Usage,
 )
-from autocomp.errors import AutocompError, CandidateFailure, ConfigError, KernelError, ModelError
 from autocomp.targets.simulator.evaluate.model import STAGES, Evaluation, Evaluator
 from autocomp.targets.simulator.evaluate.serial import evaluation_to_json
 from autocomp.targets.simulator.isa.model import Accelerator

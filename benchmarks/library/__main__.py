@@ -13,7 +13,6 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
 
-from autocomp.agents import menu
 from autocomp.agents.config import Agents
 from autocomp.data import data_dir
 from autocomp.errors import CandidateFailure, KernelError
@@ -24,6 +23,7 @@ from autocomp.schedules.store import Store, all_schedules, record_at
 from autocomp.search import Options, RunFolder
 from autocomp.search.session import Means, run_session
 from autocomp.search.snapshot import Request, create, restore
+from autocomp.targets import menu
 from autocomp.targets.simulator import isa
 from autocomp.targets.simulator.isa.model import Accelerator
 from autocomp.workload import Workload

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from autocomp.agents.menu import Menu, MenuOption, load
 from autocomp.errors import ConfigError
+from autocomp.targets.menu import Menu, MenuOption, load
 
 TRANSFORMATIONS = {
     "block_diagonal",

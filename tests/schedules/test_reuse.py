@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from autocomp import workload
-from autocomp.agents.protocol import LineageStep
 from autocomp.schedules.record import ScheduleRecord
 from autocomp.schedules.reuse import precedents_for
 from autocomp.schedules.store import Store
+from autocomp.targets.planning import LineageStep
 from autocomp.targets.simulator import isa
 from autocomp.targets.simulator.isa.model import Accelerator
 from autocomp.workload.model import Workload

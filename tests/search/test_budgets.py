@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from toy_search import Toy, ToyPlanner, summary
 
-from autocomp.agents.protocol import Context, Planning, Usage
 from autocomp.search import Problem, SearchResult
 from autocomp.search.budget import Budget
+from autocomp.targets.planning import Context, Planning, Usage
 
 FREE = Usage()
 

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from toy_search import NAIVE, SMALL, Toy, summary
 
 from autocomp import workload
-from autocomp.agents.protocol import LineageStep, Plan, Precedent
 from autocomp.search import Problem
 from autocomp.search.journal import read_events
 from autocomp.search.replay import AUTHOR, Replay, Replayed, replay
 from autocomp.search.strategies import STRATEGIES
+from autocomp.targets.planning import LineageStep, Plan, Precedent
 from autocomp.targets.simulator import isa
 from autocomp.targets.simulator.start.naive import starting_kernel
 from autocomp.targets.simulator.transforms.adapt import distance

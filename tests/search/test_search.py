@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 from toy_search import NAIVE, SMALL, Toy, ToyPlanner, canonical_hash, cycles_of, summary
 
-from autocomp.agents.protocol import Attempt, Context, Planning
 from autocomp.errors import CandidateFailure, ConfigError, KernelError
 from autocomp.search import Options, Problem
 from autocomp.search.executors import Executor, InlineExecutor, ProcessExecutor, ThreadExecutor, make_executor
 from autocomp.search.journal import read_events
 from autocomp.search.strategies import STRATEGIES
+from autocomp.targets.planning import Attempt, Context, Planning
 from autocomp.targets.simulator.evaluate.model import STAGES, Evaluation
 
 ALL_GOOD = ("tile", "hoist", "unroll", "stage", "pipeline")

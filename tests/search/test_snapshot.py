@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from autocomp import workload
-from autocomp.agents import menu
 from autocomp.agents.config import Agents
 from autocomp.errors import ConfigError, RunFolderError
 from autocomp.search import Options, RunFolder
 from autocomp.search.folder import new_run_path
 from autocomp.search.snapshot import Request, create, restore, version_changes
+from autocomp.targets import menu
 from autocomp.targets.simulator import isa
 
 NOW = datetime(2026, 1, 1)

@@ -8,7 +8,6 @@ from dataclasses import replace
 import pytest
 from toy_search import ToyEvaluator
 
-from autocomp.agents.protocol import LineageStep, Peer, Plan, Usage
 from autocomp.agents.scientist import by_speed
 from autocomp.errors import ConfigError
 from autocomp.search import BeamSearch, Candidate, Expand, History, Options, Stop
@@ -16,6 +15,7 @@ from autocomp.search.candidate import Selection, Step
 from autocomp.search.strategies import Evolve, Exhaustive, Greedy, RandomSearch, make_strategy
 from autocomp.search.strategies.evolve import three_of
 from autocomp.search.strategy import Select
+from autocomp.targets.planning import LineageStep, Peer, Plan, Usage
 
 
 def candidate(number: int, cycles: int | None, step: int = 1, parent: int = 0) -> Candidate:

@@ -11,14 +11,14 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from autocomp.agents.menu import Menu, MenuOption
-from autocomp.agents.protocol import Context, Implementation, Plan, Planning
 from autocomp.search import Options, Problem, RunFolder, Search, SearchResult
 from autocomp.search.cache import EvaluationCache
 from autocomp.search.executors import Executor, InlineExecutor
 from autocomp.search.journal import Journal, Listener
 from autocomp.search.strategies import make_strategy
 from autocomp.search.targets import AgentTarget, EvaluationTarget
+from autocomp.targets.menu import Menu, MenuOption
+from autocomp.targets.planning import Context, Implementation, Plan, Planning
 from autocomp.targets.simulator.evaluate.model import STAGES, Bound, Evaluation, StageVerdict
 
 WORDS = ("tile", "hoist", "unroll", "stage", "pipeline", "broken", "wrong", "nothing")

@@ -8,8 +8,8 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from autocomp.agents.protocol import Usage
 from autocomp.errors import ModelError
+from autocomp.targets.planning import Usage
 
 Outcome = Literal["answered", "truncated", "refused", "empty"]
 

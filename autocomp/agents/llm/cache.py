@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any, get_args
 
 from autocomp.agents.llm.answer import Answer, Outcome
-from autocomp.agents.protocol import Usage
 from autocomp.data import write_atomically
+from autocomp.targets.planning import Usage
 
 
 def request_key(request: Mapping[str, Any]) -> str:

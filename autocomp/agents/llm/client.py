@@ -19,9 +19,9 @@ from autocomp.agents.llm.ledger import Ledger
 from autocomp.agents.llm.prompts import Message
 from autocomp.agents.llm.tokens import estimate_prompt, estimate_tokens, most_tokens
 from autocomp.agents.llm.transport import EndpointRefusalError, TransientError, Transport
-from autocomp.agents.protocol import Usage
 from autocomp.data import cache_folder
 from autocomp.errors import ModelError
+from autocomp.targets.planning import Usage
 
 BUDGETED_ANSWER = 8192  # tokens that an answer may take under a budget, where the user states no limit
 Schema = Mapping[str, Any]

@@ -11,10 +11,10 @@ from autocomp.agents.llm.ensemble import Ensemble, Reply
 from autocomp.agents.llm.parsing import extract_kernel, parse_plans
 from autocomp.agents.llm.planner import TRANSLATE, templates_of
 from autocomp.agents.llm.prompts import Asked, Phase, render_prompt
-from autocomp.agents.menu import Menu
-from autocomp.agents.protocol import Context, Implementation, Plan, Usage
 from autocomp.agents.rules import RulesCoder
 from autocomp.errors import KernelError
+from autocomp.targets.menu import Menu
+from autocomp.targets.planning import Context, Implementation, Plan, Usage
 from autocomp.targets.simulator import kernel
 
 

@@ -11,8 +11,8 @@ from autocomp.agents.llm.client import Client, Schema
 from autocomp.agents.llm.ledger import BudgetSpentError
 from autocomp.agents.llm.prompts import Message
 from autocomp.agents.llm.transport import EndpointRefusalError
-from autocomp.agents.protocol import Usage
 from autocomp.errors import ModelError
+from autocomp.targets.planning import Usage
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from autocomp.agents.menu import Menu, MenuOption
 from autocomp.agents.rules.profile import profile
+from autocomp.targets.menu import Menu, MenuOption
 from autocomp.targets.simulator.evaluate.model import Evaluation, LineCycles
 from autocomp.targets.simulator.isa.model import Accelerator
 from autocomp.targets.simulator.profile.limits import Limits

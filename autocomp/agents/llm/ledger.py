@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from autocomp.agents.protocol import Usage
 from autocomp.errors import ModelError
+from autocomp.targets.planning import Usage
 
 Book = Callable[[str, Usage], None]
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from autocomp.agents.menu import MenuOption
-from autocomp.agents.protocol import Context
+from autocomp.targets.menu import MenuOption
+from autocomp.targets.planning import Context
 from autocomp.targets.simulator import kernel
 from autocomp.targets.simulator.transforms import Facts, NotApplicable, analyse, applied, transformation
 

@@ -9,12 +9,12 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from autocomp.agents.llm.moves import Move, move_id
-from autocomp.agents.menu import Menu, MenuOption
-from autocomp.agents.protocol import Plan, Selected
+from autocomp.targets.fences import fenced_blocks, without_thoughts
+from autocomp.targets.menu import Menu, MenuOption
+from autocomp.targets.planning import Plan, Selected
 
 ENTRY = "solution"
 MAX_ITEM_CHARACTERS = 8000
-_OPEN = re.compile(r"^[ \t]*(`{3,}|~{3,})[ \t]*([^\s`]*)[^\n`]*$")
 # Bounded in what they read again: a model may repeat one thing until its answer is cut off.
 _PARAMETERS = r"[ \t]*\([^;{}()]*\)\s*\{"
 _FUNCTION = re.compile(rf"^[ \t]*(?:static[ \t]+)?\w+[ \t]+\w+{_PARAMETERS}", re.MULTILINE)
@@ -78,27 +78,6 @@ def extract_kernel(text: str) -> str | None:
     if entry or blocks:
         return (entry or blocks)[-1].strip() + "\n"
     return _bare_code(answer)
-
-
-def fenced_blocks(text: str) -> list[str]:
-    """The contents of all ``` and ~~~ blocks; one that is left open runs to the end."""
-    blocks: list[str] = []
-    fence, lines = "", []  # type: tuple[str, list[str]]
-    for line in text.splitlines():
-        opening = _OPEN.match(line)
-        if not fence and opening:
-            fence, lines = opening.group(1), []
-        elif fence and re.fullmatch(rf"\s*{re.escape(fence[0])}{{{len(fence)},}}\s*", line):
-            blocks.append("\n".join(lines))
-            fence = ""
-        elif fence:
-            lines.append(line)
-    return [*blocks, "\n".join(lines)] if fence else blocks
-
-
-def without_thoughts(text: str) -> str:
-    """The answer proper, where a model shows its reasoning in front of it."""
-    return re.split(r"</think(?:ing)?>", text)[-1]
 
 
 def _bare_code(answer: str) -> str | None:

@@ -16,7 +16,7 @@ from autocomp.agents.llm.parsing import parse_avenues, parse_plans, parse_select
 from autocomp.agents.llm.prompts import Asked, Message, Phase, render_prompt, shown_population
 from autocomp.agents.llm.schema import choice_schema, loops_of, selection_schema, structured_schema
 from autocomp.agents.mixed import apportion
-from autocomp.agents.protocol import Context, Peer, Plan, Planning, Selected
+from autocomp.targets.planning import Context, Peer, Plan, Planning, Selected
 from autocomp.targets.simulator import kernel
 from autocomp.targets.simulator.kernel import ast
 from autocomp.targets.simulator.kernel.calls import BUILTINS

@@ -14,9 +14,9 @@ from autocomp.agents.llm.edits import DIVIDER, REPLACE, SEARCH
 from autocomp.agents.llm.feedback import annotated, feedback, relevance
 from autocomp.agents.llm.moves import Move, move_id
 from autocomp.agents.llm.schema import GAINS, loops_of
-from autocomp.agents.protocol import Context, Peer, Plan
 from autocomp.agents.scientist import fastest_first
 from autocomp.errors import ConfigError, KernelError
+from autocomp.targets.planning import Context, Peer, Plan
 from autocomp.targets.simulator import isa, kernel
 from autocomp.targets.simulator.isa.roles import instruction_roles
 from autocomp.targets.simulator.kernel import ast

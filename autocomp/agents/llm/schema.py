@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from autocomp.agents.llm.moves import Move, move_id
-from autocomp.agents.menu import Menu
+from autocomp.targets.menu import Menu
 from autocomp.targets.simulator import kernel
 from autocomp.targets.simulator.kernel import ast
 from autocomp.targets.simulator.kernel.walk import walk

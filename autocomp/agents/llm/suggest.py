@@ -10,13 +10,14 @@ from typing import Any, get_args
 
 import yaml
 
-from autocomp.agents import menu as menus
 from autocomp.agents.llm.ensemble import Ensemble
-from autocomp.agents.llm.parsing import json_documents, without_thoughts
+from autocomp.agents.llm.parsing import json_documents
 from autocomp.agents.llm.prompts import Message, render_template
-from autocomp.agents.menu import Menu, MenuOption
-from autocomp.agents.protocol import Usage
 from autocomp.errors import ConfigError, ModelError
+from autocomp.targets import menu as menus
+from autocomp.targets.fences import without_thoughts
+from autocomp.targets.menu import Menu, MenuOption
+from autocomp.targets.planning import Usage
 
 
 @dataclass(frozen=True)

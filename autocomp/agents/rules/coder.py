@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from autocomp.agents.protocol import Context, Implementation, Plan
 from autocomp.agents.rules.given import facts_of
+from autocomp.targets.planning import Context, Implementation, Plan
 from autocomp.targets.simulator import kernel
 from autocomp.targets.simulator.transforms import NotApplicable, applied, transformation
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from autocomp.agents.protocol import Context
+from autocomp.targets.planning import Context
 from autocomp.targets.simulator import kernel
 from autocomp.targets.simulator.isa.model import Accelerator
 from autocomp.targets.simulator.transforms import Facts, analyse

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from functools import cache
 from math import isclose, prod
 
-from autocomp.agents.menu import MenuOption
-from autocomp.agents.protocol import Context, Plan, Planning
 from autocomp.agents.rules.given import facts_of
 from autocomp.agents.rules.profile import Profile, profile
 from autocomp.errors import KernelError
+from autocomp.targets.menu import MenuOption
+from autocomp.targets.planning import Context, Plan, Planning
 from autocomp.targets.simulator.transforms import Facts, NotApplicable, Proposal, applied, transformation
 from autocomp.targets.simulator.transforms.raising.unraised import unraised
 

@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from autocomp.agents.protocol import Plan
 from autocomp.search.candidate import Candidate, History, Selection
 from autocomp.search.findings import findings
 from autocomp.search.options import Options
 from autocomp.search.strategy import Decision, Expand, Select, Stop, Strategy, ended, exhausted
+from autocomp.targets.planning import Plan
 
 PATIENCE = 8
 AVENUES = 10

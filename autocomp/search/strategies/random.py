@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from random import Random
 
-from autocomp.agents.protocol import Plan
 from autocomp.search.candidate import Candidate, History
 from autocomp.search.options import Options
 from autocomp.search.strategy import Decision, Expand, Stop, Strategy, ended, exhausted
+from autocomp.targets.planning import Plan
 
 
 @dataclass(frozen=True)

@@ -16,9 +16,9 @@ import pytest
 from click.testing import CliRunner
 
 from autocomp.agents.llm.moves import Move
-from autocomp.agents.menu import Applies, Menu, MenuOption
-from autocomp.agents.protocol import Context, LineageStep, Plan
 from autocomp.cli.commands import autocomp
+from autocomp.targets.menu import Applies, Menu, MenuOption
+from autocomp.targets.planning import Context, LineageStep, Plan
 from autocomp.targets.simulator.evaluate.model import Bound, Evaluation, LineCycles, StageVerdict
 from autocomp.targets.simulator.isa.model import Accelerator
 from autocomp.workload.model import TensorSpec, Workload

@@ -12,7 +12,7 @@ import pytest
 from autocomp.agents.config import Agents, Member
 from autocomp.agents.llm import Client, Ensemble, LlmCoder, LlmPlanner
 from autocomp.agents.llm.transport import EndpointRefusalError
-from autocomp.agents.protocol import Context, Plan, Usage
+from autocomp.targets.planning import Context, Plan, Usage
 
 from .conftest import KERNEL, Reply, ScriptedServer, completion, failure
 

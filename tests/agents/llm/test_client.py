@@ -20,8 +20,8 @@ from keyring.errors import KeyringLocked, PasswordSetError
 from autocomp.agents.config import Member
 from autocomp.agents.llm import Client, Message
 from autocomp.agents.llm.transport import MOST_BYTES, EndpointRefusalError
-from autocomp.agents.protocol import Usage
 from autocomp.errors import ModelError
+from autocomp.targets.planning import Usage
 
 from .conftest import KEY, Reply, Request, ScriptedServer, completion, failure, streamed
 

@@ -18,7 +18,7 @@ from autocomp.agents.llm.gate import COOL_DOWN, FAILURES_TO_OPEN, Gate
 from autocomp.agents.llm.ledger import BudgetSpentError
 from autocomp.agents.llm.transport import EndpointRefusalError
 from autocomp.agents.mixed import apportion
-from autocomp.agents.protocol import Usage
+from autocomp.targets.planning import Usage
 
 from .conftest import Reply, Request, ScriptedServer, completion, failure
 

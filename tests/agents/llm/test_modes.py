@@ -17,10 +17,10 @@ from autocomp.agents.llm.edits import DIVIDER, REPLACE, SEARCH
 from autocomp.agents.llm.moves import moves
 from autocomp.agents.llm.planner import MOST_CHOICES
 from autocomp.agents.llm.tokens import estimate_tokens
-from autocomp.agents.menu import load
 from autocomp.agents.mixed import MixedPlanner
-from autocomp.agents.protocol import Context, Peer, Plan, Planning
 from autocomp.agents.rules import RulesCoder, RulesPlanner
+from autocomp.targets.menu import load
+from autocomp.targets.planning import Context, Peer, Plan, Planning
 from autocomp.targets.simulator import isa
 from autocomp.targets.simulator.start.naive import starting_kernel
 

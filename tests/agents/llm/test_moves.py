@@ -13,9 +13,9 @@ from autocomp import workload
 from autocomp.agents.config import Agents, Member
 from autocomp.agents.llm import Client, Ensemble, LlmCoder, LlmPlanner
 from autocomp.agents.llm.moves import moves
-from autocomp.agents.menu import load
-from autocomp.agents.protocol import Context, Plan
 from autocomp.agents.rules import RulesCoder
+from autocomp.targets.menu import load
+from autocomp.targets.planning import Context, Plan
 from autocomp.targets.simulator import isa, kernel
 from autocomp.targets.simulator.start.naive import starting_kernel
 

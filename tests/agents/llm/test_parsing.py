@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from autocomp.agents.llm.moves import Move
 from autocomp.agents.llm.parsing import extract_kernel, fenced_blocks, parse_plans
-from autocomp.agents.menu import Menu, load
+from autocomp.targets.menu import Menu, load
 
 from .conftest import KERNEL, a_menu
 

@@ -10,8 +10,8 @@ import pytest
 from autocomp.agents.llm import Asked, Message, render_prompt
 from autocomp.agents.llm.feedback import annotated
 from autocomp.agents.llm.prompts import Phase
-from autocomp.agents.protocol import Attempt, Context, LineageStep, Plan, Precedent
 from autocomp.errors import ConfigError
+from autocomp.targets.planning import Attempt, Context, LineageStep, Plan, Precedent
 from autocomp.targets.simulator.profile.limits import Limits
 from autocomp.targets.simulator.profile.model import PathSegment, WhatIf
 from autocomp.workload.model import TensorSpec, Workload

@@ -22,13 +22,13 @@ from threading import Thread
 import pytest
 
 from autocomp import workload as workloads
-from autocomp.agents import menu
 from autocomp.agents.config import Agents, Member
 from autocomp.search import Options
 from autocomp.search.executors import available_cores
 from autocomp.search.journal import read_events
 from autocomp.search.session import Means, run_session
 from autocomp.search.snapshot import Request, create
+from autocomp.targets import menu
 from autocomp.targets.simulator import isa
 from benchmarks.model_choice import chooser, drawn_at_random, search, table
 

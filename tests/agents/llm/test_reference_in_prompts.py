@@ -10,8 +10,8 @@ import pytest
 
 from autocomp import workload
 from autocomp.agents.llm.prompts import render_prompt, used_instructions
-from autocomp.agents.menu import Menu, load
-from autocomp.agents.protocol import Context
+from autocomp.targets.menu import Menu, load
+from autocomp.targets.planning import Context
 from autocomp.targets.simulator import isa
 from autocomp.targets.simulator.start.naive import starting_kernel
 

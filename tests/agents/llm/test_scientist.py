@@ -14,7 +14,7 @@ from autocomp.agents.config import Agents, Member
 from autocomp.agents.llm import Asked, Client, Ensemble, LlmPlanner, render_prompt
 from autocomp.agents.llm.prompts import MOST_TO_SELECT_FROM
 from autocomp.agents.mixed import MixedPlanner
-from autocomp.agents.protocol import Context, LineageStep, Peer, Plan, Planning
+from autocomp.targets.planning import Context, LineageStep, Peer, Plan, Planning
 
 from .conftest import A_MOVE, KERNEL, ScriptedServer, an_evaluation, completion
 from .test_prompts import document

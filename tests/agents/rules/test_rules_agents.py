@@ -8,10 +8,10 @@ from functools import cache
 from pathlib import Path
 from random import Random
 
-from autocomp.agents import menu
-from autocomp.agents.protocol import Context, Plan
 from autocomp.agents.rules import RulesCoder, RulesPlanner
 from autocomp.agents.rules.profile import profile
+from autocomp.targets import menu
+from autocomp.targets.planning import Context, Plan
 from autocomp.targets.simulator import isa, kernel
 from autocomp.targets.simulator.evaluate import SimulatorEvaluator
 from autocomp.targets.simulator.evaluate.model import Evaluation

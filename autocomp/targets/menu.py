@@ -14,8 +14,8 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
-from autocomp.agents.documents import problems, read_mapping
 from autocomp.data import closest, find
+from autocomp.documents import problems, read_mapping
 from autocomp.errors import ConfigError
 from autocomp.targets.simulator.isa.analysis import Kind
 

@@ -8,7 +8,7 @@ from random import Random
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
-    from autocomp.agents.menu import Menu
+    from autocomp.targets.menu import Menu
     from autocomp.targets.simulator.evaluate.model import Evaluation
     from autocomp.targets.simulator.isa.model import Accelerator
     from autocomp.targets.simulator.profile.limits import Limits
@@ -68,6 +68,26 @@ class Precedent:
     distance: float
     ratio: float
     lineage: tuple[LineageStep, ...]
+
+
+@dataclass(frozen=True)
+class Replayed:
+    """A plan that was carried out and the kernel it gave. `parent` is the position in the replay of what it was applied
+    to, None for the starting kernel."""
+
+    record: str
+    plan: Plan
+    kernel: str
+    parent: int | None
+
+
+@dataclass(frozen=True)
+class Replay:
+    """What came of the precedents' plans; `left_out` says of each plan that does not apply, behind its record's name,
+    why."""
+
+    steps: tuple[Replayed, ...] = ()
+    left_out: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True)

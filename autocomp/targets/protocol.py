@@ -1,0 +1,256 @@
+"""The seam between the search and what it searches for: a target, its language, its judge.
+
+The search knows nothing else of the world. It takes kernels as text, asks a target's evaluator, and compares
+measurements under the target's objective. `autocomp.targets.registry` finds targets by name.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from autocomp.errors import NotApplicable
+from autocomp.targets.evaluation import (
+    PHASES,
+    SCREEN,
+    Bound,
+    Evaluation,
+    Evidence,
+    Measurement,
+    Number,
+    Objective,
+    Phase,
+    Stage,
+)
+from autocomp.targets.fences import blocks_defining
+from autocomp.targets.planning import Coder, Planner, Precedent, Replay
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+    from autocomp.workload.model import Workload
+
+__all__ = [
+    "Bound",
+    "Evaluation",
+    "Evaluator",
+    "Evidence",
+    "Focus",
+    "Knowledge",
+    "Language",
+    "Measurement",
+    "Objective",
+    "Proposal",
+    "Rules",
+    "Stage",
+    "Target",
+    "Transformations",
+]
+
+
+class Language(ABC):
+    """What kernels are written in. None of its methods executes a kernel."""
+
+    name: str  # as prompts and messages call it: "C", "Triton"
+    suffix: str  # of files, with its dot: ".c"
+    fence: str  # the word after the backticks of a fenced block: "c"
+    entry: str = "solution"  # the function that is the kernel
+
+    @abstractmethod
+    def check(self, kernel: str, workload: Workload, source: str = "kernel") -> None:
+        """Raise KernelError, with the place in `source`, for what cannot be a kernel of the workload."""
+
+    @abstractmethod
+    def signature(self, workload: Workload) -> str:
+        """The head of the entry function, as a prompt shows it."""
+
+    def fingerprint(self, kernel: str) -> str:
+        """A digest that is equal for kernels that differ in nothing that matters, such as names and comments. Never
+        raises: a text that does not parse has a fingerprint too."""
+        return hashlib.sha256(b"text " + kernel.encode()).hexdigest()
+
+    def locate(self, answer: str) -> str | None:
+        """The kernel in a model's answer; None where there is none. By default the last fenced block that has the
+        entry function's name followed by a parenthesis."""
+        blocks = blocks_defining(answer, self.entry)
+        return blocks[-1] if blocks else None
+
+    def loops(self, kernel: str) -> tuple[str, ...]:
+        """Names of the parts of a kernel that a plan may be about, such as its loops, in source order."""
+        return ()
+
+
+class Evaluator(ABC):
+    """Judges and measures kernels of one workload on one target. Picklable, since evaluations run in worker processes.
+
+    `stages` are all stages in their order. `version` changes whenever the same kernel might be judged otherwise: a run
+    that is resumed compares it, and the cache of verdicts keeps it in its keys. `device` names what an evaluation needs
+    for itself: two evaluations that name the same device never run at the same time, whichever process they are in.
+    `keeps` says whether a verdict may be taken from the cache of earlier ones.
+    """
+
+    stages: tuple[Stage, ...]
+    version: str
+    device: str | None = None
+    keeps: bool = True
+
+    @abstractmethod
+    def evaluate(self, kernel: str, phases: Collection[Phase] = PHASES, seed: int | None = None) -> Evaluation:
+        """Run the stages of the phases in order up to the first that fails; the rest are skipped.
+
+        Never raises for what a kernel does wrong: that is a failed stage. Inputs and initial contents are drawn from
+        `seed`, and from fresh entropy without one; the evaluation says which seed that was. Raises DeviceError where
+        the device failed, which is no verdict on the kernel: the search tries again. Raises ConfigError where nothing
+        can be evaluated at all: the search ends.
+        """
+
+    def measure_beside(self, kernels: Sequence[str]) -> tuple[Measurement | None, ...]:
+        """Measure kernels that are correct once more, in turns, so that whatever drifts concerns all of them alike.
+        None for a kernel that could not be measured. Asked only of targets whose measurements have a spread."""
+        return tuple(self.evaluate(kernel, SCREEN).measurement for kernel in kernels)
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """Parameters of a transformation that are worth trying, with the reason in words. `gain` estimates by how much the
+    objective improves, in its unit; 0 where nothing is known."""
+
+    parameters: Mapping[str, Any]
+    reason: str
+    gain: float = 0.0
+
+
+class Transformations:
+    """The named rewrites of kernels that a target can carry out exactly. By default there are none."""
+
+    names: tuple[str, ...] = ()
+
+    def proposals(self, name: str, kernel: str, workload: Workload) -> Sequence[Proposal]:
+        """Parameters that suit this kernel, best first; not all of them need to apply. Raises KernelError for a kernel
+        that does not parse, NotApplicable for an unknown name."""
+        raise NotApplicable(f"no transformation is called {name!r}", hint=f"known: {', '.join(self.names) or 'none'}")
+
+    def apply(self, name: str, kernel: str, workload: Workload, parameters: Mapping[str, Any]) -> str:
+        """The rewritten kernel. Raises NotApplicable with the reason, KernelError as above."""
+        raise NotApplicable(f"no transformation is called {name!r}", hint=f"known: {', '.join(self.names) or 'none'}")
+
+
+@dataclass(frozen=True)
+class Rules:
+    """The agent that needs no model: who plans, and who carries plans out."""
+
+    planner: Planner
+    coder: Coder
+
+
+@dataclass(frozen=True)
+class Focus:
+    """What a prompt is about, so that a target leaves out what does not matter: the kernels that it shows, and the
+    kinds of constructs (`uses` of menu options) that may come in. `everything` asks for all there is."""
+
+    kernels: tuple[str, ...] = ()
+    uses: frozenset[str] = frozenset()
+    everything: bool = False
+
+
+@dataclass(frozen=True)
+class Knowledge:
+    """The sections of a prompt that only the target can write, in Markdown: who is asked and how kernels are judged,
+    how kernels are written, and what the machine offers."""
+
+    role: str
+    language: str
+    machine: str
+
+
+class Target(ABC):
+    """What kernels are written for and judged by: one machine. An entry point of the group `autocomp.targets` names a
+    subclass. Picklable and immutable.
+
+    `kind` is the name of the entry point, `name` that of the machine within its kind. `digest` is the machine's
+    meaning: what changes a result changes it, and nothing else does. `parameters` are those of the machine's figures
+    that a user may set. `causes` are the words that `Evidence.parts` uses, and `uses` the kinds of constructs that
+    `Focus` names: the vocabulary of menus for this kind.
+    """
+
+    kind: ClassVar[str]
+    causes: ClassVar[tuple[str, ...]] = ()
+    uses: ClassVar[tuple[str, ...]] = ()
+    name: str
+    digest: str
+    parameters: Mapping[str, Number]
+    language: Language
+    objective: Objective
+    transformations: Transformations = Transformations()
+
+    # --- where targets come from ---------------------------------------------------------------------------------
+
+    @classmethod
+    @abstractmethod
+    def load(cls, name: str, parameters: Mapping[str, Number], paths: Sequence[Path]) -> Self:
+        """The machine of a name, "" for the usual one, with some parameters set. `paths` are folders to look for its
+        description in. Raises ConfigError, or a more special error, for what is not there."""
+
+    @classmethod
+    @abstractmethod
+    def restore(cls, snapshot: Mapping[str, Any]) -> Self:
+        """The target that wrote a snapshot, whatever became of its description since. Raises ConfigError."""
+
+    @abstractmethod
+    def snapshot(self) -> dict[str, Any]:
+        """All that `restore` needs, as JSON; a run folder keeps it."""
+
+    # --- what it says of a workload ------------------------------------------------------------------------------
+
+    @abstractmethod
+    def starting_kernel(self, workload: Workload) -> str:
+        """The kernel that a search starts from where the user gives none. Raises ConfigError where there is none."""
+
+    @abstractmethod
+    def evaluator(self, workload: Workload, source: str = "kernel") -> Evaluator:
+        """Who judges and measures kernels of a workload; messages call the kernel `source`. Raises ConfigError for a
+        workload that this machine cannot do."""
+
+    def bound(self, workload: Workload) -> Bound | None:
+        """A value that no kernel can beat; None where nothing is known."""
+        return None
+
+    # --- what agents are told ------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def knowledge(self, workload: Workload, focus: Focus) -> Knowledge:
+        """What a prompt says of the language and of the machine."""
+
+    def diagnose(self, kernel: str, workload: Workload) -> Evidence | None:
+        """A closer look at what limits a correct kernel, made when an agent is about to plan: a critical path, marks in
+        the kernel, counters. None where there is nothing beyond what its evaluation says."""
+        return None
+
+    def story(self, evaluation: Evaluation, diagnosis: Evidence | None) -> tuple[str, ...]:
+        """In sentences, what limits the kernel."""
+        return (diagnosis or evaluation.evidence).story
+
+    def weights(self, evaluation: Evaluation, diagnosis: Evidence | None) -> Mapping[str, float]:
+        """For each cause, the share of the measurement that removing it might save, from 0 to 1."""
+        value = evaluation.value
+        parts = (diagnosis or evaluation.evidence).parts
+        shares: dict[str, float] = {}
+        for causes in parts.values():
+            for cause, amount in causes.items():
+                shares[cause] = shares.get(cause, 0.0) + (amount / value / len(parts) if value else 0.0)
+        return shares
+
+    # --- what works without a model ------------------------------------------------------------------------------
+
+    def rules(self) -> Rules | None:
+        """The agent that needs no model; None where there is none."""
+        return None
+
+    def replay(self, precedents: Sequence[Precedent], start: str, workload: Workload) -> Replay:
+        """What the plans of earlier schedules make of a starting kernel here. Raises KernelError if that does not
+        parse."""
+        return Replay()

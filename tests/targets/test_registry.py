@@ -1,0 +1,41 @@
+"""Targets are found by the names of entry points."""
+
+from __future__ import annotations
+
+from importlib.metadata import EntryPoint
+
+import pytest
+
+from autocomp.errors import ConfigError
+from autocomp.targets import registry
+
+
+@pytest.fixture
+def installed(monkeypatch: pytest.MonkeyPatch) -> dict[str, EntryPoint]:
+    """What is installed, for a test to add to."""
+    found: dict[str, EntryPoint] = {}
+    monkeypatch.setattr(registry, "_found", lambda: found)
+    return found
+
+
+def add(installed: dict[str, EntryPoint], name: str, value: str) -> None:
+    installed[name] = EntryPoint(name, value, registry.GROUP)
+
+
+def test_an_unknown_kind_is_an_error_with_the_nearest_name(installed: dict[str, EntryPoint]) -> None:
+    add(installed, "triton", "somewhere:Triton")
+    with pytest.raises(ConfigError, match="no kind of target is called 'tritn'") as error:
+        registry.load_target("tritn:h200")
+    assert error.value.hint == "did you mean 'triton'? installed: triton"
+
+
+def test_a_package_that_cannot_be_imported_is_named(installed: dict[str, EntryPoint]) -> None:
+    add(installed, "broken", "no_such_package:Target")
+    with pytest.raises(ConfigError, match=r"'broken' \(no_such_package:Target\) cannot be imported"):
+        registry.load_target("broken")
+
+
+def test_an_entry_point_that_names_no_target_is_refused(installed: dict[str, EntryPoint]) -> None:
+    add(installed, "odd", "json:dumps")
+    with pytest.raises(ConfigError, match="not a Target class"):
+        registry.kind_of("odd")
