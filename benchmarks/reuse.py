@@ -132,7 +132,7 @@ def shipped(workload: Workload) -> ScheduleRecord | None:
 def searched(workload: Workload, path: Path) -> ScheduleRecord:
     """The schedule that a search without reuse finds."""
     request, folder, found = search(workload, (), 0, BEFORE, path)
-    return record_of(request, found, folder.kernel(found.best.kernel), datetime.now().astimezone())
+    return record_of(request, found, found.best, folder.kernel(found.best.kernel), datetime.now().astimezone())
 
 
 def curves(pair: tuple[dict[str, Any], dict[str, Any]], seeds: int, evaluations: int, folder: Path) -> list[Curves]:

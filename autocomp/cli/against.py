@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,24 +15,28 @@ from autocomp.cli.options import print_json
 from autocomp.errors import ConfigError, FidelityError
 
 if TYPE_CHECKING:
-    from autocomp.targets.simulator.rtl.differential import Comparison, Differential
+    from autocomp.targets.simulator.fidelity import Case
+    from autocomp.targets.simulator.rtl.build import RtlModel
+    from autocomp.targets.simulator.rtl.differential import Comparison, Deadline, Differential
 
 SHOWN = 10  # programs that differ
 
 
 @dataclass(frozen=True)
 class Programs:
-    """Which random programs to run, and what error of cycles is no difference."""
+    """Which random programs to run, what error of cycles is no difference, and how long all of it may take."""
 
     count: int = 20
     seed: int = 0
     length: int = 40
     bound: float = 0.05
+    seconds: float | None = None
 
 
 def compare_with_rtl(
     folder: Path,
     accelerator: str | None,
+    overrides: Mapping[str, int | float],
     names: Sequence[str],
     programs: Programs,
     paths: tuple[Path, ...],
@@ -40,25 +44,36 @@ def compare_with_rtl(
     as_json: bool,
     plain: bool,
 ) -> None:
-    """Print, or write as JSON, what agrees and what does not. Raises FidelityError if anything differs."""
+    """Print each program as it was compared, then what agrees and what does not; or write all of it as JSON.
+
+    Raises FidelityError if anything differs.
+    """
     from autocomp.report import make_console
-    from autocomp.report.fidelity import errors_table, programs_table
+    from autocomp.report.fidelity import AgainstProgress, errors_table, program_line, programs_table, summary
     from autocomp.targets.simulator import isa
-    from autocomp.targets.simulator.fidelity import by_group, measure, not_replayed
+    from autocomp.targets.simulator.fidelity import by_group, not_replayed
     from autocomp.targets.simulator.rtl.build import model_of
-    from autocomp.targets.simulator.rtl.differential import Differential
-    from autocomp.targets.simulator.rtl.replay import replay
+    from autocomp.targets.simulator.rtl.differential import Deadline, Differential
 
     if accelerator is None:
         raise ConfigError("--against rtl needs --accelerator", hint="the name that autocomp rtl build was given")
-    machine = isa.load(accelerator, {}, paths)
+    machine = isa.load(accelerator, overrides, paths)
     model = model_of(machine.full_name)
-    measured = (folder / "cycles.csv").is_file()
-    cases = (
-        list(replay(measure(folder, accelerator, names, paths), folder, accelerator, model, paths)) if measured else []
-    )
+    deadline = Deadline(programs.seconds)
     differential = Differential(machine, model, programs.bound)
-    compared = list(_programs(differential, folder, programs))
+    console = make_console(sys.stderr if as_json else sys.stdout, plain or as_json)
+    cases: list[Case] = []
+    compared: list[Comparison] = []
+    with AgainstProgress(console, programs.count) as progress:
+        for case in _cases(folder, accelerator, names, model, paths, deadline):
+            cases.append(case)
+            progress.show(f"{len(cases)} measured cases run again")
+        if cases and not as_json:
+            console.print(errors_table(by_group(cases)))
+        for found in _programs(differential, folder, programs, deadline):
+            compared.append(found)
+            console.print(program_line(found), markup=False, soft_wrap=True)
+            progress.show(summary(compared), len(compared))
     different = [found for found in compared if found.difference]
     if as_json:
         print_json(
@@ -70,12 +85,11 @@ def compare_with_rtl(
             }
         )
     else:
-        console = make_console(sys.stdout, plain)
-        if cases:
-            console.print(errors_table(by_group(cases)))
         for reason, count in not_replayed(cases).items():
             console.print(f"not replayed: {count}: {reason}", markup=False, soft_wrap=True)
-        console.print(_summary(compared), markup=False, soft_wrap=True)
+        console.print(summary(compared), markup=False, soft_wrap=True)
+        if deadline.over:
+            console.print(f"stopped after {programs.seconds:g} seconds", markup=False)
         if different:
             console.print(programs_table(different[:SHOWN]))
     if different and as_json:
@@ -87,20 +101,30 @@ def compare_with_rtl(
         )
 
 
-def _programs(differential: Differential, folder: Path, programs: Programs) -> Iterator[Comparison]:
+def _cases(
+    folder: Path,
+    accelerator: str,
+    names: Sequence[str],
+    model: RtlModel,
+    paths: tuple[Path, ...],
+    deadline: Deadline,
+) -> Iterator[Case]:
+    """The folder's measured cases on the model, none if it has none; as many as begin before the deadline."""
+    from autocomp.targets.simulator.fidelity import measure
+    from autocomp.targets.simulator.rtl.replay import replay
+
+    if not (folder / "cycles.csv").is_file():
+        return
+    for case in replay(measure(folder, accelerator, names, paths), folder, accelerator, model, paths):
+        yield case
+        if deadline.over:
+            return
+
+
+def _programs(differential: Differential, folder: Path, programs: Programs, deadline: Deadline) -> Iterator[Comparison]:
     """Those found before, then random ones."""
     for path in sorted(folder.glob("*.c")):
+        if deadline.over:
+            return
         yield differential.case(path)
-    yield from differential.random_programs(programs.count, programs.seed, programs.length, folder)
-
-
-def _summary(compared: Sequence[Comparison]) -> str:
-    agreed = [found for found in compared if not found.difference]
-    if not agreed:
-        return f"0 of {len(compared)} programs agree"
-    errors = [abs(found.error) for found in agreed]
-    commands = sum(found.commands for found in agreed)
-    return (
-        f"{len(agreed)} of {len(compared)} programs agree ({commands:,} commands): results bit for bit, cycles within "
-        f"{max(errors):.2%}, {sum(errors) / len(errors):.2%} on average"
-    )
+    yield from differential.random_programs(programs.count, programs.seed, programs.length, folder, deadline)

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from autocomp.search.verdict import with_verdict
+
 if TYPE_CHECKING:
     from rich.table import Table
 
@@ -30,7 +32,7 @@ confirm_option = click.option(
 
 @dataclass(frozen=True)
 class Confirmed:
-    """A candidate of a search, and the hardware's word on it."""
+    """A candidate of a search that passed all stages on the simulator, and the hardware's word on it."""
 
     candidate: Candidate
     confirmation: Confirmation
@@ -47,7 +49,10 @@ def checked_model(accelerator: Accelerator) -> RtlModel:
 
 
 def confirm(request: Request, folder: RunFolder, result: SearchResult) -> tuple[Confirmed, ...]:
-    """The fastest kernels that differ and that the simulator finds right, the best one first."""
+    """The fastest kernels that differ and that the simulator finds right, the best one first.
+
+    A search proves its best kernel only, so the others go through the stages that they have not seen.
+    """
     from autocomp.targets.simulator.rtl.evaluator import RtlEvaluator
 
     evaluator = RtlEvaluator(request.accelerator, request.workload, checked_model(request.accelerator))
@@ -55,8 +60,26 @@ def confirm(request: Request, folder: RunFolder, result: SearchResult) -> tuple[
     distinct: dict[str, Candidate] = {}
     for candidate in ranked:
         distinct.setdefault(candidate.hash, candidate)
-    chosen = list(distinct.values())[:CONFIRMED]
-    return tuple(Confirmed(c, evaluator.confirm(folder.kernel(c.kernel))) for c in chosen)
+    confirmed: list[Confirmed] = []
+    for candidate in distinct.values():
+        if len(confirmed) == CONFIRMED:
+            break
+        text = folder.kernel(candidate.kernel)
+        if not candidate.correct:
+            candidate = with_verdict(candidate, evaluator.simulator.evaluate(text))
+        if candidate.correct:
+            confirmed.append(Confirmed(candidate, evaluator.confirm(text)))
+    return tuple(confirmed)
+
+
+def kept(confirmed: Sequence[Confirmed]) -> Candidate | None:
+    """What a search keeps: of the kernels that the hardware confirms, the fastest there. The simulator's best where
+    the hardware cannot tell of it, and none where it refutes that and confirms no other."""
+    best = confirmed[0]
+    passed = [entry for entry in confirmed if entry.confirmation.status == "passed"]
+    if best.confirmation.status == "skipped":
+        return best.candidate
+    return min(passed, key=lambda entry: entry.confirmation.cycles or 0).candidate if passed else None
 
 
 def confirmation_table(confirmed: Sequence[Confirmed]) -> Table:
@@ -82,26 +105,30 @@ def confirmation_table(confirmed: Sequence[Confirmed]) -> Table:
 
 
 def conclusion(confirmed: Sequence[Confirmed]) -> str:
-    """In words: is the best kernel the best there too?"""
-    best = confirmed[0]
-    if best.confirmation.status != "passed":
+    """In words: which kernel is kept, and why."""
+    best, chosen = confirmed[0], kept(confirmed)
+    if best.confirmation.status == "skipped":
         return f"the best kernel is NOT confirmed: {best.confirmation.message}"
-    passed = [entry for entry in confirmed if entry.confirmation.cycles is not None]
-    fastest = min(passed, key=lambda entry: entry.confirmation.cycles or 0)
-    if (fastest.confirmation.cycles or 0) < (best.confirmation.cycles or 0):
-        return (
-            f"confirmed, but candidate {fastest.candidate.id} is faster there: {fastest.confirmation.cycles:,} cycles, "
-            f"kernel {fastest.candidate.kernel}"
-        )
-    return "confirmed: the best kernel is right and the fastest there too"
+    if chosen is None:
+        return f"no kernel is kept; the hardware refutes the best one: {best.confirmation.message}"
+    if chosen == best.candidate:
+        return "confirmed: the best kernel is right and the fastest there too"
+    measured = next(entry.confirmation.cycles for entry in confirmed if entry.candidate == chosen)
+    if best.confirmation.status == "failed":
+        reason = f"the hardware refutes the simulator's best: {best.confirmation.message}"
+    else:
+        reason = f"the simulator's best needs {best.confirmation.cycles:,} there"
+    return f"candidate {chosen.id} is kept, with {measured:,} cycles on the hardware; {reason}"
 
 
 def document(confirmed: Sequence[Confirmed]) -> list[dict[str, Any]]:
-    """What --json prints, and the run folder keeps in confirmation.json."""
+    """What --json prints of each kernel."""
+    chosen = kept(confirmed)
     return [
         {
             "candidate": entry.candidate.id,
             "kernel": entry.candidate.kernel,
+            "kept": entry.candidate == chosen,
             "simulated_cycles": entry.candidate.cycles,
             "status": entry.confirmation.status,
             "message": entry.confirmation.message,

@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from autocomp.cli.against import Programs, compare_with_rtl
-from autocomp.cli.options import output_options, path_option, print_json
+from autocomp.cli.options import output_options, path_option, print_json, set_option
 from autocomp.errors import ConfigError
 
 
@@ -24,6 +24,8 @@ from autocomp.errors import ConfigError
 @click.option("--seed", type=click.IntRange(min=0), help="Of the first of them (default: 0).")
 @click.option("--length", type=click.IntRange(min=1), help="Commands of each at most (default: 40).")
 @click.option("--bound", type=click.FloatRange(min=0), help="Error of cycles that is no difference (default: 0.05).")
+@click.option("--seconds", type=click.FloatRange(min=0), help="Begin no program after this time (default: no limit).")
+@set_option
 @path_option
 @output_options
 def fidelity(
@@ -35,6 +37,8 @@ def fidelity(
     seed: int | None,
     length: int | None,
     bound: float | None,
+    seconds: float | None,
+    overrides: dict[str, int | float],
     paths: tuple[Path, ...],
     as_json: bool,
     plain: bool,
@@ -42,19 +46,20 @@ def fidelity(
     """Replay the measured cases in DIR (cycles.csv and traces/), and print the error of each group.
 
     With --against rtl the cases are measured anew on the hardware description of --accelerator, and the programs in DIR
-    (*.c) and random legal ones run on both. What differs is shrunk and written into DIR; the exit code is then 9.
+    (*.c) and random legal ones run on both, each reported as it ends. What differs is shrunk and written into DIR; the
+    exit code is then 9.
     """
     from autocomp.report import make_console
     from autocomp.report.fidelity import errors_table
     from autocomp.targets.simulator.fidelity import by_group, measure, not_replayed, rank_correlation
 
-    chosen = {"count": count, "seed": seed, "length": length, "bound": bound}
+    chosen = {"count": count, "seed": seed, "length": length, "bound": bound, "seconds": seconds}
     given: dict[str, Any] = {name: value for name, value in chosen.items() if value is not None}
     if against is not None:
         programs = replace(Programs(), **given)
-        return compare_with_rtl(folder, accelerator, names, programs, paths, as_json=as_json, plain=plain)
-    if given:
-        raise ConfigError("--random, --seed, --length and --bound need --against rtl")
+        return compare_with_rtl(folder, accelerator, overrides, names, programs, paths, as_json=as_json, plain=plain)
+    if given or overrides:
+        raise ConfigError("--random, --seed, --length, --bound, --seconds and --set need --against rtl")
     cases = list(measure(folder, accelerator or _accelerator_of(folder, paths), names, paths))
     if not cases:
         raise ConfigError(f"{folder} has no case {', '.join(names)}")

@@ -167,7 +167,7 @@ def _searcher(
         run = create(new_run_path(Path("runs"), name, now), request, now)
         with SearchProgress(console, f"{name}, {evaluations} evaluations") as progress:
             result = run_session(request, run, means, progress)
-        schedule = keep(request, run, result)
+        schedule = keep(request, run, result, result.best)
         return Found(result.best.cycles, schedule.name if schedule else "naive", result.evaluations)
 
     return search

@@ -10,17 +10,19 @@ from typing import Any, NoReturn
 
 import click
 
-from autocomp.cli.confirm import Confirmed, conclusion, confirmation_table
+from autocomp.cli.confirm import Confirmed, conclusion, confirmation_table, kept
 from autocomp.cli.confirm import confirm as confirm_best
 from autocomp.cli.confirm import document as confirmation_document
 from autocomp.cli.options import print_json
 from autocomp.cli.over_time import print_shape, shape_of
+from autocomp.data import write_atomically
 from autocomp.report import RunView, SearchProgress, make_console, print_paths, print_search
 from autocomp.report.runs import comparison, summary_of
 from autocomp.schedules.from_run import record_of
 from autocomp.schedules.store import Store, user_root
 from autocomp.search import RunFolder, SearchResult
 from autocomp.search.budget import Budget
+from autocomp.search.candidate import Candidate
 from autocomp.search.session import Means, left_over, run_session
 from autocomp.search.snapshot import Request
 
@@ -32,7 +34,7 @@ def search_and_report(
 ) -> None:
     """Run the sessions one after the other; what one leaves of its budget goes to the next. People read the ends on
     standard output, programs with --json instead: one document, or a list of them for several runs. With `confirm` the
-    best kernels are run on the hardware description, and a best one that fails there is kept as no schedule."""
+    best kernels are run on the hardware description, and the one that is fastest there is kept."""
     console = make_console(sys.stderr if as_json else sys.stdout, plain or as_json)
     documents = []
     grant: Budget | None = None
@@ -44,16 +46,18 @@ def search_and_report(
         except KeyboardInterrupt:
             _interrupted([unfinished for unfinished, _ in runs[position:]], as_json)
         confirmed = confirm_best(request, folder, result) if confirm is not None else ()
-        refuted = bool(confirmed) and confirmed[0].confirmation.status == "failed"
-        schedule = None if refuted else keep(request, folder, result)
+        chosen = kept(confirmed) if confirmed else result.best
+        best = chosen or result.best
+        write_atomically(folder.best_kernel, folder.kernel(best.kernel))
+        schedule = None if chosen is None else keep(request, folder, result, chosen)
         grant = left_over(result)
         if as_json:
-            documents.append(document(folder, result, schedule, progress.view, confirmed))
+            documents.append(document(folder, result, best, schedule, progress.view, confirmed))
             continue
-        print_search(console, progress.view, _utilisation(result))
-        if (best := result.best.evaluation) is not None:
+        print_search(console, progress.view, _utilisation(result.best))
+        if (evaluation := best.evaluation) is not None:
             text = folder.best_kernel.read_text(encoding="utf-8")
-            print_shape(console, shape_of(text, request.workload, request.accelerator, best), best)
+            print_shape(console, shape_of(text, request.workload, request.accelerator, evaluation), evaluation)
         if confirmed:
             console.print(confirmation_table(confirmed))
             console.print(conclusion(confirmed), markup=False, soft_wrap=True)
@@ -77,19 +81,19 @@ def _interrupted(folders: Sequence[RunFolder], as_json: bool) -> NoReturn:
 def document(
     folder: RunFolder,
     result: SearchResult,
+    best: Candidate,
     schedule: Path | None,
     view: RunView,
     confirmed: Sequence[Confirmed] = (),
 ) -> dict[str, Any]:
-    """What --json prints of a finished search; times in seconds."""
-    best = result.best
+    """What --json prints of a finished search that keeps `best`; times in seconds."""
     bound = best.evaluation.bound.cycles if best.evaluation else None
     return {
         "naive_cycles": result.naive.cycles,
         "best_cycles": best.cycles,
         "bound_cycles": bound,
         "ratio": best.evaluation.ratio if best.evaluation else None,
-        "utilisation": _utilisation(result),
+        "utilisation": _utilisation(best),
         "evaluations": result.evaluations,
         "candidates": dict(result.history.outcomes()),
         "steps": len(result.history.steps),
@@ -106,14 +110,13 @@ def document(
     }
 
 
-def keep(request: Request, folder: RunFolder, result: SearchResult) -> Path | None:
+def keep(request: Request, folder: RunFolder, result: SearchResult, best: Candidate) -> Path | None:
     """Put the winner into the user's store; the naive kernel is no schedule."""
-    if result.best == result.naive:
+    if best == result.naive:
         return None
-    kernel = folder.kernel(result.best.kernel)
-    record = record_of(request, result, kernel, datetime.now().astimezone())
+    record = record_of(request, result, best, folder.kernel(best.kernel), datetime.now().astimezone())
     return Store(user_root()).put(record)[0]
 
 
-def _utilisation(result: SearchResult) -> float:
-    return result.best.evaluation.utilisation if result.best.evaluation else 0.0
+def _utilisation(candidate: Candidate) -> float:
+    return candidate.evaluation.utilisation if candidate.evaluation else 0.0

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from types import TracebackType
 from typing import TYPE_CHECKING
 
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from rich.text import Text
 
@@ -44,3 +47,55 @@ def programs_table(comparisons: Sequence[Comparison]) -> Table:
             found.name, f"{found.commands:,}", *cycles, Text(f"{found.difference}: {found.detail}"), found.case
         )
     return table
+
+
+CLOSE = 0.01  # the relative error that a summary counts beside exact cycles
+
+
+def program_line(found: Comparison) -> str:
+    """A program on both, in one line."""
+    exact = "exact" if found.simulated == found.measured else f"{found.error:+.2%}"
+    verdict = f"{found.difference}: {found.detail}" if found.difference else exact
+    return (
+        f"{found.name:<14} {found.commands:>6,} commands  {found.simulated:>9,} simulated  "
+        f"{found.measured:>9,} measured  {verdict}"
+    )
+
+
+def summary(compared: Sequence[Comparison]) -> str:
+    """How many programs gave the same bytes, and how true the cycles of those are."""
+    if not compared:
+        return "no programs compared"
+    timed = [found for found in compared if found.timed]
+    commands = sum(found.commands for found in compared)
+    words = f"{len(timed)} of {len(compared)} programs gave the same bytes ({commands:,} commands)"
+    if not timed:
+        return words
+    errors = [abs(found.error) for found in timed]
+    exact = sum(found.simulated == found.measured for found in timed)
+    near = sum(error <= CLOSE for error in errors)
+    return (
+        f"{words}; of these, cycles are exact in {exact} ({exact / len(timed):.1%}) and within {CLOSE:.0%} in {near} "
+        f"({near / len(timed):.1%}); mean error {sum(errors) / len(errors):.3%}, worst {max(errors):.2%}"
+    )
+
+
+class AgainstProgress:
+    """How far a comparison has come, on a terminal; elsewhere its lines say so."""
+
+    def __init__(self, console: Console, total: int) -> None:
+        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+        self._progress = Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
+        self._task = self._progress.add_task("on the hardware", total=total)
+
+    def __enter__(self) -> AgainstProgress:
+        self._progress.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._progress.stop()
+
+    def show(self, text: str, completed: int = 0) -> None:
+        self._progress.update(self._task, description=text, completed=completed)

@@ -9,14 +9,16 @@ from autocomp.agents.config import describe
 from autocomp.schedules.measured import figures, machine_of, operation_of
 from autocomp.schedules.record import PlanStep, Provenance, ScheduleRecord
 from autocomp.search import SearchResult
+from autocomp.search.candidate import Candidate
 from autocomp.search.snapshot import Request, versions
 from autocomp.search.targets import plan_to_json
 from autocomp.targets.planning import LineageStep
 
 
-def record_of(request: Request, result: SearchResult, kernel: str, created: datetime) -> ScheduleRecord:
-    """The record of the best kernel of a search; `kernel` is its text."""
-    best = result.best
+def record_of(
+    request: Request, result: SearchResult, best: Candidate, kernel: str, created: datetime
+) -> ScheduleRecord:
+    """The record of the kernel that a search keeps; `kernel` is its text."""
     evaluation = best.evaluation
     if evaluation is None or not evaluation.correct:
         raise ValueError("only a correct kernel is a schedule")

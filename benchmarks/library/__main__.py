@@ -70,7 +70,7 @@ def search(root: Path, runs: Path, workload: Workload, accelerator: Accelerator,
     best = result.best
     if best == result.naive or best.evaluation is None:
         return "nothing faster than the naive kernel"
-    Store(root).put(record_of(request, result, folder.kernel(best.kernel), datetime.now().astimezone()))
+    Store(root).put(record_of(request, result, best, folder.kernel(best.kernel), datetime.now().astimezone()))
     return f"{result.naive.cycles:,} -> {best.cycles:,} cycles, {best.evaluation.ratio:.1%} of the bound"
 
 

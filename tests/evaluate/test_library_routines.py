@@ -72,6 +72,14 @@ def test_sums_deeper_than_one_hardware_loop_are_continued(depth: int) -> None:
     assert evaluation.correct, evaluation.failure
 
 
+def test_a_host_that_takes_time_for_its_code_takes_some_for_a_routine() -> None:
+    workload = gemm((17, 33, 65), PLAIN)
+    ideal, slow = (SimulatorEvaluator(isa.load("gemmini", {"HOST": host}), workload) for host in (0, 1))
+    before, after = (evaluator.evaluate(tiled_matmul_auto(workload)) for evaluator in (ideal, slow))
+    assert after.correct, after.failure
+    assert (after.cycles or 0) > (before.cycles or 0)
+
+
 @pytest.mark.parametrize("size", [128, 256])
 def test_its_commands_are_those_of_the_measured_run(size: int) -> None:
     workload = gemm((size, size, size), PLAIN)

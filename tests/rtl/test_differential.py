@@ -63,6 +63,33 @@ def test_the_command_reports_differences_with_an_exit_code(
     assert "cycles differ" in done.stdout
 
 
+def test_programs_are_reported_as_they_end_until_the_time_is_over(
+    copier: RtlModel, autocomp: Callable[..., Result], tmp_path: Path
+) -> None:
+    use_for("copier", copier)
+    again = ("--against", "rtl", "--accelerator", COPIER / "copier.isa", "--length", 5, "--bound", 10)
+    done = autocomp("fidelity", tmp_path / "cases", *again, "--random", 2)
+    assert done.exit_code == 0, done.output
+    assert [line.split()[:2] for line in done.stdout.splitlines()[:2]] == [["random", "0"], ["random", "1"]]
+    assert "2 of 2 programs gave the same bytes" in done.stdout
+    done = autocomp("fidelity", tmp_path / "cases", *again, "--random", 1000000, "--seconds", 0)
+    assert done.exit_code == 0, done.output
+    assert "no programs compared" in done.stdout
+    assert "stopped after 0 seconds" in done.stdout
+
+
+def test_a_parameter_of_the_machine_can_be_set(
+    copier: RtlModel, autocomp: Callable[..., Result], tmp_path: Path
+) -> None:
+    use_for("copier", copier)
+    again = ("--against", "rtl", "--accelerator", COPIER / "copier.isa", "--length", 5, "--bound", 10, "--random", 4)
+    cycles = []
+    for latency in (10, 100):
+        done = autocomp("fidelity", tmp_path / "cases", *again, "--set", f"MEM_LATENCY={latency}", "--json")
+        cycles.append(max(program["measured"] for program in json.loads(done.stdout)["programs"]))
+    assert cycles[0] < cycles[1]
+
+
 def test_measured_cases_are_measured_anew(copier: RtlModel, autocomp: Callable[..., Result], tmp_path: Path) -> None:
     use_for("copier", copier)
     (tmp_path / "traces").mkdir()

@@ -13,7 +13,7 @@ from autocomp.targets.simulator import isa
 from autocomp.targets.simulator.rtl.build import RtlModel, build
 from autocomp.targets.simulator.rtl.driver import reset
 from autocomp.targets.simulator.rtl.interface import begin, find_interface
-from autocomp.targets.simulator.rtl.native import EncodedCommands, MemoryConditions, NativeDriver, RtlRun
+from autocomp.targets.simulator.rtl.native import EncodedCommands, MemoryConditions, NativeDriver, RtlRun, Strays
 from autocomp.targets.simulator.rtl.pyverilator_driver import open_pyverilator
 
 from .conftest import COPIER
@@ -39,14 +39,21 @@ def commands(*amounts: int | None) -> EncodedCommands:
 
 
 def run(
-    model: RtlModel, batch: EncodedCommands, *, latency: int = 10, bandwidth: int = 16, room: int = 64, most: int = 9999
+    model: RtlModel,
+    batch: EncodedCommands,
+    *,
+    latency: int = 10,
+    bandwidth: int = 16,
+    room: int = 64,
+    most: int = 9999,
+    guard: int = 0,
 ) -> tuple[RtlRun, npt.NDArray[np.uint8]]:
     """The batch on a fresh design, and the target of the copies, a tensor of `room` bytes."""
     interface = find_interface(model.ports, isa.load(COPIER / "copier.isa"))
     driver = NativeDriver(model.library)
     begin(driver, interface)
     source, target = np.arange(64, dtype=np.uint8), np.zeros(room, np.uint8)
-    conditions = MemoryConditions(latency, bandwidth, most)
+    conditions = MemoryConditions(latency, bandwidth, most, guard)
     found = driver.run(interface, batch, [(SOURCE, source), (TARGET, target)], conditions)
     driver.close()
     return found, target
@@ -118,6 +125,22 @@ def test_a_write_outside_every_tensor_is_caught(copier: RtlModel) -> None:
     assert found.status == "memory"
     assert "a write of 16 bytes" in found.message
     assert found.accepted == 2
+
+
+def test_accesses_of_guard_memory_are_counted_and_change_no_tensor(copier: RtlModel) -> None:
+    beyond = 64 // 16  # blocks of the source
+    found, target = run(copier, commands(*[1] * (beyond + 2)), room=96, guard=32)
+    assert (found.status, found.writes) == ("done", Strays())
+    assert found.reads == Strays(2, SOURCE + 64)
+    assert set(target[64:]) == {0xA5 + 1}
+    found, target = run(copier, commands(1, 1), room=16, guard=16)
+    assert (found.status, found.reads, found.writes) == ("done", Strays(), Strays(16, TARGET + 16))
+
+
+def test_accesses_beyond_the_guard_memory_end_a_run(copier: RtlModel) -> None:
+    found, _ = run(copier, commands(*[1] * 6), room=96, guard=16)
+    assert found.status == "memory"
+    assert "far from every tensor" in found.message
 
 
 def test_a_design_that_does_not_end_is_cut_off(copier: RtlModel) -> None:

@@ -7,11 +7,13 @@ import pickle
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 
 from autocomp import workload
 from autocomp.targets.simulator import isa
+from autocomp.targets.simulator.evaluate.compiled import compile_kernel
 from autocomp.targets.simulator.rtl.build import RtlModel, use_for
 from autocomp.targets.simulator.rtl.evaluator import RtlEvaluator
 from autocomp.targets.simulator.start.naive import starting_kernel
@@ -73,6 +75,42 @@ def test_a_kernel_whose_own_code_writes_results_cannot_be_confirmed(copier: RtlM
     found = shift_on(copier).confirm(by_the_host)
     assert (found.status, found.cycles) == ("skipped", None)
     assert "own code writes" in found.message
+
+
+def test_arrays_of_the_kernels_own_lie_in_the_memory_behind_the_hardware(copier: RtlModel) -> None:
+    by_way_of_its_own = """
+    void solution(int8_t x[64], int8_t y[64]) {
+        static int8_t between[64];
+        for (int i = 0; i < 64; i += 16) copy(&x[i], &between[i], 1);
+        fence();
+        for (int i = 0; i < 64; i += 16) copy(&between[i], &y[i], 2);
+    }"""
+    found = shift_on(copier).confirm(by_way_of_its_own)
+    assert (found.status, found.error) == ("passed", shift_on(copier).confirm(by_way_of_its_own).error), found.message
+
+
+def test_own_arrays_start_with_their_initial_values() -> None:
+    problem, machine = workload.load(str(COPIER / "shift.yaml"), (COPIER,)), isa.load(COPIER / "copier.isa")
+    text = SHIFT.replace("for", "static int32_t n[2][2] = {{1, 2}, {3}}; static int8_t empty[3]; for", 1)
+    arrays = compile_kernel(text, problem, machine, isa.lower(machine), "kernel.c").own_arrays()
+    assert [(array.dtype, array.tolist()) for array in arrays.values()] == [
+        (np.int32, [[1, 2], [3, 0]]),
+        (np.int8, [0, 0, 0]),
+    ]
+
+
+def test_reads_beyond_the_tensors_are_reported_and_not_fatal(copier: RtlModel, tmp_path: Path) -> None:
+    """The description says that the result is a constant; the hardware reads its source for it, which is elsewhere."""
+    silent = tmp_path / "copier.isa"
+    text = (COPIER / "copier.isa").read_text().replace("src.i8[c] + amount", "amount - 91")  # 0xA5, as guard memory has
+    silent.write_text(text)
+    (tmp_path / "fill.py").write_text("import numpy as np\ndef fill(x): return {'y': np.full(64, -88, np.int8)}\n")
+    (tmp_path / "fill.yaml").write_text((COPIER / "shift.yaml").read_text().replace("shift", "fill"))
+    (tmp_path / "fill.c").write_text(SHIFT.replace("&x[i]", "x + 64 + i"))
+    problem = workload.load(str(tmp_path / "fill.yaml"), (tmp_path,))
+    found = RtlEvaluator(isa.load(silent), problem, copier).confirm((tmp_path / "fill.c").read_text())
+    assert found.status == "passed", found.message
+    assert "4 requests that read beyond the tensors, the first 0 bytes after the end of x" in found.message
 
 
 def test_a_kernel_that_is_wrong_is_not_tried(copier: RtlModel) -> None:

@@ -5,26 +5,29 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from autocomp.simulator import Options, SimulationResult, _core, run_program
 from autocomp.targets.simulator import kernel
 from autocomp.targets.simulator.isa.lower import MachineTables
 from autocomp.targets.simulator.isa.model import Accelerator
 from autocomp.targets.simulator.kernel import ast
-from autocomp.targets.simulator.kernel.bytecode import Code
+from autocomp.targets.simulator.kernel.bytecode import Code, CompiledTensor
 from autocomp.workload import Workload
 from autocomp.workload.inputs import Array
 
 
 @dataclass(frozen=True)
 class CompiledKernel:
-    """`names` are what the kernel calls the workload's tensors, in order. `host_writes`: its own code, not only the
-    machine, writes to memory."""
+    """`names` are what the kernel calls the workload's tensors, in order; `arrays` are those of its own, which pointers
+    number after them. `host_writes`: its own code, not only the machine, writes to memory."""
 
     tree: ast.Kernel
     workload: Workload
     tables: MachineTables
     program: _core.Program
     names: tuple[str, ...]
+    arrays: tuple[CompiledTensor, ...]
     host_writes: bool
 
     @property
@@ -32,6 +35,15 @@ class CompiledKernel:
         """What the kernel calls the tensors of which every element must be written."""
         pairs = zip(self.names, self.workload.tensors, strict=True)
         return tuple(name for name, tensor in pairs if tensor.role == "output")
+
+    def own_arrays(self) -> dict[str, Array]:
+        """The kernel's own arrays as they are when it starts. Their names are numbered, since several may share one."""
+        contents = {}
+        for number, array in enumerate(self.arrays):
+            empty = np.zeros(array.shape, f"{array.dtype[0]}{int(array.dtype[1:]) // 8}")
+            initial = None if array.initial is None else np.frombuffer(array.initial, empty.dtype).reshape(array.shape)
+            contents[f"{array.name} ({number})"] = empty if initial is None else initial
+        return contents
 
     def run(self, arrays: Mapping[str, Array], options: Options) -> SimulationResult:
         """One run on arrays with the workload's names; its outputs have them too."""
@@ -54,5 +66,6 @@ def compile_kernel(
         tables=tables,
         program=kernel.link(checked.program, tables),
         names=tuple(parameter.name for parameter in checked.parameters),
+        arrays=tuple(tensor for tensor in checked.program.tensors if not tensor.parameter),
         host_writes=bool({Code.Store, Code.HostCall} & set(checked.program.code[:, 0].tolist())),
     )

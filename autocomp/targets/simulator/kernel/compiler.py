@@ -243,6 +243,6 @@ def _host_cycles(unit: Unit, order: Sequence[FunctionCode]) -> npt.NDArray[np.in
     signature = Signature(
         [tuple(parameter.kind for parameter in instruction.parameters) for instruction in instructions],
         frozenset(n for n, instruction in enumerate(instructions) if instruction.words.get("role") == "fence"),
-        {function.index: len(function.parameters) for function in unit.functions.values()},
+        {called.index: len(called.parameters) for called in (*unit.procedures.values(), *unit.functions.values())},
     )
     return np.concatenate([host_time(code.code, signature, costs) for code in order])

@@ -1,6 +1,7 @@
 """From a folder of Verilog to a model that can be driven: verilated, compiled with our C ABI, kept by content.
 
-A model is a folder `models/DIGEST` in the cache, written whole; `accelerators/NAME.model` names that of an accelerator.
+A model is a folder `models/DIGEST` in the cache, written whole; `accelerators-ABI/NAME.model` names that of an
+accelerator for one version of the C ABI, so that versions of this package do not take each other's models.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from autocomp.data import cache_folder, write_atomically
 from autocomp.errors import ConfigError
+from autocomp.targets.simulator.rtl.native import ABI_VERSION
 from autocomp.targets.simulator.rtl.ports import Port, read_ports
 from autocomp.targets.simulator.rtl.sources import Sources, find_sources
 from autocomp.targets.simulator.rtl.toolchain import Toolchain, call, find_toolchain
@@ -135,7 +137,7 @@ def _models() -> Path:
 
 
 def _accelerators() -> Path:
-    return cache_folder("rtl") / "accelerators"
+    return cache_folder("rtl") / f"accelerators-{ABI_VERSION}"
 
 
 def _entry(accelerator: str) -> Path:

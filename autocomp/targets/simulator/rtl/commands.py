@@ -17,6 +17,7 @@ from autocomp.targets.simulator.rtl.native import EncodedCommands
 
 FIRST_ADDRESS = 0x8000_0000  # where generators put main memory
 PAGE = 4096
+GUARD = 1 << 20  # bytes of guard memory around each tensor: more than any command reaches beyond one by mistake
 ADDRESS_END = 1 << 32
 
 
@@ -28,14 +29,14 @@ def split_pointer(pointer: int) -> tuple[int, int]:
 
 
 def place(sizes: Sequence[int]) -> tuple[int, ...]:
-    """Addresses for tensors of so many bytes: on pages of their own, an unused page between two of them.
+    """Addresses for tensors of these sizes in bytes: on pages of their own, with guard memory around each.
 
     Raises ConfigError when they do not fit below 4 GiB, where a design's bus ends.
     """
-    addresses, free = [], FIRST_ADDRESS
+    addresses, free = [], FIRST_ADDRESS + GUARD
     for size in sizes:
         addresses.append(free)
-        free += -(-size // PAGE) * PAGE + PAGE
+        free += -(-size // PAGE) * PAGE + GUARD
     if free > ADDRESS_END:
         raise ConfigError(f"tensors of {sum(sizes):,} bytes do not fit behind the design's bus")
     return tuple(addresses)
@@ -93,7 +94,7 @@ def _address(pointer: int, addresses: Sequence[int] | None, instruction: Instruc
         return offset
     if tensor >= len(addresses):
         raise ConfigError(
-            f"line {line}: {instruction.name} points to an array of the kernel's own",
-            hint="only the workload's tensors lie in the memory behind the hardware",
+            f"line {line}: {instruction.name} points to tensor {tensor}; there are {len(addresses)}",
+            hint="give every array that the commands point to",
         )
     return addresses[tensor] + offset

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -37,6 +38,25 @@ class Comparison:
         """Relative error of the simulator, signed: simulated / measured - 1."""
         return self.simulated / self.measured - 1.0 if self.measured else 0.0
 
+    @property
+    def timed(self) -> bool:
+        """Whether the hardware came to the end with the same results, so that cycles can be compared."""
+        return self.difference in ("", CYCLES)
+
+
+class Deadline:
+    """The end of a span of seconds that began when this was made; None: never."""
+
+    def __init__(self, seconds: float | None) -> None:
+        self._end = None if seconds is None else time.monotonic() + seconds
+
+    @property
+    def over(self) -> bool:
+        return self._end is not None and time.monotonic() >= self._end
+
+
+NEVER = Deadline(None)
+
 
 class Differential:
     """Compares programs of one machine. `bound` is the relative error of cycles that is no mismatch."""
@@ -47,18 +67,22 @@ class Differential:
         self.machine = RtlMachine(accelerator, self.lab.tables, model)
         self.bound = bound
 
-    def random_programs(self, count: int, seed: int, length: int, cases: Path | None) -> Iterator[Comparison]:
-        """Compares `count` programs; each mismatch is shrunk, and written into the folder `cases` if there is one."""
+    def random_programs(
+        self, count: int, seed: int, length: int, cases: Path | None, deadline: Deadline = NEVER
+    ) -> Iterator[Comparison]:
+        """Compares `count` programs, or as many as begin before the deadline. A mismatch is given as it is; what it
+        shrinks to by then is written into the folder `cases` if there is one."""
         for number in range(seed, seed + count):
+            if deadline.over:
+                return
             commands = random_program(self.lab, number, length)
             found = self._compare(f"random {number}", commands)
-            if found is not None:
-                yield self._shrunk(found, commands, number, cases) if found.difference else found
-
-    def _shrunk(self, found: Comparison, commands: Sequence[str], number: int, cases: Path | None) -> Comparison:
-        part = shrink(commands, partial(self._differs, kind=found.difference))
-        shrunk = self._compare(found.name, part) or found
-        return replace(shrunk, case=str(self._write(cases, number, part, shrunk)) if cases else "")
+            if found is not None and found.difference and cases is not None:
+                part = shrink(commands, partial(self._differs, kind=found.difference), deadline)
+                shrunk = self._compare(found.name, part) or found
+                yield replace(found, case=str(self._write(cases, number, part, shrunk)))
+            elif found is not None:
+                yield found
 
     def case(self, path: Path) -> Comparison:
         """Compares the program of a case's file. Raises KernelError or ConfigError when it is none."""
@@ -110,20 +134,20 @@ class Differential:
         return path
 
 
-def shrink(commands: Sequence[str], fails: Callable[[Sequence[str]], bool]) -> list[str]:
+def shrink(commands: Sequence[str], fails: Callable[[Sequence[str]], bool], deadline: Deadline = NEVER) -> list[str]:
     """A part of the commands that still fails, and does not without any one of them (delta debugging: ever smaller
-    runs of commands are left out as long as that fails too)."""
+    runs of commands are left out as long as that fails too). At the deadline, what there is by then."""
     kept = list(commands)
     size = len(kept) // 2
     while size:
         start = 0
-        while start < len(kept):
+        while start < len(kept) and not deadline.over:
             part = kept[:start] + kept[start + size :]
             if fails(part):
                 kept = part
             else:
                 start += size
         size = min(size // 2, len(kept)) if size > 1 else 0
-    while any(fails(part := kept[:i] + kept[i + 1 :]) for i in range(len(kept))):
+    while not deadline.over and any(fails(part := kept[:i] + kept[i + 1 :]) for i in range(len(kept))):
         kept = part
     return kept

@@ -85,13 +85,13 @@ class RtlEvaluator:
         Raises ConfigError when the model does not fit the accelerator.
         """
         compiled = self.simulator.compile(kernel_text)
-        cycles, simulated, steps, seconds = None, None, 0, 0.0
+        cycles, simulated, steps, seconds, reads = None, None, 0, 0.0, ""
         for input_set in self.workload.input_sets:
             try:
                 predicted, result = self._run(compiled, input_set)
             except ConfigError as error:
                 return Confirmation("skipped", f"not confirmed: {error}", cycles, simulated, steps, seconds)
-            steps, seconds = steps + result.run.steps, seconds + result.seconds
+            steps, seconds, reads = steps + result.run.steps, seconds + result.seconds, reads or result.reads
             wrong = self._wrong(input_set, result)
             if wrong is not None and compiled.host_writes:
                 message = "not confirmed: the kernel's own code writes to memory, which its commands do not show"
@@ -105,7 +105,8 @@ class RtlEvaluator:
         right = "right bit for bit" if self.workload.tolerance is None else "right within the tolerance"
         rate = f"{steps / seconds:,.0f} cycles a second" if seconds else ""
         says = f"the simulator says {simulated:,} cycles ({found.error or 0:+.2%})"
-        return replace(found, message=f"{right} on {names}; {says}; {rate}")
+        words = (f"{right} on {names}", says, rate, reads)
+        return replace(found, message="; ".join(word for word in words if word))
 
     def _run(self, compiled: CompiledKernel, input_set: InputSet) -> tuple[int, RtlResult]:
         case = self.simulator.case(input_set)
@@ -113,7 +114,7 @@ class RtlEvaluator:
         assert isinstance(recorded.trace, _core.Trace)
         assert recorded.timing is not None
         simulated = recorded.timing.cycles
-        arrays = {tensor.name: case.arrays[tensor.name] for tensor in self.workload.tensors}
+        arrays = {tensor.name: case.arrays[tensor.name] for tensor in self.workload.tensors} | compiled.own_arrays()
         return simulated, self.machine.run(recorded.trace, arrays, most_cycles(simulated))
 
     def _wrong(self, input_set: InputSet, result: RtlResult) -> str | None:
@@ -124,5 +125,7 @@ class RtlEvaluator:
             return f"{where}, the design is still busy: it hangs, or is far slower than the simulator says"
         if run.status != "done":
             return f"{where}: {run.message}"
+        if result.writes:
+            return f"with input set {input_set.name!r}, {result.writes}"
         differing = first_difference(self.workload, self.simulator.case(input_set), result.outputs)
         return None if differing is None else f"with input set {input_set.name!r}, {differing}"

@@ -14,9 +14,9 @@ from autocomp.simulator import _core
 from autocomp.targets.simulator.isa.lower import MachineTables
 from autocomp.targets.simulator.isa.model import Accelerator
 from autocomp.targets.simulator.rtl.build import RtlModel
-from autocomp.targets.simulator.rtl.commands import encode_trace, place
+from autocomp.targets.simulator.rtl.commands import GUARD, encode_trace, place
 from autocomp.targets.simulator.rtl.interface import begin, find_interface
-from autocomp.targets.simulator.rtl.native import MemoryConditions, NativeDriver, RtlRun
+from autocomp.targets.simulator.rtl.native import MemoryConditions, NativeDriver, RtlRun, Strays
 
 Arrays = Mapping[str, npt.NDArray[Any]]
 
@@ -28,11 +28,14 @@ def most_cycles(simulated: int) -> int:
 
 @dataclass(frozen=True)
 class RtlResult:
-    """A run, every tensor after it, and how long it took."""
+    """A run, every tensor after it, and how long it took. `reads` and `writes` tell of those beyond the tensors, ""
+    where there are none."""
 
     run: RtlRun
     outputs: Arrays
     seconds: float
+    reads: str = ""
+    writes: str = ""
 
 
 class RtlMachine:
@@ -60,8 +63,24 @@ class RtlMachine:
         try:
             started = time.perf_counter()
             begin(driver, self.interface)
-            conditions = MemoryConditions(self.latency, self.bandwidth, most_cycles)
+            conditions = MemoryConditions(self.latency, self.bandwidth, most_cycles, GUARD)
             found = driver.run(self.interface, commands, memory, conditions)
-            return RtlResult(found, arrays, time.perf_counter() - started)
+            seconds = time.perf_counter() - started
         finally:
             driver.close()
+        places = [(name, address, array.nbytes) for (address, array), name in zip(memory, arrays, strict=True)]
+        reads = _beyond(found.reads, "requests that read", places)
+        return RtlResult(found, arrays, seconds, reads, _beyond(found.writes, "bytes written", places))
+
+
+def _beyond(strays: Strays, what: str, places: Sequence[tuple[str, int, int]]) -> str:
+    """How often and where a run went beyond its tensors, given as (name, address, bytes)."""
+    if not strays.count:
+        return ""
+    distances = [
+        (address - strays.first, f"{address - strays.first:,} bytes before {name}")
+        if strays.first < address
+        else (strays.first - address - size, f"{strays.first - address - size:,} bytes after the end of {name}")
+        for name, address, size in places
+    ]
+    return f"{strays.count:,} {what} beyond the tensors, the first {min(distances)[1]}"

@@ -16,7 +16,7 @@ from autocomp.targets.simulator.rtl.driver import CLOCK, checked_port
 from autocomp.targets.simulator.rtl.interface import CHANNELS, Interface
 from autocomp.targets.simulator.rtl.ports import Port
 
-ABI_VERSION = 2
+ABI_VERSION = 3
 MOST_WORDS = 8
 STATUSES = ("done", "cycles", "memory", "finished")
 
@@ -31,7 +31,12 @@ class _Roles(ctypes.Structure):
 
 
 class _Region(ctypes.Structure):
-    _fields_ = (("base", ctypes.c_uint64), ("bytes", ctypes.c_uint64), ("content", ctypes.c_void_p))
+    _fields_ = (
+        ("base", ctypes.c_uint64),
+        ("bytes", ctypes.c_uint64),
+        ("content", ctypes.c_void_p),
+        ("guard", ctypes.c_uint64),
+    )
 
 
 class _Commands(ctypes.Structure):
@@ -51,6 +56,8 @@ class _Report(ctypes.Structure):
     _fields_ = (
         ("status", ctypes.c_int32),
         *((name, ctypes.c_int64) for name in ("cycles", "steps", "accepted", "segments")),
+        *((name, ctypes.c_int64) for name in ("stray_reads", "stray_writes")),
+        *((name, ctypes.c_uint64) for name in ("first_read", "first_write")),
         ("message", ctypes.c_char * 256),
     )
 
@@ -70,18 +77,30 @@ class EncodedCommands:
 
 @dataclass(frozen=True)
 class MemoryConditions:
-    """The memory behind the port: cycles from a request to its first data, bytes a cycle, cycles before giving up."""
+    """The memory behind the port: cycles from a request to its first data, bytes a cycle, cycles before giving up, and
+    bytes of guard memory before and after each tensor."""
 
     latency: int
     bandwidth: int
     most_cycles: int
+    guard: int = 0
+
+
+@dataclass(frozen=True)
+class Strays:
+    """Accesses of guard memory: how many, and the address of the first. Reads are requests that touch no tensor;
+    writes are bytes."""
+
+    count: int = 0
+    first: int = 0
 
 
 @dataclass(frozen=True)
 class RtlRun:
     """What came of a batch. `status`: done; cycles (too many); memory (an access that it refuses); finished (the
     design stopped itself). `cycles` from the first command's offer to the one that finds the design idle, both
-    counted; `segment_cycles` from the first offer of a segment to idle; `steps` of the clock."""
+    counted; `segment_cycles` from the first offer of a segment to idle; `steps` of the clock; `reads` and `writes`
+    beyond the tensors."""
 
     status: str
     message: str
@@ -89,6 +108,8 @@ class RtlRun:
     segment_cycles: tuple[int, ...]
     accepted: int
     steps: int
+    reads: Strays = Strays()
+    writes: Strays = Strays()
 
 
 class NativeDriver:
@@ -140,7 +161,7 @@ class NativeDriver:
         """Feed the commands to a design that was reset, its held inputs set. `tensors` are (address, array): writes go
         into the arrays, which must be contiguous. Without tensors every access is allowed, and reads give zeros."""
         regions = (_Region * max(1, len(tensors)))(
-            *(_Region(address, array.nbytes, array.ctypes.data) for address, array in tensors)
+            *(_Region(address, array.nbytes, array.ctypes.data, conditions.guard) for address, array in tensors)
         )
         words = np.ascontiguousarray(commands.words, np.uint64)
         gaps = np.ascontiguousarray(commands.gaps, np.int64)
@@ -165,6 +186,8 @@ class NativeDriver:
             segment_cycles=tuple(int(cycles) for cycles in segments[: report.segments]),
             accepted=report.accepted,
             steps=report.steps,
+            reads=Strays(report.stray_reads, report.first_read),
+            writes=Strays(report.stray_writes, report.first_write),
         )
 
     def close(self) -> None:

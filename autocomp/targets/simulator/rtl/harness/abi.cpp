@@ -7,7 +7,7 @@ using autocomp::rtl::Model;
 
 extern "C" {
 
-int32_t rtl_abi_version() { return 2; }
+int32_t rtl_abi_version() { return 3; }
 
 Model* rtl_open() { return new (std::nothrow) Model(); }
 void rtl_close(Model* model) { delete model; }

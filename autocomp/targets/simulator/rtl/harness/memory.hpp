@@ -3,6 +3,9 @@
 // An ideal memory: the first beat of an answer comes `latency` cycles after the request (of a Put, its last beat) was
 // taken. Answers come in order over one channel, which acknowledgements share, a beat in `bytes / bandwidth` cycles;
 // beats of writes are taken at the same rate. At the width of the bus nothing is ever refused.
+//
+// Each tensor has guard memory before and after it. Accesses there are counted: reads give `kGuard`, writes are
+// dropped.
 #pragma once
 
 #include <algorithm>
@@ -18,10 +21,26 @@ namespace autocomp::rtl {
 constexpr size_t kMostBusBytes = 128;
 constexpr uint64_t kMostBytesPerRequest = 4096;
 
+constexpr uint8_t kGuard = 0xA5;  // what is read where no tensor is
+
 struct Region {  // of a tensor; agrees with `_Region` in native.py
   uint64_t base;
   uint64_t bytes;
   uint8_t* content;
+  uint64_t guard;  // bytes of guard memory before it, and after it
+
+  [[nodiscard]] bool overlaps(uint64_t first, uint64_t count) const {
+    return first < base + bytes && base < first + count;
+  }
+  [[nodiscard]] bool guards(uint64_t address) const {
+    return address + guard >= base && address < base + bytes + guard;
+  }
+};
+
+struct Strays {                              // accesses of guard memory
+  int64_t reads = 0;                         // requests that touch no tensor
+  int64_t writes = 0;                        // bytes
+  uint64_t first_read = 0, first_write = 0;  // addresses
 };
 
 struct MemoryError : std::runtime_error {
@@ -75,20 +94,22 @@ class Memory {
   }
   void answered() { answers_.pop_front(); }
   [[nodiscard]] bool idle() const { return answers_.empty() && put_beats_ == 0; }
+  [[nodiscard]] const Strays& strays() const { return strays_; }
 
  private:
   void get(const Request& beat, uint64_t bytes, int64_t now) {
-    // Requests are as wide as the design likes, so they may reach beyond a tensor, but not miss all of them.
-    if (!regions_.empty() && std::ranges::none_of(regions_, [&](const Region& r) {
-          return beat.address < r.base + r.bytes && r.base < beat.address + bytes;
-        }))
-      throw MemoryError(request(beat, bytes) + " is outside every tensor");
+    // Requests are as wide as the design likes, so they may reach beyond a tensor.
+    if (!regions_.empty() &&
+        std::ranges::none_of(regions_, [&](const Region& r) { return r.overlaps(beat.address, bytes); })) {
+      require_guard(beat, bytes, beat.address);
+      if (strays_.reads++ == 0) strays_.first_read = beat.address;
+    }
     const uint64_t first = beat.address / bus_ * bus_;
     Answer answer{.opcode = kAckData, .size = beat.size, .source = beat.source};
     for (uint64_t at = first; at < beat.address + bytes; at += bus_) {
       for (size_t lane = 0; lane < bus_; ++lane) {
         const uint8_t* byte = find(at + lane);
-        answer.data[lane] = byte == nullptr ? 0 : *byte;
+        answer.data[lane] = byte != nullptr ? *byte : regions_.empty() ? 0 : kGuard;
       }
       send(answer, now);
     }
@@ -102,10 +123,12 @@ class Memory {
       if (address < beat.address || address >= beat.address + bytes)
         throw MemoryError(request(beat, bytes) + " has a mask beyond its bytes");
       uint8_t* byte = find(address);
-      if (byte != nullptr)
+      if (byte != nullptr) {
         *byte = beat.data[lane];
-      else if (!regions_.empty())
-        throw MemoryError(request(beat, bytes) + " is outside every tensor");
+      } else if (!regions_.empty()) {
+        require_guard(beat, bytes, address);
+        if (strays_.writes++ == 0) strays_.first_write = address;
+      }
     }
     write_free_ = std::max(write_free_, now * bandwidth_) + static_cast<int64_t>(bus_);
     if (++put_beats_ * bus_ < bytes) return;
@@ -128,6 +151,11 @@ class Memory {
     return nullptr;
   }
 
+  void require_guard(const Request& beat, uint64_t bytes, uint64_t address) const {
+    if (std::ranges::none_of(regions_, [&](const Region& r) { return r.guards(address); }))
+      throw MemoryError(request(beat, bytes) + " is far from every tensor");
+  }
+
   static std::string request(const Request& beat, uint64_t bytes) {
     return std::string(beat.opcode == kGet ? "a read" : "a write") + " of " + std::to_string(bytes) +
            " bytes at address " + std::to_string(beat.address);
@@ -140,6 +168,7 @@ class Memory {
   int64_t free_ = 0;        // cycles x bandwidth, when channel D is
   int64_t write_free_ = 0;  // … and channel A for beats of writes
   uint64_t put_beats_ = 0;  // taken of the Put under way
+  Strays strays_;
 };
 
 }  // namespace autocomp::rtl

@@ -134,6 +134,7 @@ void run(Model& model, const Roles& roles, const Commands& commands, std::span<c
     report.steps = now;
     report.accepted = host.next();
     report.segments = host.segments();
+    report.strays = memory.strays();
     std::snprintf(report.message, sizeof(report.message), "%s", message);
   };
   try {

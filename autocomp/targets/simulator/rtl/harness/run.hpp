@@ -36,6 +36,7 @@ struct Report {    // agrees with `_Report` in native.py
   int64_t steps;  // clock cycles simulated
   int64_t accepted;  // commands
   int64_t segments;  // written to the caller's array
+  Strays strays;
   char message[256];
 };
 
