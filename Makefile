@@ -102,6 +102,10 @@ setup: $(VENV)/.dev
 build: $(VENV)/.python  ## rebuild the native core, and pick up new Python files
 	flock $(VENV)/.lock $(BIN)/python -m pip install --quiet --no-build-isolation --no-deps -e .
 
+.PHONY: docs
+docs: $(VENV)/.docs  ## the documentation site, in build/site
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
+
 clean:
 	rm -rf $(VENV) build dist
 
@@ -129,6 +133,10 @@ $(VENV)/.model: $(VENV)/.dev
 
 $(VENV)/.perfetto: $(VENV)/.test
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation -e ".[perfetto]"
+	touch $@
+
+$(VENV)/.docs: $(VENV)/.core
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation -e ".[docs]"
 	touch $@
 
 $(VENV)/.dev: $(VENV)/.test
