@@ -82,7 +82,7 @@ library: $(VENV)/.core  ## search for the schedules that ship, those that are mi
 	$(BIN)/python -m benchmarks.library $(ARGS)
 
 .PHONY: bench-kernels
-bench-kernels: $(VENV)/.core  ## the rules agent against the bound and the vendor library: an hour; ARGS=--quick for minutes, ARGS=--json
+bench-kernels: $(VENV)/.core  ## the rules agent against the bound and the vendor library: an hour; ARGS=--quick for minutes, ARGS='--rtl --ragged'
 	$(BIN)/python -m benchmarks.kernels $(ARGS)
 
 .PHONY: bench-ablation

@@ -38,12 +38,12 @@ class Ablation:
 
 
 def ablation(name: str, budget: Options) -> Ablation:
-    _, result, _ = search_without(name, budget, (), {})
+    result = search_without(name, budget, (), {})[1].result
     plans = (step.plan for step in result.history.lineage(result.best))
     used = sorted({plan.transformation for plan in plans if plan.transformation is not None})
     found: dict[str, int] = {}
     for option in used:
-        _, other, _ = search_without(name, budget, (option,), {})
+        other = search_without(name, budget, (option,), {})[1].result
         found[option] = other.best.cycles or 0
         print(f"{name} without {option}: {found[option]:,}", file=sys.stderr)
     return Ablation(name, result.best.cycles or 0, found)

@@ -4,6 +4,10 @@ How close the rules agent comes to the bound and to the vendor library, from the
 table shows the median; `--curve` adds the best cycles against evaluations and seconds, `--svg FILE` draws them.
 `--without TRANSFORMATION` leaves an option out (`benchmarks.ablation` does so with each); `--set NAME=N` changes the
 machine. With `--evaluations` in place of `--seconds`, results do not depend on how busy the machine is.
+
+`--rtl` measures what was found, and the vendor library's routine, on the RTL model of the machine too (`autocomp rtl
+build`), and prints how far the simulator is off. `--ragged` takes sixty shapes that do not divide the array, in place
+of those that ship. `--out FILE` appends each search as it ends, and leaves out those that the file has.
 """
 
 from __future__ import annotations
@@ -17,7 +21,9 @@ from dataclasses import asdict, dataclass, replace
 from math import ceil
 from pathlib import Path
 
-from autocomp.search import Options, SearchResult
+from pydantic import TypeAdapter
+
+from autocomp.search import Options
 from autocomp.search.executors import available_cores
 from autocomp.search.journal import Event
 from autocomp.search.session import Means
@@ -27,7 +33,9 @@ from autocomp.targets.simulator.isa.model import Accelerator
 from autocomp.targets.simulator.start.library import library_kernel
 from autocomp.workload import Workload
 from benchmarks.curves import Panel, drawing
-from benchmarks.searching import request_for, search
+from benchmarks.measured import Measured, error_table, measure
+from benchmarks.ragged import shapes
+from benchmarks.searching import Found, request_for, search
 
 EXO = (
     "gemm_512x512x512",
@@ -84,25 +92,58 @@ class Row:
     evaluations: int
     seconds: float
     curve: tuple[tuple[int, float, int], ...]
+    kernel: str = ""
+    measured: Measured | None = None  # the best kernel on the hardware
+    fsm_measured: Measured | None = None
 
 
-def row(name: str, budget: Options, without: Collection[str], overrides: Mapping[str, int | float]) -> Row:
-    request, result, events = search_without(name, budget, without, overrides)
+_ROW: TypeAdapter[Row] = TypeAdapter(Row)
+
+
+def row(
+    name: str | Workload,
+    budget: Options,
+    without: Collection[str],
+    overrides: Mapping[str, int | float],
+    *,
+    on_rtl: bool = False,
+) -> Row:
+    request, found = search_without(name, budget, without, overrides)
+    workload, accelerator, result = request.workload, request.accelerator, found.result
     bound = result.best.evaluation.bound.cycles if result.best.evaluation and result.best.evaluation.bound else 1
-    library = _library_cycles(request.workload, request.accelerator)
-    counts = result.naive.cycles, library, result.best.cycles, result.evaluations, round(result.seconds, 1)
-    return Row(name, budget.seed, bound, *counts, tuple(_curve(events)))
+    text = library_kernel(workload, accelerator)
+    library = None if text is None else _correct_cycles(text, workload, accelerator)
+    searched = Row(
+        workload.name,
+        budget.seed,
+        bound,
+        result.naive.cycles,
+        library,
+        result.best.cycles,
+        result.evaluations,
+        round(result.seconds, 1),
+        tuple(_curve(found.events)),
+        found.kernel,
+    )
+    if not on_rtl:
+        return searched
+    routine = None if text is None or library is None else measure(text, library, workload, accelerator)
+    return replace(
+        searched,
+        measured=measure(found.kernel, result.best.cycles, workload, accelerator),
+        fsm_measured=routine,
+    )
 
 
 def search_without(
-    name: str, budget: Options, without: Collection[str], overrides: Mapping[str, int | float]
-) -> tuple[Request, SearchResult, Sequence[Event]]:
-    """A search of which the menu lacks some transformations: what was asked, what came of it, and its log."""
+    name: str | Workload, budget: Options, without: Collection[str], overrides: Mapping[str, int | float]
+) -> tuple[Request, Found]:
+    """A search of which the menu lacks some transformations: what was asked, and what came of it."""
     request = request_for(name, budget, overrides=overrides)
     general = request.menu.for_operation(request.workload.operation)
     options = tuple(option for option in general.options if option.transformation not in without)
     request = replace(request, menu=replace(general, options=options))
-    return request, *search(request, Means(available_cores(), cache=False))
+    return request, search(request, Means(available_cores(), cache=False))
 
 
 def _curve(events: Sequence[Event]) -> Iterator[tuple[int, float, int]]:
@@ -117,12 +158,10 @@ def _curve(events: Sequence[Event]) -> Iterator[tuple[int, float, int]]:
             yield evaluated, event["t"], best
 
 
-def _library_cycles(workload: Workload, accelerator: Accelerator) -> int | None:
-    text = library_kernel(workload, accelerator)
-    found = (
-        None if text is None else SimulatorEvaluator(accelerator, workload).evaluate(text, stages=("check", "smoke"))
-    )
-    return found.cycles if found is not None and found.correct else None
+def _correct_cycles(text: str, workload: Workload, accelerator: Accelerator) -> int | None:
+    """The cycles of a kernel, None for one that does not do the workload."""
+    found = SimulatorEvaluator(accelerator, workload).evaluate(text, stages=("check", "smoke"))
+    return found.cycles if found.correct else None
 
 
 def panel(found: Row) -> Panel:
@@ -142,19 +181,67 @@ def _shares(best: Mapping[int, int], bound: int, last: int) -> Iterator[float]:
 
 
 def table(rows: Sequence[Row]) -> Iterator[str]:
-    """A line a workload, of the seed with the median result."""
-    yield "| workload | bound | naive | FSM | found | of the bound | against FSM | evaluations | seconds |"
-    yield "|---|---:|---:|---:|---:|---:|---:|---:|---:|"
+    """A line a workload, of the seed with the median result; with the cycles on the hardware where it was asked."""
+    on_rtl = any(found.measured is not None for found in rows)
+    headings = ["workload", "bound", "naive", "FSM", *(["measured"] if on_rtl else [])]
+    headings += ["found", *(["measured", "error"] if on_rtl else []), "of the bound", "against FSM"]
+    headings += ["evaluations", "seconds"]
+    yield f"| {' | '.join(headings)} |"
+    yield "|---|" + "---:|" * (len(headings) - 1)
     for name in dict.fromkeys(found.workload for found in rows):
-        group = sorted((found for found in rows if found.workload == name), key=lambda found: found.best_cycles)
+        group = sorted((found for found in rows if found.workload == name), key=_cycles)
         shown = group[len(group) // 2]
-        library = f"{shown.fsm_cycles:,}" if shown.fsm_cycles else "–"
-        against = f"{shown.fsm_cycles / shown.best_cycles:.3f}" if shown.fsm_cycles else "–"
-        yield (
-            f"| `{name}` | {shown.bound_cycles:,} | {shown.naive_cycles:,} | {library} | {shown.best_cycles:,} "
-            f"| {shown.bound_cycles / shown.best_cycles:.1%} | {against} "
-            f"| {shown.evaluations} | {statistics.median(found.seconds for found in group):.0f} |"
-        )
+        cells = [f"`{name}`", f"{shown.bound_cycles:,}", f"{shown.naive_cycles:,}", _number(shown.fsm_cycles)]
+        cells += [_number(_on_hardware(shown.fsm_measured))] if on_rtl else []
+        cells.append(f"{shown.best_cycles:,}")
+        if on_rtl:
+            error = shown.measured.error if shown.measured is not None else None
+            cells += [_number(_on_hardware(shown.measured)), "–" if error is None else f"{error:+.2%}"]
+        loops = _on_hardware(shown.fsm_measured) if on_rtl else shown.fsm_cycles
+        cells.append(f"{shown.bound_cycles / _cycles(shown):.1%}")
+        cells.append(f"{loops / _cycles(shown):.3f}" if loops else "–")
+        cells += [str(shown.evaluations), f"{statistics.median(found.seconds for found in group):.0f}"]
+        yield f"| {' | '.join(cells)} |"
+
+
+def _cycles(found: Row) -> int:
+    """Those on the hardware where they were measured."""
+    return _on_hardware(found.measured) or found.best_cycles
+
+
+def _on_hardware(found: Measured | None) -> int | None:
+    return None if found is None else found.cycles
+
+
+def _number(cycles: int | None) -> str:
+    return f"{cycles:,}" if cycles else "–"
+
+
+def _kinds(rows: Sequence[Row]) -> Iterator[tuple[str, Sequence[Measured]]]:
+    """The measured kernels by what they are."""
+    found = [one for one in rows if one.measured is not None]
+    for kind, chosen in (
+        ("found, GEMMs", [one.measured for one in found if one.workload.startswith("gemm")]),
+        ("found, others", [one.measured for one in found if not one.workload.startswith("gemm")]),
+        ("found, all", [one.measured for one in found]),
+        ("hardware loops", [one.fsm_measured for one in found]),
+    ):
+        yield kind, [one for one in chosen if one is not None]
+
+
+def _problems(rows: Sequence[Row]) -> Iterator[str]:
+    """What the hardware did not confirm."""
+    for found in rows:
+        for what, one in (("found", found.measured), ("hardware loops", found.fsm_measured)):
+            if one is not None and one.cycles is None:
+                yield f"{found.workload} seed {found.seed}, {what}: {one.verdict}: {one.message}"
+
+
+def _known(file: Path | None) -> list[Row]:
+    """The searches that a file has."""
+    if file is None or not file.exists():
+        return []
+    return [_ROW.validate_json(line) for line in file.read_text(encoding="utf-8").splitlines()]
 
 
 def _override(text: str) -> tuple[str, int]:
@@ -174,24 +261,43 @@ def main() -> None:
     parser.add_argument("--evaluations", type=int)
     parser.add_argument("--without", action="append", default=[])
     parser.add_argument("--set", dest="overrides", type=_override, action="append", default=[])
+    parser.add_argument("--rtl", action="store_true")
+    parser.add_argument("--ragged", action="store_true")
+    parser.add_argument("--out", type=Path)
     given = parser.parse_args()
-    names = given.workloads or (QUICK if given.quick else EXO + OTHERS + CONVOLUTIONS)
-    rows = []
-    for name in names:
+    named: Sequence[str | Workload] = given.workloads or (QUICK if given.quick else EXO + OTHERS + CONVOLUTIONS)
+    rows = _known(given.out)
+    overrides = dict(given.overrides)
+    for problem in shapes(overrides) if given.ragged else named:
+        name = problem if isinstance(problem, str) else problem.name
         for seed in range(1 if given.quick else given.seeds):
+            if any((found.workload, found.seed) == (name, seed) for found in rows):
+                continue
             seconds = given.seconds if given.seconds or given.evaluations else _SECONDS
             budget = Options(seed=seed, seconds=seconds, evaluations=given.evaluations)
-            rows.append(row(name, budget, given.without, dict(given.overrides)))
-            print(f"{name} seed {seed}: {rows[-1].best_cycles:,}", file=sys.stderr)
+            rows.append(row(problem, budget, given.without, overrides, on_rtl=given.rtl))
+            if given.out:
+                with given.out.open("a", encoding="utf-8") as file:
+                    file.write(_ROW.dump_json(rows[-1]).decode() + "\n")
+            print(f"{name} seed {seed}: {rows[-1].best_cycles:,}{_measured_text(rows[-1])}", file=sys.stderr)
     if given.svg:
         given.svg.write_text(drawing([panel(found) for found in rows if found.seed == 0]), encoding="utf-8")
     if given.json:
         print(json.dumps([asdict(found) for found in rows], indent=2))
         return
     print("\n".join(table(rows)))
+    if any(found.measured is not None for found in rows):
+        print("\n" + "\n".join([*error_table(_kinds(rows)), *_problems(rows)]))
     for found in rows if given.curve else ():
         print(f"\n{found.workload}, seed {found.seed}: evaluations, seconds, best cycles")
         print("\n".join(f"{count:6} {at:8.1f} {best:12,}" for count, at, best in found.curve))
+
+
+def _measured_text(found: Row) -> str:
+    if found.measured is None:
+        return ""
+    loops = _on_hardware(found.fsm_measured)
+    return f", measured {_number(found.measured.cycles)}, hardware loops {_number(loops)}"
 
 
 if __name__ == "__main__":

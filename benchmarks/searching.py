@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
@@ -15,27 +16,38 @@ from autocomp.search.session import Means, run_session
 from autocomp.search.snapshot import Request, create
 from autocomp.targets import menu
 from autocomp.targets.simulator import isa
+from autocomp.workload import Workload
 
 NO_PATIENCE = 10_000  # steps: a search with it stops when its evaluations are spent, or when it has nothing left
 
 
 def request_for(
-    name: str,
+    name: str | Workload,
     options: Options,
     *,
     agents: Agents | None = None,
     strategy: str = "beam",
     overrides: Mapping[str, int | float] | None = None,
 ) -> Request:
-    """A search on a workload that ships, with the general menu, by the rules unless there are `agents`."""
-    workload = workloads.load(name, overrides=overrides or {})
+    """A search on a workload, or on the one that ships of that name, with the general menu, by the rules unless there
+    are `agents`."""
+    workload = workloads.load(name, overrides=overrides or {}) if isinstance(name, str) else name
     accelerator = isa.load(workload.accelerator, workload.overrides)
     return Request(workload, accelerator, menu.load(["general"]), agents or Agents(), options, strategy)
 
 
-def search(request: Request, means: Means | None = None) -> tuple[SearchResult, Sequence[Event]]:
-    """The result and the log of a search in a folder of its own, which does not stay."""
+@dataclass(frozen=True)
+class Found:
+    """What came of a search: its result, its log, and the text of the best kernel."""
+
+    result: SearchResult
+    events: Sequence[Event]
+    kernel: str
+
+
+def search(request: Request, means: Means | None = None) -> Found:
+    """A search in a folder of its own, which does not stay."""
     with tempfile.TemporaryDirectory() as place:
         folder = create(Path(place) / "run", request, datetime.now())
         result = run_session(request, folder, means or Means())
-        return result, read_events(folder.events)[0]
+        return Found(result, read_events(folder.events)[0], folder.kernel(result.best.kernel))

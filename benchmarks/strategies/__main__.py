@@ -42,7 +42,7 @@ def outcomes(names: Sequence[str], evaluations: int, seeds: int, means: Means) -
             for seed in range(seeds):
                 options = Options(seed=seed, evaluations=evaluations, patience=NO_PATIENCE, max_steps=NO_PATIENCE)
                 started = time.monotonic()
-                result, _ = search(request_for(name, options, strategy=strategy), means)
+                result = search(request_for(name, options, strategy=strategy), means).result
                 seconds = time.monotonic() - started
                 best = result.best.cycles
                 yield Outcome(name, strategy, seed, result.naive.cycles, best, result.evaluations, seconds)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from benchmarks import ablation, kernels
+from dataclasses import replace
+
+from benchmarks import ablation, kernels, ragged
+from benchmarks.measured import Measured, error_table
 from benchmarks.strategies.__main__ import Outcome, table
 
 
@@ -26,6 +29,34 @@ def test_an_ablation_has_a_line_for_each_option_that_a_workload_uses() -> None:
         "| without `reorder` | – | +0.0% |",
         "| without `tile` | -1.0% | – |",
     ]
+
+
+def test_measured_kernels_have_their_error_and_are_compared_as_measured() -> None:
+    plain = kernels.Row("w", 0, 100, 1000, 330, 200, 4, 2.5, ())
+    found = replace(plain, measured=Measured(200, 250, "passed", ""), fsm_measured=Measured(330, 300, "passed", ""))
+    assert list(kernels.table([plain]))[2] == "| `w` | 100 | 1,000 | 330 | 200 | 50.0% | 1.650 | 4 | 2 |"
+    assert list(kernels.table([found]))[2] == (
+        "| `w` | 100 | 1,000 | 330 | 300 | 200 | 250 | -20.00% | 40.0% | 1.200 | 4 | 2 |"
+    )
+
+
+def test_errors_count_what_is_exact_and_what_was_not_confirmed() -> None:
+    exact, near, refuted = (
+        Measured(100, 100, "passed", ""),
+        Measured(1001, 1000, "passed", ""),
+        Measured(7, None, "failed", ""),
+    )
+    assert list(error_table([("all", [exact, near, refuted]), ("none", [refuted])]))[2:] == [
+        "| all | 3 | 2 | 1 | 2 | 0.050% | 0.10% |",
+        "| none | 1 | 0 | – | – | – | – |",
+    ]
+
+
+def test_ragged_shapes_do_not_divide_the_array_and_are_the_same_each_time() -> None:
+    found = ragged.shapes()
+    assert len({workload.name for workload in found}) == len(found) == 60
+    assert [workload.name for workload in found] == [workload.name for workload in ragged.shapes()]
+    assert all(workload.dims[letter] % ragged.SIDE for workload in found for letter in "IJK" if letter in workload.dims)
 
 
 def test_a_search_is_drawn_by_evaluations_and_by_seconds() -> None:
