@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import errno
 import os
+import stat
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -25,6 +26,32 @@ def read_bytes(path: Path) -> bytes:
     if len(data) > MAX_TEXT:
         raise OSError(errno.EFBIG, f"it is larger than {MAX_TEXT:,} bytes")
     return data
+
+
+def read_regular(path: Path, limit: int = MAX_TEXT) -> bytes:
+    """The content of a file that came in somebody else's folder: at most `limit` bytes, and neither a link out of the
+    folder nor a pipe or device, which never end. Raises OSError."""
+    check_regular(path)
+    with os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
+        data = file.read(limit + 1)
+    if len(data) > limit:
+        raise OSError(errno.EFBIG, f"it is larger than {limit:,} bytes")
+    return data
+
+
+def check_regular(path: Path, *, writes: bool = False) -> None:
+    """Raises OSError unless `path` is a regular file. One to be written may be missing, and has no second name, under
+    which it could lie outside of its folder."""
+    try:
+        status = path.lstat()
+    except FileNotFoundError:
+        if writes:
+            return
+        raise
+    if not stat.S_ISREG(status.st_mode):
+        raise OSError(errno.EINVAL, "it is a link, a folder, a pipe or a device, not a regular file")
+    if writes and status.st_nlink > 1:
+        raise OSError(errno.EINVAL, "it is a hard link, and may lie elsewhere too")
 
 
 def decode(data: bytes, name: str, error: type[AutocompError]) -> str:

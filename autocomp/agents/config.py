@@ -31,8 +31,8 @@ class Price:
     """For a million tokens, in any one currency; `--money` is in the same."""
 
     __pydantic_config__ = _STRICT
-    prompt: Annotated[float, Field(ge=0)]
-    completion: Annotated[float, Field(ge=0)]
+    prompt: Annotated[float, Field(ge=0, le=1e9)]
+    completion: Annotated[float, Field(ge=0, le=1e9)]
 
 
 @dataclass(frozen=True)

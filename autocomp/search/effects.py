@@ -12,7 +12,15 @@ from autocomp.search.candidate import ERROR, SKIPPED, WORKER_LOST, Candidate
 from autocomp.search.executors import Call, Executor, Target, WorkerLost, run_calls
 from autocomp.search.folder import RunFolder
 from autocomp.search.journal import Event, Journal
-from autocomp.search.targets import AgentCall, AgentTarget, EvaluationTarget, SelectCall, plan_to_json, usage_of
+from autocomp.search.targets import (
+    AgentCall,
+    AgentTarget,
+    EvaluationTarget,
+    SelectCall,
+    lost_answer,
+    plan_to_json,
+    usage_of,
+)
 from autocomp.search.verdict import with_verdict
 from autocomp.targets.planning import Usage
 from autocomp.targets.simulator.evaluate.serial import evaluation_from_json
@@ -56,7 +64,7 @@ class Effects:
         ]
         for key, result in self._run(self._agent_executor, missing):
             if isinstance(result, WorkerLost):
-                result = {"kernel": None, "message": result.message, "error": True}
+                result = lost_answer(calls[key], method, result.message)
             text = result.get("kernel")
             stored = result if text is None else {**result, "kernel": self._folder.store_kernel(text)}
             usage = dataclasses.asdict(self._settled(key, usage_of(result)))

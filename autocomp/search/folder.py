@@ -10,12 +10,15 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
-from autocomp.data import write_atomically
+from pydantic_core import from_json
+
+from autocomp.data import check_regular, read_regular, write_atomically
 from autocomp.errors import RunFolderError
 
 FORMAT = 1
+MOST_BYTES = 1 << 24  # of what a run was asked
 
 
 class RunFolder:
@@ -61,7 +64,7 @@ class RunFolder:
         """What the run was started with."""
         file = self.path / "config.json"
         try:
-            snapshot = json.loads(file.read_text(encoding="utf-8"))
+            snapshot = from_json(read_regular(file, MOST_BYTES), allow_inf_nan=False)
         except OSError as error:
             raise RunFolderError(
                 f"{self.path} is not a run folder: cannot read config.json ({error.strerror})",
@@ -83,18 +86,22 @@ class RunFolder:
         return digest
 
     def kernel(self, digest: str) -> str:
+        file = self._kernel_path(digest)
         try:
-            text = self._kernel_path(digest).read_text(encoding="utf-8")
+            data = read_regular(file)
         except OSError as error:
             raise RunFolderError(f"kernel {digest} is missing from {self.path}: {error.strerror}") from error
-        if hashlib.sha256(text.encode()).hexdigest() != digest:
-            raise RunFolderError(f"{self._kernel_path(digest)} was changed after it was stored")
-        return text
+        if hashlib.sha256(data).hexdigest() != digest:
+            raise RunFolderError(f"{file} was changed after it was stored")
+        try:
+            return data.decode()
+        except UnicodeDecodeError as error:
+            raise RunFolderError(f"{file} is not UTF-8 text: {error.reason}") from None
 
     @contextmanager
     def locked(self) -> Iterator[None]:
         """Hold the run for one writer; the lock goes with the process, however that ends."""
-        with (self.path / "lock").open("a+") as lock:
+        with self._lock() as lock:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError:
@@ -107,8 +114,20 @@ class RunFolder:
             lock.flush()
             yield
 
+    def _lock(self) -> TextIO:
+        file = self.path / "lock"
+        try:
+            check_regular(file, writes=True)
+            return file.open("a+")
+        except OSError as error:
+            raise RunFolderError(f"cannot lock {file}: {error.strerror}") from error
+
     def _kernel_path(self, digest: str) -> Path:
-        return self.path / "kernels" / f"{digest}.c"
+        """Raises RunFolderError where the folder of kernels lies elsewhere."""
+        folder = self.path / "kernels"
+        if folder.is_symlink():
+            raise RunFolderError(f"{folder} is a link; the kernels of a run lie in its own folder")
+        return folder / f"{digest}.c"
 
 
 def _is_blank(path: Path) -> bool:

@@ -14,48 +14,47 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
+from autocomp.data import check_regular, read_regular
 from autocomp.errors import RunFolderError
+from autocomp.search.events import CandidateGraph, EventError, parse_event
 from autocomp.targets.planning import Usage
 
 Event = Mapping[str, Any]
 Listener = Callable[[Event], None]
+MOST_BYTES = 1 << 28  # of a log; a thousand evaluations take some 10 MB
+_DAMAGED = "the log was edited or damaged, or another version wrote it; cut it off at this line to resume from there"
 
 
 def read_events(path: Path) -> tuple[list[dict[str, Any]], int]:
     """Events of a log and the length in bytes of its intact part.
 
-    A last line that is torn (cut short, or not JSON) is left out, as a kill or power cut leaves one behind; a broken
-    line before the last raises RunFolderError.
+    A last line that is torn (cut short, or not JSON) is left out, as a kill or power cut leaves one behind. Raises
+    RunFolderError for a broken line before the last, and for an event that is not as this version writes it.
     """
     try:
-        content = path.read_bytes()
+        content = read_regular(path, MOST_BYTES)
     except OSError as error:
         raise RunFolderError(f"cannot read {path}: {error.strerror}", hint="is this a run folder?") from error
     events: list[dict[str, Any]] = []
+    graph = CandidateGraph()
     intact = 0
     lines = content.split(b"\n")
     for number, line in enumerate(lines[:-1], start=1):
-        event = _parse(line)
-        if event is None:
+        try:
+            event = parse_event(line)
+            graph.check(event)
+        except EventError as error:
+            raise RunFolderError(f"{path}:{number}: {error}", hint=_DAMAGED) from None
+        except ValueError:
             if b"".join(lines[number:]).strip(b"\0"):
-                raise RunFolderError(
-                    f"{path}:{number}: not an event: {line[:80].decode(errors='replace')!r}",
-                    hint="the log was edited or damaged before its end; cut it off at this line to resume from there",
-                )
+                shown = line[:80].decode(errors="replace")
+                raise RunFolderError(f"{path}:{number}: not an event: {shown!r}", hint=_DAMAGED) from None
             break
         events.append(event)
         intact += len(line) + 1
     return events, intact
-
-
-def _parse(line: bytes) -> dict[str, Any] | None:
-    try:
-        event = json.loads(line)
-    except ValueError:
-        return None
-    return event if isinstance(event, dict) and "kind" in event else None
 
 
 class Journal:
@@ -78,7 +77,7 @@ class Journal:
             if event["kind"] == "charge":
                 self._add_charge(event["call"], Usage(**event["cost"]))
         self._appending = threading.Lock()
-        self._file = path.open("ab")
+        self._file = _opened(path)
         if self._file.tell() != intact:
             self._file.truncate(intact)
         self._started = clock() - (float(events[-1].get("t", 0.0)) if events else 0.0)
@@ -142,19 +141,30 @@ class Journal:
 
     def _append(self, event: Mapping[str, Any]) -> dict[str, Any]:
         with self._appending:
-            line = json.dumps({**event, "t": round(self.seconds, 3)}, separators=(",", ":"), allow_nan=False)
+            stamped = {**event, "t": round(self.seconds, 3)}
+            text = json.dumps(stamped, separators=(",", ":"), allow_nan=False, ensure_ascii=False)
+            line = text.encode("utf-8", "replace")  # halves of a surrogate pair have no UTF-8
+            written = parse_event(line)  # what is written can be read
             try:
-                self._file.write(line.encode() + b"\n")
+                self._file.write(line + b"\n")
                 self._file.flush()
                 os.fsync(self._file.fileno())
             except OSError as error:
                 raise RunFolderError(
                     f"cannot write {self.path}: {error.strerror}", hint="make room, then resume the run"
                 ) from error
-            written: dict[str, Any] = json.loads(line)
             self._tell(written)
             return written
 
     def _tell(self, event: Event) -> None:
         if self._listener is not None:
             self._listener(event)
+
+
+def _opened(path: Path) -> BinaryIO:
+    """The log, to append to: a file of its own folder."""
+    try:
+        check_regular(path, writes=True)
+        return path.open("ab")
+    except OSError as error:
+        raise RunFolderError(f"cannot write {path}: {error.strerror}") from error

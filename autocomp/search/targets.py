@@ -222,6 +222,16 @@ class EvaluationTarget:
             return {"evaluation": None, "message": describe(error)}
 
 
+def lost_answer(call: AgentCall | SelectCall, method: str, message: str) -> dict[str, Any]:
+    """What is recorded of a call whose worker died of it."""
+    if isinstance(call, SelectCall):
+        selected = scientist.by_speed(call.population)
+        return dataclasses.asdict(replace(selected, reason=f"{selected.reason}; {message}"))
+    if method == "plan":
+        return {"plans": [], "messages": [message], "error": True}
+    return {"kernel": None, "message": message, "error": True}
+
+
 def describe(error: BaseException) -> str:
     """A user's error as it is; any other with its type and the place it came from."""
     if isinstance(error, AutocompError):

@@ -15,6 +15,8 @@ from autocomp.targets.planning import Plan, Selected
 
 ENTRY = "solution"
 MAX_ITEM_CHARACTERS = 8000
+MOST_GAIN = 1e9  # of a speed-up; no kernel is so slow
+MOST_NESTING = 8  # of the parameters of a transformation
 # Bounded in what they read again: a model may repeat one thing until its answer is cut off.
 _PARAMETERS = r"[ \t]*\([^;{}()]*\)\s*\{"
 _FUNCTION = re.compile(rf"^[ \t]*(?:static[ \t]+)?\w+[ \t]+\w+{_PARAMETERS}", re.MULTILINE)
@@ -180,7 +182,7 @@ def _gain(entry: Mapping[str, Any]) -> tuple[float, float] | None:
         low, high = sorted(float(end.strip(" x×") if isinstance(end, str) else end) for end in ends)
     except (TypeError, ValueError, OverflowError):
         return None
-    return (low, high) if low > 0 and math.isfinite(high) else None
+    return (low, high) if low > 0 and high <= MOST_GAIN else None
 
 
 def _innovation(entry: Mapping[str, Any]) -> float | None:
@@ -198,12 +200,26 @@ def _mechanical(
     """The transformation an entry asks for, if the menu has it, with its parameters: an object, or JSON as text."""
     given = entry.get("parameters")
     given = _json(given) if isinstance(given, str) else given
-    parameters = {str(key): value for key, value in given.items()} if isinstance(given, dict) else {}
+    parameters = dict(given) if isinstance(given, dict) and _depth(given) <= MOST_NESTING else {}
     wanted = entry.get("transformation")
     known = {o.transformation for o in menu.options} | ({option.transformation} if option else set())
     if isinstance(wanted, str) and wanted in known:
         return wanted, parameters
     return None, parameters
+
+
+def _depth(value: Any) -> int:
+    """How deep lists and objects are nested, counted to just beyond MOST_NESTING."""
+    level, depth = [value], 0
+    while level and depth <= MOST_NESTING:
+        depth += any(isinstance(item, dict | list) for item in level)
+        level = [
+            part
+            for item in level
+            if isinstance(item, dict | list)
+            for part in (item.values() if isinstance(item, dict) else item)
+        ]
+    return depth
 
 
 def _plan_of_item(item: str, menu: Menu, author: str) -> Plan:

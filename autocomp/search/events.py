@@ -1,0 +1,360 @@
+"""What each event of a run's log holds. A log may come from anyone: every field is checked before anything reads it.
+
+A model is the shape of one kind of event. Numbers are finite and bounded, digests are digests, and kernels name
+candidates that came before them, so that no candidate is its own ancestor.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+from pydantic import ConfigDict, Field, TypeAdapter, ValidationError, with_config
+from pydantic_core import from_json
+from typing_extensions import NotRequired, TypeAliasType, TypedDict
+
+from autocomp.search.candidate import CORRECT, OUTCOMES, PLAUSIBLE
+
+MOST = 2**53  # of any count: what every reader of JSON holds exactly
+_STRICT = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
+
+Count = Annotated[int, Field(ge=0, le=MOST)]
+Amount = Annotated[float, Field(ge=0, le=1e15)]
+Cycles = Annotated[int, Field(ge=1, le=MOST)]
+Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+Name = Annotated[str, Field(max_length=1000)]
+Finite = Annotated[float, Field(allow_inf_nan=False)]
+Value = TypeAliasType("Value", "bool | int | Finite | str | list[Value] | dict[str, Value] | None")
+
+
+@with_config(_STRICT)
+class Cost(TypedDict, total=False):
+    """The fields of `Usage`."""
+
+    prompt_tokens: Count
+    completion_tokens: Count
+    requests: Count
+    cached: Count
+    money: Amount
+    unsent: Count
+
+
+@with_config(_STRICT)
+class PlanDocument(TypedDict):
+    option: str
+    text: str
+    transformation: str | None
+    parameters: dict[str, Value]
+    author: str
+    gain: NotRequired[Annotated[list[Amount], Field(min_length=2, max_length=2)]]
+    partner: NotRequired[Count]
+    innovation: NotRequired[float]
+
+
+@with_config(_STRICT)
+class StageDocument(TypedDict):
+    stage: Name
+    status: Literal["passed", "failed", "skipped"]
+    message: str
+    line: Count | None
+    seconds: Amount
+
+
+@with_config(_STRICT)
+class BoundDocument(TypedDict):
+    cycles: Count
+    compute_cycles: Count
+    memory_cycles: Count
+    explanation: str
+
+
+@with_config(_STRICT)
+class LineDocument(TypedDict):
+    line: Count
+    text: str
+    commands: Count
+    wait_cycles: Count
+    causes: dict[Name, Count]
+
+
+Pair = Annotated[list[Count], Field(min_length=2, max_length=2)]
+
+
+@with_config(_STRICT)
+class EvaluationDocument(TypedDict):
+    """As `evaluation_to_json` writes it."""
+
+    correct: bool
+    stages: Annotated[list[StageDocument], Field(min_length=1)]
+    cycles: Cycles | None
+    bound: BoundDocument
+    ratio: Amount
+    utilisation: Amount
+    commands: Count
+    steps: Count
+    unit_cycles: dict[Name, dict[Name, Count]]
+    memory_rows: dict[Name, Pair]
+    dram_bytes: Pair
+    lines: list[LineDocument]
+    seconds: Amount
+
+
+@with_config(_STRICT)
+class RecordDocument(TypedDict):
+    record: str
+    digest: str
+    problem: str
+    distance: Amount
+
+
+@with_config(_STRICT)
+class ReplayedDocument(TypedDict):
+    record: str
+    plan: PlanDocument
+    kernel: Digest
+    hash: Digest
+    parent: Count
+
+
+@with_config(_STRICT)
+class _Event(TypedDict):
+    kind: Name
+    t: Amount
+
+
+@with_config(_STRICT)
+class _Keyed(_Event):
+    key: Name
+
+
+class Grant(_Keyed):
+    evaluations: Count | None
+    seconds: Amount | None
+    tokens: Count | None
+    money: Amount | None
+
+
+class Replay(_Keyed):
+    records: list[RecordDocument]
+    steps: list[ReplayedDocument]
+    left_out: list[Annotated[list[str], Field(min_length=2, max_length=2)]]
+
+
+class Select(_Keyed):
+    base: Count
+    reference: Count | None
+    reason: str
+    usage: Cost
+
+
+class Planned(_Keyed):
+    plans: list[PlanDocument]
+    messages: list[str]
+    usage: Cost
+    avenues: NotRequired[list[str]]
+    error: NotRequired[bool]
+
+
+class Coded(_Keyed):
+    kernel: Digest | None
+    message: str
+    usage: Cost
+    hash: NotRequired[Digest]
+    plan: NotRequired[PlanDocument]
+    error: NotRequired[bool]
+
+
+class Charge(_Event):
+    call: Name
+    cost: Cost
+
+
+class Evaluated(_Keyed):
+    kernel: Digest
+    evaluation: EvaluationDocument | None
+    message: NotRequired[str]
+    lost: NotRequired[bool]
+    cached: NotRequired[bool]
+
+
+class CandidateEvent(_Keyed):
+    id: Count
+    step: Count
+    parent: Count | None
+    plan: PlanDocument | None
+    kernel: Annotated[str, Field(pattern=r"^([0-9a-f]{64})?$")]
+    hash: Annotated[str, Field(pattern=r"^([0-9a-f]{64})?$")]
+    outcome: Literal[OUTCOMES]  # type: ignore[valid-type]
+    message: str
+    repaired: bool
+    cycles: Cycles | None
+    ratio: Amount | None
+
+
+class StepEvent(_Keyed):
+    step: Count
+    parents: list[Count]
+    best: Count
+    cycles: Cycles
+    evaluations: Count
+
+
+class CacheEvent(_Event):
+    damaged: Count
+
+
+class Expired(_Keyed):
+    step: Count
+
+
+class Stopped(_Keyed):
+    reason: str
+    best: Count
+    cycles: Cycles
+    outcomes: dict[Name, Count]
+
+
+@with_config(ConfigDict(extra="allow", strict=True, allow_inf_nan=False))
+class Other(TypedDict):
+    """An event of another version: nothing but its kind and time is ever read."""
+
+    kind: Name
+    t: Amount
+
+
+_MODELS: Mapping[str, TypeAdapter[Any]] = {
+    kind: TypeAdapter(model)
+    for kind, model in {
+        "grant": Grant,
+        "replay": Replay,
+        "select": Select,
+        "plan": Planned,
+        "code": Coded,
+        "repair": Coded,
+        "charge": Charge,
+        "evaluate": Evaluated,
+        "prove": Evaluated,
+        "candidate": CandidateEvent,
+        "verdict": CandidateEvent,
+        "step": StepEvent,
+        "cache": CacheEvent,
+        "expired": Expired,
+        "stop": Stopped,
+    }.items()
+}
+_OTHER: TypeAdapter[Any] = TypeAdapter(Other)
+
+
+class EventError(Exception):
+    """Why a line is no event of a run; the message names the field."""
+
+
+def parse_event(line: bytes) -> dict[str, Any]:
+    """The event of one line. Raises ValueError for what is no JSON object with a kind, EventError for a field that is
+    missing, unknown, of another type, or out of bounds."""
+    event = from_json(line, allow_inf_nan=False)
+    if not isinstance(event, dict) or not isinstance(event.get("kind"), str):
+        raise ValueError("not an object with a kind")
+    kind, key = event["kind"], event.get("key")
+    try:
+        _MODELS.get(kind, _OTHER).validate_python(event)
+    except ValidationError as error:
+        raise EventError(f"event {kind!r}, {_fault(error)}") from None
+    if key is not None and key != kind and not str(key).startswith(f"{kind}/"):
+        raise EventError(f"event {kind!r}, field 'key': expected {kind!r} or '{kind}/...', found {key!r:.80}")
+    return event
+
+
+def _fault(error: ValidationError) -> str:
+    """The first fault as `field 'evaluation.cycles': what was expected, what was found`."""
+    fault = error.errors(include_url=False)[0]
+    field = ".".join(str(part) for part in fault["loc"])
+    if fault["type"] == "missing":
+        return f"field {field!r} is missing"
+    if fault["type"] == "extra_forbidden":
+        return f"field {field!r} is unknown"
+    return f"field {field!r}: {fault['msg']}, found {fault['input']!r:.80}"
+
+
+class CandidateGraph:
+    """The candidates that the events of a log have named so far. `check` refuses an event that names one wrongly: a
+    parent comes before its child, and who is built on or compared with is a kernel that ran."""
+
+    def __init__(self) -> None:
+        self._outcomes: dict[int, str] = {}
+        self._parents: dict[int, int | None] = {}
+        self._keys: set[str] = set()
+
+    def check(self, event: Mapping[str, Any]) -> None:
+        """Raises EventError."""
+        key = event.get("key")
+        if key is not None:
+            if key in self._keys:
+                raise EventError(f"event {event['kind']!r}, field 'key': {key!r} occurs twice")
+            self._keys.add(key)
+        handler = getattr(self, f"_check_{event['kind']}", None)
+        if handler is not None:
+            handler(event)
+
+    def _check_candidate(self, event: Mapping[str, Any]) -> None:
+        number, parent = event["id"], event["parent"]
+        if event["key"] != f"candidate/{number}":
+            raise EventError(f"event 'candidate', field 'id': {number} is not the one of its key {event['key']!r}")
+        if (parent is None) != (number == 0):
+            raise EventError("event 'candidate', field 'parent': candidate 0, and no other, has none")
+        if parent is not None:
+            self._known(event, "parent", parent)
+        self._enter(event)
+
+    def _check_verdict(self, event: Mapping[str, Any]) -> None:
+        self._known(event, "id", event["id"])
+        if event["parent"] != self._parents[event["id"]]:
+            raise EventError(f"event 'verdict', field 'parent': candidate {event['id']} had another one")
+        self._enter(event)
+
+    def _enter(self, event: Mapping[str, Any]) -> None:
+        if event["outcome"] in (CORRECT, PLAUSIBLE) and (event["cycles"] is None or not event["kernel"]):
+            raise EventError(f"event {event['kind']!r}, field 'cycles': a kernel that ran has cycles")
+        self._outcomes[event["id"]] = event["outcome"]
+        self._parents[event["id"]] = event["parent"]
+
+    def _check_step(self, event: Mapping[str, Any]) -> None:
+        for parent in event["parents"]:
+            self._known(event, "parents", parent)
+        self._ran(event, "best", event["best"])
+
+    def _check_stop(self, event: Mapping[str, Any]) -> None:
+        self._ran(event, "best", event["best"])
+
+    def _check_select(self, event: Mapping[str, Any]) -> None:
+        self._ran(event, "base", event["base"])
+        if event["reference"] is not None:
+            self._ran(event, "reference", event["reference"])
+
+    def _check_replay(self, event: Mapping[str, Any]) -> None:
+        for position, step in enumerate(event["steps"]):
+            if step["parent"] > position:
+                raise EventError(f"event 'replay', field 'steps.{position}.parent': {step['parent']} comes later")
+
+    def _check_plan(self, event: Mapping[str, Any]) -> None:
+        for position, plan in enumerate(event["plans"]):
+            if "partner" in plan:
+                self._ran(event, f"plans.{position}.partner", plan["partner"])
+
+    def _check_code(self, event: Mapping[str, Any]) -> None:
+        if "partner" in event.get("plan", {}):
+            self._ran(event, "plan.partner", event["plan"]["partner"])
+        if event["kernel"] is not None and "hash" not in event:
+            raise EventError(f"event {event['kind']!r}, field 'hash' is missing")
+
+    _check_repair = _check_code
+
+    def _known(self, event: Mapping[str, Any], field: str, number: int) -> None:
+        if number not in self._outcomes:
+            raise EventError(f"event {event['kind']!r}, field {field!r}: no candidate {number} came before")
+
+    def _ran(self, event: Mapping[str, Any], field: str, number: int) -> None:
+        self._known(event, field, number)
+        if self._outcomes[number] not in (CORRECT, PLAUSIBLE):
+            outcome = self._outcomes[number]
+            raise EventError(f"event {event['kind']!r}, field {field!r}: candidate {number} is {outcome!r}")
