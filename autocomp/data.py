@@ -21,11 +21,18 @@ KINDS = ("isa", "menus", "workloads", "schedules")
 
 def read_bytes(path: Path) -> bytes:
     """What a file holds, of at most MAX_TEXT bytes, be it a pipe or a device. Raises OSError."""
+    check_name(path)
     with path.open("rb") as file:
         data = file.read(MAX_TEXT + 1)
     if len(data) > MAX_TEXT:
         raise OSError(errno.EFBIG, f"it is larger than {MAX_TEXT:,} bytes")
     return data
+
+
+def check_name(path: Path) -> None:
+    """Raises OSError for a name that no file can have, which Python does not report as one."""
+    if "\0" in str(path):
+        raise OSError(errno.EINVAL, "a file name has no zero byte")
 
 
 def read_regular(path: Path, limit: int = MAX_TEXT) -> bytes:
@@ -42,6 +49,7 @@ def read_regular(path: Path, limit: int = MAX_TEXT) -> bytes:
 def check_regular(path: Path, *, writes: bool = False) -> None:
     """Raises OSError unless `path` is a regular file. One to be written may be missing, and has no second name, under
     which it could lie outside of its folder."""
+    check_name(path)
     try:
         status = path.lstat()
     except FileNotFoundError:
@@ -103,6 +111,14 @@ def cache_folder(kind: str) -> Path:
 
     chosen = os.environ.get("AUTOCOMP_CACHE")
     return (Path(chosen) if chosen else user_cache_path("autocomp")) / kind
+
+
+def config_folder() -> Path:
+    """Where what the user decided is kept: the folder AUTOCOMP_CONFIG, else the user's configuration folder."""
+    from platformdirs import user_config_path
+
+    chosen = os.environ.get("AUTOCOMP_CONFIG")
+    return Path(chosen) if chosen else user_config_path("autocomp")
 
 
 def data_dir(kind: str) -> Path:

@@ -50,6 +50,12 @@ class ConfigError(AutocompError):
     exit_code = 3
 
 
+class TrustError(ConfigError):
+    """A file from somebody else would run code, or send something away, and this user has not said that it may."""
+
+    exit_code = 12
+
+
 class IsaError(AutocompError):
     """An accelerator description does not parse or check."""
 

@@ -37,6 +37,7 @@ def own_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTHON_KEYRING_BACKEND", "keyring.backends.null.Keyring")
     monkeypatch.setenv("AUTOCOMP_SCHEDULES", str(tmp_path / "schedule-store"))
     monkeypatch.setenv("AUTOCOMP_CACHE", str(tmp_path / "answer-cache"))
+    monkeypatch.setenv("AUTOCOMP_CONFIG", str(tmp_path / "configuration"))
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 
 from autocomp.data import closest
 from autocomp.documents import problems, read_mapping
-from autocomp.errors import ConfigError
+from autocomp.errors import ConfigError, TrustError
 
 RULES = "rules"
 FORMS = "rules, or openai:MODEL[@BASE_URL]"
@@ -142,6 +142,45 @@ def from_words(
         )
     models = tuple(member for member in agents.planner if not member.is_rules) or agents.models
     return replace(agents, planner=(*models, Member(RULES)) if kind == "llm+rules" else models, coder=agents.coders)
+
+
+def granted(asked: Agents, given: Agents) -> Agents:
+    """The agents that a run folder asks for, with the addresses, keys, prices and templates that this user gives.
+
+    A folder may come from anyone: it names models, and nobody but the user says where these are, and which key goes
+    there. A model without address and key is asked where the user's own environment says. Raises TrustError for a model
+    that is not given, and for templates.
+    """
+    if asked.templates is not None and given.templates is None:
+        raise TrustError(
+            f"the run used prompt templates from {asked.templates}, which come from whoever began it",
+            hint="name an agents file of your own with `templates`: --agents FILE",
+        )
+
+    from autocomp.agents.llm.endpoint import parse_spec
+
+    def grant(member: Member) -> Member:
+        if member.is_rules:
+            return member
+        named = parse_spec(member.model, {})
+        same = [own for own in given.models if parse_spec(own.model, {}).model == named.model]
+        own = next((own for own in same if own.model == member.model), None) or next(iter(same), None)
+        if own is not None:
+            return replace(member, model=own.model, key=own.key, price=own.price or member.price)
+        if named.public and member.key is None:
+            return member
+        key = "" if member.key is None else f", with the key in {member.key}"
+        raise TrustError(
+            f"the run asks {named.model!r} at {named.base_url}{key}, and you have not given that",
+            hint=f"if you know and trust it: --planner-model {member.model}, or --agents FILE",
+        )
+
+    return replace(
+        asked,
+        planner=tuple(map(grant, asked.planner)),
+        coder=tuple(map(grant, asked.coder)),
+        templates=given.templates,
+    )
 
 
 def _known_keys(parents: Sequence[int | str]) -> list[str]:

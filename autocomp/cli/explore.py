@@ -20,6 +20,7 @@ from autocomp.cli.options import (
     path_option,
     print_json,
     set_option,
+    trust_option,
     workers_option,
 )
 from autocomp.cli.problem import load_problem
@@ -87,6 +88,7 @@ def _sweeps(ctx: click.Context, option: click.Parameter, values: tuple[str, ...]
 @workers_option
 @executor_option
 @cache_option
+@trust_option
 @set_option
 @path_option
 @output_options
@@ -105,6 +107,7 @@ def explore(
     workers: int | None,
     executor: str | None,
     cache: bool,
+    trust: bool,
     overrides: dict[str, int | float],
     paths: tuple[Path, ...],
     as_json: bool,
@@ -128,7 +131,7 @@ def explore(
     for name in sweep:
         if name in overrides:
             raise click.UsageError(f"{name} is both set and swept; leave out --set {name}={overrides[name]}")
-    base, names = _base(workloads, sweep, overrides, paths)
+    base, names = _base(workloads, sweep, overrides, paths, trust)
     note = base.area_note or "in units that the description does not name"
     options = Options(seed=seed, evaluations=evaluations)
     agents = chosen_agents(agent, planner_models, coder_models, agents_file)
@@ -162,14 +165,21 @@ def explore(
 
 
 def _base(
-    workloads: tuple[str, ...], sweep: Sweep, overrides: Mapping[str, int | float], paths: tuple[Path, ...]
+    workloads: tuple[str, ...],
+    sweep: Sweep,
+    overrides: Mapping[str, int | float],
+    paths: tuple[Path, ...],
+    trust: bool,
 ) -> tuple[Accelerator, list[str]]:
     """The one machine that is swept, and the workloads' names. Raises ConfigError where the workloads have several
-    machines, or the machine has no area or not the parameters."""
+    machines, or the machine has no area or not the parameters; TrustError where a reference may not run."""
+    from autocomp import workload as loading
     from autocomp.data import closest
     from autocomp.errors import ConfigError
 
-    loaded = [load_problem(name, paths, overrides) for name in workloads]
+    loaded = [load_problem(name, paths, overrides, trust=trust) for name in workloads]
+    for workload, _ in loaded:
+        loading.require_trusted(workload)
     names = [workload.name for workload, _ in loaded]
     repeated = [name for name in dict.fromkeys(names) if names.count(name) > 1]
     if repeated:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from autocomp.cli.options import output_options, path_option, print_json, set_option, warn
+from autocomp.cli.options import output_options, path_option, print_json, set_option, trust_option, warn
 
 if TYPE_CHECKING:
     from autocomp.export import Schedule
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 )
 @click.option("--header", metavar="FILE", help="The vendor's header, as the kernels include it (default: MACHINE.h).")
 @click.option("--check", is_flag=True, help="Compile the files for this computer, and compare with the simulator.")
+@trust_option
 @set_option
 @path_option
 @output_options
@@ -39,6 +40,7 @@ def export(
     output: Path,
     header: str | None,
     check: bool,
+    trust: bool,
     overrides: dict[str, int | float],
     paths: tuple[Path, ...],
     as_json: bool,
@@ -57,7 +59,7 @@ def export(
     if sum(given) != 1 or (workload and len(names) != 1):
         raise click.UsageError("give schedules, or one kernel's file with --workload, or --accelerator alone")
     if workload is not None:
-        schedules, machine = _kernel(names[0], workload, overrides, paths)
+        schedules, machine = _kernel(names[0], workload, overrides, paths, trust)
     else:
         schedules, machine = _records(names, accelerator, overrides, paths)
     files = export_files(schedules, machine, header)
@@ -78,13 +80,13 @@ def export(
 
 
 def _kernel(
-    file: str, workload: str, overrides: dict[str, int | float], paths: tuple[Path, ...]
+    file: str, workload: str, overrides: dict[str, int | float], paths: tuple[Path, ...], trust: bool
 ) -> tuple[list[Schedule], Accelerator]:
     from autocomp.cli.problem import load_problem
     from autocomp.cli.run import read_kernel
     from autocomp.export import of_kernel
 
-    loaded, machine = load_problem(workload, paths, overrides)
+    loaded, machine = load_problem(workload, paths, overrides, trust=trust)
     return [of_kernel(read_kernel(Path(file)), file, loaded, machine)], machine
 
 

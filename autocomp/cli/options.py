@@ -72,6 +72,11 @@ set_option = click.option(
     metavar="NAME=NUMBER",
     help="Override a parameter of the accelerator, as in --set DIM=32; repeatable.",
 )
+trust_option = click.option(
+    "--trust",
+    is_flag=True,
+    help="Let the workload's own Python reference run; remembered for its content.",
+)
 workers_option = click.option(
     "--workers",
     type=click.IntRange(min=1),

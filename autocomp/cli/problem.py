@@ -12,11 +12,12 @@ if TYPE_CHECKING:
 
 
 def load_problem(
-    workload: str, paths: tuple[Path, ...], overrides: Mapping[str, int | float]
+    workload: str, paths: tuple[Path, ...], overrides: Mapping[str, int | float], *, trust: bool = False
 ) -> tuple[Workload, Accelerator]:
-    """The workload by its file or name, and its accelerator, which may lie beside it or in one of `paths`."""
+    """The workload by its file or name, and its accelerator, which may lie beside it or in one of `paths`. With `trust`
+    the user says that its reference may run."""
     from autocomp import workload as workloads
     from autocomp.targets.simulator import isa
 
-    loaded = workloads.load(workload, paths, overrides)
+    loaded = workloads.as_trusted(workloads.load(workload, paths, overrides), trust)
     return loaded, isa.load(loaded.accelerator, loaded.overrides, (*paths, Path(loaded.path).parent))

@@ -12,7 +12,7 @@ import click
 
 from autocomp.cli.agents import agent_options, chosen_agents
 from autocomp.cli.menu import menu_for
-from autocomp.cli.options import json_option, path_option, print_json, set_option
+from autocomp.cli.options import json_option, path_option, print_json, set_option, trust_option
 from autocomp.cli.problem import load_problem
 from autocomp.cli.run import read_kernel
 
@@ -54,6 +54,7 @@ class Question:
 @click.option("--dropout", type=float, default=0.0, show_default=True, help="Chance that a menu option is withheld.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Decides dropout and order.")
 @agent_options
+@trust_option
 @set_option
 @path_option
 @json_option
@@ -67,6 +68,7 @@ def prompt(
     planner_models: tuple[str, ...],
     coder_models: tuple[str, ...],
     agents_file: Path | None,
+    trust: bool,
     overrides: dict[str, int | float],
     paths: tuple[Path, ...],
     as_json: bool,
@@ -81,7 +83,7 @@ def prompt(
     from autocomp.agents.llm.tokens import estimate_prompt
 
     agents = chosen_agents(agent, planner_models, coder_models, agents_file)
-    loaded, accelerator = load_problem(workload, paths, overrides)
+    loaded, accelerator = load_problem(workload, paths, overrides, trust=trust)
     menu = menu_for(menus, loaded, paths).dropout(Random(f"menu/{seed}"), dropout)
     context = _context(read_kernel(kernel), str(kernel), loaded, accelerator, menu, seed)
     asking = Question(**question)

@@ -6,38 +6,48 @@ from pathlib import Path
 
 import click
 
+from autocomp.cli.agents import agent_options, chosen_agents
 from autocomp.cli.confirm import confirm_option
-from autocomp.cli.options import cache_option, executor_option, output_options, warn, workers_option
+from autocomp.cli.options import cache_option, executor_option, output_options, trust_option, warn, workers_option
 
 
 @click.command()
 @click.argument("runs", metavar="RUN...", nargs=-1, required=True, type=click.Path(path_type=Path))
+@agent_options
 @workers_option
 @executor_option
 @cache_option
 @confirm_option
+@trust_option
 @output_options
 def resume(
     runs: tuple[Path, ...],
+    agent: str | None,
+    planner_models: tuple[str, ...],
+    coder_models: tuple[str, ...],
+    agents_file: Path | None,
     workers: int | None,
     executor: str | None,
     cache: bool,
     confirm: str | None,
+    trust: bool,
     as_json: bool,
     plain: bool,
 ) -> None:
     """Continue the searches in the folders RUN to the same results as if they had not been interrupted.
 
-    Runs that shared a budget continue to do so if they are given together, in their order.
+    Runs that shared a budget continue to do so if they are given together, in their order. The models of a run that
+    somebody else began are asked only where you say: name them as `autocomp search` does.
     """
     from autocomp.cli.session import search_and_report
     from autocomp.schedules.store import Store, user_root
     from autocomp.search import RunFolder
     from autocomp.search.executors import available_cores
     from autocomp.search.session import Means
-    from autocomp.search.snapshot import restore, version_changes
+    from autocomp.search.snapshot import granted, restore, version_changes
 
-    found = [(folder, restore(folder)) for folder in map(RunFolder.open, runs)]
+    given = chosen_agents(agent, planner_models, coder_models, agents_file)
+    found = [(folder, granted(restore(folder, trust), folder, given)) for folder in map(RunFolder.open, runs)]
     for folder, _ in found:
         changes = version_changes(folder.snapshot())
         if changes:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from autocomp.cli.options import output_options, path_option, print_json, set_option
+from autocomp.cli.options import output_options, path_option, print_json, set_option, trust_option
 from autocomp.cli.over_time import print_shape, shape_of
 from autocomp.cli.problem import load_problem
 from autocomp.data import MAX_TEXT, decode, read_bytes
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     show_default=True,
     help="Who gives the cycles; rtl: the hardware description, built with `autocomp rtl build`.",
 )
+@trust_option
 @set_option
 @path_option
 @output_options
@@ -38,6 +39,7 @@ def run(
     kernel: Path,
     workload: str,
     evaluator: str,
+    trust: bool,
     overrides: dict[str, int | float],
     paths: tuple[Path, ...],
     as_json: bool,
@@ -51,7 +53,7 @@ def run(
     from autocomp.report import make_console, print_evaluation
 
     text = read_kernel(kernel)
-    loaded, accelerator = load_problem(workload, paths, overrides)
+    loaded, accelerator = load_problem(workload, paths, overrides, trust=trust)
     evaluation = _judge(evaluator, accelerator, loaded, str(kernel)).evaluate(text)
     shape = shape_of(text, loaded, accelerator, evaluation) if evaluator == "simulator" else None
     if as_json:

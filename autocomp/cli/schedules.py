@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from autocomp.cli.options import json_option, output_options, path_option, print_json, warn
+from autocomp.cli.options import json_option, output_options, path_option, print_json, trust_option, warn
 
 DOES_NOT_HOLD = 6
 FOLDER = click.Path(path_type=Path, file_okay=False)
@@ -68,9 +68,10 @@ def show(name: str, kernel_only: bool, as_json: bool, plain: bool) -> None:
 @schedules.command()
 @click.argument("names", nargs=-1, metavar="[NAME]...")
 @click.option("--renew", is_flag=True, help="Write what was measured now into the records that changed.")
+@trust_option
 @path_option
 @json_option
-def verify(names: tuple[str, ...], renew: bool, paths: tuple[Path, ...], as_json: bool) -> None:
+def verify(names: tuple[str, ...], renew: bool, trust: bool, paths: tuple[Path, ...], as_json: bool) -> None:
     """Check the schedules NAME, or all: their content against its digest, their kernels on the simulator.
 
     A record "holds" if its kernel is correct, with the same cycles on the same description of the machine; "changed" if
@@ -86,7 +87,7 @@ def verify(names: tuple[str, ...], renew: bool, paths: tuple[Path, ...], as_json
     files = chosen or [file for root in default_roots() for file in Store(root).files()]
     documents = []
     for file in files:
-        found = verify(file, now, paths)
+        found = verify(file, now, paths, trust)
         renewed = None
         if renew and found.renewed is not None:
             renewed = Store(file.parents[2]).renew(file, found.renewed)

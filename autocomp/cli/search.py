@@ -16,6 +16,7 @@ from autocomp.cli.options import (
     output_options,
     path_option,
     set_option,
+    trust_option,
     warn,
     workers_option,
 )
@@ -72,6 +73,7 @@ RUNS = Path("runs")
 @executor_option
 @cache_option
 @confirm_option
+@trust_option
 @set_option
 @path_option
 @output_options
@@ -106,6 +108,7 @@ def search(
     executor: str | None,
     cache: bool,
     confirm: str | None,
+    trust: bool,
     overrides: dict[str, int | float],
     paths: tuple[Path, ...],
     as_json: bool,
@@ -126,6 +129,7 @@ def search(
     from autocomp.search.folder import new_run_path
     from autocomp.search.session import Means, strategy_of
     from autocomp.search.snapshot import Request, create
+    from autocomp.workload import require_trusted
 
     options = Options(
         seed=seed,
@@ -150,7 +154,8 @@ def search(
     agents = chosen_agents(agent, planner_models, coder_models, agents_file)
     requests = []
     for name, share in zip(workloads, Budget.of(options).shared(len(workloads)), strict=True):
-        workload, accelerator = load_problem(name, paths, overrides)
+        workload, accelerator = load_problem(name, paths, overrides, trust=trust)
+        require_trusted(workload)
         if confirm is not None:
             checked_model(accelerator)  # refused before there is a folder
         menu = menu_for(menus, workload, paths)

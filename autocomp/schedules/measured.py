@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from pathlib import Path
 
 from autocomp.schedules.record import Machine, Operation, Result
 from autocomp.targets.simulator.evaluate.model import Evaluation
@@ -13,11 +12,8 @@ from autocomp.workload.model import Workload
 
 def operation_of(workload: Workload) -> Operation:
     """What is computed. A user's own operation is known by its workload's name and its reference's text."""
-    own = workload.reference_source is not None
-    reference = None
-    if own:
-        text = Path(str(workload.reference_source).rsplit(":", 1)[0]).read_bytes()
-        reference = hashlib.sha256(text).hexdigest()
+    text = workload.reference_text
+    own = text is not None
     return Operation.model_validate(
         {
             "name": workload.name if own else workload.operation,
@@ -26,7 +22,7 @@ def operation_of(workload: Workload) -> Operation:
             "tensors": [
                 {"name": t.name, "dtype": t.dtype, "shape": list(t.shape), "role": t.role} for t in workload.tensors
             ],
-            "reference": reference,
+            "reference": None if text is None else hashlib.sha256(text.encode()).hexdigest(),
         }
     )
 

@@ -39,16 +39,19 @@ class Verification:
     renewed: ScheduleRecord | None = None
 
 
-def verify(path: Path, now: datetime, extra_paths: Sequence[Path] = ()) -> Verification:
+def verify(path: Path, now: datetime, extra_paths: Sequence[Path] = (), say_trusted: bool = False) -> Verification:
     """Check one record's file. Nothing of it is executed but its kernel, by the simulator. `extra_paths` are looked
-    through for accelerators, and for the workloads that define operations of users' own."""
+    through for accelerators, and for the workloads that define operations of users' own; with `say_trusted` the user
+    says that their references may run."""
     try:
         record = from_yaml(path.read_bytes().decode("utf-8"), str(path))
     except (ConfigError, OSError, UnicodeDecodeError) as error:
         return Verification(path, CORRUPT, getattr(error, "message", str(error)))
     try:
         accelerator = isa.load(record.accelerator.name, record.accelerator.parameters, extra_paths)
-        evaluator = SimulatorEvaluator(accelerator, workload_of(record, accelerator, path, extra_paths))
+        workload = workloads.as_trusted(workload_of(record, accelerator, path, extra_paths), say_trusted)
+        workloads.require_trusted(workload)
+        evaluator = SimulatorEvaluator(accelerator, workload)
     except AutocompError as error:
         return Verification(path, UNKNOWN, error.message)
     evaluation = evaluator.evaluate(record.kernel)

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from pydantic import TypeAdapter
 
-from autocomp.data import write_atomically
+from autocomp.data import read_bytes, write_atomically
 from autocomp.targets.simulator.isa.model import Accelerator
 from autocomp.workload.model import Workload
 
@@ -96,7 +96,7 @@ class EvaluationCache:
 def scope_of(accelerator: Accelerator, workload: Workload) -> str:
     """All that a verdict follows from, besides the kernel and the stages."""
     described = _WORKLOAD.dump_python(workload, mode="json")
-    for place in ("name", "path", "reference_source"):
+    for place in ("name", "path", "reference_source", "text", "files", "trusted"):
         described.pop(place, None)
     parts = [accelerator.digest, json.dumps(described, sort_keys=True), _reference(workload), code_fingerprint()]
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()
@@ -119,9 +119,11 @@ def _reference(workload: Workload) -> str:
     """A digest of the user's own reference function, and of the modules beside it, which it may import."""
     if workload.reference_source is None:
         return ""
-    digest = hashlib.sha256(workload.reference_source.rsplit(":", 1)[1].encode())
-    for file in sorted(Path(workload.reference_source.rsplit(":", 1)[0]).parent.glob("*.py")):
-        digest.update(file.name.encode() + b"\0" + file.read_bytes())
+    path, function = workload.reference_source.rsplit(":", 1)
+    digest = hashlib.sha256(f"{function}\0{workload.reference_text}".encode())
+    for file in sorted(Path(path).parent.glob("*.py")):
+        with contextlib.suppress(OSError):  # what cannot be read cannot be imported
+            digest.update(file.name.encode() + b"\0" + read_bytes(file))
     return digest.hexdigest()
 
 

@@ -246,7 +246,11 @@ _OTHER: TypeAdapter[Any] = TypeAdapter(Other)
 
 
 class EventError(Exception):
-    """Why a line is no event of a run; the message names the field."""
+    """Why an event is not as a search writes it; the message names the field."""
+
+    def __init__(self, event: Mapping[str, Any], fault: str) -> None:
+        name = event.get("key", event["kind"])
+        super().__init__(f"the run's event {name!r:.80} is not as this version writes it: {fault}")
 
 
 def parse_event(line: bytes) -> dict[str, Any]:
@@ -259,9 +263,9 @@ def parse_event(line: bytes) -> dict[str, Any]:
     try:
         _MODELS.get(kind, _OTHER).validate_python(event)
     except ValidationError as error:
-        raise EventError(f"event {kind!r}, {_fault(error)}") from None
+        raise EventError(event, _fault(error)) from None
     if key is not None and key != kind and not str(key).startswith(f"{kind}/"):
-        raise EventError(f"event {kind!r}, field 'key': expected {kind!r} or '{kind}/...', found {key!r:.80}")
+        raise EventError(event, f"field 'key': expected {kind!r} or '{kind}/...', found {key!r:.80}")
     return event
 
 
@@ -290,7 +294,7 @@ class CandidateGraph:
         key = event.get("key")
         if key is not None:
             if key in self._keys:
-                raise EventError(f"event {event['kind']!r}, field 'key': {key!r} occurs twice")
+                raise EventError(event, f"field 'key': {key!r} occurs twice")
             self._keys.add(key)
         handler = getattr(self, f"_check_{event['kind']}", None)
         if handler is not None:
@@ -299,9 +303,9 @@ class CandidateGraph:
     def _check_candidate(self, event: Mapping[str, Any]) -> None:
         number, parent = event["id"], event["parent"]
         if event["key"] != f"candidate/{number}":
-            raise EventError(f"event 'candidate', field 'id': {number} is not the one of its key {event['key']!r}")
+            raise EventError(event, f"field 'id': {number} is not the one of its key {event['key']!r}")
         if (parent is None) != (number == 0):
-            raise EventError("event 'candidate', field 'parent': candidate 0, and no other, has none")
+            raise EventError(event, "field 'parent': candidate 0, and no other, has none")
         if parent is not None:
             self._known(event, "parent", parent)
         self._enter(event)
@@ -309,12 +313,12 @@ class CandidateGraph:
     def _check_verdict(self, event: Mapping[str, Any]) -> None:
         self._known(event, "id", event["id"])
         if event["parent"] != self._parents[event["id"]]:
-            raise EventError(f"event 'verdict', field 'parent': candidate {event['id']} had another one")
+            raise EventError(event, f"field 'parent': candidate {event['id']} had another one")
         self._enter(event)
 
     def _enter(self, event: Mapping[str, Any]) -> None:
         if event["outcome"] in (CORRECT, PLAUSIBLE) and (event["cycles"] is None or not event["kernel"]):
-            raise EventError(f"event {event['kind']!r}, field 'cycles': a kernel that ran has cycles")
+            raise EventError(event, "field 'cycles': a kernel that ran has cycles")
         self._outcomes[event["id"]] = event["outcome"]
         self._parents[event["id"]] = event["parent"]
 
@@ -334,7 +338,7 @@ class CandidateGraph:
     def _check_replay(self, event: Mapping[str, Any]) -> None:
         for position, step in enumerate(event["steps"]):
             if step["parent"] > position:
-                raise EventError(f"event 'replay', field 'steps.{position}.parent': {step['parent']} comes later")
+                raise EventError(event, f"field 'steps.{position}.parent': {step['parent']} comes later")
 
     def _check_plan(self, event: Mapping[str, Any]) -> None:
         for position, plan in enumerate(event["plans"]):
@@ -345,16 +349,16 @@ class CandidateGraph:
         if "partner" in event.get("plan", {}):
             self._ran(event, "plan.partner", event["plan"]["partner"])
         if event["kernel"] is not None and "hash" not in event:
-            raise EventError(f"event {event['kind']!r}, field 'hash' is missing")
+            raise EventError(event, "field 'hash' is missing")
 
     _check_repair = _check_code
 
     def _known(self, event: Mapping[str, Any], field: str, number: int) -> None:
         if number not in self._outcomes:
-            raise EventError(f"event {event['kind']!r}, field {field!r}: no candidate {number} came before")
+            raise EventError(event, f"field {field!r}: no candidate {number} came before")
 
     def _ran(self, event: Mapping[str, Any], field: str, number: int) -> None:
         self._known(event, field, number)
         if self._outcomes[number] not in (CORRECT, PLAUSIBLE):
             outcome = self._outcomes[number]
-            raise EventError(f"event {event['kind']!r}, field {field!r}: candidate {number} is {outcome!r}")
+            raise EventError(event, f"field {field!r}: candidate {number} is {outcome!r}")

@@ -17,7 +17,7 @@ from pydantic_core import from_json
 from autocomp.data import check_regular, read_regular, write_atomically
 from autocomp.errors import RunFolderError
 
-FORMAT = 1
+FORMAT = 2
 MOST_BYTES = 1 << 24  # of what a run was asked
 
 
@@ -26,6 +26,10 @@ class RunFolder:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+
+    @property
+    def config(self) -> Path:
+        return self.path / "config.json"
 
     @property
     def events(self) -> Path:
@@ -49,7 +53,7 @@ class RunFolder:
                 f"{path} already exists", hint=f"continue it with: autocomp resume {path}, or choose another --run-dir"
             )
         try:
-            write_atomically(path / "config.json", json.dumps({"format": FORMAT, **snapshot}, indent=1) + "\n")
+            write_atomically(cls(path).config, json.dumps({"format": FORMAT, **snapshot}, indent=1) + "\n")
         except OSError as error:
             raise RunFolderError(f"cannot write to {path}: {error.strerror}") from error
         return cls(path)
@@ -62,7 +66,7 @@ class RunFolder:
 
     def snapshot(self) -> dict[str, Any]:
         """What the run was started with."""
-        file = self.path / "config.json"
+        file = self.config
         try:
             snapshot = from_json(read_regular(file, MOST_BYTES), allow_inf_nan=False)
         except OSError as error:

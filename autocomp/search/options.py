@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, fields
+from typing import Any
 
+from pydantic import ConfigDict, TypeAdapter, ValidationError
+
+from autocomp.documents import problems
 from autocomp.errors import ConfigError
 from autocomp.targets.planning import Usage
+
+MOST = 10_000  # of what a step makes: plans, kernels, parents
 
 
 @dataclass(frozen=True)
@@ -19,6 +26,7 @@ class Options:
     `black_box` the agents see cycles and failures, and nothing of where the cycles went.
     """
 
+    __pydantic_config__ = ConfigDict(strict=True, allow_inf_nan=False)
     seed: int = 0
     beam: int = 6
     plans_per_parent: int = 6
@@ -54,17 +62,26 @@ class Options:
             value = getattr(self, name)
             if value is not None and value < low:
                 raise ConfigError(f"search option {name} is {value}; it must be at least {low}")
+        for name in ("beam", "plans_per_parent", "codes_per_plan", "alike"):
+            if getattr(self, name) > MOST:
+                raise ConfigError(f"search option {name} is {getattr(self, name)}; it must be at most {MOST:,}")
         if not 0 <= self.dropout < 1:
             raise ConfigError(f"search option dropout is {self.dropout}; it must be at least 0 and below 1")
 
     @classmethod
-    def from_json(cls, document: dict[str, object]) -> Options:
+    def from_json(cls, document: dict[str, Any]) -> Options:
         """Options from a snapshot; names that this version does not know are an error."""
         known = {f.name for f in fields(cls)}
         unknown = sorted(set(document) - known)
         if unknown:
             raise ConfigError(f"unknown search options {', '.join(unknown)}", hint=f"known: {', '.join(sorted(known))}")
-        return cls(**document)  # type: ignore[arg-type]
+        try:
+            return _OPTIONS.validate_json(json.dumps(document))
+        except ValidationError as error:
+            raise ConfigError("; ".join(problems(error, document, lambda _: []))) from None
+
+
+_OPTIONS: TypeAdapter[Options] = TypeAdapter(Options)
 
 
 def spent_budget(usage: Usage, options: Options) -> str | None:

@@ -1,7 +1,12 @@
-"""What a run was asked to do, as a document in its folder: a run resumes from that alone."""
+"""What a run was asked to do, as a document in its folder: a run resumes from that alone.
+
+A folder may come from anyone. Its workload, machine and menu are read like files of a stranger's, its Python reference
+runs only if the user trusts it, and its models are asked where this user says (`autocomp.agents.config.granted`).
+"""
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import hashlib
 import platform
@@ -10,14 +15,18 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from importlib import metadata
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
-from pydantic import TypeAdapter, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
+from autocomp import trust
+from autocomp import workload as workloads
+from autocomp.agents import config as agents
 from autocomp.agents.config import AGENTS, Agents
-from autocomp.data import write_atomically
-from autocomp.errors import AutocompError, RunFolderError
+from autocomp.data import read_regular, write_atomically
+from autocomp.documents import problems
+from autocomp.errors import AutocompError, ConfigError, RunFolderError
 from autocomp.search.folder import RunFolder
 from autocomp.search.options import Options
 from autocomp.targets.menu import Menu
@@ -26,7 +35,6 @@ from autocomp.targets.simulator import isa
 from autocomp.targets.simulator.isa.model import Accelerator
 from autocomp.workload.model import Workload
 
-_WORKLOAD: TypeAdapter[Workload] = TypeAdapter(Workload)
 _MENU: TypeAdapter[Menu] = TypeAdapter(Menu)
 _PRECEDENTS: TypeAdapter[tuple[Precedent, ...]] = TypeAdapter(tuple[Precedent, ...])
 
@@ -44,26 +52,69 @@ class Request:
     precedents: tuple[Precedent, ...] = ()
 
 
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+
+_Name = Annotated[str, Field(max_length=4096, pattern=r"^[^\x00-\x1f\x7f]*$")]
+_Overrides = dict[str, int | float]
+
+
+class _Workload(_Part):
+    """The text of its file, and the texts of the files that it names, by their keys there."""
+
+    name: _Name
+    path: _Name
+    text: str
+    files: dict[str, str]
+
+
+class _Accelerator(_Part):
+    name: _Name
+    path: _Name
+    configuration: _Name
+    overrides: _Overrides
+    digest: str
+    source: str
+
+
+class _Snapshot(_Part):
+    format: int
+    created: _Name
+    versions: dict[_Name, _Name]
+    workload: _Workload
+    accelerator: _Accelerator
+    menu: Menu
+    agents: Agents
+    strategy: _Name
+    options: dict[str, Any]
+    precedents: tuple[Precedent, ...]
+
+
 def versions() -> dict[str, str]:
     """Versions that a result may depend on."""
     return {"autocomp": metadata.version("autocomp"), "numpy": np.__version__, "python": platform.python_version()}
 
 
 def create(path: Path, request: Request, now: datetime) -> RunFolder:
-    """A new run folder for a request, with copies of all that the request refers to."""
-    accelerator = request.accelerator
-    reference = _reference_text(request.workload)
-    return RunFolder.create(
+    """A new run folder for a request, with copies of all that the request refers to. It is known as the user's own."""
+    workload, accelerator = request.workload, request.accelerator
+    folder = RunFolder.create(
         path,
         {
             "created": now.isoformat(timespec="seconds"),
             "versions": versions(),
-            "workload": _WORKLOAD.dump_python(request.workload, mode="json"),
+            "workload": {
+                "name": workload.name,
+                "path": workload.path,
+                "text": workload.text,
+                "files": dict(workload.files),
+            },
             "accelerator": {
                 "name": accelerator.name,
                 "path": accelerator.path,
                 "configuration": accelerator.configuration,
-                "overrides": dict(request.workload.overrides),
+                "overrides": dict(workload.overrides),
                 "digest": accelerator.digest,
                 "source": accelerator.source,
             },
@@ -71,37 +122,57 @@ def create(path: Path, request: Request, now: datetime) -> RunFolder:
             "agents": AGENTS.dump_python(request.agents, mode="json"),
             "strategy": request.strategy,
             "options": dataclasses.asdict(request.options),
-            "reference": reference,
             "precedents": _PRECEDENTS.dump_python(request.precedents, mode="json"),
         },
     )
+    _keep_reference(workload, folder)
+    with contextlib.suppress(ConfigError):  # without the list, a run that is resumed is a stranger's
+        if request.agents.models:
+            trust.trust("run", read_regular(folder.config), str(path.absolute()))
+        if workload.trusted:
+            workloads.as_trusted(workload, say=True)
+    return folder
 
 
-def restore(folder: RunFolder) -> Request:
-    """The request of a run folder. Raises RunFolderError if the snapshot is not as this version writes it."""
-    snapshot = folder.snapshot()
+def granted(request: Request, folder: RunFolder, given: Agents) -> Request:
+    """The request with what this user allows: the models of a run that they began themselves are asked as they said
+    then, others as they say now. Raises TrustError for a model, for templates or for a reference that they have not
+    allowed."""
+    workloads.require_trusted(request.workload)
+    own = trust.is_trusted("run", read_regular(folder.config))
+    if own and not given.models:
+        return request
+    return replace(request, agents=agents.granted(request.agents, given))
+
+
+def restore(folder: RunFolder, say_trusted: bool = False) -> Request:
+    """The request of a run folder; with `say_trusted` the user says that its reference may run.
+
+    Raises RunFolderError if the snapshot is not as this version writes it.
+    """
+    document = folder.snapshot()
+    place = f"{folder.path}/config.json"
     try:
-        stored = snapshot["accelerator"]
-        accelerator = isa.parse(
-            stored["source"], stored["path"] or stored["name"], stored["overrides"], stored["configuration"]
-        )
-        workload = _with_reference(_WORKLOAD.validate_python(snapshot["workload"]), snapshot["reference"], folder)
+        snapshot = _Snapshot.model_validate(document)
+        stored = snapshot.accelerator
+        accelerator = isa.parse(stored.source, stored.path or stored.name, stored.overrides, stored.configuration)
         request = Request(
-            workload=workload,
+            workload=_workload(snapshot.workload, stored.overrides, folder, say_trusted),
             accelerator=accelerator,
-            menu=_MENU.validate_python(snapshot["menu"]),
-            agents=AGENTS.validate_python(snapshot["agents"]),
-            options=Options.from_json(snapshot["options"]),
-            strategy=snapshot["strategy"],
-            precedents=_PRECEDENTS.validate_python(snapshot.get("precedents", ())),  # older runs have none
+            menu=snapshot.menu,
+            agents=snapshot.agents,
+            options=Options.from_json(snapshot.options),
+            strategy=snapshot.strategy,
+            precedents=snapshot.precedents,
         )
-    except (KeyError, TypeError, ValidationError) as error:
-        raise RunFolderError(f"{folder.path}/config.json is not as this version writes it: {error!r}") from error
+    except ValidationError as error:
+        found = "; ".join(problems(error, document, lambda _: []))
+        raise RunFolderError(f"{place} is not as this version writes it: {found:.400}") from None
     except AutocompError as error:
-        raise RunFolderError(f"{folder.path}/config.json cannot be restored: {error}") from error
-    if accelerator.digest != stored["digest"]:
+        raise RunFolderError(f"{place} cannot be restored: {error}") from error
+    if accelerator.digest != stored.digest:
         raise RunFolderError(
-            f"the accelerator in {folder.path}/config.json has another digest than when the run started",
+            f"the accelerator in {place} has another digest than when the run started",
             hint="the snapshot was edited, or this version reads descriptions differently; start a new search",
         )
     return request
@@ -114,23 +185,36 @@ def version_changes(snapshot: Mapping[str, Any]) -> list[str]:
     return [f"{name} {then.get(name)} -> {now[name]}" for name in now if then.get(name) != now[name]]
 
 
-def _reference_text(workload: Workload) -> str | None:
-    """The file of the user's own reference function."""
+def _workload(stored: _Workload, overrides: _Overrides, folder: RunFolder, say_trusted: bool) -> Workload:
+    """The workload as it was when the run started. Nothing is read but what the folder holds."""
+
+    def read(key: str, name: str) -> str:
+        if key not in stored.files:
+            raise RunFolderError(f"the text of the workload's {key} {name!r} is missing")
+        return stored.files[key]
+
+    workload = workloads.as_trusted(workloads.parse(stored.text, Path(stored.path), overrides, read), say_trusted)
+    return replace(workload, name=stored.name, reference_source=_reference_source(workload, folder))
+
+
+def _keep_reference(workload: Workload, folder: RunFolder) -> None:
+    """Copy the user's reference into the folder, for people to read."""
+    if workload.reference_text is not None:
+        write_atomically(_copy_of(workload.reference_text, folder), workload.reference_text)
+
+
+def _reference_source(workload: Workload, folder: RunFolder) -> str | None:
+    """The reference as messages name it: the user's file if that is unchanged, else the copy."""
     if workload.reference_source is None:
         return None
-    return Path(workload.reference_source.rsplit(":", 1)[0]).read_text(encoding="utf-8")
-
-
-def _with_reference(workload: Workload, text: str | None, folder: RunFolder) -> Workload:
-    """The workload with its reference function as it was when the run started: the user's file if that is unchanged
-    (it may import its neighbours), else the copy."""
-    if workload.reference_source is None or text is None:
-        return workload
     file, function = workload.reference_source.rsplit(":", 1)
-    original = Path(file)
-    if original.is_file() and original.read_text(encoding="utf-8") == text:
-        return workload
-    copy = folder.path / f"reference_{hashlib.sha256(text.encode()).hexdigest()[:16]}.py"
-    if not copy.exists():
-        write_atomically(copy, text)
-    return replace(workload, reference_source=f"{copy}:{function}")
+    text = str(workload.reference_text)
+    try:
+        unchanged = read_regular(Path(file)) == text.encode()
+    except OSError:
+        unchanged = False
+    return workload.reference_source if unchanged else f"{_copy_of(text, folder)}:{function}"
+
+
+def _copy_of(text: str, folder: RunFolder) -> Path:
+    return folder.path / f"reference_{hashlib.sha256(text.encode()).hexdigest()[:16]}.py"

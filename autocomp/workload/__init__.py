@@ -11,5 +11,19 @@ from autocomp.workload.model import Workload as Workload
 from autocomp.workload.reference import Case as Case
 from autocomp.workload.reference import Cases as Cases
 from autocomp.workload.reference import compute as compute
+from autocomp.workload.trusting import as_trusted as as_trusted
+from autocomp.workload.trusting import require_trusted as require_trusted
 
-__all__ = ["Case", "Cases", "InputSet", "TensorSpec", "Workload", "compute", "load", "make_inputs", "parse"]
+__all__ = [
+    "Case",
+    "Cases",
+    "InputSet",
+    "TensorSpec",
+    "Workload",
+    "as_trusted",
+    "compute",
+    "load",
+    "make_inputs",
+    "parse",
+    "require_trusted",
+]

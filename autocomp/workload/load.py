@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from autocomp.workload.inputs import FLOAT_LIMIT, input_sets
 from autocomp.workload.model import TensorSpec, Workload
 
 MAX_TENSOR_BYTES = 1 << 30
+Read = Callable[[str, str], str]  # the text of a file that a workload names: its key there, and its name
 
 
 def load(
@@ -33,10 +34,25 @@ def load(
     return parse(schema.read(path), path, overrides)
 
 
-def parse(text: str, path: Path, overrides: Mapping[str, int | float] | None = None) -> Workload:
-    """The workload that `text` describes; `path` names it in messages and is where its own files are looked up."""
+def parse(
+    text: str, path: Path, overrides: Mapping[str, int | float] | None = None, read: Read | None = None
+) -> Workload:
+    """The workload that `text` describes; `path` names it in messages and is where the files that it names are looked
+    up, unless `read` gives their texts."""
     file = schema.parse(text, str(path))
-    workload = replace(_build(file, path), overrides={**file.set, **(overrides or {})})
+    workload = _build(file, path)
+    names = {"kernel": file.kernel}
+    if isinstance(file, schema.CustomFile):
+        names["reference"] = file.reference.rsplit(":", 1)[0]
+    read = read or (lambda key, name: schema.read(path.resolve().parent / name))
+    files = {key: read(key, name) for key, name in names.items() if name is not None}
+    workload = replace(
+        workload,
+        overrides={**file.set, **(overrides or {})},
+        starting_kernel=files.get("kernel"),
+        text=text,
+        files=files,
+    )
     for tensor in workload.tensors:
         if tensor.bytes > MAX_TENSOR_BYTES:
             raise ConfigError(f"{path}: tensor {tensor.name!r} is {tensor.bytes} bytes, at most {MAX_TENSOR_BYTES}")
@@ -61,17 +77,16 @@ def digest(workload: Workload) -> str:
         "constants": dict(sorted(workload.constants.items())),
         "tolerance": workload.tolerance,
         "starting_kernel": workload.starting_kernel,
-        "reference": _reference_text(workload),
+        "reference": _reference(workload),
         "inputs": [[s.name, s.kind, s.seed] for s in workload.input_sets],
     }
     return hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()
 
 
-def _reference_text(workload: Workload) -> str | None:
+def _reference(workload: Workload) -> str | None:
     if workload.reference_source is None:
         return None
-    file, function = workload.reference_source.rsplit(":", 1)
-    return f"{function}\n{schema.read(Path(file))}"
+    return f"{workload.reference_source.rsplit(':', 1)[1]}\n{workload.reference_text}"
 
 
 def _workload(file: schema.File, path: Path, **operation: Any) -> Workload:
@@ -83,7 +98,7 @@ def _workload(file: schema.File, path: Path, **operation: Any) -> Workload:
         "overrides": {},
         "constants": {},
         "tolerance": None,
-        "starting_kernel": None if file.kernel is None else schema.read(path.resolve().parent / file.kernel),
+        "starting_kernel": None,
         "input_sets": input_sets(file.seed, file.operation),
         "path": str(path.resolve()),
     }
@@ -178,9 +193,6 @@ def _custom(file: schema.CustomFile, path: Path) -> Workload:
         raise ConfigError(f"{path}: key 'tensors': two tensors are called {twice!r}")
     if all(tensor.role == "input" for tensor in tensors):
         raise ConfigError(f"{path}: key 'tensors': no tensor is an output", hint="give one `role: output`")
-    source, function = file.reference.rsplit(":", 1)
-    reference_path = path.resolve().parent / source
-    schema.read(reference_path)
     ranges = {entry.name: list(entry.range) for entry in file.tensors if entry.range is not None}
     floats = any(tensor.dtype.startswith("float") and tensor.role != "input" for tensor in tensors)
     tolerance = file.tolerance or (schema.Tolerance(relative=1e-5, absolute=1e-6) if floats else None)
@@ -193,7 +205,7 @@ def _custom(file: schema.CustomFile, path: Path) -> Workload:
         constants=dict(file.constants),
         tolerance=None if tolerance is None else (tolerance.relative, tolerance.absolute),
         multiply_accumulates=file.multiply_accumulates,
-        reference_source=f"{reference_path}:{function}",
+        reference_source=str(path.resolve().parent / file.reference),
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -42,6 +43,8 @@ class Workload:
     `dims` names the sizes (gemm: I, J, K; conv2d: N, H, W, C, K, R, S); `options` the rest of the operation (bias,
     scale, activation, transposes, strides …).
     `constants` are the symbolic names a kernel may use. `tolerance` is None for exact equality, else (rtol, atol).
+    `text` is that of the workload's file and `files` those of the files that it names, by their keys there, so that a
+    workload can be read again wherever it is. The user's function runs only if it is `trusted`.
     """
 
     name: str
@@ -60,6 +63,16 @@ class Workload:
     digest: str = ""
     unused_bytes: int = 0  # of the inputs, which no result depends on
     input_sets: tuple[InputSet, ...] = field(default_factory=tuple)
+    text: str = ""
+    files: Mapping[str, str] = field(default_factory=dict)
+    trusted: bool = True
+
+    @property
+    def reference_text(self) -> str | None:
+        """The Python file of the user's own function; None without one."""
+        if self.reference_source is None:
+            return None
+        return self.files.get("reference") or Path(self.reference_source.rsplit(":", 1)[0]).read_text(encoding="utf-8")
 
     @property
     def inputs(self) -> tuple[TensorSpec, ...]:

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 import jinja2
+from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from autocomp.agents.llm.edits import DIVIDER, REPLACE, SEARCH
 from autocomp.agents.llm.feedback import annotated, feedback, relevance
 from autocomp.agents.llm.moves import Move, move_id
 from autocomp.agents.llm.schema import GAINS, loops_of
 from autocomp.agents.scientist import fastest_first
+from autocomp.data import decode, read_regular
 from autocomp.errors import ConfigError, KernelError
 from autocomp.targets.planning import Context, Peer, Plan
 from autocomp.targets.simulator import isa, kernel
@@ -98,6 +101,8 @@ def render_template(name: str, values: Mapping[str, Any], templates: Path | None
         return _environment(templates).get_template(f"{name}.j2").render(values).strip() + "\n"
     except jinja2.TemplateError as error:
         raise _template_error(error, name, templates) from error
+    except Exception as error:  # of a template's own expressions
+        raise ConfigError(f"prompt template {name}.j2: {type(error).__name__}: {error}") from error
 
 
 def used_instructions(context: Context, options: Sequence[str]) -> frozenset[str]:
@@ -196,16 +201,15 @@ def _c_type(dtype: str) -> str:
 
 def _reference_function(workload: Workload) -> str | None:
     """The text of the user's reference file, which defines a custom operation."""
-    if workload.reference_source is None:
-        return None
-    path = Path(workload.reference_source.rsplit(":", 1)[0])
-    return path.read_text(encoding="utf-8").strip()
+    text = workload.reference_text
+    return None if text is None else text.strip()
 
 
 def _environment(templates: Path | None) -> jinja2.Environment:
-    folders = [str(folder) for folder in (templates, SHIPPED) if folder is not None]
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(folders),
+    """In Jinja's sandbox: templates may come from somebody else, and are no programs."""
+    folders = [folder for folder in (templates, SHIPPED) if folder is not None]
+    environment = ImmutableSandboxedEnvironment(
+        loader=jinja2.FunctionLoader(lambda name: _template(name, folders)),
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
@@ -215,6 +219,21 @@ def _environment(templates: Path | None) -> jinja2.Environment:
     environment.filters["json"] = lambda value: json.dumps(value, default=str)
     environment.filters["percent"] = lambda share: f"{100 * share:.1f} %"
     return environment
+
+
+def _template(name: str, folders: Sequence[Path]) -> tuple[str, str, None] | None:
+    """A template's text and file, from the first folder that has it; a link is not followed to what lies elsewhere."""
+    if not re.fullmatch(r"[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*", name):
+        return None
+    for folder in folders:
+        try:
+            text = decode(read_regular(folder / name), str(folder / name), ConfigError)
+        except FileNotFoundError:
+            continue
+        except OSError as error:
+            raise ConfigError(f"prompt template {folder / name}: {error.strerror}") from error
+        return text, str(folder / name), None
+    return None
 
 
 def _template_error(error: jinja2.TemplateError, name: str, templates: Path | None) -> ConfigError:
