@@ -49,7 +49,9 @@ class Options:
     `record_commands` keeps the times of each command; `record_detail` what units do from cycle to cycle, and what
     each command accesses. `seed` sets the initial contents of local memories (0: zeros). `host_scale` multiplies
     the host's cycles between commands. `settings` overrides, for timing, settings of the machine or of a unit, such as
-    `dram.latency`. `outputs` names the tensors of which every element must be written (checked with `discipline`).
+    `dram.latency`. `outputs` names the tensors of which every element must be written, and before it is read; `inputs`
+    those that may not be written (both checked with `discipline`). Unless `host_data`, the program's own code may not
+    read or write elements of its parameters, nor (checked with `discipline`) read what the machine wrote.
     `generic` interprets every instruction without the recognised fast forms; results are the same. `memoise` lets
     timing go on as before where its state is as before, as in the turns of a loop; results are the same. Timing runs
     behind the program and takes `window` commands at once; results do not depend on it, and no more is kept than
@@ -76,16 +78,18 @@ class Options:
     host_scale: float = 1.0
     settings: Mapping[str, int] = field(default_factory=dict)
     outputs: Sequence[str] = ()
+    inputs: Sequence[str] = ()
+    host_data: bool = True
 
     def _fields(self, tensor_names: Sequence[str]) -> dict[str, Any]:
-        unknown = [name for name in self.outputs if name not in tensor_names]
-        if unknown:
-            raise ValueError(f"outputs: no parameter named {', '.join(unknown)}; there are {', '.join(tensor_names)}")
-        fields = {
-            name: getattr(self, name) for name in self.__dataclass_fields__ if name not in ("settings", "outputs")
-        }
+        fields = {name: getattr(self, name) for name in self.__dataclass_fields__}
         fields["settings"] = dict(self.settings)
-        fields["outputs"] = [tensor_names.index(name) for name in self.outputs]
+        for role in ("outputs", "inputs"):
+            unknown = [name for name in fields[role] if name not in tensor_names]
+            if unknown:
+                known = ", ".join(tensor_names)
+                raise ValueError(f"{role}: no parameter named {', '.join(unknown)}; there are {known}")
+            fields[role] = [tensor_names.index(name) for name in fields[role]]
         return fields
 
 
@@ -132,6 +136,7 @@ def _result(raw: dict[str, Any], outputs: Mapping[str, np.ndarray]) -> Simulatio
         dram_bytes_read=raw["dram_bytes_read"],
         dram_bytes_written=raw["dram_bytes_written"],
         multiply_accumulates=raw["multiply_accumulates"],
+        stream=raw["stream"],
         seconds=raw["seconds"],
         trace=raw["trace"],
     )

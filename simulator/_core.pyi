@@ -63,6 +63,7 @@ class Program:
         frame_size: int,
         stack_size: int,
         host_cycles: np.ndarray | None = None,  # int64 [n, 2]: cycles of the host, and more if it jumps
+        messages: Sequence[str] = (),  # of program errors
     ) -> None: ...
     @property
     def parameters(self) -> list[tuple[str, str, tuple[int, ...]]]: ...

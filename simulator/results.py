@@ -13,8 +13,9 @@ import numpy.typing as npt
 class ProgramError:
     """A kernel did something that the machine or the language forbids; execution stopped there.
 
-    `kind` is one of: bounds, requirement, steps, cycles, commands, division, stack,
-    deadlock. A deadlock's and the cycles' line is that of the oldest command that is not done.
+    `kind` is one of: bounds, requirement, steps, cycles, commands, division, stack, deadlock, undefined (a variable is
+    read before it has a value), host (the program's own code touches data and may not). A deadlock's and the cycles'
+    line is that of the oldest command that is not done.
     """
 
     kind: str
@@ -26,8 +27,9 @@ class ProgramError:
 class Violation:
     """One breach of the memory discipline; `count` says how often it occurred, the rest describes the first.
 
-    `kind` is one of: uninitialised-read (local memory never written), unwritten-output, unordered-local
-    (two accesses of local memory that the machine does not order), unordered-dram (likewise DRAM, device or host).
+    `kind` is one of: uninitialised-read (memory never written), unwritten-output, input-written, unordered-local
+    (two accesses of local memory that the machine does not order), unordered-dram (likewise DRAM, device or host), host
+    (the program's own code reads what the machine wrote, and may not).
     """
 
     kind: str
@@ -129,5 +131,6 @@ class SimulationResult:
     dram_bytes_read: int = 0
     dram_bytes_written: int = 0
     multiply_accumulates: int = 0
+    stream: int = 0  # a hash of the commands that the program issued, with their arguments, in order
     seconds: float = 0.0
     trace: object | None = field(default=None, repr=False)

@@ -30,7 +30,7 @@ Bytecode read_bytecode(Input& input, const Machine& machine, bool raw) {
   const auto bits = static_cast<uint64_t>(b.imm);
   if (b.code == Code::Issue && !machine.instructions.empty())
     b.imm = static_cast<int64_t>(bits % machine.instructions.size());
-  if (b.code == Code::HostCall) b.imm = static_cast<int64_t>(bits % 2);
+  if (b.code == Code::HostCall || b.code == Code::Assigned) b.imm = static_cast<int64_t>(bits % 2);
   if (b.code == Code::Extend) b.imm = static_cast<int64_t>(bits % 8);
   if (b.code == Code::Load || b.code == Code::Store) b.c %= 10;
   return b;
@@ -41,12 +41,15 @@ Program read_program(Input& input, const Machine& machine) {
   Program program{.frame_size = 64, .stack_size = raw ? input.index() : 160};
   const uint64_t tensors = input.choice(4), parameters = input.choice(4);
   for (uint64_t t = 0; t < tensors; ++t) program.tensors.push_back(read_tensor(input, t, t < parameters));
+  program.messages = {"x has no value", "y has no value"};
   while (input.more() && program.code.size() < 400) program.code.push_back(read_bytecode(input, machine, raw));
   program.code.push_back({});  // Halt
   const auto size = static_cast<uint64_t>(program.code.size());
   for (Bytecode& b : program.code)
-    if (!raw &&
-        (b.code == Code::Jump || b.code == Code::JumpIfZero || b.code == Code::JumpIfNotZero || b.code == Code::Call))
+    if (!raw && b.code == Code::Undefine && parameters < tensors)
+      b.imm = static_cast<int64_t>(parameters + static_cast<uint64_t>(b.imm) % (tensors - parameters));
+    else if (!raw && (b.code == Code::Jump || b.code == Code::JumpIfZero || b.code == Code::JumpIfNotZero ||
+                      b.code == Code::Call))
       b.imm = static_cast<int64_t>(static_cast<uint64_t>(b.imm) % size);
   for (size_t line = 0; line < size; ++line) program.lines.push_back(static_cast<int32_t>(line));
   return program;

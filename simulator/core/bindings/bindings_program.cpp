@@ -58,7 +58,7 @@ Tensor tensor_from(nb::handle item) {
 
 void init_program(Program* self, const CompiledMachine& machine, const CodeArray& code, const LineArray& lines,
                   const nb::object& tensors, int32_t frame_size, int32_t stack_size,
-                  const std::optional<HostArray>& host) {
+                  const std::optional<HostArray>& host, const std::vector<std::string>& messages) {
   Program program{.frame_size = frame_size, .stack_size = stack_size};
   program.code.resize(code.shape(0));
   for (size_t i = 0; i < code.shape(0); ++i) {
@@ -71,6 +71,7 @@ void init_program(Program* self, const CompiledMachine& machine, const CodeArray
   if (host)
     for (size_t i = 0; i < host->shape(0); ++i)
       program.host.push_back({host_cycles(host->data()[2 * i], i), host_cycles(host->data()[2 * i + 1], i)});
+  program.messages = messages;
   program.validate(machine.machine());
   new (self) Program(std::move(program));
 }
@@ -147,7 +148,7 @@ void bind_program(nb::module_& m) {
   using namespace nb::literals;
   nb::class_<Program>(m, "Program", "Checked bytecode of one kernel for one machine.")
       .def("__init__", &init_program, "machine"_a, "code"_a, "lines"_a, "tensors"_a, "frame_size"_a, "stack_size"_a,
-           "host_cycles"_a = nb::none())
+           "host_cycles"_a = nb::none(), "messages"_a = std::vector<std::string>{})
       .def_prop_ro("parameters", &program_parameters, "(name, dtype, shape) of each parameter tensor, in order");
   nb::class_<Trace>(m, "Trace", "Commands without a kernel.")
       .def("__init__", &init_trace, "machine"_a, "instructions"_a, "arguments"_a, "host_cycles"_a,

@@ -54,6 +54,10 @@ Options options_from(const nb::dict& fields) {
       options.host_scale = nb::cast<double>(value);
     else if (name == "outputs")
       options.outputs = nb::cast<std::vector<int32_t>>(value);
+    else if (name == "inputs")
+      options.inputs = nb::cast<std::vector<int32_t>>(value);
+    else if (name == "host_data")
+      options.host_data = nb::cast<bool>(value);
     else if (name == "settings")
       for (const auto& [setting, number] : nb::cast<nb::dict>(value))
         options.settings.emplace_back(nb::cast<std::string>(setting), nb::cast<int64_t>(number));
@@ -181,6 +185,7 @@ nb::dict to_python(const Machine& machine, SimulationResult result, const Option
   out["dram_bytes_read"] = result.dram_bytes_read;
   out["dram_bytes_written"] = result.dram_bytes_written;
   out["multiply_accumulates"] = result.multiply_accumulates;
+  out["stream"] = result.stream;
   out["seconds"] = result.seconds;
   if (options.record_trace)
     out["trace"] = nb::cast(std::move(result.trace));

@@ -10,11 +10,14 @@ constexpr size_t kMaxEvents = size_t{1} << 25;
 
 size_t at(int64_t index) { return static_cast<size_t>(index); }
 
-uint64_t column_mask(int64_t first, int64_t cols) {
-  const int64_t low = std::clamp<int64_t>(first, 0, 63);
-  const int64_t high = std::clamp<int64_t>(first + cols, low + 1, 64);
-  const uint64_t below_high = high == 64 ? ~uint64_t{0} : (uint64_t{1} << high) - 1;
-  return below_high & ~((uint64_t{1} << low) - 1);
+constexpr int64_t kWord = 64;  // columns of a row that one word stands for
+
+// Of the columns [first, first + cols), those of a word.
+uint64_t column_mask(int64_t first, int64_t cols, int64_t word) {
+  const int64_t low = std::clamp<int64_t>(first - word * kWord, 0, kWord);
+  const int64_t high = std::clamp<int64_t>(first + cols - word * kWord, low, kWord);
+  const auto below = [](int64_t column) { return column == kWord ? ~uint64_t{0} : (uint64_t{1} << column) - 1; };
+  return below(high) & ~below(low);
 }
 
 // Calls visit(position) for every point of the access: a row, or the first byte of a contiguous piece.
@@ -60,15 +63,31 @@ Discipline::Discipline(const CompiledMachine& machine, const std::vector<TensorS
   }
   for (const auto& memory : tables.memories) {
     const size_t rows = memory.kind == MemoryKind::Local ? at(memory.rows) : 0;
-    rows_.push_back({std::vector<int32_t>(rows), std::vector<std::vector<int32_t>>(timelines), {}});
+    rows_.emplace_back();
+    rows_.back().writer.resize(rows);
+    rows_.back().reader.resize(timelines);
     for (auto& reader : rows_.back().reader) reader.resize(rows);
     rows_.back().base.resize(rows);
-    uses_.push_back({std::vector<uint64_t>(rows), std::vector<int32_t>(rows, -1), std::vector<int32_t>(rows, -1), {}});
+    const int64_t words = (memory.cols + kWord - 1) / kWord;
+    uses_.push_back({words,
+                     std::vector<uint64_t>(rows * at(words)),
+                     std::vector<int32_t>(rows, -1),
+                     std::vector<int32_t>(rows, -1),
+                     {}});
   }
-  for (const auto& tensor : tensors)
-    elements_.push_back({std::vector<int32_t>(at(tensor.bytes / size_of(tensor.dtype))),
-                         std::vector<std::vector<int32_t>>(timelines),
-                         {}});
+  for (const auto& tensor : tensors) {
+    elements_.emplace_back();
+    elements_.back().writer.resize(at(tensor.bytes / size_of(tensor.dtype)));
+    elements_.back().reader.resize(timelines);
+  }
+  for (const int32_t output : options.outputs) undefine(output);
+  for (const int32_t input : options.inputs)
+    if (input >= 0 && at(input) < elements_.size()) elements_[at(input)].read_only = true;
+}
+
+void Discipline::undefine(int64_t tensor) {
+  if (tensor < 0 || at(tensor) >= elements_.size()) return;
+  elements_[at(tensor)].undefined.assign(elements_[at(tensor)].writer.size(), true);
 }
 
 int64_t Discipline::unit_setting(const Unit& unit, const std::string& key) const {
@@ -85,14 +104,14 @@ int64_t Discipline::setting(const std::string& key, int64_t fallback) const {
   return fallback;
 }
 
-int32_t Discipline::add_event(int32_t timeline, int32_t instruction, int32_t line) {
+void Discipline::add_event(int32_t timeline, int32_t instruction, int32_t line) {
   if (events_.size() > kMaxEvents)
     throw Fault{"commands", "the memory discipline follows at most " + std::to_string(kMaxEvents) +
                                 " commands and host accesses in one run"};
   events_.push_back({timeline, ++now_[at(timeline)], instruction, line});
   clocks_[at(timeline)][at(timeline)] = now_[at(timeline)];
   waited_.emplace_back();
-  return static_cast<int32_t>(events_.size()) - 1;
+  present_ = static_cast<int32_t>(events_.size()) - 1;
 }
 
 void Discipline::command(const OperationList& list) {
@@ -100,6 +119,7 @@ void Discipline::command(const OperationList& list) {
   const int32_t unit = machine_.machine().instructions[at(operation.instruction)].unit;
   const Role& role = roles_[at(operation.instruction)];
   ++commands_;
+  host_events_.clear();
   if (role.fence) fence();
   if (unit < 0) return;
   add_event(unit, operation.instruction, operation.line);
@@ -118,7 +138,7 @@ void Discipline::command(const OperationList& list) {
   };
   each_access(false);
   each_access(true);
-  waited_.back() = clock();
+  waited_[at(present_)] = clock();
 }
 
 void Discipline::fence() {
@@ -130,7 +150,7 @@ void Discipline::fence() {
 
 void Discipline::join(const std::vector<int64_t>& other) {
   auto& mine = clock();
-  const size_t self = at(events_.back().timeline);
+  const size_t self = at(present().timeline);
   completed_[self] = std::max(completed_[self], other[self]);
   for (size_t t = 0; t < other.size(); ++t) mine[t] = std::max(mine[t], other[t]);
 }
@@ -157,18 +177,23 @@ void Discipline::local(const AccessInstance& access) {
 }
 
 void Discipline::initialised(int32_t memory, int64_t row, const AccessInstance& access) {
-  const uint64_t missing = column_mask(access.first_col, access.cols) & ~uses_[at(memory)].columns[at(row)];
-  if (missing == 0) return;
+  const RowUse& use = uses_[at(memory)];
+  int64_t word = 0;
+  const auto missing_in = [&](int64_t w) {
+    return column_mask(access.first_col, access.cols, w) & ~use.columns[at(row * use.words + w)];
+  };
+  while (word < use.words && missing_in(word) == 0) ++word;
+  if (word == use.words) return;
   report("uninitialised-read",
-         text(static_cast<int32_t>(events_.size()) - 1) + " reads " + machine_.machine().memories[at(memory)].name +
-             "[" + std::to_string(row) + "][" + std::to_string(std::countr_zero(missing)) +
+         text(present_) + " reads " + machine_.machine().memories[at(memory)].name + "[" + std::to_string(row) + "][" +
+             std::to_string(word * kWord + std::countr_zero(missing_in(word))) +
              "], which nothing has written; move data there first, or read fewer rows or columns",
          -1);
 }
 
 void Discipline::local_row(int32_t memory, int64_t row, const AccessInstance& access) {
   Granules& g = rows_[at(memory)];
-  const auto now = static_cast<int32_t>(events_.size()) - 1;
+  const int32_t now = present_;
   // Readers first: waiting for a reader of another unit is also waiting for the writer that it waited for.
   if (access.write)
     for (const auto& reader : g.reader)
@@ -177,16 +202,18 @@ void Discipline::local_row(int32_t memory, int64_t row, const AccessInstance& ac
   if (access.write) {
     g.writer[at(row)] = now;
     g.base[at(row)] = access.base;
-    uses_[at(memory)].columns[at(row)] |= column_mask(access.first_col, access.cols);
+    RowUse& use = uses_[at(memory)];
+    for (int64_t word = 0; word < use.words; ++word)
+      use.columns[at(row * use.words + word)] |= column_mask(access.first_col, access.cols, word);
   } else {
-    g.reader[at(events_.back().timeline)][at(row)] = now;
+    g.reader[at(present().timeline)][at(row)] = now;
   }
 }
 
 void Discipline::conflict_local(int32_t before, bool was_write, int32_t memory, int64_t row,
                                 const AccessInstance& access) {
   const Event& earlier = events_[at(before)];
-  const Event& now = events_.back();
+  const Event& now = present();
   bool ordered = clock()[at(earlier.timeline)] >= earlier.time;
   if (earlier.timeline == now.timeline) {
     const UnitRules& rules = rules_[at(now.timeline)];
@@ -202,9 +229,9 @@ void Discipline::conflict_local(int32_t before, bool was_write, int32_t memory, 
   }
   if (ordered) return;
   report("unordered-local",
-         text(static_cast<int32_t>(events_.size()) - 1) + (access.write ? " writes " : " reads ") +
-             machine_.machine().memories[at(memory)].name + " row " + std::to_string(row) + ", which " + text(before) +
-             (was_write ? " writes" : " reads") + "; the machine does not make the later one wait" +
+         text(present_) + (access.write ? " writes " : " reads ") + machine_.machine().memories[at(memory)].name +
+             " row " + std::to_string(row) + ", which " + text(before) + (was_write ? " writes" : " reads") +
+             "; the machine does not make the later one wait" +
              (tracked_ ? ": keep them further apart, or use other rows" : ": synchronise the units with a semaphore"),
          before);
 }
@@ -235,14 +262,15 @@ void Discipline::dram(int64_t tensor, int64_t first, int64_t last, bool write) {
   const int64_t size = size_of(tensors_[at(tensor)].dtype);
   const int64_t begin = std::max<int64_t>(0, first / size);
   const int64_t end = std::min<int64_t>((last + size - 1) / size, static_cast<int64_t>(g.writer.size()));
-  const auto now = static_cast<int32_t>(events_.size()) - 1;
+  const int32_t now = present_;
   int32_t checked = now;
+  dram_contents(g, tensor, begin, end, write);
   for (int64_t e = begin; e < end; ++e) {
     const int32_t before = g.writer[at(e)];
     if (before != 0 && before != checked) conflict_dram(before, true, write, tensor, e);
     if (before != 0) checked = before;
   }
-  auto& mine = g.reader[at(events_.back().timeline)];
+  auto& mine = g.reader[at(present().timeline)];
   if (mine.empty() && !write) mine.resize(g.writer.size());
   if (!write) {
     std::fill(mine.begin() + begin, mine.begin() + std::max(begin, end), now);
@@ -259,9 +287,30 @@ void Discipline::dram(int64_t tensor, int64_t first, int64_t last, bool write) {
   std::fill(g.writer.begin() + begin, g.writer.begin() + std::max(begin, end), now);
 }
 
+// What may be read and written, whatever the order.
+void Discipline::dram_contents(Granules& g, int64_t tensor, int64_t begin, int64_t end, bool write) {
+  const TensorStore& store = tensors_[at(tensor)];
+  const auto place = [&](int64_t element) { return describe_place(store, element * size_of(store.dtype)); };
+  if (write && g.read_only && begin < end)
+    report("input-written", text(present_) + " writes " + place(begin) + ", which is an input", -1);
+  const bool host_reads = !write && present().timeline == host_ && !options_.host_data;
+  if (g.undefined.empty() && !host_reads) return;
+  for (int64_t e = begin; e < end; ++e) {
+    if (!g.undefined.empty() && write) g.undefined[at(e)] = false;
+    if (!g.undefined.empty() && g.undefined[at(e)])
+      return report("uninitialised-read", text(present_) + " reads " + place(e) + ", which nothing has written", -1);
+    const int32_t before = g.writer[at(e)];
+    if (host_reads && before != 0 && events_[at(before)].timeline != host_)
+      return report("host",
+                    text(present_) + " reads " + place(e) + ", which " + text(before) +
+                        " writes; the host may only control the accelerator",
+                    before);
+  }
+}
+
 void Discipline::conflict_dram(int32_t before, bool was_write, bool write, int64_t tensor, int64_t element) {
   const Event& earlier = events_[at(before)];
-  const Event& now = events_.back();
+  const Event& now = present();
   // The host's own accesses are over before it issues a command.
   if (earlier.timeline == now.timeline || earlier.timeline == host_) return;
   bool ordered = fenced_[at(earlier.timeline)] >= earlier.time;
@@ -270,16 +319,22 @@ void Discipline::conflict_dram(int32_t before, bool was_write, bool write, int64
   if (ordered) return;
   const TensorStore& store = tensors_[at(tensor)];
   report("unordered-dram",
-         text(static_cast<int32_t>(events_.size()) - 1) + (write ? " writes " : " reads ") +
-             describe_place(store, element * size_of(store.dtype)) + ", which " + text(before) +
-             (was_write ? " writes" : " reads") + " without anything that orders the two; put a fence between them",
+         text(present_) + (write ? " writes " : " reads ") + describe_place(store, element * size_of(store.dtype)) +
+             ", which " + text(before) + (was_write ? " writes" : " reads") +
+             " without anything that orders the two; put a fence between them",
          before);
 }
 
 void Discipline::host_access(int64_t tensor, int64_t offset, int64_t bytes, bool write, int32_t line) {
-  add_event(host_, -1, line);
+  // Between two commands all that the host does is one moment; an event for each line is enough to name it.
+  const auto [known, fresh] = host_events_.try_emplace(line, 0);
+  if (fresh) {
+    add_event(host_, -1, line);
+    known->second = present_;
+  }
+  present_ = known->second;
   dram(tensor, offset, offset + bytes, write);
-  waited_.back() = clock();
+  waited_[at(present_)] = clock();
 }
 
 // --- results
@@ -291,7 +346,7 @@ std::string Discipline::text(int32_t event) const {
 }
 
 void Discipline::report(const char* kind, const std::string& message, int32_t other) {
-  const int32_t line = events_.back().line;
+  const int32_t line = present().line;
   const int32_t other_line = other < 0 ? -1 : events_[at(other)].line;
   const auto [entry, fresh] = known_.emplace(std::tuple{std::string(kind), line, other_line}, violations_.size());
   if (fresh) violations_.push_back({kind, message, line, other_line, 0});

@@ -28,6 +28,7 @@ class Discipline {
 
   void command(const OperationList& list);  // the last operation of the list
   void host_access(int64_t tensor, int64_t offset, int64_t bytes, bool write, int32_t line);
+  void undefine(int64_t tensor);
   void finish(SimulationResult& result) const;
 
  private:
@@ -41,9 +42,12 @@ class Discipline {
     std::vector<int32_t> writer;
     std::vector<std::vector<int32_t>> reader;  // by timeline
     std::vector<int64_t> base;                 // first row of the access that wrote a row
+    std::vector<bool> undefined;               // elements that hold nothing of use; empty: there are none
+    bool read_only = false;
   };
   struct RowUse {
-    std::vector<uint64_t> columns;         // written ones; the last bit stands for all from 63 on
+    int64_t words = 1;                     // of `columns`, for each row
+    std::vector<uint64_t> columns;         // written ones
     std::vector<int32_t> born, last_used;  // live range, in commands; -1: not live
     std::vector<int32_t> change;           // live rows, difference by command
   };
@@ -62,17 +66,19 @@ class Discipline {
   void live(int32_t memory, int64_t row, bool write);
   void close(RowUse& use, size_t row) const;
   void dram(int64_t tensor, int64_t first, int64_t last, bool write);
+  void dram_contents(Granules& granules, int64_t tensor, int64_t begin, int64_t end, bool write);
   void conflict_local(int32_t before, bool was_write, int32_t memory, int64_t row, const AccessInstance& access);
   void conflict_dram(int32_t before, bool was_write, bool write, int64_t tensor, int64_t element);
   void fence();
   void semaphore(const OperationList& list, const Operation& operation, const Role& role);
   void join(const std::vector<int64_t>& clock);
   void report(const char* kind, const std::string& message, int32_t other);
-  int32_t add_event(int32_t timeline, int32_t instruction, int32_t line);
+  void add_event(int32_t timeline, int32_t instruction, int32_t line);
   [[nodiscard]] int64_t setting(const std::string& key, int64_t fallback) const;
   [[nodiscard]] int64_t unit_setting(const Unit& unit, const std::string& key) const;
   [[nodiscard]] std::string text(int32_t event) const;
-  [[nodiscard]] std::vector<int64_t>& clock() { return clocks_[static_cast<size_t>(events_.back().timeline)]; }
+  [[nodiscard]] const Event& present() const { return events_[static_cast<size_t>(present_)]; }
+  [[nodiscard]] std::vector<int64_t>& clock() { return clocks_[static_cast<size_t>(present().timeline)]; }
 
   const CompiledMachine& machine_;
   const std::vector<TensorStore>& tensors_;
@@ -82,7 +88,9 @@ class Discipline {
   bool dram_by_clock_;
   std::vector<Role> roles_;
   std::vector<UnitRules> rules_;
-  std::vector<Event> events_;                 // the last one is being checked
+  std::vector<Event> events_;
+  int32_t present_ = 0;                       // the event that is being checked
+  std::map<int32_t, int32_t> host_events_;    // by line: those since the last command
   std::vector<std::vector<int64_t>> waited_;  // by event: the clock it started with
   std::vector<std::vector<int64_t>> clocks_;  // by timeline
   std::vector<int64_t> now_, fenced_;         // by timeline: its latest event; the latest one a fence has waited for

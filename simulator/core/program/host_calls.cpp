@@ -25,8 +25,8 @@ void store(uint8_t* at, float x) { store_element(at, DType::F32, float_value(x))
 
 }  // namespace
 
-int64_t host_call(int64_t builtin, const int64_t* arguments, std::vector<TensorStore>& tensors, CommandSink* sink,
-                  int32_t line) {
+int64_t host_call(int64_t builtin, const int64_t* arguments, std::vector<TensorStore>& tensors,
+                  const ExecutionOptions& options, CommandSink& sink, int32_t line) {
   const bool add = builtin == 0;
   const char* name = add ? "add_matrix" : "negate_matrix";
   const int64_t rows = arguments[add ? 3 : 2];
@@ -39,8 +39,10 @@ int64_t host_call(int64_t builtin, const int64_t* arguments, std::vector<TensorS
   for (int i = 0; i < (add ? 3 : 2); ++i) {
     const bool write = i == (add ? 2 : 1);
     operands.push_back(operand(tensors, arguments[i], count * kFloat, write ? "a write" : "a read"));
-    if (sink != nullptr && count > 0)
-      sink->host_access(operands.back().tensor, operands.back().offset, count * kFloat, write, line);
+    if (count == 0) continue;
+    if (!options.host_data) refuse_data(tensors, arguments[i], 0, write);
+    if (options.report_host_accesses)
+      sink.host_access(operands.back().tensor, operands.back().offset, count * kFloat, write, line);
   }
   for (int64_t i = 0; i < count * kFloat; i += kFloat) {
     const float x = load(operands[0].data + i);

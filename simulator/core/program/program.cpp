@@ -18,11 +18,13 @@ int64_t last_register(const Bytecode& b, const Machine& machine) {
   switch (b.code) {
     case Code::Halt:
     case Code::Jump:
+    case Code::Undefine:
     case Code::Return: return 0;
     case Code::LoadInt:
     case Code::LoadFloat:
     case Code::JumpIfZero:
     case Code::JumpIfNotZero:
+    case Code::Assigned:
     case Code::Call: return b.a;
     case Code::Move:
     case Code::Neg:
@@ -98,6 +100,11 @@ void Program::validate(const Machine& machine) const {
       fail("instruction " + std::to_string(b.imm) + " does not exist");
     if (b.code == Code::HostCall && (b.imm < 0 || b.imm >= kHostCalls))
       fail("builtin " + std::to_string(b.imm) + " does not exist");
+    if (b.code == Code::Assigned && (b.imm < 0 || b.imm >= static_cast<int64_t>(messages.size())))
+      fail("message " + std::to_string(b.imm) + " does not exist");
+    if (b.code == Code::Undefine &&
+        (b.imm < 0 || b.imm >= static_cast<int64_t>(tensors.size()) || tensors[static_cast<size_t>(b.imm)].parameter))
+      fail("tensor " + std::to_string(b.imm) + " is not an array of the kernel");
     if (b.code == Code::Extend && (b.imm < 0 || b.imm > static_cast<int64_t>(DType::U64)))
       fail("element type " + std::to_string(b.imm) + " is not an integer type");
     if ((b.code == Code::Load || b.code == Code::Store) && b.c > static_cast<int64_t>(DType::F64))

@@ -62,6 +62,8 @@ enum class Code : uint16_t {
   Return,         // back to the caller's frame; a result stays in the callee's slot 0
   Issue,          // issue accelerator instruction imm with arguments r[a] … (one per parameter, Int or binary64)
   HostCall,       // builtin imm (0 add_matrix, 1 negate_matrix) with arguments r[a] …
+  Assigned,       // program error with message imm if r[a] is 0: a variable has no value yet
+  Undefine,       // what tensor imm holds is undefined from here on
   Count
 };
 
@@ -90,8 +92,9 @@ struct Program {
   std::vector<int32_t> lines;    // source line of each bytecode; 0: that of the call into this code
   std::vector<HostCycles> host;  // of each bytecode; empty: the host's code takes no time
   std::vector<Tensor> tensors;
-  int32_t frame_size = 0;  // slots of the entry frame
-  int32_t stack_size = 0;  // slots over the deepest chain of calls, at most 1 << 20
+  std::vector<std::string> messages;  // of program errors
+  int32_t frame_size = 0;             // slots of the entry frame
+  int32_t stack_size = 0;             // slots over the deepest chain of calls, at most 1 << 20
 
   // Throws std::invalid_argument naming the first instruction that is wrong: jumps, registers, tensors,
   // accelerator instructions and their argument counts are all in range for this machine.

@@ -63,6 +63,14 @@ int64_t extent(const std::vector<TensorStore>& tensors, int64_t pointer) {
   return std::max<int64_t>(0, tensors[static_cast<size_t>(base.tensor)].bytes - base.offset);
 }
 
+void refuse_data(const std::vector<TensorStore>& tensors, int64_t pointer, int64_t offset, bool write) {
+  const Pointer base = split_pointer(pointer);
+  const TensorStore& tensor = tensors[static_cast<size_t>(base.tensor)];
+  if (!tensor.parameter) return;
+  throw Fault{"host", std::string("the kernel's own code ") + (write ? "writes " : "reads ") +
+                          describe_place(tensor, base.offset + offset) + "; the host may only control the accelerator"};
+}
+
 void fill_local(LocalStore& store, uint64_t seed) {
   store.bytes.assign(static_cast<size_t>(store.rows * store.cols * store.element), 0);
   if (seed == 0) return;

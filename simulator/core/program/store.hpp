@@ -71,6 +71,7 @@ struct TensorStore {
   const std::vector<int64_t>* shape = nullptr;
   uint8_t* data = nullptr;
   int64_t bytes = 0;
+  bool parameter = false;  // of the kernel, as opposed to an array of its own
 };
 
 struct Pointer {
@@ -92,6 +93,9 @@ struct Pointer {
 // Checks that [offset, offset + size) lies in the tensor that `pointer` names; throws Fault.
 [[nodiscard]] uint8_t* resolve(std::vector<TensorStore>& tensors, int64_t pointer, int64_t offset, int64_t size,
                                const char* verb);
+
+// Throws Fault if the place belongs to a parameter: the kernel's own code may not touch what tensors hold.
+void refuse_data(const std::vector<TensorStore>& tensors, int64_t pointer, int64_t offset, bool write);
 
 // Zeros for seed 0, otherwise bytes from a generator that the seed fixes; floats stay finite.
 void fill_local(LocalStore& store, uint64_t seed);

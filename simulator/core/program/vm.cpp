@@ -54,8 +54,7 @@ struct Interpreter {
   const Program& program;
   std::vector<TensorStore>& tensors;
   CommandSink& sink;
-  bool report;
-  const std::function<void()>& poll;
+  const ExecutionOptions& options;
   std::vector<int64_t> stack;
   std::vector<std::pair<int64_t, int64_t*>> calls;
   int64_t pc = 0;
@@ -82,11 +81,12 @@ struct Interpreter {
     const auto dtype = static_cast<DType>(b.c);
     const bool write = b.code == Code::Store;
     uint8_t* at = resolve(tensors, r[b.b], b.imm, size_of(dtype), write ? "a write" : "a read");
+    if (!options.host_data) refuse_data(tensors, r[b.b], b.imm, write);
     if (write)
       store_register(at, dtype, r[b.a]);
     else
       r[b.a] = load_register(at, dtype);
-    if (report) {
+    if (options.report_host_accesses) {
       const Pointer pointer = split_pointer(r[b.b]);
       // Loading into the pointer's own register loses it; the address says the same.
       const int64_t tensor = write || b.a != b.b ? pointer.tensor : owner(at);
@@ -101,15 +101,15 @@ struct Interpreter {
   }
 
   // The step behind which to pause next.
-  int64_t after_pause(int64_t max_steps) const {
-    if (steps > max_steps)
-      throw Fault{"steps", "the kernel did not end within " + std::to_string(max_steps) + " steps"};
-    if (poll) poll();
-    return std::min(max_steps, steps + kStepsPerPoll);
+  int64_t after_pause() const {
+    if (steps > options.max_steps)
+      throw Fault{"steps", "the kernel did not end within " + std::to_string(options.max_steps) + " steps"};
+    if (options.poll) options.poll();
+    return std::min(options.max_steps, steps + kStepsPerPoll);
   }
 
   template <bool kHost>
-  void run(int64_t max_steps) {
+  void run() {
     int64_t pause = 0;
     int64_t* r = stack.data();
     const Bytecode* code = program.code.data();
@@ -120,7 +120,7 @@ struct Interpreter {
     };
     for (;; ++pc) {
       const Bytecode& b = code[pc];
-      if (++steps > pause) pause = after_pause(max_steps);
+      if (++steps > pause) pause = after_pause();
       if constexpr (kHost) cycles += host[pc].cycles;
       const int64_t x = r[b.b];
       const int64_t y = r[b.c];
@@ -191,11 +191,15 @@ struct Interpreter {
           cycles = 0;
           break;
         case Code::HostCall: {
-          const int64_t elements = host_call(b.imm, r + b.a, tensors, report ? &sink : nullptr, line());
+          const int64_t elements = host_call(b.imm, r + b.a, tensors, options, sink, line());
           steps += elements;
           if constexpr (kHost) cycles += elements * host[pc].more;
           break;
         }
+        case Code::Assigned:
+          if (out == 0) throw Fault{"undefined", program.messages[static_cast<size_t>(b.imm)]};
+          break;
+        case Code::Undefine: sink.undefine(b.imm); break;
         case Code::Count: return;
       }
     }
@@ -209,18 +213,16 @@ struct Interpreter {
 
 }  // namespace
 
-ExecutionEnd execute(const Program& program, std::vector<TensorStore>& tensors, int64_t max_steps,
-                     bool report_host_accesses, const std::function<void()>& poll, CommandSink& sink) {
-  Interpreter interpreter{program, tensors,
-                          sink,    report_host_accesses,
-                          poll,    std::vector<int64_t>(static_cast<size_t>(program.stack_size + kFrameReach)),
-                          {}};
+ExecutionEnd execute(const Program& program, std::vector<TensorStore>& tensors, const ExecutionOptions& options,
+                     CommandSink& sink) {
+  Interpreter interpreter{
+      program, tensors, sink, options, std::vector<int64_t>(static_cast<size_t>(program.stack_size + kFrameReach)), {}};
   ExecutionEnd end;
   try {
     if (program.host.empty())
-      interpreter.run<false>(max_steps);
+      interpreter.run<false>();
     else
-      interpreter.run<true>(max_steps);
+      interpreter.run<true>();
   } catch (const Fault& fault) {
     end.failed = true;
     end.fault = fault;

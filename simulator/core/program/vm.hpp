@@ -16,6 +16,8 @@ class CommandSink {
   virtual void command(int32_t instruction, const int64_t* arguments, int32_t line, int64_t cycles) = 0;
   // Host access of [offset, offset + bytes) of a tensor.
   virtual void host_access(int64_t tensor, int64_t offset, int64_t bytes, bool write, int32_t line) = 0;
+  // What a tensor holds is undefined from here on.
+  virtual void undefine(int64_t tensor) = 0;
 };
 
 struct ExecutionEnd {
@@ -26,7 +28,14 @@ struct ExecutionEnd {
   int32_t line = 0;
 };
 
-[[nodiscard]] ExecutionEnd execute(const Program& program, std::vector<TensorStore>& tensors, int64_t max_steps,
-                                   bool report_host_accesses, const std::function<void()>& poll, CommandSink& sink);
+struct ExecutionOptions {
+  int64_t max_steps;
+  bool report_host_accesses;
+  bool host_data;  // the program's own code may read and write elements of parameters
+  const std::function<void()>& poll;
+};
+
+[[nodiscard]] ExecutionEnd execute(const Program& program, std::vector<TensorStore>& tensors,
+                                   const ExecutionOptions& options, CommandSink& sink);
 
 }  // namespace autocomp

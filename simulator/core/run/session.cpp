@@ -123,10 +123,21 @@ void Session::command(int32_t instruction, const int64_t* arguments, int32_t lin
     values_[i] = table.parameter_types[i] == ValueType::Int
                      ? int_value(arguments[i])
                      : float_value(static_cast<float>(std::bit_cast<double>(arguments[i])));
+  hash_command(instruction, arguments, table.parameters.size());
   const int64_t cycles = host_cycles(host);
   if (options_.record_trace) result.trace.append(instruction, values_.data(), table.parameters.size(), cycles, line);
   if (table.streams.empty()) return execute(instruction, line, cycles);
   expand(instruction, values_.data(), [&](int32_t i, int64_t c) { execute(i, line, c); }, cycles);
+}
+
+// Streams of commands with the same hash are the same, but for a chance of 2^-64.
+void Session::hash_command(int32_t instruction, const int64_t* arguments, size_t count) {
+  const auto add = [this](uint64_t word) {
+    result.stream = (result.stream ^ word) * 0x9E3779B97F4A7C15U;
+    result.stream ^= result.stream >> 32;
+  };
+  add(static_cast<uint64_t>(instruction));
+  for (size_t i = 0; i < count; ++i) add(static_cast<uint64_t>(arguments[i]));
 }
 
 void Session::execute(int32_t instruction, int32_t line, int64_t cycles) {
@@ -252,6 +263,10 @@ void Session::record(int32_t instruction, const Value* arguments, int32_t line, 
 
 void Session::host_access(int64_t tensor, int64_t offset, int64_t bytes, bool write, int32_t line) {
   if (discipline_) discipline_->host_access(tensor, offset, bytes, write, line);
+}
+
+void Session::undefine(int64_t tensor) {
+  if (discipline_) discipline_->undefine(tensor);
 }
 
 void Session::fail(const Fault& fault, int32_t line) {

@@ -20,6 +20,7 @@ class Session final : public CommandSink {
 
   void command(int32_t instruction, const int64_t* arguments, int32_t line, int64_t host) override;
   void host_access(int64_t tensor, int64_t offset, int64_t bytes, bool write, int32_t line) override;
+  void undefine(int64_t tensor) override;
 
   // A command of a trace: configuration and accesses only.
   void replay(int32_t instruction, const Value* arguments, int32_t line, int64_t host_cycles);
@@ -39,6 +40,7 @@ class Session final : public CommandSink {
   [[nodiscard]] std::string call_text(int32_t instruction, const Value* arguments) const;
   // The command whose arguments are in values_.
   void execute(int32_t instruction, int32_t line, int64_t cycles);
+  void hash_command(int32_t instruction, const int64_t* arguments, size_t count);
   void record(int32_t instruction, const Value* arguments, int32_t line, int64_t host_cycles);
   // Calls issue(instruction, host cycles) for a command and then for those that it expands to, their arguments in
   // values_.

@@ -39,7 +39,7 @@ TensorSpace lay_out(const Program& program, const std::vector<TensorView>& param
       space.arrays.back().resize(static_cast<size_t>(bytes));
       data = space.arrays.back().data();
     }
-    space.stores.push_back({&tensor.name, tensor.dtype, &tensor.shape, data, bytes});
+    space.stores.push_back({&tensor.name, tensor.dtype, &tensor.shape, data, bytes, tensor.parameter});
   }
   if (used != parameters.size())
     throw std::invalid_argument("the program has " + std::to_string(used) + " parameters, not " +
@@ -55,8 +55,8 @@ SimulationResult run(const CompiledMachine& machine, const Program& program, con
   program.validate(machine.machine());  // which may be another machine than the program was made for
   TensorSpace space = lay_out(program, tensors);
   Session session(machine, options, space.stores, true);
-  const ExecutionEnd end =
-      execute(program, session.tensors(), options.max_steps, options.discipline, options.poll, session);
+  const ExecutionEnd end = execute(program, session.tensors(),
+                                   {options.max_steps, options.discipline, options.host_data, options.poll}, session);
   if (end.failed)
     session.fail(end.fault, end.line);
   else

@@ -32,8 +32,10 @@ struct Options {
   uint64_t seed = 0;                        // initial contents of local memories and registers; 0: zeros
   double host_scale = 1.0;                  // multiplies the host's cycles between commands
   std::vector<std::pair<std::string, int64_t>> settings;  // overrides: of a unit as "unit.key", or of Machine::settings
-  std::vector<int32_t> outputs;                           // tensors of which every element must be written
-  std::function<void()> poll;                             // called every few thousand steps; may throw to end the run
+  std::vector<int32_t> outputs;  // tensors of which every element must be written before it is read
+  std::vector<int32_t> inputs;   // tensors that may not be written
+  bool host_data = true;         // the kernel's own code may read and write what tensors hold
+  std::function<void()> poll;    // called every few thousand steps; may throw to end the run
 };
 
 struct ProgramError {
@@ -73,6 +75,7 @@ struct SimulationResult {
   std::vector<AccessRecord> accesses;  // of all commands in order; empty when not asked for
   int64_t dram_bytes_read = 0, dram_bytes_written = 0;
   int64_t multiply_accumulates = 0;
+  uint64_t stream = 0;  // a hash of the commands that the program issued, with their arguments, in order
   double seconds = 0.0;
   Trace trace;
 };

@@ -37,12 +37,13 @@ const std::vector<std::string>& operator_names() {
 
 const std::vector<std::string>& code_names() {
   static const std::vector<std::string> names = {
-      "Halt",   "LoadInt",    "LoadFloat",   "Move",       "Add",     "Sub",  "Mul",        "Div",           "Mod",
-      "DivU",   "ModU",       "And",         "Or",         "Xor",     "Shl",  "Shr",        "ShrU",          "Neg",
-      "BitNot", "LogicalNot", "Eq",          "Ne",         "Lt",      "Le",   "LtU",        "LeU",           "FAdd",
-      "FSub",   "FMul",       "FDiv",        "FNeg",       "FEq",     "FNe",  "FLt",        "FLe",           "Extend",
-      "ToBool", "IntToFloat", "UIntToFloat", "FloatToInt", "ToF32",   "Jump", "JumpIfZero", "JumpIfNotZero", "Load",
-      "Store",  "Call",       "Return",      "Issue",      "HostCall"};
+      "Halt",  "LoadInt",  "LoadFloat",  "Move",          "Add",    "Sub",        "Mul",         "Div",
+      "Mod",   "DivU",     "ModU",       "And",           "Or",     "Xor",        "Shl",         "Shr",
+      "ShrU",  "Neg",      "BitNot",     "LogicalNot",    "Eq",     "Ne",         "Lt",          "Le",
+      "LtU",   "LeU",      "FAdd",       "FSub",          "FMul",   "FDiv",       "FNeg",        "FEq",
+      "FNe",   "FLt",      "FLe",        "Extend",        "ToBool", "IntToFloat", "UIntToFloat", "FloatToInt",
+      "ToF32", "Jump",     "JumpIfZero", "JumpIfNotZero", "Load",   "Store",      "Call",        "Return",
+      "Issue", "HostCall", "Assigned",   "Undefine"};
   return names;
 }
 

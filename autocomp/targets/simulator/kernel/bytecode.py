@@ -62,6 +62,8 @@ class Code(enum.IntEnum):
     Return = enum.auto()
     Issue = enum.auto()
     HostCall = enum.auto()
+    Assigned = enum.auto()
+    Undefine = enum.auto()
 
 
 DTYPES = ("i8", "u8", "i16", "u16", "i32", "u32", "i64", "u64", "f32", "f64")
@@ -94,6 +96,7 @@ class CompiledProgram:
     frame_size: int  # slots of the entry function
     stack_size: int  # slots over the deepest chain of calls
     host_cycles: npt.NDArray[np.int64] | None  # [n, 2] as in `host_time`; None: the host's code takes no time
+    messages: tuple[str, ...] = ()  # an Assigned's immediate is an index
 
     @property
     def parameters(self) -> tuple[CompiledTensor, ...]:

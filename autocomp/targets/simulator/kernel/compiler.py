@@ -115,8 +115,9 @@ def link(program: CompiledProgram, tables: MachineTables) -> _core.Program:
         code = code.copy()
         code[issues, 4] = numbers[code[issues, 4]]
     tensors = [(t.name, t.dtype, t.shape, t.initial, t.parameter) for t in program.tensors]
-    cycles = program.host_cycles
-    return _core.Program(tables.machine, code, program.lines, tensors, program.frame_size, program.stack_size, cycles)
+    frames = (program.frame_size, program.stack_size)
+    messages = list(program.messages)
+    return _core.Program(tables.machine, code, program.lines, tensors, *frames, program.host_cycles, messages)
 
 
 def _fence(accelerator: Accelerator) -> int | None:
@@ -231,6 +232,7 @@ def _assemble(unit: Unit, codes: list[FunctionCode]) -> CompiledProgram:
         codes[-1].frame_size,
         depth,
         _host_cycles(unit, order),
+        tuple(unit.messages),
     )
 
 

@@ -17,6 +17,7 @@ import numpy.typing as npt
 from autocomp.targets.simulator.kernel.bytecode import DTYPE_INDEX, MAX_SLOTS, Code
 from autocomp.targets.simulator.kernel.typed import (
     Assign,
+    Check,
     Constant,
     FunctionCall,
     HostCall,
@@ -137,6 +138,9 @@ class Emitter:
             self._issue(value)  # type: ignore[arg-type]
         elif kind is HostCall:
             self._host_call(value)  # type: ignore[arg-type]
+        elif kind is Check:
+            assert isinstance(value, Check)
+            self.emit(Code.Assigned, value.assigned.slot, imm=value.message)
         elif kind is Sequence:
             assert isinstance(value, Sequence)
             for part in value.effects:

@@ -28,6 +28,7 @@ from autocomp.targets.simulator.kernel.typed import (
     INT64_HIGH,
     INT64_LOW,
     Assign,
+    Check,
     Constant,
     Load,
     Logical,
@@ -61,13 +62,18 @@ BUILTIN_NAMES = {"NULL": Constant(Pointer(VOID), 0), "true": Constant(INT, 1), "
 
 
 class Expressions:
-    """The expressions of one function. `new_slot` reserves a register of its frame; `call` checks a call."""
+    """The expressions of one function. `new_slot` reserves a register of its frame; `call` checks a call.
+
+    `valued` are the registers of variables declared without a value that surely have one where the next expression is
+    evaluated; reading any other of them is checked when the kernel runs.
+    """
 
     def __init__(self, unit: Unit, scope: Scope, new_slot: Callable[[Any], int]) -> None:
         self.unit = unit
         self.scope = scope
         self.new_slot = new_slot
         self.call: Callable[[ast.Call], Value]
+        self.valued: frozenset[int] = frozenset()
         self._rules: dict[type, Callable[[Any], Value]] = {
             ast.IntLiteral: self._integer,
             ast.FloatLiteral: self._float,
@@ -96,7 +102,8 @@ class Expressions:
     def effect(self, node: ast.Expression) -> Value:
         """An expression whose value is not used."""
         if isinstance(node, ast.Step):
-            return self._assign(self.place(node.target), node, node.operator[0], Constant(INT, 1))
+            changed = self._assign(self.place(node.target), node, node.operator[0], Constant(INT, 1))
+            return self._given(node.target, changed, read=True)
         return self.value(node)
 
     def scalar(self, node: ast.Expression) -> Value:
@@ -203,13 +210,28 @@ class Expressions:
         if isinstance(node, ast.Name):
             meaning = self.scope.find(node.name)
             if isinstance(meaning, Symbol):
-                return meaning.value
+                return self._checked(meaning, node.name)
             if meaning is None:
                 if node.name in self.unit.constants:
                     return constant_of(self.unit.constants[node.name])
                 if node.name in BUILTIN_NAMES:
                     return BUILTIN_NAMES[node.name]
         return self._decayed(self.place(node))
+
+    def _checked(self, symbol: Symbol, name: str) -> Value:
+        """The value of a variable, after a check that it has one where that is not sure."""
+        variable, assigned = symbol.value, symbol.assigned
+        if assigned is None or not isinstance(variable, Variable) or variable.slot in self.valued:
+            return variable
+        self.unit.messages.append(f"{name!r} is read before it has a value")
+        return Sequence(variable.type, (Check(VOID, assigned, len(self.unit.messages) - 1),), variable)
+
+    def sometimes(self, node: ast.Expression, check: Callable[[ast.Expression], Value]) -> Value:
+        """An expression that is not always evaluated: what it assigns need not have a value after it."""
+        before = self.valued
+        value = check(node)
+        self.valued = before
+        return value
 
     @staticmethod
     def _decayed(place: Variable | Load) -> Value:
@@ -291,7 +313,7 @@ class Expressions:
         return self.fail(node, f"{describe(left.type)} {operator} {describe(right.type)} has no meaning")
 
     def _logical(self, node: ast.Binary) -> Value:
-        left, right = self.condition(node.left), self.condition(node.right)
+        left, right = self.condition(node.left), self.sometimes(node.right, self.condition)
         conjunction = node.operator == "&&"
         if isinstance(left, Constant):
             return truth(right) if bool(left.value) is conjunction else Constant(INT, int(not conjunction))
@@ -299,7 +321,7 @@ class Expressions:
 
     def _conditional(self, node: ast.Conditional) -> Value:
         condition = self.condition(node.condition)
-        then, otherwise = self.value(node.then), self.value(node.otherwise)
+        then, otherwise = self.sometimes(node.then, self.value), self.sometimes(node.otherwise, self.value)
         if isinstance(then.type, Scalar) and isinstance(otherwise.type, Scalar):
             kind: CType = common(then.type, otherwise.type)
             assert isinstance(kind, Scalar)
@@ -325,7 +347,7 @@ class Expressions:
             isinstance(operand, ast.Name) and isinstance(self.scope.find(operand.name), Tensor)
         ):
             return Constant(UINT64, self.place(operand).type.size)
-        kind = self.value(operand).type
+        kind = self.sometimes(operand, self.value).type
         if isinstance(kind, Void):
             self.fail(node, "a call without a result has no size")
         return Constant(UINT64, kind.size)
@@ -333,8 +355,22 @@ class Expressions:
     # --- assignment ---
 
     def _assignment(self, node: ast.Assignment) -> Value:
-        place = self.place(node.target)
-        return self._assign(place, node, node.operator, self.value(node.value))
+        changed = self._assign(self.place(node.target), node, node.operator, self.value(node.value))
+        return self._given(node.target, changed, read=bool(node.operator))
+
+    def _given(self, target: ast.Expression, assignment: Value, *, read: bool) -> Value:
+        """An assignment that also keeps book of a variable declared without a value. `read`: it needs the old one."""
+        symbol = self.scope.find(target.name) if isinstance(target, ast.Name) else None
+        if not isinstance(target, ast.Name) or not isinstance(symbol, Symbol) or symbol.assigned is None:
+            return assignment
+        assert isinstance(symbol.value, Variable)
+        checked = self._checked(symbol, target.name)
+        before = checked.effects if read and isinstance(checked, Sequence) else ()
+        if symbol.value.slot in self.valued:
+            return assignment
+        self.valued |= {symbol.value.slot}
+        known = Assign(INT, symbol.assigned, Constant(INT, 1))
+        return Sequence(assignment.type, (*before, assignment, known), symbol.value)
 
     def _assign(self, place: Variable | Load, node: ast.Assignment | ast.Step, operator: str, value: Value) -> Value:
         kind = place.type
@@ -364,7 +400,7 @@ class Expressions:
             effects = (Assign(pointer.type, pointer, place.pointer),)
             place = place._replace(pointer=pointer)
         old = self.temporary(place, node)
-        change = self._assign(place, node, node.operator[0], Constant(INT, 1))
+        change = self._given(node.target, self._assign(place, node, node.operator[0], Constant(INT, 1)), read=True)
         return Sequence(place.type, (*effects, Assign(place.type, old, place), change), old)
 
     def temporary(self, value: Value, node: Any) -> Variable:

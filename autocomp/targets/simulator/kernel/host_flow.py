@@ -16,7 +16,7 @@ from autocomp.targets.simulator.kernel.bytecode import Code
 from autocomp.targets.simulator.kernel.host_values import Form, Loop
 
 JUMPS = (Code.Jump, Code.JumpIfZero, Code.JumpIfNotZero)
-_WITHOUT_RESULT = (*JUMPS, Code.Halt, Code.Store, Code.Return, Code.Issue, Code.HostCall)
+_WITHOUT_RESULT = (*JUMPS, Code.Halt, Code.Store, Code.Return, Code.Issue, Code.HostCall, Code.Assigned, Code.Undefine)
 
 
 @dataclass(frozen=True)

@@ -74,7 +74,7 @@ class _Walk:
             Code.Return: self._return,
             Code.Issue: self._issue,
             Code.HostCall: self._host_call,
-            Code.Halt: lambda a, b, c, immediate: None,
+            **dict.fromkeys((Code.Halt, Code.Assigned, Code.Undefine), lambda a, b, c, immediate: None),
         }
 
     def run(self) -> npt.NDArray[np.int64]:

@@ -42,10 +42,12 @@ class Tensor:
 
 @dataclass(frozen=True)
 class Symbol:
-    """A scalar or pointer variable: its register, or the constant that it always is."""
+    """A scalar or pointer variable: its register, or the constant that it always is. Of a variable declared without a
+    value, `assigned` is the register that says whether it has got one."""
 
     value: Variable | Constant
     const: bool
+    assigned: Variable | None = None
 
 
 @dataclass(frozen=True)
@@ -68,6 +70,7 @@ class Unit:
     functions: dict[str, FunctionSignature] = field(default_factory=dict)
     procedures: dict[str, FunctionSignature] = field(default_factory=dict)  # of the machine, those that are called
     tensor_bytes: int = 0
+    messages: list[str] = field(default_factory=list)  # of program errors
 
     def fail(self, node: Any, message: str, hint: str | None = None, width: int = 1) -> NoReturn:
         """Raises KernelError at a node, with its line and a caret."""

@@ -24,7 +24,7 @@ from autocomp.targets.simulator.kernel.scope import (
     tensor_of,
 )
 from autocomp.targets.simulator.kernel.typed import INT64_HIGH, Assign, Constant, Value, Variable, bounds, range_of
-from autocomp.targets.simulator.kernel.types import INT64, Array, CType, Pointer, Scalar, Void, element_of
+from autocomp.targets.simulator.kernel.types import INT, INT64, Array, CType, Pointer, Scalar, Void, element_of
 
 MAX_TENSOR_BYTES = 256 << 20  # arrays of a kernel, together
 MAX_INITIAL_BYTES = 16 << 20
@@ -83,11 +83,18 @@ class FunctionCompiler:
             self._emitter.emit(Code.Halt)
         else:
             result = self._signature.result
-            if not isinstance(result, Void):  # falling off the end of a function with a result gives 0
-                self._emitter.into(Constant(result, 0.0 if _is_floating(result) else 0), 0)
+            if not isinstance(result, Void):
+                self._no_result()
             self._emitter.put_label(self._end)
             self._emitter.emit(Code.Return)
         return self._emitter.finish()
+
+    def _no_result(self) -> None:
+        """The end of a function with a result, which no run may reach."""
+        self._unit.messages.append(f"{self._function.name!r} ends without a value to return")
+        never = self._emitter.new_slot()
+        self._emitter.into(Constant(INT, 0), never)
+        self._emitter.emit(Code.Assigned, never, imm=len(self._unit.messages) - 1)
 
     def _new_slot(self, node: Any) -> int:
         return self._emitter.new_slot()
@@ -154,19 +161,27 @@ class FunctionCompiler:
 
     def _local(self, declaration: ast.Declaration, declarator: ast.Declarator, kind: CType) -> None:
         name = declarator.name
-        value: Value = Constant(kind, 0.0 if _is_floating(kind) else 0)
-        if declarator.initializer is not None:
-            initial = self._expressions.value(self._single(declarator.initializer))
-            value = self._expressions.assigned(initial, kind, declarator.initializer)
-            if isinstance(value, Constant) and name not in self._assigned.anywhere:
-                if self._scope.declared_here(name):
-                    self._unit.fail(declarator, f"{name!r} is declared twice in the same block")
-                self._scope.declare(name, Symbol(value, is_const(declaration, kind)))
-                return
+        if declarator.initializer is None:
+            self._without_value(declaration, declarator, kind)
+            return
+        initial = self._expressions.value(self._single(declarator.initializer))
+        value = self._expressions.assigned(initial, kind, declarator.initializer)
+        if isinstance(value, Constant) and name not in self._assigned.anywhere:
+            if self._scope.declared_here(name):
+                self._unit.fail(declarator, f"{name!r} is declared twice in the same block")
+            self._scope.declare(name, Symbol(value, is_const(declaration, kind)))
+            return
         variable = self._declare_variable(name, kind, declarator, value)
         self._emitter.into(value, variable.slot)
         if is_const(declaration, kind):
             self._scope.declare(name, Symbol(variable, True))
+
+    def _without_value(self, declaration: ast.Declaration, declarator: ast.Declarator, kind: CType) -> None:
+        """A variable that has no value until it is assigned; a second register says whether it was."""
+        variable = self._declare_variable(declarator.name, kind, declarator)
+        assigned = Variable(INT, self._emitter.new_slot(), 0, 1)
+        self._emitter.into(Constant(INT, 0), assigned.slot)
+        self._scope.declare(declarator.name, Symbol(variable, is_const(declaration, kind), assigned))
 
     def _single(self, initializer: ast.Expression) -> ast.Expression:
         """`{x}` initialises a scalar as `x` does."""
@@ -208,6 +223,8 @@ class FunctionCompiler:
         if constant and once and any(value.value != 0 for _, value, _ in values):  # type: ignore[union-attr]
             initial = self._packed(kind, values, declarator)
         index = self._add_tensor(declarator.name, kind, initial, declarator)
+        if initializer is None and not declaration.static:
+            self._emitter.emit(Code.Undefine, imm=index)
         if initializer is not None and not (constant and once):
             self._store_all(kind, index, values, declarator)
 
@@ -257,13 +274,16 @@ class FunctionCompiler:
     def _if(self, statement: ast.If) -> None:
         condition = self._expressions.condition(statement.condition)
         otherwise, end = self._emitter.new_label(), self._emitter.new_label()
+        before = self._expressions.valued
         self._emitter.branch(condition, otherwise, when=False)
         self._block(statement.then)
         if statement.otherwise is not None:
             self._emitter.jump(end)
         self._emitter.put_label(otherwise)
+        after_then, self._expressions.valued = self._expressions.valued, before
         if statement.otherwise is not None:
             self._block(statement.otherwise)
+        self._expressions.valued &= after_then
         self._emitter.put_label(end)
 
     def _for(self, loop: ast.For) -> None:
@@ -288,12 +308,14 @@ class FunctionCompiler:
         self._scope.close()
 
     def _body(self, block: ast.Block, body: int, end: int, step: int) -> None:
-        """A loop's body, behind the jump that enters the loop."""
+        """A loop's body, behind the jump that enters the loop. It may not run, or not to its end."""
+        before = self._expressions.valued
         self._emitter.loop_depth += 1
         self._loops.append((end, step))
         self._emitter.put_label(body)
         self._block(block)
         self._loops.pop()
+        self._expressions.valued = before
 
     def _while(self, loop: ast.While) -> None:
         test, end, body = (self._emitter.new_label() for _ in range(3))

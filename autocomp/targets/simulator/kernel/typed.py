@@ -84,6 +84,14 @@ class Sequence(NamedTuple):
     value: Value
 
 
+class Check(NamedTuple):
+    """Ends the run with the unit's message number `message` if a variable has no value yet, as `assigned` says."""
+
+    type: CType
+    assigned: Variable
+    message: int
+
+
 class FunctionCall(NamedTuple):
     type: CType
     function: int
@@ -116,6 +124,7 @@ Value = (
     | Select
     | Assign
     | Sequence
+    | Check
     | FunctionCall
     | Issue
     | HostCall
