@@ -153,25 +153,32 @@ class Builder {
     const auto step = [&](const Layout& layout) { return layout.coef[at(inner)] + (blocked ? layout.remainder : 0); };
     if (region[at(inner)] > 1 && (step(to_) != size || step(source) != size)) return false;
     const int64_t block = blocked ? form_.block : region[at(inner)];
-    Region v{};
-    for (v[0] = 0; v[0] < (inner > 0 ? region[0] : 1); ++v[0])
-      for (v[1] = 0; v[1] < (inner > 1 ? region[1] : 1); ++v[1])
-        for (int64_t first = 0; first < region[at(inner)]; first += block) {
-          const auto offset = [&](const Layout& layout) {
-            int64_t bytes = scalar::mul(first, layout.coef[at(inner)]);
-            if (blocked) bytes = scalar::add(bytes, scalar::mul(first / block, layout.quotient));
-            for (int d = 0; d < inner; ++d) bytes = scalar::add(bytes, scalar::mul(v[at(d)], layout.coef[at(d)]));
-            return bytes;
-          };
-          const BlockPiece piece{offset(to_), offset(source), std::min(block, region[at(inner)] - first) * size};
-          if (!pieces.empty() && pieces.back().target + pieces.back().bytes == piece.target &&
-              pieces.back().source + pieces.back().bytes == piece.source)
-            pieces.back().bytes += piece.bytes;
-          else
-            pieces.push_back(piece);
-          if (pieces.size() > kMaxPieces) return false;
-        }
-    return true;
+    const auto cut_row = [&](int64_t target, int64_t from) {  // where the row begins, relative to each place
+      for (int64_t first = 0; first < region[at(inner)]; first += block) {
+        const auto offset = [&](const Layout& layout, int64_t row) {
+          const int64_t bytes = scalar::add(row, scalar::mul(first, layout.coef[at(inner)]));
+          return blocked ? scalar::add(bytes, scalar::mul(first / block, layout.quotient)) : bytes;
+        };
+        const BlockPiece piece{offset(to_, target), offset(source, from),
+                               std::min(block, region[at(inner)] - first) * size};
+        if (!pieces.empty() && pieces.back().target + pieces.back().bytes == piece.target &&
+            pieces.back().source + pieces.back().bytes == piece.source)
+          pieces.back().bytes += piece.bytes;
+        else
+          pieces.push_back(piece);
+        if (pieces.size() > kMaxPieces) return false;
+      }
+      return true;
+    };
+    const auto cut_outer = [&](const auto& self, int d, int64_t target, int64_t from) -> bool {
+      if (d == inner) return cut_row(target, from);
+      for (int64_t v = 0; v < region[at(d)]; ++v)
+        if (!self(self, d + 1, scalar::add(target, scalar::mul(v, to_.coef[at(d)])),
+                  scalar::add(from, scalar::mul(v, source.coef[at(d)]))))
+          return false;
+      return true;
+    };
+    return cut_outer(cut_outer, 0, 0, 0);
   }
 
   bool copy() {

@@ -11,8 +11,4 @@ FormEngine form_engine(MachineCode code) {
   return &plain::run;
 }
 
-void reserve_scratch(std::vector<uint8_t>& scratch, size_t bytes) {
-  if (scratch.size() < bytes) scratch.resize(bytes);
-}
-
 }  // namespace autocomp

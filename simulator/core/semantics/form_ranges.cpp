@@ -35,6 +35,7 @@ class Widths {
       case LaneKind::Choose:
       case LaneKind::Cut: return low(lane.b) && low(lane.c);
       case LaneKind::Product: return low(lane.a) && low(lane.b);
+      case LaneKind::Reduction: return lane.op == Sum && low(lane.a);
       case LaneKind::Operator: break;
     }
     switch (lane.op) {
@@ -97,6 +98,12 @@ class Widths {
       const double most = std::max(std::abs(x->low), std::abs(x->high)) * std::max(std::abs(y->low), std::abs(y->high));
       form_.narrow_counts.push_back(lane.node);
       return within({-most * kNarrowProducts, most * kNarrowProducts});
+    }
+    if (lane.kind == LaneKind::Reduction) {
+      const auto x = lane.op == Sum ? exact(lane.a) : std::nullopt;
+      if (!x) return std::nullopt;
+      form_.narrow_counts.push_back(lane.node);
+      return within({std::min(x->low, 0.0) * kNarrowProducts, std::max(x->high, 0.0) * kNarrowProducts});
     }
     const auto x = exact(lane.b);
     const auto y = exact(lane.c);

@@ -17,7 +17,7 @@ class Recogniser {
   bool nest(int32_t index) {
     const Statement* s = &statement(index);
     while (s->kind == StatementKind::Loop) {
-      if (form_.depth == kFormDepth - 1 || !is_ahead(s->a) || s->body.size() != 1) return false;
+      if (form_.depth == kFormDepth || !is_ahead(s->a) || s->body.size() != 1) return false;
       form_.counts[static_cast<size_t>(form_.depth++)] = s->a;
       s = &statement(s->body[0]);
     }
@@ -39,9 +39,6 @@ class Recogniser {
       return false;
     }
     if (form_.target.dtype == DType::F64 || lane(s->c) < 0) return false;
-    // Values are computed for whole boxes, so a guard may not hide a product's own variable.
-    for (const auto& lane : form_.lanes)
-      if (lane.kind == LaneKind::Product && form_.depth != 2) return false;
     decide_lane_width(exprs_, form_);
     return true;
   }
@@ -223,22 +220,50 @@ class Recogniser {
     return push(lane);
   }
 
+  int32_t sum(const Expr& e) {
+    const Form before = form_;
+    if (const int32_t index = product(e); index >= 0) return index;
+    form_ = before;
+    return reduction(e);
+  }
+
+  // A sum of products of what depends on rows alone and what depends on columns alone.
   int32_t product(const Expr& e) {
     const Expr body = at(e.b);
     const bool chain = e.op == FmaChain;
-    if (variables_ != form_.depth || (chain ? body.op != FMul : body.op != Mul) || !is_ahead(e.a)) return -1;
-    LaneNode lane{.kind = LaneKind::Product, .type = e.type, .node = e.a, .depth = variables_};
+    const ExprOp times = e.type == ValueType::Float ? FMul : Mul;
+    if (form_.depth != 2 || variables_ != form_.depth || e.op == Largest || body.op != times || !is_ahead(e.a))
+      return -1;
+    LaneNode lane{.kind = LaneKind::Product, .type = e.type, .op = e.op, .node = e.a, .depth = variables_};
     if (chain && (lane.c = this->lane(e.c)) < 0) return -1;
     ++variables_;
     lane.a = this->lane(body.a);
     lane.b = lane.a < 0 ? -1 : this->lane(body.b);
     --variables_;
-    if (lane.a < 0 || lane.b < 0 || form_.blocked == lane.depth) return -1;
+    if (lane.a < 0 || lane.b < 0) return -1;
     const auto uses = [&](int32_t child, int d) {
       return (form_.lanes[static_cast<size_t>(child)].variables >> d & 1) != 0;
     };
     if (uses(lane.a, 1) || uses(lane.b, 0)) std::swap(lane.a, lane.b);
     if (uses(lane.a, 1) || uses(lane.b, 0)) return -1;
+    return push_reduction(lane);
+  }
+
+  int32_t reduction(const Expr& e) {
+    const Expr body = at(e.b);
+    if (variables_ == kFormDepth || !is_ahead(e.a)) return -1;
+    LaneNode lane{.kind = LaneKind::Reduction, .type = e.type, .op = e.op, .node = e.a, .depth = variables_};
+    const Expr inside = body.op == Select ? at(body.b) : body;
+    lane.imm = e.op == FmaChain || (e.op == Sum && (inside.op == Mul || inside.op == FMul));
+    if (e.op == FmaChain && (lane.c = this->lane(e.c)) < 0) return -1;
+    ++variables_;
+    lane.a = this->lane(e.op == FmaChain ? body.a : e.b);
+    if (e.op == FmaChain && lane.a >= 0 && (lane.b = this->lane(body.b)) < 0) lane.a = -1;
+    --variables_;
+    return lane.a < 0 ? -1 : push_reduction(lane);
+  }
+
+  int32_t push_reduction(const LaneNode& lane) {
     const int32_t index = push(lane);
     form_.lanes.back().variables &= static_cast<uint8_t>(~(1 << lane.depth));
     return index;
@@ -252,7 +277,8 @@ class Recogniser {
       case ReadDram: return load(e);
       case Select: return select(e);
       case Sum:
-      case FmaChain: return product(e);
+      case Largest:
+      case FmaChain: return sum(e);
       case Add:
       case Sub:
       case Mul:

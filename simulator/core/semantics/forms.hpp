@@ -1,7 +1,8 @@
 // Recognised forms: loop nests that run on arrays of elements ("lanes") instead of element by element. A nest of one
 // store is recognised when its addresses are affine in the loop variables and its value is built of element loads,
-// arithmetic, guards that cut boxes out of the iteration space, and sums of products that separate into a matrix
-// product. Everything else, and every access outside its memory, is left to the interpreter.
+// arithmetic, guards that cut boxes out of the iteration space, and reductions: sums of products that separate into a
+// matrix product run as one, any other reduction term by term. Everything else, and every access outside its memory, is
+// left to the interpreter.
 #pragma once
 
 #include <array>
@@ -10,22 +11,25 @@
 
 #include "program/store.hpp"
 #include "semantics/machine_code.hpp"
+#include "semantics/scratch.hpp"
 
 namespace autocomp {
 
-constexpr int kFormDepth = 4;  // loop variables, the sum's included
+constexpr int kFormDepth = 6;  // loop variables, those of sums included
+
+constexpr std::array<int32_t, kFormDepth> kNone{-1, -1, -1, -1, -1, -1};
 
 // base + sum of coef[d] * v_d. The blocked variable b counts as quotient * (v_b / block) + remainder * (v_b % block).
 // All are expression nodes evaluated ahead; -1 is zero.
 struct Affine {
   int32_t base = -1;
-  std::array<int32_t, kFormDepth> coef{-1, -1, -1, -1};
+  std::array<int32_t, kFormDepth> coef = kNone;
   int32_t quotient = -1, remainder = -1;
 };
 
 struct Box {  // v_d < upper[d] for each d, if `condition` is not 0; -1: no such limit
   int32_t condition = -1;
-  std::array<int32_t, kFormDepth> upper{-1, -1, -1, -1};
+  std::array<int32_t, kFormDepth> upper = kNone;
 };
 
 struct Place {          // where elements are loaded from or stored to
@@ -35,24 +39,25 @@ struct Place {          // where elements are loaded from or stored to
   Affine row, col;  // DRAM: col holds the byte offset
 };
 
-enum class LaneKind : uint8_t { Scalar, Load, Operator, Choose, Cut, Product };
+enum class LaneKind : uint8_t { Scalar, Load, Operator, Choose, Cut, Product, Reduction };
 
 struct LaneNode {
   LaneKind kind = LaneKind::Scalar;
   ValueType type = ValueType::Int;
-  ExprOp op = ExprOp::ConstInt;    // Operator
-  int64_t imm = 0;                 // Operator
-  int32_t node = -1;               // Scalar: its value. Choose: the condition. Product: the number of products
-  int32_t a = -1, b = -1, c = -1;  // lanes. Choose and Cut: b inside, c outside. Product: a times b, plus c if there
+  ExprOp op = ExprOp::ConstInt;    // Operator. Reduction: Sum, Largest or FmaChain
+  int64_t imm = 0;                 // Operator. Reduction: 1 if its terms are products
+  int32_t node = -1;               // Scalar: its value. Choose: the condition. Product, Reduction: the number of terms
+  int32_t a = -1, b = -1, c = -1;  // lanes. Choose and Cut: b inside, c outside. Product: a times b, plus c if there.
+                                   // Reduction: terms a, or factors a and b on top of c
   int32_t place = -1;              // Load
-  int32_t depth = -1;              // Product: the sum's variable
+  int32_t depth = -1;              // Product, Reduction: the sum's variable
   Box box;                         // Cut
   uint8_t variables = 0;           // bit d: depends on v_d
 };
 
 struct Form {
   int depth = 0;
-  std::array<int32_t, kFormDepth> counts{-1, -1, -1, -1};
+  std::array<int32_t, kFormDepth> counts = kNone;
   Box guard;
   int blocked = -1;
   int64_t block = 1;
@@ -115,15 +120,12 @@ struct FormContext {
   const Value* values;  // of the tape
   std::vector<LocalStore>& memories;
   std::vector<TensorStore>& tensors;
-  std::vector<uint8_t>& scratch;
+  Scratch& scratch;
   int64_t& multiply_accumulates;
 };
 
 // False: nothing was done, because an access lies outside its memory or the nest is too large.
 using FormEngine = bool (*)(const Form& form, FormContext& context);
 [[nodiscard]] FormEngine form_engine(MachineCode code);
-
-// Grows `scratch` to at least `bytes`.
-void reserve_scratch(std::vector<uint8_t>& scratch, size_t bytes);
 
 }  // namespace autocomp

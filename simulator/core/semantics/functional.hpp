@@ -48,7 +48,7 @@ class Executor {
   std::vector<TensorStore>& tensors_;
   bool generic_;
   FormEngine engine_;
-  std::vector<uint8_t> scratch_;
+  Scratch scratch_;
   std::vector<Pending> pending_;
   const std::string* failed_ = nullptr;
 };
