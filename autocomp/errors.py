@@ -25,17 +25,48 @@ class Place:
 
 
 class AutocompError(Exception):
-    """Base of every error that is the input's and not ours. docs/reference/exit-codes.md lists the exit codes."""
+    """Base of every error that is the input's and not ours. docs/reference/exit-codes.md lists the exit codes.
+
+    `others` are further mistakes that were found in the same text.
+    """
 
     exit_code = 1
 
-    def __init__(self, message: str, *, place: Place | None = None, hint: str | None = None) -> None:
+    def __init__(
+        self,
+        message: str,
+        *,
+        place: Place | None = None,
+        hint: str | None = None,
+        others: tuple[AutocompError, ...] = (),
+    ) -> None:
         super().__init__(message)
         self.message = message
         self.place = place
         self.hint = hint
+        self.others = others
+
+    @property
+    def all(self) -> tuple[AutocompError, ...]:
+        """This error and the others that were found with it."""
+        return (self, *self.others)
 
     def __str__(self) -> str:
+        return "\n".join(error._text() for error in self.all)
+
+    def document(self) -> dict[str, str | int | None]:
+        """The error as plain data, with file, line and column where it has a place."""
+        place = self.place
+        where = (None, None, None) if place is None else (place.source, place.line, place.column)
+        return {
+            "file": where[0],
+            "line": where[1],
+            "column": where[2],
+            "message": self.message,
+            "hint": self.hint,
+        }
+
+    def _text(self) -> str:
         lines = [self.message]
         if self.place is not None:
             lines = [f"{self.place.render()}\n{self.message}"]

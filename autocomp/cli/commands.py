@@ -39,7 +39,12 @@ class UserError(click.ClickException):
     def __init__(self, error: AutocompError, as_json: bool) -> None:
         super().__init__(str(error))
         self.exit_code = error.exit_code  # type: ignore[misc]
-        self._document = {"error": error.message, "hint": error.hint, "exit_code": error.exit_code}
+        self._document = {
+            "error": error.message,
+            "hint": error.hint,
+            "exit_code": error.exit_code,
+            "errors": [one.document() for one in error.all],
+        }
         self._as_json = as_json
 
     def show(self, file: Any = None) -> None:

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from autocomp.cli.options import json_option, output_options, path_option, print_json, set_option, warn
+from autocomp.cli.options import output_options, path_option, print_json, set_option, warn
 from autocomp.errors import AutocompError
+
+if TYPE_CHECKING:
+    from autocomp.targets.simulator.isa.model import Accelerator
 
 
 @click.group()
@@ -93,26 +97,57 @@ def list_(paths: tuple[Path, ...], as_json: bool, plain: bool) -> None:
 
 @isa.command()
 @click.argument("file")
+@click.option(
+    "--explain", "explained", is_flag=True, help="Also print what is derived: roles, tiles, the peak, what is missing."
+)
 @set_option
 @path_option
-@json_option
-def check(file: str, overrides: dict[str, int | float], paths: tuple[Path, ...], as_json: bool) -> None:
-    """Check that FILE parses and can be simulated in all its configurations, and that its procedures compile."""
+@output_options
+def check(
+    file: str,
+    explained: bool,
+    overrides: dict[str, int | float],
+    paths: tuple[Path, ...],
+    as_json: bool,
+    plain: bool,
+) -> None:
+    """Check that FILE parses and can be simulated in all its configurations, and that its procedures and idioms
+    compile. Warn of statements that are legal and probably not meant."""
+    from autocomp.cli.explanation import explanation_document, print_explanation
     from autocomp.targets.simulator import isa as language
-    from autocomp.targets.simulator import kernel
+    from autocomp.targets.simulator.isa.advice import advice
+    from autocomp.targets.simulator.isa.explain import explain
 
     accelerator = language.load(file, overrides, paths)
-    language.lower(accelerator)
-    kernel.check_procedures(accelerator)
+    machines = [accelerator]
     if not accelerator.configuration:
-        for configuration in accelerator.configurations:
-            configured = language.load(f"{file}:{configuration.name}", overrides, paths)
-            language.lower(configured)
-            kernel.check_procedures(configured)
+        machines += [language.load(f"{file}:{c.name}", overrides, paths) for c in accelerator.configurations]
+    for machine in machines:
+        _check_machine(machine)
+    warnings = list(dict.fromkeys(found for machine in machines for found in advice(machine)))
     if as_json:
-        print_json({"name": accelerator.name, "ok": True, "digest": accelerator.digest, "path": accelerator.path})
+        document = {"name": accelerator.name, "ok": True, "digest": accelerator.digest, "path": accelerator.path}
+        document["warnings"] = [warning.document() for warning in warnings]
+        if explained:
+            document["explanation"] = explanation_document(explain(accelerator))
+        print_json(document)
         return
+    for warning in warnings:
+        warn(str(warning))
+    if explained:
+        print_explanation(explain(accelerator), plain)
     click.echo(
         f"{accelerator.name}: {len(accelerator.instructions)} instructions, {len(accelerator.aliases)} aliases, "
-        f"{len(accelerator.memories)} memories, {len(accelerator.units)} units: fine"
+        f"{len(accelerator.memories)} memories, {len(accelerator.units)} units: "
+        + ("fine" if not warnings else f"fine, with {len(warnings)} warning{'s' if len(warnings) > 1 else ''}")
     )
+
+
+def _check_machine(accelerator: Accelerator) -> None:
+    from autocomp.targets.simulator import isa as language
+    from autocomp.targets.simulator import kernel
+    from autocomp.targets.simulator.start.check import check_idioms
+
+    language.lower(accelerator)
+    kernel.check_procedures(accelerator)
+    check_idioms(accelerator)

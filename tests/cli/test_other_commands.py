@@ -107,3 +107,34 @@ def test_accelerators_are_shown_and_checked(autocomp: Command) -> None:
     assert shown["parameters"]["DIM"] == 8
     assert "load_tile" in shown["instructions"]
     assert autocomp("isa", "show", "tiny", "--markdown").stdout.startswith("# tiny")
+
+
+def test_all_mistakes_of_a_description_have_places_in_json(autocomp: Command) -> None:
+    Path("bad.isa").write_text(
+        "accelerator bad {\n  const A = B;\n  memory dram { kind: dram; }\n  unit u { queue: C; }\n}\n"
+    )
+    result = autocomp("isa", "check", "bad.isa", "--json")
+    assert result.exit_code == 4
+    errors = json.loads(result.stdout)["errors"]
+    assert [(error["line"], error["column"]) for error in errors] == [(2, 13)]
+    assert errors[0]["message"] == "no name called 'B'"
+
+
+def test_a_check_explains_roles_tiles_and_the_peak(autocomp: Command) -> None:
+    document = json.loads(autocomp("isa", "check", "tiny", "--explain", "--json").stdout)
+    assert document["warnings"] == []
+    explanation = document["explanation"]
+    assert (explanation["peak"], explanation["missing"]) == (16, [])
+    assert [c["tile"] for c in explanation["contractions"]] == [[4, 4, 4]]
+    load = next(form for form in explanation["forms"] if form["name"] == "load_tile")
+    assert {"name": "rows", "role": "rows"} in load["operands"]
+    assert "4 x 4 x 4" in autocomp("isa", "check", "tiny", "--explain", "--plain").stdout
+
+
+def test_a_check_compiles_the_idioms(autocomp: Command) -> None:
+    text = (data_dir("isa") / "tiny.isa").read_text().replace("load_signal(LOADED);\n    compute_wait", "compute_wait")
+    Path("small.isa").write_text(text.replace("contract($a_tile", "contrast($a_tile"))
+    result = autocomp("isa", "check", "small.isa")
+    assert result.exit_code == 4
+    assert "the idioms make no kernel for a GEMM" in result.stderr
+    assert "contract" in result.stderr

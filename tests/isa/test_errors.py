@@ -66,3 +66,20 @@ def test_a_let_cannot_outlive_the_state_it_was_taken_from() -> None:
 
 def test_a_setting_for_the_core_must_be_whole() -> None:
     assert "an integer is needed" in error_of(HEAD + "host { issue: 1.5; } instruction f() { } }")
+
+
+def test_all_mistakes_at_once(golden) -> None:  # type: ignore[no-untyped-def]
+    text = """
+  const Q = NN + 1;
+  memory odd { rows: 10; row: i8[4]; banks: 4; }
+  const M = 3
+  const K = 4;
+  address wide { field row = 13..0; memory odd; }
+  instruction f(a: wide, b: locl) { semantics { spad[Q][0] = 1; } }
+  instruction g(a: wide, b: local) on lod { semantics { spad[b.row][M] = odd[0][0]; spat[0][0] = 1; } }
+  instruction h(b: local) on load {
+    semantics { let x = b.roww; spad[x][0] = 1; when b.none { spad[b.row][0] = 1; } }
+    timing { busy: b.col; }
+  }
+"""
+    golden(error_of(HEAD + text + "}"))

@@ -19,7 +19,7 @@ def build_address(scope: Scope, node: SyntaxTree) -> AddressSpace:
     """The address space of `address NAME { … }`; it has a row field and selects at least one memory."""
     token = cast(Token, node.children[0])
     items = list(_items(scope, cast(list[SyntaxTree], node.children[1:])))
-    space = AddressSpace(str(token), (), None, (), doc=doc_text(items))
+    space = AddressSpace(str(token), (), None, (), doc=doc_text(items), place=scope.source.of(token))
     for item in items:
         space = _with_item(scope, space, item)
     if "row" not in [f for f, _, _ in space.fields]:

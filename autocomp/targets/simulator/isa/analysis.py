@@ -49,8 +49,9 @@ class Analysis:
         self.sets_fields: set[tuple[str, str]] = set()
         self.fields: dict[tuple[str, str], str] = {}  # state field -> its role here
         self.words = {p.name: _first_word(p) for p in instruction.parameters}
-        self.tile: tuple[int, int, int] | None = None
+        self.sizes: dict[str, int] = {}  # of a contraction: rows, columns, depth, those that are known
         self._multiplies = False
+        self._nested = False  # the products stand in sums of sums
         for statement in instruction.body:
             self._statement(statement)
         self._name_bounds()
@@ -104,7 +105,9 @@ class Analysis:
             elif isinstance(node, Sum):
                 self._bounds[node.variable] = node.bound
                 self._variables[node.variable] = "depth"
-                self._multiplies |= is_product(self._inline(node.body))
+                body = self._inline(node.body)
+                self._multiplies |= is_product(body)
+                self._nested |= any(isinstance(inner, Sum) and is_product(inner.body) for inner in walk(body))
             elif isinstance(node, Binary) and node.operator == "*":
                 self._factor(node)
 
@@ -194,7 +197,7 @@ class Analysis:
         local_read = {name for name in self.reads if self._memories.get(name) == "local"}
         local_write = {name for name in self.writes if self._memories.get(name) == "local"}
         if self._multiplies:
-            self.tile = self._tile()
+            self.sizes = self._sizes()
             return "contraction"
         if dram in self.reads and local_write:
             return "load"
@@ -212,16 +215,16 @@ class Analysis:
             return "configuration"
         return "front end" if self._instruction.unit is None else "synchronisation"
 
-    def _tile(self) -> tuple[int, int, int] | None:
+    def _sizes(self) -> dict[str, int]:
+        """The largest known size in each direction; no depth of a sum of sums, whose shape is more than a length."""
+        named = {"rows": "rows", "cols": "columns", "depth": "depth"}
         sizes: dict[str, int] = {}
         for variable, bound in self._bounds.items():
-            word = self._variables.get(variable)
+            word = named.get(self._variables.get(variable, ""))
             size = self._largest(self._inline(bound))
-            if word and size is not None:
+            if word and size is not None and not (word == "depth" and self._nested):
                 sizes[word] = max(size, sizes.get(word, 0))
-        if not {"rows", "cols", "depth"} <= sizes.keys():
-            return None
-        return sizes["rows"], sizes["cols"], sizes["depth"]
+        return sizes
 
     def _largest(self, bound: Expression) -> int | None:
         if isinstance(bound, Number):

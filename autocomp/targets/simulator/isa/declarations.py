@@ -73,7 +73,7 @@ def parse(
 ) -> Accelerator:
     """The accelerator that a description declares, in one of its configurations and with parameters overridden by name.
 
-    Raises IsaError, with the place, for anything that does not parse or check, and for a configuration or overrides of
+    Raises IsaError, with the places, for all that does not parse or check, and for a configuration or overrides of
     parameters that the description does not have.
     """
     source = Source(text, source_name)
@@ -84,7 +84,9 @@ def parse(
     selected = select(configurations, configuration, source_name)
     draft = _Draft(Scope(source), {**selected, **(overrides or {})})
     _declare(draft, nodes)
-    check_presets(draft.scope, nodes, list(draft.parameters))
+    with source.collect():
+        check_presets(draft.scope, nodes, list(draft.parameters))
+    source.fail()
     _check_overrides(draft, source_name)
     accelerator = _finish(draft, cast(Token, name_token), text, source_name)
     return replace(accelerator, configurations=configurations, configuration=configuration)
@@ -94,14 +96,18 @@ def _declare(draft: _Draft, nodes: Sequence[SyntaxTree]) -> None:
     for node in nodes:
         if is_tree(node, "conditional"):
             condition, *items = cast(list[SyntaxTree], node.children)
-            if evaluate(draft.scope, condition):
+            holds: int | float = 1
+            with draft.scope.source.collect():
+                holds = evaluate(draft.scope, condition)
+            if holds:
                 _declare(draft, items)
             else:
                 text = draft.scope.source.text_of(condition)
                 calls = [item for item in items if is_tree(item, "instruction") or is_tree(item, "alias")]
                 draft.absent.update({str(call.children[0]): text for call in calls})
         elif not is_tree(node, "configuration"):
-            _DECLARE[str(node.data)](draft, node)
+            with draft.scope.source.collect(str(node.children[0]) if node.children else ""):
+                _DECLARE[str(node.data)](draft, node)
 
 
 def _check_overrides(draft: _Draft, source_name: str) -> None:
@@ -250,7 +256,9 @@ def _unit(draft: _Draft, node: SyntaxTree) -> None:
     nodes = cast(list[SyntaxTree], items)
     if str(token) in draft.units:
         fail(draft.scope, cast(Token, token), f"unit {token} is declared twice")
-    draft.units[str(token)] = Unit(str(token), _settings(draft, nodes, f"unit {token}"), doc_text(nodes))
+    draft.units[str(token)] = Unit(
+        str(token), _settings(draft, nodes, f"unit {token}"), doc_text(nodes), draft.scope.source.of(cast(Token, token))
+    )
 
 
 # --- memories, addresses, state ----------------------------------------------------------------------------------
@@ -271,7 +279,8 @@ def _memory(draft: _Draft, node: SyntaxTree) -> None:
     if not isinstance(banks, int) or banks < 1 or (kind == "local" and rows % banks):
         fail(draft.scope, token, f"memory {token}: {rows} rows cannot be split into {banks} equal banks")
     rest = {k: v for k, v in settings.items() if k not in ("kind", "rows", "banks")}
-    memory = Memory(str(token), kind, rows, cols, cast(ElementType, element), banks, rest, doc_text(nodes))
+    place = draft.scope.source.of(token)
+    memory = Memory(str(token), kind, rows, cols, cast(ElementType, element), banks, rest, doc_text(nodes), place)
     draft.scope = replace(draft.scope, memories={**draft.scope.memories, memory.name: memory})
 
 

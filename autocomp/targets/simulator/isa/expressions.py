@@ -12,7 +12,7 @@ from autocomp.data import closest
 from autocomp.errors import IsaError
 from autocomp.targets.simulator.isa import algebra
 from autocomp.targets.simulator.isa.scope import Function, Kind, Scope, Value, constant, kind_of_element
-from autocomp.targets.simulator.isa.syntax import SyntaxTree
+from autocomp.targets.simulator.isa.syntax import FollowUpError, SyntaxTree
 from autocomp.targets.simulator.isa.tree import (
     AddressField,
     Binary,
@@ -57,6 +57,8 @@ def fail(scope: Scope, node: SyntaxTree | Token, message: str, hint: str | None 
 
 def unknown(scope: Scope, node: SyntaxTree | Token, what: str, name: str, known: Sequence[str]) -> NoReturn:
     """Raise an IsaError for a name that nothing has, with the closest one that something has."""
+    if scope.source.is_missing(name):
+        raise FollowUpError(f"{name!r} is not declared", place=scope.source.of(node))
     guess = closest(name, known)
     listing = ", ".join(known[:12]) or "none"
     fail(scope, node, f"no {what} called {name!r}", f"did you mean {guess!r}?" if guess else f"known: {listing}")

@@ -14,12 +14,13 @@ from autocomp.targets.simulator.isa.encoding import build_encoding
 from autocomp.targets.simulator.isa.expressions import build, evaluate_int, fail, is_tree, unknown
 from autocomp.targets.simulator.isa.model import Alias, EncodedField, Idiom, Instruction, Parameter, Procedure
 from autocomp.targets.simulator.isa.scope import Scope, Value
-from autocomp.targets.simulator.isa.statements import build_require, build_sequence, names_of, text_of
+from autocomp.targets.simulator.isa.statements import build_block, build_require, build_sequence, names_of, text_of
 from autocomp.targets.simulator.isa.streams import build_streams
 from autocomp.targets.simulator.isa.syntax import SyntaxTree
 from autocomp.targets.simulator.isa.tree import Expression, Name, Statement, Stream
 
 MAX_PARAMETERS = 64
+STATED = ("rows", "columns", "depth", "peak")  # of a contraction
 
 
 def build_instruction(
@@ -32,8 +33,9 @@ def build_instruction(
     """One instruction: operands, requirements, semantics, timing, bits; `known` are those declared before."""
     token, parameter_list, *rest = node.children
     unit = str(rest[0]) if rest and isinstance(rest[0], Token) else None
-    if unit is not None and unit not in units:
-        unknown(scope, cast(Token, rest[0]), "unit", unit, units)
+    with scope.source.collect():
+        if unit is not None and unit not in units:
+            unknown(scope, cast(Token, rest[0]), "unit", unit, units)
     items = cast(list[SyntaxTree], rest[1:] if unit is not None else rest)
     parameters = _parameters(scope, cast(SyntaxTree, parameter_list))
     inner = replace(scope, parameters={p.name: p for p in parameters})
@@ -42,28 +44,31 @@ def build_instruction(
     words: dict[str, str] = {}
     streams: tuple[Stream, ...] = ()
     encoding: tuple[EncodedField, ...] = ()
+    contraction: dict[str, int] = {}
     docs = []
     for item in items:
-        if is_tree(item, "doc"):
-            docs.append(text_of(cast(SyntaxTree, item.children[0])))
-        elif is_tree(item, "timing"):
-            _timing(inner, item, timing, words)
-        elif is_tree(item, "expand"):
-            streams += build_streams(inner, item, known)
-        elif is_tree(item, "encoding"):
-            if encoding:
-                fail(scope, item, f"{token} has two encodings")
-            encoding = build_encoding(inner, item, parameters, settings)
-        else:
-            nodes = [item]
-            if is_tree(item, "semantics"):
-                nodes = cast(list[SyntaxTree], cast(SyntaxTree, item.children[0]).children)
-            statements, behind = build_sequence(inner, nodes)
-            body.extend(statements)
-            inner = inner if is_tree(item, "semantics") else behind
+        with scope.source.collect():
+            if is_tree(item, "doc"):
+                docs.append(text_of(cast(SyntaxTree, item.children[0])))
+            elif is_tree(item, "timing"):
+                _timing(inner, item, timing, words)
+            elif is_tree(item, "expand"):
+                streams += build_streams(inner, item, known)
+            elif is_tree(item, "encoding"):
+                if encoding:
+                    fail(scope, item, f"{token} has two encodings")
+                encoding = build_encoding(inner, item, parameters, settings)
+            elif is_tree(item, "contraction"):
+                _contraction(scope, item, contraction)
+            elif is_tree(item, "semantics"):
+                block = cast(SyntaxTree, item.children[0])
+                body.extend(build_block(inner, cast(list[SyntaxTree], block.children)))
+            else:
+                statements, inner = build_sequence(inner, [item])
+                body.extend(statements)
     place = scope.source.of(cast(Token, token))
     return Instruction(
-        str(token), parameters, unit, tuple(body), timing, words, " ".join(docs), place, streams, encoding
+        str(token), parameters, unit, tuple(body), timing, words, " ".join(docs), place, streams, encoding, contraction
     )
 
 
@@ -71,12 +76,13 @@ def _parameters(scope: Scope, node: SyntaxTree) -> tuple[Parameter, ...]:
     parameters: list[Parameter] = []
     for item in cast(list[SyntaxTree], node.children):
         token, kind, *doc = item.children
-        taken = scope.taken(str(token))
-        if taken is not None or str(token) in [p.name for p in parameters]:
-            what = taken or "a parameter of this instruction"
-            fail(scope, cast(Token, token), f"{str(token)!r} is already {what}", "choose another name")
-        text = str(doc[0])[1:-1] if doc else ""
-        parameters.append(replace(_kind(scope, str(token), cast(SyntaxTree, kind)), doc=text))
+        with scope.source.collect(str(token)):
+            taken = scope.taken(str(token))
+            if taken is not None or str(token) in [p.name for p in parameters]:
+                what = taken or "a parameter of this instruction"
+                fail(scope, cast(Token, token), f"{str(token)!r} is already {what}", "choose another name")
+            text = str(doc[0])[1:-1] if doc else ""
+            parameters.append(replace(_kind(scope, str(token), cast(SyntaxTree, kind)), doc=text))
     if len(parameters) > MAX_PARAMETERS:
         fail(scope, node, f"more than {MAX_PARAMETERS} parameters")
     return tuple(parameters)
@@ -116,13 +122,26 @@ def _kind(scope: Scope, name: str, node: SyntaxTree) -> Parameter:
 
 def _timing(scope: Scope, node: SyntaxTree, timing: dict[str, Expression], words: dict[str, str]) -> None:
     for item in cast(list[SyntaxTree], node.children):
-        key, value = str(item.children[0]), cast(SyntaxTree, item.children[1])
-        if key in timing or key in words:
-            fail(scope, item, f"{key!r} is set twice")
-        if is_tree(value, "name") and scope.lookup(str(value.children[0])) is None:
-            words[key] = str(value.children[0])
-        else:
-            timing[key] = build(scope, value).expression
+        with scope.source.collect():
+            key, value = str(item.children[0]), cast(SyntaxTree, item.children[1])
+            if key in timing or key in words:
+                fail(scope, item, f"{key!r} is set twice")
+            if is_tree(value, "name") and scope.lookup(str(value.children[0])) is None:
+                words[key] = str(value.children[0])
+            else:
+                timing[key] = build(scope, value).expression
+
+
+def _contraction(scope: Scope, node: SyntaxTree, stated: dict[str, int]) -> None:
+    """Sizes of a contraction's largest tile, and its multiply-accumulates a cycle."""
+    for item in cast(list[SyntaxTree], node.children):
+        with scope.source.collect():
+            key = cast(Token, item.children[0])
+            if str(key) not in STATED:
+                unknown(scope, key, "size of a contraction", str(key), STATED)
+            if str(key) in stated:
+                fail(scope, item, f"{str(key)!r} is stated twice")
+            stated[str(key)] = evaluate_int(scope, cast(SyntaxTree, item.children[1]), 1, 1 << 40)
 
 
 def build_alias(scope: Scope, node: SyntaxTree, known: Mapping[str, Sequence[int]]) -> Alias:
@@ -182,4 +201,5 @@ def build_idiom(scope: Scope, node: SyntaxTree) -> Idiom:
     docs = [item for item in rest if is_tree(item, "doc")]
     doc = text_of(cast(SyntaxTree, cast(SyntaxTree, docs[0]).children[0])) if docs else ""
     text = textwrap.dedent(str(rest[-1])[3:-3]).strip("\n")
-    return Idiom(str(token), names_of(cast(SyntaxTree, parameter_list)), text.strip(), doc)
+    place = scope.source.of(cast(Token, token))
+    return Idiom(str(token), names_of(cast(SyntaxTree, parameter_list)), text.strip(), doc, place)

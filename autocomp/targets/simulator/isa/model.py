@@ -20,6 +20,7 @@ class Memory:
     banks: int = 1
     settings: Mapping[str, int | float | str] = field(default_factory=dict)  # ports, latency, bus …
     doc: str = ""
+    place: Place | None = field(default=None, compare=False)
 
     @property
     def row_bytes(self) -> int:
@@ -39,6 +40,7 @@ class AddressSpace:
     text_flags: tuple[tuple[str, str], ...] = ()  # (spelling behind a `+` in traces, one-bit field that it sets)
     text_none: str | None = None  # spelling of `none` in traces
     doc: str = ""
+    place: Place | None = field(default=None, compare=False)
 
     def field(self, name: str) -> tuple[int, int]:
         """High and low bit of a field."""
@@ -91,6 +93,7 @@ class Instruction:
     place: Place | None = field(default=None, compare=False)
     streams: tuple[Stream, ...] = ()  # the commands that an expander sends instead of executing the instruction
     encoding: tuple[EncodedField, ...] = ()  # its bits in the machine's command words; none: not stated
+    contraction: Mapping[str, int] = field(default_factory=dict)  # what is stated of rows, columns, depth and peak
 
 
 @dataclass(frozen=True)
@@ -111,6 +114,7 @@ class Unit:
     name: str
     settings: Mapping[str, int | float | str]
     doc: str = ""
+    place: Place | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True)
@@ -122,6 +126,7 @@ class Idiom:
     parameters: tuple[str, ...]
     text: str
     doc: str = ""
+    place: Place | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from autocomp.errors import IsaError
+from autocomp.errors import IsaError, Place
 from autocomp.targets.simulator.isa import algebra
 from autocomp.targets.simulator.isa.affine import Affine, Loops, Term, UnboundedError, affine, interval, is_fixed
 from autocomp.targets.simulator.isa.model import Accelerator, Instruction, Memory
@@ -131,26 +131,54 @@ def effects(
 
 
 @dataclass(frozen=True)
+class Read:
+    """An element that a value reads, in loops whose bounds the conditions on the way to it tighten."""
+
+    element: Element
+    loops: Loops
+    path: Path
+
+
+@dataclass(frozen=True)
 class Write:
     """An assignment to an element, over the arguments and the state before the instruction: the conditions on the way
-    to it, and its value."""
+    to it, the loops around it, its value, and what that reads."""
 
     path: Path
     target: Element
     value: Expression
+    loops: Loops
+    reads: tuple[Read, ...]
+    place: Place | None = None
 
 
 def writes(accelerator: Accelerator, instruction: Instruction) -> tuple[Write, ...]:
-    """All assignments of an instruction to elements of memories and tensors."""
+    """All assignments of an instruction to elements of memories, registers and tensors."""
     return tuple(_writes(accelerator, instruction.body, _Context()))
+
+
+def _write(statement: Assign, target: Element, context: _Context) -> Write:
+    value = context.resolve(statement.value)
+    resolved = Element(target.memory, tuple(context.resolve(i) for i in target.indices), target.element)
+    reads = tuple(Read(element, inner.loops, inner.path) for element, inner in _elements(value, context))
+    return Write(context.path, resolved, value, context.loops, reads, statement.place)
+
+
+def _inside(variable: str, bound: Expression, context: _Context) -> _Context:
+    """The context in a loop."""
+    resolved = context.resolve(bound)
+    return replace(context, loops={**context.loops, variable: _fixed_bound(resolved, context.loops)})
 
 
 def _writes(accelerator: Accelerator, body: Sequence[Statement], context: _Context) -> Iterator[Write]:
     for statement in body:
         if isinstance(statement, Assign) and isinstance(statement.target, Element):
-            yield Write(context.path, statement.target, context.resolve(statement.value))
+            yield _write(statement, statement.target, context)
         elif isinstance(statement, For):
-            yield from _writes(accelerator, statement.body, context)
+            inner = context
+            for variable, bound in statement.variables:
+                inner = _inside(variable, bound, inner)
+            yield from _writes(accelerator, statement.body, inner)
         elif isinstance(statement, When):
             condition = context.resolve(statement.condition)
             yield from _writes(accelerator, statement.then, context.under(condition))
@@ -172,9 +200,8 @@ def _of_block(accelerator: Accelerator, body: Sequence[Statement], context: _Con
         elif isinstance(statement, For):
             inner = context
             for variable, bound in statement.variables:
-                resolved = inner.resolve(bound)
-                regions.extend(_reads(accelerator, resolved, inner))
-                inner = replace(inner, loops={**inner.loops, variable: _fixed_bound(resolved, inner.loops)})
+                regions.extend(_reads(accelerator, inner.resolve(bound), inner))
+                inner = _inside(variable, bound, inner)
             regions.extend(_of_block(accelerator, statement.body, inner)[0])
         elif isinstance(statement, When):
             found, context = _of_when(accelerator, statement, context)

@@ -96,23 +96,6 @@ def computing_unit(accelerator: m.Accelerator) -> str:
     return ""
 
 
-@remembered
-def contractions(accelerator: m.Accelerator) -> tuple[tuple[m.Instruction, tuple[int, int, int]], ...]:
-    """Every instruction that multiplies and sums, with the largest (I, J, K) of one: rows and columns of its result
-    and the depth of its sum.
-
-    Sizes come from loop bounds that fold to numbers or from the range of the operand that bounds them.
-    """
-    found = ((instruction, Analysis(accelerator, instruction)) for instruction in accelerator.instructions)
-    return tuple((i, analysis.tile) for i, analysis in found if analysis.tile is not None)
-
-
-def contraction_tile(accelerator: m.Accelerator) -> tuple[int, int, int] | None:
-    """The size of the machine's first contraction, see `contractions`; None when it has none."""
-    tiles = contractions(accelerator)
-    return tiles[0][1] if tiles else None
-
-
 def _call_role(accelerator: m.Accelerator, roles: Mapping[str, Role], name: str, count: int | None) -> CallRole | None:
     if name in roles:
         return CallRole(name, name, roles[name], tuple(roles[name].parameters.values()))

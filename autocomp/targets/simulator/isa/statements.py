@@ -70,27 +70,32 @@ def build_sequence(scope: Scope, nodes: Sequence[SyntaxTree], loops: int = 0) ->
     """The statements and the scope behind them."""
     statements: list[Statement] = []
     for node in nodes:
-        if is_tree(node, "require"):
-            requirement = build_require(scope, node)
-            if not (isinstance(requirement.condition, Number) and requirement.condition.value):
-                statements.append(requirement)
-        elif is_tree(node, "let"):
-            token = cast(Token, node.children[0])
-            check_free(scope, token)
-            value = build(scope, cast(SyntaxTree, node.children[1]))
-            if isinstance(value.expression, Number):
-                scope = scope.bind(str(token), value)
-            else:
-                statements.append(Let(str(token), value.expression))
-                scope = scope.bind_variable(str(token), value.kind)
-        elif is_tree(node, "let_function"):
-            name, function = build_function(scope, node, local=True)
-            scope = scope.define(name, function)
-        elif is_tree(node, "when"):
-            statements.extend(_when(scope, node, loops))
-        else:
-            statements.append(_statement(scope, node, loops))
+        named = (str(node.children[0]),) if is_tree(node, "let") or is_tree(node, "let_function") else ()
+        with scope.source.collect(*named):
+            found, scope = _one(scope, node, loops)
+            statements.extend(found)
     return tuple(statements), scope
+
+
+def _one(scope: Scope, node: SyntaxTree, loops: int) -> tuple[tuple[Statement, ...], Scope]:
+    """The statements that a node stands for, and the scope after it."""
+    if is_tree(node, "require"):
+        requirement = build_require(scope, node)
+        holds = isinstance(requirement.condition, Number) and requirement.condition.value
+        return (() if holds else (requirement,)), scope
+    if is_tree(node, "let"):
+        token = cast(Token, node.children[0])
+        check_free(scope, token)
+        value = build(scope, cast(SyntaxTree, node.children[1]))
+        if isinstance(value.expression, Number):
+            return (), scope.bind(str(token), value)
+        return (Let(str(token), value.expression),), scope.bind_variable(str(token), value.kind)
+    if is_tree(node, "let_function"):
+        name, function = build_function(scope, node, local=True)
+        return (), scope.define(name, function)
+    if is_tree(node, "when"):
+        return _when(scope, node, loops), scope
+    return (_statement(scope, node, loops),), scope
 
 
 def _statement(scope: Scope, node: SyntaxTree, loops: int) -> Statement:

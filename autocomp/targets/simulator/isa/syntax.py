@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import lru_cache
 
 from lark import Lark, Token, Tree
@@ -15,6 +18,12 @@ SyntaxTree = Tree[Token]
 
 MAX_SOURCE_BYTES = 1 << 18  # some seconds to read and check
 MAX_DEPTH = 150  # nesting of the syntax tree; bounds the recursion of all that walks it
+MAX_ERRORS = 50  # that are reported at once
+_SKIPPED = r"```[\s\S]*?```|\"(?:\\.|[^\"\\\n])*\"|//[^\n]*|#[^\n]*|/\*[\s\S]*?\*/"
+_STRUCTURE = re.compile(rf"(?P<skipped>{_SKIPPED})|(?P<mark>[{{}};])")
+_DECLARED = re.compile(
+    r"\b(?:const|param|memory|register|address|state|unit|function|instruction|alias|type|let)\s+(\w+)"
+)
 
 _SPELLED = {
     "NAME": "a name",
@@ -41,14 +50,45 @@ def _parser() -> Lark:
     return parser_of("autocomp.targets.simulator.isa", propagate_positions=True, maybe_placeholders=False)
 
 
+class FollowUpError(IsaError):
+    """An error that another one causes: a name whose declaration failed."""
+
+
 class Source:
-    """A text and its name: makes places for messages."""
+    """A text and its name: makes places for messages, and keeps the errors that were found in it."""
 
     def __init__(self, text: str, name: str) -> None:
         self.text = text
         self.name = name
         self.expansions = 0  # of functions so far; bounds the work that a small text can cause
+        self.errors: list[IsaError] = []
+        self._missing: set[str] = set()  # names whose declaration has an error
         self._lines = text.splitlines() or [""]
+
+    @contextmanager
+    def collect(self, *names: str) -> Iterator[None]:
+        """Keep the errors of a part of the text, which declares some names, and go on behind it."""
+        try:
+            yield
+        except IsaError as error:
+            self.note(error, *names)
+
+    def note(self, error: IsaError, *names: str) -> None:
+        """Keep an error of what declares some names; what only follows from another error is left out."""
+        self._missing.update(names)
+        known = any((error.place, error.message) == (other.place, other.message) for other in self.errors)
+        if not isinstance(error, FollowUpError) and not known and len(self.errors) < MAX_ERRORS:
+            self.errors.append(error)
+
+    def is_missing(self, name: str) -> bool:
+        """Whether the declaration of a name has an error."""
+        return name in self._missing
+
+    def fail(self) -> None:
+        """Raise an IsaError with all errors so far, in the order of the text; return if there are none."""
+        if self.errors:
+            first, *others = sorted(self.errors, key=lambda e: (e.place.line, e.place.column) if e.place else (0, 0))
+            raise IsaError(first.message, place=first.place, hint=first.hint, others=tuple(others))
 
     def place(self, line: int, column: int, width: int = 1) -> Place:
         """The place of `width` characters at a line and column that count from 1."""
@@ -73,19 +113,46 @@ class Source:
 def parse_syntax(source: Source) -> SyntaxTree:
     """The syntax tree of a description.
 
-    Raises IsaError for text that does not follow the grammar, is nested deeper than MAX_DEPTH or is too large.
+    A declaration that does not follow the grammar is noted as an error of the source and left out. Raises IsaError for
+    text whose declarations cannot be told from each other, is nested deeper than MAX_DEPTH or is too large.
     """
     if len(source.text.encode("utf-8", "replace")) > MAX_SOURCE_BYTES:
         raise IsaError(
             f"{source.name}: the description is larger than {MAX_SOURCE_BYTES:,} bytes",
             hint="a description holds declarations only; keep data elsewhere",
         )
-    try:
-        tree = _tree(source.text)
-    except UnexpectedInput as error:
-        raise _syntax_error(source, error) from None
+    text = source.text
+    while True:
+        try:
+            tree = _tree(text)
+            break
+        except UnexpectedInput as error:
+            span = _declaration_around(text, error.pos_in_stream)
+            declared = [] if span is None else _DECLARED.findall(text[slice(*span)])
+            source.note(_syntax_error(source, error), *declared)
+            if span is None or len(source.errors) == MAX_ERRORS:
+                source.fail()
+            assert span is not None
+            text = text[: span[0]] + re.sub(r"[^\n]", " ", text[slice(*span)]) + text[span[1] :]
     _check_depth(source, tree)
     return tree
+
+
+def _declaration_around(text: str, position: int | None) -> tuple[int, int] | None:
+    """Where the declaration at a position begins and ends; None outside of all, or if braces do not match."""
+    depth, start, found = 0, 0, None
+    for match in _STRUCTURE.finditer(text):
+        mark = match["mark"]
+        if mark == "{":
+            depth += 1
+            start = match.end() if depth == 1 else start
+        elif mark == "}":
+            depth -= 1
+        if (mark == ";" and depth == 1) or (mark == "}" and depth == 1):
+            if position is not None and start <= position < match.end():
+                found = start, match.end()
+            start = match.end()
+    return found if depth == 0 else None
 
 
 @lru_cache(maxsize=4)

@@ -9,8 +9,8 @@ import numpy as np
 
 from autocomp.data import closest
 from autocomp.errors import ConfigError
+from autocomp.targets.simulator.isa.contractions import contraction_tile
 from autocomp.targets.simulator.isa.model import Accelerator, Memory
-from autocomp.targets.simulator.isa.roles import contraction_tile
 from autocomp.workload.model import TensorSpec, Workload
 
 HOLES: Mapping[str, str] = {
@@ -60,6 +60,21 @@ HOLES: Mapping[str, str] = {
     "pool_padding": "results of 0 around those that are pooled",
 }
 REQUIRED = ("gemm_configure", "gemm_tile", "gemm_store")
+TILED = (*REQUIRED, "gemm_begin", "gemm_finish")  # the idioms that starting kernels are made of
+# Options of a workload, the value without effect, and the hole by which idioms learn of another.
+OPTION_HOLES: Mapping[str, tuple[object, str]] = {
+    "bias": ("none", "has_bias"),
+    "activation": ("none", "relu"),
+    "scale": (1.0, "scale"),
+    "transpose_a": (False, "transpose_a"),
+    "transpose_b": (False, "transpose_b"),
+}
+
+
+def known_options(accelerator: Accelerator) -> frozenset[str]:
+    """The options of a workload that the machine's idioms take into account."""
+    holes = {hole for name in TILED if (idiom := accelerator.idiom(name)) is not None for hole in idiom.parameters}
+    return frozenset(option for option, (_, hole) in OPTION_HOLES.items() if hole in holes)
 
 
 def tile_of(workload: Workload, accelerator: Accelerator) -> tuple[int, int, int]:
@@ -71,6 +86,14 @@ def tile_of(workload: Workload, accelerator: Accelerator) -> tuple[int, int, int
             f"{workload.name!r} can be made",
             hint="add it to the .isa file, or name a kernel to start from with `kernel:` in the workload",
         )
+    known = known_options(accelerator)
+    for option, (neutral, hole) in OPTION_HOLES.items():
+        if workload.options.get(option, neutral) != neutral and option not in known:
+            raise ConfigError(
+                f"no idiom of accelerator {accelerator.name!r} has a hole {hole!r}, so no starting kernel for "
+                f"{workload.name!r} with `{option}: {workload.options[option]}` can be made",
+                hint="name the hole in an idiom, or name a kernel to start from with `kernel:` in the workload",
+            )
     tile = contraction_tile(accelerator)
     if tile is None:
         raise ConfigError(f"accelerator {accelerator.name!r} has no instruction that multiplies and sums")

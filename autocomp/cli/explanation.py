@@ -1,0 +1,43 @@
+"""What `isa check --explain` prints: tables of what a description's reader cannot see in it."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import asdict
+from typing import Any
+
+from rich.table import Table
+
+from autocomp.report import make_console
+from autocomp.targets.simulator.isa.explain import Explanation
+
+
+def explanation_document(explanation: Explanation) -> dict[str, Any]:
+    """The same as plain data."""
+    document = asdict(explanation)
+    for form in document["forms"]:
+        form["operands"] = [{"name": name, "role": role} for name, role in form["operands"]]
+    return document
+
+
+def print_explanation(explanation: Explanation, plain: bool) -> None:
+    """Roles of call forms, contractions with tiles and rates, and what is missing."""
+    console = make_console(sys.stdout, plain)
+    forms = Table(title="roles")
+    for heading in ("call", "kind", "unit", "operands", "reads", "writes"):
+        forms.add_column(heading, overflow="fold")
+    for form in explanation.forms:
+        operands = ", ".join(f"{name}: {role}" for name, role in form.operands)
+        forms.add_row(form.name, form.kind, form.unit, operands, ", ".join(form.reads), ", ".join(form.writes))
+    console.print(forms)
+    tiles = Table(title="contractions")
+    for heading in ("instruction", "unit", "rows x columns x depth", "products a cycle", ""):
+        tiles.add_column(heading, overflow="fold")
+    for item in explanation.contractions:
+        tile = f"unknown {item.unknown}" if item.tile is None else " x ".join(map(str, item.tile))
+        rate = "unknown" if item.rate is None else str(item.rate)
+        tiles.add_row(item.instruction, item.unit or "", tile, rate, "stated" if item.stated else "derived")
+    console.print(tiles)
+    console.print(f"peak: {explanation.peak or 'unknown: no'} multiply-accumulates a cycle bound a workload")
+    for sentence in explanation.missing:
+        console.print(f"missing: {sentence}")
