@@ -44,9 +44,9 @@ def ablation(name: str, budget: Options) -> Ablation:
     found: dict[str, int] = {}
     for option in used:
         other = search_without(name, budget, (option,), {})[1].result
-        found[option] = other.best.cycles or 0
+        found[option] = other.best.value or 0
         print(f"{name} without {option}: {found[option]:,}", file=sys.stderr)
-    return Ablation(name, result.best.cycles or 0, found)
+    return Ablation(name, result.best.value or 0, found)
 
 
 def table(found: Sequence[Ablation]) -> Iterator[str]:

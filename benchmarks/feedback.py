@@ -25,7 +25,6 @@ from autocomp.search.journal import Journal
 from autocomp.search.search import Search
 from autocomp.search.session import make_problem, strategy_of
 from autocomp.search.snapshot import create
-from autocomp.targets.simulator.profile.limits import limits
 from benchmarks.searching import NO_PATIENCE, request_for
 
 WORKLOADS = ("gemm_100x70x30", "tiny_gemm")
@@ -47,8 +46,8 @@ def outcome(name: str, form: str, seed: int, evaluations: int) -> Outcome:
     """One search in this process."""
     options = Options(seed=seed, evaluations=evaluations, patience=NO_PATIENCE, max_steps=NO_PATIENCE)
     request = request_for(name, options)
-    problem = make_problem(request, make_agents(request.agents, None, None))
-    problem = replace(problem, agents=replace(problem.agents, limits=limits if form == "with" else None))
+    problem = make_problem(request, make_agents(request.agents, request.target))
+    problem = replace(problem, agents=replace(problem.agents, diagnoses=form == "with"))
     executor = make_executor("inline", 1)
     with tempfile.TemporaryDirectory() as scratch:
         folder = create(Path(scratch) / "run", request, datetime.now())
@@ -61,9 +60,9 @@ def outcome(name: str, form: str, seed: int, evaluations: int) -> Outcome:
             executor.shutdown()
         seconds = time.process_time() - started
         candidates = RunView.of(folder.events).candidates.values()
-    assert result.best.cycles is not None
-    early = [c["cycles"] for c in list(candidates)[: 1 + evaluations // 3] if c["cycles"]]
-    return Outcome(name, form, min(early), result.best.cycles, seconds)
+    assert result.best.value is not None
+    early = [c["value"] for c in list(candidates)[: 1 + evaluations // 3] if c["value"]]
+    return Outcome(name, form, min(early), result.best.value, seconds)
 
 
 def table(found: Sequence[Outcome]) -> Iterator[str]:

@@ -28,9 +28,10 @@ from autocomp.search.executors import available_cores
 from autocomp.search.journal import Event
 from autocomp.search.session import Means
 from autocomp.search.snapshot import Request
-from autocomp.targets.simulator.evaluate import SimulatorEvaluator
-from autocomp.targets.simulator.isa.model import Accelerator
+from autocomp.targets.evaluation import SCREEN
+from autocomp.targets.protocol import Target
 from autocomp.targets.simulator.start.library import library_kernel
+from autocomp.targets.simulator.target import accelerator_of
 from autocomp.workload import Workload
 from benchmarks.curves import Panel, drawing
 from benchmarks.measured import Measured, error_table, measure
@@ -109,17 +110,18 @@ def row(
     on_rtl: bool = False,
 ) -> Row:
     request, found = search_without(name, budget, without, overrides)
-    workload, accelerator, result = request.workload, request.accelerator, found.result
-    bound = result.best.evaluation.bound.cycles if result.best.evaluation and result.best.evaluation.bound else 1
+    workload, target, result = request.workload, request.target, found.result
+    accelerator = accelerator_of(target, "the vendor library")
+    bound = result.best.evaluation.bound.value if result.best.evaluation and result.best.evaluation.bound else 1
     text = library_kernel(workload, accelerator)
-    library = None if text is None else _correct_cycles(text, workload, accelerator)
+    library = None if text is None else _correct_cycles(text, workload, target)
     searched = Row(
         workload.name,
         budget.seed,
         bound,
-        result.naive.cycles,
+        result.naive.value,
         library,
-        result.best.cycles,
+        result.best.value,
         result.evaluations,
         round(result.seconds, 1),
         tuple(_curve(found.events)),
@@ -130,7 +132,7 @@ def row(
     routine = None if text is None or library is None else measure(text, library, workload, accelerator)
     return replace(
         searched,
-        measured=measure(found.kernel, result.best.cycles, workload, accelerator),
+        measured=measure(found.kernel, result.best.value, workload, accelerator),
         fsm_measured=routine,
     )
 
@@ -150,18 +152,18 @@ def _curve(events: Sequence[Event]) -> Iterator[tuple[int, float, int]]:
     best: int | None = None
     evaluated = 0
     for event in events:
-        if event["kind"] != "candidate" or event.get("cycles") is None:
+        if event["kind"] != "candidate" or event.get("value") is None:
             continue
         evaluated += 1
-        if event["outcome"] in ("correct", "passed smoke") and (best is None or event["cycles"] < best):
-            best = event["cycles"]
+        if event["outcome"] in ("correct", "screened") and (best is None or event["value"] < best):
+            best = event["value"]
             yield evaluated, event["t"], best
 
 
-def _correct_cycles(text: str, workload: Workload, accelerator: Accelerator) -> int | None:
+def _correct_cycles(text: str, workload: Workload, target: Target) -> int | None:
     """The cycles of a kernel, None for one that does not do the workload."""
-    found = SimulatorEvaluator(accelerator, workload).evaluate(text, stages=("check", "smoke"))
-    return found.cycles if found.correct else None
+    found = target.evaluator(workload).evaluate(text, SCREEN)
+    return int(found.value) if found.correct and found.value is not None else None
 
 
 def panel(found: Row) -> Panel:

@@ -15,8 +15,9 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
+from autocomp.targets.evaluation import SCREEN, Evaluation
 from autocomp.targets.simulator import isa, kernel
-from autocomp.targets.simulator.evaluate import Evaluation, SimulatorEvaluator
+from autocomp.targets.simulator.evaluate import SimulatorEvaluator
 from autocomp.targets.simulator.start.naive import starting_kernel
 from autocomp.targets.simulator.transforms import analyse, transformation
 from autocomp.workload import load
@@ -46,12 +47,12 @@ def follow(lineage: Lineage) -> Iterator[tuple[str, Evaluation]]:
     machine = isa.load(workload.accelerator, {**workload.overrides, **lineage.set})
     evaluator = SimulatorEvaluator(machine, workload)
     facts = analyse(kernel.parse(starting_kernel(workload, machine)), machine, workload.constants)
-    yield "naive", evaluator.evaluate(kernel.print_kernel(facts.kernel), stages=("check", "smoke"))
+    yield "naive", evaluator.evaluate(kernel.print_kernel(facts.kernel), SCREEN)
     for number, option in enumerate(lineage.options, start=1):
         facts = facts.with_kernel(transformation(option.name).apply(facts, option.parameters))
         last = number == len(lineage.options)
         text = kernel.print_kernel(facts.kernel)
-        found = evaluator.evaluate(text) if last else evaluator.evaluate(text, stages=("check", "smoke"))
+        found = evaluator.evaluate(text) if last else evaluator.evaluate(text, SCREEN)
         yield option.name, found
 
 
@@ -64,7 +65,7 @@ def main(paths: list[str]) -> int:
         for name, found in follow(lineage):
             wrong = wrong or not found.correct
             mark = "" if found.correct else f"  {found.failure}"
-            print(f"{name:<18}{found.cycles or 0:>12,}{found.ratio:>10.1%}{mark}", flush=True)
+            print(f"{name:<18}{found.value or 0:>12,}{found.ratio or 0:>10.1%}{mark}", flush=True)
     return int(wrong)
 
 

@@ -51,7 +51,7 @@ def search(planners: Sequence[Member], workload_name: str, evaluations: int, see
     authors = {author: sum(plan["author"] == author for plan in plans) for author in {plan["author"] for plan in plans}}
     requests = result.history.usage.requests + result.history.usage.cached
     return Outcome(
-        seed, result.naive.cycles or 0, result.best.cycles or 0, result.evaluations, requests, result.seconds, authors
+        seed, result.naive.value or 0, result.best.value or 0, result.evaluations, requests, result.seconds, authors
     )
 
 

@@ -21,9 +21,8 @@ import numpy as np
 from autocomp.models.kernels import NAIVE, Choose, adapted_kernel
 from autocomp.models.quantise import quantise
 from autocomp.models.runtime import PartitionedModel, session
-from autocomp.targets.simulator import isa
-from autocomp.targets.simulator.isa.model import Accelerator
-from autocomp.targets.simulator.start.naive import starting_kernel
+from autocomp.targets.protocol import Target
+from autocomp.targets.registry import load_target
 from autocomp.workload import Workload
 
 MODEL = "ch_ppocr_mobile_v2.0_cls_infer.onnx"
@@ -38,8 +37,8 @@ def source() -> Path:
     return Path(found.submodule_search_locations[0]) / "models" / MODEL
 
 
-def naive_kernel(workload: Workload, accelerator: Accelerator) -> tuple[str, str]:
-    return starting_kernel(workload, accelerator), NAIVE
+def naive_kernel(workload: Workload, target: Target) -> tuple[str, str]:
+    return target.starting_kernel(workload), NAIVE
 
 
 def origin(kernel_source: str) -> str:
@@ -49,7 +48,7 @@ def origin(kernel_source: str) -> str:
 
 
 def row(label: str, model: Path, choose: Choose, image: np.ndarray) -> str:
-    parts = PartitionedModel(model, isa.load("gemmini"), choose)
+    parts = PartitionedModel(model, load_target("simulator:gemmini"), choose)
     run = parts.run({"x": image}, timed=True)
     (expected,) = session(str(model)).run(None, {"x": image})
     (found,) = run.outputs.values()

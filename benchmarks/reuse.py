@@ -33,9 +33,9 @@ from autocomp.schedules.store import Store, all_schedules, record_at
 from autocomp.search import Options, RunFolder, SearchResult
 from autocomp.search.session import Means, run_session
 from autocomp.search.snapshot import Request, create, restore
-from autocomp.targets import menu
+from autocomp.targets import menu_file
 from autocomp.targets.planning import Precedent
-from autocomp.targets.simulator import isa
+from autocomp.targets.registry import load_target
 from autocomp.workload import Workload
 from benchmarks.curves import Curve, Panel, drawing
 
@@ -99,10 +99,10 @@ def search(
         folder = RunFolder.open(path)
         request = restore(folder)
     else:
-        accelerator = isa.load(workload.accelerator, workload.overrides)
-        options = Options(seed, BEAM, PLANS, evaluations=evaluations, patience=evaluations, target=1.0)
-        chosen = menu.load([workload.operation]).for_operation(workload.operation)
-        request = Request(workload, accelerator, chosen, Agents(), options, precedents=tuple(precedents))
+        target = load_target(workload.target, workload.overrides)
+        options = Options(seed, BEAM, PLANS, evaluations=evaluations, patience=evaluations, ratio=1.0)
+        chosen = menu_file.load([workload.operation]).for_operation(workload.operation)
+        request = Request(workload, target, chosen, Agents(), options, precedents=tuple(precedents))
         folder = create(path, request, datetime.now().astimezone())
     return request, folder, run_session(request, folder, Means())
 
@@ -110,18 +110,18 @@ def search(
 def curve(result: SearchResult, evaluations: int) -> Curve:
     """Kernels that were not evaluated have no point; those that fail do not improve on the ones before. A search that
     ended early stays where it was."""
-    ratios = (c.evaluation.ratio if c.promising else 0.0 for c in result.history if c.evaluation is not None)
+    ratios = ((c.evaluation.ratio or 0.0) if c.promising else 0.0 for c in result.history if c.evaluation is not None)
     points = tuple(itertools.accumulate(ratios, max))[:evaluations]
     return points + points[-1:] * (evaluations - len(points))
 
 
 def shipped(workload: Workload) -> ScheduleRecord | None:
     """The schedule that ships of a workload, if there is one, on whatever description of its machine."""
-    machine = isa.load(workload.accelerator, workload.overrides)
+    machine = load_target(workload.target, workload.overrides)
     for stored in all_schedules(print, [data_dir("schedules")]):
         record = record_at(stored)
         same_machine = (record.accelerator.name, record.accelerator.parameters) == (
-            machine.full_name,
+            machine.name,
             machine.parameters,
         )
         if same_machine and record.operation == operation_of(workload):
@@ -141,7 +141,7 @@ def curves(pair: tuple[dict[str, Any], dict[str, Any]], seeds: int, evaluations:
     place = folder / f"{before.name}-{after.name}"
     store = Store(place / "schedules")
     store.put(shipped(before) or searched(before, place / "before"))
-    precedents = precedents_for(after, isa.load(after.accelerator, after.overrides), 1, print, [store.root])
+    precedents = precedents_for(after, load_target(after.target, after.overrides), 1, print, [store.root])
     found: list[Curves] = []
     for seed in range(seeds):
         _, _, without = search(after, (), seed, evaluations, place / str(seed) / "without")

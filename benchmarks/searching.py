@@ -14,8 +14,8 @@ from autocomp.search import Options, SearchResult
 from autocomp.search.journal import Event, read_events
 from autocomp.search.session import Means, run_session
 from autocomp.search.snapshot import Request, create
-from autocomp.targets import menu
-from autocomp.targets.simulator import isa
+from autocomp.targets import menu_file
+from autocomp.targets.registry import load_target
 from autocomp.workload import Workload
 
 NO_PATIENCE = 10_000  # steps: a search with it stops when its evaluations are spent, or when it has nothing left
@@ -32,8 +32,8 @@ def request_for(
     """A search on a workload, or on the one that ships of that name, with the general menu, by the rules unless there
     are `agents`."""
     workload = workloads.load(name, overrides=overrides or {}) if isinstance(name, str) else name
-    accelerator = isa.load(workload.accelerator, workload.overrides)
-    return Request(workload, accelerator, menu.load(["general"]), agents or Agents(), options, strategy)
+    target = load_target(workload.target, workload.overrides)
+    return Request(workload, target, menu_file.load(["general"]), agents or Agents(), options, strategy)
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Literal
 
 from autocomp.agents.config import Agents, Member, unknown_model
 from autocomp.agents.mixed import MixedPlanner
-from autocomp.agents.rules import RulesCoder, RulesPlanner
 from autocomp.errors import ConfigError
 from autocomp.targets.planning import Coder, Planner
+from autocomp.targets.protocol import Rules, Target
+from autocomp.targets.rewriting import RewritingCoder
 
 if TYPE_CHECKING:
     from autocomp.agents.llm import Ensemble, Ledger
@@ -28,29 +29,30 @@ class AgentPair:
     ledger: Ledger | None = None
 
 
-def make_agents(agents: Agents, tokens: int | None = None, money: float | None = None) -> AgentPair:
-    """The agents of a configuration, with budgets that they keep together.
+def make_agents(agents: Agents, target: Target, tokens: int | None = None, money: float | None = None) -> AgentPair:
+    """The agents of a configuration for a target, with budgets that they keep together.
 
-    Raises ConfigError for what names no agent, and for a budget of money where a model has no price; ModelError where
-    an endpoint needs a key and there is none.
+    Raises ConfigError for what names no agent, for rules where the target has none, and for a budget of money where a
+    model has no price; ModelError where an endpoint needs a key and there is none.
     """
     if not agents.models:
         _check_rules(agents)
-        return AgentPair(RulesPlanner(), RulesCoder(), "processor")
+        rules = _rules_of(target)
+        return AgentPair(rules.planner, rules.coder, "processor")
     _check_models(agents.models, money)
     from autocomp.agents.llm import Ledger, LlmCoder, LlmPlanner, OpenPlanner
 
     ledger = Ledger(tokens, money)
     gates: dict[str, Gate] = {}  # the planner and the coder share the limits of an endpoint
     models = [member for member in agents.coders if not member.is_rules]
-    coder: Coder = LlmCoder(_ensemble(models, ledger, gates), agents) if models else RulesCoder()
+    coder: Coder = LlmCoder(_ensemble(models, ledger, gates), agents) if models else RewritingCoder()
     planners: list[tuple[Planner, float]] = []
     asked = [member for member in agents.planner if not member.is_rules]
     if asked:
         planner = LlmPlanner(_ensemble(asked, ledger, gates), agents) if agents.phases == 2 else OpenPlanner(coder.name)
         planners.append((planner, sum(member.weight for member in asked)))
     if len(asked) < len(agents.planner):
-        planners.append((RulesPlanner(), sum(member.weight for member in agents.planner if member.is_rules)))
+        planners.append((_rules_of(target).planner, sum(member.weight for member in agents.planner if member.is_rules)))
     mixed = planners[0][0] if len(planners) == 1 else MixedPlanner(*zip(*planners, strict=True))
     return AgentPair(mixed, coder, "network", ledger)
 
@@ -71,6 +73,16 @@ def _ensemble(members: Sequence[Member], ledger: Ledger, gates: dict[str, Gate])
         return gates.setdefault(member.model, Gate(member.concurrency, member.requests_per_minute))
 
     return Ensemble([Client(member, ledger, gate(member)) for member in members])
+
+
+def _rules_of(target: Target) -> Rules:
+    rules = target.rules()
+    if rules is None:
+        raise ConfigError(
+            f"the target {target.kind}:{target.name} has no rules agent",
+            hint="name a model: --planner-model openai:MODEL[@BASE_URL]",
+        )
+    return rules
 
 
 def _check_rules(agents: Agents) -> None:

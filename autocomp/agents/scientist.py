@@ -16,7 +16,7 @@ def select(planner: Planner, context: Context) -> Selected:
 
 def fastest_first(population: Sequence[Peer]) -> list[Peer]:
     """The kernels by their cycles; of equal ones the older first."""
-    return sorted(population, key=lambda peer: (peer.evaluation.cycles or 0, peer.id))
+    return sorted(population, key=lambda peer: (peer.evaluation.value or 0, peer.id))
 
 
 def by_speed(population: Sequence[Peer]) -> Selected:

@@ -34,14 +34,13 @@ def compare(
     """
     from autocomp.report import make_console
     from autocomp.report.compare import print_comparison
-    from autocomp.targets.simulator.profile import profile_kernel
     from autocomp.targets.simulator.profile.compare import compare as compared
 
     if str(first) == str(second) == "-":
         raise click.UsageError("only one of the two kernels can come from standard input")
     texts = [(read_kernel(kernel), str(kernel)) for kernel in (first, second)]
-    loaded, accelerator = load_problem(workload, paths, overrides)
-    found = compared(*(profile_kernel(text, loaded, accelerator, name) for text, name in texts))
+    loaded, target = load_problem(workload, paths, overrides)
+    found = compared(*(target.record(text, loaded, name).profile() for text, name in texts))
     if as_json:
         print_json(found.to_json())
     else:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from autocomp.search import RunFolder, SearchResult
     from autocomp.search.candidate import Candidate
     from autocomp.search.snapshot import Request
-    from autocomp.targets.simulator.isa.model import Accelerator
+    from autocomp.targets.protocol import Target
     from autocomp.targets.simulator.rtl.build import RtlModel
     from autocomp.targets.simulator.rtl.evaluator import Confirmation
 
@@ -38,11 +38,13 @@ class Confirmed:
     confirmation: Confirmation
 
 
-def checked_model(accelerator: Accelerator) -> RtlModel:
-    """The RTL model of an accelerator. Raises ConfigError when there is none, or it does not fit."""
+def checked_model(target: Target) -> RtlModel:
+    """The RTL model of a simulated accelerator. Raises ConfigError when there is none, or it does not fit."""
     from autocomp.targets.simulator.rtl.build import model_of
     from autocomp.targets.simulator.rtl.interface import find_interface
+    from autocomp.targets.simulator.target import accelerator_of
 
+    accelerator = accelerator_of(target, "--confirm rtl")
     model = model_of(accelerator.full_name)
     find_interface(model.ports, accelerator)
     return model
@@ -54,9 +56,11 @@ def confirm(request: Request, folder: RunFolder, result: SearchResult) -> tuple[
     A search proves its best kernel only, so the others go through the stages that they have not seen.
     """
     from autocomp.targets.simulator.rtl.evaluator import RtlEvaluator
+    from autocomp.targets.simulator.target import accelerator_of
 
-    evaluator = RtlEvaluator(request.accelerator, request.workload, checked_model(request.accelerator))
-    ranked = sorted((c for c in result.history if c.promising), key=lambda c: (c.cycles, c.id))
+    accelerator = accelerator_of(request.target, "--confirm rtl")
+    evaluator = RtlEvaluator(accelerator, request.workload, checked_model(request.target))
+    ranked = sorted((c for c in result.history if c.promising), key=lambda c: c.rank)
     distinct: dict[str, Candidate] = {}
     for candidate in ranked:
         distinct.setdefault(candidate.hash, candidate)
@@ -66,7 +70,7 @@ def confirm(request: Request, folder: RunFolder, result: SearchResult) -> tuple[
             break
         text = folder.kernel(candidate.kernel)
         if not candidate.correct:
-            candidate = with_verdict(candidate, evaluator.simulator.evaluate(text))
+            candidate = with_verdict(candidate, evaluator.simulator.evaluate(text), evaluator.simulator.stages)
         if candidate.correct:
             confirmed.append(Confirmed(candidate, evaluator.confirm(text)))
     return tuple(confirmed)
@@ -87,7 +91,7 @@ def confirmation_table(confirmed: Sequence[Confirmed]) -> Table:
     from rich.table import Table
     from rich.text import Text
 
-    from autocomp.report.terminal import cycles_text, percent
+    from autocomp.report.terminal import amount_text, percent
 
     table = Table(title="On the hardware description", title_justify="left")
     table.add_column("kernel", no_wrap=True)
@@ -97,10 +101,10 @@ def confirmation_table(confirmed: Sequence[Confirmed]) -> Table:
     table.add_column("message", ratio=1)
     for entry in confirmed:
         found = entry.confirmation
-        measured = cycles_text(found.cycles) if found.cycles is not None else ""
+        measured = amount_text(found.cycles) if found.cycles is not None else ""
         error = percent(found.error, digits=2) if found.error is not None else ""
         name = f"candidate {entry.candidate.id}"
-        table.add_row(name, cycles_text(entry.candidate.cycles), measured, error, found.status, Text(found.message))
+        table.add_row(name, amount_text(entry.candidate.value), measured, error, found.status, Text(found.message))
     return table
 
 
@@ -129,7 +133,7 @@ def document(confirmed: Sequence[Confirmed]) -> list[dict[str, Any]]:
             "candidate": entry.candidate.id,
             "kernel": entry.candidate.kernel,
             "kept": entry.candidate == chosen,
-            "simulated_cycles": entry.candidate.cycles,
+            "simulated_cycles": entry.candidate.value,
             "status": entry.confirmation.status,
             "message": entry.confirmation.message,
             "cycles": entry.confirmation.cycles,

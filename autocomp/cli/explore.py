@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from autocomp.search.explore import Point
     from autocomp.search.snapshot import Request
     from autocomp.targets.planning import Precedent
-    from autocomp.targets.simulator.isa import Accelerator
+    from autocomp.targets.protocol import Target
 
 INTERRUPTED = 130
 Sweep = dict[str, tuple[int | float, ...]]
@@ -135,7 +135,7 @@ def explore(
     note = base.area_note or "in units that the description does not name"
     options = Options(seed=seed, evaluations=evaluations)
     agents = chosen_agents(agent, planner_models, coder_models, agents_file)
-    make_agents(agents, None, None)  # refuses what cannot work before there is a folder
+    make_agents(agents, base)  # refuses what cannot work before there is a folder
     means = Means(workers or available_cores(), executor, cache)
     points: list[Point] = []
     for parameters in grid(sweep):
@@ -170,7 +170,7 @@ def _base(
     overrides: Mapping[str, int | float],
     paths: tuple[Path, ...],
     trust: bool,
-) -> tuple[Accelerator, list[str]]:
+) -> tuple[Target, list[str]]:
     """The one machine that is swept, and the workloads' names. Raises ConfigError where the workloads have several
     machines, or the machine has no area or not the parameters; TrustError where a reference may not run."""
     from autocomp import workload as loading
@@ -185,22 +185,22 @@ def _base(
     if repeated:
         raise ConfigError(f"workload {repeated[0]} is given twice", hint="the runs are kept by the workloads' names")
     base = loaded[0][1]
-    for workload, accelerator in loaded:
-        if accelerator.digest != base.digest:
+    for workload, target in loaded:
+        if target.digest != base.digest:
             raise ConfigError(
                 f"{names[0]} and {workload.name} are for different machines, or set its parameters differently",
-                hint=f"explore one machine at a time: {base.full_name} or {accelerator.full_name}",
+                hint=f"explore one machine at a time: {base.name} or {target.name}",
             )
     if base.area is None:
         raise ConfigError(
-            f"{base.path} states no area to weigh cycles against",
+            f"{base.name} states no area to weigh {base.objective.unit} against",
             hint='declare it, as in: area = DIM * DIM : "multiply-accumulate units";',
         )
     for name in sweep:
         if name not in base.parameters:
             guess = closest(name, list(base.parameters))
             hint = f"did you mean {guess!r}?" if guess else f"parameters: {', '.join(base.parameters) or 'none'}"
-            raise ConfigError(f"--sweep {name}: {base.full_name} has no parameter of that name", hint=hint)
+            raise ConfigError(f"--sweep {name}: {base.name} has no parameter of that name", hint=hint)
     return base, names
 
 
@@ -216,6 +216,6 @@ def _requests(
     from autocomp.search.snapshot import Request
 
     for name in workloads:
-        workload, accelerator = load_problem(name, paths, overrides)
-        menu = menu_for((), workload, paths)
-        yield Request(workload, accelerator, menu, agents, options, precedents=before[workload.name])
+        workload, target = load_problem(name, paths, overrides)
+        menu = menu_for((), workload, target, paths)
+        yield Request(workload, target, menu, agents, options, precedents=before[workload.name])

@@ -85,9 +85,10 @@ def _kernel(
     from autocomp.cli.problem import load_problem
     from autocomp.cli.run import read_kernel
     from autocomp.export import of_kernel
+    from autocomp.targets.simulator.target import accelerator_of
 
-    loaded, machine = load_problem(workload, paths, overrides, trust=trust)
-    return [of_kernel(read_kernel(Path(file)), file, loaded, machine)], machine
+    loaded, target = load_problem(workload, paths, overrides, trust=trust)
+    return [of_kernel(read_kernel(Path(file)), file, loaded, target)], accelerator_of(target, "an export to C")
 
 
 def _records(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -15,6 +15,7 @@ from autocomp.errors import ConfigError, ModelError
 
 if TYPE_CHECKING:
     from autocomp.targets.menu import Menu
+    from autocomp.targets.protocol import Target
     from autocomp.workload.model import Workload
 
 
@@ -32,7 +33,7 @@ def list_(paths: tuple[Path, ...], as_json: bool, plain: bool) -> None:
 
     from autocomp.cli.listing import named_files
     from autocomp.report import make_console
-    from autocomp.targets import menu as menus
+    from autocomp.targets import menu_file as menus
 
     files = named_files("menus", ".yaml", paths)
     counts = {name: len(menus.load([str(file)], paths).options) for name, file in files.items()}
@@ -60,7 +61,7 @@ def show(names: tuple[str, ...], paths: tuple[Path, ...], as_json: bool, plain: 
     from rich.text import Text
 
     from autocomp.report import make_console
-    from autocomp.targets import menu as menus
+    from autocomp.targets import menu_file as menus
 
     merged = menus.load(names, paths)
     if as_json:
@@ -119,7 +120,9 @@ def suggest(
         warn(message)
     if not found.options:
         raise ModelError("no new option came of it")
-    write_output(out, to_yaml(found.options, f"Proposed by {agents.planner[0].model} from the run {run}"))
+    write_output(
+        out, to_yaml(found.options, request.menu.kind, f"Proposed by {agents.planner[0].model} from the run {run}")
+    )
     for option in found.options:
         click.echo(f"{option.id}: {option.title}")
     click.echo(
@@ -127,15 +130,29 @@ def suggest(
     )
 
 
-def menu_for(names: tuple[str, ...], workload: Workload, paths: tuple[Path, ...]) -> Menu:
-    """The menus asked for, else the operation's own menu, else the general one; only options for this operation."""
+def menu_for(names: tuple[str, ...], workload: Workload, target: Target, paths: tuple[Path, ...]) -> Menu:
+    """The menus asked for, else the operation's own menu, else the general one; only options for this operation.
+    Raises ConfigError for menus of another kind of target."""
+    from autocomp.targets import menu_file as menus
+    from autocomp.targets.menu import Menu
+
+    chosen = names or _usual_menu(workload, target, paths)
+    loaded = menus.load(chosen, paths) if chosen else Menu((), kind=target.kind)
+    if loaded.kind != target.kind:
+        raise ConfigError(
+            f"the menu {loaded.name!r} is for targets of the kind {loaded.kind!r}, and {target.name!r} is one of "
+            f"{target.kind!r}",
+            hint="name a menu that says `target: " + target.kind + "`",
+        )
+    return loaded.for_operation(workload.operation)
+
+
+def _usual_menu(workload: Workload, target: Target, paths: tuple[Path, ...]) -> tuple[str, ...]:
+    """The first that there is of those that the target names for the operation."""
     from autocomp.cli.listing import named_files
-    from autocomp.targets import menu as menus
 
-    def load(chosen: Any) -> Menu:
-        return menus.load(chosen, paths).for_operation(workload.operation)
-
-    if names:
-        return load(names)
     known = named_files("menus", ".yaml", paths)
-    return load([str(known.get(workload.operation, known["general"]))])
+    for name in target.menus(workload.operation):
+        if name in known or Path(name).is_file():
+            return (str(known.get(name, name)),)
+    return ()

@@ -18,7 +18,7 @@ from autocomp.data import write_output
 if TYPE_CHECKING:
     from autocomp.models import Prediction
     from autocomp.models.search import Found
-    from autocomp.targets.simulator.isa import Accelerator
+    from autocomp.targets.protocol import Target
 
 PRECEDENTS = 2  # nearest schedules that a search begins with
 
@@ -92,13 +92,13 @@ def model(
     from autocomp.report import make_console
     from autocomp.report.model import document, improvement_document, improvement_line, operations_table, summary
     from autocomp.schedules.store import Store, all_schedules, user_root
-    from autocomp.targets.simulator import isa
+    from autocomp.targets.registry import load_target
 
     if samples is not None and quantised is None:
         raise click.UsageError("--samples are what --quantise needs")
     if evaluations is not None:
         Store(user_root()).require_writable()
-    machine = isa.load(accelerator, overrides, paths)
+    machine = load_target(f"simulator:{accelerator}", overrides, paths)
     if quantised is not None:
         _quantise(model, quantised, samples)
     imported = import_model(quantised or model)
@@ -110,7 +110,7 @@ def model(
         done = improve(costs, evaluations, negligible, _searcher(machine, overrides, paths, workers, plain or as_json))
         costs = done.after
     worth, rest = ranked(costs, negligible)
-    files = [] if folder is None else _write(folder, worth, machine.full_name, overrides)
+    files = [] if folder is None else _write(folder, worth, machine.name, overrides)
     if as_json:
         extra = {} if done is None else {"search": improvement_document(done)}
         print_json({**document(imported, costs, worth, rest, host_cycles, files), **extra})
@@ -134,7 +134,7 @@ def _quantise(model: Path, target: Path, samples: Path | None) -> None:
 
 
 def _searcher(
-    machine: Accelerator,
+    machine: Target,
     overrides: dict[str, int | float],
     paths: tuple[Path, ...],
     workers: int | None,
@@ -158,17 +158,22 @@ def _searcher(
 
     def search(prediction: Prediction, evaluations: int) -> Found:
         name = prediction.operation.name
-        workload = workloads.parse(prediction.operation.text(machine.full_name), Path(f"{name}.yaml"), overrides)
+        workload = workloads.parse(prediction.operation.text(machine.name), Path(f"{name}.yaml"), overrides)
         near = precedents_for(workload, machine, PRECEDENTS, warn)
         request = Request(
-            workload, machine, menu_for((), workload, paths), agents, Options(evaluations=evaluations), precedents=near
+            workload,
+            machine,
+            menu_for((), workload, machine, paths),
+            agents,
+            Options(evaluations=evaluations),
+            precedents=near,
         )
         now = datetime.now().astimezone()
         run = create(new_run_path(Path("runs"), name, now), request, now)
         with SearchProgress(console, f"{name}, {evaluations} evaluations") as progress:
             result = run_session(request, run, means, progress)
         schedule = keep(request, run, result, result.best)
-        return Found(result.best.cycles, schedule.name if schedule else "naive", result.evaluations)
+        return Found(int(result.best.value), schedule.name if schedule else "naive", result.evaluations)
 
     return search
 

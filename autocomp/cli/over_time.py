@@ -9,23 +9,21 @@ from rich.console import Console
 from autocomp.errors import CandidateFailure, KernelError
 
 if TYPE_CHECKING:
-    from autocomp.targets.simulator.evaluate.model import Evaluation
-    from autocomp.targets.simulator.isa.model import Accelerator
-    from autocomp.targets.simulator.profile.model import OverTime
+    from autocomp.targets.evaluation import Evaluation, Number
+    from autocomp.targets.profile import OverTime
+    from autocomp.targets.protocol import Target
     from autocomp.workload import Workload
 
 MOST_DRAWN = 1_000_000  # commands: 3 s and half a gigabyte for their record
 
 
-def shape_of(text: str, workload: Workload, accelerator: Accelerator, evaluation: Evaluation) -> OverTime | None:
+def shape_of(text: str, workload: Workload, target: Target, evaluation: Evaluation) -> OverTime | None:
     """By a run of its own, which records each command; None for a kernel that moves no data, does not come to its end,
     or has more than MOST_DRAWN commands."""
-    from autocomp.targets.simulator.profile import over_time, record
-
-    if evaluation.cycles is None or evaluation.commands > MOST_DRAWN:
+    if not target.records or evaluation.value is None or _commands(evaluation) > MOST_DRAWN:
         return None
     try:
-        return over_time(record(text, workload, accelerator))
+        return target.record(text, workload).over_time()
     except (CandidateFailure, KernelError):
         return None
 
@@ -36,10 +34,14 @@ def print_shape(console: Console, shape: OverTime | None, evaluation: Evaluation
 
     if shape is not None:
         print_over_time(console, shape)
-    elif evaluation.commands > MOST_DRAWN:
+    elif _commands(evaluation) > MOST_DRAWN:
         console.print(
-            f"Units and memories over time are not drawn for {evaluation.commands:,} commands, which are more than "
+            f"Units and memories over time are not drawn for {_commands(evaluation):,} commands, which are more than "
             f"{MOST_DRAWN:,}; `autocomp profile` draws any number.",
             markup=False,
             soft_wrap=True,
         )
+
+
+def _commands(evaluation: Evaluation) -> Number:
+    return evaluation.evidence.figures.get("commands", 0)

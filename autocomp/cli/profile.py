@@ -38,15 +38,13 @@ def profile(
     """
     from autocomp.report import make_console
     from autocomp.report.profile import print_profile
-    from autocomp.targets.simulator.profile import profile as make_profile
-    from autocomp.targets.simulator.profile import record, timeline
 
     text = read_kernel(kernel)
-    loaded, accelerator = load_problem(workload, paths, overrides)
-    recording = record(text, loaded, accelerator, str(kernel))
-    found = make_profile(recording)
+    loaded, target = load_problem(workload, paths, overrides)
+    recorded = target.record(text, loaded, str(kernel))
+    found = recorded.profile()
     if trace is not None:
-        write_output(trace, json.dumps(timeline(recording)))
+        write_output(trace, json.dumps(recorded.timeline()))
     if as_json:
         print_json(found.to_json())
         return

@@ -19,7 +19,7 @@ from autocomp.cli.run import read_kernel
 if TYPE_CHECKING:
     from autocomp.agents.llm.prompts import Asked, Message, Phase
     from autocomp.targets.planning import Context
-    from autocomp.targets.simulator.isa import Accelerator
+    from autocomp.targets.protocol import Target
 
 PHASES = (
     *("plan", "structured", "choice", "code", "edit", "single", "translate", "repair", "repair_edit", "mend"),
@@ -83,9 +83,9 @@ def prompt(
     from autocomp.agents.llm.tokens import estimate_prompt
 
     agents = chosen_agents(agent, planner_models, coder_models, agents_file)
-    loaded, accelerator = load_problem(workload, paths, overrides, trust=trust)
-    menu = menu_for(menus, loaded, paths).dropout(Random(f"menu/{seed}"), dropout)
-    context = _context(read_kernel(kernel), str(kernel), loaded, accelerator, menu, seed)
+    loaded, target = load_problem(workload, paths, overrides, trust=trust)
+    menu = menu_for(menus, loaded, target, paths).dropout(Random(f"menu/{seed}"), dropout)
+    context = _context(read_kernel(kernel), str(kernel), loaded, target, menu, seed)
     asking = Question(**question)
     asked = _asked(context, asking)
     if asked.peer is not None:
@@ -104,17 +104,15 @@ def prompt(
     click.echo(f"about {estimate_prompt(messages):,} tokens (estimated from words and marks)", file=sys.stderr)
 
 
-def _context(text: str, source: str, workload: Any, accelerator: Accelerator, menu: Any, seed: int) -> Context:
+def _context(text: str, source: str, workload: Any, target: Target, menu: Any, seed: int) -> Context:
     """The kernel as a search without a past would show it."""
     from autocomp.targets.planning import Context, Peer
-    from autocomp.targets.simulator.evaluate import evaluate_kernel
-    from autocomp.targets.simulator.profile.limits import limits
 
-    evaluation = evaluate_kernel(text, workload, accelerator, source_name=source)
-    known = limits(text, workload, accelerator) if evaluation.cycles else None
+    evaluation = target.evaluator(workload, source).evaluate(text)
+    known = target.diagnose(text, workload) if evaluation.value else None
     peers = (Peer(0, text, evaluation),)
     chance = Random(f"agent/{seed}")
-    return Context(accelerator, workload, text, evaluation, (), menu, chance, peers=peers, limits=known)
+    return Context(target, workload, text, evaluation, (), menu, chance, peers=peers, diagnosis=known)
 
 
 def _asked(context: Context, question: Question) -> Asked:
@@ -122,11 +120,10 @@ def _asked(context: Context, question: Question) -> Asked:
     from autocomp.agents.llm.planner import MOST_CHOICES
     from autocomp.agents.llm.prompts import Asked
     from autocomp.targets.planning import Peer, Plan
-    from autocomp.targets.simulator.evaluate import evaluate_kernel
 
     def evaluated(file: Path) -> tuple[str, Any]:
         text = read_kernel(file)
-        return text, evaluate_kernel(text, context.workload, context.accelerator, source_name=str(file))
+        return text, context.target.evaluator(context.workload, str(file)).evaluate(text)
 
     ready = moves(context) if question.phase in ("plan", "structured", "choice", "design") else ()
     titled = context.menu.get(question.option).title if question.option else "Make the kernel faster."
@@ -148,12 +145,12 @@ def _asked(context: Context, question: Question) -> Asked:
 
 def _schema(phase: Phase, context: Context, asked: Asked) -> Any:
     from autocomp.agents.llm.prompts import shown_population
-    from autocomp.agents.llm.schema import choice_schema, loops_of, selection_schema, structured_schema
+    from autocomp.agents.llm.schema import choice_schema, selection_schema, structured_schema
 
     if phase == "select":
         return selection_schema([peer.id for peer in shown_population(context)])
     if phase == "structured":
-        return structured_schema(context.menu, loops_of(context.kernel), asked.moves, asked.count)
+        return structured_schema(context.menu, context.target.language.loops(context.kernel), asked.moves, asked.count)
     return choice_schema(asked.moves) if phase == "choice" else None
 
 

@@ -16,8 +16,8 @@ from autocomp.data import MAX_TEXT, decode, read_bytes
 from autocomp.errors import CandidateFailure, KernelError
 
 if TYPE_CHECKING:
-    from autocomp.targets.simulator.evaluate.model import Evaluation, Evaluator
-    from autocomp.targets.simulator.isa.model import Accelerator
+    from autocomp.targets.evaluation import Evaluation
+    from autocomp.targets.protocol import Evaluator, Target
     from autocomp.workload import Workload
 
 
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 @click.option(
     "--evaluator",
     type=click.Choice(("simulator", "rtl")),
-    default="simulator",
-    show_default=True,
-    help="Who gives the cycles; rtl: the hardware description, built with `autocomp rtl build`.",
+    default=None,
+    callback=lambda ctx, option, value: None if value == "simulator" else value,
+    help="Who judges (default: the target); rtl: the hardware description, built with `autocomp rtl build`.",
 )
 @trust_option
 @set_option
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 def run(
     kernel: Path,
     workload: str,
-    evaluator: str,
+    evaluator: str | None,
     trust: bool,
     overrides: dict[str, int | float],
     paths: tuple[Path, ...],
@@ -53,15 +53,15 @@ def run(
     from autocomp.report import make_console, print_evaluation
 
     text = read_kernel(kernel)
-    loaded, accelerator = load_problem(workload, paths, overrides, trust=trust)
-    evaluation = _judge(evaluator, accelerator, loaded, str(kernel)).evaluate(text)
-    shape = shape_of(text, loaded, accelerator, evaluation) if evaluator == "simulator" else None
+    loaded, target = load_problem(workload, paths, overrides, trust=trust)
+    evaluation = _judge(evaluator, target, loaded, str(kernel)).evaluate(text)
+    shape = shape_of(text, loaded, target, evaluation) if evaluator is None else None
     if as_json:
         print_json(document(evaluation) | {"over_time": asdict(shape) if shape is not None else None})
     else:
         console = make_console(sys.stdout, plain)
         print_evaluation(console, evaluation)
-        if evaluator == "simulator":
+        if evaluator is None:
             print_shape(console, shape, evaluation)
     if not evaluation.correct:
         failed = evaluation.failure is not None and evaluation.failure.stage == "check"
@@ -69,38 +69,45 @@ def run(
         raise click.exceptions.Exit(error.exit_code)
 
 
-def _judge(evaluator: str, accelerator: Accelerator, workload: Workload, source_name: str) -> Evaluator:
-    if evaluator == "rtl":
-        from autocomp.targets.simulator.rtl.build import model_of
-        from autocomp.targets.simulator.rtl.evaluator import RtlEvaluator
+def _judge(evaluator: str | None, target: Target, workload: Workload, source_name: str) -> Evaluator:
+    if evaluator is None:
+        return target.evaluator(workload, source_name)
+    from autocomp.targets.simulator.rtl.build import model_of
+    from autocomp.targets.simulator.rtl.evaluator import RtlEvaluator
+    from autocomp.targets.simulator.target import accelerator_of
 
-        return RtlEvaluator(accelerator, workload, model_of(accelerator.full_name), source_name)
-    from autocomp.targets.simulator.evaluate import SimulatorEvaluator
-
-    return SimulatorEvaluator(accelerator, workload, source_name)
+    accelerator = accelerator_of(target, "--evaluator rtl")
+    return RtlEvaluator(accelerator, workload, model_of(accelerator.full_name), source_name)
 
 
 def document(evaluation: Evaluation) -> dict[str, Any]:
     """What --json prints of an evaluation; times in seconds, the rest in cycles, rows and bytes."""
-    from autocomp.targets.simulator.evaluate import evaluation_to_json
-
-    full = evaluation_to_json(evaluation)
-    bound = full.pop("bound")
+    evidence, bound = evaluation.evidence, evaluation.bound
+    figures = evidence.figures
     return {
         "correct": evaluation.correct,
-        "stages": full.pop("stages"),
-        "cycles": evaluation.cycles,
-        "bound_cycles": bound["cycles"],
-        "ratio": evaluation.ratio,
-        "utilisation": evaluation.utilisation,
-        "instructions": full.pop("commands"),
+        "stages": [asdict(stage) for stage in evaluation.stages],
+        "cycles": evaluation.value,
+        "bound_cycles": bound and bound.value,
+        "ratio": evaluation.ratio or 0.0,
+        "utilisation": figures.get("utilisation", 0.0),
+        "instructions": figures.get("commands", 0),
         "seconds": evaluation.seconds,
-        "bound": bound,
-        **{
-            key: value
-            for key, value in full.items()
-            if key not in ("correct", "cycles", "ratio", "utilisation", "seconds")
-        },
+        "bound": bound and asdict(bound),
+        "steps": figures.get("host_steps", 0),
+        "unit_cycles": evidence.parts,
+        "memory_rows": evidence.resources,
+        "dram_bytes": [figures.get("dram_bytes_read", 0), figures.get("dram_bytes_written", 0)],
+        "lines": [
+            {
+                "line": line.line,
+                "text": line.text,
+                "commands": line.count,
+                "wait_cycles": line.cost,
+                "causes": line.causes,
+            }
+            for line in evidence.lines
+        ],
     }
 
 

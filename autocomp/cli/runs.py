@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -27,12 +26,12 @@ def runs() -> None:
 def list_(folder: Path, as_json: bool, plain: bool) -> None:
     """List the runs in a folder, and in the folders directly below it, oldest first."""
     from autocomp.report import make_console
-    from autocomp.report.runs import listing
+    from autocomp.report.runs import listing, summary_document
 
     files = [*folder.glob("config.json"), *folder.glob("*/config.json"), *folder.glob("*/*/config.json")]
     found = sorted(filter(None, map(_summary, sorted(file.parent for file in files))), key=lambda s: (s.created, s.run))
     if as_json:
-        print_json([dataclasses.asdict(summary) for summary in found])
+        print_json([summary_document(summary) for summary in found])
         return
     make_console(sys.stdout, plain).print(
         listing(found) if found else f"no runs in {folder}; autocomp search makes one"
@@ -45,13 +44,13 @@ def list_(folder: Path, as_json: bool, plain: bool) -> None:
 def show(run: Path, as_json: bool, plain: bool) -> None:
     """Show the run in the folder RUN: its lineage, what did not work, how it ended."""
     from autocomp.report import RunView, make_console, print_search
-    from autocomp.report.runs import listing, summary_of
+    from autocomp.report.runs import listing, summary_document, summary_of
     from autocomp.search import RunFolder
 
     folder = RunFolder.open(run)
     summary = summary_of(folder)
     if as_json:
-        print_json(dataclasses.asdict(summary))
+        print_json(summary_document(summary))
         return
     console = make_console(sys.stdout, plain)
     console.print(listing([summary]))
@@ -67,12 +66,12 @@ def show(run: Path, as_json: bool, plain: bool) -> None:
 def compare(folders: tuple[Path, ...], as_json: bool, plain: bool) -> None:
     """Compare runs: cycles, evaluations, time, and the options that led to the best kernel of each."""
     from autocomp.report import make_console
-    from autocomp.report.runs import comparison, summary_of
+    from autocomp.report.runs import comparison, summary_document, summary_of
     from autocomp.search import RunFolder
 
     summaries = [summary_of(RunFolder.open(folder)) for folder in folders]
     if as_json:
-        print_json([dataclasses.asdict(summary) for summary in summaries])
+        print_json([summary_document(summary) for summary in summaries])
         return
     make_console(sys.stdout, plain).print(comparison(summaries))
 

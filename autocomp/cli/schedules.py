@@ -27,7 +27,7 @@ def list_(as_json: bool, plain: bool) -> None:
     from rich.table import Table
 
     from autocomp.report import make_console
-    from autocomp.report.terminal import cycles_text, percent
+    from autocomp.report.terminal import amount_text, percent
     from autocomp.schedules.store import all_schedules
 
     stored = all_schedules(warn)
@@ -41,7 +41,7 @@ def list_(as_json: bool, plain: bool) -> None:
         dims = " ".join(f"{name}={size}" for name, size in s.entry.dims.items())
         entry = s.entry
         table.add_row(
-            entry.accelerator, entry.operation, dims, cycles_text(entry.cycles), percent(entry.ratio), s.path.name
+            entry.accelerator, entry.operation, dims, amount_text(entry.cycles), percent(entry.ratio), s.path.name
         )
     console = make_console(sys.stdout, plain)
     console.print(table if stored else "no schedules yet; autocomp search writes one")

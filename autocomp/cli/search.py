@@ -43,7 +43,7 @@ RUNS = Path("runs")
 @click.option("--seconds", type=click.FloatRange(min=0), default=None, help="Wall-clock time at most.")
 @click.option("--tokens", type=click.IntRange(min=0), default=None, help="Tokens of language models at most.")
 @click.option("--money", type=click.FloatRange(min=0), default=None, help="Price of their tokens at most.")
-@click.option("--target", type=click.FloatRange(min=0), default=0.995, show_default=True, help="Ratio good enough.")
+@click.option("--ratio", type=click.FloatRange(min=0), default=0.995, show_default=True, help="Ratio good enough.")
 @click.option("--keep-parents/--no-keep-parents", default=True, show_default=True, help="Parents stay in the beam.")
 @click.option(
     "--gate",
@@ -96,7 +96,7 @@ def search(
     seconds: float | None,
     tokens: int | None,
     money: float | None,
-    target: float,
+    ratio: float,
     keep_parents: bool,
     gate: float | None,
     alike: int,
@@ -147,21 +147,21 @@ def search(
         seconds=seconds,
         tokens=tokens,
         money=money,
-        target=target,
+        ratio=ratio,
         repair=repair,
     )
     means = Means(workers or available_cores(), executor, cache)
     agents = chosen_agents(agent, planner_models, coder_models, agents_file)
     requests = []
     for name, share in zip(workloads, Budget.of(options).shared(len(workloads)), strict=True):
-        workload, accelerator = load_problem(name, paths, overrides, trust=trust)
+        workload, target = load_problem(name, paths, overrides, trust=trust)
         require_trusted(workload)
         if confirm is not None:
-            checked_model(accelerator)  # refused before there is a folder
-        menu = menu_for(menus, workload, paths)
-        precedents = precedents_for(workload, accelerator, reuse, warn) if reuse else ()
-        requests.append(Request(workload, accelerator, menu, agents, share.within(options), strategy, precedents))
-    make_agents(agents, tokens, money)  # refuses what cannot work before there is a folder
+            checked_model(target)  # refused before there is a folder
+        menu = menu_for(menus, workload, target, paths)
+        precedents = precedents_for(workload, target, reuse, warn) if reuse else ()
+        requests.append(Request(workload, target, menu, agents, share.within(options), strategy, precedents))
+    make_agents(agents, requests[0].target, tokens, money)  # refuses what cannot work before there is a folder
     strategy_of(requests[0])
     Store(user_root()).require_writable()
     now = datetime.now().astimezone()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
 from typing import Any, NoReturn
@@ -17,7 +18,8 @@ from autocomp.cli.options import print_json
 from autocomp.cli.over_time import print_shape, shape_of
 from autocomp.data import write_atomically
 from autocomp.report import RunView, SearchProgress, make_console, print_paths, print_search
-from autocomp.report.runs import comparison, summary_of
+from autocomp.report.evaluation import UTILISATION
+from autocomp.report.runs import comparison, summary_of, with_units
 from autocomp.schedules.from_run import record_of
 from autocomp.schedules.store import Store, user_root
 from autocomp.search import RunFolder, SearchResult
@@ -25,6 +27,7 @@ from autocomp.search.budget import Budget
 from autocomp.search.candidate import Candidate
 from autocomp.search.session import Means, left_over, run_session
 from autocomp.search.snapshot import Request
+from autocomp.targets.evaluation import Objective
 
 INTERRUPTED = 130
 
@@ -39,7 +42,7 @@ def search_and_report(
     documents = []
     grant: Budget | None = None
     for position, (folder, request) in enumerate(runs):
-        title = f"{request.workload.name} on {request.accelerator.full_name}"
+        title = f"{request.workload.name} on {request.target.name}"
         try:
             with SearchProgress(console, title) as progress:
                 result = run_session(request, folder, means, progress, grant)
@@ -57,7 +60,7 @@ def search_and_report(
         print_search(console, progress.view, _utilisation(result.best))
         if (evaluation := best.evaluation) is not None:
             text = folder.best_kernel.read_text(encoding="utf-8")
-            print_shape(console, shape_of(text, request.workload, request.accelerator, evaluation), evaluation)
+            print_shape(console, shape_of(text, request.workload, request.target, evaluation), evaluation)
         if confirmed:
             console.print(confirmation_table(confirmed))
             console.print(conclusion(confirmed), markup=False, soft_wrap=True)
@@ -87,22 +90,26 @@ def document(
     confirmed: Sequence[Confirmed] = (),
 ) -> dict[str, Any]:
     """What --json prints of a finished search that keeps `best`; times in seconds."""
-    bound = best.evaluation.bound.cycles if best.evaluation else None
+    evaluation = best.evaluation
+    bound = evaluation.bound.value if evaluation is not None and evaluation.bound is not None else None
+    values = {"naive": result.naive.value, "best": best.value, "bound": bound}
     return {
-        "naive_cycles": result.naive.cycles,
-        "best_cycles": best.cycles,
-        "bound_cycles": bound,
-        "ratio": best.evaluation.ratio if best.evaluation else None,
+        **with_units(values, best.objective),
+        "objective": asdict(best.objective),
+        "ratio": evaluation.ratio if evaluation is not None else None,
         "utilisation": _utilisation(best),
         "evaluations": result.evaluations,
         "candidates": dict(result.history.outcomes()),
         "steps": len(result.history.steps),
         "seconds": result.seconds,
         "reason": result.reason,
-        "lineage": [{"option": step.plan.option, "cycles": step.cycles} for step in result.history.lineage(best)],
+        "lineage": [
+            {"option": step.plan.option, **with_units({"": step.value}, best.objective)}
+            for step in result.history.lineage(best)
+        ],
         "usage": dict(view.usage),
         "cached": view.cached,
-        "reuse": view.reuse(),
+        "reuse": [_valued(reused, best.objective) for reused in view.reuse()],
         "kernel": str(folder.best_kernel),
         "run": str(folder.path),
         "schedule": str(schedule) if schedule else None,
@@ -118,5 +125,10 @@ def keep(request: Request, folder: RunFolder, result: SearchResult, best: Candid
     return Store(user_root()).put(record)[0]
 
 
-def _utilisation(candidate: Candidate) -> float:
-    return candidate.evaluation.utilisation if candidate.evaluation else 0.0
+def _utilisation(candidate: Candidate) -> float | None:
+    return candidate.evaluation.evidence.figures.get(UTILISATION) if candidate.evaluation else None
+
+
+def _valued(reused: dict[str, Any], objective: Objective) -> dict[str, Any]:
+    """What a schedule led to, with the unit in the name of the value."""
+    return {**{k: v for k, v in reused.items() if k != "value"}, **with_units({"": reused["value"]}, objective)}

@@ -29,7 +29,7 @@ def simulate(
     """Time the commands in the file TRACE (text, or gzipped text), as measured or written by hand."""
     from autocomp.cli.machine import accelerator_of
     from autocomp.report import make_console
-    from autocomp.report.evaluation import causes_by_unit
+    from autocomp.report.evaluation import causes_by_part
     from autocomp.simulator import Options, replay_trace
     from autocomp.targets.simulator import isa
     from autocomp.targets.simulator.trace import read_trace
@@ -65,6 +65,6 @@ def simulate(
     console.print(f"{text.command_count:,} commands on {machine.full_name}: {timing.cycles:,} cycles")
     if len(timing.segment_cycles) > 1:
         console.print("between fences: " + ", ".join(f"{cycles:,}" for cycles in timing.segment_cycles), soft_wrap=True)
-    console.print(causes_by_unit(units))
+    console.print(causes_by_part(units, "cycles"))
     for note in timing.notes:
         console.print(f"note: {note}", markup=False)

@@ -10,7 +10,7 @@ from typing import Any
 
 from autocomp.errors import CandidateFailure, ConfigError
 from autocomp.schedules.record import ScheduleRecord
-from autocomp.targets.simulator.evaluate import SimulatorEvaluator
+from autocomp.targets.protocol import Target
 from autocomp.targets.simulator.isa.model import Accelerator
 from autocomp.workload import TensorSpec, Workload
 from autocomp.workload.schema import usual_options
@@ -74,10 +74,10 @@ def of_record(record: ScheduleRecord, source: str, accelerator: Accelerator) -> 
     )
 
 
-def of_kernel(text: str, source: str, workload: Workload, accelerator: Accelerator) -> Schedule:
+def of_kernel(text: str, source: str, workload: Workload, target: Target) -> Schedule:
     """A kernel for a workload, evaluated. Raises CandidateFailure where it is wrong."""
-    evaluation = SimulatorEvaluator(accelerator, workload, source).evaluate(text)
-    if evaluation.failure is not None or evaluation.cycles is None:
+    evaluation = target.evaluator(workload, source).evaluate(text)
+    if evaluation.failure is not None or evaluation.value is None or evaluation.bound is None:
         reason = evaluation.failure.message if evaluation.failure is not None else "it did not finish"
         raise CandidateFailure(f"{source} is not exported, since it is wrong: {reason}")
     return Schedule(
@@ -88,8 +88,8 @@ def of_kernel(text: str, source: str, workload: Workload, accelerator: Accelerat
         workload.constants,
         text,
         source,
-        evaluation.cycles,
-        evaluation.bound.cycles,
+        int(evaluation.value),
+        int(evaluation.bound.value),
     )
 
 

@@ -11,11 +11,9 @@ from autocomp.models.graph import Model
 from autocomp.models.operations import Operation
 from autocomp.schedules import Stored
 from autocomp.schedules.store import record_at
-from autocomp.targets.simulator.evaluate import SimulatorEvaluator
-from autocomp.targets.simulator.evaluate.bounds import bound
-from autocomp.targets.simulator.evaluate.model import STAGES
-from autocomp.targets.simulator.isa.model import Accelerator
-from autocomp.targets.simulator.start.naive import starting_kernel
+from autocomp.search.session import starting_kernel
+from autocomp.targets.evaluation import SCREEN
+from autocomp.targets.protocol import Target
 from autocomp.workload import Workload, parse
 
 Watch = Callable[[str], None]
@@ -58,23 +56,21 @@ class Forecast:
         return self.after / (self.after - prediction.gain)
 
 
-def forecast(
-    model: Model, accelerator: Accelerator, stored: Sequence[Stored], host_cycles: float, watch: Watch
-) -> Forecast:
+def forecast(model: Model, target: Target, stored: Sequence[Stored], host_cycles: float, watch: Watch) -> Forecast:
     """Predict every operation; `host_cycles` is what the host needs for a unit of work. `watch` hears what is being
     simulated. Raises ConfigError when the machine cannot do an operation."""
     predictions = []
     for operation, count in model.operations.items():
-        workload = parse(operation.text(accelerator.full_name), Path(operation.name))
-        known = _schedule(workload, accelerator, stored)
-        low = bound(workload, accelerator).cycles
+        workload = parse(operation.text(target.name), Path(operation.name))
+        known = _schedule(workload, target, stored)
+        low = target.bound(workload)
         if known is not None:
             naive, best, source = known
         else:
             watch(operation.name)
-            naive = best = _simulated(workload, accelerator)
+            naive = best = _simulated(workload, target)
             source = "naive"
-        predictions.append(Prediction(operation, count, naive, best, low, source))
+        predictions.append(Prediction(operation, count, naive, best, 0 if low is None else int(low.value), source))
     return Forecast(tuple(predictions), host_cycles * sum(h.work for h in model.host))
 
 
@@ -90,25 +86,25 @@ def ranked(forecast: Forecast, negligible: float) -> tuple[list[Prediction], lis
     return order, []
 
 
-def _schedule(workload: Workload, accelerator: Accelerator, stored: Sequence[Stored]) -> tuple[int, int, str] | None:
+def _schedule(workload: Workload, target: Target, stored: Sequence[Stored]) -> tuple[int, int, str] | None:
     """Naive and best cycles, and the file, of the record of exactly this operation on exactly this machine."""
-    wanted = (accelerator.full_name, dict(accelerator.parameters), workload.operation, dict(workload.dims))
+    wanted = (target.name, dict(target.parameters), workload.operation, dict(workload.dims))
     options = dict(workload.options)
     for item in stored:
         entry = item.entry
         if (entry.accelerator, entry.parameters, entry.operation, entry.dims) != wanted or entry.options != options:
             continue
         record = record_at(item)
-        if record.accelerator.digest == accelerator.digest:
+        if record.accelerator.digest == target.digest:
             return record.result.naive_cycles, record.result.cycles, item.path.name
     return None
 
 
-def _simulated(workload: Workload, accelerator: Accelerator) -> int:
+def _simulated(workload: Workload, target: Target) -> int:
     """Cycles of the naive kernel, checked on one random input."""
-    evaluator = SimulatorEvaluator(accelerator, workload)
-    evaluation = evaluator.evaluate(starting_kernel(workload, accelerator), stages=STAGES[:2])
-    if evaluation.failure is not None or evaluation.cycles is None:
+    evaluator = target.evaluator(workload)
+    evaluation = evaluator.evaluate(starting_kernel(workload, target), SCREEN)
+    if evaluation.failure is not None or evaluation.value is None:
         reason = evaluation.failure.message if evaluation.failure is not None else "it did not finish"
-        raise ConfigError(f"the naive kernel of {workload.path} fails on {accelerator.full_name!r}: {reason}")
-    return evaluation.cycles
+        raise ConfigError(f"the naive kernel of {workload.path} fails on {target.name!r}: {reason}")
+    return int(evaluation.value)

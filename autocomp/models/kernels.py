@@ -8,49 +8,47 @@ from collections.abc import Callable
 from autocomp.schedules import lookup
 from autocomp.schedules.reuse import precedents_for
 from autocomp.schedules.store import record_at
-from autocomp.search.replay import replay
-from autocomp.targets.simulator.evaluate import SimulatorEvaluator
-from autocomp.targets.simulator.evaluate.model import STAGES
-from autocomp.targets.simulator.isa.model import Accelerator
-from autocomp.targets.simulator.start.naive import starting_kernel
+from autocomp.search.session import starting_kernel
+from autocomp.targets.evaluation import SCREEN
+from autocomp.targets.protocol import Target
 from autocomp.workload import Workload
 
 NAIVE = "naive"
 
-Choose = Callable[[Workload, Accelerator], tuple[str, str]]
+Choose = Callable[[Workload, Target], tuple[str, str]]
 
 
-def known_kernel(workload: Workload, accelerator: Accelerator) -> tuple[str, str]:
+def known_kernel(workload: Workload, target: Target) -> tuple[str, str]:
     """The schedule of exactly this workload, or the naive kernel; and where it is from. A schedule that was made for
     another description of the machine is evaluated before it is used; one that is not right there is warned of."""
     match = lookup(
         workload.operation,
         workload.dims,
-        accelerator.full_name,
+        target.name,
         options=workload.options,
-        parameters=accelerator.parameters,
+        parameters=target.parameters,
     )
     if match is not None and match.exact:
         record = record_at(match.stored)
-        same = record.accelerator.digest == accelerator.digest
-        if same or SimulatorEvaluator(accelerator, workload).evaluate(record.kernel).correct:
+        same = record.accelerator.digest == target.digest
+        if same or target.evaluator(workload).evaluate(record.kernel).correct:
             return record.kernel, match.stored.path.name
-        _warn(f"{match.stored.path} is for another description of {accelerator.full_name}, and wrong on this one")
-    return starting_kernel(workload, accelerator), NAIVE
+        _warn(f"{match.stored.path} is for another description of {target.name}, and wrong on this one")
+    return starting_kernel(workload, target), NAIVE
 
 
-def adapted_kernel(workload: Workload, accelerator: Accelerator) -> tuple[str, str]:
+def adapted_kernel(workload: Workload, target: Target) -> tuple[str, str]:
     """As `known_kernel`, but before the naive kernel the fastest of what the plans of the nearest schedule make of it
     here, where that is right and faster. Corrupt schedules are warned of."""
-    start, source = known_kernel(workload, accelerator)
+    start, source = known_kernel(workload, target)
     if source != NAIVE:
         return start, source
-    near = precedents_for(workload, accelerator, 1, _warn)
-    evaluator = SimulatorEvaluator(accelerator, workload)
+    near = precedents_for(workload, target, 1, _warn)
+    evaluator = target.evaluator(workload)
     made = [(start, NAIVE)]
-    made += [(step.kernel, f"as {step.record}") for step in replay(near, start, accelerator, workload).steps]
-    screened = [(evaluator.evaluate(text, stages=STAGES[:2]), text, source) for text, source in made]
-    ranked = sorted((e.cycles, n) for n, (e, _, _) in enumerate(screened) if e.correct and e.cycles is not None)
+    made += [(step.kernel, f"as {step.record}") for step in target.replay(near, start, workload).steps]
+    screened = [(evaluator.evaluate(text, SCREEN), text, source) for text, source in made]
+    ranked = sorted((e.value, n) for n, (e, _, _) in enumerate(screened) if e.correct and e.value is not None)
     for _, number in ranked:
         _, text, source = screened[number]
         if source == NAIVE or evaluator.evaluate(text).correct:

@@ -15,8 +15,9 @@ from autocomp.models.kernels import Choose, known_kernel
 from autocomp.models.offload import Array, Offload, Stays, offload
 from autocomp.models.shapes import attributes_of, known_shapes, load_model
 from autocomp.simulator import Options, _core, run_program
+from autocomp.targets.protocol import Target
 from autocomp.targets.simulator import isa, kernel
-from autocomp.targets.simulator.isa.model import Accelerator
+from autocomp.targets.simulator.target import accelerator_of
 
 
 @dataclass(frozen=True)
@@ -52,10 +53,11 @@ class PartitionedModel:
     multiplication and convolution why it is not. Raises ConfigError where the model or a package is not as it has to
     be."""
 
-    def __init__(self, path: Path, accelerator: Accelerator, choose: Choose = known_kernel) -> None:
+    def __init__(self, path: Path, target: Target, choose: Choose = known_kernel) -> None:
         self._model = load_model(path)
-        self._accelerator = accelerator
-        self._tables = isa.lower(accelerator)
+        self._target = target
+        self._accelerator = accelerator_of(target, "a partitioned model")
+        self._tables = isa.lower(self._accelerator)
         self.stays: dict[str, str] = {}
         self._parts: list[Taken | Section] = list(self._cut(choose))
 
@@ -115,7 +117,7 @@ class PartitionedModel:
     def _taken(self, found: Offload, choose: Choose) -> Taken:
         workload = found.workload
         try:
-            text, source = choose(workload, self._accelerator)
+            text, source = choose(workload, self._target)
         except ConfigError as error:
             raise Stays(error.message) from None
         checked = kernel.check(kernel.parse(text, source), self._accelerator, workload.constants, workload.tensors)

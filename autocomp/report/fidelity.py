@@ -11,7 +11,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 from rich.text import Text
 
-from autocomp.report.terminal import cycles_text, percent
+from autocomp.report.terminal import amount_text, percent
 from autocomp.targets.simulator.fidelity import GroupError
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def programs_table(comparisons: Sequence[Comparison]) -> Table:
     table.add_column("difference", ratio=1)
     table.add_column("case", overflow="fold")
     for found in comparisons:
-        cycles = (cycles_text(found.simulated), cycles_text(found.measured))
+        cycles = (amount_text(found.simulated), amount_text(found.measured))
         table.add_row(
             found.name, f"{found.commands:,}", *cycles, Text(f"{found.difference}: {found.detail}"), found.case
         )

@@ -9,7 +9,7 @@ from rich.table import Table
 
 from autocomp.models import Forecast, Model, Prediction
 from autocomp.models.search import Improvement
-from autocomp.report.terminal import cycles_text, percent
+from autocomp.report.terminal import amount_text, percent
 
 
 def document(
@@ -58,11 +58,11 @@ def operations_table(
     for p in [*worth, *rest]:
         share = percent(p.count * p.best / costs.after)
         gain = f"{costs.speed_up(p):.2f} x" if p in worth else "-"
-        cycles = [cycles_text(value) for value in (p.naive, p.best, p.bound)]
+        cycles = [amount_text(value) for value in (p.naive, p.best, p.bound)]
         table.add_row(p.operation.name, str(p.count), *cycles, share, gain, p.source)
     for h in model.host:
         cost = round(h.work * host_cycles)
-        table.add_row(f"host: {h.name}", str(h.nodes), "", cycles_text(cost), "", percent(cost / costs.after), "-", "")
+        table.add_row(f"host: {h.name}", str(h.nodes), "", amount_text(cost), "", percent(cost / costs.after), "-", "")
     return table
 
 

@@ -10,7 +10,7 @@ from rich.table import Table
 from autocomp.report.terminal import percent, sparkline
 
 if TYPE_CHECKING:
-    from autocomp.targets.simulator.profile.model import OverTime
+    from autocomp.targets.profile import OverTime
 
 SPARKS = 48  # characters of a line over time
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from autocomp.report.run import RunView
 from autocomp.report.terminal import percent
 
 FEWEST_TO_RANK = 3
@@ -41,16 +41,14 @@ class Calibration:
     correlation: float | None
 
 
-def predictions(candidates: Mapping[int, Mapping[str, Any]]) -> list[Prediction]:
-    """All predictions of a run that can be scored, from its candidates' events by id: those of kernels that run. A
-    repaired kernel counts too, as what its plan led to."""
+def predictions(view: RunView) -> list[Prediction]:
+    """All predictions of a run that can be scored: those of kernels that run. A repaired kernel counts too, as what its
+    plan led to."""
     found = []
-    for candidate in candidates.values():
-        parent = candidates.get(candidate["parent"]) if candidate["parent"] is not None else None
-        plan = candidate["plan"] or {}
-        if plan.get("gain") and parent and parent["cycles"] and candidate["cycles"]:
-            low, high = plan["gain"]
-            found.append(Prediction(plan["author"], low, high, parent["cycles"] / candidate["cycles"]))
+    for candidate in view.candidates.values():
+        stated, gain = (candidate["plan"] or {}).get("gain"), view.gain_of(candidate)
+        if stated and gain is not None:
+            found.append(Prediction(candidate["plan"]["author"], stated[0], stated[1], gain))
     return found
 
 
@@ -62,9 +60,9 @@ def calibrations(found: Iterable[Prediction]) -> list[Calibration]:
     return [_calibration(author, by_author[author]) for author in sorted(by_author)]
 
 
-def print_calibrations(console: Console, candidates: Mapping[int, Mapping[str, Any]]) -> None:
+def print_calibrations(console: Console, view: RunView) -> None:
     """A table of how predictions held; nothing where no plan stated any."""
-    rows = calibrations(predictions(candidates))
+    rows = calibrations(predictions(view))
     if not rows:
         return
     table = Table(title="Predicted speed-ups against those that came out", title_justify="left")

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from autocomp.report.over_time import SPARKS, scale_text
 from autocomp.report.terminal import percent, sparkline
-from autocomp.targets.simulator.profile.model import Causes, Profile
+from autocomp.targets.profile import Causes, Profile
 
 SHOWN_SEGMENTS = 8
 SHOWN_CAUSES = 3

@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from autocomp.report.run import RunView
-from autocomp.report.terminal import cycles_text, percent, sparkline
+from autocomp.report.terminal import amount_text, percent, sparkline
 from autocomp.search.journal import Event
 
 REFRESHES_PER_SECOND = 4
@@ -54,8 +54,9 @@ class SearchProgress:
         view = self.view
         rate = view.evaluations / view.seconds if view.seconds else 0.0
         table = Table.grid(padding=(0, 2))
-        table.add_row("best", f"{cycles_text(view.best_cycles)} cycles", f"naive {cycles_text(view.naive_cycles)}")
-        table.add_row("bound", f"{cycles_text(view.bound_cycles)} cycles", f"reached {percent(view.ratio)}")
+        unit = view.objective.unit
+        table.add_row("best", f"{amount_text(view.best)} {unit}", f"naive {amount_text(view.naive)}")
+        table.add_row("bound", f"{amount_text(view.bound)} {unit}", f"reached {percent(view.ratio)}")
         table.add_row("", trajectory_line(view), "its speed over the evaluations")
         table.add_row("evaluations", f"{view.evaluations}", f"{rate:.1f}/s")
         table.add_row("candidates", outcomes_text(view.outcomes))
@@ -71,8 +72,9 @@ def trajectory_line(view: RunView) -> str:
 
 def step_line(view: RunView) -> str:
     """One step in one line."""
+    best = f"{amount_text(view.best):>13} {view.objective.unit}"
     return (
-        f"step {view.step:>3}  best {cycles_text(view.best_cycles):>13} cycles  {percent(view.ratio):>7} of bound  "
+        f"step {view.step:>3}  best {best}  {percent(view.ratio):>7} of bound  "
         f"{view.evaluations:>5} evaluations  {view.seconds:>6.1f} s  {outcomes_text(view.outcomes)}"
     )
 

@@ -9,19 +9,23 @@ from pathlib import Path
 from typing import Any
 
 from autocomp.errors import RunFolderError
-from autocomp.search.candidate import CORRECT, DUPLICATE, OUTCOMES, PLAUSIBLE, SKIPPED
+from autocomp.search.candidate import CORRECT, DUPLICATE, FAILED, PLAUSIBLE, SKIPPED, in_order
 from autocomp.search.journal import Event, read_events
 from autocomp.search.search import AFTER_FAILURE
+from autocomp.targets.evaluation import Evaluation, Number, Objective
+from autocomp.targets.serial import evaluation_from_json
 
 
 @dataclass
 class RunView:
-    """Folds events, one after the other; usable live and afterwards. Cycles are None until the first evaluation."""
+    """Folds events, one after the other; usable live and afterwards. Values are None until the first evaluation, and
+    the bound where none is known."""
 
     candidates: dict[int, Event] = field(default_factory=dict)
-    naive_cycles: int | None = None
-    bound_cycles: int | None = None
-    best_cycles: int | None = None
+    objective: Objective = field(default_factory=lambda: Objective("cycles"))
+    naive: Number | None = None
+    bound: Number | None = None
+    best: Number | None = None
     best_id: int = 0
     step: int = 0
     evaluations: int = 0
@@ -70,14 +74,18 @@ class RunView:
 
     @property
     def ratio(self) -> float | None:
-        """Bound over best cycles."""
-        return self.bound_cycles / self.best_cycles if self.bound_cycles and self.best_cycles else None
+        """How much of the bound the best kernel reaches."""
+        return None if self.bound is None or self.best is None else self.objective.ratio(self.bound, self.best)
+
+    @property
+    def gain(self) -> float | None:
+        """The speed-up of the best kernel over the naive one."""
+        return None if self.naive is None or self.best is None else self.objective.gain(self.naive, self.best)
 
     @property
     def outcomes(self) -> dict[str, int]:
         """Candidates by outcome; those of a step under way as far as they are known."""
-        counted = Counter(c["outcome"] for c in self.candidates.values() if c["id"]) + self._live
-        return {outcome: counted[outcome] for outcome in OUTCOMES if counted[outcome]}
+        return dict(in_order(Counter(c["outcome"] for c in self.candidates.values() if c["id"]) + self._live))
 
     def causes(self) -> list[tuple[str, str, int]]:
         """Why candidates did not get further: (outcome, first line of the message, how many), most frequent first."""
@@ -97,8 +105,15 @@ class RunView:
             current = self.candidates[current]["parent"]
         return chain[::-1]
 
+    def gain_of(self, candidate: Event) -> float | None:
+        """The speed-up of a candidate over its parent; None where either was not measured."""
+        parent = None if candidate["parent"] is None else self.candidates.get(candidate["parent"])
+        if parent is None or parent["value"] is None or candidate["value"] is None:
+            return None
+        return self.objective.gain(parent["value"], candidate["value"])
+
     def reuse(self) -> list[dict[str, Any]]:
-        """The schedules that the run began with: which plans were replayed, which left out and why, the cycles of the
+        """The schedules that the run began with: which plans were replayed, which left out and why, the value of the
         best kernel that they led to (None if none holds), and how many evaluations that took."""
         if self.replay is None:
             return []
@@ -111,7 +126,7 @@ class RunView:
             **record,
             "replayed": [step["plan"]["option"] for _, step in own],
             "left_out": [reason for name, reason in replay["left_out"] if name == record["record"]],
-            "cycles": min((c["cycles"] for c in made if c["cycles"] is not None), default=None),
+            "value": min((c["value"] for c in made if c["value"] is not None), key=self.objective.rank, default=None),
             "evaluations": sum(1 for c in made if c["outcome"] != SKIPPED or c["message"] == AFTER_FAILURE),
         }
 
@@ -145,15 +160,15 @@ class RunView:
         self.trajectory.append(self.ratio or 0.0)
 
     def _judge(self, event: Event) -> None:
-        evaluation = event["evaluation"]
-        if evaluation is None:
+        if event["evaluation"] is None:
             self._live["worker lost" if event.get("lost") else "error"] += 1
             return
-        failed = next((stage["stage"] for stage in evaluation["stages"] if stage["status"] == "failed"), None)
-        if self.naive_cycles is not None:
-            self._live[f"failed {failed}" if failed else PLAUSIBLE] += 1
-        if failed is None:
-            self._improve(evaluation["cycles"], evaluation["bound"]["cycles"])
+        evaluation = evaluation_from_json(event["evaluation"])
+        failure = evaluation.failure
+        if self.naive is not None:
+            self._live[f"{FAILED}{failure.stage}" if failure else PLAUSIBLE] += 1
+        if failure is None and evaluation.value is not None:
+            self._improve(evaluation, evaluation.value)
 
     def _on_prove(self, event: Event) -> None:
         self.cached += bool(event.get("cached"))
@@ -161,10 +176,11 @@ class RunView:
     def _on_cache(self, event: Event) -> None:
         self.damaged += event["damaged"]
 
-    def _improve(self, cycles: int, bound: int) -> None:
-        self.bound_cycles = bound
-        self.naive_cycles = cycles if self.naive_cycles is None else self.naive_cycles
-        self.best_cycles = cycles if self.best_cycles is None else min(cycles, self.best_cycles)
+    def _improve(self, evaluation: Evaluation, value: Number) -> None:
+        self.objective = evaluation.objective
+        self.bound = evaluation.bound.value if evaluation.bound is not None else None
+        self.naive = value if self.naive is None else self.naive
+        self.best = value if self.best is None else min(value, self.best, key=self.objective.rank)
 
     def _on_candidate(self, event: Event) -> None:
         self.candidates[event["id"]] = event

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import dataclasses
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,25 +12,28 @@ from rich.table import Table
 from rich.text import Text
 
 from autocomp.report.run import RunView
-from autocomp.report.terminal import cycles_text, percent
+from autocomp.report.terminal import amount_text, percent
 from autocomp.search.folder import RunFolder
+from autocomp.targets.evaluation import Number, Objective
 
 
 @dataclass(frozen=True)
 class RunSummary:
-    """A run folder in figures; cycles and the ratio are None before the first evaluation. `state` is finished,
-    interrupted (it resumes), or not started."""
+    """A run folder in figures; values in the objective's unit, and their ratios, are None before the first evaluation.
+    `state` is finished, interrupted (it resumes), or not started."""
 
     run: str
     workload: str
-    accelerator: str
+    target: str
     strategy: str
     seed: int
     created: str
     state: str
-    naive_cycles: int | None
-    best_cycles: int | None
-    bound_cycles: int | None
+    objective: Objective
+    naive: Number | None
+    best: Number | None
+    bound: Number | None
+    gain: float | None
     ratio: float | None
     evaluations: int
     cached: int
@@ -44,14 +49,16 @@ def summary_of(folder: RunFolder) -> RunSummary:
     return RunSummary(
         run=str(folder.path),
         workload=_text(snapshot, "workload", "name"),
-        accelerator=_text(snapshot, "accelerator", "name"),
+        target=_text(snapshot, "target", "name"),
         strategy=str(snapshot.get("strategy", "")),
         seed=int(snapshot.get("options", {}).get("seed", 0)),
         created=str(snapshot.get("created", "")),
         state="finished" if view.reason else "interrupted" if view.evaluations else "not started",
-        naive_cycles=view.naive_cycles,
-        best_cycles=view.best_cycles,
-        bound_cycles=view.bound_cycles,
+        objective=view.objective,
+        naive=view.naive,
+        best=view.best,
+        bound=view.bound,
+        gain=view.gain,
         ratio=view.ratio,
         evaluations=view.evaluations,
         cached=view.cached,
@@ -61,17 +68,35 @@ def summary_of(folder: RunFolder) -> RunSummary:
     )
 
 
+def summary_document(summary: RunSummary) -> dict[str, Any]:
+    """The summary for --json; the names of values end in their unit."""
+    document = dataclasses.asdict(summary)
+    objective = document.pop("objective")
+    values = {name: document.pop(name) for name in ("naive", "best", "bound")}
+    return {**document, "objective": objective, **with_units(values, summary.objective)}
+
+
+def with_units(values: Mapping[str, Number | None], objective: Objective) -> dict[str, Number | None]:
+    """Values under names that end in their unit, as in `best_cycles`."""
+    unit = re.sub(r"\W+", "_", objective.unit)
+    return {"_".join(filter(None, (name, unit))): value for name, value in values.items()}
+
+
+def _with_unit(value: Number | None, objective: Objective) -> str:
+    return amount_text(value) if value is None else f"{amount_text(value)} {objective.unit}"
+
+
 def listing(summaries: Sequence[RunSummary]) -> Table:
     """One line a run."""
     table = Table()
-    for heading in ("run", "workload", "accelerator", "strategy", "seed"):
+    for heading in ("run", "workload", "target", "strategy", "seed"):
         table.add_column(heading, overflow="fold", justify="right" if heading == "seed" else "left")
     table.add_column("state", no_wrap=True)
     for heading in ("best", "of bound", "evaluations", "seconds"):
         table.add_column(heading, justify="right", no_wrap=True)
     for s in summaries:
-        told = [Text(text) for text in (s.run, s.workload, s.accelerator, s.strategy, str(s.seed), s.state)]
-        figures = (cycles_text(s.best_cycles), percent(s.ratio), str(s.evaluations), f"{s.seconds:.0f}")
+        told = [Text(text) for text in (s.run, s.workload, s.target, s.strategy, str(s.seed), s.state)]
+        figures = (_with_unit(s.best, s.objective), percent(s.ratio), str(s.evaluations), f"{s.seconds:.0f}")
         table.add_row(*told, *figures)
     return table
 
@@ -85,14 +110,13 @@ def comparison(summaries: Sequence[RunSummary]) -> Table:
         table.add_column(heading, justify="right", no_wrap=True)
     table.add_column("options", overflow="fold")
     for s in summaries:
-        gain = f"{s.naive_cycles / s.best_cycles:.2f}x" if s.naive_cycles and s.best_cycles else ""
         table.add_row(
             Text(s.run),
             Text(s.workload),
             s.strategy,
-            cycles_text(s.naive_cycles),
-            cycles_text(s.best_cycles),
-            gain,
+            _with_unit(s.naive, s.objective),
+            _with_unit(s.best, s.objective),
+            "" if s.gain is None else f"{s.gain:.2f}x",
             percent(s.ratio),
             str(s.evaluations),
             f"{s.seconds:.0f}",

@@ -13,32 +13,32 @@ from rich.text import Text
 from autocomp.report.predictions import print_calibrations
 from autocomp.report.progress import outcomes_text, trajectory_line, usage_text
 from autocomp.report.run import RunView, first_line
-from autocomp.report.terminal import cycles_text, percent
+from autocomp.report.terminal import amount_text, percent
+from autocomp.targets.evaluation import Objective
 
 SHOWN_CAUSES = 6
 
 
 def lineage_table(view: RunView) -> Table:
-    """Each step from the naive kernel to the best: option, plan, cycles, speed-up over the step before, ratio."""
+    """Each step from the naive kernel to the best: option, plan, value, speed-up over the step before, ratio."""
     table = Table(title="Lineage of the best kernel", title_justify="left")
     table.add_column("step", justify="right")
     table.add_column("option", no_wrap=True)
     table.add_column("plan", ratio=1)
-    table.add_column("cycles", justify="right", no_wrap=True)
+    table.add_column(view.objective.unit, justify="right", no_wrap=True)
     table.add_column("gain", justify="right", no_wrap=True)
     table.add_column("of bound", justify="right", no_wrap=True)
-    before = None
     for candidate in view.lineage():
+        gain = view.gain_of(candidate)
         plan = candidate["plan"]
         table.add_row(
             "reuse" if plan and candidate["step"] == 0 else str(candidate["step"]),
             Text((plan["option"] or "free") if plan else "naive"),
             Text(first_line(plan["text"]) if plan else "the starting kernel"),
-            cycles_text(candidate["cycles"]),
-            f"{before / candidate['cycles']:.2f}x" if before else "",
+            amount_text(candidate["value"]),
+            "" if gain is None else f"{gain:.2f}x",
             percent(candidate["ratio"]),
         )
-        before = candidate["cycles"]
     return table
 
 
@@ -65,15 +65,15 @@ def print_search(console: Console, view: RunView, utilisation: float | None = No
     causes = causes_table(view)
     if causes is not None:
         console.print(causes)
-    print_calibrations(console, view.candidates)
+    print_calibrations(console, view)
     for message, count in view.agent_messages.most_common(3):
         console.print(Text(f"planner said ({count}x): {message}"))
     for reused in view.reuse():
-        console.print(Text(reuse_text(reused)), soft_wrap=True)
-    naive, best = view.naive_cycles, view.best_cycles
-    speedup = f" ({naive / best:.1f}x faster)" if naive and best else ""
+        console.print(Text(reuse_text(reused, view.objective)), soft_wrap=True)
+    speedup = f" ({view.gain:.1f}x faster)" if view.gain is not None else ""
     console.print(
-        f"{cycles_text(naive)} -> {cycles_text(best)} cycles{speedup}; bound {cycles_text(view.bound_cycles)}, "
+        f"{amount_text(view.naive)} -> {amount_text(view.best)} {view.objective.unit}{speedup}; "
+        f"bound {amount_text(view.bound)}, "
         f"{percent(view.ratio)} of it" + ("" if utilisation is None else f"; utilisation {percent(utilisation)}")
     )
     if console.is_terminal:
@@ -89,10 +89,10 @@ def print_search(console: Console, view: RunView, utilisation: float | None = No
         console.print(f"language models: {usage_text(view)}")
 
 
-def reuse_text(reused: Mapping[str, Any]) -> str:
+def reuse_text(reused: Mapping[str, Any], objective: Objective) -> str:
     """What a run owes to one schedule."""
-    cycles, plans = reused["cycles"], ", ".join(reused["replayed"]) or "none"
-    reached = f"{cycles_text(cycles)} cycles" if cycles is not None else "no kernel that holds"
+    value, plans = reused["value"], ", ".join(reused["replayed"]) or "none"
+    reached = f"{amount_text(value)} {objective.unit}" if value is not None else "no kernel that holds"
     text = f"reuse of {reused['record']}: plans replayed: {plans}; {reached} in {reused['evaluations']} evaluations"
     return text + "".join(f"\n  left out: {reason}" for reason in reused["left_out"])
 

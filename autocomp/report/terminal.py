@@ -9,6 +9,8 @@ from typing import TextIO
 
 from rich.console import Console
 
+from autocomp.targets.evaluation import Number
+
 SPARKS = " ▁▂▃▄▅▆▇█"
 PLAIN_WIDTH = 160  # a pipe has no width of its own
 
@@ -25,8 +27,13 @@ def percent(ratio: float | None, digits: int = 1) -> str:
     return "-" if ratio is None else f"{100 * ratio:.{digits}f} %"
 
 
-def cycles_text(cycles: int | None) -> str:
-    return "-" if cycles is None else f"{cycles:,}"
+def amount_text(value: Number | None) -> str:
+    """A value of the objective: integers in full, others with four digits; a dash for none."""
+    if value is None:
+        return "-"
+    if isinstance(value, int):
+        return f"{value:,}"
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
 
 
 def sparkline(values: Sequence[float], highest: float, width: int) -> str:

@@ -23,9 +23,9 @@ def record_of(
     if evaluation is None or not evaluation.correct:
         raise ValueError("only a correct kernel is a schedule")
     return ScheduleRecord(
-        accelerator=machine_of(request.accelerator),
+        accelerator=machine_of(request.target),
         operation=operation_of(request.workload),
-        result=figures(evaluation, best.cycles, result.naive.cycles),
+        result=figures(evaluation, int(best.value), int(result.naive.value)),
         plans=tuple(PlanStep.model_validate(_plan(step)) for step in result.history.lineage(best)),
         provenance=Provenance(
             strategy=request.strategy,
@@ -43,4 +43,4 @@ def record_of(
 def _plan(step: LineageStep) -> dict[str, Any]:
     """What a replay needs; what an author expected and whom it copied is the run's own."""
     plan = plan_to_json(step.plan)
-    return {**{name: plan[name] for name in PlanStep.model_fields if name in plan}, "cycles": step.cycles}
+    return {**{name: plan[name] for name in PlanStep.model_fields if name in plan}, "cycles": step.value}

@@ -5,8 +5,8 @@ from __future__ import annotations
 import hashlib
 
 from autocomp.schedules.record import Machine, Operation, Result
-from autocomp.targets.simulator.evaluate.model import Evaluation
-from autocomp.targets.simulator.isa.model import Accelerator
+from autocomp.targets.evaluation import Evaluation
+from autocomp.targets.protocol import Target
 from autocomp.workload.model import Workload
 
 
@@ -32,12 +32,12 @@ def figures(evaluation: Evaluation, cycles: int, naive_cycles: int) -> Result:
     return Result(
         cycles=cycles,
         naive_cycles=naive_cycles,
-        bound_cycles=evaluation.bound.cycles,
-        ratio=round(evaluation.ratio, 4),
-        utilisation=round(evaluation.utilisation, 4),
+        bound_cycles=int(evaluation.bound.value) if evaluation.bound else 0,
+        ratio=round(evaluation.ratio or 0.0, 4),
+        utilisation=round(evaluation.evidence.figures.get("utilisation", 0.0), 4),
         stages={stage.stage: stage.status for stage in evaluation.stages},
     )
 
 
-def machine_of(accelerator: Accelerator) -> Machine:
-    return Machine(name=accelerator.full_name, parameters=dict(accelerator.parameters), digest=accelerator.digest)
+def machine_of(target: Target) -> Machine:
+    return Machine(name=target.name, parameters=dict(target.parameters), digest=target.digest)

@@ -9,29 +9,29 @@ from pathlib import Path
 from autocomp.schedules.index import Entry, Stored
 from autocomp.schedules.record import ScheduleRecord
 from autocomp.schedules.store import Warn, all_schedules, record_at
+from autocomp.targets.distance import octaves
 from autocomp.targets.planning import LineageStep, Plan, Precedent
-from autocomp.targets.simulator.isa.model import Accelerator
-from autocomp.targets.simulator.transforms.adapt import octaves
+from autocomp.targets.protocol import Target
 from autocomp.workload.model import Workload
 
 NEGLIGIBLE = 0.005  # of the cycles
 
 
 def precedents_for(
-    workload: Workload, accelerator: Accelerator, count: int, warn: Warn, roots: Sequence[Path] | None = None
+    workload: Workload, target: Target, count: int, warn: Warn, roots: Sequence[Path] | None = None
 ) -> tuple[Precedent, ...]:
-    """The `count` nearest schedules of the same operation on the same accelerator, in whatever configuration.
+    """The `count` nearest schedules of the same operation on the same family of machines.
 
-    The distance is the sum of |log2| of the ratios of the sizes and of the accelerator's parameters, plus 1 for each
+    The distance is the sum of |log2| of the ratios of the sizes and of the machine's parameters, plus 1 for each
     option of the operation that differs; of equal distances the schedule nearer to its bound counts. The schedule of
     the very problem (distance 0) is none of them, so that a repeated search is the same search.
     """
     operation = workload.name if workload.reference_source is not None else workload.operation
     near = [
-        (_distance(stored.entry, workload, accelerator.parameters), stored)
+        (_distance(stored.entry, workload, target.parameters), stored)
         for stored in all_schedules(warn, roots)
         if stored.entry.operation == operation
-        and stored.entry.accelerator.split(":")[0] == accelerator.name
+        and stored.entry.accelerator.split(":")[0] == target.family
         and stored.entry.dims.keys() == workload.dims.keys()
     ]
     near = [(distance, stored) for distance, stored in near if distance > 0]
@@ -52,14 +52,16 @@ def _precedent(stored: Stored, distance: float) -> Precedent:
 
 
 def _lineage(record: ScheduleRecord) -> tuple[LineageStep, ...]:
-    """The plans with the cycles before and after each, without those at the end that hardly gained anything together:
+    """The plans with the cycles after each and its gain, without those at the end that hardly gained anything together:
     they are particulars of that problem."""
     enough = record.result.cycles * (1 + NEGLIGIBLE)
     worthwhile = next((i for i, step in enumerate(record.plans, start=1) if step.cycles <= enough), len(record.plans))
     befores = (record.result.naive_cycles, *(step.cycles for step in record.plans))
     return tuple(
         LineageStep(
-            Plan(step.option, step.text, step.transformation, step.parameters, step.author), step.cycles, before
+            Plan(step.option, step.text, step.transformation, step.parameters, step.author),
+            step.cycles,
+            before / step.cycles if step.cycles else None,
         )
         for step, before in zip(record.plans[:worthwhile], befores, strict=False)
     )

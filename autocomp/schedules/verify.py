@@ -14,12 +14,11 @@ from autocomp import workload as workloads
 from autocomp.errors import AutocompError, ConfigError
 from autocomp.schedules.measured import figures, machine_of, operation_of
 from autocomp.schedules.record import PlanStep, ScheduleRecord, from_yaml
+from autocomp.search.session import starting_kernel
 from autocomp.search.snapshot import versions
-from autocomp.targets.simulator import isa
-from autocomp.targets.simulator.evaluate import SimulatorEvaluator
-from autocomp.targets.simulator.evaluate.model import STAGES, Evaluation
-from autocomp.targets.simulator.isa.model import Accelerator
-from autocomp.targets.simulator.start.naive import starting_kernel
+from autocomp.targets.evaluation import SCREEN, Evaluation
+from autocomp.targets.protocol import Target
+from autocomp.targets.registry import load_target
 from autocomp.workload.model import Workload
 
 HOLDS = "holds"
@@ -48,28 +47,29 @@ def verify(path: Path, now: datetime, extra_paths: Sequence[Path] = (), say_trus
     except (ConfigError, OSError, UnicodeDecodeError) as error:
         return Verification(path, CORRUPT, getattr(error, "message", str(error)))
     try:
-        accelerator = isa.load(record.accelerator.name, record.accelerator.parameters, extra_paths)
-        workload = workloads.as_trusted(workload_of(record, accelerator, path, extra_paths), say_trusted)
+        machine = record.accelerator
+        target = load_target(f"simulator:{machine.name}", machine.parameters, extra_paths)
+        workload = workloads.as_trusted(workload_of(record, target, path, extra_paths), say_trusted)
         workloads.require_trusted(workload)
-        evaluator = SimulatorEvaluator(accelerator, workload)
+        evaluator = target.evaluator(workload)
     except AutocompError as error:
         return Verification(path, UNKNOWN, error.message)
     evaluation = evaluator.evaluate(record.kernel)
-    if evaluation.failure is not None or evaluation.cycles is None:
+    if evaluation.failure is not None or evaluation.value is None:
         failure = evaluation.failure
         return Verification(path, WRONG, f"{failure.stage}: {failure.message}" if failure else "it did not finish")
-    differences = _differences(record, accelerator, evaluation, evaluation.cycles)
+    differences = _differences(record, target, evaluation, int(evaluation.value))
     if not differences:
         return Verification(path, HOLDS)
-    return Verification(path, CHANGED, "; ".join(differences), _renewed(record, evaluator, evaluation, now))
+    return Verification(path, CHANGED, "; ".join(differences), _renewed(record, target, workload, evaluation, now))
 
 
-def workload_of(record: ScheduleRecord, accelerator: Accelerator, path: Path, extra_paths: Sequence[Path]) -> Workload:
+def workload_of(record: ScheduleRecord, target: Target, path: Path, extra_paths: Sequence[Path]) -> Workload:
     """The workload that a record is for. Raises ConfigError where there is none, or another one by its name."""
     operation = record.operation
     overrides = record.accelerator.parameters
     if operation.reference is None:
-        document = {"operation": operation.name, "accelerator": accelerator.full_name, "dims": operation.dims}
+        document = {"operation": operation.name, "accelerator": target.name, "dims": operation.dims}
         document |= {name: value for name, value in operation.options.items() if value is not None}
         if operation.name == "gemm" and operation.tensors:
             document["dtype"] = operation.tensors[0].dtype
@@ -81,9 +81,9 @@ def workload_of(record: ScheduleRecord, accelerator: Accelerator, path: Path, ex
     return workload
 
 
-def _differences(record: ScheduleRecord, accelerator: Accelerator, evaluation: Evaluation, cycles: int) -> list[str]:
+def _differences(record: ScheduleRecord, target: Target, evaluation: Evaluation, cycles: int) -> list[str]:
     found = []
-    if record.accelerator != machine_of(accelerator):
+    if record.accelerator != machine_of(target):
         found.append("the machine is described otherwise")
     then, now = record.result, figures(evaluation, cycles, record.result.naive_cycles)
     for name in ("cycles", "bound_cycles", "utilisation"):
@@ -94,19 +94,18 @@ def _differences(record: ScheduleRecord, accelerator: Accelerator, evaluation: E
 
 
 def _renewed(
-    record: ScheduleRecord, evaluator: SimulatorEvaluator, evaluation: Evaluation, now: datetime
+    record: ScheduleRecord, target: Target, workload: Workload, evaluation: Evaluation, now: datetime
 ) -> ScheduleRecord:
     """The record with the present machine and figures. The plans before the last keep the cycles of their search."""
-    start = starting_kernel(evaluator.workload, evaluator.accelerator)
-    naive = evaluator.evaluate(start, stages=STAGES[:2]).cycles
-    cycles = evaluation.cycles or record.result.cycles
+    naive = target.evaluator(workload).evaluate(starting_kernel(workload, target), SCREEN).value
+    cycles = int(evaluation.value or record.result.cycles)
     plans: list[PlanStep] = [*record.plans]
     if plans:
         plans[-1] = plans[-1].model_copy(update={"cycles": cycles})
     measured = {"versions": versions(), "created": now.isoformat(timespec="seconds")}
     changes: dict[str, Any] = {
-        "accelerator": machine_of(evaluator.accelerator),
-        "result": figures(evaluation, cycles, naive or record.result.naive_cycles),
+        "accelerator": machine_of(target),
+        "result": figures(evaluation, cycles, int(naive or record.result.naive_cycles)),
         "plans": tuple(plans),
         "provenance": record.provenance.model_copy(update=measured),
     }

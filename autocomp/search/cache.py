@@ -1,6 +1,6 @@
 """Verdicts on kernels, shared between the runs of a user: what was evaluated once is not evaluated again.
 
-An entry's key is made of all that its verdict follows from: the accelerator with its parameters, the workload, the
+An entry's key is made of all that its verdict follows from: the target with its parameters, the workload, the
 kernel's text (as lines are part of a verdict), the stages, and the code that evaluates. Entries are files of their own,
 written whole: any number of processes may share a folder. An entry that is not as it was written is no entry.
 """
@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import importlib
 import json
 import os
 import zlib
@@ -17,28 +16,20 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from pydantic import TypeAdapter
 
 from autocomp.data import read_bytes, write_atomically
-from autocomp.targets.simulator.isa.model import Accelerator
+from autocomp.targets.protocol import Target
 from autocomp.workload.model import Workload
 
 LIMIT_BYTES = 512 * 1024 * 1024
 KEPT_SHARE = 0.8  # of the limit, when entries have to go: those used longest ago
-JUDGES = (
-    "autocomp.simulator",
-    "autocomp.targets.simulator.isa",
-    "autocomp.targets.simulator.kernel",
-    "autocomp.workload",
-    "autocomp.targets.simulator.evaluate",
-)
 
 _WORKLOAD: TypeAdapter[Workload] = TypeAdapter(Workload)
 
 
 class EvaluationCache:
-    """The entries of one accelerator and workload. `damaged` counts entries that were not as they were written, and
+    """The entries of one target and workload. `damaged` counts entries that were not as they were written, and
     `unwritten` those that could not be written: neither is more than a verdict to be made again."""
 
     def __init__(self, folder: Path, scope: str, limit: int = LIMIT_BYTES) -> None:
@@ -93,26 +84,13 @@ class EvaluationCache:
         return self.folder / key[:2] / key[2:]
 
 
-def scope_of(accelerator: Accelerator, workload: Workload) -> str:
-    """All that a verdict follows from, besides the kernel and the stages."""
+def scope_of(target: Target, workload: Workload, version: str) -> str:
+    """All that a verdict follows from, besides the kernel and the stages; `version` is that of the judge."""
     described = _WORKLOAD.dump_python(workload, mode="json")
     for place in ("name", "path", "reference_source", "text", "files", "trusted"):
         described.pop(place, None)
-    parts = [accelerator.digest, json.dumps(described, sort_keys=True), _reference(workload), code_fingerprint()]
+    parts = [target.kind, target.digest, json.dumps(described, sort_keys=True), _reference(workload), version]
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()
-
-
-def code_fingerprint() -> str:
-    """A digest of the simulator's native core and of the Python code that evaluates, with numpy's version."""
-    digest = hashlib.sha256(np.__version__.encode())
-    core = importlib.import_module("autocomp.simulator._core").__file__
-    files = [Path(core)] if core else []
-    for name in JUDGES:
-        for folder in importlib.import_module(name).__path__:
-            files += sorted(file for file in Path(folder).rglob("*") if file.suffix in (".py", ".lark"))
-    for file in files:
-        digest.update(file.name.encode() + b"\0" + file.read_bytes())
-    return digest.hexdigest()
 
 
 def _reference(workload: Workload) -> str:

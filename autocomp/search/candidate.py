@@ -8,11 +8,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
+from autocomp.targets.evaluation import Evaluation, Measurement, Number, Objective
 from autocomp.targets.planning import Attempt, LineageStep, Plan, Usage
-from autocomp.targets.simulator.evaluate.model import STAGES, Evaluation
 
 CORRECT = "correct"
-PLAUSIBLE = "passed smoke"  # has cycles, and is proven when it is about to matter
+PLAUSIBLE = "screened"  # has a measurement, and is validated in full when it is about to matter
 DUPLICATE = "duplicate"
 NO_PLAN = "no plan"
 NOT_IMPLEMENTED = "not implemented"
@@ -20,8 +20,8 @@ SKIPPED = "skipped"
 WORKER_LOST = "worker lost"
 ERROR = "error"
 PENDING = "pending"  # on the way; no candidate of a finished step is
-FAILED_STAGES = tuple(f"failed {stage}" for stage in STAGES)
-OUTCOMES = (CORRECT, PLAUSIBLE, DUPLICATE, NO_PLAN, NOT_IMPLEMENTED, *FAILED_STAGES, WORKER_LOST, ERROR, SKIPPED)
+FAILED = "failed "  # a stage, which is named after it
+OUTCOMES = (CORRECT, PLAUSIBLE, DUPLICATE, NO_PLAN, NOT_IMPLEMENTED, FAILED, WORKER_LOST, ERROR, SKIPPED)
 
 
 @dataclass(frozen=True)
@@ -51,11 +51,35 @@ class Candidate:
         return self.outcome in (CORRECT, PLAUSIBLE)
 
     @property
-    def cycles(self) -> int:
-        """Cycles of a promising candidate."""
-        if self.evaluation is None or self.evaluation.cycles is None:
-            raise ValueError(f"candidate {self.id} ({self.outcome}) has no cycles")
-        return self.evaluation.cycles
+    def measurement(self) -> Measurement:
+        """That of a promising candidate."""
+        if self.evaluation is None or self.evaluation.measurement is None:
+            raise ValueError(f"candidate {self.id} ({self.outcome}) was not measured")
+        return self.evaluation.measurement
+
+    @property
+    def objective(self) -> Objective:
+        if self.evaluation is None:
+            raise ValueError(f"candidate {self.id} ({self.outcome}) was not evaluated")
+        return self.evaluation.objective
+
+    @property
+    def value(self) -> Number:
+        """What was measured, in the objective's unit."""
+        return self.measurement.value
+
+    @property
+    def rank(self) -> tuple[Number, int]:
+        """A key to sort promising candidates by: the best first, of equals the one found first."""
+        return self.objective.rank(self.value), self.id
+
+    def beats(self, other: Candidate) -> bool:
+        """Whether the candidate is better than another, beyond the noise of both measurements."""
+        return self.objective.better(self.measurement, other.measurement)
+
+    def within(self, factor: float, other: Candidate) -> bool:
+        """Whether the candidate is at most `factor` times worse than another."""
+        return self.objective.within(self.value, other.value, factor)
 
 
 @dataclass(frozen=True)
@@ -126,8 +150,8 @@ class History:
 
     @property
     def best(self) -> Candidate:
-        """The fastest promising candidate; correct when the search has ended."""
-        return min((c for c in self if c.promising), key=lambda c: (c.cycles, c.id))
+        """The best promising candidate; correct when the search has ended."""
+        return min((c for c in self if c.promising), key=lambda c: c.rank)
 
     @property
     def hashes(self) -> frozenset[str]:
@@ -154,7 +178,7 @@ class History:
         """The plans that led from the naive kernel to the candidate."""
         chain = self.ancestry(candidate)
         return tuple(
-            LineageStep(child.plan, child.cycles, parent.cycles)
+            LineageStep(child.plan, child.value, self.gain(child))
             for parent, child in itertools.pairwise(chain)
             if child.plan is not None
         )
@@ -168,13 +192,21 @@ class History:
         """The speed-up of a promising candidate over its parent."""
         if candidate.parent is None or not candidate.promising or not self[candidate.parent].promising:
             return None
-        return self[candidate.parent].cycles / candidate.cycles
+        return candidate.objective.gain(self[candidate.parent].value, candidate.value)
 
     def outcomes(self) -> Mapping[str, int]:
         """Candidates by outcome, in a fixed order, without zeros; the naive kernel is not counted."""
-        counted = Counter(c.outcome for step in self.rounds for c in step.candidates)
-        return {outcome: counted[outcome] for outcome in OUTCOMES if counted[outcome]}
+        return in_order(Counter(c.outcome for step in self.rounds for c in step.candidates))
 
     def fresh_children(self, step: Step, parent: int) -> int:
         """How many kernels not seen before a parent led to in a step."""
         return sum(1 for c in step.candidates if c.parent == parent and c.evaluation is not None)
+
+
+def in_order(counted: Mapping[str, int]) -> Mapping[str, int]:
+    """Outcomes with their counts in the order of OUTCOMES, without zeros; failed stages by name."""
+
+    def place(outcome: str) -> tuple[int, str]:
+        return OUTCOMES.index(FAILED if outcome.startswith(FAILED) else outcome), outcome
+
+    return {outcome: counted[outcome] for outcome in sorted(counted, key=place) if counted[outcome]}

@@ -23,7 +23,7 @@ from autocomp.search.targets import (
 )
 from autocomp.search.verdict import with_verdict
 from autocomp.targets.planning import Usage
-from autocomp.targets.simulator.evaluate.serial import evaluation_from_json
+from autocomp.targets.serial import evaluation_from_json
 
 OUT_OF_TIME = "the budget of seconds is spent"
 
@@ -45,6 +45,7 @@ class Effects:
     ) -> None:
         self._agents = Target(agents)
         self._evaluator = Target(evaluation)
+        self._stages = evaluation.evaluator.stages
         self._folder = folder
         self._journal = journal
         self._executor = executor
@@ -134,7 +135,7 @@ class Effects:
             proven = evaluation_from_json(proof["evaluation"])
             seconds = evaluation.seconds + proven.seconds
             evaluation = replace(evaluation, stages=(*evaluation.stages, *proven.stages), seconds=seconds)
-        return with_verdict(candidate, evaluation)
+        return with_verdict(candidate, evaluation, self._stages)
 
     # --- time ----------------------------------------------------------------------------------------------------
 
@@ -167,7 +168,7 @@ class Effects:
             "outcome": candidate.outcome,
             "message": candidate.message,
             "repaired": candidate.repaired,
-            "cycles": evaluation.cycles if evaluation else None,
+            "value": evaluation.value if evaluation else None,
             "ratio": evaluation.ratio if evaluation else None,
         }
         self._journal.record(kind, f"{kind}/{candidate.id}", document)

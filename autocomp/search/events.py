@@ -7,23 +7,32 @@ candidates that came before them, so that no candidate is its own ancestor.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
-from pydantic import ConfigDict, Field, TypeAdapter, ValidationError, with_config
+from pydantic import AfterValidator, ConfigDict, Field, TypeAdapter, ValidationError, with_config
 from pydantic_core import from_json
 from typing_extensions import NotRequired, TypeAliasType, TypedDict
 
-from autocomp.search.candidate import CORRECT, OUTCOMES, PLAUSIBLE
+from autocomp.search.candidate import CORRECT, FAILED, OUTCOMES, PLAUSIBLE
+from autocomp.targets.evaluation import Evaluation
 
 MOST = 2**53  # of any count: what every reader of JSON holds exactly
 _STRICT = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
 
 Count = Annotated[int, Field(ge=0, le=MOST)]
 Amount = Annotated[float, Field(ge=0, le=1e15)]
-Cycles = Annotated[int, Field(ge=1, le=MOST)]
 Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 Name = Annotated[str, Field(max_length=1000)]
 Finite = Annotated[float, Field(allow_inf_nan=False)]
+
+
+def _known_outcome(outcome: str) -> str:
+    if outcome not in OUTCOMES and not outcome.startswith(FAILED):
+        raise ValueError("not an outcome of a candidate")
+    return outcome
+
+
+Outcome = Annotated[str, Field(max_length=200), AfterValidator(_known_outcome)]
 Value = TypeAliasType("Value", "bool | int | Finite | str | list[Value] | dict[str, Value] | None")
 
 
@@ -49,54 +58,6 @@ class PlanDocument(TypedDict):
     gain: NotRequired[Annotated[list[Amount], Field(min_length=2, max_length=2)]]
     partner: NotRequired[Count]
     innovation: NotRequired[float]
-
-
-@with_config(_STRICT)
-class StageDocument(TypedDict):
-    stage: Name
-    status: Literal["passed", "failed", "skipped"]
-    message: str
-    line: Count | None
-    seconds: Amount
-
-
-@with_config(_STRICT)
-class BoundDocument(TypedDict):
-    cycles: Count
-    compute_cycles: Count
-    memory_cycles: Count
-    explanation: str
-
-
-@with_config(_STRICT)
-class LineDocument(TypedDict):
-    line: Count
-    text: str
-    commands: Count
-    wait_cycles: Count
-    causes: dict[Name, Count]
-
-
-Pair = Annotated[list[Count], Field(min_length=2, max_length=2)]
-
-
-@with_config(_STRICT)
-class EvaluationDocument(TypedDict):
-    """As `evaluation_to_json` writes it."""
-
-    correct: bool
-    stages: Annotated[list[StageDocument], Field(min_length=1)]
-    cycles: Cycles | None
-    bound: BoundDocument
-    ratio: Amount
-    utilisation: Amount
-    commands: Count
-    steps: Count
-    unit_cycles: dict[Name, dict[Name, Count]]
-    memory_rows: dict[Name, Pair]
-    dram_bytes: Pair
-    lines: list[LineDocument]
-    seconds: Amount
 
 
 @with_config(_STRICT)
@@ -171,7 +132,7 @@ class Charge(_Event):
 
 class Evaluated(_Keyed):
     kernel: Digest
-    evaluation: EvaluationDocument | None
+    evaluation: Evaluation | None
     message: NotRequired[str]
     lost: NotRequired[bool]
     cached: NotRequired[bool]
@@ -184,10 +145,10 @@ class CandidateEvent(_Keyed):
     plan: PlanDocument | None
     kernel: Annotated[str, Field(pattern=r"^([0-9a-f]{64})?$")]
     hash: Annotated[str, Field(pattern=r"^([0-9a-f]{64})?$")]
-    outcome: Literal[OUTCOMES]  # type: ignore[valid-type]
+    outcome: Outcome
     message: str
     repaired: bool
-    cycles: Cycles | None
+    value: Amount | None
     ratio: Amount | None
 
 
@@ -195,7 +156,7 @@ class StepEvent(_Keyed):
     step: Count
     parents: list[Count]
     best: Count
-    cycles: Cycles
+    value: Amount
     evaluations: Count
 
 
@@ -210,7 +171,7 @@ class Expired(_Keyed):
 class Stopped(_Keyed):
     reason: str
     best: Count
-    cycles: Cycles
+    value: Amount
     outcomes: dict[Name, Count]
 
 
@@ -317,8 +278,8 @@ class CandidateGraph:
         self._enter(event)
 
     def _enter(self, event: Mapping[str, Any]) -> None:
-        if event["outcome"] in (CORRECT, PLAUSIBLE) and (event["cycles"] is None or not event["kernel"]):
-            raise EventError(event, "field 'cycles': a kernel that ran has cycles")
+        if event["outcome"] in (CORRECT, PLAUSIBLE) and (event["value"] is None or not event["kernel"]):
+            raise EventError(event, "field 'value': a kernel that ran was measured")
         self._outcomes[event["id"]] = event["outcome"]
         self._parents[event["id"]] = event["parent"]
 

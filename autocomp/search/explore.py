@@ -13,8 +13,8 @@ from autocomp.search.folder import RunFolder
 from autocomp.search.search import SearchResult
 from autocomp.search.session import Means, run_session
 from autocomp.search.snapshot import Request, create, restore
+from autocomp.targets.distance import octaves
 from autocomp.targets.planning import Precedent
-from autocomp.targets.simulator.transforms.adapt import octaves
 
 Parameters = Mapping[str, int | float]
 CANNOT_RUN = (ConfigError, IsaError, KernelError, CandidateFailure)  # what a point may be refused for
@@ -89,10 +89,10 @@ def explore_point(parameters: Parameters, requests: Iterator[Request], folder: P
     try:
         for request in requests:
             name = request.workload.name
-            area = request.accelerator.area
+            area = request.target.area
             run, begun = _run(folder / name, request)
             result = run_session(begun, run, means)
-            cycles[name] = result.best.cycles
+            cycles[name] = int(result.best.value)
             evaluations += result.evaluations
             schedules[name] = _precedent(f"{point_name(parameters)}/{name}", parameters, result)
     except CANNOT_RUN as error:
@@ -103,7 +103,7 @@ def explore_point(parameters: Parameters, requests: Iterator[Request], folder: P
 def _precedent(name: str, parameters: Parameters, result: SearchResult) -> Precedent:
     best = result.best
     problem = f"the same with {', '.join(f'{key} = {value}' for key, value in parameters.items())}"
-    ratio = best.evaluation.ratio if best.evaluation is not None else 0.0
+    ratio = (best.evaluation.ratio if best.evaluation is not None else None) or 0.0
     return Precedent(name, best.kernel, problem, 0.0, ratio, tuple(result.history.lineage(best)))
 
 
@@ -118,7 +118,7 @@ def _run(path: Path, request: Request) -> tuple[RunFolder, Request]:
         what
         for what, before, now in (
             ("workload", present.workload.digest, request.workload.digest),
-            ("accelerator", present.accelerator.digest, request.accelerator.digest),
+            ("target", present.target.digest, request.target.digest),
             ("menu", present.menu, request.menu),
             ("agents", present.agents, request.agents),
             ("options", present.options, request.options),

@@ -17,7 +17,9 @@ def findings(history: History) -> str:
     if not tried:
         return ""
     best = history.best
-    lines = ["# Findings", "", f"The best kernel takes {best.cycles} cycles; the naive one took {history.root.cycles}."]
+    goal = best.objective
+    summary = f"The best kernel {goal.verb} {best.value} {goal.unit}; the naive one {goal.past} {history.root.value}."
+    lines = ["# Findings", "", summary]
     lines += [
         "",
         "## By option",
@@ -56,6 +58,6 @@ def _result(history: History, candidate: Candidate) -> str:
         return f"{candidate.outcome}{': ' + candidate.message if candidate.message else ''}"
     speedup = history.gain(candidate)
     if speedup is None:
-        return f"{candidate.cycles} cycles, from a kernel that turned out to be wrong"
+        return f"{candidate.value} {candidate.objective.unit}, from a kernel that turned out to be wrong"
     word = "no change" if abs(speedup - 1) <= NO_CHANGE else "faster" if speedup > 1 else "slower"
-    return f"{word}, {speedup:.2f}x ({candidate.cycles} cycles)"
+    return f"{word}, {speedup:.2f}x ({candidate.value} {candidate.objective.unit})"

@@ -20,10 +20,10 @@ class Options:
     """Shape and budgets of a search; `seconds`, `evaluations`, `tokens` and `money` are None for no budget.
 
     `dropout` is the probability that a menu option is withheld from one planning; `patience` the number of steps
-    without a better kernel after which the search ends (None: as the strategy sees fit); `target` the ratio of bound
-    to cycles that is good enough; `gate` the most cycles a kernel may take to be built on, relative to its parent's
+    without a better kernel after which the search ends (None: as the strategy sees fit); `ratio` the share of the
+    bound that is good enough; `gate` how many times worse than its parent a kernel may be to be built on
     (None: any number); `alike` how many kernels made by the same options a beam takes before it takes others. With
-    `black_box` the agents see cycles and failures, and nothing of where the cycles went.
+    `black_box` the agents see measurements and failures, and nothing of how kernels behave.
     """
 
     __pydantic_config__ = ConfigDict(strict=True, allow_inf_nan=False)
@@ -42,7 +42,7 @@ class Options:
     seconds: float | None = None
     tokens: int | None = None  # of language models, prompts and answers together
     money: float | None = None  # in the currency of the prices stated for the models
-    target: float = 0.995
+    ratio: float = 0.995
     repair: bool = True
 
     def __post_init__(self) -> None:

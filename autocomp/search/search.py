@@ -12,6 +12,7 @@ from autocomp.search.cache import EvaluationCache
 from autocomp.search.candidate import (
     DUPLICATE,
     ERROR,
+    FAILED,
     NO_PLAN,
     NOT_IMPLEMENTED,
     PENDING,
@@ -118,7 +119,7 @@ class Search:
                 self._write_findings(history)
         best = history.best
         write_atomically(self._folder.best_kernel, self._folder.kernel(best.kernel))
-        payload = {"reason": decision.reason, "best": best.id, "cycles": best.cycles, "outcomes": history.outcomes()}
+        payload = {"reason": decision.reason, "best": best.id, "value": best.value, "outcomes": history.outcomes()}
         stop = self._journal.record("stop", "stop", payload)
         return SearchResult(history, str(stop["reason"]), float(stop["t"]), self._options, self._journal.usage)
 
@@ -166,7 +167,7 @@ class Search:
     def _root(self) -> Candidate:
         text = self._problem.starting_kernel
         kernel = self._folder.store_kernel(text)
-        canonical = self._problem.agents.canonical_hash(text)
+        canonical = self._problem.agents.target.language.fingerprint(text)
         draft = Candidate(0, 0, None, None, kernel, canonical, PENDING)
         self._effects.evaluate("evaluate", "evaluate", [draft], always=True)
         root = self._effects.judged(draft)
@@ -211,7 +212,7 @@ class Search:
                 "record": step.record,
                 "plan": plan_to_json(step.plan),
                 "kernel": self._folder.store_kernel(step.kernel),
-                "hash": self._problem.agents.canonical_hash(step.kernel),
+                "hash": self._problem.agents.target.language.fingerprint(step.kernel),
                 "parent": 0 if step.parent is None else step.parent + 1,
             }
             for step in found.steps
@@ -298,7 +299,7 @@ class Search:
 
     def _repair(self, history: History, judged: Sequence[Candidate], left: int | None) -> tuple[list[Candidate], int]:
         """One more attempt at each kernel that failed a stage; a repair that fails leaves the failure as it was."""
-        failed = {c.id: c for c in judged if c.outcome.startswith("failed ") and not c.repaired}
+        failed = {c.id: c for c in judged if c.outcome.startswith(FAILED) and not c.repaired}
         if not failed or left == 0:
             return list(judged), 0
         calls: dict[str, AgentCall] = {}
@@ -372,7 +373,7 @@ class Search:
             "step": step.number,
             "parents": list(step.parents),
             "best": best.id,
-            "cycles": best.cycles,
+            "value": best.value,
             "evaluations": history.evaluations,
         }
         self._journal.record("step", f"step/{step.number}", document)

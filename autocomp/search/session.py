@@ -2,30 +2,25 @@
 
 from __future__ import annotations
 
-import hashlib
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 
 from autocomp.agents.factory import AgentPair, make_agents
 from autocomp.data import cache_folder
-from autocomp.errors import KernelError
 from autocomp.search.budget import Budget
 from autocomp.search.cache import EvaluationCache, scope_of
 from autocomp.search.executors import Executor, ThreadExecutor, check_executor, make_executor
 from autocomp.search.folder import RunFolder
 from autocomp.search.journal import Journal, Listener
 from autocomp.search.options import Options
-from autocomp.search.replay import replay
 from autocomp.search.search import Problem, Search, SearchResult
 from autocomp.search.snapshot import Request
 from autocomp.search.strategies import make_strategy
 from autocomp.search.strategy import Strategy
 from autocomp.search.targets import AgentTarget, EvaluationTarget
-from autocomp.targets.simulator import kernel
-from autocomp.targets.simulator.evaluate import SimulatorEvaluator
-from autocomp.targets.simulator.profile.limits import limits
-from autocomp.targets.simulator.start.naive import starting_kernel
+from autocomp.targets.protocol import Target
+from autocomp.workload.model import Workload
 
 NETWORK_CALLS = 16  # requests to a model that are in flight at once
 
@@ -56,7 +51,7 @@ def run_session(
     Holds the folder's lock; KeyboardInterrupt leaves a run that resumes.
     """
     cache = _cache(request) if means.cache else None
-    executor = make_executor(means.executor, means.workers)
+    executor = make_executor(means.executor, means.workers, [type(request.target).__module__])
     try:
         with folder.locked():
             journal = Journal(folder.events, listener)
@@ -71,8 +66,11 @@ def run_session(
             cache.trim()
 
 
-def _cache(request: Request) -> EvaluationCache:
-    return EvaluationCache(cache_folder("evaluations"), scope_of(request.accelerator, request.workload))
+def _cache(request: Request) -> EvaluationCache | None:
+    evaluator = request.target.evaluator(request.workload)
+    if not evaluator.keeps:
+        return None
+    return EvaluationCache(cache_folder("evaluations"), scope_of(request.target, request.workload, evaluator.version))
 
 
 def _granted(options: Options, journal: Journal, grant: Budget | None) -> Options:
@@ -88,7 +86,7 @@ def _search(
     request: Request, folder: RunFolder, journal: Journal, executor: Executor, cache: EvaluationCache | None
 ) -> SearchResult:
     options = request.options
-    agents = make_agents(request.agents, options.tokens, options.money)
+    agents = make_agents(request.agents, request.target, options.tokens, options.money)
     if agents.ledger is not None:
         agents.ledger.resume(journal.usage, journal.charge)
     problem = make_problem(request, agents)
@@ -108,23 +106,22 @@ def left_over(result: SearchResult) -> Budget:
 
 def make_problem(request: Request, agents: AgentPair) -> Problem:
     """Where the search starts, and whom it asks."""
-    target = AgentTarget(
+    agents_target = AgentTarget(
         planner=agents.planner,
         coder=agents.coder,
-        accelerator=request.accelerator,
+        target=request.target,
         workload=request.workload,
         menu=request.menu,
         dropout=request.options.dropout,
-        canonical_hash=kernel_hash,
         black_box=request.options.black_box,
         precedents=request.precedents,
         account=nullcontext if agents.ledger is None else agents.ledger.on_account_of,
-        limits=limits if request.agents.models else None,  # the rules alone gain nothing by it: benchmarks/feedback.py
+        diagnoses=bool(request.agents.models),  # the rules alone gain nothing by it: benchmarks/feedback.py
     )
-    evaluator = SimulatorEvaluator(request.accelerator, request.workload)
-    start = starting_kernel(request.workload, request.accelerator)
-    opening = partial(replay, request.precedents, start, request.accelerator, request.workload)
-    return Problem(start, target, EvaluationTarget(evaluator), opening if request.precedents else None)
+    start = starting_kernel(request.workload, request.target)
+    opening = partial(request.target.replay, request.precedents, start, request.workload)
+    evaluation = EvaluationTarget(request.target.evaluator(request.workload))
+    return Problem(start, agents_target, evaluation, opening if request.precedents else None)
 
 
 def strategy_of(request: Request) -> Strategy:
@@ -133,9 +130,6 @@ def strategy_of(request: Request) -> Strategy:
     return make_strategy(request.strategy, request.options, enumerates)
 
 
-def kernel_hash(text: str) -> str:
-    """The canonical hash of a kernel; of one that does not parse, that of its text."""
-    try:
-        return kernel.canonical_hash(kernel.parse(text))
-    except KernelError:
-        return hashlib.sha256(b"text " + text.encode()).hexdigest()
+def starting_kernel(workload: Workload, target: Target) -> str:
+    """The user's own kernel, else the target's. Raises ConfigError where there is none."""
+    return workload.starting_kernel or target.starting_kernel(workload)

@@ -29,10 +29,11 @@ from autocomp.documents import problems
 from autocomp.errors import AutocompError, ConfigError, RunFolderError
 from autocomp.search.folder import RunFolder
 from autocomp.search.options import Options
+from autocomp.targets.evaluation import Objective
 from autocomp.targets.menu import Menu
 from autocomp.targets.planning import Precedent
-from autocomp.targets.simulator import isa
-from autocomp.targets.simulator.isa.model import Accelerator
+from autocomp.targets.protocol import Target
+from autocomp.targets.registry import restore_target
 from autocomp.workload.model import Workload
 
 _MENU: TypeAdapter[Menu] = TypeAdapter(Menu)
@@ -44,7 +45,7 @@ class Request:
     """All that decides a search; keys are never part of it. `precedents` are the schedules that it begins with."""
 
     workload: Workload
-    accelerator: Accelerator
+    target: Target
     menu: Menu
     agents: Agents
     options: Options
@@ -67,15 +68,22 @@ class _Workload(_Part):
     path: _Name
     text: str
     files: dict[str, str]
-
-
-class _Accelerator(_Part):
-    name: _Name
-    path: _Name
-    configuration: _Name
     overrides: _Overrides
+
+
+class _Target(_Part):
+    """`machine` is what the target itself wrote, and reads."""
+
+    kind: _Name
+    name: _Name
     digest: str
-    source: str
+    objective: Objective
+    machine: dict[str, Any]
+
+
+class _Judge(_Part):
+    stages: tuple[_Name, ...]
+    version: _Name
 
 
 class _Snapshot(_Part):
@@ -83,7 +91,8 @@ class _Snapshot(_Part):
     created: _Name
     versions: dict[_Name, _Name]
     workload: _Workload
-    accelerator: _Accelerator
+    target: _Target
+    judge: _Judge
     menu: Menu
     agents: Agents
     strategy: _Name
@@ -98,7 +107,7 @@ def versions() -> dict[str, str]:
 
 def create(path: Path, request: Request, now: datetime) -> RunFolder:
     """A new run folder for a request, with copies of all that the request refers to. It is known as the user's own."""
-    workload, accelerator = request.workload, request.accelerator
+    workload, target = request.workload, request.target
     folder = RunFolder.create(
         path,
         {
@@ -109,15 +118,16 @@ def create(path: Path, request: Request, now: datetime) -> RunFolder:
                 "path": workload.path,
                 "text": workload.text,
                 "files": dict(workload.files),
-            },
-            "accelerator": {
-                "name": accelerator.name,
-                "path": accelerator.path,
-                "configuration": accelerator.configuration,
                 "overrides": dict(workload.overrides),
-                "digest": accelerator.digest,
-                "source": accelerator.source,
             },
+            "target": {
+                "kind": target.kind,
+                "name": target.name,
+                "digest": target.digest,
+                "objective": dataclasses.asdict(target.objective),
+                "machine": target.snapshot(),
+            },
+            "judge": judge_of(request),
             "menu": _MENU.dump_python(request.menu, mode="json"),
             "agents": AGENTS.dump_python(request.agents, mode="json"),
             "strategy": request.strategy,
@@ -154,11 +164,11 @@ def restore(folder: RunFolder, say_trusted: bool = False) -> Request:
     place = f"{folder.path}/config.json"
     try:
         snapshot = _Snapshot.model_validate(document)
-        stored = snapshot.accelerator
-        accelerator = isa.parse(stored.source, stored.path or stored.name, stored.overrides, stored.configuration)
+        stored = snapshot.target
+        target = restore_target(stored.kind, stored.machine)
         request = Request(
-            workload=_workload(snapshot.workload, stored.overrides, folder, say_trusted),
-            accelerator=accelerator,
+            workload=_workload(snapshot.workload, folder, say_trusted),
+            target=target,
             menu=snapshot.menu,
             agents=snapshot.agents,
             options=Options.from_json(snapshot.options),
@@ -170,12 +180,18 @@ def restore(folder: RunFolder, say_trusted: bool = False) -> Request:
         raise RunFolderError(f"{place} is not as this version writes it: {found:.400}") from None
     except AutocompError as error:
         raise RunFolderError(f"{place} cannot be restored: {error}") from error
-    if accelerator.digest != stored.digest:
+    if target.digest != stored.digest:
         raise RunFolderError(
-            f"the accelerator in {place} has another digest than when the run started",
+            f"the target in {place} has another digest than when the run started",
             hint="the snapshot was edited, or this version reads descriptions differently; start a new search",
         )
     return request
+
+
+def judge_of(request: Request) -> dict[str, Any]:
+    """Who judges the kernels of a request: the stages in their order, and the version."""
+    evaluator = request.target.evaluator(request.workload)
+    return {"stages": [stage.name for stage in evaluator.stages], "version": evaluator.version}
 
 
 def version_changes(snapshot: Mapping[str, Any]) -> list[str]:
@@ -185,7 +201,7 @@ def version_changes(snapshot: Mapping[str, Any]) -> list[str]:
     return [f"{name} {then.get(name)} -> {now[name]}" for name in now if then.get(name) != now[name]]
 
 
-def _workload(stored: _Workload, overrides: _Overrides, folder: RunFolder, say_trusted: bool) -> Workload:
+def _workload(stored: _Workload, folder: RunFolder, say_trusted: bool) -> Workload:
     """The workload as it was when the run started. Nothing is read but what the folder holds."""
 
     def read(key: str, name: str) -> str:
@@ -193,7 +209,8 @@ def _workload(stored: _Workload, overrides: _Overrides, folder: RunFolder, say_t
             raise RunFolderError(f"the text of the workload's {key} {name!r} is missing")
         return stored.files[key]
 
-    workload = workloads.as_trusted(workloads.parse(stored.text, Path(stored.path), overrides, read), say_trusted)
+    workload = workloads.parse(stored.text, Path(stored.path), stored.overrides, read)
+    workload = workloads.as_trusted(workload, say_trusted)
     return replace(workload, name=stored.name, reference_source=_reference_source(workload, folder))
 
 

@@ -76,7 +76,7 @@ def ended(history: History, options: Options, patience: int | None, behind: int 
     where the options do not say. Those up to `behind` do not count, nor do steps that cost neither an evaluation nor an
     answer of a model: nothing was left to do with their parents, and others are next."""
     best = history.best
-    if best.evaluation is not None and best.evaluation.ratio >= options.target:
+    if best.evaluation is not None and (best.evaluation.ratio or 0.0) >= options.ratio:
         return Stop("target ratio reached")
     if len(history.steps) >= options.max_steps:
         return Stop("all steps taken")

@@ -11,7 +11,8 @@ from random import Random
 from typing import Any
 
 from autocomp.agents import scientist
-from autocomp.errors import AutocompError, CandidateFailure, ConfigError, KernelError, ModelError
+from autocomp.errors import AutocompError, ConfigError, ModelError
+from autocomp.targets.evaluation import PHASES, PROVE, SCREEN, Evaluation, Evidence, Phase
 from autocomp.targets.menu import Menu
 from autocomp.targets.planning import (
     Attempt,
@@ -25,17 +26,11 @@ from autocomp.targets.planning import (
     Precedent,
     Usage,
 )
-from autocomp.targets.simulator.evaluate.model import STAGES, Evaluation, Evaluator
-from autocomp.targets.simulator.evaluate.serial import evaluation_to_json
-from autocomp.targets.simulator.isa.model import Accelerator
-from autocomp.targets.simulator.profile.limits import Limits
+from autocomp.targets.protocol import Evaluator, Target
+from autocomp.targets.serial import evaluation_to_json
 from autocomp.workload.model import Workload
 
-SCREENING = STAGES[:2]
-PROOF = STAGES[2:]
 EVERYTHING = 10_000  # plans; more than any planner lists for one kernel
-CanonicalHash = Callable[[str], str]
-LimitsOf = Callable[[str, Workload, Accelerator], Limits]
 
 
 @dataclass(frozen=True)
@@ -85,15 +80,14 @@ class AgentTarget:
 
     planner: Planner
     coder: Coder
-    accelerator: Accelerator
+    target: Target
     workload: Workload
     menu: Menu
     dropout: float
-    canonical_hash: CanonicalHash
     black_box: bool = False
     precedents: tuple[Precedent, ...] = ()
     account: Callable[[str], AbstractContextManager[object]] = nullcontext
-    limits: LimitsOf | None = None  # None: agents see no critical path
+    diagnoses: bool = False  # planners get a closer look at each kernel
 
     def select(self, call: SelectCall) -> dict[str, Any]:
         fastest = scientist.fastest_first(call.population)[0]
@@ -123,7 +117,7 @@ class AgentTarget:
             whole = call.whole_menu or call.count is None or not call.lineage
             dropout = 0.0 if whole else self.dropout
             context = self._context(call, self.menu.dropout(Random(f"menu/{call.chance}"), dropout))
-            context = replace(context, limits=self._limits(call.kernel))
+            context = replace(context, diagnosis=self._diagnosis(call.kernel))
             with self.account(call.key):
                 if call.avenues:
                     planning = scientist.design(self.planner, context, call.avenues, count)
@@ -160,14 +154,14 @@ class AgentTarget:
             return {"kernel": None, "message": describe(error), "error": not isinstance(error, AutocompError)}
         document = {"kernel": answer.kernel, "message": answer.message, "usage": dataclasses.asdict(answer.usage)}
         if answer.kernel is not None:
-            document["hash"] = self.canonical_hash(answer.kernel)
+            document["hash"] = self.target.language.fingerprint(answer.kernel)
         if answer.plan is not None:
             document["plan"] = plan_to_json(answer.plan)
         return document
 
     def _context(self, call: AgentCall, menu: Menu) -> Context:
         return Context(
-            accelerator=self.accelerator,
+            target=self.target,
             workload=self.workload,
             kernel=call.kernel,
             evaluation=self._shown(call.evaluation),
@@ -181,17 +175,14 @@ class AgentTarget:
             precedents=self.precedents,
         )
 
-    def _limits(self, kernel: str) -> Limits | None:
-        if self.black_box or self.limits is None:
+    def _diagnosis(self, kernel: str) -> Evidence | None:
+        if self.black_box or not self.diagnoses:
             return None
-        try:
-            return self.limits(kernel, self.workload, self.accelerator)
-        except (CandidateFailure, KernelError):  # its evaluation has said so
-            return None
+        return self.target.diagnose(kernel, self.workload)
 
     def _shown(self, evaluation: Evaluation) -> Evaluation:
         """What agents see of an evaluation."""
-        return evaluation.timing_only() if self.black_box else evaluation
+        return evaluation.without_evidence() if self.black_box else evaluation
 
 
 @dataclass(frozen=True)
@@ -202,20 +193,20 @@ class EvaluationTarget:
     evaluator: Evaluator
 
     def screen(self, kernel: str) -> dict[str, Any]:
-        """The first stages, which give the cycles."""
-        return self._stages(kernel, SCREENING)
+        """The stages that give a measurement."""
+        return self._evaluated(kernel, SCREEN)
 
     def prove(self, kernel: str) -> dict[str, Any]:
         """The other stages, which take most of the time."""
-        return self._stages(kernel, PROOF)
+        return self._evaluated(kernel, PROVE)
 
     def evaluate(self, kernel: str) -> dict[str, Any]:
         """All stages."""
-        return self._stages(kernel, STAGES)
+        return self._evaluated(kernel, PHASES)
 
-    def _stages(self, kernel: str, stages: tuple[str, ...]) -> dict[str, Any]:
+    def _evaluated(self, kernel: str, phases: tuple[Phase, ...]) -> dict[str, Any]:
         try:
-            return {"evaluation": evaluation_to_json(self.evaluator.evaluate(kernel, stages=stages))}
+            return {"evaluation": evaluation_to_json(self.evaluator.evaluate(kernel, phases))}
         except ConfigError:
             raise
         except Exception as error:

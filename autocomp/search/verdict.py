@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
-from autocomp.search.candidate import CORRECT, PLAUSIBLE, Candidate
-from autocomp.targets.simulator.evaluate.model import STAGES, Evaluation
+from autocomp.search.candidate import CORRECT, FAILED, PLAUSIBLE, Candidate
+from autocomp.targets.evaluation import Evaluation, Stage
+
+UNMEASURED = "the kernel passed and was not measured"
 
 
-def with_verdict(candidate: Candidate, evaluation: Evaluation) -> Candidate:
-    """The candidate with its outcome."""
+def with_verdict(candidate: Candidate, evaluation: Evaluation, stages: Sequence[Stage]) -> Candidate:
+    """The candidate with its outcome; it is correct if it passed all of `stages`."""
     failure = evaluation.failure
-    if failure is None and evaluation.cycles is not None:
-        outcome = CORRECT if {stage.stage for stage in evaluation.stages} >= set(STAGES) else PLAUSIBLE
+    if failure is None and evaluation.measurement is not None:
+        passed = {verdict.stage for verdict in evaluation.stages if verdict.status == "passed"}
+        outcome = CORRECT if passed >= {stage.name for stage in stages} else PLAUSIBLE
         return replace(candidate, outcome=outcome, evaluation=evaluation)
-    stage, message = (failure.stage, failure.message) if failure else ("check", "the kernel did not run to its end")
-    return replace(candidate, outcome=f"failed {stage}", message=message, evaluation=evaluation)
+    stage, message = (failure.stage, failure.message) if failure else (stages[0].name, UNMEASURED)
+    return replace(candidate, outcome=f"{FAILED}{stage}", message=message, evaluation=evaluation)
 
 
 def failure_text(candidate: Candidate) -> str:

@@ -10,6 +10,7 @@ from typing import Literal
 Number = int | float
 Phase = Literal["screen", "prove"]
 PHASES: tuple[Phase, ...] = ("screen", "prove")
+_AS_JSON = {"extra": "forbid", "allow_inf_nan": False}  # how pydantic reads these classes from documents
 SCREEN: tuple[Phase, ...] = ("screen",)
 PROVE: tuple[Phase, ...] = ("prove",)
 
@@ -19,17 +20,46 @@ class Measurement:
     """A figure in the objective's unit. `spread` is the half-width of its 95 % confidence interval, 0 where repeating
     the measurement gives the same figure; `samples` are the figures that it was made from, if there are several."""
 
+    __pydantic_config__ = _AS_JSON
+
     value: Number
     spread: Number = 0
     samples: tuple[Number, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not (math.isfinite(self.value) and self.value >= 0 and math.isfinite(self.spread) and self.spread >= 0):
+            raise ValueError(f"a measurement is a number that is not negative, got {self.value} ± {self.spread}")
 
 
 @dataclass(frozen=True)
 class Objective:
     """What a target's measurements are of, and which of two is better."""
 
+    __pydantic_config__ = _AS_JSON
+
     unit: str  # as in "4,096 cycles" or "12.5 us"
     direction: Literal["lower", "higher"] = "lower"
+
+    @property
+    def verb(self) -> str:
+        """As in "the kernel takes 4,096 cycles"."""
+        return "takes" if self.direction == "lower" else "reaches"
+
+    @property
+    def past(self) -> str:
+        """As in "the naive one took 8,192"."""
+        return "took" if self.direction == "lower" else "reached"
+
+    @property
+    def goal(self) -> str:
+        """As in "make the kernel take fewer cycles"."""
+        return f"take fewer {self.unit}" if self.direction == "lower" else f"reach more {self.unit}"
+
+    @property
+    def speed_up(self) -> str:
+        """How a speed-up is formed, in words."""
+        present, afterwards = f"present {self.unit}", f"{self.unit} afterwards"
+        return f"{present} / {afterwards}" if self.direction == "lower" else f"{afterwards} / {present}"
 
     def rank(self, value: Number) -> Number:
         """A key to sort values by: the best value has the lowest."""
@@ -44,6 +74,10 @@ class Objective:
         """How much of the bound a value reaches: 1.0 is the best conceivable, 0 where it is undefined."""
         low, high = (bound, value) if self.direction == "lower" else (value, bound)
         return low / high if high else 0.0
+
+    def within(self, value: Number, reference: Number, factor: float) -> bool:
+        """Whether a value is at most `factor` times worse than a reference; with a factor below 1, better by that."""
+        return value <= factor * reference if self.direction == "lower" else reference <= factor * value
 
     def better(self, new: Measurement, old: Measurement) -> bool:
         """Whether the difference is an improvement, and larger than the noise of both measurements together.
@@ -69,6 +103,8 @@ class StageVerdict:
     """`status` is skipped where an earlier stage failed. The message lets a reader mend the kernel; `line` is the line
     of the kernel that it is about, from 1."""
 
+    __pydantic_config__ = _AS_JSON
+
     stage: str
     status: Literal["passed", "failed", "skipped"]
     message: str = ""
@@ -81,14 +117,22 @@ class Bound:
     """A value of the objective that no kernel of a workload can beat. `parts` are the bounds that it is the strictest
     of, by name (`compute`, `memory`); `explanation` says how they came about."""
 
+    __pydantic_config__ = _AS_JSON
+
     value: Number
     explanation: str = ""
     parts: Mapping[str, Number] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if not (math.isfinite(self.value) and self.value >= 0):
+            raise ValueError(f"a bound is a number that is not negative, got {self.value}")
 
 
 @dataclass(frozen=True)
 class LineCost:
     """What is known of one line of the kernel: how often it was executed, what that cost, and by which causes."""
+
+    __pydantic_config__ = _AS_JSON
 
     line: int
     text: str
@@ -107,6 +151,8 @@ class Evidence:
     the worst first. `story` says in sentences what limits the kernel, the most important first.
     """
 
+    __pydantic_config__ = _AS_JSON
+
     figures: Mapping[str, Number] = field(default_factory=dict)
     parts: Mapping[str, Mapping[str, Number]] = field(default_factory=dict)
     resources: Mapping[str, tuple[Number, Number]] = field(default_factory=dict)
@@ -121,6 +167,8 @@ class Evaluation:
     `seed` is what everything random in the evaluation was drawn from, so that it can be repeated; `seconds` is the time
     that it took.
     """
+
+    __pydantic_config__ = _AS_JSON
 
     stages: tuple[StageVerdict, ...]
     objective: Objective

@@ -7,11 +7,12 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
+from autocomp.targets.evaluation import Number
+
 if TYPE_CHECKING:
+    from autocomp.targets.evaluation import Evaluation, Evidence
     from autocomp.targets.menu import Menu
-    from autocomp.targets.simulator.evaluate.model import Evaluation
-    from autocomp.targets.simulator.isa.model import Accelerator
-    from autocomp.targets.simulator.profile.limits import Limits
+    from autocomp.targets.protocol import Target
     from autocomp.workload.model import Workload
 
 
@@ -19,8 +20,8 @@ if TYPE_CHECKING:
 class Plan:
     """One proposed change. `option` is the id of a menu entry ("" for a free plan); `parameters` belong to the
     named transformation, if one is to be applied mechanically. `gain` is the interval that the author expects the
-    speed-up to lie in (parent's cycles / child's cycles, 1.0 is no change); `partner` the id of the peer whose ideas
-    are to be combined with the parent's; `innovation` how new the idea is to the run, from 0 to 100."""
+    speed-up over the parent to lie in, where 1.0 is no change; `partner` the id of the peer whose ideas are to be
+    combined with the parent's; `innovation` how new the idea is to the run, from 0 to 100."""
 
     option: str
     text: str
@@ -34,16 +35,12 @@ class Plan:
 
 @dataclass(frozen=True)
 class LineageStep:
-    """One step from the naive kernel to the present one; `before` are the cycles of the kernel it started from."""
+    """One step from the naive kernel to the present one: `value` was measured of the kernel that it gave, `gain` is the
+    speed-up over the one that it started from."""
 
     plan: Plan
-    cycles: int
-    before: int | None = None
-
-    @property
-    def gain(self) -> float | None:
-        """The step's speed-up."""
-        return self.before / self.cycles if self.before and self.cycles else None
+    value: Number
+    gain: float | None = None
 
 
 @dataclass(frozen=True)
@@ -59,8 +56,8 @@ class Peer:
 @dataclass(frozen=True)
 class Precedent:
     """A schedule of a similar operation. `record` names its file and `digest` its content; `problem` says in words what
-    it is for; `distance` how far that is from the present one; `ratio` is its bound over its cycles; `lineage` has the
-    plans that led to its kernel, in their order."""
+    it is for; `distance` how far that is from the present one; `ratio` is how much of its bound it reaches; `lineage`
+    has the plans that led to its kernel, in their order."""
 
     record: str
     digest: str
@@ -105,12 +102,12 @@ class Context:
     """All that an agent may look at. `lineage` starts behind the naive kernel; `menu` is after dropout and shuffle;
     `peers` are other kernels of the same step, or, for a plan with a partner, that partner. `attempts` are those made
     on this kernel before, in the order of their making, or all of the run where `findings`, a document of what the run
-    has shown, sum them up. `precedents` are schedules of similar operations, the nearest first. `limits` is
-    None where the critical path is not known: for repairs and kernels, which are written to a plan, and where agents
-    may not see it.
+    has shown, sum them up. `precedents` are schedules of similar operations, the nearest first. `diagnosis`
+    is a closer look at what limits the kernel; None for repairs and kernels, which are written to a plan, and where
+    agents may not see it.
     """
 
-    accelerator: Accelerator
+    target: Target
     workload: Workload
     kernel: str
     evaluation: Evaluation
@@ -122,7 +119,7 @@ class Context:
     attempts: Sequence[Attempt] = ()
     findings: str = ""
     precedents: Sequence[Precedent] = ()
-    limits: Limits | None = None
+    diagnosis: Evidence | None = None
 
 
 @dataclass(frozen=True)

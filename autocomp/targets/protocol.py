@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import hashlib
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from autocomp.errors import NotApplicable
+from autocomp.errors import ConfigError, NotApplicable
 from autocomp.targets.evaluation import (
     PHASES,
     SCREEN,
@@ -28,6 +28,7 @@ from autocomp.targets.evaluation import (
 )
 from autocomp.targets.fences import blocks_defining
 from autocomp.targets.planning import Coder, Planner, Precedent, Replay
+from autocomp.targets.profile import Recorded
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -79,9 +80,17 @@ class Language(ABC):
         blocks = blocks_defining(answer, self.entry)
         return blocks[-1] if blocks else None
 
+    def skeleton(self, workload: Workload) -> str:
+        """The signature with a body that is left out, as a prompt shows what it wants."""
+        return f"{self.signature(workload)}\n  ..."
+
     def loops(self, kernel: str) -> tuple[str, ...]:
         """Names of the parts of a kernel that a plan may be about, such as its loops, in source order."""
         return ()
+
+    def is_foreign(self, kernel: str) -> bool:
+        """Whether a kernel computes its result without the machine, so that it has to be translated first."""
+        return False
 
 
 class Evaluator(ABC):
@@ -112,6 +121,15 @@ class Evaluator(ABC):
         """Measure kernels that are correct once more, in turns, so that whatever drifts concerns all of them alike.
         None for a kernel that could not be measured. Asked only of targets whose measurements have a spread."""
         return tuple(self.evaluate(kernel, SCREEN).measurement for kernel in kernels)
+
+
+@dataclass(frozen=True)
+class Roofs:
+    """Of the roofline model: `peak` multiply-accumulates, and `bus` bytes in each direction, for each unit of the
+    objective; 0 where not known."""
+
+    peak: Number
+    bus: Number
 
 
 @dataclass(frozen=True)
@@ -159,30 +177,45 @@ class Focus:
 
 @dataclass(frozen=True)
 class Knowledge:
-    """The sections of a prompt that only the target can write, in Markdown: who is asked and how kernels are judged,
-    how kernels are written, and what the machine offers."""
+    """The parts of prompts that only the target can write.
+
+    Sections in Markdown: `role` says who is asked and how kernels are judged, `language` how kernels are written,
+    `machine` what the machine offers. Parts of sentences: `subject` is what is improved ("a program for a tensor
+    accelerator"), `plans` what a plan must name ("the loops and operands by line"), `coding` a sentence that says what
+    to work out before writing; `translation` is how to begin where a kernel does not use the machine yet.
+    """
 
     role: str
     language: str
     machine: str
+    subject: str
+    plans: str
+    coding: str = ""
+    translation: str = ""
 
 
 class Target(ABC):
     """What kernels are written for and judged by: one machine. An entry point of the group `autocomp.targets` names a
     subclass. Picklable and immutable.
 
-    `kind` is the name of the entry point, `name` that of the machine within its kind. `digest` is the machine's
-    meaning: what changes a result changes it, and nothing else does. `parameters` are those of the machine's figures
-    that a user may set. `causes` are the words that `Evidence.parts` uses, and `uses` the kinds of constructs that
-    `Focus` names: the vocabulary of menus for this kind.
+    `kind` is the name of the entry point, `name` that of the machine within its kind; `family` is the part of the name
+    that machines share which schedules can be carried over between. `digest` is the machine's meaning: what changes a
+    result changes it, and nothing else does. `parameters` are those of the machine's figures that a user may set, and
+    `area` is how large it is, in the units that `area_note` names. `causes` are the words that `Evidence.parts` uses,
+    and `uses` the kinds of constructs that `Focus` names: the vocabulary of menus for this kind. `records` says whether
+    kernels can be profiled.
     """
 
     kind: ClassVar[str]
     causes: ClassVar[tuple[str, ...]] = ()
     uses: ClassVar[tuple[str, ...]] = ()
+    records: ClassVar[bool] = False
     name: str
+    family: str
     digest: str
     parameters: Mapping[str, Number]
+    area: Number | None = None
+    area_note: str = ""
     language: Language
     objective: Objective
     transformations: Transformations = Transformations()
@@ -219,6 +252,14 @@ class Target(ABC):
         """A value that no kernel can beat; None where nothing is known."""
         return None
 
+    def roofs(self, workload: Workload) -> Roofs | None:
+        """The machine's roofs for a workload's kind of work; None where they are not known."""
+        return None
+
+    def menus(self, operation: str) -> tuple[str, ...]:
+        """Names or paths of menus for planners where the user names none; the first that there is counts."""
+        return ()
+
     # --- what agents are told ------------------------------------------------------------------------------------
 
     @abstractmethod
@@ -229,6 +270,14 @@ class Target(ABC):
         """A closer look at what limits a correct kernel, made when an agent is about to plan: a critical path, marks in
         the kernel, counters. None where there is nothing beyond what its evaluation says."""
         return None
+
+    def record(self, kernel: str, workload: Workload, source: str = "kernel") -> Recorded:
+        """Run a kernel once on the workload's first input and record what it does, where the target `records`.
+
+        Raises KernelError if it does not parse or check, CandidateFailure if it does not run to its end, ConfigError
+        where this target records nothing.
+        """
+        raise ConfigError(f"the target {self.kind} does not record what kernels do")
 
     def story(self, evaluation: Evaluation, diagnosis: Evidence | None) -> tuple[str, ...]:
         """In sentences, what limits the kernel."""
@@ -246,11 +295,26 @@ class Target(ABC):
 
     # --- what works without a model ------------------------------------------------------------------------------
 
+    def ready(self, name: str, kernel: str, workload: Workload) -> Iterator[tuple[Proposal, str]]:
+        """The proposals of a transformation that apply, each with the fingerprint of the kernel that it gives. Raises
+        as the transformations do."""
+        for proposal in self.transformations.proposals(name, kernel, workload):
+            try:
+                changed = self.transformations.apply(name, kernel, workload, proposal.parameters)
+            except NotApplicable:
+                continue
+            yield proposal, self.language.fingerprint(changed)
+
     def rules(self) -> Rules | None:
-        """The agent that needs no model; None where there is none."""
-        return None
+        """The agent that needs no model: by default one that carries out transformations by their stated gain; None
+        where there are none."""
+        from autocomp.targets.rewriting import RewritingCoder, RewritingPlanner
+
+        return Rules(RewritingPlanner(), RewritingCoder()) if self.transformations.names else None
 
     def replay(self, precedents: Sequence[Precedent], start: str, workload: Workload) -> Replay:
         """What the plans of earlier schedules make of a starting kernel here. Raises KernelError if that does not
         parse."""
-        return Replay()
+        from autocomp.targets.rewriting import replay
+
+        return replay(self, precedents, start, workload)

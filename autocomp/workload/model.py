@@ -75,6 +75,11 @@ class Workload:
         return self.files.get("reference") or Path(self.reference_source.rsplit(":", 1)[0]).read_text(encoding="utf-8")
 
     @property
+    def target(self) -> str:
+        """The spec of the target, `KIND:MACHINE`."""
+        return f"simulator:{self.accelerator}"
+
+    @property
     def inputs(self) -> tuple[TensorSpec, ...]:
         return tuple(t for t in self.tensors if t.role != "output")
 

@@ -23,9 +23,9 @@ from autocomp.schedules.store import Store, all_schedules, record_at
 from autocomp.search import Options, RunFolder
 from autocomp.search.session import Means, run_session
 from autocomp.search.snapshot import Request, create, restore
-from autocomp.targets import menu
-from autocomp.targets.simulator import isa
-from autocomp.targets.simulator.isa.model import Accelerator
+from autocomp.targets import menu_file
+from autocomp.targets.protocol import Target
+from autocomp.targets.registry import load_target
 from autocomp.workload import Workload
 from benchmarks.library.shapes import Shape, model_files, shapes
 
@@ -38,50 +38,50 @@ def warn(message: str) -> None:
     print(f"warning: {message}", file=sys.stderr)
 
 
-def found(root: Path, workload: Workload, accelerator: Accelerator) -> ScheduleRecord | None:
+def found(root: Path, workload: Workload, target: Target) -> ScheduleRecord | None:
     """The store's schedule of a workload on the machine as it is described now."""
     for stored in all_schedules(warn, [root]):
         entry = stored.entry
         if (entry.accelerator, entry.operation, entry.dims) != (
-            accelerator.full_name,
+            target.name,
             workload.operation,
             dict(workload.dims),
         ):
             continue
         if entry.options == dict(workload.options):
             record = record_at(stored)
-            return record if record.accelerator.digest == accelerator.digest else None
+            return record if record.accelerator.digest == target.digest else None
     return None
 
 
-def search(root: Path, runs: Path, workload: Workload, accelerator: Accelerator, evaluations: int) -> str:
+def search(root: Path, runs: Path, workload: Workload, target: Target, evaluations: int) -> str:
     """Search for a schedule and keep it; what came of it, in words."""
     path = runs / workload.name
     if (path / "config.json").exists():
         folder = RunFolder.open(path)
         request = restore(folder)
     else:
-        precedents = precedents_for(workload, accelerator, PRECEDENTS, warn, [root])
+        precedents = precedents_for(workload, target, PRECEDENTS, warn, [root])
         options = Options(evaluations=evaluations, beam=BEAM, plans_per_parent=PLANS)
-        options_of = menu.load([workload.operation]).for_operation(workload.operation)
-        request = Request(workload, accelerator, options_of, Agents(), options, precedents=precedents)
+        options_of = menu_file.load([workload.operation]).for_operation(workload.operation)
+        request = Request(workload, target, options_of, Agents(), options, precedents=precedents)
         folder = create(path, request, datetime.now().astimezone())
     result = run_session(request, folder, Means())
     best = result.best
     if best == result.naive or best.evaluation is None:
         return "nothing faster than the naive kernel"
     Store(root).put(record_of(request, result, best, folder.kernel(best.kernel), datetime.now().astimezone()))
-    return f"{result.naive.cycles:,} -> {best.cycles:,} cycles, {best.evaluation.ratio:.1%} of the bound"
+    return f"{result.naive.value:,} -> {best.value:,} cycles, {best.evaluation.ratio:.1%} of the bound"
 
 
 def fill(files: Sequence[Path], root: Path, runs: Path, evaluations: int) -> None:
     """Search for what is missing; an operation whose naive kernel fails is named, and the next one taken."""
     for shape in (shape for file in files for shape in shapes(file)):
-        accelerator = isa.load(shape.workload.accelerator, shape.workload.overrides)
-        if found(root, shape.workload, accelerator) is not None:
+        target = load_target(shape.workload.target, shape.workload.overrides)
+        if found(root, shape.workload, target) is not None:
             continue
         try:
-            outcome = search(root, runs, shape.workload, accelerator, evaluations)
+            outcome = search(root, runs, shape.workload, target, evaluations)
         except (CandidateFailure, KernelError) as error:
             outcome = f"failed: {error.message}"
         print(f"{shape.model}: {shape.workload.name}: {outcome}", flush=True)
@@ -104,7 +104,7 @@ def table(files: Sequence[Path], root: Path) -> Iterator[str]:
 
 
 def _record(shape: Shape, root: Path) -> ScheduleRecord | None:
-    return found(root, shape.workload, isa.load(shape.workload.accelerator, shape.workload.overrides))
+    return found(root, shape.workload, load_target(shape.workload.target, shape.workload.overrides))
 
 
 def main() -> None:

@@ -44,8 +44,8 @@ def outcomes(names: Sequence[str], evaluations: int, seeds: int, means: Means) -
                 started = time.monotonic()
                 result = search(request_for(name, options, strategy=strategy), means).result
                 seconds = time.monotonic() - started
-                best = result.best.cycles
-                yield Outcome(name, strategy, seed, result.naive.cycles, best, result.evaluations, seconds)
+                best = result.best.value
+                yield Outcome(name, strategy, seed, result.naive.value, best, result.evaluations, seconds)
 
 
 def table(found: Sequence[Outcome]) -> Iterator[str]:

@@ -10,6 +10,9 @@ from autocomp.agents.config import AGENTS, Agents, Member, Price, from_words, lo
 from autocomp.agents.factory import make_agents
 from autocomp.agents.mixed import MixedPlanner
 from autocomp.errors import ConfigError, ModelError
+from autocomp.targets.registry import load_target
+
+TARGET = load_target("simulator:tiny")
 
 FILE = """\
 planner:
@@ -82,13 +85,13 @@ def test_the_kind_of_agent_adds_or_takes_away_the_rules(kind: str | None, planne
 
 
 def test_without_a_model_the_rules_plan_and_code() -> None:
-    pair = make_agents(from_words(None, [], []))
+    pair = make_agents(from_words(None, [], []), TARGET)
     assert (pair.planner.name, pair.coder.name, pair.waits_on) == ("rules", "rules", "processor")
 
 
 def test_models_and_rules_plan_side_by_side(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "k")
-    pair = make_agents(from_words("llm+rules", ["openai:a", "openai:b"], []))
+    pair = make_agents(from_words("llm+rules", ["openai:a", "openai:b"], []), TARGET)
     assert isinstance(pair.planner, MixedPlanner)
     assert pair.planner.weights == (2.0, 1.0)
     assert pair.coder.name == "openai:a, openai:b"
@@ -106,11 +109,11 @@ def test_words_that_name_no_agent_are_refused(arguments: tuple[str, list[str], l
 def test_a_budget_of_money_needs_prices(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "k")
     priced, unpriced = Member("openai:a", price=Price(1, 1)), Member("openai:b")
-    make_agents(Agents((priced,)), money=1.0)
+    make_agents(Agents((priced,)), TARGET, money=1.0)
     with pytest.raises(ConfigError, match=r"needs the price of openai:b"):
-        make_agents(Agents((priced,), (unpriced,)), money=1.0)
+        make_agents(Agents((priced,), (unpriced,)), TARGET, money=1.0)
 
 
 def test_a_named_key_that_is_not_there_is_an_error_even_for_a_local_endpoint() -> None:
     with pytest.raises(ModelError, match="MY_KEY has none"):
-        make_agents(Agents((Member("openai:a@http://localhost/v1", key="MY_KEY"),)))
+        make_agents(Agents((Member("openai:a@http://localhost/v1", key="MY_KEY"),)), TARGET)

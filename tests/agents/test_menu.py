@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from autocomp.errors import ConfigError
-from autocomp.targets.menu import Menu, MenuOption, load
+from autocomp.targets.menu import Menu, MenuOption
+from autocomp.targets.menu_file import load
 
 TRANSFORMATIONS = {
     "block_diagonal",

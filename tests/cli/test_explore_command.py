@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 from click.testing import Result
 
-from autocomp.targets.simulator.evaluate import Evaluation, SimulatorEvaluator
+from autocomp.targets.evaluation import Evaluation
+from autocomp.targets.simulator.evaluate import SimulatorEvaluator
 
 Command = Callable[..., Result]
 SWEEP = ("explore", "tiny_gemm_edges", "--evaluations", 2, "--workers", 1, "--folder", "sizes", "--no-cache")
@@ -60,10 +61,10 @@ def test_an_interrupted_exploration_continues_to_the_same_result(
 ) -> None:
     evaluate = SimulatorEvaluator.evaluate
 
-    def interrupted(self: SimulatorEvaluator, kernel_text: str, **rest: Any) -> Evaluation:
+    def interrupted(self: SimulatorEvaluator, kernel: str, *rest: Any) -> Evaluation:
         if self.accelerator.parameters["DIM"] == 8:
             raise KeyboardInterrupt
-        return evaluate(self, kernel_text, **rest)
+        return evaluate(self, kernel, *rest)
 
     whole = explore("--sweep", "DIM=4,8", "--folder", "whole")
     with monkeypatch.context() as patched:

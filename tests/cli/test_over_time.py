@@ -6,15 +6,15 @@ import io
 from dataclasses import replace
 
 from rich.console import Console
-from toy_search import ToyEvaluator
+from toy_search import ToyEvaluator, ToyTarget
 
 from autocomp.cli.over_time import MOST_DRAWN, print_shape, shape_of
+from autocomp.targets.evaluation import Evidence
 
 
 def test_a_long_kernel_is_not_recorded_and_the_reader_is_told() -> None:
-    toy = ToyEvaluator()
-    long = replace(toy.evaluate("naive"), commands=MOST_DRAWN + 1)
-    shape = shape_of("", toy.workload, toy.accelerator, long)
+    long = replace(ToyEvaluator().evaluate("naive"), evidence=Evidence({"commands": MOST_DRAWN + 1}))
+    shape = shape_of("", None, ToyTarget(), long)  # type: ignore[arg-type]
     stream = io.StringIO()
     print_shape(Console(file=stream, width=200), shape, long)
     assert shape is None

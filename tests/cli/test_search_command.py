@@ -65,10 +65,10 @@ def test_interruption_leaves_a_run_that_resumes(
 
     evaluate = ToyEvaluator.evaluate
 
-    def interrupted(self: ToyEvaluator, kernel_text: str, **rest: Any) -> Any:
-        if "tile" in kernel_text:
+    def interrupted(self: ToyEvaluator, kernel: str, *rest: Any) -> Any:
+        if "tile" in kernel:
             raise KeyboardInterrupt
-        return evaluate(self, kernel_text, **rest)
+        return evaluate(self, kernel, *rest)
 
     with monkeypatch.context() as patched:
         patched.setattr(ToyEvaluator, "evaluate", interrupted)

@@ -1,4 +1,4 @@
-"""An evaluation survives JSON, but for the per-command record."""
+"""An evaluation survives JSON."""
 
 from __future__ import annotations
 
@@ -7,33 +7,36 @@ import json
 import numpy as np
 from autocomp.simulator.results import Commands, Timing
 
-from autocomp.targets.simulator.evaluate import (
-    Bound,
-    Evaluation,
-    LineCycles,
-    StageVerdict,
-    evaluation_from_json,
-    evaluation_to_json,
-)
+from autocomp.targets.evaluation import Bound, Evaluation, Evidence, LineCost, Measurement, Objective, StageVerdict
+from autocomp.targets.serial import evaluation_from_json, evaluation_to_json
 from autocomp.targets.simulator.evaluate.hotspots import line_cycles
 
 EVALUATION = Evaluation(
     stages=(StageVerdict("check", "passed", "fine", None, 0.5), StageVerdict("smoke", "failed", "wrong", 3, 0.25)),
-    cycles=1000,
-    bound=Bound(500, 500, 20, "the multipliers"),
-    utilisation=0.5,
-    commands=12,
-    steps=99,
-    unit_cycles={"load": {"Busy": 400, "Idle": 600}},
-    memory_rows={"spad": (32, 64)},
-    dram_bytes=(10, 20),
-    lines=(LineCycles(3, "mvin();", 12, 7, {"Bus": 7}),),
+    objective=Objective("us"),
+    measurement=Measurement(12.5, 0.25, (12.5, 12.25, 13)),
+    bound=Bound(6.25, "the multipliers", {"compute": 6.25, "memory": 2}),
+    evidence=Evidence(
+        figures={"utilisation": 0.5, "commands": 12},
+        parts={"load": {"Busy": 400, "Idle": 600}},
+        resources={"spad": (32, 64)},
+        lines=(LineCost(3, "mvin();", 12, 7, {"Bus": 7}),),
+        story=("Loads wait for the bus.",),
+    ),
     seconds=0.75,
+    seed=1 << 63,
 )
 
 
 def test_round_trip() -> None:
-    assert evaluation_from_json(json.loads(json.dumps(evaluation_to_json(EVALUATION)))) == EVALUATION
+    document = json.loads(json.dumps(evaluation_to_json(EVALUATION), allow_nan=False))
+    assert evaluation_from_json(document) == EVALUATION
+
+
+def test_whole_numbers_stay_whole() -> None:
+    document = evaluation_to_json(EVALUATION)
+    assert isinstance(document["evidence"]["figures"]["commands"], int)
+    assert isinstance(evaluation_from_json(document).evidence.parts["load"]["Busy"], int)
 
 
 def test_failure_and_ratio() -> None:
@@ -66,6 +69,6 @@ def test_waits_are_summed_by_line_and_cause_hottest_first() -> None:
     record = commands([2, 1, 2, 2], [0, 1, 1, 0], [3, 5, 4, 2])
     timing = Timing(100, (), (), ("Bus", "Host"), record)
     assert line_cycles(timing, "first();\n  second();\n") == (
-        LineCycles(2, "second();", 3, 9, {"Bus": 5, "Host": 4}),
-        LineCycles(1, "first();", 1, 5, {"Host": 5}),
+        LineCost(2, "second();", 3, 9, {"Bus": 5, "Host": 4}),
+        LineCost(1, "first();", 1, 5, {"Host": 5}),
     )

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from autocomp.targets.evaluation import PROVE, SCREEN, Evaluation
 from autocomp.targets.simulator import isa
-from autocomp.targets.simulator.evaluate import STAGES, Evaluation, SimulatorEvaluator
+from autocomp.targets.simulator.evaluate import STAGES, SimulatorEvaluator
 from autocomp.targets.simulator.start.naive import naive_gemm
 from autocomp.workload import parse
 
@@ -34,7 +35,8 @@ def failure(evaluation: Evaluation, stage: str) -> str:
     """The message of the stage that must be the first to fail."""
     assert evaluation.failure is not None
     assert evaluation.failure.stage == stage, evaluation.failure
-    after = STAGES[STAGES.index(stage) + 1 :]
+    names = [stage.name for stage in STAGES]
+    after = names[names.index(stage) + 1 :]
     assert [v.status for v in evaluation.stages if v.stage in after] == ["skipped"] * len(after)
     return evaluation.failure.message
 
@@ -42,28 +44,31 @@ def failure(evaluation: Evaluation, stage: str) -> str:
 def test_a_right_kernel_passes_all_stages(evaluator: SimulatorEvaluator, naive: str) -> None:
     evaluation = evaluator.evaluate(naive)
     assert evaluation.correct, evaluation.failure
-    assert [verdict.stage for verdict in evaluation.stages] == list(STAGES)
-    assert evaluation.cycles is not None
-    assert evaluation.bound.cycles <= evaluation.cycles
-    assert 0 < evaluation.utilisation < 1
-    assert evaluation.memory_rows["spad"][0] > 0
-    assert evaluation.dram_bytes[1] == 20 * 18
-    assert all(sum(causes.values()) == evaluation.cycles for causes in evaluation.unit_cycles.values())
-    assert sum(entry.commands for entry in evaluation.lines) <= evaluation.commands
-    assert any("mvin(" in entry.text for entry in evaluation.lines)
+    assert [verdict.stage for verdict in evaluation.stages] == [stage.name for stage in STAGES]
+    assert evaluation.value is not None
+    assert (evaluation.ratio or 0) <= 1
+    evidence = evaluation.evidence
+    assert 0 < evidence.figures["utilisation"] < 1
+    assert evidence.resources["spad"][0] > 0
+    assert evidence.figures["dram_bytes_written"] == 20 * 18
+    assert all(sum(causes.values()) == evaluation.value for causes in evidence.parts.values())
+    assert sum(entry.count for entry in evidence.lines) <= evidence.figures["commands"]
+    assert any("mvin(" in entry.text for entry in evidence.lines)
 
 
-def test_the_record_of_commands_comes_on_request(evaluator: SimulatorEvaluator, naive: str) -> None:
-    assert evaluator.evaluate(naive).timing is None
-    timing = evaluator.evaluate(naive, record_commands=True).timing
-    assert timing is not None
-    assert timing.commands is not None
+def test_screening_measures_and_validation_runs_the_other_stages(evaluator: SimulatorEvaluator, naive: str) -> None:
+    screened, validated = evaluator.evaluate(naive, SCREEN), evaluator.evaluate(naive, PROVE)
+    assert screened.measurement is not None
+    assert validated.measurement is None
+    assert screened.correct
+    assert validated.correct
+    assert [v.stage for v in (*screened.stages, *validated.stages)] == [stage.name for stage in STAGES]
 
 
 def test_an_evaluator_survives_pickling_after_use(evaluator: SimulatorEvaluator, naive: str) -> None:
     first = evaluator.evaluate(naive)
     again = pickle.loads(pickle.dumps(evaluator)).evaluate(naive)
-    assert again.cycles == first.cycles
+    assert again.value == first.value
     assert again.correct
 
 
@@ -74,7 +79,7 @@ def test_check_points_at_the_mistake(evaluator: SimulatorEvaluator, naive: str) 
     assert "preload" in message
     assert broken.failure is not None
     assert naive.splitlines()[(broken.failure.line or 0) - 1].lstrip().startswith("preload")
-    assert broken.cycles is None
+    assert broken.value is None
 
 
 def test_check_compares_the_signature(evaluator: SimulatorEvaluator, naive: str) -> None:
@@ -91,7 +96,7 @@ def test_smoke_names_the_first_wrong_element(evaluator: SimulatorEvaluator, naiv
     message = failure(broken, "smoke")
     assert "C[0][1" in message
     assert "never stored" in message
-    assert broken.cycles is not None
+    assert broken.value is not None
 
 
 def test_smoke_reports_what_the_machine_forbids_with_its_line(evaluator: SimulatorEvaluator, naive: str) -> None:

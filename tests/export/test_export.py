@@ -24,6 +24,7 @@ from autocomp.targets.simulator import isa
 from autocomp.targets.simulator.isa import Accelerator
 from autocomp.targets.simulator.start.library import library_kernel
 from autocomp.targets.simulator.start.naive import starting_kernel
+from autocomp.targets.simulator.target import SimulatorTarget
 from autocomp.workload import TensorSpec, Workload
 
 ROOT = Path(__file__).parents[2]
@@ -103,10 +104,10 @@ def test_kernels_of_the_systolic_array_compute_in_c_what_they_compute_here() -> 
     call = library_kernel(wide, MACHINE)
     assert call is not None
     schedules = [
-        of_kernel(starting_kernel(plain, MACHINE), "naive", plain, MACHINE),
-        of_kernel(starting_kernel(high, MACHINE), "naive convolution", high, MACHINE),
-        of_kernel(call, "hardware loop", wide, MACHINE),
-        of_kernel(LIBRARY_CONVOLUTION, "hardware loop over a convolution", convolution, MACHINE),
+        of_kernel(starting_kernel(plain, MACHINE), "naive", plain, SimulatorTarget(MACHINE)),
+        of_kernel(starting_kernel(high, MACHINE), "naive convolution", high, SimulatorTarget(MACHINE)),
+        of_kernel(call, "hardware loop", wide, SimulatorTarget(MACHINE)),
+        of_kernel(LIBRARY_CONVOLUTION, "hardware loop over a convolution", convolution, SimulatorTarget(MACHINE)),
     ]
     files = proved(schedules, MACHINE)
     source = files["gemm_I20_J37_K50_activation_relu_bias_row_scale_0_05_transpose_b_true.c"]
@@ -117,12 +118,12 @@ def test_kernels_of_the_systolic_array_compute_in_c_what_they_compute_here() -> 
 def test_a_kernel_with_the_host_in_the_loop_takes_turns_with_it() -> None:
     forward = workload.load("tinympc_forward")
     machine = isa.load(forward.accelerator, forward.overrides)
-    proved([of_kernel(starting_kernel(forward, machine), "forward", forward, machine)], machine)
+    proved([of_kernel(starting_kernel(forward, machine), "forward", forward, SimulatorTarget(machine))], machine)
 
 
 def test_the_text_of_an_export(request: pytest.FixtureRequest) -> None:
     plain = parsed(GEMM)
-    only = of_kernel(starting_kernel(plain, MACHINE), "naive", plain, MACHINE)
+    only = of_kernel(starting_kernel(plain, MACHINE), "naive", plain, SimulatorTarget(MACHINE))
     files = export_files([only], MACHINE, "include/gemmini.h")
     for name, golden in ((f"{only.function}.c", "kernel.c"), ("kernels.h", "kernels.h"), ("dispatch.c", "dispatch.c")):
         text = re.sub(r"// \d+ cycles.*", "// … cycles", files[name])
@@ -134,7 +135,7 @@ def test_the_text_of_an_export(request: pytest.FixtureRequest) -> None:
 def test_another_shipped_machine_needs_nothing_but_its_encoding() -> None:
     quad = isa.load("quad")
     small = parsed("operation: gemm\naccelerator: quad\ndims: {I: 9, J: 6, K: 10}\nbias: row\nactivation: relu\n")
-    proved([of_kernel(starting_kernel(small, quad), "naive", small, quad)], quad)
+    proved([of_kernel(starting_kernel(small, quad), "naive", small, SimulatorTarget(quad))], quad)
 
 
 def test_a_machine_without_a_vendors_header_has_a_function_for_each_instruction() -> None:

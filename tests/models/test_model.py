@@ -18,7 +18,7 @@ from autocomp.cli.commands import autocomp
 from autocomp.errors import ConfigError
 from autocomp.models import Forecast, Operation, Prediction, forecast, import_model, ranked
 from autocomp.models.search import FEWEST
-from autocomp.targets.simulator import isa
+from autocomp.targets.registry import load_target
 from autocomp.workload import parse
 
 SHIPPED = Path(onnx.__file__).parent / "backend" / "test" / "data" / "light"
@@ -173,7 +173,7 @@ def test_operations_are_ranked_by_their_gain_and_end_where_the_rest_cannot_matte
 
 def test_without_a_schedule_the_naive_kernel_is_simulated(tmp_path: Path) -> None:
     watched: list[str] = []
-    costs = forecast(import_model(two_layers(tmp_path)), isa.load("gemmini"), (), 2.0, watched.append)
+    costs = forecast(import_model(two_layers(tmp_path)), load_target("simulator:gemmini"), (), 2.0, watched.append)
     assert watched == ["gemm_I7_J24_K20_activation_relu", "gemm_I7_J10_K24"]
     assert costs.host == 280
     assert all(p.best == p.naive >= p.bound and p.source == "naive" for p in costs.predictions)

@@ -20,12 +20,10 @@ from autocomp.models.quantise import quantise, read_samples
 from autocomp.models.runtime import PartitionedModel, session
 from autocomp.schedules.record import ScheduleRecord
 from autocomp.schedules.store import Store
-from autocomp.targets.simulator import isa
-from autocomp.targets.simulator.evaluate import SimulatorEvaluator
-from autocomp.targets.simulator.start.naive import starting_kernel
+from autocomp.targets.registry import load_target
 from autocomp.workload import Workload, parse
 
-MACHINE = isa.load("gemmini")
+MACHINE = load_target("simulator:gemmini")
 IMAGE = (1, 5, 9, 7)
 
 
@@ -144,7 +142,7 @@ def test_a_schedule_for_another_description_of_the_machine_is_used_only_if_it_is
     wrong = other.model_copy(update={"kernel": other.kernel.replace("mvout(", "mvin(")})
     Store(tmp_path / "schedules").put(wrong)
     with pytest.warns(UserWarning, match="another description of gemmini, and wrong on this one"):
-        assert known_kernel(workload, MACHINE) == (starting_kernel(workload, MACHINE), "naive")
+        assert known_kernel(workload, MACHINE) == (MACHINE.starting_kernel(workload), "naive")
 
 
 def test_without_one_the_plans_of_the_nearest_schedule_are_tried(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -153,18 +151,18 @@ def test_without_one_the_plans_of_the_nearest_schedule_are_tried(monkeypatch: py
     workload = parse(text, Path("gemm.yaml"))
     text, source = adapted_kernel(workload, MACHINE)
     assert source.startswith("as gemmini/gemm/")
-    evaluator = SimulatorEvaluator(MACHINE, workload)
-    adapted, naive = evaluator.evaluate(text), evaluator.evaluate(starting_kernel(workload, MACHINE))
+    evaluator = MACHINE.evaluator(workload)
+    adapted, naive = evaluator.evaluate(text), evaluator.evaluate(MACHINE.starting_kernel(workload))
     assert adapted.correct
-    assert adapted.cycles is not None
-    assert naive.cycles is not None
-    assert adapted.cycles < naive.cycles
+    assert adapted.value is not None
+    assert naive.value is not None
+    assert adapted.value < naive.value
 
 
 def record(workload: Workload) -> ScheduleRecord:
     return ScheduleRecord.model_validate(
         {
-            "accelerator": {"name": MACHINE.full_name, "parameters": MACHINE.parameters, "digest": MACHINE.digest},
+            "accelerator": {"name": MACHINE.name, "parameters": MACHINE.parameters, "digest": MACHINE.digest},
             "operation": {
                 "name": workload.operation,
                 "dims": workload.dims,
@@ -181,7 +179,7 @@ def record(workload: Workload) -> ScheduleRecord:
                 "strategy": "beam", "seed": 0, "planner": "rules", "coder": "rules", "evaluations": 1, "versions": {},
                 "created": datetime(2026, 1, 1, tzinfo=timezone.utc).isoformat(),
             },
-            "kernel": f"// known\n{starting_kernel(workload, MACHINE)}",
+            "kernel": f"// known\n{MACHINE.starting_kernel(workload)}",
         }
     )  # fmt: skip
 

@@ -6,14 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from autocomp.report import RunView
 from autocomp.report.predictions import Prediction, calibrations, predictions, rank_correlation
 
 VALUES = st.lists(st.integers(1, 50), min_size=3, max_size=12)
 
 
-def candidate(parent: int | None, cycles: int | None, gain: list[float] | None = None) -> dict[str, object]:
+def candidate(parent: int | None, value: int | None, gain: list[float] | None = None) -> dict[str, object]:
     plan = {"author": "m", **({"gain": gain} if gain else {})} if parent is not None else None
-    return {"parent": parent, "cycles": cycles, "plan": plan}
+    return {"parent": parent, "value": value, "plan": plan}
 
 
 def test_only_kernels_that_run_and_plans_that_predict_are_scored() -> None:
@@ -24,7 +25,7 @@ def test_only_kernels_that_run_and_plans_that_predict_are_scored() -> None:
         3: candidate(1, None, [2, 3]),
         4: candidate(0, 900),
     }
-    found = predictions(events)
+    found = predictions(RunView(events))
     assert [(p.actual, p.inside) for p in found] == [(2.0, True), (1.25, False)]
     (calibration,) = calibrations(found)
     assert (calibration.predictions, calibration.inside, calibration.correlation) == (2, 0.5, None)

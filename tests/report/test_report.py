@@ -15,8 +15,8 @@ from toy_search import Toy, ToyEvaluator
 from autocomp.report import RunView, SearchProgress, make_console, print_evaluation, print_over_time, print_search
 from autocomp.report.terminal import SPARKS
 from autocomp.search.journal import read_events
-from autocomp.targets.simulator.evaluate.model import LineCycles
-from autocomp.targets.simulator.profile.model import OverTime, UnitProfile
+from autocomp.targets.evaluation import Evidence, LineCost
+from autocomp.targets.profile import OverTime, UnitProfile
 
 Golden = Callable[..., None]
 
@@ -60,7 +60,7 @@ def test_the_view_agrees_with_the_search(toy: Toy) -> None:
     result = toy.run()
     view = RunView.of(toy.folder / "events.jsonl")
     assert view.outcomes == result.history.outcomes()
-    assert (view.naive_cycles, view.best_cycles) == (result.naive.cycles, result.best.cycles)
+    assert (view.naive, view.best) == (result.naive.value, result.best.value)
     assert [c["id"] for c in view.lineage()] == [c.id for c in result.history.ancestry(result.best)]
     assert view.evaluations == result.evaluations
 
@@ -74,12 +74,13 @@ def test_every_prefix_of_a_log_can_be_viewed(toy: Toy) -> None:
 
 
 def test_a_correct_evaluation(golden: Golden) -> None:
-    evaluation = replace(
-        ToyEvaluator().evaluate("naive tile"),
-        unit_cycles={"load": {"Busy": 600, "Bus": 100, "Idle": 2}, "execute": {"Busy": 512, "ReadAfterWrite": 190}},
-        memory_rows={"spad": (4096, 16384), "acc": (0, 1024)},
-        lines=(LineCycles(12, "    mvin(A[i], [sp], 4, 4);", 64, 300, {"Bus": 200, "ReadAfterWrite": 100}),),
+    evidence = Evidence(
+        figures={"commands": 64, "host_steps": 3, "dram_bytes_read": 4096, "utilisation": 0.5},
+        parts={"load": {"Busy": 600, "Bus": 100, "Idle": 2}, "execute": {"Busy": 512, "ReadAfterWrite": 190}},
+        resources={"spad": (4096, 16384), "acc": (0, 1024)},
+        lines=(LineCost(12, "    mvin(A[i], [sp], 4, 4);", 64, 300, {"Bus": 200, "ReadAfterWrite": 100}),),
     )
+    evaluation = replace(ToyEvaluator().evaluate("naive tile"), evidence=evidence)
     golden(text_of(lambda console: print_evaluation(console, evaluation)))
 
 

@@ -57,8 +57,8 @@ def test_a_naive_kernel_is_confirmed_within_a_percent(
     evaluation = pickle.loads(pickle.dumps(evaluator)).evaluate(starting_kernel(problem, evaluator.accelerator))
     assert evaluation.correct, evaluation.stages[-1].message
     assert evaluation.stages[-1].stage == "rtl"
-    simulated = evaluator.simulator.evaluate(starting_kernel(problem, evaluator.accelerator)).cycles
-    assert evaluation.cycles == pytest.approx(simulated, rel=0.01)
+    simulated = evaluator.simulator.evaluate(starting_kernel(problem, evaluator.accelerator)).value
+    assert evaluation.value == pytest.approx(simulated, rel=0.01)
 
 
 def test_a_description_that_is_not_the_hardwares_is_refuted(copier: RtlModel, tmp_path: Path) -> None:
@@ -116,7 +116,7 @@ def test_reads_beyond_the_tensors_are_reported_and_not_fatal(copier: RtlModel, t
 def test_a_kernel_that_is_wrong_is_not_tried(copier: RtlModel) -> None:
     evaluation = shift_on(copier).evaluate(SHIFT.replace("3", "4"))
     assert evaluation.stages[-1].status == "skipped"
-    assert evaluation.cycles is None
+    assert evaluation.value is None
 
 
 def test_a_command_names_the_machine_without_a_model(autocomp: Callable[..., Result], tmp_path: Path) -> None:

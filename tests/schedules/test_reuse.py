@@ -10,13 +10,13 @@ from autocomp.schedules.record import ScheduleRecord
 from autocomp.schedules.reuse import precedents_for
 from autocomp.schedules.store import Store
 from autocomp.targets.planning import LineageStep
-from autocomp.targets.simulator import isa
-from autocomp.targets.simulator.isa.model import Accelerator
+from autocomp.targets.protocol import Target
+from autocomp.targets.registry import load_target
 from autocomp.workload.model import Workload
 
 from .test_store import make, no_warning
 
-MACHINE = isa.load("gemmini")
+MACHINE = load_target("simulator:gemmini")
 
 
 def gemm(*sizes: int, **options: str) -> Workload:
@@ -25,10 +25,10 @@ def gemm(*sizes: int, **options: str) -> Workload:
     return workload.parse(text, Path("gemm.yaml"))
 
 
-def keep(root: Path, problem: Workload, machine: Accelerator = MACHINE, cycles: int = 100) -> str:
+def keep(root: Path, problem: Workload, machine: Target = MACHINE, cycles: int = 100) -> str:
     """Put a record of a problem into a store; its name there."""
     document = make(cycles).model_dump()
-    document["accelerator"] = {"name": machine.full_name, "parameters": dict(machine.parameters), "digest": "d"}
+    document["accelerator"] = {"name": machine.name, "parameters": dict(machine.parameters), "digest": "d"}
     document["operation"] |= {"dims": dict(problem.dims), "options": dict(problem.options)}
     path, _ = Store(root).put(ScheduleRecord.model_validate(document))
     return path.relative_to(root).as_posix()
@@ -42,7 +42,7 @@ def lineages(root: Path, document: dict[str, Any]) -> list[tuple[LineageStep, ..
     return [p.lineage for p in precedents_for(gemm(64, 64, 80), MACHINE, 1, no_warning, [root])]
 
 
-def found(root: Path, problem: Workload, machine: Accelerator = MACHINE, count: int = 9) -> list[str]:
+def found(root: Path, problem: Workload, machine: Target = MACHINE, count: int = 9) -> list[str]:
     return [p.record for p in precedents_for(problem, machine, count, no_warning, [root])]
 
 
@@ -61,7 +61,7 @@ def test_the_schedule_of_the_problem_itself_is_left_out_so_that_a_repeated_searc
 
 def test_the_same_shape_on_the_machine_in_another_size_is_one(tmp_path: Path) -> None:
     name = keep(tmp_path, gemm(64, 64, 64))
-    assert found(tmp_path, gemm(64, 64, 64), isa.load("gemmini", {"DIM": 32})) == [name]
+    assert found(tmp_path, gemm(64, 64, 64), load_target("simulator:gemmini", {"DIM": 32})) == [name]
 
 
 def test_an_option_that_differs_is_a_distance(tmp_path: Path) -> None:
@@ -76,7 +76,7 @@ def test_of_equally_near_schedules_the_one_nearer_to_its_bound_comes_first(tmp_p
 
 def test_another_accelerator_is_none(tmp_path: Path) -> None:
     keep(tmp_path, gemm(64, 64, 64))
-    assert found(tmp_path, gemm(64, 64, 65), isa.load("tiny")) == []
+    assert found(tmp_path, gemm(64, 64, 65), load_target("simulator:tiny")) == []
 
 
 def test_plans_at_the_end_that_gained_next_to_nothing_are_no_part_of_it(tmp_path: Path) -> None:
@@ -86,7 +86,8 @@ def test_plans_at_the_end_that_gained_next_to_nothing_are_no_part_of_it(tmp_path
         for option, cycles in (("big", 1500), ("none", 1500), ("last", 1004), ("tail", 1001), ("end", 1000))
     ]
     (precedent,) = lineages(tmp_path, document)
-    assert [(step.plan.option, step.before) for step in precedent] == [("big", 900), ("none", 1500), ("last", 1500)]
+    gains = [(step.plan.option, step.gain) for step in precedent]
+    assert gains == [("big", 900 / 1500), ("none", 1.0), ("last", 1500 / 1004)]
 
 
 def test_a_tampered_schedule_is_named_and_none(tmp_path: Path) -> None:

@@ -17,9 +17,7 @@ from autocomp.schedules.measured import figures, machine_of, operation_of
 from autocomp.schedules.record import ScheduleRecord, from_yaml, to_yaml
 from autocomp.schedules.store import Store
 from autocomp.schedules.verify import verify
-from autocomp.targets.simulator import isa
-from autocomp.targets.simulator.evaluate import evaluate_kernel
-from autocomp.targets.simulator.start.naive import starting_kernel
+from autocomp.targets.registry import load_target
 from autocomp.workload.model import Workload
 
 from .test_store import make, no_warning
@@ -35,14 +33,14 @@ PROBLEMS = {
 
 def record_for(problem: Workload) -> ScheduleRecord:
     """A true record, of the problem's naive kernel."""
-    machine = isa.load(problem.accelerator, problem.overrides)
-    kernel = starting_kernel(problem, machine)
-    evaluation = evaluate_kernel(kernel, problem, machine)
-    assert evaluation.cycles is not None
+    machine = load_target(problem.target, problem.overrides)
+    kernel = machine.starting_kernel(problem)
+    evaluation = machine.evaluator(problem).evaluate(kernel)
+    assert evaluation.value is not None
     changes = {
         "accelerator": machine_of(machine),
         "operation": operation_of(problem),
-        "result": figures(evaluation, evaluation.cycles, evaluation.cycles),
+        "result": figures(evaluation, int(evaluation.value), int(evaluation.value)),
         "kernel": kernel,
     }
     return make().model_copy(update=changes)

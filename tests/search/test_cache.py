@@ -15,7 +15,7 @@ from autocomp.data import cache_folder
 from autocomp.report import RunView
 from autocomp.search.cache import EvaluationCache, scope_of
 from autocomp.search.journal import read_events
-from autocomp.targets.simulator import isa
+from autocomp.targets.registry import load_target
 
 DOCUMENT = {"evaluation": {"cycles": 7}}
 
@@ -117,16 +117,17 @@ def test_faults_of_the_evaluator_are_not_kept(tmp_path: Path, cache: EvaluationC
     assert len(entries(cache)) == 1, "the naive kernel's"
 
 
-def test_the_scope_is_the_machine_and_what_is_computed_not_where_its_file_lies() -> None:
+def test_the_scope_is_machine_judge_and_what_is_computed_not_where_its_file_lies() -> None:
     gemm = workloads.load("gemm")
-    machine = isa.load(gemm.accelerator)
-    scope = scope_of(machine, gemm)
-    assert scope_of(machine, replace(gemm, name="other", path="/elsewhere/other.yaml")) == scope
+    machine = load_target(gemm.target)
+    scope = scope_of(machine, gemm, "1")
+    assert scope_of(machine, replace(gemm, name="other", path="/elsewhere/other.yaml"), "1") == scope
     others = [
-        scope_of(machine, workloads.load("gemm_100x70x30")),
-        scope_of(isa.load(gemm.accelerator, {"DIM": 8}), gemm),
+        scope_of(machine, workloads.load("gemm_100x70x30"), "1"),
+        scope_of(load_target(gemm.target, {"DIM": 8}), gemm, "1"),
+        scope_of(machine, gemm, "2"),
     ]
-    assert len({scope, *others}) == 3
+    assert len({scope, *others}) == 4
 
 
 def test_the_folder_is_the_users_or_the_one_asked_for(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -13,12 +13,13 @@ from toy_search import NAIVE, SMALL, Toy, summary
 from autocomp import workload
 from autocomp.search import Problem
 from autocomp.search.journal import read_events
-from autocomp.search.replay import AUTHOR, Replay, Replayed, replay
 from autocomp.search.strategies import STRATEGIES
-from autocomp.targets.planning import LineageStep, Plan, Precedent
+from autocomp.targets.distance import distance
+from autocomp.targets.planning import LineageStep, Plan, Precedent, Replay, Replayed
+from autocomp.targets.rewriting import REUSE
 from autocomp.targets.simulator import isa
+from autocomp.targets.simulator.replay import replay
 from autocomp.targets.simulator.start.naive import starting_kernel
-from autocomp.targets.simulator.transforms.adapt import distance
 from autocomp.workload.model import Workload
 
 KEEP = Plan("keep", "text", "keep_accumulator", {"loops": {"i": 2, "j": 3}, "stage": {"k": 2}})
@@ -34,7 +35,7 @@ class Opened(Toy):
     def problem(self) -> Problem:
         texts = [" ".join((NAIVE, *self.chain[:end])) for end in range(1, len(self.chain) + 1)]
         steps = tuple(
-            Replayed("record", Plan(word, f"do {word}", author=AUTHOR), text, position - 1 if position else None)
+            Replayed("record", Plan(word, f"do {word}", author=REUSE), text, position - 1 if position else None)
             for position, (word, text) in enumerate(zip(self.chain, texts, strict=True))
         )
         return replace(super().problem(), opening=lambda: Replay(steps))
@@ -100,7 +101,7 @@ def test_a_plan_is_applied_to_another_shape_with_its_parameters() -> None:
     result = replayed((96, 112, 80), precedent(KEEP))
     (step,) = result.steps
     assert step.plan.parameters == KEEP.parameters
-    assert step.plan.author == AUTHOR
+    assert step.plan.author == REUSE
     assert not result.left_out
 
 

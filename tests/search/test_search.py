@@ -7,15 +7,15 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from toy_search import NAIVE, SMALL, Toy, ToyPlanner, canonical_hash, cycles_of, summary
+from toy_search import NAIVE, SMALL, STAGES, Toy, ToyPlanner, canonical_hash, cycles_of, summary
 
 from autocomp.errors import CandidateFailure, ConfigError, KernelError
 from autocomp.search import Options, Problem
 from autocomp.search.executors import Executor, InlineExecutor, ProcessExecutor, ThreadExecutor, make_executor
 from autocomp.search.journal import read_events
 from autocomp.search.strategies import STRATEGIES
+from autocomp.targets.evaluation import Evaluation, Evidence
 from autocomp.targets.planning import Attempt, Context, Planning
-from autocomp.targets.simulator.evaluate.model import STAGES, Evaluation
 
 ALL_GOOD = ("tile", "hoist", "unroll", "stage", "pipeline")
 
@@ -28,7 +28,7 @@ def toy(tmp_path: Path) -> Toy:
 def test_finds_the_best_kernel(toy: Toy) -> None:
     result = toy.with_options(beam=6, plans_per_parent=8, dropout=0.0, max_steps=9).run()
     assert set((toy.folder / "best.c").read_text().split()) == {NAIVE, *ALL_GOOD}
-    assert result.best.cycles < result.naive.cycles == cycles_of(NAIVE)
+    assert result.best.value < result.naive.value == cycles_of(NAIVE)
 
 
 def test_lineage_leads_from_the_naive_kernel_to_the_best(toy: Toy) -> None:
@@ -36,14 +36,14 @@ def test_lineage_leads_from_the_naive_kernel_to_the_best(toy: Toy) -> None:
     chain = result.history.ancestry(result.best)
     assert chain[0] == result.naive
     assert [c.parent for c in chain[1:]] == [c.id for c in chain[:-1]]
-    assert [step.cycles for step in result.history.lineage(result.best)] == [c.cycles for c in chain[1:]]
+    assert [step.value for step in result.history.lineage(result.best)] == [c.value for c in chain[1:]]
 
 
 def test_every_candidate_is_counted_by_outcome(toy: Toy) -> None:
     result = toy.with_options(dropout=0.0, plans_per_parent=8).run()
     outcomes = result.history.outcomes()
     assert sum(outcomes.values()) == sum(len(step.candidates) for step in result.history.steps)
-    expected = {"correct", "passed smoke", "duplicate", "not implemented", "failed check", "failed smoke"}
+    expected = {"correct", "screened", "duplicate", "not implemented", "failed check", "failed smoke"}
     assert set(outcomes) == expected
     not_implemented = next(c for c in result.history if c.outcome == "not implemented")
     assert not_implemented.message == "nothing to do here"
@@ -129,7 +129,7 @@ def test_stops_when_every_parent_is_exhausted(toy: Toy) -> None:
 
 
 def test_stops_at_the_target_ratio(toy: Toy) -> None:
-    result = toy.with_options(target=0.12).run()
+    result = toy.with_options(ratio=0.12).run()
     assert result.reason == "target ratio reached"
 
 
@@ -154,7 +154,7 @@ def test_a_kernel_that_kills_its_worker_is_counted_and_the_rest_goes_on(toy: Toy
     toy = Toy(toy.folder, toy.options, words=("crash", "tile", "hoist"), executor=lambda: ProcessExecutor(2))
     result = toy.with_options(max_steps=4, dropout=0.0).run()
     assert result.history.outcomes()["worker lost"] >= 1
-    assert result.best.cycles == cycles_of("naive tile hoist")
+    assert result.best.value == cycles_of("naive tile hoist")
 
 
 @pytest.mark.parametrize(("kernel", "error"), [("naive broken", KernelError), ("naive wrong", CandidateFailure)])
@@ -177,7 +177,7 @@ def test_every_strategy_finds_something_and_the_same_again(tmp_path: Path, strat
     first, second = (toy.with_options(evaluations=25).run() for toy in toys)
     assert summary(first) == summary(second)
     assert first.best.correct
-    assert first.best.cycles < first.naive.cycles
+    assert first.best.value < first.naive.value
     assert first.evaluations <= 25
 
 
@@ -227,8 +227,8 @@ def test_a_black_box_shows_cycles_and_nothing_of_where_they_went(tmp_path: Path)
     LookingToy(tmp_path / "run", replace(SMALL, black_box=True)).run()
     assert len(shown) > 2
     for evaluation in shown:
-        assert evaluation.cycles
-        assert (evaluation.unit_cycles, evaluation.lines, evaluation.memory_rows) == ({}, (), {})
+        assert evaluation.value
+        assert evaluation.evidence == Evidence()
 
 
 def test_planners_see_what_was_tried_on_a_kernel_and_what_it_gained(tmp_path: Path) -> None:

@@ -14,8 +14,8 @@ from autocomp.errors import ConfigError, RunFolderError
 from autocomp.search import Options, RunFolder
 from autocomp.search.folder import new_run_path
 from autocomp.search.snapshot import Request, create, restore, version_changes
-from autocomp.targets import menu
-from autocomp.targets.simulator import isa
+from autocomp.targets import menu_file
+from autocomp.targets.registry import load_target
 
 NOW = datetime(2026, 1, 1)
 CUSTOM = """
@@ -46,8 +46,8 @@ def request(folder: Path, overrides: dict[str, int | float] | None = None) -> Re
     (folder / "reference.py").write_text("def compute(A):\n    return A\n")
     (folder / "start.c").write_text("void solution(int8_t A[4], int8_t C[4]) {\n}\n")
     loaded = workload.load(str(folder / "w.yaml"), overrides=overrides)
-    machine = isa.load(loaded.accelerator, loaded.overrides, (folder,))
-    return Request(loaded, machine, menu.load(["general"]), Agents(), Options(seed=7, beam=2, seconds=9.5))
+    machine = load_target(loaded.target, loaded.overrides, (folder,))
+    return Request(loaded, machine, menu_file.load(["general"]), Agents(), Options(seed=7, beam=2, seconds=9.5))
 
 
 @pytest.mark.parametrize("overrides", [None, {"DIM": 8}])
@@ -73,8 +73,8 @@ def test_edits_to_the_users_files_do_not_matter(tmp_path: Path) -> None:
     ("change", "message"),
     [
         (lambda s: s.pop("menu"), "menu"),
-        (lambda s: s["accelerator"].update(digest="0"), "another digest"),
-        (lambda s: s["accelerator"].update(source="accelerator x {"), "cannot be restored"),
+        (lambda s: s["target"].update(digest="0"), "another digest"),
+        (lambda s: s["target"]["machine"].update(source="accelerator x {"), "cannot be restored"),
         (lambda s: s["options"].update(beem=3), "unknown search options beem"),
         (lambda s: s.update(format=99), "format 99"),
     ],

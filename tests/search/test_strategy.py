@@ -15,6 +15,7 @@ from autocomp.search.candidate import Selection, Step
 from autocomp.search.strategies import Evolve, Exhaustive, Greedy, RandomSearch, make_strategy
 from autocomp.search.strategies.evolve import three_of
 from autocomp.search.strategy import Select
+from autocomp.targets.evaluation import Measurement
 from autocomp.targets.planning import LineageStep, Peer, Plan, Usage
 
 
@@ -22,12 +23,12 @@ def candidate(number: int, cycles: int | None, step: int = 1, parent: int = 0) -
     """A correct candidate, or a duplicate if `cycles` is None."""
     if cycles is None:
         return Candidate(number, step, parent, None, "", "", "duplicate")
-    evaluation = replace(ToyEvaluator().evaluate("naive"), cycles=cycles)
+    evaluation = replace(ToyEvaluator().evaluate("naive"), measurement=Measurement(cycles))
     return Candidate(number, step, parent, None, f"k{number}", f"h{number}", "correct", evaluation=evaluation)
 
 
 NAIVE = replace(candidate(0, 1000, step=0), parent=None)
-NO_LIMITS = Options(beam=2, patience=100, max_steps=100, target=2.0)
+NO_LIMITS = Options(beam=2, patience=100, max_steps=100, ratio=2.0)
 
 
 def parents(options: Options, *steps: Step) -> list[int]:
@@ -87,7 +88,7 @@ def test_a_parent_that_bears_nothing_new_twice_gives_its_place_away() -> None:
     [
         (replace(NO_LIMITS, max_steps=1), "all steps taken"),
         (replace(NO_LIMITS, patience=1), "no better kernel in 1 steps"),
-        (replace(NO_LIMITS, target=0.1), "target ratio reached"),
+        (replace(NO_LIMITS, ratio=0.1), "target ratio reached"),
     ],
 )
 def test_reasons_to_stop(options: Options, reason: str) -> None:

@@ -6,7 +6,7 @@ import hashlib
 import os
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -17,9 +17,20 @@ from autocomp.search.executors import Executor, InlineExecutor
 from autocomp.search.journal import Journal, Listener
 from autocomp.search.strategies import make_strategy
 from autocomp.search.targets import AgentTarget, EvaluationTarget
+from autocomp.targets.evaluation import (
+    PHASES,
+    Bound,
+    Evaluation,
+    Evidence,
+    Measurement,
+    Objective,
+    Phase,
+    Stage,
+    StageVerdict,
+)
 from autocomp.targets.menu import Menu, MenuOption
 from autocomp.targets.planning import Context, Implementation, Plan, Planning
-from autocomp.targets.simulator.evaluate.model import STAGES, Bound, Evaluation, StageVerdict
+from autocomp.targets.protocol import Evaluator, Focus, Knowledge, Language, Target
 
 WORDS = ("tile", "hoist", "unroll", "stage", "pipeline", "broken", "wrong", "nothing")
 SAVINGS = {"lucky": 400, "tile": 300, "hoist": 120, "unroll": 50, "stage": 200, "pipeline": 90}
@@ -34,31 +45,39 @@ def cycles_of(kernel: str) -> int:
     return 1000 - sum(SAVINGS[word] for word in words if word in SAVINGS) + len(kernel.split())
 
 
+STAGES = (
+    Stage("check", "screen"),
+    Stage("smoke", "screen"),
+    Stage("adversarial", "prove"),
+    Stage("discipline", "prove"),
+    Stage("determinism", "prove"),
+)
+
+
 @dataclass(frozen=True)
-class ToyEvaluator:
+class ToyEvaluator(Evaluator):
     """`broken`, `wrong` and `lucky` fail a stage; `crash` kills the process, `raise` is a fault of the evaluator."""
 
-    accelerator: Any = None
-    workload: Any = None
     delay: float = 0.0
     log: Path | None = None
+    stages = STAGES
+    version = "toy"
 
-    def evaluate(
-        self, kernel_text: str, *, record_commands: bool = False, stages: tuple[str, ...] = STAGES
-    ) -> Evaluation:
-        words = kernel_text.split()
+    def evaluate(self, kernel: str, phases: Collection[Phase] = PHASES, seed: int | None = None) -> Evaluation:
+        words = kernel.split()
+        stages = [stage.name for stage in STAGES if stage.phase in phases]
         if self.log is not None:
             with self.log.open("a") as log:
-                log.write(f"{stages[0]}: {kernel_text}\n")
+                log.write(f"{stages[0]}: {kernel}\n")
         if "crash" in words:
             os.kill(os.getpid(), signal.SIGKILL)
         if "raise" in words:
             raise ZeroDivisionError("the evaluator has a fault")
         if self.delay:
             # Kernels take unlike times, so that workers finish out of order.
-            time.sleep(self.delay * (1 + int(hashlib.sha256(kernel_text.encode()).hexdigest(), 16) % 5))
+            time.sleep(self.delay * (1 + int(hashlib.sha256(kernel.encode()).hexdigest(), 16) % 5))
         failed = next((stage for word, stage in FAILURES.items() if word in words and stage in stages), None)
-        position = STAGES.index(failed) if failed else len(STAGES)
+        position = stages.index(failed) if failed else len(stages)
         verdicts = tuple(
             StageVerdict(
                 stage,
@@ -66,21 +85,14 @@ class ToyEvaluator:
                 f"the word {words[-1]!r} fails {stage}" if i == position else "",
                 line=1 if i == position else None,
             )
-            for i, stage in enumerate(STAGES)
-            if stage in stages
+            for i, stage in enumerate(stages)
         )
         return Evaluation(
             stages=verdicts,
-            cycles=None if failed == "check" else cycles_of(kernel_text),
-            bound=Bound(BOUND, BOUND, 10, "toy"),
-            utilisation=0.5,
-            commands=len(words),
-            steps=len(words),
-            unit_cycles={"execute": {"Busy": 1, "Idle": 2}},
-            memory_rows={"local": (1, 2)},
-            dram_bytes=(1, 2),
-            lines=(),
-            seconds=0.0,
+            objective=Objective("cycles"),
+            measurement=None if failed == "check" else Measurement(cycles_of(kernel)),
+            bound=Bound(BOUND, "toy", {"compute": BOUND, "memory": 10}),
+            evidence=Evidence({"utilisation": 0.5}, {"execute": {"Busy": 1, "Idle": 2}}, {"local": (1, 2)}),
         )
 
 
@@ -123,6 +135,45 @@ def canonical_hash(kernel: str) -> str:
     return hashlib.sha256(" ".join(sorted(set(kernel.split()))).encode()).hexdigest()
 
 
+class ToyLanguage(Language):
+    name, suffix, fence = "words", ".txt", "text"
+
+    def check(self, kernel: str, workload: Any, source: str = "kernel") -> None:
+        """Anything is a kernel."""
+
+    def signature(self, workload: Any) -> str:
+        return "words"
+
+    def fingerprint(self, kernel: str) -> str:
+        return canonical_hash(kernel)
+
+
+class ToyTarget(Target):
+    kind, name, family, digest, parameters = "toy", "toy", "toy", "0", {}
+    language = ToyLanguage()
+    objective = Objective("cycles")
+
+    @classmethod
+    def load(cls, name: str, parameters: Any, paths: Any) -> ToyTarget:
+        return cls()
+
+    @classmethod
+    def restore(cls, snapshot: Any) -> ToyTarget:
+        return cls()
+
+    def snapshot(self) -> dict[str, Any]:
+        return {}
+
+    def starting_kernel(self, workload: Any) -> str:
+        return NAIVE
+
+    def evaluator(self, workload: Any, source: str = "kernel") -> ToyEvaluator:
+        return ToyEvaluator()
+
+    def knowledge(self, workload: Any, focus: Focus) -> Knowledge:
+        return Knowledge("role", "language", "machine", "a list of words", "words")
+
+
 @dataclass(frozen=True)
 class Toy:
     """A search set up in a folder; `run` starts it, or continues what is there."""
@@ -147,11 +198,10 @@ class Toy:
         agents = AgentTarget(
             ToyPlanner(),
             ToyCoder(mends=self.mends),
-            None,
-            None,
+            ToyTarget(),
+            None,  # type: ignore[arg-type]
             menu,
             self.options.dropout,
-            canonical_hash,  # type: ignore[arg-type]
             self.options.black_box,
         )
         return Problem(self.starting_kernel, agents, EvaluationTarget(ToyEvaluator(delay=self.delay, log=self.log)))

@@ -64,8 +64,8 @@ def prove() -> Prove:
         text = kernel.print_kernel(facts.kernel)
         found = evaluator(rows, cols, depth, accelerator).evaluate(text, stages=PROOF)
         assert found.correct, f"{found.failure}\n{text}"
-        assert found.cycles is not None
-        return found.cycles
+        assert found.value is not None
+        return int(found.value)
 
     return check
 

@@ -57,8 +57,8 @@ def cycles(name: str, facts: Facts | str) -> int:
     text = facts if isinstance(facts, str) else kernel.print_kernel(facts.given)
     found = evaluator(name).evaluate(text, stages=PROOF)
     assert found.correct, f"{found.failure}\n{text}"
-    assert found.cycles is not None
-    return found.cycles
+    assert found.value is not None
+    return int(found.value)
 
 
 def facts_of(body: str) -> Facts:

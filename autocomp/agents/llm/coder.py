@@ -8,14 +8,14 @@ from dataclasses import dataclass, replace
 from autocomp.agents.config import Agents
 from autocomp.agents.llm.edits import EditError, apply_edits, parse_edits
 from autocomp.agents.llm.ensemble import Ensemble, Reply
-from autocomp.agents.llm.parsing import extract_kernel, parse_plans
+from autocomp.agents.llm.parsing import parse_plans
 from autocomp.agents.llm.planner import TRANSLATE, templates_of
 from autocomp.agents.llm.prompts import Asked, Phase, render_prompt
-from autocomp.agents.rules import RulesCoder
 from autocomp.errors import KernelError
 from autocomp.targets.menu import Menu
 from autocomp.targets.planning import Context, Implementation, Plan, Usage
-from autocomp.targets.simulator import kernel
+from autocomp.targets.protocol import Language
+from autocomp.targets.rewriting import RewritingCoder
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class LlmCoder:
 
     def implement(self, context: Context, plan: Plan) -> Implementation:
         if plan.transformation is not None:
-            applied = RulesCoder().implement(context, plan)
+            applied = RewritingCoder().implement(context, plan)
             if applied.kernel is not None:
                 return applied
             plan = replace(plan, text=f"{plan.text}\n(Not applicable mechanically: {applied.message})")
@@ -65,14 +65,14 @@ class LlmCoder:
         shown = replace(context, menu=menu)
 
         def read(reply: Reply) -> Implementation:
-            found = extract_kernel(reply.text or "")
+            located = context.target.language.locate(reply.text or "")
             plans = parse_plans(reply.text or "", menu, reply.author)
             made = (
                 replace(plans[0], transformation=None, parameters={})
                 if plans
                 else replace(plan, text="(no plan given)", parameters={})
             )
-            return self._implementation(found, reply, replace(made, author=reply.author))
+            return self._implementation(located, reply, replace(made, author=reply.author))
 
         return self._sampled(shown, _Job("single", Asked(), context.kernel), read)
 
@@ -82,7 +82,7 @@ class LlmCoder:
         def read(reply: Reply) -> Implementation:
             if edits:
                 return self._edited(context, job, reply)
-            return self._implementation(extract_kernel(reply.text or ""), reply)
+            return self._implementation(context.target.language.locate(reply.text or ""), reply)
 
         return self._sampled(context, job, read)
 
@@ -107,7 +107,7 @@ class LlmCoder:
     def _edited(self, context: Context, job: _Job, reply: Reply) -> Implementation:
         """The kernel with the answer's blocks applied; blocks that do not fit are asked for once more."""
         try:
-            return self._applied(job.base, reply)
+            return _edited(context.target.language, job.base, reply)
         except EditError as error:
             fault = str(error)
         answer = reply.text or ""
@@ -119,22 +119,11 @@ class LlmCoder:
         if again.text is None:
             return Implementation(None, "; ".join((fault, *again.messages)), both.usage)
         try:
-            return self._applied(job.base, both)
+            return _edited(context.target.language, job.base, both)
         except EditError as error:
             return Implementation(
                 None, f"{again.author}'s edits do not fit, and neither did those before: {error}", both.usage
             )
-
-    def _applied(self, base: str, reply: Reply) -> Implementation:
-        """Raises EditError."""
-        answer = reply.text or ""
-        edits = parse_edits(answer)
-        if edits:
-            return Implementation(apply_edits(base, edits), "", reply.usage)
-        whole = extract_kernel(answer)
-        if whole is None:
-            raise EditError("the answer holds no block")
-        return Implementation(whole, "", reply.usage)
 
     def _implementation(self, kernel: str | None, reply: Reply, plan: Plan | None = None) -> Implementation:
         if kernel is None:
@@ -143,10 +132,21 @@ class LlmCoder:
         return Implementation(kernel, "", reply.usage, plan)
 
 
+def _edited(language: Language, base: str, reply: Reply) -> Implementation:
+    """The base with the reply's edits, or the whole kernel that it gives instead. Raises EditError."""
+    answer = reply.text or ""
+    edits = parse_edits(answer)
+    if edits:
+        return Implementation(apply_edits(base, edits), "", reply.usage)
+    whole = language.locate(answer)
+    if whole is None:
+        raise EditError("the answer holds no block")
+    return Implementation(whole, "", reply.usage)
+
+
 def _checks(context: Context, text: str) -> bool:
-    workload = context.workload
     try:
-        kernel.check(kernel.parse(text), context.accelerator, workload.constants, workload.tensors)
+        context.target.language.check(text, context.workload)
     except KernelError:
         return False
     return True

@@ -8,8 +8,6 @@ from typing import Any
 
 from autocomp.targets.menu import MenuOption
 from autocomp.targets.planning import Context
-from autocomp.targets.simulator import kernel
-from autocomp.targets.simulator.transforms import Facts, NotApplicable, analyse, applied, transformation
 
 MOVES_PER_OPTION = 3
 
@@ -34,27 +32,18 @@ def move_id(position: int) -> str:
 def moves(context: Context) -> tuple[Move, ...]:
     """The first proposals of each option in the menu that has a transformation, without those that lead to a kernel
     already seen."""
-    facts = analyse(kernel.parse(context.kernel), context.accelerator, context.workload.constants)
     seen = set(context.tried)
-    return tuple(move for option in context.menu.options for move in _moves(option, facts, seen))
+    return tuple(move for option in context.menu.options for move in _moves(option, context, seen))
 
 
-def _moves(option: MenuOption, facts: Facts, seen: set[str]) -> Iterator[Move]:
-    if option.transformation is None:
+def _moves(option: MenuOption, context: Context, seen: set[str]) -> Iterator[Move]:
+    name, count = option.transformation, 0
+    if name not in context.target.transformations.names:  # a user's menu may name one that this version does not have
         return
-    try:
-        item = transformation(option.transformation)
-    except NotApplicable:  # a user's menu names one that this version does not have
-        return
-    found = 0
-    for proposal in item.candidates(facts):
-        if found == MOVES_PER_OPTION:
+    for proposal, fingerprint in context.target.ready(name, context.kernel, context.workload):
+        if fingerprint not in seen:
+            seen.add(fingerprint)
+            count += 1
+            yield Move(option.id, name, proposal.parameters, proposal.reason, proposal.gain)
+        if count == MOVES_PER_OPTION:
             return
-        try:
-            changed = applied(item, facts, proposal.parameters)
-        except NotApplicable:
-            continue
-        if changed.digest not in seen:
-            seen.add(changed.digest)
-            found += 1
-            yield Move(option.id, item.name, proposal.parameters, proposal.reason, proposal.gain)

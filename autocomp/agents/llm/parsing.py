@@ -13,15 +13,9 @@ from autocomp.targets.fences import fenced_blocks, without_thoughts
 from autocomp.targets.menu import Menu, MenuOption
 from autocomp.targets.planning import Plan, Selected
 
-ENTRY = "solution"
 MAX_ITEM_CHARACTERS = 8000
 MOST_GAIN = 1e9  # of a speed-up; no kernel is so slow
 MOST_NESTING = 8  # of the parameters of a transformation
-# Bounded in what they read again: a model may repeat one thing until its answer is cut off.
-_PARAMETERS = r"[ \t]*\([^;{}()]*\)\s*\{"
-_FUNCTION = re.compile(rf"^[ \t]*(?:static[ \t]+)?\w+[ \t]+\w+{_PARAMETERS}", re.MULTILINE)
-_ENTRY_FUNCTION = re.compile(rf"^[ \t]*void\s+{ENTRY}{_PARAMETERS}", re.MULTILINE)
-_BRACES = re.compile(r"//[^\n]*|/\*.*?(?:\*/|\Z)|[{}]", re.DOTALL)
 _DOCUMENT = re.compile(r'\{\s*"|\[\s*[{"]')  # an object, or a list of objects or texts; no index as in A[i]
 _MOST_FALSE_STARTS = 1000
 _HEADED = re.compile(r"^[ \t]{0,3}(?:#+[ \t]*)?(?:\*\*)?[ \t]*plan[ \t]+#?(\d+)\b[ \t*.:)–-]*", re.IGNORECASE)
@@ -69,37 +63,6 @@ def _id(stated: Any, population: Collection[int]) -> int | None:
     """The candidate that a number, or a text such as "#7", stands for."""
     digits = re.fullmatch(r"\D{0,12}(\d{1,9})\D{0,12}", str(stated))
     return int(digits[1]) if digits and int(digits[1]) in population else None
-
-
-def extract_kernel(text: str) -> str | None:
-    """The kernel in an answer: the last fenced block that defines the entry function, else the last that defines any
-    function, else code that stands there without a fence. None where there is none."""
-    answer = without_thoughts(text)
-    blocks = [block for block in fenced_blocks(answer) if _FUNCTION.search(block)]
-    entry = [block for block in blocks if re.search(rf"\b{ENTRY}\s*\(", block)]
-    if entry or blocks:
-        return (entry or blocks)[-1].strip() + "\n"
-    return _bare_code(answer)
-
-
-def _bare_code(answer: str) -> str | None:
-    first = _FUNCTION.search(answer)
-    entry = list(_ENTRY_FUNCTION.finditer(answer))
-    if first is None or not entry:
-        return None
-    end = _closing_brace(answer, entry[-1].end() - 1)
-    start = min(first.start(), entry[-1].start())
-    return answer[start:end].strip() + "\n"
-
-
-def _closing_brace(text: str, opening: int) -> int:
-    """The position behind the brace that closes the one at `opening`; the end of the text if none does."""
-    depth = 0
-    for match in _BRACES.finditer(text[opening:]):
-        depth += {"{": 1, "}": -1}.get(match.group(), 0)
-        if depth == 0 and match.group() == "}":
-            return opening + match.end()
-    return len(text)
 
 
 def json_documents(text: str) -> Iterator[Any]:

@@ -14,13 +14,9 @@ from autocomp.agents.llm.ensemble import Ensemble, Reply
 from autocomp.agents.llm.moves import Move, moves
 from autocomp.agents.llm.parsing import parse_avenues, parse_plans, parse_selection
 from autocomp.agents.llm.prompts import Asked, Message, Phase, render_prompt, shown_population
-from autocomp.agents.llm.schema import choice_schema, loops_of, selection_schema, structured_schema
+from autocomp.agents.llm.schema import choice_schema, selection_schema, structured_schema
 from autocomp.agents.mixed import apportion
 from autocomp.targets.planning import Context, Peer, Plan, Planning, Selected
-from autocomp.targets.simulator import kernel
-from autocomp.targets.simulator.kernel import ast
-from autocomp.targets.simulator.kernel.calls import BUILTINS
-from autocomp.targets.simulator.kernel.walk import walk
 
 TRANSLATE = "translate"  # the option of plans for kernels that do not use the accelerator at all
 MOST_CHOICES = 16  # moves that one choice is from, so that its prompt fits a small context
@@ -49,7 +45,7 @@ class LlmPlanner:
         self.agents = agents
 
     def plan(self, context: Context, count: int) -> Planning:
-        if runs_on_host(context.kernel):
+        if context.target.language.is_foreign(context.kernel):
             return Planning((translation(self.name),) * count)
         ready = moves(context)
         if self.agents.plans == "choice" and not ready:
@@ -74,7 +70,7 @@ class LlmPlanner:
 
     def design(self, context: Context, avenues: int, experiments: int) -> Planning:
         """The model's own design; a model that only chooses among ready moves chooses `avenues` of them."""
-        if self.agents.plans == "choice" or runs_on_host(context.kernel):
+        if self.agents.plans == "choice" or context.target.language.is_foreign(context.kernel):
             return scientist.varied(self, context, avenues, experiments)
         reference = next(iter(context.peers), None)
         ready = moves(context)
@@ -168,7 +164,7 @@ class OpenPlanner:
         self.name = name
 
     def plan(self, context: Context, count: int) -> Planning:
-        if runs_on_host(context.kernel):
+        if context.target.language.is_foreign(context.kernel):
             return Planning((translation(self.name),) * count)
         options = [option.id for option in context.menu.options]
         return Planning((Plan("", "", parameters={"options": options}, author=self.name),) * count)
@@ -183,22 +179,15 @@ def planning_question(
     messages = render_prompt(phase, context, asked, templates_of(agents))
     schema: Schema | None = None
     if phase == "structured":
-        schema = structured_schema(context.menu, loops_of(context.kernel), ready, count)
+        schema = structured_schema(context.menu, context.target.language.loops(context.kernel), ready, count)
     elif phase == "choice":
         schema = choice_schema(ready)
     return Question(messages, schema, ready)
 
 
 def translation(author: str) -> Plan:
-    """The plan for a kernel that issues no command."""
+    """The plan for a kernel that does not use the machine."""
     return Plan(TRANSLATE, "Have the accelerator compute what this program computes on the host.", author=author)
-
-
-def runs_on_host(text: str) -> bool:
-    """Whether a kernel calls nothing but its own functions and the host's."""
-    tree = kernel.parse(text)
-    own = {function.name for function in tree.functions} | {name for name, *_ in BUILTINS}
-    return all(node.function in own for node in walk(tree) if isinstance(node, ast.Call))
 
 
 def templates_of(agents: Agents) -> Path | None:

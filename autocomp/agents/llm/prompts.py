@@ -15,15 +15,13 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 from autocomp.agents.llm.edits import DIVIDER, REPLACE, SEARCH
 from autocomp.agents.llm.feedback import annotated, feedback, relevance
 from autocomp.agents.llm.moves import Move, move_id
-from autocomp.agents.llm.schema import GAINS, loops_of
+from autocomp.agents.llm.schema import GAINS
 from autocomp.agents.scientist import fastest_first
 from autocomp.data import decode, read_regular
-from autocomp.errors import ConfigError, KernelError
+from autocomp.errors import ConfigError
+from autocomp.targets.evaluation import Number
 from autocomp.targets.planning import Context, Peer, Plan
-from autocomp.targets.simulator import isa, kernel
-from autocomp.targets.simulator.isa.roles import instruction_roles
-from autocomp.targets.simulator.kernel import ast
-from autocomp.targets.simulator.kernel.walk import walk
+from autocomp.targets.protocol import Focus
 from autocomp.workload.model import Workload
 
 Phase = Literal[
@@ -83,7 +81,8 @@ def render_prompt(
     short = {"choice": "choice_system", "select": "select_system"}
     system = Message("system", render(short.get(phase, "system")))
     if phase in REPAIRS:
-        failed = Message("assistant", f"```c\n{asked.kernel.strip()}\n```\n")
+        fence = context.target.language.fence
+        failed = Message("assistant", f"```{fence}\n{asked.kernel.strip()}\n```\n")
         return system, Message("user", render("code")), failed, Message("user", render(phase))
     if phase == "mend":
         return (
@@ -105,71 +104,38 @@ def render_template(name: str, values: Mapping[str, Any], templates: Path | None
         raise ConfigError(f"prompt template {name}.j2: {type(error).__name__}: {error}") from error
 
 
-def used_instructions(context: Context, options: Sequence[str]) -> frozenset[str]:
-    """Names of the instructions and procedures that the kernel, or a peer, calls, of those that the menu's `options`
-    may bring in, of what configures them, and of what orders."""
-    accelerator = context.accelerator
-    used: set[str] = set()
-    for text in (context.kernel, *(peer.kernel for peer in context.peers)):
-        try:
-            tree = kernel.parse(text)
-        except KernelError:
-            continue
-        calls = {node.function for node in walk(tree) if isinstance(node, ast.Call)}
-        used |= _issued(context, calls)
-    kinds = {kind for option in context.menu.options if option.id in options for kind in option.uses}
-    kinds = (kinds | {"synchronisation", "front end"}) - {"configuration"}
-    roles = instruction_roles(accelerator)
-    used |= {name for name, role in roles.items() if role.kind in kinds}
-    needed = {state for name, role in roles.items() if name in used for state in role.states_read}
-    return frozenset(used | {name for name, role in roles.items() if role.states_written & needed})
-
-
 def shown_population(context: Context) -> Sequence[Peer]:
     """The kernels that a selector chooses from, the fastest first."""
     return fastest_first(context.peers)[:MOST_TO_SELECT_FROM]
 
 
-def _issued(context: Context, calls: set[str]) -> set[str]:
-    """The instructions and procedures behind call names; an alias may expand into aliases."""
-    accelerator = context.accelerator
-    names = {i.name for i in accelerator.instructions} | {p.name for p in accelerator.procedures}
-    found: set[str] = set()
-    seen: set[str] = set()
-    open_calls = set(calls)
-    while open_calls:
-        name = open_calls.pop()
-        seen.add(name)
-        if name in names:
-            found.add(name)
-        inner = {n for alias in accelerator.aliases if alias.name == name for n, _ in alias.expansion}
-        open_calls |= inner - seen
-    return found
-
-
 def _facts(phase: Phase, context: Context, asked: Asked) -> Mapping[str, Any]:
-    plan = asked.plan
+    plan, target = asked.plan, context.target
     options = [option.id for option in context.menu.options] if phase in PLANNING else [plan.option] if plan else []
-    # What a translation starts from issues nothing, and so says nothing about what is needed.
-    only = None if phase == "translate" else used_instructions(context, options)
+    kernels = (context.kernel, *(peer.kernel for peer in context.peers))
+    uses = frozenset(kind for option in context.menu.options if option.id in options for kind in option.uses)
+    # What a translation starts from does not use the machine, and so says nothing about what is needed.
+    focus = Focus(kernels, uses, everything=phase == "translate")
     return {
-        "accelerator": context.accelerator,
-        "reference": isa.reference(context.accelerator, markdown=True, only=only),
-        "rules": isa.rules(context.accelerator, only),
+        "target": target,
+        "language": target.language,
+        "objective": target.objective,
+        "knowledge": target.knowledge(context.workload, focus),
         "workload": context.workload,
-        "signature": _signature(context.workload),
+        "signature": target.language.signature(context.workload),
+        "skeleton": target.language.skeleton(context.workload),
         "reference_function": _reference_function(context.workload),
         "kernel": context.kernel.strip(),
         "annotated_kernel": annotated(context.kernel, context.evaluation),
-        "loops": loops_of(context.kernel) if phase == "structured" else (),
-        "feedback": feedback(context.evaluation, context.limits),
+        "loops": target.language.loops(context.kernel) if phase == "structured" else (),
+        "feedback": feedback(context),
         "evaluation": context.evaluation,
         "lineage": context.lineage,
         "attempts": () if context.findings else context.attempts[-LATEST_ATTEMPTS:],  # findings sum them up
         "findings": context.findings,
         "precedents": context.precedents,
         "menu": context.menu.options,
-        "relevance": _relevance(context) if phase in PLANNING else {},
+        "relevance": relevance(context) if phase in PLANNING else {},
         "moves": [(move_id(position), move) for position, move in enumerate(asked.moves)],
         "gains": GAINS,
         "count": asked.count,
@@ -184,19 +150,6 @@ def _facts(phase: Phase, context: Context, asked: Asked) -> Mapping[str, Any]:
         "divider": DIVIDER,
         "replace_mark": REPLACE,
     }
-
-
-def _relevance(context: Context) -> Mapping[str, float]:
-    return relevance(context.menu, context.evaluation, context.accelerator, context.limits)
-
-
-def _signature(workload: Workload) -> str:
-    parameters = (f"{_c_type(t.dtype)} {t.name}{''.join(f'[{n}]' for n in t.shape)}" for t in workload.tensors)
-    return f"void solution({', '.join(parameters)})"
-
-
-def _c_type(dtype: str) -> str:
-    return {"float32": "float", "float64": "double"}.get(dtype, f"{dtype}_t")
 
 
 def _reference_function(workload: Workload) -> str | None:
@@ -215,7 +168,7 @@ def _environment(templates: Path | None) -> jinja2.Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    environment.filters["thousands"] = lambda number: f"{number:,}"
+    environment.filters["thousands"] = _amount
     environment.filters["json"] = lambda value: json.dumps(value, default=str)
     environment.filters["percent"] = lambda share: f"{100 * share:.1f} %"
     return environment
@@ -234,6 +187,11 @@ def _template(name: str, folders: Sequence[Path]) -> tuple[str, str, None] | Non
             raise ConfigError(f"prompt template {folder / name}: {error.strerror}") from error
         return text, str(folder / name), None
     return None
+
+
+def _amount(value: Number) -> str:
+    """Integers in full, others with four digits."""
+    return f"{value:,}" if isinstance(value, int) else f"{value:.4g}"
 
 
 def _template_error(error: jinja2.TemplateError, name: str, templates: Path | None) -> ConfigError:

@@ -7,9 +7,6 @@ from typing import Any
 
 from autocomp.agents.llm.moves import Move, move_id
 from autocomp.targets.menu import Menu
-from autocomp.targets.simulator import kernel
-from autocomp.targets.simulator.kernel import ast
-from autocomp.targets.simulator.kernel.walk import walk
 
 OWN = "own"  # a change that no ready move describes
 GAINS = ("1.0", "1.05", "1.1", "1.25", "1.5", "2", "3", "5")  # speed-ups to choose the ends of an interval from
@@ -44,17 +41,6 @@ def selection_schema(population: Sequence[int]) -> Schema:
     """Two of the candidates by their numbers, and why."""
     numbers = [str(number) for number in population]
     return _object({"base": _enum(numbers), "reference": _enum(["none", *numbers]), "reason": {"type": "string"}})
-
-
-def loops_of(text: str) -> tuple[str, ...]:
-    """The loops of a kernel as prompts name them: `variable@line`, in source order."""
-    found = (node for node in walk(kernel.parse(text)) if isinstance(node, ast.For))
-    return tuple(f"{_variable(loop)}@{loop.line}" for loop in found)
-
-
-def _variable(loop: ast.For) -> str:
-    names = (node.name for node in walk(loop.initial) if isinstance(node, ast.Declarator | ast.Name))
-    return next(names, "loop") if loop.initial is not None else "loop"
 
 
 def _object(properties: Mapping[str, Any]) -> Schema:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
-from typing import Any, get_args
+from typing import Any
 
 import yaml
 
@@ -14,10 +14,11 @@ from autocomp.agents.llm.ensemble import Ensemble
 from autocomp.agents.llm.parsing import json_documents
 from autocomp.agents.llm.prompts import Message, render_template
 from autocomp.errors import ConfigError, ModelError
-from autocomp.targets import menu as menus
 from autocomp.targets.fences import without_thoughts
-from autocomp.targets.menu import Menu, MenuOption
+from autocomp.targets.menu import USUAL, Menu, MenuOption
+from autocomp.targets.menu_file import parse_option
 from autocomp.targets.planning import Usage
+from autocomp.targets.registry import kind_of
 
 
 @dataclass(frozen=True)
@@ -49,7 +50,7 @@ def suggest_options(
     templates: Path | None = None,
 ) -> Suggestion:
     """`count` options at most that the menu does not have. Raises ModelError where no model answers."""
-    values = {**facts, "menu": menu.options, "tried": tried, "count": count, "causes": get_args(menus.Cause)}
+    values = {**facts, "menu": menu.options, "tried": tried, "count": count, "causes": kind_of(menu.kind).causes}
     messages = (
         Message("system", render_template("suggest_system", values, templates)),
         Message("user", render_template("suggest", values, templates)),
@@ -61,7 +62,7 @@ def suggest_options(
     faults = list(reply.messages)
     for entry in _entries(reply.text):
         try:
-            option = menus.parse_option(entry)
+            option = parse_option(entry, menu.kind)
         except ConfigError as error:
             faults.append(f"left out: {error}")
             continue
@@ -74,9 +75,10 @@ def suggest_options(
     return Suggestion(tuple(found.values())[:count], reply.usage, tuple(faults))
 
 
-def to_yaml(options: Sequence[MenuOption], source: str) -> str:
-    """A menu file of the options; `source` says in its first line where they are from."""
-    document = {"options": [_document(option) for option in options]}
+def to_yaml(options: Sequence[MenuOption], kind: str, source: str) -> str:
+    """A menu file of the options for a kind of target; `source` says in its first line where they are from."""
+    stated = {} if kind == USUAL else {"target": kind}
+    document = {**stated, "options": [_document(option) for option in options]}
     text = yaml.safe_dump(document, sort_keys=False, width=110, allow_unicode=True)
     return f"# {source}. Look them over before you search with them.\n{text}"
 

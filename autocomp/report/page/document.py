@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
+from dataclasses import asdict
 from typing import Any
 
 from autocomp.errors import CandidateFailure, KernelError, RunFolderError
-from autocomp.report.page.timeline import timeline
 from autocomp.report.run import RunView
 from autocomp.report.runs import summary_of
 from autocomp.search.folder import RunFolder
 from autocomp.search.journal import Event, read_events
 from autocomp.search.snapshot import Request, restore
-from autocomp.targets.simulator.evaluate.bounds import peak_multiply_accumulates
-from autocomp.targets.simulator.profile import Recording, profile, record
+from autocomp.targets.evaluation import Evaluation
+from autocomp.targets.profile import Recorded
+from autocomp.targets.serial import evaluation_from_json
 
 SEGMENTS = 40  # of a critical path
 
@@ -31,32 +32,29 @@ class Profiles:
         """`timeline` and `profile` of a candidate. Raises RunFolderError for one that does not run to its end."""
         digest = candidate["kernel"]
         if digest not in self._known:
-            if not candidate["cycles"]:
+            if not candidate["value"]:
                 raise RunFolderError(
-                    f"candidate {candidate['id']} ({candidate['outcome']}) has no cycles, hence no profile",
-                    hint="choose one that is correct, or passed smoke",
+                    f"candidate {candidate['id']} ({candidate['outcome']}) was not measured, hence it has no profile",
+                    hint="choose one that is correct, or screened",
                 )
             try:
-                recording = record(self._folder.kernel(digest), self._request.workload, self._request.accelerator)
+                recorded = self._request.target.record(self._folder.kernel(digest), self._request.workload)
             except CandidateFailure as error:
                 raise RunFolderError(
                     f"candidate {candidate['id']} does not run to its end any more: {error.message}"
                 ) from error
-            self._known[digest] = {
-                "timeline": timeline(recording.timing, recording.accelerator),
-                "profile": _profile(recording),
-            }
+            self._known[digest] = {"timeline": recorded.spans(), "profile": _profile(recorded)}
         return self._known[digest]
 
 
-def _profile(recording: Recording) -> dict[str, Any]:
+def _profile(recorded: Recorded) -> dict[str, Any]:
     """What the page shows of a profile, bounded: of the critical path, SEGMENTS that take the most cycles.
 
     `rest` are the segments left out and their cycles. Lines and the source are known from elsewhere. Of a kernel whose
     marked regions are not closed, only the `problem`.
     """
     try:
-        found = profile(recording)
+        found = recorded.profile()
     except KernelError as error:
         return {"problem": str(error)}
     document = found.to_json()
@@ -78,7 +76,7 @@ def run_document(folder: RunFolder, request: Request | None = None) -> dict[str,
     return {
         "run": _run(folder, view),
         "machine": _machine(request),
-        "candidates": [_candidate(c, place, index) for c in view.candidates.values()],
+        "candidates": [_candidate(view, c, place, index) for c in view.candidates.values()],
         "evaluations": evaluations,
         "kernels": [folder.kernel(digest) for digest in kernels],
         "profiles": {},
@@ -89,16 +87,20 @@ def _run(folder: RunFolder, view: RunView) -> dict[str, Any]:
     summary = summary_of(folder)
     return {
         "workload": summary.workload,
-        "accelerator": summary.accelerator,
+        "target": summary.target,
         "strategy": summary.strategy,
         "seed": summary.seed,
         "created": summary.created,
         "state": summary.state,
         "reason": summary.reason,
         "step": view.step,
-        "naive_cycles": view.naive_cycles,
-        "best_cycles": view.best_cycles,
-        "bound_cycles": view.bound_cycles,
+        "unit": view.objective.unit,
+        "direction": view.objective.direction,
+        "naive": view.naive,
+        "best": view.best,
+        "bound": view.bound,
+        "gain": view.gain,
+        "ratio": view.ratio,
         "best_id": view.best_id,
         "evaluations": view.evaluations,
         "cached": view.cached,
@@ -107,13 +109,11 @@ def _run(folder: RunFolder, view: RunView) -> dict[str, Any]:
     }
 
 
-def _machine(request: Request) -> dict[str, Any]:
-    """The two roofs: multiply-accumulates a cycle, bytes a cycle in each direction; 0 where not defined."""
-    return {
-        "peak": peak_multiply_accumulates(request.accelerator),
-        "bus": int(request.accelerator.dram.settings.get("bus", 0)),
-        "multiply_accumulates": request.workload.multiply_accumulates,
-    }
+def _machine(request: Request) -> dict[str, Any] | None:
+    """The roofs and the work of a roofline, for each unit of the objective; None where they are not known."""
+    roofs = request.target.roofs(request.workload)
+    work = request.workload.multiply_accumulates
+    return None if roofs is None else {**asdict(roofs), "multiply_accumulates": work}
 
 
 def _evaluations(events: Iterable[Event]) -> list[dict[str, Any]]:
@@ -125,35 +125,35 @@ def _evaluations(events: Iterable[Event]) -> list[dict[str, Any]]:
         kind, _, canonical = event.get("key", "").partition("/")
         document = event.get("evaluation")
         if kind == "evaluate":
-            known = _evaluation(document) if document else {"cycles": None, "stages": []}
+            known = _evaluation(evaluation_from_json(document)) if document else {"value": None, "stages": []}
             tokens = spent["prompt_tokens"] + spent["completion_tokens"]
             found[canonical] = {"hash": canonical, "seconds": event["t"], "money": spent["money"], "tokens": tokens}
             found[canonical].update(known)
         elif kind == "prove" and document and canonical in found:
-            found[canonical]["stages"] += _stages(document)
-            found[canonical]["memories"] = document["memory_rows"] or found[canonical]["memories"]
+            proof = evaluation_from_json(document)
+            found[canonical]["stages"] += _stages(proof)
+            found[canonical]["memories"] = proof.evidence.resources or found[canonical]["memories"]
     return list(found.values())
 
 
-def _evaluation(document: Event) -> dict[str, Any]:
+def _evaluation(evaluation: Evaluation) -> dict[str, Any]:
+    evidence = evaluation.evidence
     return {
-        "cycles": document["cycles"],
-        "bound": document["bound"],
-        "utilisation": document["utilisation"],
-        "commands": document["commands"],
-        "stages": _stages(document),
-        "units": document["unit_cycles"],
-        "memories": document["memory_rows"],
-        "dram": document["dram_bytes"],
-        "lines": [[line["line"], line["commands"], line["wait_cycles"], line["causes"]] for line in document["lines"]],
+        "value": evaluation.value,
+        "bound": evaluation.bound and evaluation.bound.explanation,
+        "stages": _stages(evaluation),
+        "figures": evidence.figures,
+        "units": evidence.parts,
+        "memories": evidence.resources,
+        "lines": [[line.line, line.count, line.cost, line.causes] for line in evidence.lines],
     }
 
 
-def _stages(document: Event) -> list[dict[str, Any]]:
-    return [{key: s[key] for key in ("stage", "status", "message", "line")} for s in document["stages"]]
+def _stages(evaluation: Evaluation) -> list[dict[str, Any]]:
+    return [{"stage": s.stage, "status": s.status, "message": s.message, "line": s.line} for s in evaluation.stages]
 
 
-def _candidate(candidate: Event, place: dict[str, int], kernels: dict[str, int]) -> dict[str, Any]:
+def _candidate(view: RunView, candidate: Event, place: dict[str, int], kernels: dict[str, int]) -> dict[str, Any]:
     plan = candidate["plan"]
     return {
         "id": candidate["id"],
@@ -163,7 +163,8 @@ def _candidate(candidate: Event, place: dict[str, int], kernels: dict[str, int])
         "outcome": candidate["outcome"],
         "message": candidate["message"],
         "repaired": candidate["repaired"],
-        "cycles": candidate["cycles"],
+        "value": candidate["value"],
+        "gain": view.gain_of(candidate),
         "kernel": kernels.get(candidate["kernel"]),
         "evaluation": place.get(candidate["hash"]),
     }
@@ -173,10 +174,12 @@ def worth_a_profile(view: RunView, count: int) -> list[int]:
     """The best and the starting kernel, and the `count` fastest."""
     ends = [view.best_id, 0]
     fastest = sorted(
-        (candidate["cycles"], number) for number, candidate in view.candidates.items() if candidate["cycles"]
+        (view.objective.rank(candidate["value"]), number)
+        for number, candidate in view.candidates.items()
+        if candidate["value"] is not None
     )
     chosen = dict.fromkeys([*ends, *(number for _, number in fastest[:count])])
-    return [number for number in chosen if number in view.candidates and view.candidates[number]["cycles"]]
+    return [number for number in chosen if number in view.candidates and view.candidates[number]["value"]]
 
 
 def profiles_of(profiles: Profiles, view: RunView, ids: Iterable[int]) -> dict[str, Any]:

@@ -41,7 +41,7 @@ def render(document: dict[str, Any], live: bool = False) -> str:
     )
     run = document["run"]
     return environment.get_template("page.html.j2").render(
-        title=f"{run['workload']} on {run['accelerator']}",
+        title=f"{run['workload']} on {run['target']}",
         live=live,
         style=(ASSETS / "style.css").read_text(encoding="utf-8"),
         scripts=[(ASSETS / name).read_text(encoding="utf-8") for name in SCRIPTS],

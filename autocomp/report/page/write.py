@@ -21,6 +21,7 @@ def write_page(folder: RunFolder, output: Path, profiles: int = 4, wanted: Seque
     request = restore(folder)
     document = run_document(folder, request)
     view = RunView.of(folder.events) if folder.events.exists() else RunView()
-    ids = dict.fromkeys([*(worth_a_profile(view, profiles) if profiles else ()), *wanted])
+    worth = worth_a_profile(view, profiles) if profiles and request.target.records else ()
+    ids = dict.fromkeys([*worth, *wanted])
     document["profiles"] = profiles_of(Profiles(folder, request), view, ids)
     write_output(output, render(document))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Sequence
 
 from autocomp.errors import ConfigError
 from autocomp.search.executors.cluster import DaskExecutor
@@ -13,8 +14,9 @@ from autocomp.search.executors.protocol import Executor
 FORMS = "inline, processes:N, dask://HOST:PORT, or local-cluster:N"
 
 
-def make_executor(spec: str | None, workers: int) -> Executor:
-    """The executor of a spec; without one, one worker runs in this process, and more are processes.
+def make_executor(spec: str | None, workers: int, preload: Sequence[str] = ()) -> Executor:
+    """The executor of a spec; without one, one worker runs in this process, and more are processes. `preload` names
+    modules that worker processes need.
 
     Raises ConfigError for a spec that is none, for a cluster that does not answer, and where Dask is missing.
     """
@@ -25,7 +27,7 @@ def make_executor(spec: str | None, workers: int) -> Executor:
     if kind == "inline":
         return InlineExecutor()
     if kind == "processes":
-        return ProcessExecutor(int(rest))
+        return ProcessExecutor(int(rest), preload)
     return DaskExecutor.local(int(rest)) if kind == "local-cluster" else DaskExecutor.at(rest.removeprefix("//"))
 
 

@@ -7,6 +7,7 @@ import multiprocessing.connection
 import os
 import signal
 import threading
+from collections.abc import Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from multiprocessing.connection import Connection
@@ -17,8 +18,6 @@ from autocomp.search.executors.protocol import Target, call_pickled
 IMPORTED_ONCE = [
     "__main__",
     "autocomp.search.targets",
-    "autocomp.targets.simulator.evaluate.simulator",
-    "autocomp.agents.rules",
 ]
 
 
@@ -74,11 +73,11 @@ class ProcessExecutor:
 
     lost: type[Exception] = BrokenProcessPool
 
-    def __init__(self, workers: int) -> None:
+    def __init__(self, workers: int, preload: Sequence[str] = ()) -> None:
         self.capacity = workers
         method = "forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn"
         self._context = multiprocessing.get_context(method)
-        self._context.set_forkserver_preload(IMPORTED_ONCE)  # not by each worker
+        self._context.set_forkserver_preload([*IMPORTED_ONCE, *preload])  # not by each worker
         self._watched, self._held = self._context.Pipe(duplex=False)
         self._pool: ProcessPoolExecutor | None = None
 

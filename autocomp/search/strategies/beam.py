@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from autocomp.search.candidate import Candidate, History
 from autocomp.search.options import Options
 from autocomp.search.strategy import EXHAUSTED_AFTER, Decision, Expand, Stop, Strategy, ended, exhausted
+from autocomp.targets.evaluation import Number
 
 PATIENCE = 4
 DIVES = 3
@@ -53,7 +54,7 @@ class BeamSearch(Strategy):
             if not exhausted(history, candidate.id)
             and (candidate.id in incumbents or self._admitted(history, candidate))
         ]
-        pool.sort(key=lambda c: (c.cycles, c.id))
+        pool.sort(key=lambda c: c.rank)
         return tuple(self._diverse(history, pool)[: self.options.beam])
 
     def _pool(self, history: History) -> list[Candidate]:
@@ -70,7 +71,7 @@ class BeamSearch(Strategy):
         gate = self.options.gate
         if gate is None or candidate.parent is None:
             return True
-        return candidate.cycles <= gate * history[candidate.parent].cycles
+        return candidate.within(gate, history[candidate.parent])
 
     def _diverse(self, history: History, pool: list[Candidate]) -> list[Candidate]:
         """The pool with no more than `alike` of those first that were made by the same options; the rest behind, as are
@@ -78,15 +79,15 @@ class BeamSearch(Strategy):
         first: list[Candidate] = []
         rest: list[Candidate] = []
         seen: Counter[frozenset[str]] = Counter()
-        known: set[tuple[frozenset[str], int]] = set()
+        known: set[tuple[frozenset[str], Number]] = set()
         for candidate in pool:
             kind = options_of(history, candidate)
-            idle = candidate.parent is not None and candidate.cycles == history[candidate.parent].cycles
-            if idle or (kind, candidate.cycles) in known or seen[kind] == self.options.alike:
+            idle = candidate.parent is not None and candidate.value == history[candidate.parent].value
+            if idle or (kind, candidate.value) in known or seen[kind] == self.options.alike:
                 rest.append(candidate)
                 continue
             seen[kind] += 1
-            known.add((kind, candidate.cycles))
+            known.add((kind, candidate.value))
             first.append(candidate)
         return first + rest
 
@@ -107,9 +108,9 @@ def _dive(history: History, codes: int) -> tuple[int, Candidate | None]:
     for number, step in enumerate(history.steps):
         if step.parents != (head.id,) or len(step.candidates) > codes or over == DIVES:
             return number, None
-        faster = [c for c in step.candidates if c.promising and c.cycles < head.cycles]
-        head = min(faster, key=lambda c: (c.cycles, c.id), default=head)
-        fruitless = 0 if faster else fruitless + 1
+        better = [c for c in step.candidates if c.promising and c.beats(head)]
+        head = min(better, key=lambda c: c.rank, default=head)
+        fruitless = 0 if better else fruitless + 1
         if fruitless == EXHAUSTED_AFTER:
             head, fruitless, over = history.root, 0, over + 1
     return len(history.steps), head if over < DIVES else None

@@ -34,6 +34,6 @@ class Greedy(Strategy):
         present = history.root
         for step in history.rounds:
             children = [c for c in step.candidates if c.promising]
-            faster = [c for c in children if c.cycles < present.cycles and c.cycles <= factor * present.cycles]
-            present = min(faster, key=lambda c: (c.cycles, c.id), default=present)
+            better = [c for c in children if c.beats(present) and c.within(factor, present)]
+            present = min(better, key=lambda c: c.rank, default=present)
         return present

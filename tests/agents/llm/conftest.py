@@ -17,10 +17,11 @@ from click.testing import CliRunner
 
 from autocomp.agents.llm.moves import Move
 from autocomp.cli.commands import autocomp
+from autocomp.targets.evaluation import Bound, Evaluation, Evidence, LineCost, Measurement, Objective, StageVerdict
 from autocomp.targets.menu import Applies, Menu, MenuOption
 from autocomp.targets.planning import Context, LineageStep, Plan
-from autocomp.targets.simulator.evaluate.model import Bound, Evaluation, LineCycles, StageVerdict
 from autocomp.targets.simulator.isa.model import Accelerator
+from autocomp.targets.simulator.target import SimulatorTarget
 from autocomp.workload.model import TensorSpec, Workload
 
 WORKLOAD = "operation: gemm\naccelerator: gemmini\ndims: {I: 32, J: 32, K: 32}\n"
@@ -228,18 +229,18 @@ def a_workload() -> Workload:
 
 
 def an_evaluation() -> Evaluation:
-    line = LineCycles(3, "    load(&A[0][k], 0);", 2, 40, {"MemoryLatency": 30, "Bus": 10})
+    line = LineCost(3, "    load(&A[0][k], 0);", 2, 40, {"MemoryLatency": 30, "Bus": 10})
     return Evaluation(
         stages=(StageVerdict("check", "passed"), StageVerdict("smoke", "passed")),
-        cycles=1200,
-        bound=Bound(300, 300, 120, "compute"),
-        utilisation=0.0667,
-        commands=7,
-        steps=30,
-        unit_cycles={"load": {"Busy": 200, "MemoryLatency": 600, "Idle": 400}, "execute": {"Idle": 1100, "Busy": 100}},
-        memory_rows={"local": (12, 64)},
-        dram_bytes=(64, 16),
-        lines=(line,),
+        objective=Objective("cycles"),
+        measurement=Measurement(1200),
+        bound=Bound(300, "compute", {"compute": 300, "memory": 120}),
+        evidence=Evidence(
+            figures={"utilisation": 0.0667, "commands": 7, "dram_bytes_read": 64, "dram_bytes_written": 16},
+            parts={"load": {"Busy": 200, "MemoryLatency": 600, "Idle": 400}, "execute": {"Idle": 1100, "Busy": 100}},
+            resources={"local": (12, 64)},
+            lines=(line,),
+        ),
         seconds=0.01,
     )
 
@@ -262,14 +263,16 @@ def context(monkeypatch: pytest.MonkeyPatch) -> Context:
     )
     monkeypatch.setattr("autocomp.agents.llm.planner.moves", lambda context: (A_MOVE,))
     lineage = (
-        LineageStep(Plan("tile", "Cut k into blocks of 4."), 2400, 3600),
-        LineageStep(Plan("", "Move the store out\nof the loop."), 1200, 2400),
+        LineageStep(Plan("tile", "Cut k into blocks of 4."), 2400, 1.5),
+        LineageStep(Plan("", "Move the store out\nof the loop."), 1200, 2.0),
     )
     monkeypatch.setattr(
         "autocomp.targets.simulator.isa.rules",
         lambda accelerator, only: ("rows: 1 to 4", "the destination must be a row"),
     )
-    return Context(an_accelerator(), a_workload(), KERNEL, an_evaluation(), lineage, a_menu(), Random(5))
+    return Context(
+        SimulatorTarget(an_accelerator()), a_workload(), KERNEL, an_evaluation(), lineage, a_menu(), Random(5)
+    )
 
 
 @pytest.fixture

@@ -18,11 +18,13 @@ from autocomp.agents.llm.moves import moves
 from autocomp.agents.llm.planner import MOST_CHOICES
 from autocomp.agents.llm.tokens import estimate_tokens
 from autocomp.agents.mixed import MixedPlanner
-from autocomp.agents.rules import RulesCoder, RulesPlanner
-from autocomp.targets.menu import load
+from autocomp.targets.menu_file import load
 from autocomp.targets.planning import Context, Peer, Plan, Planning
+from autocomp.targets.rewriting import RewritingCoder
 from autocomp.targets.simulator import isa
+from autocomp.targets.simulator.rules import RulesPlanner
 from autocomp.targets.simulator.start.naive import starting_kernel
+from autocomp.targets.simulator.target import SimulatorTarget
 
 from .conftest import KERNEL, Request, ScriptedServer, an_evaluation, completion, failure
 
@@ -46,7 +48,7 @@ def naive() -> Context:
     small = workload.parse("operation: gemm\naccelerator: gemmini\ndims: {I: 50, J: 40, K: 90}\n", Path("small.yaml"))
     accelerator = isa.load(small.accelerator)
     text = starting_kernel(small, accelerator)
-    return Context(accelerator, small, text, an_evaluation(), (), load(["general"]), Random(1))
+    return Context(SimulatorTarget(accelerator), small, text, an_evaluation(), (), load(["general"]), Random(1))
 
 
 def block(search: str, replacement: str) -> str:
@@ -113,7 +115,7 @@ def test_choices_are_carried_out_exactly_and_differ(server: ScriptedServer, ense
     assert len({json.dumps(plan.parameters) + plan.option for plan in planning.plans}) == 5
     assert {plan.gain for plan in planning.plans} == {(1.1, 2.0)}
     assert {plan.author for plan in planning.plans} == {server.spec}
-    kernels = [RulesCoder().implement(naive, plan).kernel for plan in planning.plans]
+    kernels = [RewritingCoder().implement(naive, plan).kernel for plan in planning.plans]
     assert None not in kernels
     assert len(set(kernels)) == 5
 
@@ -142,7 +144,7 @@ def test_moves_to_kernels_that_were_tried_are_not_offered(naive: Context) -> Non
     from autocomp.targets.simulator import kernel
 
     first = moves(naive)[0]
-    made = RulesCoder().implement(naive, Plan(first.option, "", first.transformation, first.parameters)).kernel
+    made = RewritingCoder().implement(naive, Plan(first.option, "", first.transformation, first.parameters)).kernel
     assert made is not None
     tried = frozenset({kernel.canonical_hash(kernel.parse(made))})
     left = moves(replace(naive, tried=tried))
@@ -255,7 +257,7 @@ def test_a_program_for_the_host_is_translated(server: ScriptedServer, ensemble: 
 
 def test_rules_fill_in_for_a_model_that_is_down(server: ScriptedServer, ensemble: Make, naive: Context) -> None:
     server.respond = lambda request: failure(500)
-    mixed = MixedPlanner([LlmPlanner(ensemble(), Agents()), RulesPlanner()], [1, 1])
+    mixed = MixedPlanner([LlmPlanner(ensemble(), Agents()), RulesPlanner(naive.target.accelerator)], [1, 1])
     planning: Planning = mixed.plan(replace(naive, random=Random(1)), 4)
     assert len(planning.plans) == 4
     assert {plan.author for plan in planning.plans} == {"rules"}

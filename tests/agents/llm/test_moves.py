@@ -13,11 +13,12 @@ from autocomp import workload
 from autocomp.agents.config import Agents, Member
 from autocomp.agents.llm import Client, Ensemble, LlmCoder, LlmPlanner
 from autocomp.agents.llm.moves import moves
-from autocomp.agents.rules import RulesCoder
-from autocomp.targets.menu import load
+from autocomp.targets.menu_file import load
 from autocomp.targets.planning import Context, Plan
+from autocomp.targets.rewriting import RewritingCoder
 from autocomp.targets.simulator import isa, kernel
 from autocomp.targets.simulator.start.naive import starting_kernel
+from autocomp.targets.simulator.target import SimulatorTarget
 
 from .conftest import ScriptedServer, an_evaluation, completion
 
@@ -35,7 +36,7 @@ def naive(monkeypatch: pytest.MonkeyPatch) -> Context:
     small = workload.parse(WORKLOAD, Path("small.yaml"))
     accelerator = isa.load(small.accelerator)
     text = starting_kernel(small, accelerator)
-    return Context(accelerator, small, text, an_evaluation(), (), few, Random(1))
+    return Context(SimulatorTarget(accelerator), small, text, an_evaluation(), (), few, Random(1))
 
 
 def one_model(server: ScriptedServer, cache: Path) -> Ensemble:
@@ -53,7 +54,7 @@ def test_moves_fit_the_kernel_and_belong_to_the_menu(naive: Context) -> None:
 def test_every_move_can_be_applied_after_a_trip_through_json(naive: Context) -> None:
     for move in moves(naive):
         parameters = json.loads(json.dumps(move.parameters))
-        applied = RulesCoder().implement(naive, Plan(move.option, "", move.transformation, parameters))
+        applied = RewritingCoder().implement(naive, Plan(move.option, "", move.transformation, parameters))
         assert applied.kernel is not None, applied.message
         assert kernel.parse(applied.kernel)
 
@@ -66,7 +67,7 @@ def test_a_chosen_move_is_carried_out_without_asking_the_model(
     server.script(completion(json.dumps({"plans": [plan]})))
     (made,) = LlmPlanner(one_model(server, tmp_path), Agents()).plan(naive, 1).plans
     implementation = LlmCoder(one_model(server, tmp_path), Agents()).implement(naive, made)
-    assert implementation.kernel == RulesCoder().implement(naive, made).kernel
+    assert implementation.kernel == RewritingCoder().implement(naive, made).kernel
     assert len(server.requests) == 1
     assert json.dumps(chosen.parameters) in server.requests[0].prompt
 

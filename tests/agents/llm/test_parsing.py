@@ -9,11 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from autocomp.agents.llm.moves import Move
-from autocomp.agents.llm.parsing import extract_kernel, fenced_blocks, parse_plans
-from autocomp.targets.menu import Menu, load
+from autocomp.agents.llm.parsing import parse_plans
+from autocomp.targets.fences import fenced_blocks
+from autocomp.targets.menu import Menu
+from autocomp.targets.menu_file import load
+from autocomp.targets.simulator.dialect import Dialect
 
-from .conftest import KERNEL, a_menu
+from .conftest import KERNEL, a_menu, an_accelerator
 
+LANGUAGE = Dialect(an_accelerator())
 MENU = load(["general"])
 prose = st.text(st.characters(blacklist_characters="`~{}[]<>", blacklist_categories=["Cs", "Cc"]), max_size=60)
 plan_text = st.text(st.characters(whitelist_categories=["Lu", "Ll"], max_codepoint=0x24F), min_size=1, max_size=60)
@@ -52,7 +56,7 @@ def test_a_numbered_list_of_plans_is_read(wanted: list[tuple[str, str]], form: s
 @given(st.text())
 def test_no_text_breaks_the_readers(text: str) -> None:
     parse_plans(text, MENU, "m")
-    extract_kernel(text)
+    LANGUAGE.locate(text)
 
 
 @pytest.mark.parametrize(
@@ -100,12 +104,12 @@ def test_prose_that_names_an_option_is_one_plan_and_other_prose_is_none() -> Non
 
 def test_the_block_with_the_entry_function_is_the_kernel() -> None:
     answer = f"First a sketch:\n```c\nint helper(int x) {{ return x; }}\n```\nNow all:\n```c\n{KERNEL}```\nRun `make`."
-    assert extract_kernel(answer) == KERNEL
+    assert LANGUAGE.locate(answer) == KERNEL
 
 
 def test_the_last_of_several_kernels_counts() -> None:
     better = KERNEL.replace("k += 4", "k += 8")
-    assert extract_kernel(f"```c\n{KERNEL}```\nBetter:\n```cpp\n{better}```\nUsage:\n```\nrun it\n```") == better
+    assert LANGUAGE.locate(f"```c\n{KERNEL}```\nBetter:\n```cpp\n{better}```\nUsage:\n```\nrun it\n```") == better
 
 
 @pytest.mark.parametrize(
@@ -123,19 +127,19 @@ def test_the_last_of_several_kernels_counts() -> None:
     ids=["untagged", "tildes", "four", "crlf", "open", "bare", "bare-in-prose", "thoughts"],
 )
 def test_a_kernel_is_found_in_any_dress(answer: str) -> None:
-    assert extract_kernel(answer) == KERNEL
+    assert LANGUAGE.locate(answer) == KERNEL
 
 
 def test_helpers_in_front_of_bare_code_belong_to_it() -> None:
     helper = "int twice(int x) { // }\n  return 2 * x;\n}\n"
-    assert extract_kernel(f"So:\n{helper}{KERNEL}Done.") == helper + KERNEL
+    assert LANGUAGE.locate(f"So:\n{helper}{KERNEL}Done.") == helper + KERNEL
 
 
 @pytest.mark.parametrize(
     "answer", ["", "no code", "```c\nload(0, 1);\n```", "call solution(A, B) { }", '```json\n{"a": 1}\n```']
 )
 def test_an_answer_without_a_function_has_no_kernel(answer: str) -> None:
-    assert extract_kernel(answer) is None
+    assert LANGUAGE.locate(answer) is None
 
 
 @given(
@@ -195,7 +199,7 @@ def test_an_answer_that_repeats_itself_to_the_end_is_read_all_the_same(piece: st
     """What reads its input over and over does not end here."""
     answer = "void solution() {\n" + piece * 20_000
     parse_plans(answer, MENU, "m")
-    extract_kernel(answer)
+    LANGUAGE.locate(answer)
 
 
 def test_a_plan_behind_many_indices_is_found() -> None:

@@ -28,7 +28,8 @@ from autocomp.search.executors import available_cores
 from autocomp.search.journal import read_events
 from autocomp.search.session import Means, run_session
 from autocomp.search.snapshot import Request, create
-from autocomp.targets import menu
+from autocomp.targets import menu_file
+from autocomp.targets.menu import Menu
 from autocomp.targets.simulator import isa
 from benchmarks.model_choice import chooser, drawn_at_random, search, table
 
@@ -125,7 +126,7 @@ def test_whatever_a_real_model_writes_is_counted(model: str, tmp_path: Path, mod
     """So small a model seldom writes a kernel: the search ends with a proven one all the same."""
     workload = workloads.load("tiny_gemm")
     agents = replace(MODES.get(mode, Agents()), planner=(Member(model, max_tokens=200),), plans_per_request=2)
-    few = menu.Menu(tuple(menu.load(["general"]).options[:3]), "few")  # with more, the prompt exceeds a small context
+    few = Menu(tuple(menu_file.load(["general"]).options[:3]), "few")  # with more, the prompt exceeds a small context
     options = Options(evaluations=4, max_steps=1, plans_per_parent=2)
     strategy = "evolve" if mode == "evolve" else "beam"
     request = Request(workload, isa.load(workload.accelerator), few, agents, options, strategy)

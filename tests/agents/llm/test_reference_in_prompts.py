@@ -9,11 +9,14 @@ from random import Random
 import pytest
 
 from autocomp import workload
-from autocomp.agents.llm.prompts import render_prompt, used_instructions
-from autocomp.targets.menu import Menu, load
+from autocomp.agents.llm.prompts import render_prompt
+from autocomp.targets.menu_file import load
 from autocomp.targets.planning import Context
+from autocomp.targets.protocol import Focus
 from autocomp.targets.simulator import isa
+from autocomp.targets.simulator.knowledge import used_instructions
 from autocomp.targets.simulator.start.naive import starting_kernel
+from autocomp.targets.simulator.target import SimulatorTarget
 
 from .conftest import an_evaluation
 
@@ -23,11 +26,11 @@ def naive() -> Context:
     small = workload.parse("operation: gemm\naccelerator: gemmini\ndims: {I: 33, J: 20, K: 70}\n", Path("small.yaml"))
     accelerator = isa.load(small.accelerator)
     text = starting_kernel(small, accelerator)
-    return Context(accelerator, small, text, an_evaluation(), (), load(["general"]), Random(1))
+    return Context(SimulatorTarget(accelerator), small, text, an_evaluation(), (), load(["general"]), Random(1))
 
 
 def test_what_a_kernel_issues_comes_with_what_configures_it(naive: Context) -> None:
-    needed = used_instructions(replace(naive, menu=Menu((), "none")), ())
+    needed = used_instructions(naive.target.accelerator, Focus((naive.kernel,)))
     assert {"move_in", "preload", "compute", "move_out"} <= needed
     assert {"configure_load", "configure_execute", "configure_store", "fence"} <= needed
 

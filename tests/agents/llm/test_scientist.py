@@ -14,6 +14,7 @@ from autocomp.agents.config import Agents, Member
 from autocomp.agents.llm import Asked, Client, Ensemble, LlmPlanner, render_prompt
 from autocomp.agents.llm.prompts import MOST_TO_SELECT_FROM
 from autocomp.agents.mixed import MixedPlanner
+from autocomp.targets.evaluation import Measurement
 from autocomp.targets.planning import Context, LineageStep, Peer, Plan, Planning
 
 from .conftest import A_MOVE, KERNEL, ScriptedServer, an_evaluation, completion
@@ -33,8 +34,8 @@ def planner(server: ScriptedServer, tmp_path: Path, naps: list[float]) -> Ask:
 
 
 def peer(number: int, cycles: int, *options: str) -> Peer:
-    lineage = [LineageStep(Plan(option, option), cycles, 2 * cycles) for option in options]
-    return Peer(number, KERNEL, replace(an_evaluation(), cycles=cycles), lineage)
+    lineage = [LineageStep(Plan(option, option), cycles, 2.0) for option in options]
+    return Peer(number, KERNEL, replace(an_evaluation(), measurement=Measurement(cycles)), lineage)
 
 
 @pytest.fixture

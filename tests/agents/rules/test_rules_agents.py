@@ -8,17 +8,21 @@ from functools import cache
 from pathlib import Path
 from random import Random
 
-from autocomp.agents.rules import RulesCoder, RulesPlanner
-from autocomp.agents.rules.profile import profile
-from autocomp.targets import menu
-from autocomp.targets.planning import Context, Plan
+from autocomp.targets import menu_file
+from autocomp.targets.evaluation import Evaluation
+from autocomp.targets.menu import Menu
+from autocomp.targets.planning import Context, Plan, Planning
+from autocomp.targets.rewriting import RewritingCoder
 from autocomp.targets.simulator import isa, kernel
 from autocomp.targets.simulator.evaluate import SimulatorEvaluator
-from autocomp.targets.simulator.evaluate.model import Evaluation
 from autocomp.targets.simulator.isa.model import Accelerator
 from autocomp.targets.simulator.isa.roles import computing_unit
 from autocomp.targets.simulator.profile.limits import limits
+from autocomp.targets.simulator.rules import RulesPlanner
+from autocomp.targets.simulator.rules.profile import profile
 from autocomp.targets.simulator.start.naive import starting_kernel
+from autocomp.targets.simulator.story import Diagnosis
+from autocomp.targets.simulator.target import SimulatorTarget
 from autocomp.workload import Workload, load
 from autocomp.workload import parse as parse_workload
 
@@ -46,43 +50,47 @@ def context(
 ) -> Context:
     text = text or starting_kernel(gemm(name, size), machine(name))
     found = evaluate(name, size, text)
-    options = menu.load(["gemm"])
-    return Context(machine(name), gemm(name, size), text, found, [], options, Random(seed), tried)
+    options = menu_file.load(["gemm"])
+    return Context(SimulatorTarget(machine(name)), gemm(name, size), text, found, [], options, Random(seed), tried)
+
+
+def planned(given: Context, count: int) -> Planning:
+    return RulesPlanner(given.target.accelerator).plan(given, count)
 
 
 def best_child(given: Context, plans: Sequence[Plan]) -> tuple[int, str]:
     """Cycles and text of the fastest right kernel among a parent and what its plans give."""
     size = given.workload.dims["I"]
-    found = [(given.evaluation.cycles or 0, given.kernel)]
+    found = [(given.evaluation.value or 0, given.kernel)]
     for plan in plans:
-        text = RulesCoder().implement(given, plan).kernel
+        text = RewritingCoder().implement(given, plan).kernel
         assert text is not None
-        evaluation = evaluate(given.accelerator.name, size, text)
-        if evaluation.correct and evaluation.cycles is not None:
-            found.append((evaluation.cycles, text))
+        evaluation = evaluate(given.target.name, size, text)
+        if evaluation.correct and evaluation.value is not None:
+            found.append((evaluation.value, text))
     return min(found)
 
 
 def test_equal_contexts_give_equal_plans() -> None:
-    assert RulesPlanner().plan(context(seed=7), 6) == RulesPlanner().plan(context(seed=7), 6)
+    assert planned(context(seed=7), 6) == planned(context(seed=7), 6)
 
 
 def test_plans_differ_in_what_they_do() -> None:
-    plans = RulesPlanner().plan(context(), 6).plans
+    plans = planned(context(), 6).plans
     assert len(plans) > 1
     assert len({(plan.transformation, str(plan.parameters)) for plan in plans}) == len(plans)
 
 
 def test_what_promises_little_comes_last_and_alone() -> None:
     given = context()
-    both = menu.Menu(tuple(o for o in given.menu.options if o.transformation in ("keep_accumulator", "tile", "unroll")))
-    little = menu.Menu(tuple(o for o in given.menu.options if o.transformation in ("tile", "unroll")))
-    assert {p.transformation for p in RulesPlanner().plan(context_with(given, both), 6).plans} == {"keep_accumulator"}
-    assert len(RulesPlanner().plan(context_with(given, little), 6).plans) == 1
+    both = Menu(tuple(o for o in given.menu.options if o.transformation in ("keep_accumulator", "tile", "unroll")))
+    little = Menu(tuple(o for o in given.menu.options if o.transformation in ("tile", "unroll")))
+    assert {p.transformation for p in planned(context_with(given, both), 6).plans} == {"keep_accumulator"}
+    assert len(planned(context_with(given, little), 6).plans) == 1
 
 
 def test_a_plan_says_what_it_does_and_why() -> None:
-    plan = RulesPlanner().plan(context(), 1).plans[0]
+    plan = planned(context(), 1).plans[0]
     assert plan.text.startswith("Keep results in the accumulator")
     assert "execute is busy" in plan.text
     assert "waits mostly on" in plan.text
@@ -90,84 +98,86 @@ def test_a_plan_says_what_it_does_and_why() -> None:
 
 def test_kernels_that_were_tried_are_not_proposed_again() -> None:
     first = context()
-    plan = RulesPlanner().plan(first, 1).plans[0]
-    text = RulesCoder().implement(first, plan).kernel
+    plan = planned(first, 1).plans[0]
+    text = RewritingCoder().implement(first, plan).kernel
     assert text is not None
     tried = frozenset({kernel.canonical_hash(kernel.parse(text))})
-    again = RulesPlanner().plan(context(tried=tried), 6).plans
+    again = planned(context(tried=tried), 6).plans
     assert plan not in again
 
 
 def test_options_that_the_menu_withholds_are_not_proposed() -> None:
     given = context()
-    only = menu.Menu(tuple(o for o in given.menu.options if o.id in ("tile", "unroll")))
-    plans = RulesPlanner().plan(context_with(given, only), 6).plans
+    only = Menu(tuple(o for o in given.menu.options if o.id in ("tile", "unroll")))
+    plans = planned(context_with(given, only), 6).plans
     assert {plan.option for plan in plans} <= {"tile", "unroll"}
     assert plans
 
 
-def stem(options: menu.Menu) -> Context:
+def stem(options: Menu) -> Context:
     dims = "{N: 1, H: 12, W: 40, C: 3, K: 16, R: 7, S: 7}"
     text = f"operation: conv2d\naccelerator: gemmini\ndims: {dims}\nstride: 2\npadding: 3\nbias: row\n"
     workload = parse_workload(text, Path("stem.yaml"))
     start = starting_kernel(workload, machine("gemmini"))
     found = SimulatorEvaluator(machine("gemmini"), workload).evaluate(start, stages=("check", "smoke"))
-    return Context(machine("gemmini"), workload, start, found, [], options, Random(0))
+    return Context(SimulatorTarget(machine("gemmini")), workload, start, found, [], options, Random(0))
 
 
 def test_products_become_fewer_before_anything_is_decided_about_their_operands() -> None:
-    plans = RulesPlanner().plan(stem(menu.load(["conv2d"])), 6).plans
+    plans = planned(stem(menu_file.load(["conv2d"])), 6).plans
     assert plans[0].transformation == "merge_depth"
     assert not {"keep_accumulator", "stage_operand", "stage_window"} & {plan.transformation for plan in plans}
 
 
 def test_a_menu_without_fewer_products_goes_on_with_the_operands() -> None:
-    full = menu.load(["conv2d"])
-    plans = RulesPlanner().plan(stem(menu.Menu(tuple(o for o in full.options if o.id != "merge_depth"))), 6).plans
+    full = menu_file.load(["conv2d"])
+    plans = planned(stem(Menu(tuple(o for o in full.options if o.id != "merge_depth"))), 6).plans
     assert plans[0].transformation in {"keep_accumulator", "stage_operand", "stage_window"}
 
 
-def context_with(given: Context, options: menu.Menu) -> Context:
-    return Context(given.accelerator, given.workload, given.kernel, given.evaluation, [], options, Random(0))
+def context_with(given: Context, options: Menu) -> Context:
+    return Context(given.target, given.workload, given.kernel, given.evaluation, [], options, Random(0))
 
 
 def test_a_plan_in_words_alone_is_declined() -> None:
-    answer = RulesCoder().implement(context(), Plan("", "make it fast"))
+    answer = RewritingCoder().implement(context(), Plan("", "make it fast"))
     assert answer.kernel is None
     assert "names no transformation" in answer.message
 
 
 def test_a_transformation_that_does_not_fit_is_declined_with_the_reason() -> None:
-    answer = RulesCoder().implement(context(), Plan("tile", "", "tile", {"loops": {"z": 2}}))
+    answer = RewritingCoder().implement(context(), Plan("tile", "", "tile", {"loops": {"z": 2}}))
     assert answer.kernel is None
     assert "'z'" in answer.message
 
 
 def test_the_profile_names_the_computing_unit_and_what_it_waits_for() -> None:
     given = context()
-    assert computing_unit(given.accelerator) == "execute"
-    found = profile(given.evaluation, given.accelerator)
+    assert computing_unit(given.target.accelerator) == "execute"
+    found = profile(given.evaluation, given.target.accelerator)
     assert 0 < found.computing < 1
     assert found.main_cause in found.shares
 
 
 def test_with_the_critical_path_known_no_plan_promises_more_than_what_if_allows() -> None:
     given = context()
-    known = limits(given.kernel, given.workload, given.accelerator)
+    known = limits(given.kernel, given.workload, given.target.accelerator)
     scarce = replace(known, what_if=tuple(replace(answer, saved=answer.saved / 50) for answer in known.what_if))
     most = 1 / (1 - scarce.around_computation)
 
     def promised(given: Context) -> list[float]:
         """The largest speed-ups that plans about moves promise."""
-        plans = RulesPlanner().plan(given, 20).plans
+        plans = planned(given, 20).plans
         return [plan.gain[1] for plan in plans if plan.gain and plan.option in ("keep_accumulator", "stage_operand")]
 
-    assert max(promised(replace(given, limits=scarce))) <= most + 0.001 < max(promised(given))
+    assert max(promised(replace(given, diagnosis=Diagnosis(limits=scarce)))) <= most + 0.001 < max(promised(given))
 
 
 def test_the_critical_path_names_what_waits_and_what_it_waits_for() -> None:
     given = context()
-    found = profile(given.evaluation, given.accelerator, limits(given.kernel, given.workload, given.accelerator))
+    found = profile(
+        given.evaluation, given.target.accelerator, limits(given.kernel, given.workload, given.target.accelerator)
+    )
     assert found.shares["ReadAfterWrite"] > 0.3  # products wait for their loads
     assert found.around > 0.3
 
@@ -175,10 +185,10 @@ def test_the_critical_path_names_what_waits_and_what_it_waits_for() -> None:
 def improved(name: str, size: int, steps: int, plans: int) -> tuple[int, int]:
     """Cycles before and after following the best of a few plans a few times."""
     given = context(name, size)
-    start = given.evaluation.cycles or 0
+    start = given.evaluation.value or 0
     cycles, text = start, given.kernel
     for step in range(steps):
-        cycles, text = best_child(given, RulesPlanner().plan(given, plans).plans)
+        cycles, text = best_child(given, planned(given, plans).plans)
         given = context(name, size, text, seed=step)
     return start, cycles
 
@@ -192,15 +202,15 @@ def test_each_option_on_single_commands_comes_when_those_before_it_have_nothing_
     workload = load("tinympc_control")
     accelerator = isa.load(workload.accelerator)
     evaluator = SimulatorEvaluator(accelerator, workload)
-    text, options = starting_kernel(workload, accelerator), menu.load(["linear_algebra", "general"])
+    text, options = starting_kernel(workload, accelerator), menu_file.load(["linear_algebra", "general"])
     done: list[str] = []
     while True:
         found = evaluator.evaluate(text, stages=("check", "smoke", "discipline"))
-        given = Context(accelerator, workload, text, found, [], options, Random(0))
-        plan = next(iter(RulesPlanner().plan(given, 1).plans), None)
+        given = Context(SimulatorTarget(accelerator), workload, text, found, [], options, Random(0))
+        plan = next(iter(planned(given, 1).plans), None)
         if plan is None or plan.transformation not in TURNS or len(done) == len(TURNS):
             break
-        text = RulesCoder().implement(given, plan).kernel or ""
+        text = RewritingCoder().implement(given, plan).kernel or ""
         done.append(plan.transformation)
     assert done[:2] == ["own_rows", "negate_on_store"]
     assert done == sorted(done, key=TURNS.index)

@@ -14,12 +14,12 @@ from autocomp.cli.commands import autocomp
 from autocomp.errors import RunFolderError
 from autocomp.report import RunView
 from autocomp.report.page import document as documents
-from autocomp.report.page import timeline as timelines
 from autocomp.report.page import write_page
 from autocomp.report.page.document import Profiles, run_document
 from autocomp.search import RunFolder
 from autocomp.search.snapshot import restore
-from autocomp.targets.simulator.evaluate import SimulatorEvaluator
+from autocomp.targets.simulator.profile import record
+from autocomp.targets.simulator.profile import spans as timelines
 
 
 def test_the_document_agrees_with_the_run(searched: RunFolder) -> None:
@@ -28,8 +28,8 @@ def test_the_document_agrees_with_the_run(searched: RunFolder) -> None:
     assert len(document["evaluations"]) == view.evaluations
     for candidate in document["candidates"]:
         assert candidate["kernel"] is None or document["kernels"][candidate["kernel"]]
-        if candidate["cycles"]:
-            assert document["evaluations"][candidate["evaluation"]]["cycles"] == candidate["cycles"]
+        if candidate["value"]:
+            assert document["evaluations"][candidate["evaluation"]]["value"] == candidate["value"]
 
 
 def test_spending_never_falls(searched: RunFolder) -> None:
@@ -45,17 +45,13 @@ def test_a_run_before_its_first_evaluation_has_a_page(run_copy: RunFolder, tmp_p
 
 def test_of_equal_commands_some_of_all_times_are_drawn(searched: RunFolder, monkeypatch: pytest.MonkeyPatch) -> None:
     request = restore(searched)
-    evaluator = SimulatorEvaluator(request.accelerator, request.workload)
-    timing = evaluator.evaluate(
-        searched.best_kernel.read_text(), record_commands=True, stages=("check", "smoke")
-    ).timing
-    assert timing is not None
+    timing = record(searched.best_kernel.read_text(), request.workload, request.target.accelerator).timing
     assert timing.commands is not None
     starts = np.arange(len(timing.commands.line))
     equal = replace(timing.commands, started=starts, completed=starts + 1, wait_cycles=0 * starts)
     most = len(starts) // 5
     monkeypatch.setattr(timelines, "MOST", most)
-    drawn = np.cumsum(timelines.timeline(replace(timing, commands=equal), request.accelerator)["start"])
+    drawn = np.cumsum(timelines.spans(replace(timing, commands=equal), request.target.accelerator)["start"])
     assert len(drawn) == most
     assert max(np.diff(drawn, prepend=0, append=len(starts))) < 5 * len(starts) / most
 
@@ -64,10 +60,8 @@ def test_of_equal_commands_some_of_all_times_are_drawn(searched: RunFolder, monk
 def test_spans_of_a_lane_do_not_overlap(searched: RunFolder, monkeypatch: pytest.MonkeyPatch, most: int) -> None:
     monkeypatch.setattr(timelines, "MOST", most)
     request = restore(searched)
-    evaluator = SimulatorEvaluator(request.accelerator, request.workload)
-    evaluation = evaluator.evaluate(searched.best_kernel.read_text(), record_commands=True, stages=("check", "smoke"))
-    assert evaluation.timing is not None
-    timeline = timelines.timeline(evaluation.timing, request.accelerator)
+    timing = record(searched.best_kernel.read_text(), request.workload, request.target.accelerator).timing
+    timeline = timelines.spans(timing, request.target.accelerator)
     assert len(timeline["start"]) <= most
     assert (timeline["left_out"] == 0) == (most > 7)
     ends: dict[tuple[int, int], int] = {}
@@ -89,7 +83,7 @@ def test_a_profile_accounts_for_every_cycle_in_bounded_size(
     monkeypatch.setattr(documents, "SEGMENTS", most)
     naive = RunView.of(searched.events).candidates[0]
     found = Profiles(searched, restore(searched)).of(naive)["profile"]
-    assert found["cycles"] == naive["cycles"]
+    assert found["cycles"] == naive["value"]
     assert len(found["path"]) <= most
     assert sum(segment["cycles"] for segment in found["path"]) + found["rest"][1] == found["cycles"]
     assert (found["rest"][0] > 0) == (most == 1)
@@ -102,7 +96,7 @@ def test_a_comment_that_is_no_region_costs_the_profile_but_not_the_timeline(run_
     digest = run_copy.store_kernel(text + "// end region\n")
     found = Profiles(run_copy, restore(run_copy)).of({**naive, "kernel": digest})
     assert "// region: NAME" in found["profile"]["problem"]
-    assert found["timeline"]["cycles"] == naive["cycles"]
+    assert found["timeline"]["cycles"] == naive["value"]
 
 
 def test_a_candidate_that_does_not_exist_has_no_timeline(searched: RunFolder, tmp_path: Path) -> None:

@@ -189,7 +189,7 @@ def test_of_thousands_of_candidates_only_those_in_sight_are_elements(
     page: Page, run_copy: RunFolder, tmp_path: Path
 ) -> None:
     events, _ = read_events(run_copy.events)
-    last = [event for event in events if event["kind"] == "candidate" and event["cycles"]][-1]
+    last = [event for event in events if event["kind"] == "candidate" and event["value"]][-1]
     more = [{**last, "key": f"candidate/{n}", "id": n, "parent": 0} for n in range(100, 100 + MANY)]
     append_events(run_copy, more)
     write_page(run_copy, tmp_path / "report.html", 0)

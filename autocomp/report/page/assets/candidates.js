@@ -24,7 +24,7 @@ class CandidateList {
       return (!outcome || candidate.outcome === outcome) && words.every((word) => said.includes(word));
     };
     this.rows = (order === "tree" ? treeOrder(run) : run.candidates.map((candidate) => ({ candidate, depth: 0 }))).filter(({ candidate }) => matches(candidate));
-    if (order === "cycles") this.rows.sort((a, b) => (a.candidate.cycles ?? Infinity) - (b.candidate.cycles ?? Infinity) || a.candidate.id - b.candidate.id);
+    if (order === "best") this.rows.sort((a, b) => compareRanks(run.rank(a.candidate.value), run.rank(b.candidate.value)) || a.candidate.id - b.candidate.id);
     this.filler.style.height = `${this.rows.length * ROW}px`;
     this.draw();
   }
@@ -71,17 +71,19 @@ class CandidateList {
       element("span", { class: "number" }, String(candidate.id)),
       element("span", { class: `dot ${run.standing(candidate)}`, style: { "margin-left": `${Math.min(depth, 12) * 12}px` } }),
       element("span", { class: "what" }, run.name(candidate)),
-      candidate.cycles ? element("span", { class: "cycles" }, count(candidate.cycles)) : element("span", { class: "note" }, candidate.outcome),
+      candidate.value != null ? element("span", { class: "value" }, amount(candidate.value)) : element("span", { class: "note" }, candidate.outcome),
       element("span", { class: "gain" }, times(run.gain(candidate))),
     );
   }
 }
 
-// Parents before their children, first the child that led to the fastest; without recursion, as a lineage may be long.
+const compareRanks = (a, b) => (a === b ? 0 : a - b); // two that were not measured are equal
+
+// Parents before their children, first the child that led to the best; without recursion, as a lineage may be long.
 function treeOrder(run) {
-  const reached = new Map(); // id -> fewest cycles of a candidate and all that came of it
+  const reached = new Map(); // id -> best rank of a candidate and all that came of it
   for (const candidate of [...run.candidates].sort((a, b) => b.id - a.id)) {
-    reached.set(candidate.id, Math.min(candidate.cycles ?? Infinity, reached.get(candidate.id) ?? Infinity));
+    reached.set(candidate.id, Math.min(run.rank(candidate.value), reached.get(candidate.id) ?? Infinity));
     if (candidate.parent != null) reached.set(candidate.parent, Math.min(reached.get(candidate.parent) ?? Infinity, reached.get(candidate.id)));
   }
   const faster = (a, b) => (reached.get(a.id) === reached.get(b.id) ? b.id - a.id : reached.get(b.id) - reached.get(a.id));

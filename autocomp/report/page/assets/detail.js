@@ -7,7 +7,8 @@ function headingView(run, candidate) {
   return [
     element("h2", {}, `#${candidate.id} ${run.name(candidate)}`),
     element("span", { class: `${tone}-text` }, standing === "best" ? "best" : candidate.outcome),
-    ...(candidate.cycles ? [element("strong", {}, `${count(candidate.cycles)} cycles`), element("span", { class: "note" }, percent(run.run.bound_cycles / candidate.cycles) + " of the bound")] : []),
+    ...(candidate.value != null ? [element("strong", {}, run.measured(candidate))] : []),
+    ...(run.ratio(candidate.value) != null ? [element("span", { class: "note" }, percent(run.ratio(candidate.value)) + " of the bound")] : []),
   ];
 }
 
@@ -22,7 +23,7 @@ function planView(run, candidate, choose) {
   const evaluation = run.evaluation(candidate);
   const chain = run.ancestry(candidate.id).flatMap((ancestor, index) => [
     ...(index ? ["›"] : []),
-    element("button", { type: "button", "aria-pressed": String(ancestor.id === candidate.id), onclick: () => choose(ancestor.id) }, `${run.name(ancestor)}${ancestor.cycles ? " " + brief(ancestor.cycles) : ""}`),
+    element("button", { type: "button", "aria-pressed": String(ancestor.id === candidate.id), onclick: () => choose(ancestor.id) }, `${run.name(ancestor)}${ancestor.value != null ? " " + brief(ancestor.value) : ""}`),
   ]);
   const gain = run.gain(candidate);
   const pairs = [["step", candidate.step]];
@@ -42,7 +43,7 @@ function planView(run, candidate, choose) {
     element("h3", {}, "From the start to here"), element("div", { class: "path" }, chain),
     element("h3", {}, "Facts"), facts(pairs),
     ...(stages.length ? [element("h3", {}, "Verdict"), element("ul", { class: "stages" }, stages)] : []),
-    ...(evaluation?.bound ? [element("h3", {}, "Bound"), element("p", { class: "note" }, evaluation.bound.explanation)] : []),
+    ...(evaluation?.bound ? [element("h3", {}, "Bound"), element("p", { class: "note" }, evaluation.bound)] : []),
   );
 }
 
@@ -79,7 +80,7 @@ function profiledTab(run, candidate, view) {
   const holder = run.candidates.find((other) => other.kernel === candidate.kernel && run.profiles[other.id]);
   if (profiles.has(candidate.kernel)) show(profiles.get(candidate.kernel));
   else if (holder) show(run.profiles[holder.id]);
-  else if (!candidate.cycles) box.append(element("p", { class: "note" }, "This kernel did not run to its end."));
+  else if (candidate.value == null) box.append(element("p", { class: "note" }, "This kernel did not run to its end."));
   else if (document.body.dataset.live === "yes") {
     box.append(element("p", { class: "note" }, "Simulating…"));
     fetchProfile(candidate.id).then(show, (error) => box.replaceChildren(element("p", { class: "bad-text" }, error.message)));

@@ -12,7 +12,7 @@ const list = new CandidateList(byId("candidates"), (id) => go({ selected: id }))
 
 function described({ id }) {
   const candidate = run.get(id);
-  return `#${id} ${run.name(candidate)}: ${candidate.cycles ? count(candidate.cycles) + " cycles" : candidate.outcome}`;
+  return `#${id} ${run.name(candidate)}: ${run.measured(candidate)}`;
 }
 
 // Change the address and draw what it says, at once: the next key press must find the state this one left.
@@ -68,8 +68,7 @@ function drawCharts() {
 function drawRun() {
   const { run: facts } = run;
   byId("state").textContent = `${facts.strategy} search, seed ${facts.seed}, ${facts.created.slice(0, 16).replace("T", " ")} · ${facts.state === "finished" ? facts.reason : (facts.state === "interrupted" && document.body.dataset.live === "yes" ? "not finished" : facts.state) + ", step " + (facts.step + 1)}`;
-  const speedup = facts.naive_cycles && facts.best_cycles ? facts.naive_cycles / facts.best_cycles : null;
-  const figures = [["cycles", count(facts.best_cycles)], ["faster than naive", times(speedup) || "–"], ["of the bound", percent(facts.best_cycles ? facts.bound_cycles / facts.best_cycles : null)],
+  const figures = [[facts.unit, amount(facts.best)], ["faster than naive", times(facts.gain) || "–"], ["of the bound", percent(facts.ratio)],
     ["evaluations", count(facts.evaluations)], ["candidates", count(run.candidates.length)], ["spent", duration(facts.seconds)]];
   if (facts.usage.money) figures.push(["money", brief(facts.usage.money)]);
   if (facts.usage.requests) figures.push(["requests", count(facts.usage.requests)], ["tokens", brief(facts.usage.prompt_tokens + facts.usage.completion_tokens)]);

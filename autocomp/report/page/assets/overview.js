@@ -16,27 +16,27 @@ function trajectory(run, name) {
   const axis = AXES[name];
   const points = [];
   const best = [];
-  let lowest = Infinity;
+  let top = null;
   run.evaluations.forEach((evaluation, index) => {
-    if (!evaluation.cycles || evaluation.stages.some((stage) => stage.status === "failed")) return;
+    if (evaluation.value == null || evaluation.stages.some((stage) => stage.status === "failed")) return;
     const x = axis.of(evaluation, index);
-    points.push({ x, y: evaluation.cycles, ...marked(run, run.firstOf.get(index)) });
-    if (evaluation.cycles < lowest) {
-      if (best.length) best.push({ x, y: lowest });
-      lowest = evaluation.cycles;
-      best.push({ x, y: lowest });
+    points.push({ x, y: evaluation.value, ...marked(run, run.firstOf.get(index)) });
+    if (run.rank(evaluation.value) < run.rank(top)) {
+      if (best.length) best.push({ x, y: top });
+      top = evaluation.value;
+      best.push({ x, y: top });
     }
   });
   const end = axis.of(run.evaluations.at(-1) ?? { seconds: 1, tokens: 1, money: 1 }, run.evaluations.length - 1);
-  best.push({ x: end, y: lowest });
-  const bound = run.run.bound_cycles ?? 1;
+  best.push({ x: end, y: top });
+  const { bound } = run.run;
   const start = name === "evaluations" ? 1 : 0;
-  const [low, high] = points.length ? spread([bound / 1.2, ...points.map((point) => point.y)], 1.12) : [1, 10];
+  const [low, high] = points.length ? spread([...(bound ? [run.lower ? bound / 1.2 : bound * 1.2] : []), ...points.map((point) => point.y)], 1.12) : [1, 10];
   return {
     x: { scale: linear(start, Math.max(end, start + 1e-9)), label: axis.label },
-    y: { scale: logarithmic(low, high), label: "cycles" },
+    y: { scale: logarithmic(low, high), label: run.unit },
     lines: [
-      { points: [{ x: start, y: bound }, { x: end, y: bound }], tint: "faint", dash: [4, 4], label: "bound", below: true },
+      ...(bound ? [{ points: [{ x: start, y: bound }, { x: end, y: bound }], tint: "faint", dash: [4, 4], label: "bound", below: true }] : []),
       ...(points.length ? [{ points: best, tint: "accent", weight: 2 }] : []),
     ],
     points,
@@ -44,12 +44,13 @@ function trajectory(run, name) {
 }
 
 function roofline(run) {
+  if (!run.machine) return null;
   const { peak, bus, multiply_accumulates: work } = run.machine;
   const points = [];
   for (const [index, candidate] of run.firstOf) {
-    const { cycles, dram } = run.evaluations[index];
-    const bytes = dram && Math.max(...dram);
-    if (candidate.cycles && bytes && work) points.push({ x: work / bytes, y: work / cycles, ...marked(run, candidate) });
+    const { value, figures } = run.evaluations[index];
+    const bytes = Math.max(figures?.dram_bytes_read ?? 0, figures?.dram_bytes_written ?? 0);
+    if (candidate.value && bytes && work) points.push({ x: work / bytes, y: work / value, ...marked(run, candidate) });
   }
   if (!points.length || !peak) return null;
   const ridge = bus ? peak / bus : points[0].x;

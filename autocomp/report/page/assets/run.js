@@ -31,18 +31,26 @@ class Run {
   }
 
   // The speed-up over the parent.
-  gain(candidate) {
-    const parent = this.parent(candidate);
-    return parent?.cycles && candidate.cycles ? parent.cycles / candidate.cycles : null;
-  }
+  gain(candidate) { return candidate.gain; }
+
+  get unit() { return this.run.unit; }
+  get lower() { return this.run.direction === "lower"; }
+
+  // A key to sort values by: the best first, those that were not measured last.
+  rank(value) { return value == null ? Infinity : this.lower ? value : -value; }
+
+  // How much of the bound a value reaches.
+  ratio(value) { return this.run.bound == null || !value ? null : this.lower ? this.run.bound / value : value / this.run.bound; }
+
+  measured(candidate) { return candidate.value == null ? candidate.outcome : `${amount(candidate.value)} ${this.unit}`; }
 
   name(candidate) { return candidate.plan ? candidate.plan.option || "free plan" : "naive"; }
 
-  // How a candidate is shown: best, good, fair (not proven yet), bad or neither.
+  // How a candidate is shown: best, good, fair (not validated in full yet), bad or neither.
   standing(candidate) {
-    if (candidate.id === this.best && candidate.cycles) return "best";
+    if (candidate.id === this.best && candidate.value != null) return "best";
     if (candidate.outcome === "correct") return "good";
-    if (candidate.outcome === "passed smoke") return "fair";
+    if (candidate.outcome === "screened") return "fair";
     return /^(failed|error|worker)/.test(candidate.outcome) ? "bad" : "none";
   }
 }

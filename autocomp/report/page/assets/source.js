@@ -1,4 +1,4 @@
-// A kernel's text with the heat of each line: the cycles that its commands waited.
+// A kernel's text with the heat of each line: what its commands waited.
 const TOKEN = /(\/\/.*|\/\*.*?\*\/)|\b(for|if|else|while|int|void|const|unsigned|float|return|static|int8_t|int32_t|uint32_t|uint64_t)\b|\b([A-Za-z_]\w*)(?=\()/g;
 
 function highlighted(text) {
@@ -11,7 +11,7 @@ function highlighted(text) {
   return [...parts, text.slice(end)];
 }
 
-const causesText = (causes) => Object.entries(causes).filter(([, cycles]) => cycles).sort((a, b) => b[1] - a[1]).map(([cause, cycles]) => `${cause} ${count(cycles)}`).join(", ");
+const causesText = (causes) => Object.entries(causes).filter(([, cycles]) => cycles).sort((a, b) => b[1] - a[1]).map(([cause, cycles]) => `${cause} ${amount(cycles)}`).join(", ");
 
 function sourceView(run, candidate, target) {
   const text = run.source(candidate);
@@ -20,15 +20,15 @@ function sourceView(run, candidate, target) {
   const most = Math.max(1, ...[...costs.values()].map((cost) => cost.wait));
   const lines = text.split("\n").map((line, index) => {
     const cost = costs.get(index + 1);
-    const words = cost ? `${count(cost.commands)} commands waited ${count(cost.wait)} cycles: ${causesText(cost.causes)}` : null;
+    const words = cost ? `${count(cost.commands)} commands waited ${amount(cost.wait)} ${run.unit}: ${causesText(cost.causes)}` : null;
     return element(
       "div",
       { class: `line${index + 1 === target ? " target" : ""}`, "data-line": index + 1, title: words },
       element("span", { class: "at" }, String(index + 1)),
-      element("span", { class: "cost", style: { "--share": cost ? (0.55 * cost.wait / most).toFixed(3) : "0" } }, cost ? count(cost.wait) : ""),
+      element("span", { class: "cost", style: { "--share": cost ? (0.55 * cost.wait / most).toFixed(3) : "0" } }, cost ? amount(cost.wait) : ""),
       element("span", { class: "text" }, ...highlighted(line)),
     );
   });
-  const note = costs.size ? "Left of each line: cycles its commands waited, over all of them; waits overlap. Causes show where the pointer rests." : "Where the cycles of this kernel went is not known.";
+  const note = costs.size ? `Left of each line: ${run.unit} its commands waited, over all of them; waits overlap. Causes show where the pointer rests.` : "What each line of this kernel costs is not known.";
   return element("div", {}, element("p", { class: "note" }, note), element("div", { class: "code" }, lines));
 }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from autocomp.targets.simulator.evaluate.model import Bound
+from autocomp.targets.evaluation import Bound
 from autocomp.targets.simulator.isa.contractions import peak
 from autocomp.targets.simulator.isa.model import Accelerator
 from autocomp.workload import Workload
@@ -16,7 +16,7 @@ def peak_multiply_accumulates(accelerator: Accelerator) -> int:
 
 
 def bound(workload: Workload, accelerator: Accelerator) -> Bound:
-    """The larger of what the multipliers and what the memory bus need, both taken as never waiting.
+    """In cycles, the larger of what the multipliers and what the memory bus need, both taken as never waiting.
 
     Compute: multiply-accumulates / peak. Memory: every input that a result depends on crosses the bus at least once and
     every output once; the two directions overlap, so the larger counts.
@@ -35,7 +35,7 @@ def bound(workload: Workload, accelerator: Accelerator) -> Bound:
         parts.append(f"{into} bytes in and {out} bytes out at {bus} a cycle each way take {memory} cycles")
     limit = "the multipliers set" if compute >= memory else "the memory bus sets"
     explanation = "; ".join(parts) + f"; {limit} the bound" if parts else "nothing is known that bounds it"
-    return Bound(max(compute, memory, 1), compute, memory, explanation)
+    return Bound(max(compute, memory, 1), explanation, {"compute": compute, "memory": memory})
 
 
 def utilisation(workload: Workload, accelerator: Accelerator, cycles: int | None) -> float:

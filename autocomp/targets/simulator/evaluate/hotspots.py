@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from autocomp.simulator.results import Timing
-from autocomp.targets.simulator.evaluate.model import LineCycles
+from autocomp.targets.evaluation import LineCost
 
 
-def line_cycles(timing: Timing, source: str) -> tuple[LineCycles, ...]:
+def line_cycles(timing: Timing, source: str) -> tuple[LineCost, ...]:
     """For each line that issued commands: how many, and the cycles they waited by cause, most waiting first.
 
     Waits of different commands overlap in time, so the sum over lines may exceed the makespan.
@@ -24,13 +24,13 @@ def line_cycles(timing: Timing, source: str) -> tuple[LineCycles, ...]:
     table = waits.reshape(len(lines), causes)
     text = source.splitlines()
     found = [
-        LineCycles(
+        LineCost(
             line=int(line),
             text=text[line - 1].strip() if 0 < line <= len(text) else "",
-            commands=int(count),
-            wait_cycles=int(row.sum()),
+            count=int(count),
+            cost=int(row.sum()),
             causes={timing.cause_names[c]: int(row[c]) for c in np.argsort(-row, kind="stable") if row[c] > 0},
         )
         for line, count, row in zip(lines.tolist(), counts, table, strict=True)
     ]
-    return tuple(sorted(found, key=lambda entry: (-entry.wait_cycles, entry.line)))
+    return tuple(sorted(found, key=lambda entry: (-entry.cost, entry.line)))

@@ -3,35 +3,50 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from autocomp.errors import KernelError
-from autocomp.simulator import MemoryUse, Options, SimulationResult
+from autocomp.simulator import MemoryUse, Options, SimulationResult, Timing
+from autocomp.targets.evaluation import (
+    PHASES,
+    Evaluation,
+    Evidence,
+    Measurement,
+    Number,
+    Objective,
+    Phase,
+    StageVerdict,
+)
+from autocomp.targets.protocol import Evaluator
 from autocomp.targets.simulator import isa
 from autocomp.targets.simulator.evaluate.bounds import bound, utilisation
 from autocomp.targets.simulator.evaluate.compiled import CompiledKernel, compile_kernel
 from autocomp.targets.simulator.evaluate.hotspots import line_cycles
-from autocomp.targets.simulator.evaluate.model import STAGES, Evaluation, StageVerdict
-from autocomp.targets.simulator.evaluate.stages import STAGE_FUNCTIONS, WATCHED, Conditions, StageFailure
+from autocomp.targets.simulator.evaluate.stages import STAGE_FUNCTIONS, STAGES, WATCHED, Conditions, StageFailure
+from autocomp.targets.simulator.evaluate.version import judge_version
 from autocomp.targets.simulator.isa.model import Accelerator
 from autocomp.workload import Case, Cases, InputSet, Workload
 
+CYCLES = Objective("cycles")
 MAX_STEPS = 1 << 27  # bytecode steps of one run
 MAX_CYCLES_OVER_BOUND = 10_000  # a run is cut off when it needs this many times the lower bound
 
 
-class SimulatorEvaluator:
+class SimulatorEvaluator(Evaluator):
     """Evaluates kernels for one workload on one machine. Picklable: native tables and cases are rebuilt on demand.
 
     `source_name` is what messages call the kernel.
     """
 
+    stages = STAGES
+
     def __init__(self, accelerator: Accelerator, workload: Workload, source_name: str = "kernel.c") -> None:
         self.accelerator = accelerator
         self.workload = workload
         self.source_name = source_name
+        self.version = judge_version()
         self._bound = bound(workload, accelerator)
         self._tables: isa.MachineTables | None = None
         self._cases: Cases | None = None
@@ -42,7 +57,7 @@ class SimulatorEvaluator:
     @property
     def max_cycles(self) -> int:
         """Where a run is cut off."""
-        return self._bound.cycles * MAX_CYCLES_OVER_BOUND + 1_000_000
+        return int(self._bound.value) * MAX_CYCLES_OVER_BOUND + 1_000_000
 
     @property
     def tables(self) -> isa.MachineTables:
@@ -62,43 +77,60 @@ class SimulatorEvaluator:
         return compile_kernel(kernel_text, self.workload, self.accelerator, self.tables, self.source_name)
 
     def evaluate(
-        self, kernel_text: str, *, record_commands: bool = False, stages: tuple[str, ...] = STAGES
+        self,
+        kernel: str,
+        phases: Collection[Phase] = PHASES,
+        seed: int | None = None,
+        *,
+        stages: Collection[str] | None = None,
     ) -> Evaluation:
-        """Run the named stages in order up to the first that fails; the rest are skipped.
+        """Run the stages of the phases, or of some names alone, in order up to the first that fails; the rest are
+        skipped.
 
         Nothing that a kernel does wrong raises. A workload whose own reference function fails raises ConfigError.
         """
         started = time.perf_counter()
-        session = _Session(self, kernel_text)
+        session = _Session(self, kernel)
         verdicts: list[StageVerdict] = []
         failed = False
-        for stage in (name for name in STAGES if name in stages):
+        chosen = [s.name for s in STAGES if s.phase in phases and (stages is None or s.name in stages)]
+        for stage in chosen:
             verdict = StageVerdict(stage, "skipped") if failed else _verdict(stage, session)
             failed = failed or verdict.status == "failed"
             verdicts.append(verdict)
-        return self._evaluation(session, tuple(verdicts), record_commands, time.perf_counter() - started)
-
-    def _evaluation(
-        self, session: _Session, verdicts: tuple[StageVerdict, ...], record_commands: bool, seconds: float
-    ) -> Evaluation:
         run = session.timed
         timing = run.timing if run is not None and run.error is None else None
-        cycles = timing.cycles if timing is not None else None
-        memory: Sequence[MemoryUse] = session.watched[1].memory if session.watched is not None else ()
         return Evaluation(
-            stages=verdicts,
-            cycles=cycles,
+            stages=tuple(verdicts),
+            objective=CYCLES,
+            measurement=None if timing is None else Measurement(timing.cycles),
             bound=self._bound,
-            utilisation=utilisation(self.workload, self.accelerator, cycles),
-            commands=run.command_count if run is not None else 0,
-            steps=run.steps if run is not None else 0,
-            unit_cycles={unit.unit: dict(unit.causes) for unit in timing.units} if timing is not None else {},
-            memory_rows={use.memory: (use.rows_touched, use.rows) for use in memory},
-            dram_bytes=(run.dram_bytes_read, run.dram_bytes_written) if run is not None else (0, 0),
-            lines=line_cycles(timing, session.kernel_text) if timing is not None else (),
-            seconds=seconds,
-            timing=timing if record_commands else None,
+            evidence=self._evidence(session, timing),
+            seconds=time.perf_counter() - started,
         )
+
+    def _evidence(self, session: _Session, timing: Timing | None) -> Evidence:
+        """Which figures there are depends on which runs the stages needed."""
+        run = session.timed
+        figures: dict[str, Number] = {}
+        if run is not None:
+            figures |= {"commands": run.command_count, "host_steps": run.steps}
+            figures |= {"dram_bytes_read": run.dram_bytes_read, "dram_bytes_written": run.dram_bytes_written}
+        if timing is None:
+            return Evidence(figures, resources=_touched(session))
+        figures["utilisation"] = utilisation(self.workload, self.accelerator, timing.cycles)
+        return Evidence(
+            figures,
+            parts={unit.unit: dict(unit.causes) for unit in timing.units},
+            resources=_touched(session),
+            lines=line_cycles(timing, session.kernel_text),
+        )
+
+
+def _touched(session: _Session) -> Mapping[str, tuple[int, int]]:
+    """Rows of each memory that the run under watch touched, and how many there are."""
+    memory: Sequence[MemoryUse] = session.watched[1].memory if session.watched is not None else ()
+    return {use.memory: (use.rows_touched, use.rows) for use in memory}
 
 
 def _verdict(stage: str, session: _Session) -> StageVerdict:

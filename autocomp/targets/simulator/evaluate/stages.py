@@ -9,6 +9,7 @@ from typing import Protocol
 import numpy as np
 
 from autocomp.simulator.results import SimulationResult, Violation
+from autocomp.targets.evaluation import Stage
 from autocomp.targets.simulator.evaluate.verdict import difference
 from autocomp.workload import Case, InputSet, Workload
 
@@ -105,6 +106,13 @@ def determinism(session: Session) -> str:
     return "the same under other initial contents, host speed and memory latency"
 
 
+STAGES = (
+    Stage("check", "screen", "the kernel parses, names what exists, has the workload's signature, and compiles"),
+    Stage("smoke", "screen", "right on one random input set, which is timed"),
+    Stage("adversarial", "prove", "right on every other input set"),
+    Stage("discipline", "prove", "reads follow writes, outputs are complete, every order that matters is enforced"),
+    Stage("determinism", "prove", "the same under other initial contents, host speed and memory latency"),
+)
 STAGE_FUNCTIONS: Mapping[str, Callable[[Session], str]] = {
     "check": check,
     "smoke": smoke,

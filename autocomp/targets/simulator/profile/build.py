@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from autocomp.targets.profile import MemoryProfile, OverTime, Profile, UnitProfile
 from autocomp.targets.simulator.isa.model import Accelerator
 from autocomp.targets.simulator.profile.lines import line_costs
 from autocomp.targets.simulator.profile.memory import live_over_time, operands
-from autocomp.targets.simulator.profile.model import MemoryProfile, OverTime, Profile, UnitProfile
 from autocomp.targets.simulator.profile.path import causes_of, path_segments
 from autocomp.targets.simulator.profile.recording import Recording, record
 from autocomp.targets.simulator.profile.walk import critical_path

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass
 from difflib import SequenceMatcher
 from typing import Any
 
-from autocomp.targets.simulator.profile.model import Profile, Region
+from autocomp.targets.profile import Profile, Region
 from autocomp.targets.simulator.profile.path import ACTIVITY
 
 

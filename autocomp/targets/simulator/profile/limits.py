@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from autocomp.targets.profile import PathSegment, WhatIf
 from autocomp.targets.simulator.isa.model import Accelerator
-from autocomp.targets.simulator.profile.model import PathSegment, WhatIf
 from autocomp.targets.simulator.profile.path import causes_of, path_segments
 from autocomp.targets.simulator.profile.recording import record
 from autocomp.targets.simulator.profile.walk import critical_path

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from autocomp.targets.simulator.profile.model import Cost, LineProfile, Region
+from autocomp.targets.profile import Cost, LineProfile, Region
 from autocomp.targets.simulator.profile.recording import Recording
 from autocomp.targets.simulator.profile.regions import Part, parts
 from autocomp.targets.simulator.profile.walk import Step

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from autocomp.targets.profile import Operand
 from autocomp.targets.simulator.isa.model import Memory
-from autocomp.targets.simulator.profile.model import Operand
 from autocomp.targets.simulator.profile.recording import Recording
 
 Numbers = npt.NDArray[np.int64]

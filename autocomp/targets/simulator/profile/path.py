@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from autocomp.targets.simulator.profile.model import PathSegment
+from autocomp.targets.profile import PathSegment
 from autocomp.targets.simulator.profile.recording import Recording
 from autocomp.targets.simulator.profile.walk import FRONT, HOST, Step
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from autocomp.targets.profile import WhatIf
 from autocomp.targets.simulator.isa.model import Accelerator
 from autocomp.targets.simulator.isa.roles import computing_unit
 from autocomp.targets.simulator.isa.timing import POOLED
-from autocomp.targets.simulator.profile.model import WhatIf
 from autocomp.targets.simulator.profile.recording import Recording, replayed_cycles
 
 ALONE = ".alone"  # ends the name of the question what is left where the computing unit alone takes time

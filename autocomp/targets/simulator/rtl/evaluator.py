@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 from autocomp.errors import ConfigError
 from autocomp.simulator import Options, _core
-from autocomp.targets.simulator.evaluate import STAGES, Evaluation, SimulatorEvaluator, StageVerdict
+from autocomp.targets.evaluation import PHASES, Evaluation, Evidence, Measurement, Phase, Stage, StageVerdict
+from autocomp.targets.protocol import Evaluator
+from autocomp.targets.simulator.evaluate import STAGES, SimulatorEvaluator
 from autocomp.targets.simulator.evaluate.bounds import utilisation
 from autocomp.targets.simulator.evaluate.compiled import CompiledKernel
 from autocomp.targets.simulator.evaluate.simulator import MAX_STEPS
@@ -17,7 +20,7 @@ from autocomp.targets.simulator.rtl.build import RtlModel
 from autocomp.targets.simulator.rtl.machine import RtlMachine, RtlResult, most_cycles
 from autocomp.workload import InputSet, Workload
 
-STAGE = "rtl"
+RTL = Stage("rtl", "prove", "the same results on the hardware description, which gives the cycles")
 
 
 @dataclass(frozen=True)
@@ -25,7 +28,7 @@ class Confirmation:
     """What the hardware says of a kernel. `status` is passed, failed, or skipped (it cannot be told, or the simulator
     found it wrong). `cycles` of the first input set; `simulated` the simulator's; `steps` of the clock in `seconds`."""
 
-    status: str
+    status: Literal["passed", "failed", "skipped"]
     message: str
     cycles: int | None = None
     simulated: int | None = None
@@ -38,11 +41,13 @@ class Confirmation:
         return self.simulated / self.cycles - 1.0 if self.cycles and self.simulated else None
 
 
-class RtlEvaluator:
+class RtlEvaluator(Evaluator):
     """The simulator's stages, then the same commands on the RTL: results bit for bit, cycles as measured there.
 
     Of where cycles go the RTL tells nothing, so its evaluations do not either.
     """
+
+    stages = (*STAGES, RTL)
 
     def __init__(
         self, accelerator: Accelerator, workload: Workload, model: RtlModel, source_name: str = "kernel.c"
@@ -51,6 +56,7 @@ class RtlEvaluator:
         self.workload = workload
         self.model = model
         self.simulator = SimulatorEvaluator(accelerator, workload, source_name)
+        self.version = self.simulator.version
         self._machine: RtlMachine | None = None
 
     def __getstate__(self) -> dict[str, Any]:
@@ -63,19 +69,22 @@ class RtlEvaluator:
             self._machine = RtlMachine(self.accelerator, self.simulator.tables, self.model)
         return self._machine
 
-    def evaluate(
-        self, kernel_text: str, *, record_commands: bool = False, stages: tuple[str, ...] = STAGES
-    ) -> Evaluation:
+    def evaluate(self, kernel: str, phases: Collection[Phase] = PHASES, seed: int | None = None) -> Evaluation:
         """The simulator's evaluation with one stage more and the RTL's cycles; no cycles if that stage did not pass."""
-        simulated = self.simulator.evaluate(kernel_text, stages=stages)
-        found = self.confirm(kernel_text) if simulated.correct else Confirmation("skipped", "")
-        verdict = StageVerdict(STAGE, found.status, found.message, seconds=found.seconds)
+        simulated = self.simulator.evaluate(kernel, phases, seed)
+        if RTL.phase not in phases:
+            return simulated
+        found = self.confirm(kernel) if simulated.correct else Confirmation("skipped", "")
+        verdict = StageVerdict(RTL.name, found.status, found.message, seconds=found.seconds)
+        figures = {
+            "commands": simulated.evidence.figures.get("commands", 0),
+            "utilisation": utilisation(self.workload, self.accelerator, found.cycles),
+        }
         return replace(
-            simulated.timing_only(),
+            simulated,
             stages=(*simulated.stages, verdict),
-            cycles=found.cycles,
-            commands=simulated.commands,
-            utilisation=utilisation(self.workload, self.accelerator, found.cycles),
+            measurement=None if found.cycles is None else Measurement(found.cycles),
+            evidence=Evidence(figures),
             seconds=simulated.seconds + found.seconds,
         )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from autocomp.targets.simulator.evaluate.model import Evaluation
+from autocomp.targets.evaluation import Evaluation
 from autocomp.targets.simulator.isa.model import Accelerator
 from autocomp.targets.simulator.isa.roles import computing_unit
 from autocomp.targets.simulator.profile.limits import Limits
@@ -34,9 +34,9 @@ class Profile:
 def profile(evaluation: Evaluation, accelerator: Accelerator, limits: Limits | None = None) -> Profile:
     """The profile of an evaluated kernel."""
     unit = computing_unit(accelerator)
-    cycles = max(1, evaluation.cycles or 1)
+    cycles = max(1, evaluation.value or 1)
     shares = _by_units(evaluation, unit) if limits is None else _on_the_path(limits, unit)
-    own = evaluation.unit_cycles.get(unit, {})
+    own = evaluation.evidence.parts.get(unit, {})
     waiting = {cause: count for cause, count in own.items() if cause != "Busy"}
     main = max(waiting, key=lambda cause: (waiting[cause], cause), default="")
     around = 1.0 if limits is None else limits.around_computation
@@ -45,12 +45,12 @@ def profile(evaluation: Evaluation, accelerator: Accelerator, limits: Limits | N
 
 def _by_units(evaluation: Evaluation, computing: str) -> Mapping[str, float]:
     shares: dict[str, float] = {}
-    for name, causes in evaluation.unit_cycles.items():
+    for name, causes in evaluation.evidence.parts.items():
         for cause, count in causes.items():
             weight = 1.0 if name == computing else _OTHER_UNITS
             if cause == "Busy" and name == computing:
                 weight = _USEFUL
-            shares[cause] = shares.get(cause, 0.0) + weight * count / max(1, evaluation.cycles or 1)
+            shares[cause] = shares.get(cause, 0.0) + weight * count / max(1, evaluation.value or 1)
     return shares
 
 

@@ -6,6 +6,7 @@ given for equal windows of `window` cycles, the last of which may be shorter.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -171,3 +172,23 @@ def profile_from_json(document: Mapping[str, Any]) -> Profile:
         path=tuple(PathSegment(**segment) for segment in document["path"]),
         what_if=tuple(WhatIf(**answer) for answer in document["what_if"]),
     )
+
+
+class Recorded(ABC):
+    """A kernel that was run once under observation; its results are not checked."""
+
+    @abstractmethod
+    def over_time(self) -> OverTime | None:
+        """What its units and memories did; None where it moves no data."""
+
+    @abstractmethod
+    def profile(self) -> Profile:
+        """Raises KernelError where the kernel marks regions that are not closed."""
+
+    @abstractmethod
+    def timeline(self) -> dict[str, Any]:
+        """A document in the trace event format that Perfetto opens."""
+
+    @abstractmethod
+    def spans(self) -> dict[str, Any]:
+        """Its commands over time in columns, bounded in size, as the report's page draws them."""

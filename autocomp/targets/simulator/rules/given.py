@@ -1,4 +1,4 @@
-"""The facts of the kernel that the agents were given last: the planner and the coder look at the same ones in turn."""
+"""The facts of the kernels that the agents were given last: the planner and the coder look at the same ones in turn."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from autocomp.targets.planning import Context
 from autocomp.targets.simulator import kernel
 from autocomp.targets.simulator.isa.model import Accelerator
 from autocomp.targets.simulator.transforms import Facts, analyse
+from autocomp.workload.model import Workload
 
 _REMEMBERED = 8  # kernels; a beam's parents come round once for planning and once for coding
 
@@ -23,11 +23,10 @@ class _Given:
     constants: Mapping[str, int | float] = field(compare=False)
 
 
-def facts_of(context: Context) -> Facts:
-    """What the transformations know of the context's kernel. Raises KernelError if it does not parse."""
-    constants = context.workload.constants
-    machine = context.accelerator
-    return _facts(_Given(context.kernel, machine.digest, tuple(sorted(constants.items())), machine, constants))
+def facts_of(text: str, workload: Workload, accelerator: Accelerator) -> Facts:
+    """What the transformations know of a kernel. Raises KernelError if it does not parse."""
+    constants = workload.constants
+    return _facts(_Given(text, accelerator.digest, tuple(sorted(constants.items())), accelerator, constants))
 
 
 @lru_cache(maxsize=_REMEMBERED)

@@ -17,7 +17,7 @@ _GOLDEN = 0.618033988749895  # its multiples, modulo 1, are spread evenly
 Array = npt.NDArray[Any]
 
 
-def timeline(timing: Timing, accelerator: Accelerator) -> dict[str, Any]:
+def spans(timing: Timing, accelerator: Accelerator) -> dict[str, Any]:
     """Tracks of units, each command a span on a lane of its unit's track, so that spans of a lane do not overlap.
 
     Of more than MOST commands the longest-waiting and longest-running ones are kept, and of equal ones some of all

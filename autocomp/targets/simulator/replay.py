@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from autocomp.targets.planning import Plan, Precedent, Replay, Replayed
+from autocomp.targets.rewriting import REUSE
 from autocomp.targets.simulator import kernel
 from autocomp.targets.simulator.isa.model import Accelerator
 from autocomp.targets.simulator.transforms import Facts, NotApplicable, Proposal, analyse, applied, transformation
@@ -13,7 +14,6 @@ from autocomp.targets.simulator.transforms.adapt import adapted, chosen
 from autocomp.targets.simulator.transforms.analysis.cost import present_cost
 from autocomp.workload.model import Workload
 
-AUTHOR = "reuse"
 STAGING = "stage_operand"
 PAYS = 0.1  # share of the estimated cycles that makes a plan worth adding to those of a schedule
 
@@ -30,7 +30,7 @@ def replay(precedents: Sequence[Precedent], start: str, accelerator: Accelerator
         branch = _follow(steps, precedent.record, facts, None, plans, replaying=True)
         if branch is not None:
             text = f"{STAGING}, which {precedent.record} did without: {branch.proposal.reason}."
-            extra = Plan(STAGING, text, STAGING, dict(branch.proposal.parameters), AUTHOR)
+            extra = Plan(STAGING, text, STAGING, dict(branch.proposal.parameters), REUSE)
             staged = applied(transformation(STAGING), branch.facts, branch.proposal.parameters)
             position = steps.add(precedent.record, extra, staged, branch.parent)
             _follow(steps, precedent.record, staged, position, branch.left, replaying=False)
@@ -118,4 +118,4 @@ def _carried_out(facts: Facts, plan: Plan, record: str, *, replaying: bool) -> t
         parameters, changed = chosen(facts, plan.transformation)
         same = "with the parameters that suit best here"
     text = f"{plan.option} as in {record}, {same}."
-    return Plan(plan.option, text, plan.transformation, dict(parameters), AUTHOR), facts.with_kernel(changed)
+    return Plan(plan.option, text, plan.transformation, dict(parameters), REUSE), facts.with_kernel(changed)

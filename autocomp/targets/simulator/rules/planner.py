@@ -8,11 +8,13 @@ from dataclasses import dataclass
 from functools import cache
 from math import isclose, prod
 
-from autocomp.agents.rules.given import facts_of
-from autocomp.agents.rules.profile import Profile, profile
 from autocomp.errors import KernelError
 from autocomp.targets.menu import MenuOption
 from autocomp.targets.planning import Context, Plan, Planning
+from autocomp.targets.simulator.isa.model import Accelerator
+from autocomp.targets.simulator.rules.given import facts_of
+from autocomp.targets.simulator.rules.profile import Profile, profile
+from autocomp.targets.simulator.story import limits_of
 from autocomp.targets.simulator.transforms import Facts, NotApplicable, Proposal, applied, transformation
 from autocomp.targets.simulator.transforms.raising.unraised import unraised
 
@@ -82,17 +84,20 @@ class _Scored:
 
 
 class RulesPlanner:
-    """Deterministic for equal contexts with equally seeded `context.random`."""
+    """Plans for kernels of one accelerator. Deterministic for equal contexts with equally seeded `context.random`."""
 
     name = "rules"
+
+    def __init__(self, accelerator: Accelerator) -> None:
+        self._accelerator = accelerator
 
     def plan(self, context: Context, count: int) -> Planning:
         """The `count` most promising transformations that apply and give a kernel not yet tried."""
         try:
-            facts = facts_of(context)
+            facts = facts_of(context.kernel, context.workload, self._accelerator)
         except KernelError as error:
             return Planning((), messages=(f"the kernel cannot be analysed: {error}",))
-        found = profile(context.evaluation, context.accelerator, context.limits)
+        found = profile(context.evaluation, self._accelerator, limits_of(context.diagnosis))
         candidates = cache(lambda name: transformation(name).candidates(facts))
         shapings = _open_shapings(context, facts, candidates)
         chosen = _chosen(context, facts, _scored(context, facts, found, shapings, candidates), count)
@@ -142,7 +147,7 @@ def _scored(
 ) -> list[deque[_Scored]]:
     """The proposals of each of the menu's transformations that none of `shapings` comes before, in the order that it
     gives them."""
-    cycles = max(1, context.evaluation.cycles or 1)
+    cycles = max(1, context.evaluation.value or 1)
     scored: list[deque[_Scored]] = []
     options = sorted((o for o in context.menu.options if o.transformation is not None), key=lambda o: o.id)
     for option in options:
@@ -168,7 +173,7 @@ def _open_shapings(context: Context, facts: Facts, candidates: _Candidates) -> l
     """The untried shapings that are estimated to pay, with the tensors that they are about (none: all). The menu's
     dropout has no say in this, but for those that nearly all others wait for: a menu may be without them."""
     found: list[_Shaping] = []
-    cycles = max(1, context.evaluation.cycles or 1)
+    cycles = max(1, context.evaluation.value or 1)
     withheld = _FEWER_PRODUCTS - {option.transformation for option in context.menu.options}
     for name in sorted({name for names in _SHAPING.values() for name in names} - withheld):
         item = transformation(name)

@@ -1,0 +1,103 @@
+"""The kernel dialect as a target's language."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from dataclasses import dataclass
+
+from autocomp.errors import KernelError
+from autocomp.targets.fences import fenced_blocks, without_thoughts
+from autocomp.targets.protocol import Language
+from autocomp.targets.simulator import kernel as dialect
+from autocomp.targets.simulator.isa.model import Accelerator
+from autocomp.targets.simulator.kernel import ast
+from autocomp.targets.simulator.kernel.calls import BUILTINS
+from autocomp.targets.simulator.kernel.walk import walk
+from autocomp.workload.model import Workload
+
+ENTRY = "solution"
+# Bounded in what they read again: a model may repeat one thing until its answer is cut off.
+_PARAMETERS = r"[ \t]*\([^;{}()]*\)\s*\{"
+_FUNCTION = re.compile(rf"^[ \t]*(?:static[ \t]+)?\w+[ \t]+\w+{_PARAMETERS}", re.MULTILINE)
+_ENTRY_FUNCTION = re.compile(rf"^[ \t]*void\s+{ENTRY}{_PARAMETERS}", re.MULTILINE)
+_BRACES = re.compile(r"//[^\n]*|/\*.*?(?:\*/|\Z)|[{}]", re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Dialect(Language):
+    """C that calls the instructions of one accelerator."""
+
+    accelerator: Accelerator
+    name = "C"
+    suffix = ".c"
+    fence = "c"
+    entry = ENTRY
+
+    def check(self, kernel: str, workload: Workload, source: str = "kernel.c") -> None:
+        tree = dialect.parse(kernel, source)
+        dialect.check(tree, self.accelerator, workload.constants, workload.tensors)
+
+    def fingerprint(self, kernel: str) -> str:
+        """The canonical hash; of a text that does not parse, that of its characters."""
+        try:
+            return dialect.canonical_hash(dialect.parse(kernel))
+        except KernelError:
+            return hashlib.sha256(b"text " + kernel.encode()).hexdigest()
+
+    def signature(self, workload: Workload) -> str:
+        parameters = (f"{_c_type(t.dtype)} {t.name}{''.join(f'[{n}]' for n in t.shape)}" for t in workload.tensors)
+        return f"void {ENTRY}({', '.join(parameters)})"
+
+    def skeleton(self, workload: Workload) -> str:
+        return f"{self.signature(workload)} {{\n  ...\n}}"
+
+    def locate(self, answer: str) -> str | None:
+        """The last fenced block that defines the entry function, else the last that defines any function, else code
+        that stands there without a fence."""
+        proper = without_thoughts(answer)
+        blocks = [block for block in fenced_blocks(proper) if _FUNCTION.search(block)]
+        entry = [block for block in blocks if re.search(rf"\b{ENTRY}\s*\(", block)]
+        if entry or blocks:
+            return (entry or blocks)[-1].strip() + "\n"
+        return _bare_code(proper)
+
+    def loops(self, kernel: str) -> tuple[str, ...]:
+        """As `variable@line`."""
+        found = (node for node in walk(dialect.parse(kernel)) if isinstance(node, ast.For))
+        return tuple(f"{_variable(loop)}@{loop.line}" for loop in found)
+
+    def is_foreign(self, kernel: str) -> bool:
+        """Whether a kernel calls nothing but its own functions and the host's."""
+        tree = dialect.parse(kernel)
+        own = {function.name for function in tree.functions} | {name for name, *_ in BUILTINS}
+        return all(node.function in own for node in walk(tree) if isinstance(node, ast.Call))
+
+
+def _c_type(dtype: str) -> str:
+    return {"float32": "float", "float64": "double"}.get(dtype, f"{dtype}_t")
+
+
+def _variable(loop: ast.For) -> str:
+    names = (node.name for node in walk(loop.initial) if isinstance(node, ast.Declarator | ast.Name))
+    return next(names, "loop") if loop.initial is not None else "loop"
+
+
+def _bare_code(answer: str) -> str | None:
+    first = _FUNCTION.search(answer)
+    entry = list(_ENTRY_FUNCTION.finditer(answer))
+    if first is None or not entry:
+        return None
+    end = _closing_brace(answer, entry[-1].end() - 1)
+    start = min(first.start(), entry[-1].start())
+    return answer[start:end].strip() + "\n"
+
+
+def _closing_brace(text: str, opening: int) -> int:
+    """The position after the brace that closes the one at `opening`; the end of the text if none does."""
+    depth = 0
+    for match in _BRACES.finditer(text[opening:]):
+        depth += {"{": 1, "}": -1}.get(match.group(), 0)
+        if depth == 0 and match.group() == "}":
+            return opening + match.end()
+    return len(text)

@@ -1,0 +1,41 @@
+"""The transformations of kernels as a target offers them: text in, text out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from autocomp.errors import NotApplicable
+from autocomp.targets.protocol import Proposal, Transformations
+from autocomp.targets.simulator import kernel as dialect
+from autocomp.targets.simulator.isa.model import Accelerator
+from autocomp.targets.simulator.rules.given import facts_of
+from autocomp.targets.simulator.transforms import TRANSFORMATIONS, applied, transformation
+from autocomp.workload.model import Workload
+
+
+@dataclass(frozen=True)
+class Rewrites(Transformations):
+    accelerator: Accelerator
+    names = tuple(item.name for item in TRANSFORMATIONS)
+
+    def proposals(self, name: str, kernel: str, workload: Workload) -> Sequence[Proposal]:
+        facts = facts_of(kernel, workload, self.accelerator)
+        return [Proposal(p.parameters, p.reason, p.gain) for p in transformation(name).candidates(facts)]
+
+    def apply(self, name: str, kernel: str, workload: Workload, parameters: Mapping[str, Any]) -> str:
+        facts = facts_of(kernel, workload, self.accelerator)
+        changed = applied(transformation(name), facts, parameters)
+        return dialect.print_kernel(changed.kernel)  # without what never runs
+
+    def ready(self, name: str, kernel: str, workload: Workload) -> Iterator[tuple[Proposal, str]]:
+        """The proposals that apply, with the canonical hash of what each gives."""
+        facts = facts_of(kernel, workload, self.accelerator)
+        item = transformation(name)
+        for proposal in item.candidates(facts):
+            try:
+                changed = applied(item, facts, proposal.parameters)
+            except NotApplicable:
+                continue
+            yield Proposal(proposal.parameters, proposal.reason, proposal.gain), changed.digest

@@ -1,0 +1,104 @@
+"""What limits a kernel, in sentences and as shares of its cycles: from its evaluation, or from its critical path."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from autocomp.errors import CandidateFailure, KernelError
+from autocomp.targets.evaluation import Bound, Evaluation, Evidence, Number
+from autocomp.targets.simulator.isa.model import Accelerator
+from autocomp.targets.simulator.profile.limits import Limits, limits
+from autocomp.workload.model import Workload
+
+STRETCHES = 4  # of the critical path
+ANSWERS = 4  # to what-ifs, those that save most
+_WORTH_NAMING = 0.05  # share of the cycles
+_IN_WORDS: Mapping[str, str] = {
+    "Idle": "for commands: none of its own is in the queue",
+    "Host": "for the host, which has not issued its next command yet",
+    "QueueFull": "because the queue in front of it is full",
+    "ReadAfterWrite": "for data that an earlier command is still producing",
+    "WriteAfterRead": "until earlier commands have read what it is to overwrite",
+    "WriteAfterWrite": "until an earlier command has written the same rows",
+    "Semaphore": "at a semaphore",
+    "Bus": "for the DRAM bus, which carries other transfers",
+    "MemoryLatency": "for the first data of its requests to arrive from DRAM",
+    "BankConflict": "for a memory bank that another access holds",
+    "Pairing": "for the second half of a pair of commands",
+    "Drain": "for its pipeline to run empty before a change of configuration",
+    "Pipeline": "for results that are still in its pipeline",
+    "Fence": "at a fence",
+}
+
+
+@dataclass(frozen=True)
+class Diagnosis(Evidence):
+    """What the critical path of the first commands says."""
+
+    limits: Limits | None = None
+
+
+def diagnose(kernel: str, workload: Workload, accelerator: Accelerator) -> Diagnosis | None:
+    """The diagnosis of a kernel; None for one that does not run to its end, as its evaluation has said."""
+    try:
+        return Diagnosis(limits=limits(kernel, workload, accelerator))
+    except (CandidateFailure, KernelError):
+        return None
+
+
+def limits_of(diagnosis: Evidence | None) -> Limits | None:
+    return diagnosis.limits if isinstance(diagnosis, Diagnosis) else None
+
+
+def story(evaluation: Evaluation, diagnosis: Evidence | None) -> tuple[str, ...]:
+    """Of the critical path where that is known."""
+    known = limits_of(diagnosis)
+    return tuple(_story(evaluation) if known is None else _story_of_the_path(evaluation, known))
+
+
+def _ranked(causes: Mapping[str, Number]) -> list[tuple[str, Number]]:
+    return sorted(((c, n) for c, n in causes.items() if n), key=lambda item: (-item[1], item[0]))
+
+
+def _story(evaluation: Evaluation) -> Iterator[str]:
+    """The unit that sets the pace, what it waits for, where, and how far the bound is away."""
+    total = evaluation.value
+    if not total or not evaluation.evidence.parts:
+        return
+    busy = {unit: causes.get("Busy", 0) / total for unit, causes in evaluation.evidence.parts.items()}
+    pace = max(busy, key=lambda unit: (busy[unit], unit))
+    yield f"Unit {pace} is the busiest, {busy[pace]:.0%} of the time; in the rest it waits:"
+    for cause, cycles in _ranked(evaluation.evidence.parts[pace]):
+        if cause != "Busy" and cycles >= _WORTH_NAMING * total:
+            yield f"{cycles / total:.0%} of the time {_IN_WORDS.get(cause, cause)} ({cause})"
+    lines = evaluation.evidence.lines
+    if lines and lines[0].cost:
+        worst = lines[0]
+        cause = max(worst.causes, key=lambda name: worst.causes[name], default="")
+        yield f"the commands of line {worst.line} wait longest" + (
+            f", mostly {_IN_WORDS.get(cause, cause)}" if cause else ""
+        )
+    yield _roof(evaluation, busy[pace])
+
+
+def _story_of_the_path(evaluation: Evaluation, limits: Limits) -> Iterator[str]:
+    """What the critical path consists of, what would shorten it, and how far the bound is away."""
+    if limits.commands < evaluation.evidence.figures.get("commands", 0):
+        yield f"of the first {limits.commands:,} commands, which take {limits.cycles:,} cycles:"
+    for segment in limits.path[:STRETCHES]:
+        if segment.share >= _WORTH_NAMING:
+            yield f"{segment.share:.0%} of the critical path: {segment.words}"
+    for answer in limits.what_if[:ANSWERS]:
+        yield f"{answer.words}, the kernel would take {max(0.0, answer.saved):.0%} fewer cycles"
+    busy = evaluation.evidence.parts.get(max(limits.shares, key=lambda key: limits.shares[key])[0], {}).get("Busy", 0)
+    yield _roof(evaluation, busy / max(1, evaluation.value or 1))
+
+
+def _roof(evaluation: Evaluation, busy: float) -> str:
+    parts = (evaluation.bound or Bound(0)).parts
+    limit = "computation" if parts.get("compute", 0) >= parts.get("memory", 0) else "DRAM traffic"
+    kind = "work that could be done in fewer cycles" if busy > 0.8 else "waiting that could overlap with work"
+    return (
+        f"the bound is set by {limit}, and {evaluation.ratio or 0.0:.0%} of it is reached: most of the rest is {kind}"
+    )

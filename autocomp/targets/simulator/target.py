@@ -1,0 +1,147 @@
+"""A simulated accelerator as a target."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, get_args
+
+from pydantic import ConfigDict, TypeAdapter, ValidationError
+
+from autocomp.errors import ConfigError
+from autocomp.targets.evaluation import Bound, Evaluation, Evidence, Number
+from autocomp.targets.planning import Precedent, Replay
+from autocomp.targets.protocol import Focus, Knowledge, Proposal, Roofs, Rules, Target
+from autocomp.targets.rewriting import RewritingCoder
+from autocomp.targets.simulator import isa
+from autocomp.targets.simulator.dialect import Dialect
+from autocomp.targets.simulator.evaluate import CYCLES, SimulatorEvaluator
+from autocomp.targets.simulator.evaluate.bounds import bound, peak_multiply_accumulates
+from autocomp.targets.simulator.isa.analysis import Kind
+from autocomp.targets.simulator.isa.model import Accelerator
+from autocomp.targets.simulator.knowledge import knowledge
+from autocomp.targets.simulator.profile import record
+from autocomp.targets.simulator.recorded import SimulatedRun
+from autocomp.targets.simulator.replay import replay
+from autocomp.targets.simulator.rewrites import Rewrites
+from autocomp.targets.simulator.rules import RulesPlanner
+from autocomp.targets.simulator.rules.profile import profile
+from autocomp.targets.simulator.start.naive import starting_kernel
+from autocomp.targets.simulator.story import diagnose, limits_of, story
+from autocomp.workload.model import Workload
+
+
+@dataclass(frozen=True)
+class _Snapshot:
+    """What a run folder keeps of an accelerator."""
+
+    __pydantic_config__ = ConfigDict(extra="forbid", allow_inf_nan=False)
+    name: str
+    path: str
+    configuration: str
+    overrides: dict[str, Number]
+    source: str
+
+
+_SNAPSHOT: TypeAdapter[_Snapshot] = TypeAdapter(_Snapshot)
+
+
+class SimulatorTarget(Target):
+    """An accelerator that a description defines. `overrides` are the parameters that a user set."""
+
+    kind = "simulator"
+    objective = CYCLES
+    records = True
+    uses = get_args(Kind)
+    causes = (
+        *("Busy", "Idle", "Host", "QueueFull", "ReadAfterWrite", "WriteAfterRead", "WriteAfterWrite", "Semaphore"),
+        *("Bus", "MemoryLatency", "BankConflict", "Pairing", "Drain", "Pipeline", "Fence"),
+    )
+
+    def __init__(self, accelerator: Accelerator, overrides: Mapping[str, Number] | None = None) -> None:
+        self.accelerator = accelerator
+        self.overrides = dict(overrides or {})
+        self.name = accelerator.full_name
+        self.family = accelerator.name
+        self.digest = accelerator.digest
+        self.parameters = accelerator.parameters
+        self.area = accelerator.area
+        self.area_note = accelerator.area_note
+        self.language = Dialect(accelerator)
+        self.transformations = Rewrites(accelerator)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, SimulatorTarget) and self.snapshot() == other.snapshot()
+
+    def __hash__(self) -> int:
+        return hash(self.digest)
+
+    @classmethod
+    def load(cls, name: str, parameters: Mapping[str, Number], paths: Sequence[Path]) -> SimulatorTarget:
+        """`name` is that of a description, with `:configuration` where it has several. Raises IsaError too."""
+        if not name:
+            raise ConfigError("which accelerator is meant?", hint="name one: `accelerator: NAME` in the workload")
+        return cls(isa.load(name, parameters, paths), parameters)
+
+    @classmethod
+    def restore(cls, snapshot: Mapping[str, Any]) -> SimulatorTarget:
+        try:
+            kept = _SNAPSHOT.validate_python(snapshot)
+        except ValidationError as error:
+            fault = error.errors(include_url=False)[0]
+            where = ".".join(str(part) for part in fault["loc"])
+            raise ConfigError(f"the accelerator of a run folder, field {where!r}: {fault['msg']}") from None
+        return cls(isa.parse(kept.source, kept.path or kept.name, kept.overrides, kept.configuration), kept.overrides)
+
+    def snapshot(self) -> dict[str, Any]:
+        machine = self.accelerator
+        return asdict(_Snapshot(machine.name, machine.path, machine.configuration, self.overrides, machine.source))
+
+    def starting_kernel(self, workload: Workload) -> str:
+        return starting_kernel(workload, self.accelerator)
+
+    def evaluator(self, workload: Workload, source: str = "kernel.c") -> SimulatorEvaluator:
+        return SimulatorEvaluator(self.accelerator, workload, source)
+
+    def bound(self, workload: Workload) -> Bound:
+        return bound(workload, self.accelerator)
+
+    def menus(self, operation: str) -> tuple[str, ...]:
+        """The operation's own menu, else the general one."""
+        return operation, "general"
+
+    def knowledge(self, workload: Workload, focus: Focus) -> Knowledge:
+        return knowledge(self.accelerator, self.language.signature(workload), focus)
+
+    def diagnose(self, kernel: str, workload: Workload) -> Evidence | None:
+        return diagnose(kernel, workload, self.accelerator)
+
+    def record(self, kernel: str, workload: Workload, source: str = "kernel.c") -> SimulatedRun:
+        return SimulatedRun(record(kernel, workload, self.accelerator, source))
+
+    def roofs(self, workload: Workload) -> Roofs:
+        bus = int(self.accelerator.dram.settings.get("bus", 0))
+        return Roofs(peak_multiply_accumulates(self.accelerator), bus)
+
+    def story(self, evaluation: Evaluation, diagnosis: Evidence | None) -> tuple[str, ...]:
+        return story(evaluation, diagnosis)
+
+    def weights(self, evaluation: Evaluation, diagnosis: Evidence | None) -> Mapping[str, float]:
+        return profile(evaluation, self.accelerator, limits_of(diagnosis)).shares
+
+    def ready(self, name: str, kernel: str, workload: Workload) -> Iterator[tuple[Proposal, str]]:
+        return Rewrites(self.accelerator).ready(name, kernel, workload)
+
+    def rules(self) -> Rules:
+        return Rules(RulesPlanner(self.accelerator), RewritingCoder())
+
+    def replay(self, precedents: Sequence[Precedent], start: str, workload: Workload) -> Replay:
+        return replay(precedents, start, self.accelerator, workload)
+
+
+def accelerator_of(target: Target, what: str) -> Accelerator:
+    """The accelerator that a target simulates; `what` needs one. Raises ConfigError for a target of another kind."""
+    if not isinstance(target, SimulatorTarget):
+        raise ConfigError(f"{what} needs a simulated accelerator, and {target.name!r} is a target of {target.kind}")
+    return target.accelerator
