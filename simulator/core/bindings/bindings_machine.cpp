@@ -40,6 +40,12 @@ Access access_from(const nb::dict& fields) {
       access.bytes = nb::cast<int32_t>(value);
     else if (name == "parameter")
       access.parameter = nb::cast<int32_t>(value);
+    else if (name == "point")
+      access.point = nb::cast<int32_t>(value);
+    else if (name == "loops")
+      access.loops = nb::cast<std::vector<int32_t>>(value);
+    else if (name == "point_bytes")
+      access.point_bytes = nb::cast<int64_t>(value);
     else if (name == "accumulate_read")
       access.accumulate_read = nb::cast<bool>(value);
     else if (name == "dims")
@@ -52,8 +58,8 @@ Access access_from(const nb::dict& fields) {
 }
 
 int32_t add_memory(MachineBuilder& b, const std::string& name, const std::string& kind, int64_t rows, int64_t cols,
-                   const std::string& dtype, int64_t banks) {
-  return b.memory({name, memory_kind_from(kind), rows, cols, dtype_from(dtype), banks});
+                   const std::string& dtype, int64_t banks, int32_t shown) {
+  return b.memory({name, memory_kind_from(kind), rows, cols, dtype_from(dtype), banks, shown});
 }
 
 int32_t add_expr(MachineBuilder& b, const std::string& op, int32_t a, int32_t second, int32_t c, int64_t imm,
@@ -102,7 +108,7 @@ void bind_machine(nb::module_& m) {
   nb::class_<CompiledMachine>(m, "Machine", "Frozen tables; safe to share between threads.");
   nb::class_<MachineBuilder>(m, "MachineBuilder")
       .def(nb::init<>())
-      .def("memory", &add_memory, "name"_a, "kind"_a, "rows"_a, "cols"_a, "dtype"_a, "banks"_a = 1)
+      .def("memory", &add_memory, "name"_a, "kind"_a, "rows"_a, "cols"_a, "dtype"_a, "banks"_a = 1, "shown"_a = -1)
       .def("state", &MachineBuilder::state, "name"_a, "initial"_a, "is_float"_a = false)
       .def("expr", &add_expr, "op"_a, "a"_a = -1, "b"_a = -1, "c"_a = -1, "imm"_a = 0, "fimm"_a = 0.0,
            "is_float"_a = false)
@@ -136,10 +142,10 @@ void bind_machine(nb::module_& m) {
           "slot"_a, "index"_a, "value"_a)
       .def(
           "loop",
-          [](MachineBuilder& b, int32_t count, const Indices& body, int32_t step) {
-            return b.statement({.kind = StatementKind::Loop, .a = count, .b = step, .body = body});
+          [](MachineBuilder& b, int32_t count, const Indices& body, int32_t step, bool ordered) {
+            return b.statement({.kind = StatementKind::Loop, .a = count, .b = step, .imm = ordered, .body = body});
           },
-          "count"_a, "body"_a, "step"_a = -1)
+          "count"_a, "body"_a, "step"_a = -1, "ordered"_a = false)
       .def(
           "emit",
           [](MachineBuilder& b, int32_t instruction, const Indices& arguments, const Indices& awaits) {

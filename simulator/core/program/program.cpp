@@ -107,7 +107,7 @@ void Program::validate(const Machine& machine) const {
       fail("tensor " + std::to_string(b.imm) + " is not an array of the kernel");
     if (b.code == Code::Extend && (b.imm < 0 || b.imm > static_cast<int64_t>(DType::U64)))
       fail("element type " + std::to_string(b.imm) + " is not an integer type");
-    if ((b.code == Code::Load || b.code == Code::Store) && b.c > static_cast<int64_t>(DType::F64))
+    if ((b.code == Code::Load || b.code == Code::Store) && b.c > static_cast<int64_t>(kLastDType))
       fail("element type " + std::to_string(b.c) + " does not exist");
     if (last_register(b, machine) >= stack_size)
       fail("register " + std::to_string(last_register(b, machine)) + " is outside the stack of " +

@@ -73,6 +73,7 @@ void refuse_data(const std::vector<TensorStore>& tensors, int64_t pointer, int64
 
 void fill_local(LocalStore& store, uint64_t seed) {
   store.bytes.assign(static_cast<size_t>(store.rows * store.cols * store.element), 0);
+  store.data = store.bytes.data();
   if (seed == 0) return;
   uint64_t state = seed;
   const auto next = [&state]() {  // SplitMix64, Steele, Lea and Flood 2014

@@ -33,6 +33,12 @@ struct Fault {
     case DType::U64: return int_value(as(int64_t{}));
     case DType::F32: return float_value(as(float{}));
     case DType::F64: return float_value(static_cast<float>(as(double{})));
+    case DType::F16: return float_value(scalar::Binary16::decode(as(uint16_t{})));
+    case DType::BF16: return float_value(scalar::Bfloat16::decode(as(uint16_t{})));
+    case DType::E5M2: return float_value(scalar::E5M2::decode(as(uint8_t{})));
+    case DType::E4M3: return float_value(scalar::E4M3::decode(as(uint8_t{})));
+    case DType::I4: return int_value(scalar::wrap(as(uint8_t{}), 4));
+    case DType::U4: return int_value(scalar::wrap_unsigned(as(uint8_t{}), 4));
   }
   return int_value(0);
 }
@@ -51,18 +57,25 @@ inline void store_element(uint8_t* at, DType dtype, Value value) {
     case DType::U64: return put(static_cast<uint64_t>(value.i));
     case DType::F32: return put(value.f);
     case DType::F64: return put(static_cast<double>(value.f));
+    case DType::F16: return put(static_cast<uint16_t>(scalar::Binary16::encode(value.f)));
+    case DType::BF16: return put(static_cast<uint16_t>(scalar::Bfloat16::encode(value.f)));
+    case DType::E5M2: return put(static_cast<uint8_t>(scalar::E5M2::encode(value.f)));
+    case DType::E4M3: return put(static_cast<uint8_t>(scalar::E4M3::encode(value.f)));
+    case DType::I4: return put(static_cast<int8_t>(scalar::wrap(value.i, 4)));
+    case DType::U4: return put(static_cast<uint8_t>(scalar::wrap_unsigned(value.i, 4)));
   }
 }
 
 struct LocalStore {
   int64_t rows = 0, cols = 0, element = 1;
   DType dtype = DType::I8;
-  std::vector<uint8_t> bytes;
+  std::vector<uint8_t> bytes;  // empty in a view
+  uint8_t* data = nullptr;     // the first row, in a view that of the memory it shows
 
   [[nodiscard]] bool contains(int64_t row, int64_t col) const {
     return row >= 0 && row < rows && col >= 0 && col < cols;
   }
-  [[nodiscard]] uint8_t* at(int64_t row, int64_t col) { return bytes.data() + (row * cols + col) * element; }
+  [[nodiscard]] uint8_t* at(int64_t row, int64_t col) { return data + (row * cols + col) * element; }
 };
 
 struct TensorStore {

@@ -40,14 +40,14 @@ int64_t load_register(const uint8_t* at, DType dtype) {
     return raw;
   }
   const Value value = load_element(at, dtype);
-  return dtype == DType::F32 ? bits(static_cast<double>(value.f)) : value.i;
+  return is_float(dtype) ? bits(static_cast<double>(value.f)) : value.i;
 }
 
 void store_register(uint8_t* at, DType dtype, int64_t value) {
   if (dtype == DType::F64)
     std::memcpy(at, &value, sizeof(value));
   else
-    store_element(at, dtype, dtype == DType::F32 ? float_value(static_cast<float>(real(value))) : int_value(value));
+    store_element(at, dtype, is_float(dtype) ? float_value(static_cast<float>(real(value))) : int_value(value));
 }
 
 struct Interpreter {

@@ -25,8 +25,9 @@ std::vector<LocalStore> make_memories(const Machine& machine, uint64_t seed, boo
     const Memory& memory = machine.memories[i];
     LocalStore store;
     if (memory.kind != MemoryKind::Dram) {
-      store = {memory.rows, memory.cols, size_of(memory.dtype), memory.dtype, {}};
-      if (with_data) fill_local(store, seed == 0 ? 0 : seed + i);
+      store = {memory.rows, memory.cols, size_of(memory.dtype), memory.dtype, {}, nullptr};
+      if (with_data && memory.shown < 0) fill_local(store, seed == 0 ? 0 : seed + i);
+      if (memory.shown >= 0) store.data = stores[at(memory.shown)].data;
     }
     stores.push_back(std::move(store));
   }

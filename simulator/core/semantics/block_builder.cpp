@@ -125,7 +125,7 @@ class Builder {
   // A wrap to the bits that a store keeps anyway.
   int32_t without_wrap(int32_t index) const {
     const LaneNode& node = lane(index);
-    const bool integers = !is_float(form_.target.dtype);
+    const bool integers = !is_float(form_.target.dtype) && !is_narrow_integer(form_.target.dtype);
     if (integers && node.kind == LaneKind::Operator && node.op == ExprOp::Wrap &&
         node.imm >= 8 * size_of(form_.target.dtype))
       return node.a;
@@ -138,11 +138,20 @@ class Builder {
   [[nodiscard]] bool same_elements(const LaneNode& load) const {
     const DType from = place_of(load).dtype;
     const DType to = form_.target.dtype;
-    return size_of(from) == size_of(to) && is_float(from) == is_float(to);
+    if (from == to) return true;
+    if (is_float(from) || is_float(to) || is_narrow_integer(from) || is_narrow_integer(to)) return false;
+    return size_of(from) == size_of(to);
   }
 
   // Two tensors, or two parts of one, may overlap.
-  [[nodiscard]] bool may_overlap(const Place& from) const { return from.memory == form_.target.memory; }
+  [[nodiscard]] bool may_overlap(const Place& from) const { return home(from.memory) == home(form_.target.memory); }
+
+  // The memory that holds the bytes: of a view, the one that it shows.
+  [[nodiscard]] int32_t home(int32_t memory) const {
+    if (memory < 0) return memory;
+    const int32_t shown = machine_.machine().memories[static_cast<size_t>(memory)].shown;
+    return shown < 0 ? memory : shown;
+  }
 
   // Contiguous pieces of the region in the order of the loops. False: the innermost variable does not step by elements.
   bool cut_up(const Region& region, const Layout& source, std::vector<BlockPiece>& pieces) const {

@@ -9,14 +9,14 @@ constexpr int64_t kSane = int64_t{1} << 40;  // addresses beyond are outside eve
 
 uint8_t* BlockPlace::locate(const Sources& sources, std::vector<LocalStore>& memories,
                             std::vector<TensorStore>& tensors) const {
-  if (fixed >= 0) return memories[static_cast<size_t>(memory)].bytes.data() + fixed;
+  if (fixed >= 0) return memories[static_cast<size_t>(memory)].data + fixed;
   const int64_t r = row.at(sources);
   int64_t c = col.at(sources);
   if (r < -kSane || r > kSane || c < -kSane || c > kSane) return nullptr;
   if (memory >= 0) {
     LocalStore& store = memories[static_cast<size_t>(memory)];
     const bool inside = r + row_low >= 0 && r + row_high < store.rows && c + col_low >= 0 && c + col_high < store.cols;
-    return inside ? store.bytes.data() + (r * store.cols + c) * size : nullptr;
+    return inside ? store.data + (r * store.cols + c) * size : nullptr;
   }
   const Pointer base = split_pointer(scalar::s(sources.bits(pointer)));
   if (base.tensor < 0 || base.tensor >= static_cast<int64_t>(tensors.size())) return nullptr;

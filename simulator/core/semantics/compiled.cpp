@@ -73,17 +73,37 @@ void CompiledMachine::analyse_state() {
 void CompiledMachine::recognise_forms() {
   form_of_.assign(machine_.statements.size(), -1);
   std::vector<uint8_t> inner(machine_.statements.size());
-  for (const auto& s : machine_.statements)
-    if (s.kind == StatementKind::Loop)
-      for (const int32_t child : s.body) inner[static_cast<size_t>(child)] = 1;
+  outer_.assign(machine_.statements.size(), 0);
+  for (size_t i = machine_.statements.size(); i-- > 0;) {  // what holds a statement stands behind it
+    const Statement& s = machine_.statements[i];
+    const bool ordered = s.kind == StatementKind::Loop && s.imm != 0;
+    for (const auto* list : {&s.body, &s.otherwise})
+      for (const int32_t child : *list) {
+        outer_[static_cast<size_t>(child)] = outer_[i] + (ordered ? 1 : 0);
+        if (s.kind == StatementKind::Loop && !ordered) inner[static_cast<size_t>(child)] = 1;
+      }
+  }
   const std::vector<uint8_t> ahead = ahead_;
+  const size_t known = ahead.size();
   for (size_t i = 0; i < machine_.statements.size(); ++i) {
-    if (machine_.statements[i].kind != StatementKind::Loop || inner[i] != 0 || machine_.statements[i].b >= 0) continue;
+    const Statement& s = machine_.statements[i];
+    if (s.kind != StatementKind::Loop || s.imm != 0 || inner[i] != 0 || s.b >= 0) continue;
     Form form;
-    if (!recognise(machine_, machine_.exprs, ahead, static_cast<int32_t>(i), form)) continue;
+    std::vector<uint8_t> at_entry = ahead;
+    for (size_t n = 0; outer_[i] > 0 && n < known; ++n) at_entry[n] = known_at_entry(n, outer_[i]);
+    if (!recognise(machine_, machine_.exprs, at_entry, static_cast<int32_t>(i), outer_[i], form)) continue;
     form_of_[i] = static_cast<int32_t>(forms_.size());
     forms_.push_back(std::move(form));
   }
+}
+
+// In ordered loops, their variables and the memories are known when a nest is entered.
+bool CompiledMachine::known_at_entry(size_t node, int outer) const {
+  const Expr& e = machine_.exprs[node];
+  const auto operand = [&](int32_t n) { return n < 0 || known_at_entry(static_cast<size_t>(n), outer); };
+  if (ahead_[node] != 0) return true;
+  if (facts_[node].loops > outer || facts_[node].awaits || facts_[node].sums) return false;
+  return operand(e.a) && operand(e.b) && operand(e.c);
 }
 
 // Everything a statement evaluates, except what belongs to recognised nests.
@@ -125,7 +145,10 @@ void CompiledMachine::plan_nests(int32_t index, const std::vector<uint8_t>& in_t
     std::vector<uint8_t> of_body(machine_.exprs.size());
     mark(machine_.exprs, s.a, of_body);
     for (const int32_t child : s.body) mark_statement(child, of_body);
-    beyond(std::move(of_form), nests_[static_cast<size_t>(index)].form_tape);
+    if (outer_[static_cast<size_t>(index)] > 0)
+      nests_[static_cast<size_t>(index)].form_tape = whole_tape_of(of_form);
+    else
+      beyond(std::move(of_form), nests_[static_cast<size_t>(index)].form_tape);
     beyond(std::move(of_body), nests_[static_cast<size_t>(index)].body_tape);
     return;
   }
@@ -168,6 +191,8 @@ void CompiledMachine::plan_instruction(size_t index) {
   for (const auto& access : instruction.accesses) {
     for (const int32_t node : {access.guard, access.pointer, access.base, access.first_col, access.cols, access.bytes})
       mark(machine_.exprs, node, seen);
+    mark(machine_.exprs, access.point, seen);
+    for (const int32_t node : access.loops) mark(machine_.exprs, node, seen);
     for (const auto& dim : access.dims) {
       mark(machine_.exprs, dim.count, seen);
       mark(machine_.exprs, dim.stride, seen);
@@ -183,6 +208,10 @@ void CompiledMachine::plan_instruction(size_t index) {
 std::vector<int32_t> CompiledMachine::whole_tape(const std::vector<int32_t>& roots) const {
   std::vector<uint8_t> seen(machine_.exprs.size());
   for (const int32_t root : roots) mark(machine_.exprs, root, seen);
+  return whole_tape_of(seen);
+}
+
+std::vector<int32_t> CompiledMachine::whole_tape_of(const std::vector<uint8_t>& seen) const {
   std::vector<int32_t> tape;
   for (size_t i = 0; i < seen.size(); ++i) {
     const ExprOp op = machine_.exprs[i].op;

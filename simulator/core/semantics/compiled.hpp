@@ -70,6 +70,8 @@ class CompiledMachine {
   void plan_instruction(size_t index);
   void plan_stream(const std::vector<int32_t>& body);
   [[nodiscard]] std::vector<int32_t> whole_tape(const std::vector<int32_t>& roots) const;
+  [[nodiscard]] std::vector<int32_t> whole_tape_of(const std::vector<uint8_t>& seen) const;
+  [[nodiscard]] bool known_at_entry(size_t node, int outer) const;
 
   Machine machine_;
   std::vector<ExprFacts> facts_;
@@ -78,6 +80,7 @@ class CompiledMachine {
   std::vector<int64_t> field_sizes_;  // elements of the state field that starts at a slot
   std::vector<Form> forms_;
   std::vector<int32_t> form_of_;     // per statement
+  std::vector<int> outer_;           // per statement: ordered loops around it
   std::vector<NestPlan> nests_;      // per statement
   std::vector<uint8_t> read_later_;  // per statement
   std::vector<InstructionPlan> plans_;

@@ -1,5 +1,7 @@
 #include "semantics/decode.hpp"
 
+#include <algorithm>
+
 namespace autocomp {
 namespace {
 
@@ -38,6 +40,77 @@ bool instantiate(const CompiledMachine& machine, Evaluator& evaluator, const Acc
   return out.cols > 0;
 }
 
+namespace {
+
+constexpr size_t kMaxPoints = size_t{1} << 16;  // of one access
+constexpr size_t kMaxRuns = 512;
+
+// The point of every iteration, in any order. False: there are too many.
+bool find_points(Evaluator& evaluator, const Access& access, size_t depth, std::vector<int64_t>& points) {
+  if (depth == access.loops.size()) {
+    points.push_back(evaluator.integer(access.point));
+    return points.size() <= kMaxPoints;
+  }
+  const int64_t count = evaluator.integer(access.loops[depth]);
+  for (int64_t i = 0; i < count; ++i) {
+    evaluator.budget.spend();
+    evaluator.loops[depth] = i;
+    evaluator.depth = static_cast<int>(depth) + 1;
+    if (!find_points(evaluator, access, depth + 1, points)) return false;
+  }
+  return true;
+}
+
+// Sorted numbers as runs of equal distance.
+struct Run {
+  int64_t first, count, stride;
+};
+std::vector<Run> runs_of(const std::vector<int64_t>& points) {
+  std::vector<Run> runs;
+  for (size_t i = 0; i < points.size();) {
+    size_t last = i;
+    const int64_t stride = i + 1 < points.size() ? points[i + 1] - points[i] : 1;
+    while (last + 1 < points.size() && points[last + 1] - points[last] == stride) ++last;
+    if (stride != 1 && last - i == 1) last = i;  // the second of a pair may begin a longer run
+    runs.push_back({points[i], static_cast<int64_t>(last - i) + 1, stride});
+    i = last + 1;
+  }
+  return runs;
+}
+
+// Accesses at the points that memory contents decide. False: there are too many.
+bool instantiate_points(const CompiledMachine& machine, Evaluator& evaluator, const Access& access,
+                        OperationList& list) {
+  AccessInstance whole;
+  if (!instantiate(machine, evaluator, access, whole)) return true;
+  std::vector<int64_t> points;
+  const bool few = find_points(evaluator, access, 0, points);
+  evaluator.depth = 0;
+  if (!few) return false;
+  std::sort(points.begin(), points.end());
+  points.erase(std::unique(points.begin(), points.end()), points.end());
+  const std::vector<Run> runs = runs_of(points);
+  if (runs.size() > kMaxRuns) return false;
+  const bool dram = access.memory == machine.dram();
+  const int64_t offset = dram ? split_pointer(evaluator.integer(access.pointer)).offset : 0;
+  for (const Run& run : runs) {
+    AccessInstance instance = whole;
+    instance.base = std::clamp(run.first, -kMaxBase, kMaxBase) + offset;
+    instance.dims = run.count > 1 ? 1 : 0;
+    instance.count[0] = run.count;
+    instance.stride[0] = std::clamp(run.stride, -kMaxStride, kMaxStride);
+    if (dram) instance.bytes = access.point_bytes;
+    if (dram && instance.stride[0] == access.point_bytes) {
+      instance.bytes *= run.count;
+      instance.dims = 0;
+    }
+    list.accesses.push_back(instance);
+  }
+  return true;
+}
+
+}  // namespace
+
 void decode(const CompiledMachine& machine, Evaluator& evaluator, int32_t instruction, int32_t line,
             int64_t host_cycles, OperationList& list) {
   const Instruction& table = machine.machine().instructions[static_cast<size_t>(instruction)];
@@ -48,6 +121,7 @@ void decode(const CompiledMachine& machine, Evaluator& evaluator, int32_t instru
   operation.first_access = static_cast<uint32_t>(list.accesses.size());
   operation.first_property = static_cast<uint32_t>(list.properties.size());
   for (const auto& access : table.accesses) {
+    if (access.point >= 0 && evaluator.has_data() && instantiate_points(machine, evaluator, access, list)) continue;
     AccessInstance instance;
     if (instantiate(machine, evaluator, access, instance)) list.accesses.push_back(instance);
   }

@@ -2,6 +2,8 @@
 
 #include <stdexcept>
 
+#include "semantics/special.hpp"
+
 namespace autocomp {
 namespace {
 
@@ -106,6 +108,13 @@ bool Evaluator::run(const std::vector<int32_t>& tape) {
         break;
       }
       case Loop: out.i = loops[at(e.imm)]; break;
+      case Read: {
+        LocalStore& memory = memories_[at(e.imm)];
+        if (!memory.contains(v[e.a].i, v[e.b].i)) return false;
+        out = load_element(memory.at(v[e.a].i, v[e.b].i), memory.dtype);
+        break;
+      }
+      case ReadDram: return false;
       case Position: out.i = positions[at(e.imm >> 8)][at(e.imm & 255)]; break;
       case Done: out.i = done[at(e.imm)] ? 1 : 0; break;
       case Add: out.i = scalar::add(v[e.a].i, v[e.b].i); break;
@@ -151,6 +160,8 @@ bool Evaluator::run(const std::vector<int32_t>& tape) {
       case BitsToFloat: out.f = scalar::bits_to_float(v[e.a].i); break;
       case RoundToInt: out.i = scalar::round_to_int(v[e.a].f); break;
       case FloatToBits: out.i = scalar::float_to_bits(v[e.a].f); break;
+      case Special: out.f = special(static_cast<SpecialFunction>(e.imm), v[e.a].f); break;
+      case RoundTo: out.f = round_to(static_cast<DType>(e.imm), v[e.a].f); break;
       default: out.i = apply(e, v[e.a].i, e.b < 0 ? 0 : v[e.b].i); break;
     }
   }
@@ -195,7 +206,7 @@ Value Evaluator::reduce(const Expr& e, int32_t node) {
   const int64_t count = integer(e.a);
   check_depth();
   int64_t total = e.op == Largest ? scalar::kMin : 0;
-  float real_total = e.op == FmaChain ? real(e.c) : 0.0F;
+  float real_total = e.op == FmaChain ? real(e.c) : e.op == Largest ? -std::numeric_limits<float>::infinity() : 0.0F;
   const Expr& body = machine_.exprs()[at(e.b)];
   const int level = depth++;
   for (int64_t k = 0; k < count; ++k) {
@@ -203,6 +214,8 @@ Value Evaluator::reduce(const Expr& e, int32_t node) {
     loops[at(level)] = k;
     if (e.op == FmaChain)
       real_total = scalar::canonical(std::fma(real(body.a), real(body.b), real_total));
+    else if (e.op == Largest && e.type == ValueType::Float)
+      real_total = scalar::fmax(real_total, real(e.b));
     else if (e.op == Largest)
       total = std::max(total, integer(e.b));
     else if (e.type == ValueType::Int)
@@ -274,7 +287,10 @@ float Evaluator::compute_real(int32_t node) {
     case BitsToFloat: return scalar::bits_to_float(integer(e.a));
     case Read:
     case ReadDram: return read(e).f;
+    case Special: return special(static_cast<SpecialFunction>(e.imm), real(e.a));
+    case RoundTo: return round_to(static_cast<DType>(e.imm), real(e.a));
     case Sum:
+    case Largest:
     case FmaChain: return reduce(e, node).f;
     default: {
       const float a = real(e.a);

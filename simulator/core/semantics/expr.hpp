@@ -3,6 +3,7 @@
 // what the semantics ask for can stop a program.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <vector>
 
@@ -53,6 +54,11 @@ class Evaluator {
   void settle(int32_t node, Value value) { values_[static_cast<size_t>(node)] = value; }
   [[nodiscard]] const Value* values() const { return values_.data(); }
   [[nodiscard]] Sources sources() const { return {{arguments_, state.data(), values_.data()}}; }
+
+  // Whether memories have contents: a trace is replayed without.
+  [[nodiscard]] bool has_data() const {
+    return std::any_of(memories_.begin(), memories_.end(), [](const LocalStore& s) { return s.data != nullptr; });
+  }
 
  private:
   [[nodiscard]] int64_t compute_integer(int32_t node);

@@ -4,6 +4,7 @@
 #include <type_traits>
 
 #include "semantics/form_engine.hpp"
+#include "semantics/special.hpp"
 
 namespace autocomp::avx2 {
 namespace {

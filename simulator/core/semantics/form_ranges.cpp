@@ -31,6 +31,7 @@ class Widths {
     if (lane.type == ValueType::Float) return real(index);
     switch (lane.kind) {
       case LaneKind::Scalar:
+      case LaneKind::Index:
       case LaneKind::Load: return true;
       case LaneKind::Choose:
       case LaneKind::Cut: return low(lane.b) && low(lane.c);
@@ -64,6 +65,8 @@ class Widths {
       case DType::U8: return Range{0, 255};
       case DType::I16: return Range{-32768, 32767};
       case DType::U16: return Range{0, 65535};
+      case DType::I4: return Range{-8, 7};
+      case DType::U4: return Range{0, 15};
       case DType::I32: return Range{-kTwo31, kTwo31 - 1};
       default: return std::nullopt;
     }
@@ -89,6 +92,7 @@ class Widths {
   std::optional<Range> exact(int32_t index) {
     const LaneNode& lane = at(index);
     if (lane.kind == LaneKind::Scalar) return scalar(lane);
+    if (lane.kind == LaneKind::Index) return Range{0, kTwo31 - 1};
     if (lane.kind == LaneKind::Load) return of(form_.places[static_cast<size_t>(lane.place)].dtype);
     if (lane.kind == LaneKind::Operator) return exact_operator(lane);
     if (lane.kind == LaneKind::Product) {
@@ -140,6 +144,7 @@ class Widths {
     }
     const auto x = exact(lane.a);
     if (!x) return std::nullopt;
+    if (lane.op == LogicalNot) return Range{0, 1};
     if (lane.op == Neg) return within({-x->high, -x->low});
     if (lane.b < 0) return std::nullopt;
     const auto y = exact(lane.b);
@@ -152,8 +157,20 @@ class Widths {
       case Min: return Range{std::min(x->low, y->low), std::min(x->high, y->high)};
       case Max: return Range{std::max(x->low, y->low), std::max(x->high, y->high)};
       case And:
+        if (y->low >= 0) return Range{0, y->high};
+        if (x->low >= 0) return Range{0, x->high};
+        return Range{-kTwo31, kTwo31 - 1};
       case Or:
       case Xor: return Range{-kTwo31, kTwo31 - 1};
+      case LogicalAnd:
+      case LogicalOr: return Range{0, 1};
+      case Shr: return Range{std::min(x->low, 0.0), std::max(x->high, 0.0)};
+      case Div:
+        if (y->low <= 0) return std::nullopt;
+        return Range{std::min(x->low, 0.0), std::max(x->high, 0.0)};
+      case Mod:
+        if (y->low <= 0) return std::nullopt;
+        return Range{x->low < 0 ? 1 - y->high : 0, y->high - 1};
       case RoundingShift: return Range{std::min(x->low, 0.0), std::max(x->high, 0.0)};
       case Select: {
         const auto z = exact(lane.c);

@@ -11,8 +11,8 @@ using enum ExprOp;
 
 class Recogniser {
  public:
-  Recogniser(const Machine& machine, std::vector<Expr>& exprs, const std::vector<uint8_t>& ahead, Form& form)
-      : machine_(machine), exprs_(exprs), ahead_(ahead), form_(form) {}
+  Recogniser(const Machine& machine, std::vector<Expr>& exprs, const std::vector<uint8_t>& ahead, int outer, Form& form)
+      : machine_(machine), exprs_(exprs), ahead_(ahead), outer_(outer), form_(form) {}
 
   bool nest(int32_t index) {
     const Statement* s = &statement(index);
@@ -50,6 +50,12 @@ class Recogniser {
   [[nodiscard]] Expr at(int32_t node) const { return exprs_[static_cast<size_t>(node)]; }
   [[nodiscard]] bool is_ahead(int32_t node) const {
     return static_cast<size_t>(node) >= ahead_.size() || ahead_[static_cast<size_t>(node)] != 0;
+  }
+
+  // The nest's number of a loop variable; -1 for one that is not of the nest.
+  [[nodiscard]] int variable(const Expr& loop) const {
+    const int64_t number = loop.imm - outer_;
+    return number >= 0 && number < variables_ ? static_cast<int>(number) : -1;
   }
 
   // --- derived expressions, with zeros and ones folded away; -1 is zero
@@ -99,9 +105,9 @@ class Recogniser {
   bool blocked(const Expr& e, Affine& out) {
     const Expr v = at(e.a);
     const Expr k = at(e.b);
-    if (v.op != Loop || k.op != ConstInt || k.imm < 1) return false;
-    if (form_.blocked >= 0 && (form_.blocked != v.imm || form_.block != k.imm)) return false;
-    form_.blocked = static_cast<int>(v.imm);
+    if (v.op != Loop || k.op != ConstInt || k.imm < 1 || variable(v) < 0) return false;
+    if (form_.blocked >= 0 && (form_.blocked != variable(v) || form_.block != k.imm)) return false;
+    form_.blocked = variable(v);
     form_.block = k.imm;
     (e.op == Div ? out.quotient : out.remainder) = constant(1);
     return true;
@@ -117,8 +123,8 @@ class Recogniser {
     Affine y;
     switch (e.op) {
       case Loop:
-        if (e.imm >= variables_) return false;
-        out.coef[static_cast<size_t>(e.imm)] = constant(1);
+        if (variable(e) < 0) return false;
+        out.coef[static_cast<size_t>(variable(e))] = constant(1);
         return true;
       case Add:
         if (!affine(e.a, x) || !affine(e.b, y)) return false;
@@ -159,10 +165,10 @@ class Recogniser {
       std::swap(e.a, e.b);
       e.op = e.op == Gt ? Lt : Le;
     }
-    if ((e.op != Lt && e.op != Le) || at(e.a).op != Loop || at(e.a).imm >= kFormDepth || !is_ahead(e.b)) return false;
+    if ((e.op != Lt && e.op != Le) || at(e.a).op != Loop || variable(at(e.a)) < 0 || !is_ahead(e.b)) return false;
     int32_t limit = e.b;
     if (e.op == Le) limit = append(Add, append(Min, limit, constant(int64_t{1} << 40)), constant(1));
-    int32_t& upper = out.upper[static_cast<size_t>(at(e.a).imm)];
+    int32_t& upper = out.upper[static_cast<size_t>(variable(at(e.a)))];
     upper = least(upper, limit);
     return true;
   }
@@ -199,6 +205,13 @@ class Recogniser {
     form_.places.push_back(place);
     LaneNode lane{.kind = LaneKind::Load, .type = e.type, .place = static_cast<int32_t>(form_.places.size()) - 1};
     lane.variables = variables_of(place.row, form_.blocked) | variables_of(place.col, form_.blocked);
+    return push(lane);
+  }
+
+  int32_t index(const Expr& e) {
+    if (variable(e) < 0) return -1;
+    LaneNode lane{.kind = LaneKind::Index, .depth = variable(e)};
+    lane.variables = static_cast<uint8_t>(1 << lane.depth);
     return push(lane);
   }
 
@@ -275,7 +288,12 @@ class Recogniser {
     switch (e.op) {
       case Read:
       case ReadDram: return load(e);
+      case Loop: return index(e);
       case Select: return select(e);
+      case Div:
+      case Mod:
+        if (at(e.b).op != ConstInt || at(e.b).imm == 0) return -1;
+        break;
       case Sum:
       case Largest:
       case FmaChain: return sum(e);
@@ -294,6 +312,11 @@ class Recogniser {
       case Wrap:
       case WrapU:
       case RoundingShift:
+      case Shl:
+      case Shr:
+      case LogicalAnd:
+      case LogicalOr:
+      case LogicalNot:
       case Eq:
       case Ne:
       case Lt:
@@ -303,6 +326,11 @@ class Recogniser {
       case FAdd:
       case FSub:
       case FMul:
+      case FDiv:
+      case Fma:
+      case Special:
+      case RoundTo:
+      case BitsToFloat:
       case FMin:
       case FMax:
       case ToFloat:
@@ -314,6 +342,7 @@ class Recogniser {
     if (e.op >= Eq && e.op <= Ge && at(e.a).type == ValueType::Float) result.imm = kFloatOperands;
     if ((result.a = lane(e.a)) < 0) return -1;
     if (e.b >= 0 && (result.b = lane(e.b)) < 0) return -1;
+    if (e.c >= 0 && (result.c = lane(e.c)) < 0) return -1;
     return push(result);
   }
 
@@ -321,15 +350,16 @@ class Recogniser {
   std::vector<Expr>& exprs_;
   const std::vector<uint8_t>& ahead_;  // nodes behind its end are derived ones, which all are
   Form& form_;
+  const int outer_;  // ordered loops around, whose variables count first
   int variables_ = 0;
 };
 
 }  // namespace
 
 bool recognise(const Machine& machine, std::vector<Expr>& exprs, const std::vector<uint8_t>& ahead, int32_t statement,
-               Form& form) {
+               int outer, Form& form) {
   const size_t before = exprs.size();
-  if (Recogniser(machine, exprs, ahead, form).nest(statement)) return true;
+  if (Recogniser(machine, exprs, ahead, outer, form).nest(statement)) return true;
   exprs.resize(before);
   return false;
 }

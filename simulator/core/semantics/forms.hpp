@@ -39,7 +39,7 @@ struct Place {          // where elements are loaded from or stored to
   Affine row, col;  // DRAM: col holds the byte offset
 };
 
-enum class LaneKind : uint8_t { Scalar, Load, Operator, Choose, Cut, Product, Reduction };
+enum class LaneKind : uint8_t { Scalar, Index, Load, Operator, Choose, Cut, Product, Reduction };
 
 struct LaneNode {
   LaneKind kind = LaneKind::Scalar;
@@ -50,7 +50,7 @@ struct LaneNode {
   int32_t a = -1, b = -1, c = -1;  // lanes. Choose and Cut: b inside, c outside. Product: a times b, plus c if there.
                                    // Reduction: terms a, or factors a and b on top of c
   int32_t place = -1;              // Load
-  int32_t depth = -1;              // Product, Reduction: the sum's variable
+  int32_t depth = -1;              // Product, Reduction: the sum's variable. Index: the variable
   Box box;                         // Cut
   uint8_t variables = 0;           // bit d: depends on v_d
 };
@@ -72,9 +72,10 @@ struct Form {
 constexpr int64_t kNarrowProducts = 65536;
 constexpr int64_t kFloatOperands = 1;  // LaneNode::imm of a comparison of floats
 
-// Tries the nest that starts at `statement`. May append expressions, which are evaluated ahead, to `exprs`.
+// Tries the nest that starts at `statement`, in `outer` ordered loops. `ahead` marks what is known when the nest is
+// entered. May append expressions to `exprs`, which then are as well.
 [[nodiscard]] bool recognise(const Machine& machine, std::vector<Expr>& exprs, const std::vector<uint8_t>& ahead,
-                             int32_t statement, Form& form);
+                             int32_t statement, int outer, Form& form);
 
 // Calls `visit` with every expression node that the form evaluates.
 template <typename Visit>

@@ -18,11 +18,13 @@ Executor::Executor(const CompiledMachine& machine, Evaluator& evaluator, std::ve
 
 void Executor::execute(int32_t instruction) {
   pending_.clear();
+  parallel_ = 0;
   sequence(machine_.machine().instructions[static_cast<size_t>(instruction)].body);
 }
 
 void Executor::execute_alone(int32_t instruction, const Value* arguments, int32_t index) {
   pending_.clear();
+  parallel_ = 0;
   evaluator_.begin(instruction, arguments);
   statement(index);
   commit();
@@ -31,7 +33,7 @@ void Executor::execute_alone(int32_t instruction, const Value* arguments, int32_
 void Executor::sequence(const std::vector<int32_t>& body) {
   for (const int32_t index : body) {
     statement(index);
-    if (evaluator_.depth == 0) commit();
+    if (parallel_ == 0) commit();
   }
 }
 
@@ -46,15 +48,18 @@ void Executor::statement(int32_t index) {
     case StatementKind::SetState: evaluate_store(index); break;
     case StatementKind::When: sequence(evaluator_.integer(s.a) != 0 ? s.body : s.otherwise); break;
     case StatementKind::Loop: {
-      if (run_nest(index)) break;
+      const bool ordered = s.imm != 0;
+      if (!ordered && run_nest(index)) break;
       const int64_t count = evaluator_.integer(s.a);
       const int level = evaluator_.depth++;
+      parallel_ += ordered ? 0 : 1;
       for (int64_t i = 0; i < count; ++i) {
         evaluator_.budget.spend();
         evaluator_.loops[static_cast<size_t>(level)] = i;
         sequence(s.body);
       }
       evaluator_.depth = level;
+      parallel_ -= ordered ? 0 : 1;
       break;
     }
     case StatementKind::Emit: break;  // only in streams, which are expanded

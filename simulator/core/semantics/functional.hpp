@@ -50,6 +50,7 @@ class Executor {
   FormEngine engine_;
   Scratch scratch_;
   std::vector<Pending> pending_;
+  int parallel_ = 0;  // loops around whose iterations are not ordered
   const std::string* failed_ = nullptr;
 };
 

@@ -56,7 +56,7 @@ class PlanBuilder {
 
   bool add_access(const Access& access) {
     if (never(access.guard)) return true;
-    if (!covered(access.guard)) return false;
+    if (!covered(access.guard) || access.point >= 0) return false;
     for (const auto& dim : access.dims)
       if (!covered(dim.count) || !covered(dim.stride)) return false;
     if (!covered(access.first_col) || !covered(access.cols) || !covered(access.bytes)) return false;

@@ -80,6 +80,59 @@ constexpr int64_t kMax = std::numeric_limits<int64_t>::max();
 // default of RISC-V, which HardFloat also gives. A sign that is looked at later is then the same everywhere.
 [[nodiscard]] static inline float canonical(float x) { return x == x ? x : std::bit_cast<float>(uint32_t{0x7FC00000}); }
 
+// Floats of fewer bits than binary32. Conversions to them round to nearest, ties to even, and keep the sign; what is
+// not a number becomes the positive one of all bits after the sign. Beyond the largest number lies infinity, or, in a
+// format without it (E4M3 of the OCP 8-bit floating point specification), what is not a number.
+template <int kExponentBits, int kMantissaBits, bool kHasInfinity>
+struct NarrowFloat {
+  static constexpr int kBias = (1 << (kExponentBits - 1)) - 1;
+  static constexpr int kDropped = 23 - kMantissaBits;
+  static constexpr uint32_t kExponentMask = (1U << kExponentBits) - 1;
+  static constexpr uint32_t kMantissaMask = (1U << kMantissaBits) - 1;
+  static constexpr uint32_t kInfinity = kExponentMask << kMantissaBits;
+  static constexpr uint32_t kNaN = kHasInfinity ? kInfinity | (1U << (kMantissaBits - 1)) : kInfinity | kMantissaMask;
+  static constexpr uint32_t kLargest = kHasInfinity ? kInfinity - 1 : kNaN - 1;
+
+  [[nodiscard]] static uint32_t encode(float x) {
+    const auto bits = std::bit_cast<uint32_t>(x);
+    const uint32_t magnitude = bits & 0x7FFFFFFFU;
+    const uint32_t sign = bits >> 31 << (kExponentBits + kMantissaBits);
+    if (magnitude > 0x7F800000U) return kNaN;
+    constexpr int kLeast = 128 - kBias;  // exponent field of binary32 of the least normal number
+    const int exponent = static_cast<int>(magnitude >> 23);
+    uint32_t value = 0;
+    if (exponent >= kLeast) {
+      const uint32_t rebased = magnitude - (static_cast<uint32_t>(127 - kBias) << 23);
+      value = (rebased + (1U << (kDropped - 1)) - 1 + (rebased >> kDropped & 1)) >> kDropped;
+    } else {
+      const int shift = kDropped + kLeast - std::max(exponent, 1);
+      const uint32_t whole = (magnitude & 0x7FFFFFU) | (exponent > 0 ? 0x800000U : 0U);
+      if (shift <= 25) value = (whole + (1U << (shift - 1)) - 1 + (whole >> shift & 1)) >> shift;
+    }
+    if (value > kLargest) value = kHasInfinity ? kInfinity : kNaN;
+    return sign | value;
+  }
+
+  [[nodiscard]] static float decode(uint32_t code) {
+    const uint32_t sign = code >> (kExponentBits + kMantissaBits) << 31;
+    const uint32_t magnitude = code & ((kExponentMask << kMantissaBits) | kMantissaMask);
+    if (magnitude > kLargest) {
+      const bool infinite = kHasInfinity && magnitude == kInfinity;
+      return std::bit_cast<float>(infinite ? sign | 0x7F800000U : 0x7FC00000U);
+    }
+    const uint32_t exponent = magnitude >> kMantissaBits;
+    if (exponent == 0) {
+      const float value = std::ldexp(static_cast<float>(magnitude), 1 - kBias - kMantissaBits);
+      return sign != 0 ? -value : value;
+    }
+    return std::bit_cast<float>(sign | (magnitude << kDropped) + (static_cast<uint32_t>(127 - kBias) << 23));
+  }
+};
+using Binary16 = NarrowFloat<5, 10, true>;
+using Bfloat16 = NarrowFloat<8, 7, true>;
+using E5M2 = NarrowFloat<5, 2, true>;
+using E4M3 = NarrowFloat<4, 3, false>;
+
 // The smaller or larger operand; the other one if one is a NaN; -0 counts as less than +0.
 [[nodiscard]] static inline float fmin(float a, float b) {
   if (std::isnan(a)) return b;

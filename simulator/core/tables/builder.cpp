@@ -48,7 +48,7 @@ int32_t MachineBuilder::expr(Expr expr) {
     if (added.op == ExprOp::Read && (added.imm < 0 || static_cast<size_t>(added.imm) >= machine_.memories.size()))
       throw std::invalid_argument("memory " + std::to_string(added.imm) + " does not exist");
     if ((added.op == ExprOp::Neg && added.a < 0) ||
-        ((added.op == ExprOp::Select || added.op == ExprOp::Sum) && added.b < 0))
+        ((added.op == ExprOp::Select || added.op == ExprOp::Sum || added.op == ExprOp::Largest) && added.b < 0))
       throw std::invalid_argument("an operand is missing");
     added.type = infer_type(machine_, added);
     if (said_float && added.type != ValueType::Float)

@@ -49,9 +49,21 @@ class Validator {
       if (memory.banks < 1 || memory.rows % memory.banks != 0)
         fail(where + std::to_string(memory.rows) + " rows do not divide into " + std::to_string(memory.banks) +
              " banks");
+      if (memory.shown >= 0) view(memory, where);
     }
     if (m_.memories.size() > kMaxMemories) fail("more than " + std::to_string(kMaxMemories) + " memories");
     if (drams != 1) fail("a machine has exactly one memory of kind dram, not " + std::to_string(drams));
+  }
+
+  void view(const Memory& memory, const std::string& where) const {
+    if (memory.shown >= static_cast<int32_t>(&memory - m_.memories.data()))
+      fail(where + "memory " + std::to_string(memory.shown) + " is not an earlier one");
+    const Memory& shown = m_.memories[static_cast<size_t>(memory.shown)];
+    if (shown.kind != memory.kind || shown.shown >= 0) fail(where + "it cannot show " + shown.name);
+    if (is_narrow_integer(memory.dtype) || is_narrow_integer(shown.dtype))
+      fail(where + "elements of fewer bits than a byte have no other view");
+    if (memory.rows != shown.rows || memory.cols * size_of(memory.dtype) != shown.cols * size_of(shown.dtype))
+      fail(where + "its rows are not those of " + shown.name);
   }
 
   void typed(int32_t node, ValueType type, const std::string& where) const {
@@ -86,7 +98,7 @@ class Validator {
       case StatementKind::StoreDram:
         integer(s.a, where + " (store_dram, pointer)");
         integer(s.b, where + " (store_dram, offset)");
-        if (s.imm < 0 || s.imm > static_cast<int64_t>(DType::F64))
+        if (s.imm < 0 || s.imm > static_cast<int64_t>(kLastDType))
           fail(where + " (store_dram): unknown element type " + std::to_string(s.imm));
         typed(s.c, value_type_of(static_cast<DType>(s.imm)), where + " (store_dram, value)");
         break;
@@ -99,6 +111,7 @@ class Validator {
       case StatementKind::Loop:
         integer(s.a, where + " (loop, count)");
         if (s.b >= 0) integer(s.b, where + " (loop, step)");
+        if (s.imm != 0 && s.imm != 1) fail(where + " (loop): ordered is 0 or 1");
         body(s.body, index, where + " (loop)");
         break;
       case StatementKind::When:
@@ -118,8 +131,13 @@ class Validator {
         const Extent& inner = extents_[static_cast<size_t>(child)];
         extent.depth = std::max(extent.depth, inner.depth + 1);
         extent.statements += inner.statements;
+        extent.ordered = extent.ordered || inner.ordered;
       }
     const std::string where = "statement " + std::to_string(index);
+    if (s.kind == StatementKind::Loop) {
+      if (extent.ordered && s.imm == 0) fail(where + ": an ordered loop stands in one that is not");
+      extent.ordered = s.imm != 0;
+    }
     if (extent.depth > kMaxBlocks) fail(where + ": statements nest more than " + std::to_string(kMaxBlocks) + " deep");
     if (extent.statements > kMaxStatements)
       fail(where + ": more than " + std::to_string(kMaxStatements) + " statements when written out");
@@ -187,6 +205,21 @@ class Validator {
       front(access.first_col, parameters, where + " first_col");
       front(access.cols, parameters, where + " cols");
     }
+    if (access.point >= 0) points(access, parameters, where + " point");
+  }
+
+  void points(const Access& access, size_t parameters, const std::string& where) const {
+    if (access.loops.size() > kMaxLoops) fail(where + ": more than " + std::to_string(kMaxLoops) + " loops");
+    if (access.point_bytes < 0 || access.point_bytes > 8) fail(where + ": an element has 1 to 8 bytes");
+    const auto in_loops = [&](int32_t node, size_t loops) {
+      integer(node, where);
+      const ExprFacts& facts = facts_[static_cast<size_t>(node)];
+      arguments(facts, parameters, where);
+      if (facts.loops > static_cast<int>(loops) || facts.awaits)
+        fail(where + ": a loop variable is used outside its loop");
+    };
+    for (size_t i = 0; i < access.loops.size(); ++i) in_loops(access.loops[i], i);
+    in_loops(access.point, access.loops.size());
   }
 
   // Loop variables and arguments used anywhere below statement `s`, entered at loop depth `depth`.
@@ -240,6 +273,7 @@ class Validator {
   struct Extent {
     int depth = 1;
     int64_t statements = 1;
+    bool ordered = false;  // is or holds an ordered loop
   };
 
   const Machine& m_;
@@ -252,9 +286,15 @@ class Validator {
 int size_of(DType dtype) {
   switch (dtype) {
     case DType::I8:
-    case DType::U8: return 1;
+    case DType::U8:
+    case DType::E5M2:
+    case DType::E4M3:
+    case DType::I4:
+    case DType::U4: return 1;
     case DType::I16:
-    case DType::U16: return 2;
+    case DType::U16:
+    case DType::F16:
+    case DType::BF16: return 2;
     case DType::I32:
     case DType::U32:
     case DType::F32: return 4;
@@ -265,7 +305,9 @@ int size_of(DType dtype) {
   throw std::invalid_argument("unknown element type " + std::to_string(static_cast<int>(dtype)));
 }
 
-bool is_float(DType dtype) { return dtype == DType::F32 || dtype == DType::F64; }
+bool is_float(DType dtype) { return dtype >= DType::F32 && dtype <= DType::E4M3; }
+
+bool is_narrow_integer(DType dtype) { return dtype == DType::I4 || dtype == DType::U4; }
 
 void Machine::validate() const { Validator(*this).run(); }
 

@@ -11,10 +11,12 @@
 
 namespace autocomp {
 
-// Element types of memories and tensors.
-enum class DType : uint8_t { I8, U8, I16, U16, I32, U32, I64, U64, F32, F64 };
+// Element types of memories and tensors. Those of fewer bits than a byte fill one byte each, with their value.
+enum class DType : uint8_t { I8, U8, I16, U16, I32, U32, I64, U64, F32, F64, F16, BF16, E5M2, E4M3, I4, U4 };
+constexpr DType kLastDType = DType::U4;
 [[nodiscard]] int size_of(DType dtype);
 [[nodiscard]] bool is_float(DType dtype);
+[[nodiscard]] bool is_narrow_integer(DType dtype);  // of fewer bits than a byte
 
 // An expression node evaluates to a 64-bit integer (Int) or to an IEEE binary32 (Float).
 enum class ValueType : uint8_t { Int, Float };
@@ -75,12 +77,18 @@ enum class ExprOp : uint8_t {
   ReadDram,       // element of a tensor: a = pointer node, b = byte offset node, imm = DType
   Extent,         // Int a, a pointer -> bytes from there to the end of its tensor; without tensors, without bound
   Sum,            // sum of b over the next loop variable in 0..a-1; Int or Float (in order, starting from +0)
-  Largest,        // largest of Int b over the next loop variable in 0..a-1; the least 64-bit integer if there is none
+  Largest,        // largest of b over the next loop variable in 0..a-1; if there is none, the least 64-bit integer, or
+                  // minus infinity
   SquareRoot,     // Int a: the largest integer whose square is at most a; 0 for negative a
   FmaChain,       // Float: acc = c; for v in 0..a-1: acc = fma(x, y, acc), where b is an FMul node (x, y)
   Position,  // in awaits of a stream: imm = stream << 8 | depth, the value of its loop variable for its next command
   Done,      // in awaits of a stream: imm = stream, 1 if it has no command left
+  Special,   // Float a -> Float: imm = SpecialFunction, computed in binary64 and rounded once
+  RoundTo,   // Float a rounded to the float type imm = DType, ties to even
 };
+
+enum class SpecialFunction : uint8_t { Exp, Log, Tanh, Erf, Gelu, Sigmoid, SquareRoot, ReciprocalRoot };
+constexpr SpecialFunction kLastSpecial = SpecialFunction::ReciprocalRoot;
 
 struct Expr {
   ExprOp op = ExprOp::ConstInt;
@@ -102,20 +110,23 @@ struct Memory {
   int64_t rows = 0;  // Dram: 0
   int64_t cols = 0;  // elements in a row; Dram: 0
   DType dtype = DType::I8;
-  int64_t banks = 1;  // equal, contiguous ranges of rows
+  int64_t banks = 1;   // equal, contiguous ranges of rows
+  int32_t shown = -1;  // a view: the earlier memory whose rows it shows as elements of another type
 };
 
 enum class StatementKind : uint8_t { Require, Store, StoreDram, SetState, Loop, When, Emit };
 
 // A statement reads all that it needs before it writes anything (array semantics): a Loop nest evaluates every
-// value of the nest's stores, then performs the stores in loop order. Sequences of statements run in order.
+// value of the nest's stores, then performs the stores in loop order. Sequences of statements run in order, and so do
+// the iterations of an ordered Loop, which stands in no other kind of Loop.
 struct Statement {
   StatementKind kind = StatementKind::Require;
   int32_t memory = -1;             // Store: target memory
   int32_t a = -1, b = -1, c = -1;  // Require: a condition. Store: a row, b column, c value. StoreDram: a pointer,
                                    // b byte offset, c value. SetState: a element index or -1, c value.
                                    // Loop: a count (negative = 0), in streams b step. When: a condition
-  int64_t imm = 0;                 // SetState: first slot of the field. StoreDram: DType. Emit: instruction
+  int64_t imm = 0;                 // SetState: first slot of the field. StoreDram: DType. Emit: instruction.
+                                   // Loop: 1 if it is ordered
   std::string message;             // Require
   std::vector<int32_t> body;       // Loop, When: statements
   std::vector<int32_t> otherwise;  // When
@@ -140,6 +151,11 @@ struct Access {
   int32_t bytes = -1;                 // DRAM: expression, contiguous bytes at each point of dims
   int32_t parameter = -1;             // the instruction parameter that gives the address, or -1
   bool accumulate_read = false;       // this read is the old value of the location the same statement writes
+  // Where memory contents decide what is touched: the row, or byte offset, in loops of so many iterations. With data
+  // these points are the access, without data the rows above, which enclose them.
+  int32_t point = -1;
+  std::vector<int32_t> loops;
+  int64_t point_bytes = 0;  // DRAM: of each point
 };
 
 struct Property {  // a timing property: its key and the expression that gives its value for one command

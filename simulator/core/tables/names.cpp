@@ -31,7 +31,8 @@ const std::vector<std::string>& operator_names() {
       "LogicalNot", "Select",     "FAdd",       "FSub",          "FMul",        "FDiv",        "FMin",
       "FMax",       "Fma",        "ToFloat",    "RoundToInt",    "BitsToFloat", "FloatToBits", "Saturate",
       "SaturateU",  "Wrap",       "WrapU",      "RoundingShift", "Read",        "ReadDram",    "Extent",
-      "Sum",        "Largest",    "SquareRoot", "FmaChain",      "Position",    "Done"};
+      "Sum",        "Largest",    "SquareRoot", "FmaChain",      "Position",    "Done",        "Special",
+      "RoundTo"};
   return names;
 }
 
@@ -48,7 +49,8 @@ const std::vector<std::string>& code_names() {
 }
 
 const std::vector<std::string>& dtype_names() {
-  static const std::vector<std::string> names = {"i8", "u8", "i16", "u16", "i32", "u32", "i64", "u64", "f32", "f64"};
+  static const std::vector<std::string> names = {"i8",  "u8",  "i16", "u16",  "i32",    "u32",    "i64", "u64",
+                                                 "f32", "f64", "f16", "bf16", "f8e5m2", "f8e4m3", "i4",  "u4"};
   return names;
 }
 

@@ -63,8 +63,10 @@ const char* operands_of(ExprOp op) {
     case FMax: return "ff";
     case Fma: return "fff";
     case RoundToInt:
-    case FloatToBits: return "f";
-    case Largest: return "ii";
+    case FloatToBits:
+    case Special:
+    case RoundTo: return "f";
+    case Largest: return "i*";
     case SquareRoot: return "i";
     case Sum: return "i*";
     case FmaChain: return "iff";
@@ -85,7 +87,8 @@ ValueType infer_type(const Machine& machine, const Expr& expr) {
     case State: return machine.state_types.at(static_cast<size_t>(expr.imm));
     case Neg: return type_at(expr.a);
     case Select:
-    case Sum: return type_at(expr.b);
+    case Sum:
+    case Largest: return type_at(expr.b);
     case Read: return value_type_of(machine.memories.at(static_cast<size_t>(expr.imm)).dtype);
     case ReadDram: return value_type_of(static_cast<DType>(expr.imm));
     case ConstFloat:
@@ -98,6 +101,8 @@ ValueType infer_type(const Machine& machine, const Expr& expr) {
     case Fma:
     case ToFloat:
     case BitsToFloat:
+    case Special:
+    case RoundTo:
     case FmaChain: return ValueType::Float;
     default: return ValueType::Int;
   }
@@ -188,11 +193,18 @@ ExprFacts check_expr(const Machine& machine, size_t index, const std::vector<Exp
       result.reads = true;
       break;
     case ReadDram:
-      if (e.imm < 0 || e.imm > static_cast<int64_t>(DType::F64)) fail("unknown element type " + std::to_string(e.imm));
+      if (e.imm < 0 || e.imm > static_cast<int64_t>(kLastDType)) fail("unknown element type " + std::to_string(e.imm));
       result.reads = true;
       break;
     case FmaChain:
       if (machine.exprs[static_cast<size_t>(e.b)].op != FMul) fail("operand b must be an FMul");
+      break;
+    case Special:
+      if (e.imm < 0 || e.imm > static_cast<int64_t>(kLastSpecial)) fail("unknown function " + std::to_string(e.imm));
+      break;
+    case RoundTo:
+      if (e.imm < 0 || e.imm > static_cast<int64_t>(kLastDType) || !is_float(static_cast<DType>(e.imm)))
+        fail("element type " + std::to_string(e.imm) + " is not one of floats");
       break;
     default: break;
   }

@@ -75,7 +75,7 @@ def _bits(scope: Scope, space: AddressSpace, token: Token) -> tuple[int, int]:
 
 def _selection(scope: Scope, space: AddressSpace, item: SyntaxTree) -> tuple[str, int, int]:
     memory = cast(Token, item.children[0])
-    known = [m.name for m in scope.memories.values() if m.kind == "local"]
+    known = [m.name for m in scope.memories.values() if m.kind == "local" and not m.shown]
     if str(memory) not in known:
         unknown(scope, memory, "local memory", str(memory), known)
     if len(item.children) == 1:

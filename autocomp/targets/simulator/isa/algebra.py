@@ -7,6 +7,7 @@ import operator
 import struct
 from collections.abc import Callable, Iterator
 
+from autocomp.targets.simulator.isa.formats import SPECIAL, special, to_binary32, to_format
 from autocomp.targets.simulator.isa.tree import (
     AddressField,
     Binary,
@@ -51,14 +52,6 @@ def rounding_shift(value: int, bits: int) -> int:
     half, rest = 1 << (bits - 1), value & ((1 << bits) - 1)
     floor = value >> bits
     return floor + (1 if rest > half or (rest == half and floor & 1) else 0)
-
-
-def to_binary32(value: float) -> float:
-    """The binary32 nearest to `value`, ties to even; beyond the range infinity."""
-    try:
-        return float(struct.unpack("<f", struct.pack("<f", value))[0])
-    except OverflowError:
-        return math.copysign(math.inf, value)
 
 
 def round_to_int(value: float) -> int:
@@ -248,6 +241,10 @@ def call(function: str, arguments: tuple[Expression, ...], type_argument: str | 
 def apply_function(function: str, values: list[int | float], type_argument: str | None = None) -> int | float:
     """The value of a built-in function; ZeroDivisionError where it divides by zero."""
     first = values[0]
+    if function == "convert" and type_argument is not None:
+        return to_format(float(first), type_argument)
+    if function in SPECIAL:
+        return special(function, float(first))
     if type_argument is not None:
         bits, signed = type_bits(type_argument)
         return (saturate if function == "saturate" else wrap)(int(first), bits, signed)

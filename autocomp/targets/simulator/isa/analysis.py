@@ -120,7 +120,7 @@ class Analysis:
     def _element(self, element: Element, *, written: bool) -> None:
         base = element.memory.split(".")[0]
         pointer = base in self._pointers
-        memory = self._accelerator.dram.name if pointer else base
+        memory = self._accelerator.dram.name if pointer else self._accelerator.home(base).name
         (self.writes if written else self.reads).add(memory)
         if pointer:
             self._strides(self._inline(element.indices[0]), "dram stride")

@@ -13,7 +13,6 @@ from lark import Token
 
 from autocomp.data import closest
 from autocomp.errors import IsaError, Place
-from autocomp.targets.simulator.isa import algebra
 from autocomp.targets.simulator.isa.addresses import build_address
 from autocomp.targets.simulator.isa.configurations import build_configurations, check_presets, select
 from autocomp.targets.simulator.isa.expressions import (
@@ -23,7 +22,9 @@ from autocomp.targets.simulator.isa.expressions import (
     evaluate_int,
     fail,
     is_tree,
+    unknown,
 )
+from autocomp.targets.simulator.isa.formats import to_binary32
 from autocomp.targets.simulator.isa.instructions import build_alias, build_idiom, build_instruction, build_procedure
 from autocomp.targets.simulator.isa.model import (
     Accelerator,
@@ -39,7 +40,7 @@ from autocomp.targets.simulator.isa.scope import Scope
 from autocomp.targets.simulator.isa.statements import build_function, doc_text, text_of
 from autocomp.targets.simulator.isa.syntax import Source, SyntaxTree, parse_syntax
 from autocomp.targets.simulator.isa.timing import check_timing
-from autocomp.targets.simulator.isa.tree import ElementType
+from autocomp.targets.simulator.isa.tree import ElementType, element_bits, is_float
 
 MAX_ROWS = 1 << 24
 MAX_BYTES = 1 << 30  # of all local memories and registers together
@@ -125,7 +126,7 @@ def _finish(draft: _Draft, name: Token, text: str, source_name: str) -> Accelera
         fail(scope, name, "an accelerator needs exactly one memory with `kind: dram;`")
     if not draft.instructions:
         fail(scope, name, f"{name} declares no instruction")
-    stored = sum(m.rows * m.row_bytes for m in scope.memories.values())
+    stored = sum(m.rows * m.row_bytes for m in scope.memories.values() if not m.shown)
     if stored > MAX_BYTES:
         fail(scope, name, f"the local memories hold {stored:,} bytes together, more than {MAX_BYTES:,}")
     identity = json.dumps([text, sorted(draft.parameters.items())])
@@ -178,7 +179,7 @@ def _param(draft: _Draft, node: SyntaxTree) -> None:
     value = draft.overrides.get(name, default)
     if isinstance(default, int) and not (isinstance(value, int) or float(value).is_integer()):
         raise IsaError(f"parameter {name} is an integer; {value} is not", hint=f"its default is {default}", place=None)
-    value = int(value) if isinstance(default, int) else algebra.to_binary32(float(value))
+    value = int(value) if isinstance(default, int) else to_binary32(float(value))
     if isinstance(value, int) and not -(1 << 63) <= value < 1 << 64:
         raise IsaError(f"parameter {name}: {value} does not fit 64 bits")
     draft.parameters[name] = value
@@ -284,6 +285,39 @@ def _memory(draft: _Draft, node: SyntaxTree) -> None:
     draft.scope = replace(draft.scope, memories={**draft.scope.memories, memory.name: memory})
 
 
+def _view(draft: _Draft, node: SyntaxTree) -> None:
+    token, shown_token, *items = cast(list[Token], node.children)
+    nodes = cast(list[SyntaxTree], items)
+    check_free(draft.scope, token)
+    known = [m.name for m in draft.scope.memories.values() if m.kind != "dram" and not m.shown]
+    if str(shown_token) not in known:
+        unknown(draft.scope, shown_token, "memory or register", str(shown_token), known)
+    shown = draft.scope.memories[str(shown_token)]
+    row = next((item for item in nodes if is_tree(item, "row_shape")), None)
+    if row is None:
+        fail(draft.scope, token, f"{token} needs `row: TYPE[N];`")
+    element = element_type(draft.scope, cast(Token, row.children[0]))
+    cols = evaluate_int(draft.scope, cast(SyntaxTree, row.children[1]), 1, 1 << 16)
+    bits, shown_bits = element_bits(element), element_bits(shown.element)
+    if bits < shown_bits or shown_bits < 8:
+        hint = "declare the memory with the smaller elements, and the view with the larger ones"
+        fail(draft.scope, token, f"{token} shows {shown.element} as {element}, which is smaller", hint)
+    if cols * bits != shown.cols * shown_bits:
+        held = shown.cols * shown_bits
+        fail(draft.scope, token, f"a row of {token} has {cols * bits} bits, one of {shown.name} {held}")
+    memory = replace(
+        shown,
+        name=str(token),
+        cols=cols,
+        element=element,
+        settings={},
+        doc=doc_text(nodes),
+        place=draft.scope.source.of(token),
+        shown=shown.name,
+    )
+    draft.scope = replace(draft.scope, memories={**draft.scope.memories, memory.name: memory})
+
+
 def _shape(draft: _Draft, token: Token, nodes: list[SyntaxTree], settings: dict[str, Setting]) -> tuple[int, int, str]:
     row = next((node for node in nodes if is_tree(node, "row_shape")), None)
     rows = settings.get("rows")
@@ -313,12 +347,15 @@ def _state(draft: _Draft, node: SyntaxTree) -> None:
     for item in nodes[1:] if indexed else nodes:
         if is_tree(item, "state_field"):
             element = element_type(draft.scope, cast(Token, item.children[1]))
+            if element in ("f16", "bf16", "f8e5m2", "f8e4m3"):
+                hint = "floats of state are f32; convert<…>(x) rounds"
+                fail(draft.scope, item, f"{item.children[0]} is of type {element}", hint)
             initial = evaluate(draft.scope, cast(SyntaxTree, item.children[2])) if len(item.children) > 2 else 0
-            if element[0] != "f" and not isinstance(initial, int):
+            if not is_float(element) and not isinstance(initial, int):
                 fail(draft.scope, item, f"{item.children[0]} is an integer; {initial} is not")
             if str(item.children[0]) in [f[0] for f in fields]:
                 fail(draft.scope, item, f"{token} has two fields called {item.children[0]}")
-            fields.append((str(item.children[0]), element, float(initial) if element[0] == "f" else initial))
+            fields.append((str(item.children[0]), element, float(initial) if is_float(element) else initial))
     if not fields:
         fail(draft.scope, token, f"state {token} has no fields")
     record = StateRecord(str(token), count, tuple(fields), doc_text(nodes))
@@ -383,6 +420,7 @@ _DECLARE: dict[str, Callable[[_Draft, SyntaxTree], None]] = {
     "function": _function,
     "memory": _memory,
     "register": _memory,
+    "view": _view,
     "address": _address,
     "state": _state,
     "unit": _unit,

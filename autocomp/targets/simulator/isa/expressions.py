@@ -11,6 +11,7 @@ from lark import Token, Tree
 from autocomp.data import closest
 from autocomp.errors import IsaError
 from autocomp.targets.simulator.isa import algebra
+from autocomp.targets.simulator.isa.formats import SPECIAL, to_binary32
 from autocomp.targets.simulator.isa.scope import Function, Kind, Scope, Value, constant, kind_of_element
 from autocomp.targets.simulator.isa.syntax import FollowUpError, SyntaxTree
 from autocomp.targets.simulator.isa.tree import (
@@ -23,6 +24,8 @@ from autocomp.targets.simulator.isa.tree import (
     Position,
     StateField,
     Sum,
+    element_bits,
+    is_float,
 )
 
 MAX_EXPANSION = 16  # functions within functions
@@ -45,6 +48,7 @@ _FUNCTIONS: dict[str, tuple[tuple[str, ...], str]] = {
     "bits_to_float": (("int",), "float"),
     "float_to_bits": (("float",), "int"),
     "extent": (("int",), "int"),
+    **dict.fromkeys(SPECIAL, (("float",), "float")),
 }
 _LIST_OPERATORS = {"either": "||", "both": "&&", "bits_or": "|", "bits_xor": "^", "bits_and": "&"}
 _INTEGER_ONLY = {"%", "&", "|", "^", "<<", ">>", "&&", "||"}
@@ -74,7 +78,7 @@ def parse_number(scope: Scope, token: Token) -> int | float:
     elif text.isdigit():
         value = int(text)
     else:
-        return algebra.to_binary32(float(text))
+        return to_binary32(float(text))
     if value >= 1 << 64:
         fail(scope, token, f"{text} does not fit 64 bits")
     return value
@@ -191,7 +195,7 @@ def _same_kind(scope: Scope, node: SyntaxTree, left: Value, right: Value) -> tup
     integer = left if left.kind == "int" else right
     if not isinstance(integer.expression, Number):
         fail(scope, node, "an integer and a float do not mix", "convert the integer with float(x)")
-    converted = constant(algebra.to_binary32(float(integer.expression.value)))
+    converted = constant(to_binary32(float(integer.expression.value)))
     return (converted, right) if integer is left else (left, converted)
 
 
@@ -266,10 +270,22 @@ def _typed_call(scope: Scope, node: SyntaxTree) -> Value:
         type_argument = f"i{bits}"
     else:
         type_argument = element_type(scope, token)
-    if type_argument[0] == "f":
-        fail(scope, token, f"{function} needs an integer type")
+    if str(function) == "convert":
+        return _convert(scope, token, type_argument, cast(SyntaxTree, argument_node))
+    if is_float(type_argument):
+        fail(scope, token, f"{function} needs an integer type", "convert<…>(x) rounds to a float type")
     argument = build_int(scope, cast(SyntaxTree, argument_node))
     return Value(algebra.call(str(function), (argument,), type_argument), "int")
+
+
+def _convert(scope: Scope, token: Token, element: str, argument_node: SyntaxTree) -> Value:
+    if not is_float(element) or element == "f64":
+        hint = "saturate<…> and wrap<…> are of integers"
+        fail(scope, token, f"convert needs a float type of at most 32 bits, not {element}", hint)
+    argument = build(scope, argument_node)
+    if argument.kind != "float":
+        fail(scope, argument_node, "convert needs a float here", "float(x) converts an integer")
+    return Value(algebra.call("convert", (argument.expression,), element), "float")
 
 
 def _total(scope: Scope, node: SyntaxTree) -> Value:
@@ -283,9 +299,7 @@ def _total(scope: Scope, node: SyntaxTree) -> Value:
 
 def _largest(scope: Scope, node: SyntaxTree) -> Value:
     total = _total(scope, node)
-    if total.kind != "int":
-        fail(scope, node, "largest needs integers")
-    return Value(replace(cast(Sum, total.expression), function="largest"), "int")
+    return Value(replace(cast(Sum, total.expression), function="largest"), total.kind)
 
 
 def _fma_chain(scope: Scope, node: SyntaxTree) -> Value:
@@ -326,6 +340,9 @@ def reference(scope: Scope, node: SyntaxTree) -> Value:
             pointers = [p.name for p in scope.parameters.values() if p.kind == "pointer"]
             unknown(scope, token, "DRAM pointer", name, pointers)
         element = element_type(scope, cast(Token, parts[1]))
+        if element_bits(element) < 8:
+            hint = "read u8 and pick its half"
+            fail(scope, cast(Token, parts[1]), f"elements of DRAM have whole bytes, {element} has not", hint)
         offset = build_int(scope, cast(SyntaxTree, parts[2]))
         return Value(Element(name, (offset,), element), kind_of_element(element))
     if data == "cell":

@@ -26,6 +26,8 @@ from autocomp.targets.simulator.isa.tree import (
     Statement,
     StreamStatement,
     When,
+    element_bits,
+    is_float,
 )
 
 
@@ -57,10 +59,11 @@ class _Lowering:
     def __init__(self, accelerator: Accelerator) -> None:
         self.accelerator = accelerator
         self.builder = _core.MachineBuilder()
-        self.memories = {
-            m.name: self.builder.memory(m.name, m.kind, m.rows, m.cols, m.element, m.banks)
-            for m in accelerator.memories
-        }
+        self.memories: dict[str, int] = {}
+        for m in accelerator.memories:
+            shown = self.memories[m.shown] if m.shown else -1
+            index = self.builder.memory(m.name, m.kind, m.rows, m.cols, m.element, m.banks, shown)
+            self.memories[m.name] = index
         self.instructions: dict[str, int] = {}
         self.slots: dict[str, int] = {}
         self.first_slot: dict[tuple[str, str], int] = {}
@@ -81,7 +84,7 @@ class _Lowering:
             for field, element, initial in record.fields:
                 for index in range(max(1, record.count)):
                     name = f"{record.name}[{index}].{field}" if record.count else f"{record.name}.{field}"
-                    slot = self.builder.state(name, float(initial), element[0] == "f")
+                    slot = self.builder.state(name, float(initial), is_float(element))
                     self.slots[name] = slot
                     self.first_slot.setdefault((record.name, field), slot)
 
@@ -106,7 +109,8 @@ class _Lowering:
     def _add_instruction(self, instruction: Instruction) -> int:
         nodes = Nodes(self.builder, self.accelerator, instruction, self.memories, self.first_slot)
         body = [self._range_check(nodes, p) for p in instruction.parameters if p.low is not None]
-        statements, environment = self._block(nodes, instruction.body, Environment())
+        homes = {memory.name: memory.shown for memory in self.accelerator.memories if memory.shown}
+        statements, environment = self._block(nodes, instruction.body, Environment(homes=homes))
         index = self.builder.instruction(
             instruction.name,
             -1 if instruction.unit is None else self.units[instruction.unit],
@@ -187,12 +191,14 @@ class _Lowering:
             return self.builder.require(nodes.build(statement.condition, environment), statement.message)
         if isinstance(statement, For):
             counts = []
+            if statement.ordered:  # a later iteration sees what an earlier one changed
+                environment = environment.after(statement)
             for variable, bound in statement.variables:
                 counts.append(nodes.build(bound, environment))
                 environment = environment.loop(variable, nodes.loop(environment.depth))
             body, _ = self._block(nodes, statement.body, environment)
             for count in reversed(counts):
-                body = [self.builder.loop(count, body)]
+                body = [self.builder.loop(count, body, ordered=statement.ordered)]
             return body[0]
         if isinstance(statement, When):
             condition = nodes.build(statement.condition, environment)
@@ -232,4 +238,17 @@ class _Lowering:
             "bytes": build(region.bytes),
             "parameter": -1 if region.parameter is None else names.index(region.parameter),
             "accumulate_read": region.accumulate_read,
+            **self._points(nodes, region),
         }
+
+    def _points(self, nodes: Nodes, region: Region) -> dict[str, object]:
+        """The loops and the index of a region whose rows memory contents decide."""
+        if region.point is None:
+            return {}
+        environment = Environment()
+        counts = []
+        for variable, bound in region.loops:
+            counts.append(nodes.build(bound, environment))
+            environment = environment.loop(variable, nodes.loop(environment.depth))
+        size = element_bits(region.element) // 8 if region.element else 0
+        return {"point": nodes.build(region.point, environment), "loops": counts, "point_bytes": size}

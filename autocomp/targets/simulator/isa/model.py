@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from autocomp.errors import Place
-from autocomp.targets.simulator.isa.tree import ElementType, Expression, Require, Statement, Stream
+from autocomp.targets.simulator.isa.tree import ElementType, Expression, Require, Statement, Stream, element_bits
 
 
 @dataclass(frozen=True)
@@ -21,10 +21,12 @@ class Memory:
     settings: Mapping[str, int | float | str] = field(default_factory=dict)  # ports, latency, bus …
     doc: str = ""
     place: Place | None = field(default=None, compare=False)
+    shown: str = ""  # of a view: the memory whose rows it shows as elements of another type
 
     @property
     def row_bytes(self) -> int:
-        return self.cols * int(self.element[1:]) // 8
+        """Bytes of a row as the hardware stores it."""
+        return (self.cols * element_bits(self.element) + 7) // 8
 
 
 @dataclass(frozen=True)
@@ -184,6 +186,11 @@ class Accelerator:
     def memory(self, name: str) -> Memory:
         return next(m for m in self.memories if m.name == name)
 
+    def home(self, name: str) -> Memory:
+        """The memory of a name, or the one that a view of this name shows."""
+        memory = self.memory(name)
+        return self.memory(memory.shown) if memory.shown else memory
+
     def instruction(self, name: str) -> Instruction | None:
         return next((i for i in self.instructions if i.name == name), None)
 
@@ -211,4 +218,5 @@ class Accelerator:
 
     @property
     def local_memories(self) -> tuple[Memory, ...]:
-        return tuple(m for m in self.memories if m.kind == "local")
+        """Local memories, views left out."""
+        return tuple(m for m in self.memories if m.kind == "local" and not m.shown)

@@ -9,6 +9,7 @@ from typing import get_args
 from autocomp.errors import IsaError
 from autocomp.simulator import _core
 from autocomp.targets.simulator.isa import algebra
+from autocomp.targets.simulator.isa.formats import SPECIAL
 from autocomp.targets.simulator.isa.model import Accelerator, Instruction
 from autocomp.targets.simulator.isa.tree import (
     AddressField,
@@ -28,6 +29,8 @@ from autocomp.targets.simulator.isa.tree import (
     Sum,
     Unary,
     When,
+    element_bits,
+    is_float,
 )
 
 _INTEGER = {
@@ -53,6 +56,7 @@ class Environment:
     depends: Mapping[str, frozenset[str]] = field(default_factory=dict)  # lets -> state and memories they are made of
     stale: Mapping[str, str] = field(default_factory=dict)  # lets whose value would now differ -> what changed
     depth: int = 0  # loop variables alive
+    homes: Mapping[str, str] = field(default_factory=dict)  # view -> the memory that it shows
 
     def let(self, name: str, node: int, value: Expression) -> Environment:
         """With a name for a node; a let of lets is out of date when they are."""
@@ -66,7 +70,7 @@ class Environment:
 
     def after(self, statement: Statement) -> Environment:
         """Behind a statement: lets that depend on what it changed must not be used any more."""
-        changed = frozenset(_changes(statement))
+        changed = frozenset(self.homes.get(name, name) for name in _changes(statement))
         stale = {name: min(changed & depends) for name, depends in self.depends.items() if changed & depends}
         return replace(self, stale={**stale, **self.stale})
 
@@ -75,7 +79,7 @@ class Environment:
             if isinstance(part, StateField):
                 yield f"{part.state}.{part.field}"
             elif isinstance(part, Element):
-                yield "DRAM" if part.element is not None else part.memory
+                yield "DRAM" if part.element is not None else self.homes.get(part.memory, part.memory)
             elif isinstance(part, Name):
                 yield from self.depends.get(part.name, ())
 
@@ -93,6 +97,11 @@ def _changes(statement: Statement) -> Iterator[str]:
     elif isinstance(statement, When):
         for inner in (*statement.then, *statement.otherwise):
             yield from _changes(inner)
+
+
+def _dtype(element: str) -> int:
+    """The number of an element type in the native core."""
+    return get_args(ElementType).index(element)
 
 
 class Nodes:
@@ -122,7 +131,7 @@ class Nodes:
         """The value truncated to the type of the field that it goes to."""
         record = next(s for s in self._accelerator.states if s.name == target.state)
         element = next(element for name, element, _ in record.fields if name == target.field)
-        return value if element[0] == "f" or element[1:] == "64" else algebra.call("wrap", (value,), element)
+        return value if is_float(element) or element_bits(element) == 64 else algebra.call("wrap", (value,), element)
 
     def build(self, expression: Expression, environment: Environment) -> int:
         """The node of an expression. Raises IsaError for a let that is out of date."""
@@ -137,7 +146,7 @@ class Nodes:
             record = next(s for s in self._accelerator.states if s.name == expression.state)
             element = next(element for name, element, _ in record.fields if name == expression.field)
             slot = self._first_slot[expression.state, expression.field]
-            return self._node("State", index, imm=slot, is_float=element[0] == "f")
+            return self._node("State", index, imm=slot, is_float=is_float(element))
         if isinstance(expression, Element):
             return self._element(expression, environment)
         if isinstance(expression, Position):
@@ -203,11 +212,11 @@ class Nodes:
         indices = [self.build(index, environment) for index in expression.indices]
         if expression.element is None:
             memory = self._accelerator.memory(expression.memory)
-            is_float = memory.element[0] == "f"
-            return self._node("Read", indices[0], indices[1], imm=self._memories[memory.name], is_float=is_float)
-        dtype = get_args(ElementType).index(expression.element)  # the order of the core's DType
+            index = self._memories[memory.name]
+            return self._node("Read", indices[0], indices[1], imm=index, is_float=is_float(memory.element))
         pointer = self._name(expression.memory, environment)
-        return self._node("ReadDram", pointer, indices[0], imm=dtype, is_float=expression.element[0] == "f")
+        dtype = _dtype(expression.element)
+        return self._node("ReadDram", pointer, indices[0], imm=dtype, is_float=is_float(expression.element))
 
     def _position(self, expression: Position) -> int:
         number, stream = next((i, s) for i, s in enumerate(self.instruction.streams) if s.name == expression.stream)
@@ -224,7 +233,10 @@ class Nodes:
 
     def _call(self, expression: Call, environment: Environment) -> int:
         arguments = [self.build(argument, environment) for argument in expression.arguments]
-        is_float = arguments[0] in self._floats
+        floats = arguments[0] in self._floats
+        if expression.function == "convert":
+            assert expression.type_argument is not None
+            return self._node("RoundTo", arguments[0], imm=_dtype(expression.type_argument), is_float=True)
         if expression.type_argument is not None:
             bits, signed = algebra.type_bits(expression.type_argument)
             return self._node(
@@ -234,16 +246,19 @@ class Nodes:
             )
         if expression.function in ("min", "max"):
             op = expression.function.capitalize()
-            return self._node(f"F{op}" if is_float else op, arguments[0], arguments[1], is_float=is_float)
+            return self._node(f"F{op}" if floats else op, arguments[0], arguments[1], is_float=floats)
         if expression.function == "relu":
-            return self._relu(arguments[0], is_float)
+            return self._relu(arguments[0], floats)
+        if expression.function in SPECIAL:
+            imm = list(SPECIAL).index(expression.function)
+            return self._node("Special", arguments[0], imm=imm, is_float=True)
         result_is_float = expression.function in ("float", "fma", "bits_to_float")
         a, b, c = (*arguments, -1, -1)[:3]
         return self._node(_FUNCTION[expression.function], a, b, c, is_float=result_is_float)
 
-    def _relu(self, value: int, is_float: bool) -> int:
+    def _relu(self, value: int, floats: bool) -> int:
         """Integers: max(x, 0). Floats: what has its sign bit set and is not -0 gives +0."""
-        if not is_float:
+        if not floats:
             return self._node("Max", value, self._number(0))
         negative = self._node("Gt", self._node("FloatToBits", value), self._number(algebra.NEGATIVE_ZERO))
         return self._node("Select", negative, self._number(0.0), value, is_float=True)

@@ -19,6 +19,7 @@ from autocomp.targets.simulator.isa.tree import (
     Binary,
     Conditional,
     Element,
+    ElementType,
     Expression,
     For,
     Let,
@@ -28,6 +29,8 @@ from autocomp.targets.simulator.isa.tree import (
     Statement,
     Sum,
     When,
+    element_bits,
+    is_float,
 )
 
 MAX_DIMS = 3
@@ -58,6 +61,10 @@ class Region:
     parameter: str | None = None  # that gives the address, where it is one
     accumulate_read: bool = False
     path: Path = ()
+    # Where memory contents decide: the row, or byte offset, of every iteration of loops. The rows above enclose it.
+    point: Expression | None = None
+    loops: tuple[tuple[str, Expression], ...] = ()
+    element: ElementType | None = None  # of DRAM at the points
 
     @property
     def guard(self) -> Expression | None:
@@ -238,7 +245,7 @@ def _after(accelerator: Accelerator, statement: Assign, context: _Context) -> _C
     record = next(s for s in accelerator.states if s.name == target.state)
     element = next(e for name, e, _ in record.fields if name == target.field)
     value = context.resolve(statement.value)
-    if element[0] != "f" and element[1:] != "64":
+    if not is_float(element) and element_bits(element) < 64:
         value = algebra.call("wrap", (value,), element)
     return replace(context, assigned={**context.assigned, (target.state, index, target.field): value})
 
@@ -295,18 +302,27 @@ def _region(
     """The region of one element access in its loops; nothing for registers, which nobody tracks."""
     if element.element is not None:
         return [_dram_region(accelerator, element, context, write, accumulate_read)]
-    memory = accelerator.memory(element.memory)
+    memory = accelerator.home(element.memory)
     if memory.kind == "register":
         return []
     row, column = element.indices
+    width = element_bits(accelerator.memory(element.memory).element) // element_bits(memory.element)
     path = context.path + _loops_that_run(context.loops, algebra.names_in(row) | algebra.names_in(column))
     regions = []
     for base, dims, low, cols in _shapes(row, column, context.loops, memory):
         names = {part.parameter for part in algebra.walk(base) if isinstance(part, AddressField)}
         parameter = names.pop() if len(names) == 1 else None
+        low, cols = algebra.multiply(low, Number(width)), algebra.multiply(cols, Number(width))
         region = Region(memory.name, write, base, dims, low, cols, None, None, parameter, accumulate_read, path)
-        regions.append(region)
+        regions.append(_with_points(region, row, context.loops))
     return regions
+
+
+def _with_points(region: Region, index: Expression, loops: Loops, element: ElementType | None = None) -> Region:
+    """The region with the points of an index that memory contents decide, if they do."""
+    if not any(isinstance(part, Element) for part in algebra.walk(index)):
+        return region
+    return replace(region, point=index, loops=tuple(loops.items()), element=element)
 
 
 Shape = tuple[Expression, tuple[Dim, ...], Expression, Expression]  # base, dims, first column, columns
@@ -373,14 +389,15 @@ def _dram_region(
     accelerator: Accelerator, element: Element, context: _Context, write: bool, accumulate_read: bool
 ) -> Region:
     assert element.element is not None
-    size = int(element.element[1:]) // 8
+    size = element_bits(element.element) // 8
     offset = element.indices[0]
     path = context.path + _loops_that_run(context.loops, algebra.names_in(offset))
     base, dims, length = _bytes(offset, context.loops, size)
-    return Region(
+    region = Region(
         accelerator.dram.name, write, base, dims, pointer=element.memory, bytes=length, parameter=element.memory,
         accumulate_read=accumulate_read, path=path,
     )  # fmt: skip
+    return _with_points(region, offset, context.loops, element.element)
 
 
 def _bytes(offset: Expression, loops: Loops, size: int) -> tuple[Expression, tuple[Dim, ...], Expression]:

@@ -8,7 +8,7 @@ from typing import Literal
 
 from autocomp.targets.simulator.isa.model import AddressSpace, Memory, Parameter, StateRecord
 from autocomp.targets.simulator.isa.syntax import Source, SyntaxTree
-from autocomp.targets.simulator.isa.tree import ElementType, Expression, Name, Number
+from autocomp.targets.simulator.isa.tree import ElementType, Expression, Name, Number, is_float
 
 Kind = Literal["int", "float"]
 
@@ -32,7 +32,7 @@ class Value:
 
 def kind_of_element(element: ElementType) -> Kind:
     """Whether elements of a type compute as integers or as binary32."""
-    return "float" if element[0] == "f" else "int"
+    return "float" if is_float(element) else "int"
 
 
 def constant(number: int | float) -> Value:
@@ -54,6 +54,7 @@ class Scope:
     values: Mapping[str, Value] = field(default_factory=dict)  # lets, loop variables, arguments of functions
     streams: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # in an await: loop variables of streams
     depth: int = 0  # of function expansion
+    parallel: bool = False  # in a `for`, whose values are all computed before any is stored
 
     def bind(self, name: str, value: Value) -> Scope:
         """This scope with one more name."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import cast
 
 from lark import Token
@@ -100,7 +101,7 @@ def _one(scope: Scope, node: SyntaxTree, loops: int) -> tuple[tuple[Statement, .
 
 def _statement(scope: Scope, node: SyntaxTree, loops: int) -> Statement:
     data = str(node.data)
-    if data == "for_loop":
+    if data in ("for_loop", "repeat"):
         return _loop(scope, node, loops)
     return _assign(scope, node, loops)
 
@@ -112,6 +113,9 @@ def build_require(scope: Scope, node: SyntaxTree) -> Require:
 
 
 def _loop(scope: Scope, node: SyntaxTree, loops: int) -> For:
+    ordered = is_tree(node, "repeat")
+    if ordered and scope.parallel:
+        fail(scope, node, "a repeat cannot stand in a for", "values of a for are computed before any is stored")
     variables: list[tuple[str, Expression]] = []
     *heads, body = cast(list[SyntaxTree], node.children)
     for head in heads:
@@ -121,11 +125,12 @@ def _loop(scope: Scope, node: SyntaxTree, loops: int) -> For:
         scope = scope.bind_variable(str(token))
     if loops + len(variables) > MAX_LOOPS:
         fail(scope, node, f"more than {MAX_LOOPS} loops are nested")
+    scope = replace(scope, parallel=scope.parallel or not ordered)
     nodes = cast(list[SyntaxTree], body.children) if is_tree(body, "block") else [body]
     for inner in nodes:
         if is_tree(inner, "require"):
             fail(scope, inner, "a requirement cannot stand in a loop", "state it before the loop")
-    return For(tuple(variables), build_block(scope, nodes, loops + len(variables)))
+    return For(tuple(variables), build_block(scope, nodes, loops + len(variables)), ordered)
 
 
 def _when(scope: Scope, node: SyntaxTree, loops: int) -> tuple[Statement, ...]:

@@ -30,7 +30,7 @@ _SPELLED = {
     "NUMBER": "a number",
     "STRING": "a text in quotes",
     "TEMPLATE": "a text between ```",
-    "ELEMENT": "an element type (i8, u8, i16, u16, i32, u32, i64, u64, f32, f64)",
+    "ELEMENT": "an element type (i4, i8, i16, i32, i64, u4, u8, u16, u32, u64, f8e4m3, f8e5m2, f16, bf16, f32, f64)",
     "SIGN": "'+' or '-'",
     "NOT": "'!' or '~'",
     "EQUALITY": "'==' or '!='",
@@ -38,7 +38,7 @@ _SPELLED = {
     "SHIFT": "'<<' or '>>'",
     "STAR": "'*'",
     "DIVIDE": "'/' or '%'",
-    "TYPED": "'saturate<…>' or 'wrap<…>'",
+    "TYPED": "'saturate<…>', 'wrap<…>' or 'convert<…>'",
     "$END": "the end of the file",
 }
 _OPERATORS = {"SIGN", "EQUALITY", "COMPARISON", "SHIFT", "STAR", "DIVIDE"}

@@ -2,12 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
 from autocomp.errors import Place
 
-ElementType = Literal["i8", "u8", "i16", "u16", "i32", "u32", "i64", "u64", "f32", "f64"]
+# In the order of the native core's DType.
+ElementType = Literal[
+    "i8", "u8", "i16", "u16", "i32", "u32", "i64", "u64", "f32", "f64", "f16", "bf16", "f8e5m2", "f8e4m3", "i4", "u4"
+]  # fmt: skip
+FLOATS: Mapping[str, int] = {"f32": 32, "f64": 64, "f16": 16, "bf16": 16, "f8e5m2": 8, "f8e4m3": 8}  # type -> bits
+
+
+def element_bits(element: str) -> int:
+    """The bits of an element."""
+    return FLOATS[element] if element in FLOATS else int(element[1:])
+
+
+def is_float(element: str) -> bool:
+    """Whether elements of a type compute as binary32 rather than as integers."""
+    return element in FLOATS
 
 
 # --- expressions -------------------------------------------------------------------------------------------------
@@ -135,10 +150,14 @@ class Assign:
 
 @dataclass(frozen=True)
 class For:
-    """`for r < rows, c < cols: body`; every value of the nest is computed before any is stored."""
+    """`for r < rows, c < cols: body`; every value of the nest is computed before any is stored.
+
+    `ordered`: `repeat k < n: body`, whose iterations take effect one after the other.
+    """
 
     variables: tuple[tuple[str, Expression], ...]
     body: tuple[Statement, ...]
+    ordered: bool = False
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from autocomp.data import closest
 from autocomp.errors import ConfigError
 from autocomp.targets.simulator.isa.contractions import contraction_tile
 from autocomp.targets.simulator.isa.model import Accelerator, Memory
+from autocomp.targets.simulator.isa.tree import element_bits, is_float
 from autocomp.workload.model import TensorSpec, Workload
 
 HOLES: Mapping[str, str] = {
@@ -120,9 +121,9 @@ def tile_addresses(workload: Workload, accelerator: Accelerator, a_rows: int, b_
 
 def _memories(workload: Workload, accelerator: Accelerator) -> tuple[Memory, Memory]:
     operand = np.dtype(workload.tensors[0].dtype)
-    by_width = sorted(accelerator.local_memories, key=lambda memory: int(memory.element[1:]))
-    same_kind = [memory for memory in by_width if (memory.element[0] == "f") is (operand.kind == "f")]
-    fitting = [memory for memory in same_kind if int(memory.element[1:]) >= operand.itemsize * 8]
+    by_width = sorted(accelerator.local_memories, key=lambda memory: element_bits(memory.element))
+    same_kind = [memory for memory in by_width if is_float(memory.element) is (operand.kind == "f")]
+    fitting = [memory for memory in same_kind if element_bits(memory.element) >= operand.itemsize * 8]
     if not fitting:
         held = ", ".join(f"{memory.name} holds {memory.element}" for memory in by_width)
         raise ConfigError(

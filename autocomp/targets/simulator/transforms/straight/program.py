@@ -8,7 +8,8 @@ from math import prod
 
 from autocomp.remember import remember
 from autocomp.targets.simulator.isa import model as m
-from autocomp.targets.simulator.isa.algebra import substitute, to_binary32
+from autocomp.targets.simulator.isa.algebra import substitute
+from autocomp.targets.simulator.isa.formats import to_binary32
 from autocomp.targets.simulator.isa.roles import CallRole
 from autocomp.targets.simulator.isa.tree import Expression, Name, Number
 from autocomp.targets.simulator.kernel import ast
