@@ -58,7 +58,9 @@ Discipline::Discipline(const CompiledMachine& machine, const std::vector<TensorS
     }
     role.expands = !instruction.streams.empty();
     for (size_t p = 0; p < instruction.properties.size(); ++p)
-      if (instruction.properties[p].key == "semaphore") role.semaphore = static_cast<int>(p);
+      for (const auto& [key, index] :
+           {std::pair{"semaphore", &role.semaphore}, std::pair{"pops", &role.pops}, std::pair{"pushes", &role.pushes}})
+        if (instruction.properties[p].key == key) *index = static_cast<int>(p);
     roles_.push_back(role);
   }
   for (const auto& memory : tables.memories) {
@@ -125,7 +127,7 @@ void Discipline::command(const OperationList& list) {
   add_event(unit, operation.instruction, operation.line);
   if (role.expands) ++expansions_;
   if (operation.sender >= 0) events_.back().expansion = expansions_;
-  if (role.wait || role.signal) semaphore(list, operation, role);
+  semaphore(list, operation, role);
   const auto each_access = [&](bool write) {
     for (uint32_t i = 0; i < operation.access_count; ++i) {
       const AccessInstance& access = list.accesses[operation.first_access + i];
@@ -138,6 +140,7 @@ void Discipline::command(const OperationList& list) {
   };
   each_access(false);
   each_access(true);
+  push(list, operation, role);
   waited_[at(present_)] = clock();
 }
 
@@ -156,14 +159,27 @@ void Discipline::join(const std::vector<int64_t>& other) {
 }
 
 void Discipline::semaphore(const OperationList& list, const Operation& operation, const Role& role) {
-  if (role.semaphore < 0) return;
-  auto& queue = signals_[list.properties[operation.first_property + at(role.semaphore)]];
-  if (role.signal) {
-    queue.push_back(clock());
-  } else if (!queue.empty()) {
-    join(queue.front());
-    queue.pop_front();
-  }
+  const auto property = [&](int index) { return list.properties[operation.first_property + at(index)]; };
+  if (role.signal && role.semaphore >= 0) signals_[property(role.semaphore)].push_back(clock());
+  if (role.wait && role.semaphore >= 0) take(property(role.semaphore));
+  if (role.pops < 0) return;
+  for (auto left = static_cast<uint64_t>(property(role.pops)); left != 0; left &= left - 1)
+    take(std::countr_zero(left));
+}
+
+void Discipline::take(int64_t semaphore) {
+  auto& queue = signals_[semaphore];
+  if (queue.empty()) return;
+  join(queue.front());
+  queue.pop_front();
+}
+
+// What a command adds when it and all older ones of its unit have completed.
+void Discipline::push(const OperationList& list, const Operation& operation, const Role& role) {
+  if (role.pushes < 0) return;
+  const int64_t mask = list.properties[operation.first_property + at(role.pushes)];
+  for (auto left = static_cast<uint64_t>(mask); left != 0; left &= left - 1)
+    signals_[std::countr_zero(left)].push_back(clock());
 }
 
 // --- local memory

@@ -54,7 +54,7 @@ class Discipline {
   struct Role {
     bool fence = false, wait = false, signal = false;
     bool expands = false;
-    int semaphore = -1;  // index of the property
+    int semaphore = -1, pops = -1, pushes = -1;  // indices of properties
   };
   struct UnitRules {
     int64_t unordered_writes = 0, exact_base_reads = 0;
@@ -71,6 +71,8 @@ class Discipline {
   void conflict_dram(int32_t before, bool was_write, bool write, int64_t tensor, int64_t element);
   void fence();
   void semaphore(const OperationList& list, const Operation& operation, const Role& role);
+  void push(const OperationList& list, const Operation& operation, const Role& role);
+  void take(int64_t semaphore);
   void join(const std::vector<int64_t>& clock);
   void report(const char* kind, const std::string& message, int32_t other);
   void add_event(int32_t timeline, int32_t instruction, int32_t line);

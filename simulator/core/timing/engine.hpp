@@ -10,6 +10,7 @@
 #include "timing/command.hpp"
 #include "timing/ports.hpp"
 #include "timing/ring.hpp"
+#include "timing/semaphores.hpp"
 #include "timing/settings.hpp"
 
 namespace autocomp::timing {
@@ -47,7 +48,8 @@ struct Pool {
 
 class Context {
  public:
-  explicit Context(const Settings& settings) : settings(settings), ports(settings), pools(settings.units.size()) {
+  explicit Context(const Settings& settings)
+      : settings(settings), ports(settings), semaphores(settings), pools(settings.units.size()) {
     int32_t slot = 0;
     for (size_t u = 0; u < pools.size(); ++u) {
       pools[u].first_slot = slot;
@@ -97,6 +99,7 @@ class Context {
 
   const Settings& settings;
   Ports ports;
+  Semaphores semaphores;
   std::vector<Pool> pools;
   std::vector<Command> slots;
   std::vector<uint64_t> waits_for;  // by slot: those whose commands must complete before this one's may issue

@@ -250,6 +250,7 @@ void Front::free_slot(int32_t slot) {
   if (context_.command(slot).sender >= 0)
     for (Unroller& unroller : unrollers_)
       if (unroller.unit() == context_.command(slot).sender) unroller.completed(unit);
+  context_.semaphores.complete(context_.command(slot), unit);
   const uint64_t bit = uint64_t{1} << slot;
   context_.occupied &= ~bit;
   --context_.pools[unit].live;

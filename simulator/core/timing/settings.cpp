@@ -191,6 +191,9 @@ Settings resolve(const Machine& machine) {
   settings.front_queue = number(machine, "front.queue", 1, settings.front_queue);
   settings.front_latency = number(machine, "front.latency", 0, settings.front_latency);
   settings.hazards = number(machine, "hazards.tracked", 0, 1) != 0;
+  settings.semaphore_depth = number(machine, "semaphores.depth", 0, 0);
+  for (const InstructionTiming& instruction : settings.instructions)
+    for (const auto& [key, property] : instruction.keys) settings.pushes = settings.pushes || key == Key::Pushes;
   return settings;
 }
 

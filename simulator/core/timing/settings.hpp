@@ -30,12 +30,15 @@ enum class Key : uint8_t {
   Window,
   ReadAhead,
   Semaphore,
+  Pops,
+  Pushes,
   Count
 };
 constexpr size_t kKeys = static_cast<size_t>(Key::Count);
-constexpr std::array<const char*, kKeys> kKeyNames = {
-    "busy", "latency", "rows", "passes", "early", "deferred", "drain", "scaled", "window", "read_ahead", "semaphore"};
-constexpr std::array<int64_t, kKeys> kPropertyDefaults = {1, 0, 1, 1, 0, 0, 0, 0, 1, 16, -1};
+constexpr std::array<const char*, kKeys> kKeyNames = {"busy",      "latency", "rows",   "passes", "early",
+                                                      "deferred",  "drain",   "scaled", "window", "read_ahead",
+                                                      "semaphore", "pops",    "pushes"};
+constexpr std::array<int64_t, kKeys> kPropertyDefaults = {1, 0, 1, 1, 0, 0, 0, 0, 1, 16, -1, 0, 0};
 
 struct UnitSettings {
   std::string name;
@@ -104,7 +107,9 @@ struct Settings {
   bool shared_requests = false;  // one beat of a request leaves in a cycle, of all units together
   int64_t host_issue = 1;        // cycles between two commands of the host at least
   int64_t front_queue = 8, front_latency = 4;
-  bool hazards = true;  // overlapping accesses of different units are ordered
+  bool hazards = true;          // overlapping accesses of different units are ordered
+  int64_t semaphore_depth = 0;  // the most that a semaphore holds; 0: any number
+  bool pushes = false;          // some commands add to semaphores when they complete
 };
 
 // Keys that other parts of the core use are left alone. Throws std::invalid_argument that names the setting, what it

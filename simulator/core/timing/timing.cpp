@@ -181,10 +181,11 @@ class Engine {
       const bool alone = pool.live <= static_cast<int64_t>(pool.unissued.size());
       if (settings_.units[u].serial != 0 && !alone) continue;
       const bool synchronises = command.role == Role::Wait || command.role == Role::Signal;
-      if (synchronises && !semaphores_.pass(command, alone)) continue;
+      if (Semaphores::concerns(command) && !context_.semaphores.open(command, alone)) continue;
       const bool at_once = synchronises || settings_.units[u].instant != 0 ||
                            (command.role == Role::Configure && settings_.units[u].kind != UnitKind::Array);
       if (!at_once && !with(u, [](auto& unit) { return unit.accepts(); })) continue;
+      context_.semaphores.issue(command, u);
       pool.unissued.pop();
       command.times.issued = context_.now;
       context_.may_issue = context_.progress = true;
@@ -220,6 +221,7 @@ class Engine {
     const int32_t slot = pool.unissued.front();
     const Command& head = context_.command(slot);
     if (head.role == Role::Wait || head.role == Role::Signal) return Cause::Semaphore;
+    if (Semaphores::concerns(head) && !context_.semaphores.open(head, false)) return Cause::Semaphore;
     if (context_.waits_for[static_cast<size_t>(slot)] != 0) return head.hazard;
     return active ? cause : Cause::QueueFull;
   }
@@ -305,7 +307,7 @@ class Engine {
     for (Serial& serial : serials_) serial.archive(archive);
     for (TransferOut& out : outs_) out.archive(archive);
     log_.archive(archive);
-    semaphores_.archive(archive);
+    context_.semaphores.archive(archive);
   }
 
   std::string deadlock();
@@ -322,7 +324,6 @@ class Engine {
   std::vector<Unroller> unrollers_;
   Front front_;
   Channel channel_;
-  Semaphores semaphores_;
   std::vector<TransferIn> ins_;
   std::vector<TransferOut> outs_;
   std::vector<Array> arrays_;

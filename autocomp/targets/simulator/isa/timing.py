@@ -133,6 +133,12 @@ PROPERTY_KEYS: Mapping[str, Key] = {
     "window": Key("local rows read for a row moved out, as in pooling, or written for a row moved in", 1, TRANSFERS),
     "read_ahead": Key("rows between reading and the writer", 16, ("transfer_out",)),
     "semaphore": Key("index of the semaphore of a wait or signal, 0 to 1023", -1),
+    "pops": Key("bit mask of the semaphores 0 to 31 that the command takes 1 from before it issues", 0, POOLED),
+    "pushes": Key(
+        "bit mask of the semaphores 0 to 31 that get 1 more when the command and all older ones of its unit are complete",
+        0,
+        POOLED,
+    ),
 }
 
 MEMORY_KEYS: Mapping[str, Key] = {
@@ -169,6 +175,9 @@ SECTION_KEYS: Mapping[str, Mapping[str, Key]] = {
     "front": {
         "queue": Key("commands accepted and not yet in a pool", 8),
         "latency": Key("cycles from acceptance to the pool", 4),
+    },
+    "semaphores": {
+        "depth": Key("the most that a semaphore holds: whoever adds to it waits for room; 0: any number", 0),
     },
     "hazards": {
         "tracked": Key("1: overlapping accesses of different units are ordered by the machine", 1),
