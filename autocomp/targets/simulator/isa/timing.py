@@ -135,7 +135,7 @@ PROPERTY_KEYS: Mapping[str, Key] = {
     "semaphore": Key("index of the semaphore of a wait or signal, 0 to 1023", -1),
     "pops": Key("bit mask of the semaphores 0 to 31 that the command takes 1 from before it issues", 0, POOLED),
     "pushes": Key(
-        "bit mask of the semaphores 0 to 31 that get 1 more when the command and all older ones of its unit are complete",
+        "bit mask of the semaphores 0 to 31 that get 1 more when the command and all older ones of its unit complete",
         0,
         POOLED,
     ),
