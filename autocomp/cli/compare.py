@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from autocomp.cli.options import output_options, path_option, print_json, set_option
+from autocomp.cli.options import output_options, path_option, print_json, set_option, target_option
 from autocomp.cli.problem import load_problem
 from autocomp.cli.run import read_kernel
 
@@ -16,6 +16,7 @@ from autocomp.cli.run import read_kernel
 @click.argument("first", type=click.Path(path_type=Path, allow_dash=True))
 @click.argument("second", type=click.Path(path_type=Path, allow_dash=True))
 @click.option("--workload", required=True, help="What both kernels compute: a file or the name of a shipped one.")
+@target_option
 @set_option
 @path_option
 @output_options
@@ -23,6 +24,7 @@ def compare(
     first: Path,
     second: Path,
     workload: str,
+    target_spec: str | None,
     overrides: dict[str, int | float],
     paths: tuple[Path, ...],
     as_json: bool,
@@ -39,7 +41,7 @@ def compare(
     if str(first) == str(second) == "-":
         raise click.UsageError("only one of the two kernels can come from standard input")
     texts = [(read_kernel(kernel), str(kernel)) for kernel in (first, second)]
-    loaded, target = load_problem(workload, paths, overrides)
+    loaded, target = load_problem(workload, paths, overrides, target_spec)
     found = compared(*(target.record(text, loaded, name).profile() for text, name in texts))
     if as_json:
         print_json(found.to_json())

@@ -77,6 +77,12 @@ trust_option = click.option(
     is_flag=True,
     help="Let the workload's own Python reference run; remembered for its content.",
 )
+target_option = click.option(
+    "--target",
+    "target_spec",
+    metavar="KIND[:MACHINE]",
+    help="What kernels are for, in place of what the workload's file names.",
+)
 workers_option = click.option(
     "--workers",
     type=click.IntRange(min=1),

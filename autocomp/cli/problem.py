@@ -12,12 +12,26 @@ if TYPE_CHECKING:
 
 
 def load_problem(
-    workload: str, paths: tuple[Path, ...], overrides: Mapping[str, int | float], *, trust: bool = False
+    workload: str,
+    paths: tuple[Path, ...],
+    overrides: Mapping[str, int | float],
+    target: str | None = None,
+    *,
+    trust: bool = False,
 ) -> tuple[Workload, Target]:
     """The workload by its file or name, and its target, whose description may lie beside it or in one of `paths`. With
-    `trust` the user says that its reference may run."""
+    `trust` the user says that its reference may run; `target` takes the place of the target that the file names.
+
+    Raises ConfigError where neither names one.
+    """
     from autocomp import workload as workloads
+    from autocomp.errors import ConfigError
     from autocomp.targets.registry import load_target
 
     loaded = workloads.as_trusted(workloads.load(workload, paths, overrides), trust)
-    return loaded, load_target(loaded.target, loaded.overrides, (*paths, Path(loaded.path).parent))
+    spec = target or loaded.target
+    if not spec:
+        raise ConfigError(
+            f"{loaded.path} names no target", hint="say `target: KIND:MACHINE` in it, or give --target KIND:MACHINE"
+        )
+    return loaded, load_target(spec, loaded.overrides, (*paths, Path(loaded.path).parent))

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from autocomp.cli.options import output_options, path_option, print_json, set_option
+from autocomp.cli.options import output_options, path_option, print_json, set_option, target_option
 from autocomp.cli.problem import load_problem
 from autocomp.cli.run import read_kernel
 from autocomp.data import write_output
@@ -20,6 +20,7 @@ from autocomp.data import write_output
 @click.option(
     "--trace", type=click.Path(path_type=Path, dir_okay=False), help="Also write a timeline to this file, for Perfetto."
 )
+@target_option
 @set_option
 @path_option
 @output_options
@@ -27,6 +28,7 @@ def profile(
     kernel: Path,
     workload: str,
     trace: Path | None,
+    target_spec: str | None,
     overrides: dict[str, int | float],
     paths: tuple[Path, ...],
     as_json: bool,
@@ -40,7 +42,7 @@ def profile(
     from autocomp.report.profile import print_profile
 
     text = read_kernel(kernel)
-    loaded, target = load_problem(workload, paths, overrides)
+    loaded, target = load_problem(workload, paths, overrides, target_spec)
     recorded = target.record(text, loaded, str(kernel))
     found = recorded.profile()
     if trace is not None:

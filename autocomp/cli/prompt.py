@@ -12,7 +12,7 @@ import click
 
 from autocomp.cli.agents import agent_options, chosen_agents
 from autocomp.cli.menu import menu_for
-from autocomp.cli.options import json_option, path_option, print_json, set_option, trust_option
+from autocomp.cli.options import json_option, path_option, print_json, set_option, target_option, trust_option
 from autocomp.cli.problem import load_problem
 from autocomp.cli.run import read_kernel
 
@@ -55,6 +55,7 @@ class Question:
 @click.option("--seed", type=int, default=0, show_default=True, help="Decides dropout and order.")
 @agent_options
 @trust_option
+@target_option
 @set_option
 @path_option
 @json_option
@@ -69,6 +70,7 @@ def prompt(
     coder_models: tuple[str, ...],
     agents_file: Path | None,
     trust: bool,
+    target_spec: str | None,
     overrides: dict[str, int | float],
     paths: tuple[Path, ...],
     as_json: bool,
@@ -83,7 +85,7 @@ def prompt(
     from autocomp.agents.llm.tokens import estimate_prompt
 
     agents = chosen_agents(agent, planner_models, coder_models, agents_file)
-    loaded, target = load_problem(workload, paths, overrides, trust=trust)
+    loaded, target = load_problem(workload, paths, overrides, target_spec, trust=trust)
     menu = menu_for(menus, loaded, target, paths).dropout(Random(f"menu/{seed}"), dropout)
     context = _context(read_kernel(kernel), str(kernel), loaded, target, menu, seed)
     asking = Question(**question)

@@ -44,14 +44,17 @@ def resume(
     from autocomp.search import RunFolder
     from autocomp.search.executors import available_cores
     from autocomp.search.session import Means
-    from autocomp.search.snapshot import granted, restore, version_changes
+    from autocomp.search.snapshot import check_judge, granted, restore, version_changes
 
     given = chosen_agents(agent, planner_models, coder_models, agents_file)
     found = [(folder, granted(restore(folder, trust), folder, given)) for folder in map(RunFolder.open, runs)]
-    for folder, _ in found:
+    for folder, request in found:
         changes = version_changes(folder.snapshot())
         if changes:
             warn(f"{folder.path} started with other versions ({', '.join(changes)}): what is new may differ")
+        judged = check_judge(folder, request)
+        if judged:
+            warn(f"{folder.path}: {judged}")
     Store(user_root()).require_writable()
     means = Means(workers or available_cores(), executor, cache)
     search_and_report(found, means, confirm=confirm, as_json=as_json, plain=plain)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from autocomp.cli.options import output_options, path_option, print_json, set_option, trust_option
+from autocomp.cli.options import output_options, path_option, print_json, set_option, target_option, trust_option
 from autocomp.cli.over_time import print_shape, shape_of
 from autocomp.cli.problem import load_problem
 from autocomp.data import MAX_TEXT, decode, read_bytes
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     help="Who judges (default: the target); rtl: the hardware description, built with `autocomp rtl build`.",
 )
 @trust_option
+@target_option
 @set_option
 @path_option
 @output_options
@@ -40,6 +41,7 @@ def run(
     workload: str,
     evaluator: str | None,
     trust: bool,
+    target_spec: str | None,
     overrides: dict[str, int | float],
     paths: tuple[Path, ...],
     as_json: bool,
@@ -53,7 +55,7 @@ def run(
     from autocomp.report import make_console, print_evaluation
 
     text = read_kernel(kernel)
-    loaded, target = load_problem(workload, paths, overrides, trust=trust)
+    loaded, target = load_problem(workload, paths, overrides, target_spec, trust=trust)
     evaluation = _judge(evaluator, target, loaded, str(kernel)).evaluate(text)
     shape = shape_of(text, loaded, target, evaluation) if evaluator is None else None
     if as_json:

@@ -16,6 +16,7 @@ from autocomp.cli.options import (
     output_options,
     path_option,
     set_option,
+    target_option,
     trust_option,
     warn,
     workers_option,
@@ -74,6 +75,7 @@ RUNS = Path("runs")
 @cache_option
 @confirm_option
 @trust_option
+@target_option
 @set_option
 @path_option
 @output_options
@@ -109,6 +111,7 @@ def search(
     cache: bool,
     confirm: str | None,
     trust: bool,
+    target_spec: str | None,
     overrides: dict[str, int | float],
     paths: tuple[Path, ...],
     as_json: bool,
@@ -154,7 +157,7 @@ def search(
     agents = chosen_agents(agent, planner_models, coder_models, agents_file)
     requests = []
     for name, share in zip(workloads, Budget.of(options).shared(len(workloads)), strict=True):
-        workload, target = load_problem(name, paths, overrides, trust=trust)
+        workload, target = load_problem(name, paths, overrides, target_spec, trust=trust)
         require_trusted(workload)
         if confirm is not None:
             checked_model(target)  # refused before there is a folder

@@ -34,6 +34,7 @@ def workloads(paths: tuple[Path, ...], as_json: bool, plain: bool) -> None:
                 {
                     "name": w.name,
                     "operation": w.operation,
+                    "target": w.target,
                     "accelerator": w.accelerator,
                     "dims": dict(w.dims),
                     "multiply_accumulates": w.multiply_accumulates,

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from autocomp.errors import RunFolderError
-from autocomp.search.candidate import CORRECT, DUPLICATE, FAILED, PLAUSIBLE, SKIPPED, in_order
+from autocomp.search.candidate import CORRECT, DUPLICATE, ERROR, FAILED, PLAUSIBLE, SKIPPED, in_order
 from autocomp.search.journal import Event, read_events
 from autocomp.search.search import AFTER_FAILURE
 from autocomp.targets.evaluation import Evaluation, Number, Objective
@@ -161,7 +161,7 @@ class RunView:
 
     def _judge(self, event: Event) -> None:
         if event["evaluation"] is None:
-            self._live["worker lost" if event.get("lost") else "error"] += 1
+            self._live[event.get("fault", ERROR)] += 1
             return
         evaluation = evaluation_from_json(event["evaluation"])
         failure = evaluation.failure
@@ -189,13 +189,24 @@ class RunView:
     def _on_verdict(self, event: Event) -> None:
         self.candidates[event["id"]] = event
 
+    def _on_measure(self, event: Event) -> None:
+        for number, measurement in zip(event["candidates"], event["measurements"], strict=True):
+            if measurement is not None:
+                value = measurement["value"]
+                ratio = None if self.bound is None else self.objective.ratio(self.bound, value)
+                self.candidates[number] = {**self.candidates[number], "value": value, "ratio": ratio}
+
     def _on_step(self, event: Event) -> None:
         self.step = event["step"]
-        self.best_id = event["best"]
+        self._settle_best(event)
 
     def _on_stop(self, event: Event) -> None:
         self.reason = event["reason"]
-        self.best_id = event["best"]
+        self._settle_best(event)
+
+    def _settle_best(self, event: Event) -> None:
+        """The best kernel so far: a better one may have failed a later stage, or a second measurement."""
+        self.best_id, self.best = event["best"], event["value"]
 
 
 def first_line(message: Any) -> str:

@@ -18,10 +18,11 @@ NO_PLAN = "no plan"
 NOT_IMPLEMENTED = "not implemented"
 SKIPPED = "skipped"
 WORKER_LOST = "worker lost"
+DEVICE_FAILED = "device failed"
 ERROR = "error"
 PENDING = "pending"  # on the way; no candidate of a finished step is
 FAILED = "failed "  # a stage, which is named after it
-OUTCOMES = (CORRECT, PLAUSIBLE, DUPLICATE, NO_PLAN, NOT_IMPLEMENTED, FAILED, WORKER_LOST, ERROR, SKIPPED)
+OUTCOMES = (CORRECT, PLAUSIBLE, DUPLICATE, NO_PLAN, NOT_IMPLEMENTED, FAILED, WORKER_LOST, DEVICE_FAILED, ERROR, SKIPPED)
 
 
 @dataclass(frozen=True)
@@ -107,12 +108,14 @@ class Selection:
 @dataclass(frozen=True)
 class History:
     """All that happened so far; a step is added when it is complete. `opening` holds the candidates that plans of
-    earlier schedules led to, before the first step; its number is 0."""
+    earlier schedules led to, before the first step; its number is 0. `compared` are the candidates that were measured
+    again beside each other, by their ids, a set for each time."""
 
     root: Candidate
     steps: tuple[Step, ...] = ()
     selections: tuple[Selection, ...] = ()
     opening: Step | None = None
+    compared: tuple[frozenset[int], ...] = ()
 
     @property
     def rounds(self) -> tuple[Step, ...]:
@@ -135,6 +138,20 @@ class History:
         )
         opening = None if self.opening is None else rounds.pop(0)
         return replace(self, opening=opening, steps=tuple(rounds))
+
+    def measured_again(self, measurements: Mapping[int, Measurement | None]) -> History:
+        """The history with new measurements of some candidates; None leaves one as it was."""
+
+        def changed(candidate: Candidate) -> Candidate:
+            new = measurements.get(candidate.id)
+            if new is None or candidate.evaluation is None:
+                return candidate
+            return replace(candidate, evaluation=replace(candidate.evaluation, measurement=new))
+
+        rounds = [replace(step, candidates=tuple(map(changed, step.candidates))) for step in self.rounds]
+        opening = None if self.opening is None else rounds.pop(0)
+        compared = (*self.compared, frozenset(measurements))
+        return replace(self, root=changed(self.root), opening=opening, steps=tuple(rounds), compared=compared)
 
     def __iter__(self) -> Iterator[Candidate]:
         yield self.root

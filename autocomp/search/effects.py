@@ -7,9 +7,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from autocomp.errors import DeviceError
 from autocomp.search.cache import EvaluationCache
-from autocomp.search.candidate import ERROR, SKIPPED, WORKER_LOST, Candidate
-from autocomp.search.executors import Call, Executor, Target, WorkerLost, run_calls
+from autocomp.search.candidate import DEVICE_FAILED, ERROR, SKIPPED, WORKER_LOST, Candidate
+from autocomp.search.executors import Call, Executor, Lost, Target, run_calls
 from autocomp.search.folder import RunFolder
 from autocomp.search.journal import Event, Journal
 from autocomp.search.targets import (
@@ -22,10 +23,12 @@ from autocomp.search.targets import (
     usage_of,
 )
 from autocomp.search.verdict import with_verdict
+from autocomp.targets.evaluation import Measurement
 from autocomp.targets.planning import Usage
 from autocomp.targets.serial import evaluation_from_json
 
 OUT_OF_TIME = "the budget of seconds is spent"
+DEVICE_GONE_AFTER = 3  # kernels in a row at which the device failed twice: it is not the kernels then
 
 
 class Effects:
@@ -45,7 +48,8 @@ class Effects:
     ) -> None:
         self._agents = Target(agents)
         self._evaluator = Target(evaluation)
-        self._stages = evaluation.evaluator.stages
+        self._judge = evaluation.evaluator
+        self._device_failures = 0  # in a row
         self._folder = folder
         self._journal = journal
         self._executor = executor
@@ -64,7 +68,7 @@ class Effects:
             if key not in self._journal
         ]
         for key, result in self._run(self._agent_executor, missing):
-            if isinstance(result, WorkerLost):
+            if isinstance(result, Lost):
                 result = lost_answer(calls[key], method, result.message)
             text = result.get("kernel")
             stored = result if text is None else {**result, "kernel": self._folder.store_kernel(text)}
@@ -94,14 +98,40 @@ class Effects:
             self._recall(kind, method, wanted)
         missing = {h: c for h, c in wanted.items() if not self.is_known(kind, c)}
         calls = [Call(h, self._evaluator, method, self._folder.kernel(c.kernel)) for h, c in missing.items()]
-        results = run_calls(self._executor, calls) if always else self._run(self._executor, calls)
+        alone = 1 if self._judge.device is not None else None
+        results = run_calls(self._executor, calls, at_once=alone) if always else self._run(self._executor, calls, alone)
         for canonical, result in results:
             kernel = missing[canonical].kernel
-            payload = {"evaluation": None, "message": result.message} if isinstance(result, WorkerLost) else result
-            lost = {"lost": True} if isinstance(result, WorkerLost) else {}
-            self._journal.record(kind, f"{kind}/{canonical}", {"kernel": kernel, **payload, **lost})
-            if self._cache is not None and payload["evaluation"] is not None:
-                self._cache.keep(method, kernel, payload)
+            payload = self._lost(result, method) if isinstance(result, Lost) else result
+            self._journal.record(kind, f"{kind}/{canonical}", {"kernel": kernel, **payload})
+            if payload["evaluation"] is not None:
+                self._device_failures = 0
+                if self._cache is not None:
+                    self._cache.keep(method, kernel, payload)
+
+    def _lost(self, result: Lost, method: str) -> dict[str, Any]:
+        """What is recorded of a kernel without a verdict. Raises DeviceError, and nothing is recorded, where the device
+        fails at the starting kernel, or at every kernel."""
+        self._device_failures += result.device
+        if result.device and (self._device_failures >= DEVICE_GONE_AFTER or method == "evaluate"):
+            raise DeviceError(
+                f"{result.message} (at {self._device_failures} kernels in a row)",
+                hint=f"once it works again: autocomp resume {self._folder.path}",
+            )
+        fault = DEVICE_FAILED if result.device else WORKER_LOST
+        return {"evaluation": None, "message": result.message, "fault": fault}
+
+    def measure_beside(self, key: str, candidates: Sequence[Candidate]) -> list[Measurement | None]:
+        """New measurements of correct kernels, made beside each other; None for those that could not be measured."""
+        if key not in self._journal:
+            kernels = tuple(self._folder.kernel(candidate.kernel) for candidate in candidates)
+            call = Call(key, self._evaluator, "measure_beside", kernels)
+            ((_, result),) = run_calls(self._executor, [call])
+            made = [None] * len(kernels) if isinstance(result, Lost) else result
+            document = {"candidates": [candidate.id for candidate in candidates], "measurements": made}
+            self._journal.record("measure", key, document)
+        measured = self._journal[key]["measurements"]
+        return [None if document is None else Measurement(**document) for document in measured]
 
     def _recall(self, kind: str, method: str, wanted: Mapping[str, Candidate]) -> None:
         """Record the verdicts that the cache has."""
@@ -126,16 +156,16 @@ class Effects:
         if not event:
             return replace(candidate, outcome=SKIPPED, message=OUT_OF_TIME)
         if event["evaluation"] is None:
-            return replace(candidate, outcome=WORKER_LOST if event.get("lost") else ERROR, message=event["message"])
+            return replace(candidate, outcome=event.get("fault", ERROR), message=event["message"])
         evaluation = evaluation_from_json(event["evaluation"])
         proof = self.answer(f"prove/{candidate.hash}")
         if proof:
             if proof["evaluation"] is None:
-                return replace(candidate, outcome=WORKER_LOST if proof.get("lost") else ERROR, message=proof["message"])
+                return replace(candidate, outcome=proof.get("fault", ERROR), message=proof["message"])
             proven = evaluation_from_json(proof["evaluation"])
             seconds = evaluation.seconds + proven.seconds
             evaluation = replace(evaluation, stages=(*evaluation.stages, *proven.stages), seconds=seconds)
-        return with_verdict(candidate, evaluation, self._stages)
+        return with_verdict(candidate, evaluation, self._judge.stages)
 
     # --- time ----------------------------------------------------------------------------------------------------
 
@@ -149,9 +179,11 @@ class Effects:
         """Whether the budget of seconds was spent before a step began."""
         return self.expired() and step > self._journal["expired"]["step"]
 
-    def _run(self, executor: Executor, calls: Sequence[Call[str]]) -> Iterator[tuple[str, Any]]:
+    def _run(
+        self, executor: Executor, calls: Sequence[Call[str]], at_once: int | None = None
+    ) -> Iterator[tuple[str, Any]]:
         if not self.expired():
-            yield from run_calls(executor, calls, self.expired)
+            yield from run_calls(executor, calls, self.expired, at_once)
             self.expired()
 
     # --- what became of it ---------------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ from pydantic_core import from_json
 from typing_extensions import NotRequired, TypeAliasType, TypedDict
 
 from autocomp.search.candidate import CORRECT, FAILED, OUTCOMES, PLAUSIBLE
-from autocomp.targets.evaluation import Evaluation
+from autocomp.targets.evaluation import Evaluation, Measurement
 
 MOST = 2**53  # of any count: what every reader of JSON holds exactly
 _STRICT = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
@@ -134,8 +134,13 @@ class Evaluated(_Keyed):
     kernel: Digest
     evaluation: Evaluation | None
     message: NotRequired[str]
-    lost: NotRequired[bool]
+    fault: NotRequired[Outcome]
     cached: NotRequired[bool]
+
+
+class Measured(_Keyed):
+    candidates: list[Count]
+    measurements: list[Measurement | None]
 
 
 class CandidateEvent(_Keyed):
@@ -195,6 +200,7 @@ _MODELS: Mapping[str, TypeAdapter[Any]] = {
         "charge": Charge,
         "evaluate": Evaluated,
         "prove": Evaluated,
+        "measure": Measured,
         "candidate": CandidateEvent,
         "verdict": CandidateEvent,
         "step": StepEvent,
@@ -290,6 +296,12 @@ class CandidateGraph:
 
     def _check_stop(self, event: Mapping[str, Any]) -> None:
         self._ran(event, "best", event["best"])
+
+    def _check_measure(self, event: Mapping[str, Any]) -> None:
+        for number in event["candidates"]:
+            self._ran(event, "candidates", number)
+        if len(event["measurements"]) != len(event["candidates"]):
+            raise EventError(event, "field 'measurements': expected one for each candidate")
 
     def _check_select(self, event: Mapping[str, Any]) -> None:
         self._ran(event, "base", event["base"])

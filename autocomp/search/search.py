@@ -33,6 +33,8 @@ from autocomp.search.verdict import failure_text
 from autocomp.targets.planning import Peer, Replay, Usage
 
 AFTER_FAILURE = "follows a kernel that does not hold"
+LEADERS = 4  # kernels that are measured again beside their parents before the search ends, where there is noise
+COMPARISONS = 3  # of leaders, as new ones may come to the front
 
 
 @dataclass(frozen=True)
@@ -107,10 +109,13 @@ class Search:
             if isinstance(decision, Select):
                 history = self._select(history, decision)
                 continue
-            wanted = (history.best,) if isinstance(decision, Stop) else decision.parents
+            rivals = _rivals(history) if isinstance(decision, Stop) else ()
+            wanted = (history.best, *rivals) if isinstance(decision, Stop) else decision.parents
             unproven = [candidate for candidate in wanted if not candidate.correct]
             if unproven:
                 history = self._prove(history, unproven, last=isinstance(decision, Stop))
+            elif rivals:
+                history = self._measure_beside(history, rivals)
             elif isinstance(decision, Stop):
                 break
             else:
@@ -335,6 +340,11 @@ class Search:
             self._effects.record_candidate("verdict", candidate)
         return history.updated({c.id: c for c in judged}, made, usage)
 
+    def _measure_beside(self, history: History, rivals: Sequence[Candidate]) -> History:
+        key = f"measure/{len(history.compared) + 1}"
+        made = self._effects.measure_beside(key, rivals)
+        return history.measured_again({c.id: new for c, new in zip(rivals, made, strict=True)})
+
     # --- what agents are shown -----------------------------------------------------------------------------------
 
     def _peer(self, history: History, candidate: Candidate) -> Peer:
@@ -382,6 +392,22 @@ class Search:
         text = self._strategy.findings(history)
         if text:
             write_atomically(self._folder.findings, text)
+
+
+def _rivals(history: History) -> tuple[Candidate, ...]:
+    """The kernels that noise does not tell from the best, with their parents: to be measured again beside each other,
+    since the luckiest of many noisy measurements is too good. None where there is no noise, or once the present ones
+    were compared."""
+    best = history.best
+    if not best.measurement.spread or len(history.compared) == COMPARISONS:
+        return ()
+    ranked = sorted((c for c in history if c.promising), key=lambda c: c.rank)
+    leaders = [c for c in ranked if not best.beats(c)][:LEADERS]
+    parents = [history[c.parent] for c in leaders if c.parent is not None]
+    rivals = {c.id: c for c in (*leaders, *parents) if c.promising}
+    if history.compared and rivals.keys() <= history.compared[-1]:
+        return ()
+    return tuple(rivals.values())
 
 
 def _selection_key(history: History) -> str:

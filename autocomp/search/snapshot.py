@@ -194,6 +194,22 @@ def judge_of(request: Request) -> dict[str, Any]:
     return {"stages": [stage.name for stage in evaluator.stages], "version": evaluator.version}
 
 
+def check_judge(folder: RunFolder, request: Request) -> str | None:
+    """What is new about the judge of a run since it started; None if nothing is.
+
+    Raises RunFolderError where it has other stages: the verdicts in the log cannot be completed.
+    """
+    then, now = folder.snapshot().get("judge"), judge_of(request)
+    if then is None or then == now:
+        return None
+    if then["stages"] != now["stages"]:
+        raise RunFolderError(
+            f"{folder.path} was judged by other stages: {', '.join(then['stages'])}; now: {', '.join(now['stages'])}",
+            hint="start a new search; autocomp report still shows this one",
+        )
+    return "its judge has changed: verdicts from before and from now on may differ"
+
+
 def version_changes(snapshot: Mapping[str, Any]) -> list[str]:
     """What differs between the versions that a run started with and the present ones."""
     now = versions()

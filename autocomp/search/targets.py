@@ -11,7 +11,8 @@ from random import Random
 from typing import Any
 
 from autocomp.agents import scientist
-from autocomp.errors import AutocompError, ConfigError, ModelError
+from autocomp.errors import AutocompError, ConfigError, DeviceError, ModelError
+from autocomp.targets.device import claimed
 from autocomp.targets.evaluation import PHASES, PROVE, SCREEN, Evaluation, Evidence, Phase
 from autocomp.targets.menu import Menu
 from autocomp.targets.planning import (
@@ -187,8 +188,9 @@ class AgentTarget:
 
 @dataclass(frozen=True)
 class EvaluationTarget:
-    """An evaluator. ConfigError says that nothing can be evaluated and ends the search; any other error is a fault
-    of the evaluator's own at this kernel: that is recorded, and the search goes on."""
+    """An evaluator, with its device for itself. ConfigError says that nothing can be evaluated and ends the search,
+    DeviceError that this has to be tried again; any other error is a fault of the evaluator's own at this kernel: that
+    is recorded, and the search goes on."""
 
     evaluator: Evaluator
 
@@ -204,10 +206,17 @@ class EvaluationTarget:
         """All stages."""
         return self._evaluated(kernel, PHASES)
 
+    def measure_beside(self, kernels: tuple[str, ...]) -> list[dict[str, Any] | None]:
+        """Another measurement of each of these kernels."""
+        with claimed(self.evaluator.device):
+            measured = self.evaluator.measure_beside(kernels)
+        return [None if one is None else dataclasses.asdict(one) for one in measured]
+
     def _evaluated(self, kernel: str, phases: tuple[Phase, ...]) -> dict[str, Any]:
         try:
-            return {"evaluation": evaluation_to_json(self.evaluator.evaluate(kernel, phases))}
-        except ConfigError:
+            with claimed(self.evaluator.device):
+                return {"evaluation": evaluation_to_json(self.evaluator.evaluate(kernel, phases))}
+        except (ConfigError, DeviceError):
             raise
         except Exception as error:
             return {"evaluation": None, "message": describe(error)}

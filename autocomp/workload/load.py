@@ -28,7 +28,7 @@ def load(
 ) -> Workload:
     """The workload of a file, or of a bare name found as `autocomp.data.find` says.
 
-    `overrides` are parameters of the accelerator and win over the file's own `set`. Raises ConfigError.
+    `overrides` are parameters of the machine and win over the file's own `set`. Raises ConfigError.
     """
     path = find("workloads", str(name_or_path), ".yaml", extra_paths)
     return parse(schema.read(path), path, overrides)
@@ -69,7 +69,7 @@ def digest(workload: Workload) -> str:
     """sha256 of all that decides what is computed and on which machine, names and paths left out."""
     identity = {
         "operation": workload.operation,
-        "accelerator": workload.accelerator,
+        "target": workload.target,
         "overrides": dict(sorted(workload.overrides.items())),
         "tensors": [[t.name, t.dtype, list(t.shape), t.role] for t in workload.tensors],
         "dims": dict(sorted(workload.dims.items())),
@@ -94,7 +94,7 @@ def _workload(file: schema.File, path: Path, **operation: Any) -> Workload:
     common: dict[str, Any] = {
         "name": file.name or path.stem,
         "operation": file.operation,
-        "accelerator": file.accelerator,
+        "target": file.target_spec,
         "overrides": {},
         "constants": {},
         "tolerance": None,

@@ -49,8 +49,8 @@ class Workload:
 
     name: str
     operation: str  # gemm, conv2d or custom
-    accelerator: str
-    overrides: Mapping[str, int | float]  # parameters of the accelerator (`--set`)
+    target: str  # the machine that kernels are for, as KIND:MACHINE; empty where the file names none
+    overrides: Mapping[str, int | float]  # parameters of the machine (`--set`)
     tensors: tuple[TensorSpec, ...]
     dims: Mapping[str, int]
     options: Mapping[str, Any]
@@ -75,9 +75,9 @@ class Workload:
         return self.files.get("reference") or Path(self.reference_source.rsplit(":", 1)[0]).read_text(encoding="utf-8")
 
     @property
-    def target(self) -> str:
-        """The spec of the target, `KIND:MACHINE`."""
-        return f"simulator:{self.accelerator}"
+    def accelerator(self) -> str:
+        """The machine's name, without the kind of target."""
+        return self.target.partition(":")[2]
 
     @property
     def inputs(self) -> tuple[TensorSpec, ...]:

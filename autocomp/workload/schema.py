@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, model_validator
 from pydantic_core import ErrorDetails
+from typing_extensions import Self
 
 from autocomp.data import closest, decode, read_bytes
 from autocomp.errors import ConfigError, Place
@@ -26,15 +27,28 @@ class _Strict(BaseModel):
 
 
 class _Common(_Strict):
-    """Keys of every workload. `set` overrides parameters of the accelerator, as `--set` does; `kernel` is the file to
-    start from, looked up beside the workload file."""
+    """Keys of every workload. `target` is the machine that kernels are for, as KIND or KIND:MACHINE;
+    `accelerator: NAME` is short for `target: simulator:NAME`. `set` overrides parameters of the machine, as `--set`
+    does; `kernel` is the file to start from, looked up beside the workload file."""
 
     name: str | None = None
     doc: str = ""
-    accelerator: str
+    accelerator: str | None = None
+    target: Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_-]*(:.+)?$")] | None = None
     set: dict[str, int | float] = {}
     seed: Annotated[int, Field(strict=True, ge=0)] = 0
     kernel: str | None = None
+
+    @property
+    def target_spec(self) -> str:
+        """KIND:MACHINE; empty where the file names no target."""
+        return self.target or (f"simulator:{self.accelerator}" if self.accelerator else "")
+
+    @model_validator(mode="after")
+    def _one_target(self) -> Self:
+        if self.accelerator is not None and self.target is not None:
+            raise ValueError("give 'target' or 'accelerator', which is short for a simulated one, and not both")
+        return self
 
 
 class GemmDims(_Strict):
@@ -122,7 +136,6 @@ class CustomFile(_Common):
     operation: Literal["custom"]
     tensors: Annotated[list[TensorEntry], Field(min_length=1)]
     reference: Annotated[str, Field(pattern=r"^[^:]+\.py:[A-Za-z_][A-Za-z0-9_]*$")]
-    kernel: str
     constants: dict[Identifier, Annotated[int, Field(strict=True)]] = {}
     tolerance: Tolerance | None = None
     multiply_accumulates: Annotated[int, Field(strict=True, ge=0)] = 0

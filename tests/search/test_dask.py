@@ -16,7 +16,7 @@ from processes import descendants, ended
 from toy_search import Toy, Worker, summary
 
 from autocomp.errors import ConfigError
-from autocomp.search.executors import Call, Executor, Target, WorkerLost, make_executor, run_calls
+from autocomp.search.executors import Call, Executor, Lost, Target, make_executor, run_calls
 from autocomp.search.journal import Event, read_events
 
 pytestmark = [pytest.mark.long, pytest.mark.filterwarnings("ignore")]  # the cluster's own
@@ -60,7 +60,12 @@ def test_a_call_that_takes_every_worker_with_it_is_lost_and_the_others_are_not(c
     executor = connect(cluster)
     target = Target(Worker())
     calls = [Call(n, target, "die" if n == 1 else "double", n) for n in range(4)]
-    assert dict(run_calls(executor, calls)) == {0: 0, 1: WorkerLost(), 2: 4, 3: 6}
+    assert dict(run_calls(executor, calls)) == {
+        0: 0,
+        1: Lost("the worker process died while it worked on this"),
+        2: 4,
+        3: 6,
+    }
     executor.shutdown()
 
 

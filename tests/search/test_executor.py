@@ -11,10 +11,10 @@ from toy_search import Worker
 from autocomp.search.executors import (
     Call,
     InlineExecutor,
+    Lost,
     ProcessExecutor,
     Target,
     ThreadExecutor,
-    WorkerLost,
     run_calls,
 )
 
@@ -50,7 +50,7 @@ def test_a_dying_process_costs_only_its_own_call() -> None:
     calls = [Call(n, target, "die" if n == 1 else "double", n) for n in range(4)]
     results = dict(run_calls(executor, calls))
     executor.shutdown()
-    assert results == {0: 0, 1: WorkerLost(), 2: 4, 3: 6}
+    assert results == {0: 0, 1: Lost("the worker process died while it worked on this"), 2: 4, 3: 6}
 
 
 def test_a_death_while_another_worker_is_started_costs_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""Many calls through an executor, none of them lost with a worker that dies."""
+"""Many calls through an executor, none of them lost with a worker that dies or a device that fails."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, wait
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from autocomp.errors import ConfigError
+from autocomp.errors import ConfigError, DeviceError
 from autocomp.search.executors.protocol import Executor, Target
 
 LONGEST_WAIT = 1.0  # seconds; a signal that comes just before a wait begins is seen only when that ends
@@ -23,25 +23,31 @@ class Call(Generic[Key]):
 
 
 @dataclass(frozen=True)
-class WorkerLost:
-    """The process that worked on a call died of it, twice."""
+class Lost:
+    """A call that gave no result, twice: its process died of it, or its device failed at it."""
 
-    message: str = "the worker process died while it worked on this"
+    message: str
+    device: bool = False
 
 
 def run_calls(
-    executor: Executor, calls: Sequence[Call[Key]], expired: Callable[[], bool] = lambda: False
+    executor: Executor,
+    calls: Sequence[Call[Key]],
+    expired: Callable[[], bool] = lambda: False,
+    at_once: int | None = None,
 ) -> Iterator[tuple[Key, Any]]:
     """Results by key, as they arrive; once `expired`, no further call starts and those in flight are waited for.
+    `at_once` calls at most are in flight, or as many as the executor works on.
 
-    A dying process takes all calls in flight with it: those are then run one at a time, and what kills its process
-    again yields WorkerLost.
+    A dying process takes all calls in flight with it, and a device that fails may recover: those calls are run once
+    more at the end, one at a time, and what is lost again yields Lost.
     """
+    capacity = min(executor.capacity, at_once or executor.capacity)
     waiting = list(reversed(calls))
     flying: dict[Future[Any], Call[Key]] = {}
     lost: list[Call[Key]] = []
     while flying or (waiting and not expired()):
-        while waiting and len(flying) < executor.capacity and not expired():
+        while waiting and len(flying) < capacity and not expired():
             call = waiting.pop()
             flying[executor.submit(call.target, call.method, call.argument)] = call
         done, _ = wait(flying, timeout=LONGEST_WAIT, return_when=FIRST_COMPLETED)
@@ -49,7 +55,7 @@ def run_calls(
             call = flying.pop(future)
             try:
                 yield call.key, future.result()
-            except executor.lost:
+            except (executor.lost, DeviceError):
                 lost.append(call)
             except CancelledError as error:
                 raise _gone() from error
@@ -57,7 +63,9 @@ def run_calls(
         try:
             yield call.key, executor.submit(call.target, call.method, call.argument).result()
         except executor.lost:
-            yield call.key, WorkerLost()
+            yield call.key, Lost("the worker process died while it worked on this")
+        except DeviceError as error:
+            yield call.key, Lost(f"the device failed: {error.message}", device=True)
 
 
 def _gone() -> ConfigError:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from autocomp.errors import ConfigError
 from autocomp.targets.simulator.isa.model import Accelerator
 from autocomp.targets.simulator.kernel.parser import parse
 from autocomp.targets.simulator.kernel.printer import print_kernel
@@ -25,6 +26,11 @@ def starting_kernel(workload: Workload, accelerator: Accelerator) -> str:
     if workload.starting_kernel is not None:
         return workload.starting_kernel
     makers = {"gemm": naive_gemm, "conv2d": naive_convolution}
+    if workload.operation not in makers:
+        raise ConfigError(
+            f"{workload.path}: no starting kernel of a {workload.operation} can be generated for {accelerator.name!r}",
+            hint="name a file with one: `kernel: FILE`",
+        )
     return makers[workload.operation](workload, accelerator)
 
 
