@@ -26,6 +26,9 @@ from .results import (
     Violation,
 )
 
+# Element types that NumPy has not, or names otherwise, by the names of NumPy and of the ml_dtypes package.
+NARROW_FLOATS = {"f16": "float16", "bf16": "bfloat16", "f8e5m2": "float8_e5m2", "f8e4m3": "float8_e4m3fn"}
+
 __all__ = [
     "Accesses",
     "Commands",
@@ -108,13 +111,18 @@ def run_program(
     for name, dtype, shape in program.parameters:
         if name not in tensors:
             raise ValueError(f"tensor {name!r} is missing; given: {', '.join(tensors) or 'none'}")
-        expected = np.dtype(f"{dtype[0]}{int(dtype[1:]) // 8}")
+        expected = NARROW_FLOATS.get(dtype) or np.dtype(f"{dtype[0]}{int(dtype[1:]) // 8}").name
         given = tensors[name]
-        if given.shape != shape or given.dtype != expected:
+        if given.shape != shape or given.dtype.name != expected:
             raise ValueError(f"tensor {name!r} is {given.dtype}{list(given.shape)}, expected {expected}{list(shape)}")
         copies[name] = np.array(given, order="C", copy=True)
-    raw = _core.run(machine, program, list(copies.values()), options._fields(list(copies)))
+    raw = _core.run(machine, program, [_plain(array) for array in copies.values()], options._fields(list(copies)))
     return _result(raw, copies)
+
+
+def _plain(array: np.ndarray) -> np.ndarray:
+    """The array, or one of the same bits for an element type that is not of NumPy's own."""
+    return array if array.dtype.isbuiltin == 1 else array.view(f"u{array.itemsize}")
 
 
 def replay_trace(machine: _core.Machine, trace: _core.Trace, options: Options | None = None) -> SimulationResult:

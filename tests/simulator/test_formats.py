@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+import struct
 from functools import cache
 
+import ml_dtypes
 import numpy as np
 import numpy.typing as npt
 import pytest
@@ -12,9 +14,9 @@ from autocomp.simulator import Options, run_program
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from autocomp.errors import IsaError
+from autocomp.errors import IsaError, KernelError
 from autocomp.targets.simulator import isa, kernel
-from autocomp.targets.simulator.isa.formats import FORMATS, SPECIAL, special, to_format
+from autocomp.targets.simulator.isa.formats import FORMATS, SPECIAL, encode, special, to_format
 
 N = 64
 NARROW = ("f16", "bf16", "f8e5m2", "f8e4m3")
@@ -189,3 +191,46 @@ def test_wrong_types_are_errors(statement: str, message: str) -> None:
     head = "memory dram { kind: dram; } register wide { rows: 1; row: f32[4]; }"
     with pytest.raises(IsaError, match=message):
         isa.parse(f"accelerator m {{ {head} instruction f(src: dram*) {{ semantics {{ {statement} }} }} }}")
+
+
+@pytest.mark.parametrize("element", NARROW)
+@given(st.floats(width=32))
+def test_the_bits_of_a_number_are_those_that_decode_to_it(element: str, value: float) -> None:
+    rounded = to_format(value, element)
+    back = decoded(element, encode(value, element))
+    assert (math.isnan(rounded) and math.isnan(back)) or struct.pack("d", rounded) == struct.pack("d", back)
+
+
+KERNEL = """
+void solution(bfloat16_t a[64], float16_t b[64], float8_e4m3_t c[64], float8_e5m2_t d[64]) {
+    static bfloat16_t table[2] = {1.2f, -3e4f};
+    for (int i = 0; i < 64; ++i) {
+        float sum = a[i] * b[i] + table[0];
+        b[i] = -b[i];
+        c[i] = sum;
+        d[i] = table[1] * a[i];
+    }
+}
+"""
+
+
+def test_kernels_read_and_write_elements_of_narrow_floats() -> None:
+    accelerator, tables = machine("f32")
+    program = kernel.link(kernel.compile(kernel.parse(KERNEL), accelerator), tables)
+    random = np.random.default_rng(0)
+    a, b = random.normal(0, 3, N).astype(ml_dtypes.bfloat16), random.normal(0, 3, N).astype(np.float16)
+    c, d = np.zeros(N, ml_dtypes.float8_e4m3fn), np.zeros(N, ml_dtypes.float8_e5m2)
+    result = run_program(tables.machine, program, {"a": a, "b": b, "c": c, "d": d}, Options(timing=False))
+    assert result.error is None, result.error
+    one = np.float32(ml_dtypes.bfloat16(1.2))
+    total = a.astype(np.float32) * b.astype(np.float32) + one
+    large = np.float32(ml_dtypes.bfloat16(-3e4)) * a.astype(np.float32)
+    assert np.array_equal(result.outputs["b"], -b)
+    assert np.array_equal(result.outputs["c"], total.astype(ml_dtypes.float8_e4m3fn), equal_nan=True)
+    assert np.array_equal(result.outputs["d"], large.astype(ml_dtypes.float8_e5m2), equal_nan=True)
+
+
+@pytest.mark.parametrize("body", ["bfloat16_t x = a[0];", "float x = (bfloat16_t)1.5f;"])
+def test_values_of_narrow_floats_are_errors(body: str) -> None:
+    with pytest.raises(KernelError, match="type of elements in memory"):
+        kernel.compile(kernel.parse(f"void solution(bfloat16_t a[4]) {{ {body} }}"), machine("f32")[0])

@@ -75,7 +75,8 @@ def _free_traffic(accelerator: Accelerator) -> Iterator[Advice]:
         assigned = writes(accelerator, instruction)
         reads = any(read.element.element is not None for write in assigned for read in write.reads)
         stores = any(write.target.element is not None for write in assigned)
-        if (reads or stores) and instruction.unit is not None and kind not in (*TRANSFERS, "expander"):
+        paid = kind in (*TRANSFERS, "expander") or "busy" in instruction.timing
+        if (reads or stores) and instruction.unit is not None and not paid:
             yield Advice(
                 f"{instruction.name} {'reads' if reads else 'writes'} DRAM, and unit {instruction.unit} of kind {kind} "
                 "does not use the bus: these bytes cost nothing",

@@ -2,28 +2,28 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Literal
 
 from autocomp.targets.simulator.isa import model as m
 from autocomp.targets.simulator.isa.algebra import substitute, walk
+from autocomp.targets.simulator.isa.ranges import ranges_of
 from autocomp.targets.simulator.isa.tree import (
     AddressField,
     Assign,
     Binary,
-    Call,
     Element,
     Expression,
     For,
     Let,
     Name,
-    Number,
     StateField,
     Statement,
     Sum,
     When,
 )
-from autocomp.targets.simulator.isa.walk import assignments, expressions, has_element, is_product, names, terms
+from autocomp.targets.simulator.isa.walk import adds_product, expressions, has_element, is_product, names, terms
 
 Kind = Literal[
     "load", "store", "contraction", "preload", "elementwise", "copy", "configuration", "front end", "synchronisation"
@@ -51,6 +51,7 @@ class Analysis:
         self.words = {p.name: _first_word(p) for p in instruction.parameters}
         self.sizes: dict[str, int] = {}  # of a contraction: rows, columns, depth, those that are known
         self._multiplies = False
+        self._adds = False  # one product to each element of the result
         self._nested = False  # the products stand in sums of sums
         for statement in instruction.body:
             self._statement(statement)
@@ -90,6 +91,7 @@ class Analysis:
                 self.addresses[value.parameter, value.field] = (target.state, target.field)
         else:
             self._element(target, written=True)
+            self._adds |= adds_product(self._inline_element(target), self._inline(statement.value))
         self._expression(statement.value)
 
     # expressions
@@ -196,8 +198,9 @@ class Analysis:
         dram = self._accelerator.dram.name
         local_read = {name for name in self.reads if self._memories.get(name) == "local"}
         local_write = {name for name in self.writes if self._memories.get(name) == "local"}
-        if self._multiplies:
-            self.sizes = self._sizes()
+        if self._multiplies or self._adds:
+            ones = {} if self._multiplies else {"rows": 1, "columns": 1, "depth": 1}
+            self.sizes = {**ones, **self._sizes()}
             return "contraction"
         if dram in self.reads and local_write:
             return "load"
@@ -215,29 +218,20 @@ class Analysis:
             return "configuration"
         return "front end" if self._instruction.unit is None else "synchronisation"
 
+    def _inline_element(self, element: Element) -> Element:
+        return Element(element.memory, tuple(map(self._inline, element.indices)), element.element)
+
     def _sizes(self) -> dict[str, int]:
         """The largest known size in each direction; no depth of a sum of sums, whose shape is more than a length."""
         named = {"rows": "rows", "cols": "columns", "depth": "depth"}
         sizes: dict[str, int] = {}
+        ranges = ranges_of(self._accelerator, self._instruction)
         for variable, bound in self._bounds.items():
             word = named.get(self._variables.get(variable, ""))
-            size = self._largest(self._inline(bound))
-            if word and size is not None and not (word == "depth" and self._nested):
-                sizes[word] = max(size, sizes.get(word, 0))
+            size = ranges.of(self._inline(bound)).high
+            if word and math.isfinite(size) and not (word == "depth" and self._nested):
+                sizes[word] = max(int(size), sizes.get(word, 0))
         return sizes
-
-    def _largest(self, bound: Expression) -> int | None:
-        if isinstance(bound, Number):
-            return int(bound.value)
-        if isinstance(bound, Name):
-            parameter = next((p for p in self._instruction.parameters if p.name == bound.name), None)
-            return parameter.high if parameter is not None else None
-        if isinstance(bound, Call) and bound.function in ("min", "max"):
-            sizes = [size for size in map(self._largest, bound.arguments) if size is not None]
-            return (min(sizes) if bound.function == "min" else max(sizes)) if sizes else None
-        if isinstance(bound, StateField):  # latched by another instruction from an operand of known range
-            return _latched_range(self._accelerator, (bound.state, bound.field))
-        return None
 
     def _say(self, parameter: str, word: str) -> None:
         if self.words.get(parameter) == "other":
@@ -262,16 +256,3 @@ class Analysis:
 
 def _first_word(parameter: m.Parameter) -> str:
     return "pointer" if parameter.kind == "pointer" else "other"
-
-
-def _latched_range(accelerator: m.Accelerator, target: tuple[str, str]) -> int | None:
-    for instruction in accelerator.instructions:
-        for statement in instruction.body:
-            for assign in assignments(statement):
-                is_target = isinstance(assign.target, StateField)
-                if is_target and (assign.target.state, assign.target.field) == target:  # type: ignore[union-attr]
-                    used = set(names(assign.value))
-                    highs = [p.high for p in instruction.parameters if p.name in used and p.high is not None]
-                    if highs:
-                        return max(highs)
-    return None

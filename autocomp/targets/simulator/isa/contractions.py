@@ -18,6 +18,7 @@ from autocomp.targets.simulator.isa.analysis import Analysis
 from autocomp.targets.simulator.isa.model import Accelerator, Instruction
 from autocomp.targets.simulator.isa.ranges import Range, Ranges, ranges_of
 from autocomp.targets.simulator.isa.regions import Path, Write, writes
+from autocomp.targets.simulator.isa.timing import TRANSFERS
 from autocomp.targets.simulator.isa.tree import Binary, Call, Conditional, Expression, Number, Sum
 from autocomp.targets.simulator.isa.walk import has_element
 
@@ -59,13 +60,24 @@ def contraction_tile(accelerator: Accelerator) -> Tile | None:
 
 @remembered
 def peak(accelerator: Accelerator) -> int:
-    """Multiply-accumulates a cycle at full use; 0 without a contraction, or where nothing limits one."""
-    rates: dict[str | None, list[int | None]] = {}
-    for contraction in contractions(accelerator):
-        rates.setdefault(contraction.unit, []).append(contraction.rate)
-    if any(rate is None for unit in rates.values() for rate in unit):
+    """Multiply-accumulates a cycle at full use; 0 without a contraction, or where nothing limits one.
+
+    Elementwise products count too: with a sum elsewhere, a kernel can contract with them. What transfer units multiply
+    on the way, such as the normalisations of a store, cannot be part of a contraction.
+    """
+    if not contractions(accelerator):
         return 0
-    return sum(max(rate for rate in unit if rate is not None) for unit in rates.values())
+    known = {contraction.instruction: contraction.rate for contraction in contractions(accelerator)}
+    fastest: dict[str | None, int] = {}
+    moving = {unit.name for unit in accelerator.units if unit.settings.get("kind") in TRANSFERS}
+    for instruction in accelerator.instructions:
+        if instruction.unit in moving:
+            continue
+        rate = known[instruction.name] if instruction.name in known else _rate(accelerator, instruction, None)
+        if rate is None:
+            return 0
+        fastest[instruction.unit] = max(rate, fastest.get(instruction.unit, 0))
+    return sum(fastest.values())
 
 
 def _contraction(accelerator: Accelerator, instruction: Instruction, analysis: Analysis) -> Contraction:
@@ -84,6 +96,8 @@ def _rate(accelerator: Accelerator, instruction: Instruction, rows: int | None) 
     """The most products in a cycle; None where a size or a time has no bound."""
     ranges = ranges_of(accelerator, instruction)
     written = writes(accelerator, instruction)
+    if not any(_of_value(write.value, ranges) for write in written):
+        return 0
     unit = next((u for u in accelerator.units if u.name == instruction.unit), None)
     kind = "" if unit is None else str(unit.settings.get("kind", "serial"))
     if kind == "array":

@@ -53,6 +53,22 @@ def to_format(value: float, element: str) -> float:
     return math.copysign(rounded, value)
 
 
+def encode(value: float, element: str) -> int:
+    """The bits of the nearest value of a float type; what is not a number has its positive code."""
+    exponent_bits, mantissa_bits, infinite = FORMATS[element]
+    rounded = to_format(value, element)
+    top = (1 << exponent_bits) - 1 << mantissa_bits
+    if math.isnan(rounded):
+        return top | (1 << (mantissa_bits - 1) if infinite else (1 << mantissa_bits) - 1)
+    sign = (1 if math.copysign(1, rounded) < 0 else 0) << (exponent_bits + mantissa_bits)
+    if math.isinf(rounded) or rounded == 0:
+        return sign | (top if rounded else 0)
+    bias = (1 << (exponent_bits - 1)) - 1
+    exponent = max(math.frexp(rounded)[1] - 1, 1 - bias)
+    steps = int(math.ldexp(abs(rounded), mantissa_bits - exponent))  # at least 1 << mantissa_bits unless subnormal
+    return sign | (((exponent + bias - 1) << mantissa_bits) + steps)
+
+
 def special(function: str, value: float) -> float:
     """A function of SPECIAL; where it is undefined, infinity at a pole and else not a number."""
     try:

@@ -8,6 +8,7 @@ from autocomp.targets.simulator.isa.algebra import walk
 from autocomp.targets.simulator.isa.tree import (
     Assign,
     Binary,
+    Call,
     Conditional,
     Element,
     Expression,
@@ -70,6 +71,23 @@ def terms(expression: Expression) -> Iterator[Expression]:
 def has_element(expression: Expression) -> bool:
     """Whether an element of a memory occurs."""
     return any(isinstance(node, Element) for node in walk(expression))
+
+
+def adds_product(target: Element, value: Expression) -> bool:
+    """Whether a value is what it replaces plus a product of two different memory elements."""
+    if isinstance(value, Call) and value.function == "fma":
+        left, right, addend = value.arguments
+        return addend == target and is_product(Binary("*", left, right))
+    if isinstance(value, Call) and len(value.arguments) == 1:
+        return adds_product(target, value.arguments[0])
+    if isinstance(value, Conditional):
+        return adds_product(target, value.then) or adds_product(target, value.otherwise)
+    return (
+        isinstance(value, Binary)
+        and value.operator == "+"
+        and target in (value.left, value.right)
+        and is_product(value)
+    )
 
 
 def is_product(expression: Expression) -> bool:

@@ -260,7 +260,8 @@ def unary(operator: str, value: Value) -> Value:
     kind = value.type
     assert isinstance(kind, Scalar)
     if kind.floating:
-        return operation(kind, Code.FNeg, value) if operator == "-" else value
+        value = convert(value, promote(kind))
+        return operation(promote(kind), Code.FNeg, value) if operator == "-" else value
     kind = promote(kind)
     value = convert(value, kind)
     if operator == "+":

@@ -66,7 +66,9 @@ class Code(enum.IntEnum):
     Undefine = enum.auto()
 
 
-DTYPES = ("i8", "u8", "i16", "u16", "i32", "u32", "i64", "u64", "f32", "f64")
+DTYPES = (
+    "i8", "u8", "i16", "u16", "i32", "u32", "i64", "u64", "f32", "f64", "f16", "bf16", "f8e5m2", "f8e4m3"
+)  # fmt: skip
 DTYPE_INDEX = {name: index for index, name in enumerate(DTYPES)}
 
 MAX_SLOTS = 60_000  # of one frame; operands are 16 bits wide

@@ -24,7 +24,7 @@ from autocomp.targets.simulator.kernel.host_time import Signature, host_time
 from autocomp.targets.simulator.kernel.procedures import called_by, with_callees
 from autocomp.targets.simulator.kernel.scope import FunctionSignature, Scope, Unit, is_complete, outer_types, tensor_of
 from autocomp.targets.simulator.kernel.statements import FunctionCompiler
-from autocomp.targets.simulator.kernel.types import Array, CType, Pointer, Void
+from autocomp.targets.simulator.kernel.types import NUMPY_NAMES, Array, CType, Pointer, Void
 
 if TYPE_CHECKING:
     from autocomp.simulator import _core
@@ -194,8 +194,7 @@ def _match(unit: Unit, program: CompiledProgram, signature: Sequence[TensorLike]
     if len(given) != len(signature):
         unit.fail(entry, f"{entry.name!r} takes {len(given)} tensors; the workload has {len(signature)}: {expected}")
     for parameter, tensor, wanted in zip(entry.parameters, given, signature, strict=True):
-        dtype = np.dtype(wanted.dtype)
-        name = ("u8" if dtype.kind == "b" else f"{dtype.kind}{dtype.itemsize * 8}").replace("c", "?")
+        name = NUMPY_NAMES.get(wanted.dtype, "?")
         if tensor.dtype != name or tensor.shape != tuple(wanted.shape):
             found = f"{tensor.dtype} {list(tensor.shape)}"
             unit.fail(

@@ -45,6 +45,7 @@ from autocomp.targets.simulator.kernel.types import (
     FLOAT,
     INT,
     INT64,
+    NARROW_FLOATS,
     UINT,
     UINT64,
     VOID,
@@ -82,7 +83,7 @@ class Expressions:
             ast.Unary: self._unary,
             ast.Binary: self._binary,
             ast.Conditional: self._conditional,
-            ast.Cast: lambda node: self.cast(self.value(node.operand), self.type_of(node.type, node), node),
+            ast.Cast: self._cast,
             ast.SizeOf: self._sizeof,
             ast.Call: lambda node: self.call(node),
             ast.Assignment: self._assignment,
@@ -152,6 +153,12 @@ class Expressions:
                 return retype(value, kind)
             self.fail(node, f"{kind} is needed here, not {describe(value.type)}", "write a cast if that is meant")
         return self.cast(value, kind, node)
+
+    def _cast(self, node: ast.Cast) -> Value:
+        kind = self.type_of(node.type, node)
+        if kind in NARROW_FLOATS:
+            self.fail(node, f"a value of type {kind}: it is a type of elements in memory", "use float")
+        return self.cast(self.value(node.operand), kind, node)
 
     def cast(self, value: Value, kind: CType, node: Any) -> Value:
         source = value.type

@@ -6,6 +6,7 @@ import struct
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from autocomp.targets.simulator.isa.formats import encode
 from autocomp.targets.simulator.kernel import ast
 from autocomp.targets.simulator.kernel.arithmetic import add_to_pointer, load
 from autocomp.targets.simulator.kernel.bytecode import DTYPES, POINTER_SHIFT, Code
@@ -24,13 +25,23 @@ from autocomp.targets.simulator.kernel.scope import (
     tensor_of,
 )
 from autocomp.targets.simulator.kernel.typed import INT64_HIGH, Assign, Constant, Value, Variable, bounds, range_of
-from autocomp.targets.simulator.kernel.types import INT, INT64, Array, CType, Pointer, Scalar, Void, element_of
+from autocomp.targets.simulator.kernel.types import (
+    INT,
+    INT64,
+    NARROW_FLOATS,
+    Array,
+    CType,
+    Pointer,
+    Scalar,
+    Void,
+    element_of,
+)
 
 MAX_TENSOR_BYTES = 256 << 20  # arrays of a kernel, together
 MAX_INITIAL_BYTES = 16 << 20
 MAX_INITIAL_STORES = 65_536
 MAX_TENSORS = 30_000
-_PACKED = dict(zip(DTYPES, "bBhHiIqQfd", strict=True))
+_PACKED = dict(zip(DTYPES, "bBhHiIqQfdHHBB", strict=True))
 
 
 class FunctionCompiler:
@@ -124,6 +135,8 @@ class FunctionCompiler:
     def _declare_variable(self, name: str, kind: CType, node: Any, value: Value | None = None) -> Variable:
         if self._scope.declared_here(name):
             self._unit.fail(node, f"{name!r} is declared twice in the same block")
+        if kind in NARROW_FLOATS:
+            self._unit.fail(node, f"a variable of type {kind}: it is a type of elements in memory", "use float")
         low, high = range_of(kind)
         if value is not None and name not in self._assigned.anywhere and _is_integer(kind):
             low, high = bounds(value)
@@ -410,7 +423,9 @@ def _is_integer(kind: CType) -> bool:
 
 
 def _stored(value: Constant, kind: Scalar) -> int | float:
-    """A constant as struct.pack takes it: uint64_t as a non-negative number."""
+    """A constant as struct.pack wants it: uint64_t as a non-negative number, floats of fewer bits as those."""
+    if kind in NARROW_FLOATS:
+        return encode(float(value.value), kind.dtype)
     if kind.floating:
         return value.value
     return int(value.value) & ((1 << 64) - 1) if not kind.signed else int(value.value)

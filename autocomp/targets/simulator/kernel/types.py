@@ -76,9 +76,28 @@ INT16, UINT16 = Scalar("int16_t", "i16", 16), Scalar("uint16_t", "u16", 16, sign
 INT, UINT = Scalar("int32_t", "i32", 32), Scalar("uint32_t", "u32", 32, signed=False)
 INT64, UINT64 = Scalar("int64_t", "i64", 64), Scalar("uint64_t", "u64", 64, signed=False)
 FLOAT, DOUBLE = Scalar("float", "f32", 32, floating=True), Scalar("double", "f64", 64, floating=True)
+# Types of elements in memory: arithmetic on them is that of float.
+NARROW_FLOATS = (
+    Scalar("float16_t", "f16", 16, floating=True),
+    Scalar("bfloat16_t", "bf16", 16, floating=True),
+    Scalar("float8_e5m2_t", "f8e5m2", 8, floating=True),
+    Scalar("float8_e4m3_t", "f8e4m3", 8, floating=True),
+)
 
 BY_ELEMENT: Mapping[str, Scalar] = {
-    t.dtype: t for t in (INT8, UINT8, INT16, UINT16, INT, UINT, INT64, UINT64, FLOAT, DOUBLE)
+    t.dtype: t for t in (INT8, UINT8, INT16, UINT16, INT, UINT, INT64, UINT64, FLOAT, DOUBLE, *NARROW_FLOATS)
+}
+# NumPy's and ml_dtypes' names of element types.
+NUMPY_NAMES: Mapping[str, str] = {
+    **{f"int{bits}": f"i{bits}" for bits in (8, 16, 32, 64)},
+    **{f"uint{bits}": f"u{bits}" for bits in (8, 16, 32, 64)},
+    "bool": "u8",
+    "float32": "f32",
+    "float64": "f64",
+    "float16": "f16",
+    "bfloat16": "bf16",
+    "float8_e5m2": "f8e5m2",
+    "float8_e4m3fn": "f8e4m3",
 }
 
 _WIDTHS = {8: (INT8, UINT8), 16: (INT16, UINT16), 32: (INT, UINT), 64: (INT64, UINT64)}
@@ -97,6 +116,7 @@ def _named() -> dict[str, CType]:
             names[spelling] = names[f"signed {spelling}"] = signed
             names[f"unsigned {spelling}"] = unsigned
     names.update({"signed": INT, "unsigned": UINT, "ssize_t": INT64, "ptrdiff_t": INT64, "intptr_t": INT64})
+    names.update({kind.name: kind for kind in NARROW_FLOATS})
     names.update({"size_t": UINT64, "uintptr_t": UINT64, "intmax_t": INT64, "uintmax_t": UINT64})
     return names
 
@@ -105,8 +125,10 @@ NAMED: Mapping[str, CType] = _named()
 
 
 def promote(kind: Scalar) -> Scalar:
-    """C's integer promotion."""
-    return INT if not kind.floating and kind.bits < 32 else kind
+    """C's integer promotion; floats of fewer bits become float."""
+    if kind.bits >= 32:
+        return kind
+    return FLOAT if kind.floating else INT
 
 
 def common(left: Scalar, right: Scalar) -> Scalar:
