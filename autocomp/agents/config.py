@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import AfterValidator, ConfigDict, Field, TypeAdapter, ValidationError
 
 from autocomp.data import closest
 from autocomp.documents import problems, read_mapping
@@ -22,8 +22,21 @@ FORMS = "rules, or openai:MODEL[@BASE_URL]"
 KINDS = ("rules", "llm", "llm+rules")
 _STRICT = ConfigDict(extra="forbid")
 
-Positive = Annotated[float, Field(gt=0)]
-Count = Annotated[int, Field(ge=1)]
+Positive = Annotated[float, Field(gt=0, le=1e6, allow_inf_nan=False)]
+Seconds = Annotated[float, Field(gt=0, le=86_400, allow_inf_nan=False)]
+Count = Annotated[int, Field(ge=1, le=1000)]
+OWN_FIELDS = ("model", "messages", "stream", "stream_options", "response_format")
+MULTIPLIERS = ("n", "best_of", "max_tokens", "max_completion_tokens", "max_output_tokens", "n_predict", "num_predict")
+
+
+def _further(extra: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Further fields of a request may not change what is asked, nor make an answer longer than budgets reckon with."""
+    for name in extra:
+        if name in OWN_FIELDS:
+            raise ValueError(f"{name!r} is set by the program itself")
+        if name in MULTIPLIERS:
+            raise ValueError(f"{name!r} changes how long answers are: say max_tokens of the model, or samples")
+    return extra
 
 
 @dataclass(frozen=True)
@@ -48,20 +61,20 @@ class Member:
     model: str
     weight: Positive = 1.0
     samples: Count = 1
-    temperature: Annotated[float, Field(ge=0)] | None = None
-    max_tokens: Count | None = None
+    temperature: Annotated[float, Field(ge=0, le=100)] | None = None
+    max_tokens: Annotated[int, Field(ge=1, le=1 << 24)] | None = None
     price: Price | None = None
     answers: Literal["schema", "json", "text"] = "schema"
     stream: bool = False
-    connect_timeout: Positive = 10.0
-    read_timeout: Positive = 300.0
-    total_timeout: Positive = 900.0
+    connect_timeout: Seconds = 5.0
+    read_timeout: Seconds = 300.0
+    total_timeout: Seconds = 900.0
     attempts: Count = 6
-    longest_wait: Positive = 60.0
+    longest_wait: Seconds = 60.0
     concurrency: Count = 8
-    requests_per_minute: Positive | None = None
+    requests_per_minute: Annotated[float, Field(ge=0.01, le=1e6)] | None = None
     key: Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")] | None = None
-    extra: Mapping[str, Any] = field(default_factory=dict)
+    extra: Annotated[Mapping[str, Any], AfterValidator(_further)] = field(default_factory=dict)
 
     @property
     def is_rules(self) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -11,18 +11,20 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from autocomp.errors import ModelError
 from autocomp.targets.planning import Usage
 
+MOST_TOKENS = 1 << 31  # of a prompt or an answer
 Outcome = Literal["answered", "truncated", "refused", "empty"]
 
 
 @dataclass(frozen=True)
 class Answer:
     """A well-formed completion. `text` may be there for a truncated one, and is the reason for a refused one. `unkept`
-    is why the cache does not have it, if it should."""
+    is why the cache does not have it, if it should; `doubt` what is wrong with the usage that the endpoint stated."""
 
     outcome: Outcome
     text: str
     usage: Usage
     unkept: str = ""
+    doubt: str = ""
 
     def require(self, model: str) -> str:
         """The text of a whole answer; ModelError says what came instead."""
@@ -95,8 +97,26 @@ def _chunk(data: str) -> _Chunk:
 
 
 def _answer(completion: _Completion) -> Answer:
-    counts = completion.usage or _Tokens()
-    usage = Usage(counts.prompt_tokens or 0, counts.completion_tokens or 0)
+    usage, doubt = _usage(completion.usage)
+    return replace(_outcome(completion, usage), doubt=doubt)
+
+
+def _usage(stated: Any) -> tuple[Usage, str]:
+    """The tokens that an endpoint states, none where it states nothing; and why its statement is refused."""
+    if stated is None:
+        return Usage(), ""
+    counts: dict[str, Any] = {}
+    for name in ("prompt_tokens", "completion_tokens"):
+        count = stated.get(name) if isinstance(stated, dict) else stated
+        counts[name] = 0 if count is None else count
+    wrong = {name: n for name, n in counts.items() if type(n) is not int or not 0 <= n <= MOST_TOKENS}
+    if wrong:
+        found = ", ".join(f"{name} = {n!r:.40}" for name, n in wrong.items())
+        return Usage(), f"the endpoint states a usage that cannot be, {found}; the most that it can be is charged"
+    return Usage(**counts), ""
+
+
+def _outcome(completion: _Completion, usage: Usage) -> Answer:
     if not completion.choices:
         return Answer("empty", "", usage)
     choice = completion.choices[0]
@@ -134,19 +154,14 @@ class _Delta(_Lenient):
     finish_reason: str | None = None
 
 
-class _Tokens(_Lenient):
-    prompt_tokens: int | None = 0
-    completion_tokens: int | None = 0
-
-
 class _Completion(_Lenient):
     choices: list[_Choice]
-    usage: _Tokens | None = None
+    usage: Any = None
 
 
 class _Chunk(_Lenient):
     choices: list[_Delta]
-    usage: _Tokens | None = None
+    usage: Any = None
 
 
 def writable(text: str) -> str:

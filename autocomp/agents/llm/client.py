@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,18 +17,41 @@ from autocomp.agents.llm.endpoint import parse_spec
 from autocomp.agents.llm.gate import Gate
 from autocomp.agents.llm.ledger import Ledger
 from autocomp.agents.llm.prompts import Message
-from autocomp.agents.llm.tokens import estimate_prompt, estimate_tokens, most_tokens
-from autocomp.agents.llm.transport import EndpointRefusalError, TransientError, Transport
+from autocomp.agents.llm.tokens import estimate_prompt, estimate_tokens
+from autocomp.agents.llm.transport import EndpointRefusalError, TransientError, Transport, UnreachableError
 from autocomp.data import cache_folder
 from autocomp.errors import ModelError
 from autocomp.targets.planning import Usage
 
+ATTEMPTS_TO_CONNECT = 3  # where nobody has answered yet
 BUDGETED_ANSWER = 8192  # tokens that an answer may take under a budget, where the user states no limit
 Schema = Mapping[str, Any]
 
 
 class EndpointDownError(ModelError):
     """All attempts at a request failed."""
+
+
+@dataclass
+class _Question:
+    """A request under way: what it is made of, the attempts since the last charge, and what all of them cost."""
+
+    messages: Sequence[Message]
+    schema: Schema | None
+    request: Mapping[str, Any]
+    attempts: int = 0
+    spent: Usage = field(default_factory=Usage)
+
+    @property
+    def sent_schema(self) -> Schema | None:
+        """The schema, if the request holds it."""
+        return self.schema if "json_schema" in self.request.get("response_format", {}) else None
+
+    def charge(self, ledger: Ledger, usage: Usage) -> None:
+        cost = replace(usage, requests=self.attempts)
+        self.attempts = 0
+        self.spent += cost
+        ledger.charge(cost)
 
 
 class Client:
@@ -64,12 +87,8 @@ class Client:
         if kept is not None:
             return kept
         request = self.body(messages, schema)
-        tokens, money = self._most(messages)
-        with self.ledger.reserved(tokens, money):
-            answer = self._priced(self._ask(request), messages)
-            self.ledger.charge(answer.usage)  # first: the account is exact, whatever ends the program next
-            unkept = self._cache.put(self._key(request, sample), request, answer)
-        return replace(answer, unkept=unkept)
+        answer = self._ask(_Question(messages, schema, request))
+        return replace(answer, unkept=self._cache.put(self._key(request, sample), request, answer))
 
     def kept(self, messages: Sequence[Message], *, sample: int = 0, schema: Schema | None = None) -> Answer | None:
         """The answer that the cache has, if it has one."""
@@ -103,48 +122,86 @@ class Client:
     def _answer_limit(self) -> int | None:
         return self.member.max_tokens or (BUDGETED_ANSWER if self.ledger.limited else None)
 
-    def _most(self, messages: Sequence[Message]) -> tuple[int, float]:
-        """Tokens and money that a request can cost at most."""
-        prompt, answer, price = most_tokens(messages), self._answer_limit() or 0, self.member.price
-        money = (price.prompt * prompt + price.completion * answer) / 1e6 if price else 0.0
-        return prompt + answer, money
+    def _most(self, question: _Question) -> Usage:
+        """What a request can cost at most."""
+        limit = self._answer_limit()
+        meter = self.ledger.meter(self.endpoint.model)
+        prompt = meter.most(question.messages, question.sent_schema)
+        return self._paid(Usage(prompt, 0 if limit is None else meter.longest(limit)))
 
-    def _priced(self, answer: Answer, messages: Sequence[Message]) -> Answer:
-        """The answer with its cost; where the endpoint counts no tokens, they are estimated."""
-        usage, price = answer.usage, self.member.price
-        if not usage.tokens:
-            usage = replace(
-                usage, prompt_tokens=estimate_prompt(messages), completion_tokens=estimate_tokens(answer.text)
-            )
-        if price is not None:
-            cost = price.prompt * usage.prompt_tokens + price.completion * usage.completion_tokens
-            usage = replace(usage, money=cost / 1e6)
-        return replace(answer, usage=usage, text=self._transport.redacted(answer.text))
+    def _priced(self, answer: Answer, question: _Question) -> Answer:
+        """The answer with its cost; where the endpoint counts no tokens, they are estimated, and where it counts what
+        cannot be, it is the most."""
+        usage, estimated = answer.usage, estimate_tokens(answer.text)
+        if answer.doubt:
+            most = self._most(question)
+            usage = Usage(most.prompt_tokens, max(most.completion_tokens, estimated))
+        elif not usage.tokens:
+            usage = Usage(estimate_prompt(question.messages), estimated)
+        else:
+            meter = self.ledger.meter(self.endpoint.model)
+            meter.learn(question.messages, question.sent_schema, usage.prompt_tokens, usage.completion_tokens)
+        return replace(answer, usage=self._paid(usage), text=self._transport.redacted(answer.text))
 
-    def _ask(self, request: Mapping[str, Any]) -> Answer:
+    def _paid(self, usage: Usage) -> Usage:
+        """The usage with its price."""
+        price = self.member.price
+        if price is None:
+            return usage
+        cost = price.prompt * usage.prompt_tokens + price.completion * usage.completion_tokens
+        return replace(usage, money=cost / 1e6)
+
+    def _ask(self, question: _Question) -> Answer:
         retrying = tenacity.Retrying(
-            stop=tenacity.stop_after_attempt(self.member.attempts),
+            stop=self._enough,
             wait=self._wait,
             retry=tenacity.retry_if_exception(self._worth_another),
             sleep=self._sleep,
             reraise=True,
         )
         try:
-            answer: Answer = retrying(self._once, request)
+            answer: Answer = retrying(self._once, question)
         except TransientError as failure:
-            self.gate.failed()
             attempts = retrying.statistics["attempt_number"]
             tried = f" ({attempts} attempts)" if attempts > 1 else ""
+            if not failure.connection:
+                if self.gate.answered:
+                    self.gate.failed()
+                else:
+                    self.gate.refused()
+                hint = "is it running, and is the address right? The search can be resumed"
+                raise self._transport.error(UnreachableError, f"{failure}{tried}", hint) from None
+            self.gate.failed()
             raise self._transport.error(EndpointDownError, f"{failure}{tried}", failure.hint) from None
         except EndpointRefusalError:
             self.gate.refused()
             raise
         self.gate.succeeded()
-        return replace(answer, usage=answer.usage + Usage(requests=retrying.statistics["attempt_number"]))
+        return answer
 
-    def _once(self, request: Mapping[str, Any]) -> Answer:
-        with self.gate.passage():
-            return self._transport.exchange(request)
+    def _once(self, question: _Question) -> Answer:
+        """One attempt. What it can cost is set aside, and what it did cost is charged before anything else is done with
+        the answer: the account is exact, whatever ends the program next."""
+        most = self._most(question)
+        question.attempts += 1
+        with self.gate.passage(), self.ledger.reserved(most.tokens, most.money):
+            try:
+                answer = self._transport.exchange(question.request)
+            except TransientError as error:
+                self.gate.answered = self.gate.answered or error.connection
+                if error.lost:  # it was perhaps made, and paid for
+                    question.charge(self.ledger, most)
+                raise
+            answer = self._priced(answer, question)
+            question.charge(self.ledger, answer.usage)
+        return replace(answer, usage=question.spent)
+
+    def _enough(self, state: tenacity.RetryCallState) -> bool:
+        """Whether no further attempt is to follow: an address at which nobody ever answered gets few."""
+        error = state.outcome.exception() if state.outcome else None
+        absent = isinstance(error, TransientError) and not error.connection and not self.gate.answered
+        most = min(self.member.attempts, ATTEMPTS_TO_CONNECT) if absent else self.member.attempts
+        return state.attempt_number >= most
 
     def _worth_another(self, error: BaseException) -> bool:
         return isinstance(error, TransientError) and (error.retry_after or 0) <= self.member.longest_wait
@@ -154,4 +211,6 @@ class Client:
         error = state.outcome.exception() if state.outcome else None
         if isinstance(error, TransientError) and error.retry_after is not None:
             return error.retry_after
+        if isinstance(error, TransientError) and not error.connection and not self.gate.answered:
+            return min(0.5, self.member.longest_wait)
         return float(tenacity.wait_random_exponential(multiplier=1, max=self.member.longest_wait)(state))

@@ -14,6 +14,7 @@ PUBLIC_BASE_URL = "https://api.openai.com/v1"
 KEY_VARIABLES = ("AUTOCOMP_API_KEY", "OPENAI_API_KEY")
 KEYRING_SERVICE = "autocomp"
 SHORTEST_SECRET = 16
+_HOST = re.compile(r"[A-Za-z0-9_.:%-]+")
 _FORM = "write openai:MODEL, or openai:MODEL@BASE_URL as in openai:my-model@http://localhost:8080/v1"
 
 
@@ -92,12 +93,16 @@ def redacted(text: str, key: str | None) -> str:
 
 
 def _checked(address: str) -> str:
-    parts = urlsplit(address)
+    try:
+        parts = urlsplit(address)
+        well_formed = bool(_HOST.fullmatch(parts.hostname or "")) and (parts.port is None or parts.port > 0)
+    except ValueError:  # of brackets, or a port out of range
+        raise ConfigError(f"{address!r} is no http(s) address of a model endpoint", hint=_FORM) from None
     if parts.username or parts.password or parts.query:
         raise ConfigError(
             "the address of a model endpoint carries a secret or a query",
             hint="give the plain address, and the key as OPENAI_API_KEY",
         )
-    if parts.scheme not in ("http", "https") or not parts.hostname:
+    if parts.scheme not in ("http", "https") or not well_formed or re.search(r"[\s\x00-\x1f\x7f]", address):
         raise ConfigError(f"{address!r} is no http(s) address of a model endpoint", hint=_FORM)
     return address.rstrip("/")

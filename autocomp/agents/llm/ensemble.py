@@ -55,6 +55,8 @@ class Ensemble:
             try:
                 answer = client.complete(messages, sample=sample, schema=schema)
                 usage += answer.usage
+                if answer.doubt:
+                    reasons.append(f"{client.name}: {answer.doubt}")
                 if answer.unkept:
                     reasons.append(f"an answer of {client.name} will be asked for again: {answer.unkept}")
                 return Reply(answer.require(client.name), client.name, usage, tuple(reasons))

@@ -31,6 +31,7 @@ class Gate:
         self.interval = 60.0 / per_minute if per_minute else 0.0
         self._clock = clock
         self._sleep = sleep
+        self.answered = False  # whether anybody ever answered there
         self._slots = threading.Semaphore(concurrency)
         self._lock = threading.Lock()
         self._next_start = float("-inf")
@@ -52,6 +53,7 @@ class Gate:
 
     def succeeded(self) -> None:
         with self._lock:
+            self.answered = True
             self._failures = 0
             self._open_until = float("-inf")
 

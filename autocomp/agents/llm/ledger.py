@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from autocomp.agents.llm.tokens import Meter
 from autocomp.errors import ModelError
 from autocomp.targets.planning import Usage
 
@@ -28,6 +29,7 @@ class Ledger:
         self._reserved_money = 0.0
         self._open = 0
         self._book: Book | None = None
+        self._meters: dict[str, Meter] = {}
         self._make_locks()
 
     def _make_locks(self) -> None:
@@ -48,6 +50,11 @@ class Ledger:
             yield
         finally:
             del self._thread.call
+
+    def meter(self, model: str) -> Meter:
+        """What the run has learnt of a model's tokens."""
+        with self._changed:
+            return self._meters.setdefault(model, Meter(model))
 
     @property
     def limited(self) -> bool:

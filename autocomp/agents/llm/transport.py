@@ -9,7 +9,6 @@ import json
 import math
 import sys
 import threading
-import time
 from collections.abc import Mapping
 from datetime import datetime, timezone
 from email.utils import parsedate_to_datetime
@@ -18,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from autocomp.agents.config import Member
 from autocomp.agents.llm.answer import Answer, MalformedAnswerError, parse_completion, parse_stream, writable
 from autocomp.agents.llm.endpoint import Endpoint, api_key, redacted
+from autocomp.agents.llm.exchange import Exchange, HttpFailureError, check_status
 from autocomp.errors import ModelError
 
 if TYPE_CHECKING:
@@ -30,12 +30,23 @@ class EndpointRefusalError(ModelError):
     """No request to this endpoint can succeed as things are: wrong key, unknown model, no credit."""
 
 
-class TransientError(Exception):
-    """A failure that another attempt may not meet. `retry_after` is the endpoint's own wish, in seconds."""
+class UnreachableError(EndpointRefusalError):
+    """Nobody answers at the endpoint's address."""
 
-    def __init__(self, message: str, retry_after: float | None = None) -> None:
+    exit_code = 11
+
+
+class TransientError(Exception):
+    """A failure that another attempt may not meet. `retry_after` is the endpoint's own wish, in seconds; of a `lost`
+    answer nobody knows what it cost; without a `connection` nothing was sent."""
+
+    def __init__(
+        self, message: str, retry_after: float | None = None, *, lost: bool = False, connection: bool = True
+    ) -> None:
         super().__init__(message)
         self.retry_after = retry_after
+        self.lost = lost
+        self.connection = connection
 
     @property
     def hint(self) -> str | None:
@@ -49,29 +60,52 @@ class Transport:
     def __init__(self, endpoint: Endpoint, member: Member) -> None:
         self.endpoint = endpoint
         self.member = member
-        self._lock = threading.Lock()
-        self._http: openai.OpenAI | None = None
         self._key: str | None = None
+        self._make_locks()
+
+    def _make_locks(self) -> None:
+        self._lock = threading.Lock()
+        self._present = threading.local()
+        self._http: openai.OpenAI | None = None
 
     def exchange(self, request: Mapping[str, Any]) -> Answer:
         """The answer to one request. Raises TransientError, EndpointRefusalError, or ModelError where this request
         is at fault."""
         import openai
 
-        try:
-            return self._read(request)
-        except MalformedAnswerError as error:
-            raise TransientError(str(error)) from error
-        except openai.APITimeoutError as error:
-            raise TransientError(f"no answer within {self.member.read_timeout:g} s") from error
-        except openai.APIConnectionError as error:
-            cause = f": {error.__cause__}" if error.__cause__ and str(error.__cause__) else ""
-            raise TransientError(f"the connection failed{cause}") from error
-        except openai.APIStatusError as error:
-            raise self._classified(error) from None
-        except _http_error() as error:  # while the body is read, beyond the package's own classes
-            what = "the answer stalled" if "Timeout" in type(error).__name__ else "the answer was cut off on its way"
-            raise TransientError(f"{what}: {error}" if str(error) else what) from error
+        with Exchange(self.member.total_timeout) as present:
+            self._present.exchange = present
+            try:
+                return self._read(request)
+            except MalformedAnswerError as error:
+                if present.expired:  # the body ended because the connection was shut down
+                    raise self._out_of_time() from error
+                raise TransientError(str(error), lost=True) from error
+            except HttpFailureError as error:
+                raise self._classified(error) from None
+            except (openai.APIConnectionError, _http_error()) as error:  # the latter while the body is read
+                if isinstance(error.__cause__, HttpFailureError):  # as earlier versions of the package hand it on
+                    raise self._classified(error.__cause__) from None
+                raise self._lost(error, present) from error
+
+    def _lost(self, error: Exception, present: Exchange) -> TransientError:
+        """What became of an exchange that did not come to its end."""
+        cause = error.__cause__ or error
+        kind = type(cause).__name__
+        said = f": {cause}" if str(cause) else ""
+        if kind in ("ConnectError", "ConnectTimeout"):
+            return TransientError(f"the connection failed{said}", connection=False)
+        if present.expired:
+            return self._out_of_time()
+        if error is cause:
+            stalled = "Timeout" in kind
+            return TransientError(f"the answer {'stalled' if stalled else 'was cut off on its way'}{said}", lost=True)
+        if "Timeout" in kind:
+            return TransientError(f"no answer within {self.member.read_timeout:g} s", lost=True)
+        return TransientError(f"the connection failed{said}", lost=True)
+
+    def _out_of_time(self) -> TransientError:
+        return TransientError(f"no whole answer within {self.member.total_timeout:g} s", lost=True)
 
     def error(self, kind: type[ModelError], message: str, hint: str | None = None) -> ModelError:
         """An error that names the endpoint and not the key."""
@@ -82,29 +116,34 @@ class Transport:
         return redacted(text, self._key)
 
     def _read(self, request: Mapping[str, Any]) -> Answer:
-        deadline = time.monotonic() + self.member.total_timeout
         extra = {name: value for name, value in request.items() if name not in ("model", "messages")}
         create = self._connection().chat.completions.with_streaming_response.create
         # The body as it comes: the package builds its objects without checking the form.
         with create(model=request["model"], messages=request["messages"], extra_body=extra) as response:
+            encoding = response.headers.get("content-encoding", "identity")
+            if encoding != "identity":  # a few bytes might unpack to any number
+                raise MalformedAnswerError(f"the endpoint's answer is packed ({encoding}), which nobody asked for")
             body = bytearray()
             for piece in response.iter_bytes():
                 body += piece
                 if len(body) > MOST_BYTES:
-                    raise TransientError(f"the answer goes on beyond {MOST_BYTES:,} bytes")
-                if time.monotonic() > deadline:
-                    raise TransientError(f"no whole answer within {self.member.total_timeout:g} s")
+                    raise TransientError(f"the answer goes on beyond {MOST_BYTES:,} bytes", lost=True)
         text = body.decode("utf-8", errors="replace")
         streamed = response.headers.get("content-type", "").startswith("text/event-stream")
         return parse_stream(text) if streamed else parse_completion(text)
 
-    def _classified(self, error: openai.APIStatusError) -> Exception:
-        status, reason = error.status_code, _reason(error)
+    def _classified(self, failure: HttpFailureError) -> Exception:
+        status, error = failure.status, _error_of(failure.body)
+        reason = _reason(error)
         message = f"HTTP {status}: {reason}"
-        if status == 429 and error.code == "insufficient_quota":
+        if status < 400:
+            there = failure.headers.get("location", "another address")
+            hint = "if that is right, and you trust it, name that address"
+            return self.error(EndpointRefusalError, f"HTTP {status}: it sends requests on to {there!r:.200}", hint)
+        if status == 429 and isinstance(error, dict) and error.get("code") == "insufficient_quota":
             return self.error(EndpointRefusalError, message, "the account has no credit left")
         if status in (408, 409, 425, 429) or status >= 500:
-            return TransientError(message, retry_after=_retry_after(error.response.headers))
+            return TransientError(message, retry_after=_retry_after(failure.headers))
         if status in (401, 403):
             return self.error(EndpointRefusalError, message, "check the key (OPENAI_API_KEY) and what it may use")
         if status == 404:
@@ -120,6 +159,7 @@ class Transport:
             if self._http is None:
                 member = self.member
                 self._key = api_key(self.endpoint, member.key)
+                hooks = {"request": [self._bound], "response": [check_status]}
                 self._http = openai.OpenAI(
                     api_key=self._key or "none",
                     base_url=self.endpoint.base_url,
@@ -128,15 +168,22 @@ class Transport:
                         connect=min(member.connect_timeout, member.total_timeout),
                     ),
                     max_retries=0,
+                    # A connection for each exchange, which ends with it.
+                    default_headers={"Connection": "close", "Accept-Encoding": "identity"},
+                    http_client=openai.DefaultHttpxClient(follow_redirects=False, event_hooks=hooks),
                 )
             return self._http
 
+    def _bound(self, request: Any) -> None:
+        """Have the exchange that is under way in this thread watch the request's connection."""
+        request.extensions["trace"] = self._present.exchange.trace
+
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_lock": None, "_http": None, "_key": None}
+        return {**self.__dict__, "_lock": None, "_present": None, "_http": None, "_key": None}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        self._lock = threading.Lock()
+        self._make_locks()
 
 
 def _http_error() -> type[Exception]:
@@ -148,14 +195,20 @@ def _http_error() -> type[Exception]:
     return kind
 
 
-def _reason(error: openai.APIStatusError) -> str:
-    """The endpoint's own words, from the usual places of an error body."""
-    body: object = error.body
-    if isinstance(body, dict):
-        inner = body.get("error", body)
-        body = inner.get("message", inner) if isinstance(inner, dict) else inner
-    text = body if isinstance(body, str) else json.dumps(body) if body else "no reason given"
-    return writable(" ".join(text.split())[:400])
+def _error_of(body: str) -> Any:
+    """What the endpoint says of an error, from the usual places of its body."""
+    try:
+        document = json.loads(body)
+    except (ValueError, RecursionError):
+        return body
+    return document.get("error", document) if isinstance(document, dict) else document
+
+
+def _reason(error: Any) -> str:
+    """The endpoint's own words."""
+    error = error.get("message", error) if isinstance(error, dict) else error
+    text = error if isinstance(error, str) else json.dumps(error) if error else "no reason given"
+    return writable(" ".join(text.split())[:400]) or "no reason given"
 
 
 def _retry_after(headers: Mapping[str, str]) -> float | None:
