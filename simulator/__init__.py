@@ -59,7 +59,8 @@ class Options:
     timing go on as before where its state is as before, as in the turns of a loop; results are the same. Timing runs
     behind the program and takes `window` commands at once; results do not depend on it, and no more is kept than
     timing still needs. `record_trace` keeps the commands that a program issues; of a replayed trace those that the
-    units get, with what its hardware loops send. A replay takes the first `max_commands` of its trace. `machine_code`
+    units get, with what its hardware loops send. A replay takes the first `max_commands` of its trace. A run that needs
+    more than `max_bytes` of memory for what it keeps ends with an error of kind `memory`. `machine_code`
     is what the functional engine runs, one of `_core.machine_codes()`: plain, avx2, avx512; empty for the fastest.
     Results are the same.
     """
@@ -75,6 +76,7 @@ class Options:
     max_cycles: int = 1 << 40
     max_steps: int = 1 << 32
     max_commands: int = 1 << 40
+    max_bytes: int = 1 << 32
     window: int = 1024
     machine_code: str = ""
     seed: int = 0

@@ -13,9 +13,9 @@ import numpy.typing as npt
 class ProgramError:
     """A kernel did something that the machine or the language forbids; execution stopped there.
 
-    `kind` is one of: bounds, requirement, steps, cycles, commands, division, stack, deadlock, undefined (a variable is
-    read before it has a value), host (the program's own code touches data and may not). A deadlock's and the cycles'
-    line is that of the oldest command that is not done.
+    `kind` is one of: bounds, requirement, steps, cycles, commands, memory, division, stack, deadlock, undefined (a
+    variable is read before it has a value), host (the program's own code touches data and may not). A deadlock's and
+    the cycles' line is that of the oldest command that is not done.
     """
 
     kind: str

@@ -46,6 +46,8 @@ Options options_from(const nb::dict& fields) {
       options.max_steps = nb::cast<int64_t>(value);
     else if (name == "max_commands")
       options.max_commands = nb::cast<int64_t>(value);
+    else if (name == "max_bytes")
+      options.max_bytes = nb::cast<int64_t>(value);
     else if (name == "window")
       options.window = nb::cast<size_t>(value);
     else if (name == "seed")
@@ -69,6 +71,7 @@ Options options_from(const nb::dict& fields) {
   options.machine_code = machine_code(code, this_processor());
   if (options.window < 1) throw std::invalid_argument("option window: expected at least 1");
   if (options.max_commands < 1) throw std::invalid_argument("option max_commands: expected at least 1");
+  if (options.max_bytes < 1) throw std::invalid_argument("option max_bytes: expected at least 1");
   if (options.max_steps < 1) throw std::invalid_argument("option max_steps: expected at least 1");
   return options;
 }

@@ -213,11 +213,10 @@ struct Interpreter {
 
 }  // namespace
 
-ExecutionEnd execute(const Program& program, std::vector<TensorStore>& tensors, const ExecutionOptions& options,
-                     CommandSink& sink) {
+void execute(const Program& program, std::vector<TensorStore>& tensors, const ExecutionOptions& options,
+             CommandSink& sink, ExecutionEnd& end) {
   Interpreter interpreter{
       program, tensors, sink, options, std::vector<int64_t>(static_cast<size_t>(program.stack_size + kFrameReach)), {}};
-  ExecutionEnd end;
   try {
     if (program.host.empty())
       interpreter.run<false>();
@@ -227,10 +226,13 @@ ExecutionEnd execute(const Program& program, std::vector<TensorStore>& tensors, 
     end.failed = true;
     end.fault = fault;
     end.line = interpreter.line();
+  } catch (...) {
+    end.line = interpreter.line();
+    end.steps = interpreter.steps;
+    throw;
   }
   end.steps = interpreter.steps;
   end.tail_cycles = interpreter.cycles;
-  return end;
 }
 
 }  // namespace autocomp

@@ -35,7 +35,8 @@ struct ExecutionOptions {
   const std::function<void()>& poll;
 };
 
-[[nodiscard]] ExecutionEnd execute(const Program& program, std::vector<TensorStore>& tensors,
-                                   const ExecutionOptions& options, CommandSink& sink);
+// `end` says how far the program came, also where something else than a Fault ends it.
+void execute(const Program& program, std::vector<TensorStore>& tensors, const ExecutionOptions& options,
+             CommandSink& sink, ExecutionEnd& end);
 
 }  // namespace autocomp

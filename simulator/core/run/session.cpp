@@ -11,7 +11,6 @@ constexpr int64_t kTensorAlignment = 4096;
 constexpr int64_t kIterationsPerStep = 16;  // of interpreted semantics, for each step that a run may take
 constexpr int64_t kMostSteps = int64_t{1} << 48;
 constexpr int64_t kCommandsPerPoll = 256;
-constexpr size_t kMaxRecord = size_t{1} << 32;  // bytes of commands that one run may keep
 
 size_t at(int64_t index) { return static_cast<size_t>(index); }
 
@@ -191,7 +190,7 @@ void Session::observe() {
     for (uint32_t a = 0; a < operation.access_count; ++a)
       result.accesses.push_back({result.command_count, operations_.accesses_of(operation)[a]});
   }
-  if (++result.command_count % kCommandsPerPoll == 0) check_record();
+  if (++result.command_count % kCommandsPerPoll == 0) evaluator_.budget.poll();  // commands can take long
   if (!timing_) {
     operations_.forget(operations_.count());
   } else if (!expanding_ && operations_.operations.size() >= enough_) {
@@ -200,20 +199,6 @@ void Session::observe() {
     const size_t kept = operations_.operations.size();
     enough_ = kept + std::max(options_.window, kept / 8);
   }
-}
-
-// Also where the caller may end the run: commands can take long.
-void Session::check_record() const {
-  evaluator_.budget.poll();
-  const auto issued = static_cast<size_t>(result.command_count);
-  const size_t bytes = operations_.operations.size() * sizeof(Operation) +
-                       operations_.accesses.size() * sizeof(AccessInstance) +
-                       operations_.properties.size() * sizeof(int64_t) +
-                       (options_.record_commands ? issued * sizeof(CommandTiming) : 0) +
-                       result.trace.arguments.size() * sizeof(Value) + result.accesses.size() * sizeof(AccessRecord);
-  if (bytes > kMaxRecord)
-    throw Fault{"commands", "what is kept of the " + std::to_string(issued) + " commands issued takes more than " +
-                                std::to_string(kMaxRecord >> 30) + " GiB"};
 }
 
 bool Session::run_plan(int32_t instruction, int32_t line, int64_t cycles) {

@@ -47,7 +47,6 @@ class Session final : public CommandSink {
   template <typename Issue>
   void expand(int32_t instruction, const Value* arguments, Issue issue, int64_t cycles);
   void observe();
-  void check_record() const;
   [[nodiscard]] Fault fault_of(const TimingFailure& failure) const;
   void check_requirements(int32_t instruction);
   [[nodiscard]] bool run_plan(int32_t instruction, int32_t line, int64_t cycles);

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <chrono>
+#include <new>
 #include <stdexcept>
 
+#include "run/memory_limit.hpp"
 #include "run/session.hpp"
 
 namespace autocomp {
@@ -47,21 +49,47 @@ TensorSpace lay_out(const Program& program, const std::vector<TensorView>& param
   return space;
 }
 
+// What is there of the result of a run that needs too much memory.
+SimulationResult out_of_memory(MemoryLimit& limit, const Options& options, int64_t commands, int32_t line) {
+  limit.lift();
+  SimulationResult result;
+  result.command_count = commands;
+  result.failed = true;
+  result.error = {"memory",
+                  "the simulation needs more than " + std::to_string(options.max_bytes >> 20) + " MiB of memory after " +
+                      std::to_string(commands) + " commands",
+                  line};
+  return result;
+}
+
 }  // namespace
 
 SimulationResult run(const CompiledMachine& machine, const Program& program, const std::vector<TensorView>& tensors,
                      const Options& options) {
   const auto start = std::chrono::steady_clock::now();
   program.validate(machine.machine());  // which may be another machine than the program was made for
-  TensorSpace space = lay_out(program, tensors);
-  Session session(machine, options, space.stores, true);
-  const ExecutionEnd end = execute(program, session.tensors(),
-                                   {options.max_steps, options.discipline, options.host_data, options.poll}, session);
-  if (end.failed)
-    session.fail(end.fault, end.line);
-  else
-    session.finish(end.tail_cycles);
-  SimulationResult result = std::move(session.result);
+  MemoryLimit limit(options.max_bytes);
+  int64_t commands = 0;
+  ExecutionEnd end;
+  SimulationResult result;
+  try {
+    TensorSpace space = lay_out(program, tensors);
+    Session session(machine, options, space.stores, true);
+    try {
+      execute(program, session.tensors(), {options.max_steps, options.discipline, options.host_data, options.poll},
+              session, end);
+      if (end.failed)
+        session.fail(end.fault, end.line);
+      else
+        session.finish(end.tail_cycles);
+    } catch (const std::bad_alloc&) {
+      commands = session.result.command_count;
+      throw;
+    }
+    result = std::move(session.result);
+  } catch (const std::bad_alloc&) {
+    result = out_of_memory(limit, options, commands, end.line);
+  }
   result.steps = end.steps;
   result.seconds = seconds_since(start);
   return result;
@@ -69,20 +97,27 @@ SimulationResult run(const CompiledMachine& machine, const Program& program, con
 
 SimulationResult replay(const CompiledMachine& machine, const Trace& trace, const Options& options) {
   const auto start = std::chrono::steady_clock::now();
-  Session session(machine, options, {}, false);
+  MemoryLimit limit(options.max_bytes);
+  const size_t count = std::min(trace.instructions.size(), static_cast<size_t>(options.max_commands));
   size_t i = 0;
+  SimulationResult result;
   try {
-    const size_t count = std::min(trace.instructions.size(), static_cast<size_t>(options.max_commands));
-    for (; i < count; ++i) {
-      trace.validate(i, machine.machine());
-      session.replay(trace.instructions[i], trace.arguments.data() + trace.first_argument[i], trace.lines[i],
-                     trace.host_cycles[i]);
+    Session session(machine, options, {}, false);
+    try {
+      for (; i < count; ++i) {
+        trace.validate(i, machine.machine());
+        session.replay(trace.instructions[i], trace.arguments.data() + trace.first_argument[i], trace.lines[i],
+                       trace.host_cycles[i]);
+      }
+    } catch (const Fault& fault) {
+      session.fail(fault, trace.lines[i]);
     }
-  } catch (const Fault& fault) {
-    session.fail(fault, trace.lines[i]);
+    if (!session.result.failed) session.finish(0);
+    result = std::move(session.result);
+  } catch (const std::bad_alloc&) {
+    const auto commands = static_cast<int64_t>(i);
+    result = out_of_memory(limit, options, commands, i < count ? trace.lines[i] : 0);
   }
-  if (!session.result.failed) session.finish(0);
-  SimulationResult result = std::move(session.result);
   result.seconds = seconds_since(start);
   return result;
 }

@@ -31,6 +31,7 @@ from autocomp.workload import Case, Cases, InputSet, Workload
 
 CYCLES = Objective("cycles")
 MAX_STEPS = 1 << 27  # bytecode steps of one run
+MAX_BYTES = 1 << 31  # of memory of one run, for what it keeps of its commands
 MAX_CYCLES_OVER_BOUND = 10_000  # a run is cut off when it needs this many times the lower bound
 
 
@@ -187,6 +188,7 @@ class _Session:
             record_commands=conditions == Conditions(timing=True),
             max_cycles=self.evaluator.max_cycles,
             max_steps=MAX_STEPS,
+            max_bytes=MAX_BYTES,
             seed=conditions.contents,
             host_scale=conditions.host_scale,
             settings={f"{dram.name}.latency": latency} if conditions.latency_scale != 1 else {},
