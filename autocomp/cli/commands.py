@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from importlib import metadata
 from typing import Any
 
@@ -16,7 +15,7 @@ from autocomp.cli.fidelity import fidelity
 from autocomp.cli.isa import isa
 from autocomp.cli.menu import menu
 from autocomp.cli.model import model
-from autocomp.cli.options import wants_json
+from autocomp.cli.options import say, wants_json
 from autocomp.cli.profile import profile
 from autocomp.cli.prompt import prompt
 from autocomp.cli.report import report
@@ -48,7 +47,7 @@ class UserError(click.ClickException):
         self._as_json = as_json
 
     def show(self, file: Any = None) -> None:
-        click.echo(f"error: {self.message}", file=sys.stderr)
+        say(f"error: {self.message}", err=True)
         if self._as_json:
             click.echo(json.dumps(self._document))
 
@@ -68,7 +67,7 @@ class Commands(click.Group):
             problem = AutocompError(f"{error.filename or 'the system'}: {error.strerror or error}")
             raise UserError(problem, wants_json(ctx)) from error
         except KeyboardInterrupt:
-            click.echo("interrupted", err=True)
+            say("interrupted", err=True)
             ctx.exit(INTERRUPTED)
 
 

@@ -19,6 +19,7 @@ from autocomp.cli.options import (
     output_options,
     path_option,
     print_json,
+    say,
     set_option,
     trust_option,
     workers_option,
@@ -147,12 +148,12 @@ def explore(
         try:
             point = explore_point(parameters, requests, folder / point_name(parameters), means)
         except KeyboardInterrupt:
-            click.echo(f"interrupted; the same command continues in {folder}", err=True)
+            say(f"interrupted; the same command continues in {folder}", err=True)
             if as_json:
                 print_json({"interrupted": True, "folder": str(folder), "exit_code": INTERRUPTED})
             raise click.exceptions.Exit(INTERRUPTED) from None
         points.append(point)
-        click.echo(f"{point.name}: {point.reason or f'{point.total:,} cycles'}", err=True)
+        say(f"{point.name}: {point.reason or f'{point.total:,} cycles'}", err=True)
     if plot_file is not None:
         write_output(plot_file, plot(points, note))
     if as_json:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from autocomp.cli.options import output_options, path_option, print_json, set_option, warn
+from autocomp.cli.options import output_options, path_option, print_json, say, set_option, show_content, warn
 from autocomp.errors import AutocompError
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def show(
             }
         )
         return
-    click.echo(page, file=sys.stdout)
+    show_content(page + "\n")
 
 
 @isa.command("list")
@@ -136,7 +136,7 @@ def check(
         warn(str(warning))
     if explained:
         print_explanation(explain(accelerator), plain)
-    click.echo(
+    say(
         f"{accelerator.name}: {len(accelerator.instructions)} instructions, {len(accelerator.aliases)} aliases, "
         f"{len(accelerator.memories)} memories, {len(accelerator.units)} units: "
         + ("fine" if not warnings else f"fine, with {len(warnings)} warning{'s' if len(warnings) > 1 else ''}")

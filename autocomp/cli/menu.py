@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from autocomp.cli.agents import agent_options, chosen_agents
-from autocomp.cli.options import output_options, path_option, print_json, warn
+from autocomp.cli.options import output_options, path_option, print_json, say, warn
 from autocomp.data import write_output
 from autocomp.errors import ConfigError, ModelError
 
@@ -124,10 +124,8 @@ def suggest(
         out, to_yaml(found.options, request.menu.kind, f"Proposed by {agents.planner[0].model} from the run {run}")
     )
     for option in found.options:
-        click.echo(f"{option.id}: {option.title}")
-    click.echo(
-        f"written to {out}; when you agree with them: autocomp search ... --menu {request.menu.name} --menu {out}"
-    )
+        say(f"{option.id}: {option.title}")
+    say(f"written to {out}; when you agree with them: autocomp search ... --menu {request.menu.name} --menu {out}")
 
 
 def menu_for(names: tuple[str, ...], workload: Workload, target: Target, paths: tuple[Path, ...]) -> Menu:

@@ -12,7 +12,7 @@ import click
 
 from autocomp.cli.agents import chosen_agents
 from autocomp.cli.menu import menu_for
-from autocomp.cli.options import output_options, path_option, print_json, set_option, warn, workers_option
+from autocomp.cli.options import output_options, path_option, print_json, say, set_option, warn, workers_option
 from autocomp.data import write_output
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ def model(
         _quantise(model, quantised, samples)
     imported = import_model(quantised or model)
     costs = forecast(
-        imported, machine, all_schedules(warn), host_cycles, lambda name: click.echo(f"simulating {name}", err=True)
+        imported, machine, all_schedules(warn), host_cycles, lambda name: say(f"simulating {name}", err=True)
     )
     done = None
     if evaluations is not None:

@@ -11,6 +11,8 @@ from typing import Any, TypeVar
 
 import click
 
+from autocomp.printable import printable
+
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
@@ -28,8 +30,18 @@ def print_json(document: Any) -> None:
     click.echo(json.dumps(document, indent=2, allow_nan=False))
 
 
+def say(text: str, *, err: bool = False) -> None:
+    """A line for people. Control characters in it are shown, not sent: parts of it may be somebody else's."""
+    click.echo(printable(text), err=err)
+
+
+def show_content(text: str) -> None:
+    """The content of a file or a prompt, as it is; on a terminal without its control characters."""
+    click.echo(printable(text) if sys.stdout.isatty() else text, nl=False)
+
+
 def warn(message: str) -> None:
-    click.echo(f"warning: {message}", file=sys.stderr)
+    say(f"warning: {message}", err=True)
 
 
 def _overrides(ctx: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> dict[str, int | float]:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from autocomp.cli.options import output_options, path_option, print_json, set_option, target_option
+from autocomp.cli.options import output_options, path_option, print_json, say, set_option, target_option
 from autocomp.cli.problem import load_problem
 from autocomp.cli.run import read_kernel
 from autocomp.data import write_output
@@ -52,4 +52,4 @@ def profile(
         return
     print_profile(make_console(sys.stdout, plain), found)
     if trace is not None:
-        click.echo(f"timeline: {trace}", err=True)
+        say(f"timeline: {trace}", err=True)

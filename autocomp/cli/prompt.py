@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
 from random import Random
@@ -12,7 +11,16 @@ import click
 
 from autocomp.cli.agents import agent_options, chosen_agents
 from autocomp.cli.menu import menu_for
-from autocomp.cli.options import json_option, path_option, print_json, set_option, target_option, trust_option
+from autocomp.cli.options import (
+    json_option,
+    path_option,
+    print_json,
+    say,
+    set_option,
+    show_content,
+    target_option,
+    trust_option,
+)
 from autocomp.cli.problem import load_problem
 from autocomp.cli.run import read_kernel
 
@@ -98,12 +106,12 @@ def prompt(
         print_json(_body(agents.models[:1], messages, schema))
         return
     for message in messages:
-        click.echo(f"=== {message.role} ===\n{message.content}")
+        show_content(f"=== {message.role} ===\n{message.content}\n")
     if schema is not None:
         import json
 
-        click.echo(f"=== JSON schema of the answer ===\n{json.dumps(schema, indent=1)}")
-    click.echo(f"about {estimate_prompt(messages):,} tokens (estimated from words and marks)", file=sys.stderr)
+        show_content(f"=== JSON schema of the answer ===\n{json.dumps(schema, indent=1)}\n")
+    say(f"about {estimate_prompt(messages):,} tokens (estimated from words and marks)", err=True)
 
 
 def _context(text: str, source: str, workload: Any, target: Target, menu: Any, seed: int) -> Context:

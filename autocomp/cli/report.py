@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from autocomp.cli.options import json_option, print_json
+from autocomp.cli.options import json_option, print_json, say
 
 
 @click.command()
@@ -43,17 +43,17 @@ def report(
             )
         with serve(folder, port) as server:
             address = f"http://{LOOPBACK}:{server.server_port}/"
-            say(as_json, {"address": address}, f"{address} (Ctrl-C ends it)")
+            _tell(as_json, {"address": address}, f"{address} (Ctrl-C ends it)")
             server.serve_forever()
     else:
         page = output or folder.path / "report.html"
         write_page(folder, page, timelines, wanted)
         size = page.stat().st_size
-        say(as_json, {"page": str(page), "bytes": size}, f"{page} ({size / 1024:,.0f} KiB)")
+        _tell(as_json, {"page": str(page), "bytes": size}, f"{page} ({size / 1024:,.0f} KiB)")
 
 
-def say(as_json: bool, document: dict[str, Any], text: str) -> None:
+def _tell(as_json: bool, document: dict[str, Any], text: str) -> None:
     if as_json:
         print_json(document)
     else:
-        click.echo(text)
+        say(text)

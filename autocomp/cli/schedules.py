@@ -9,7 +9,16 @@ from pathlib import Path
 
 import click
 
-from autocomp.cli.options import json_option, output_options, path_option, print_json, trust_option, warn
+from autocomp.cli.options import (
+    json_option,
+    output_options,
+    path_option,
+    print_json,
+    say,
+    show_content,
+    trust_option,
+    warn,
+)
 
 DOES_NOT_HOLD = 6
 FOLDER = click.Path(path_type=Path, file_okay=False)
@@ -60,9 +69,9 @@ def show(name: str, kernel_only: bool, as_json: bool, plain: bool) -> None:
     if as_json:
         print_json({"path": str(stored.path), **record.model_dump(mode="json")})
     elif kernel_only:
-        click.echo(record.kernel, nl=False)
+        show_content(record.kernel)
     else:
-        click.echo(stored.text(), nl=False)
+        show_content(stored.text())
 
 
 @schedules.command()
@@ -94,14 +103,14 @@ def verify(names: tuple[str, ...], renew: bool, trust: bool, paths: tuple[Path, 
         outcome = "renewed" if renewed else found.outcome
         documents.append({"path": str(renewed or file), "outcome": outcome, "message": found.message})
         if not as_json:
-            click.echo(f"{outcome:<8} {file}" + (f": {found.message}" if found.message else ""))
+            say(f"{outcome:<8} {file}" + (f": {found.message}" if found.message else ""))
     failed = sum(1 for d in documents if d["outcome"] not in (HOLDS, "renewed"))
     if as_json:
         print_json(documents)
     else:
-        click.echo(f"{len(files) - failed} of {len(files)} schedules hold")
+        say(f"{len(files) - failed} of {len(files)} schedules hold")
         if any(d["outcome"] == CHANGED for d in documents):
-            click.echo("--renew writes the figures of now into those that changed")
+            say("--renew writes the figures of now into those that changed")
     if failed:
         raise click.exceptions.Exit(DOES_NOT_HOLD)
 
@@ -121,7 +130,7 @@ def merge(sources: tuple[Path, ...], target: Path, as_json: bool) -> None:
     if as_json:
         print_json({"copied": done.copied, "left": done.left, "target": str(target)})
     else:
-        click.echo(f"{done.copied} schedules copied to {target}; {done.left} are no better than what is there")
+        say(f"{done.copied} schedules copied to {target}; {done.left} are no better than what is there")
 
 
 @schedules.command()
@@ -143,5 +152,5 @@ def gc(dry_run: bool, as_json: bool) -> None:
         print_json({"removed": not dry_run, "files": [{"path": str(g.path), "reason": g.reason} for g in found]})
         return
     for item in found:
-        click.echo(f"{item.path}: {item.reason}")
-    click.echo(f"{len(found)} files {'would go' if dry_run else 'removed'} from {root}")
+        say(f"{item.path}: {item.reason}")
+    say(f"{len(found)} files {'would go' if dry_run else 'removed'} from {root}")

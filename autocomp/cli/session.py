@@ -14,7 +14,7 @@ import click
 from autocomp.cli.confirm import Confirmed, conclusion, confirmation_table, kept
 from autocomp.cli.confirm import confirm as confirm_best
 from autocomp.cli.confirm import document as confirmation_document
-from autocomp.cli.options import print_json
+from autocomp.cli.options import print_json, say
 from autocomp.cli.over_time import print_shape, shape_of
 from autocomp.data import write_atomically
 from autocomp.report import RunView, SearchProgress, make_console, print_paths, print_search
@@ -74,7 +74,7 @@ def search_and_report(
 def _interrupted(folders: Sequence[RunFolder], as_json: bool) -> NoReturn:
     """Say how to go on, and end."""
     paths = [str(folder.path) for folder in folders]
-    click.echo(f"interrupted; continue with: autocomp resume {' '.join(paths)}", err=True)
+    say(f"interrupted; continue with: autocomp resume {' '.join(paths)}", err=True)
     if as_json:
         runs = {"run": paths[0]} if len(paths) == 1 else {"runs": paths}
         print_json({"interrupted": True, **runs, "exit_code": INTERRUPTED})

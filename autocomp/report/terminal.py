@@ -1,26 +1,44 @@
-"""Consoles: coloured and live on a terminal, plain text elsewhere."""
+"""Consoles: coloured and live on a terminal, plain text elsewhere. Whatever text they are given does nothing there."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import TextIO
 
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.segment import Segment
 
+from autocomp.printable import printable
 from autocomp.targets.evaluation import Number
 
 SPARKS = " ▁▂▃▄▅▆▇█"
 PLAIN_WIDTH = 160  # a pipe has no width of its own
 
 
+class PlainConsole(Console):
+    """A console that takes no text as markup, and shows control characters instead of sending them."""
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
+        for segment in super().render(renderable, options):
+            yield segment if segment.control else Segment(printable(segment.text), segment.style)
+
+
 def make_console(stream: TextIO | None = None, plain: bool = False) -> Console:
     """A console on a stream (standard output by default); plain when asked for or when the stream is no terminal."""
     stream = stream or sys.stdout
     if plain or not stream.isatty():
-        return Console(file=stream, no_color=True, highlight=False, force_terminal=False, width=PLAIN_WIDTH)
-    return Console(file=stream, highlight=False)
+        return PlainConsole(
+            file=stream,
+            no_color=True,
+            highlight=False,
+            markup=False,
+            emoji=False,
+            force_terminal=False,
+            width=PLAIN_WIDTH,
+        )
+    return PlainConsole(file=stream, highlight=False, markup=False, emoji=False)
 
 
 def percent(ratio: float | None, digits: int = 1) -> str:

@@ -1,5 +1,6 @@
 // The core's own operators new and delete count what they hand out. They are those of this library alone (it is linked
-// with its own symbols first), and fall back on malloc like the usual ones, so that either may free what the other gave.
+// with its own symbols first), and fall back on malloc like the usual ones, so that either may free what the other
+// gave.
 #include "run/memory_limit.hpp"
 
 #include <cstdlib>

@@ -56,8 +56,8 @@ SimulationResult out_of_memory(MemoryLimit& limit, const Options& options, int64
   result.command_count = commands;
   result.failed = true;
   result.error = {"memory",
-                  "the simulation needs more than " + std::to_string(options.max_bytes >> 20) + " MiB of memory after " +
-                      std::to_string(commands) + " commands",
+                  "the simulation needs more than " + std::to_string(options.max_bytes >> 20) +
+                      " MiB of memory after " + std::to_string(commands) + " commands",
                   line};
   return result;
 }

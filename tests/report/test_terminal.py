@@ -1,0 +1,61 @@
+"""No text that is shown does anything to a terminal, or looks like something else."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.panel import Panel
+from rich.table import Table
+from rich.text import Text
+
+from autocomp.printable import printable
+from autocomp.report.terminal import PlainConsole, make_console
+
+HOSTILE = {
+    "a title": "\x1b]0;owned\x07",
+    "a cleared screen": "\x1b[2J",
+    "a cursor": "\x9b5A",
+    "an overwritten line": "failed\rcorrect",
+    "a backspace": "no\b\byes",
+    "a text that runs backwards": "\u202egnp.c",
+    "a letter that is not seen": "a\u200bb",
+    "a tag": "\U000e0041",
+    "markup": "[link=http://elsewhere]here[/link] [/] [bold",
+    "an emoji": ":bomb:",
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+@pytest.mark.parametrize("terminal", [False, True])
+def test_hostile_text_does_nothing_to_a_terminal(name: str, terminal: bool) -> None:
+    text = HOSTILE[name]
+    table = Table(title=text)
+    table.add_column(text)
+    table.add_row(text)
+    stream = io.StringIO()
+    console = PlainConsole(
+        file=stream, force_terminal=terminal, color_system=None, width=200, markup=False, emoji=False
+    )
+    for shown in (text, Text(text), table, Panel(text)):
+        console.print(shown)
+    written = stream.getvalue()
+    if printable(text) == text:
+        assert written.count(text) == 6
+    assert not set(written) & set("\x1b\x9b\x07\r\b\u202e\u200b\U000e0041")
+
+
+def test_the_consoles_of_commands_are_such() -> None:
+    stream = io.StringIO()
+    make_console(stream).print("[red]\x1b[31m:bomb:")
+    assert stream.getvalue() == "[red]\\x1b[31m:bomb:\n"
+
+
+@given(st.text())
+def test_what_is_printable_has_no_control_characters_and_stays_as_it_is(text: str) -> None:
+    shown = printable(text)
+    assert all(c in "\n\t" or (ord(c) >= 0x20 and not 0x7F <= ord(c) <= 0x9F) for c in shown)
+    assert printable(shown) == shown
+    shown.encode()
