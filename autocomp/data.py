@@ -19,13 +19,13 @@ MAX_TEXT = 1 << 22  # bytes of any text; what reads them has bounds of its own, 
 KINDS = ("isa", "menus", "workloads", "schedules")
 
 
-def read_bytes(path: Path) -> bytes:
-    """What a file holds, of at most MAX_TEXT bytes, be it a pipe or a device. Raises OSError."""
+def read_bytes(path: Path, limit: int = MAX_TEXT) -> bytes:
+    """What a file holds, of at most `limit` bytes, be it a pipe or a device. Raises OSError."""
     check_name(path)
     with path.open("rb") as file:
-        data = file.read(MAX_TEXT + 1)
-    if len(data) > MAX_TEXT:
-        raise OSError(errno.EFBIG, f"it is larger than {MAX_TEXT:,} bytes")
+        data = file.read(limit + 1)
+    if len(data) > limit:
+        raise OSError(errno.EFBIG, f"it is larger than {limit:,} bytes")
     return data
 
 

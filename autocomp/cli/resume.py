@@ -57,4 +57,4 @@ def resume(
             warn(f"{folder.path}: {judged}")
     Store(user_root()).require_writable()
     means = Means(workers or available_cores(), executor, cache)
-    search_and_report(found, means, confirm=confirm, as_json=as_json, plain=plain)
+    search_and_report(found, means, confirm=confirm, as_json=as_json, plain=plain, resumed=True)

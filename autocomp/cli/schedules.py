@@ -118,19 +118,32 @@ def verify(names: tuple[str, ...], renew: bool, trust: bool, paths: tuple[Path, 
 @schedules.command()
 @click.argument("sources", nargs=-1, required=True, type=FOLDER, metavar="SOURCE...")
 @click.argument("target", type=FOLDER)
+@trust_option
+@path_option
 @json_option
-def merge(sources: tuple[Path, ...], target: Path, as_json: bool) -> None:
+def merge(sources: tuple[Path, ...], target: Path, trust: bool, paths: tuple[Path, ...], as_json: bool) -> None:
     """Copy the schedules of the folders SOURCE into the folder TARGET, where the better one stays.
 
+    A record that would be copied is verified first: its kernel has to be correct here, with the cycles that it states.
     Records are copied as they are: where each comes from is a part of it.
     """
     from autocomp.schedules.merge import merge
+    from autocomp.schedules.verify import HOLDS, verify
 
-    done = merge(sources, target, warn)
+    now = datetime.now().astimezone()
+
+    def doubt(file: Path) -> str | None:
+        found = verify(file, now, paths, trust)
+        return None if found.outcome == HOLDS else f"{found.outcome}: {found.message}"
+
+    done = merge(sources, target, warn, doubt)
     if as_json:
-        print_json({"copied": done.copied, "left": done.left, "target": str(target)})
-    else:
-        say(f"{done.copied} schedules copied to {target}; {done.left} are no better than what is there")
+        counts = {"copied": done.copied, "left": done.left, "doubted": done.doubted}
+        print_json({**counts, "target": str(target)})
+        return
+    say(f"{done.copied} schedules copied to {target}; {done.left} are no better than what is there")
+    if done.doubted:
+        say(f"{done.doubted} do not hold here; autocomp schedules verify --renew mends those that have changed")
 
 
 @schedules.command()

@@ -33,7 +33,13 @@ INTERRUPTED = 130
 
 
 def search_and_report(
-    runs: Sequence[tuple[RunFolder, Request]], means: Means, *, confirm: str | None, as_json: bool, plain: bool
+    runs: Sequence[tuple[RunFolder, Request]],
+    means: Means,
+    *,
+    confirm: str | None,
+    as_json: bool,
+    plain: bool,
+    resumed: bool = False,
 ) -> None:
     """Run the sessions one after the other; what one leaves of its budget goes to the next. People read the ends on
     standard output, programs with --json instead: one document, or a list of them for several runs. With `confirm` the
@@ -45,7 +51,7 @@ def search_and_report(
         title = f"{request.workload.name} on {request.target.name}"
         try:
             with SearchProgress(console, title) as progress:
-                result = run_session(request, folder, means, progress, grant)
+                result = run_session(request, folder, means, progress, grant, recheck=resumed)
         except KeyboardInterrupt:
             _interrupted([unfinished for unfinished, _ in runs[position:]], as_json)
         confirmed = confirm_best(request, folder, result) if confirm is not None else ()

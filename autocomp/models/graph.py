@@ -54,7 +54,14 @@ class Model:
 
 def import_model(path: Path) -> Model:
     """Read an ONNX model. Raises ConfigError when it is none, `onnx` is not installed, or shapes are not known."""
-    return _Graph(load_model(path).graph, path).model()
+    graph = load_model(path).graph
+    try:
+        return _Graph(graph, path).model()
+    except (AttributeError, IndexError, KeyError, OverflowError, TypeError, ValueError) as error:
+        raise ConfigError(
+            f"{path}: a node does not have what its operator needs ({type(error).__name__}: {error})",
+            hint="onnx.checker.check_model says which",
+        ) from error
 
 
 class _Graph:

@@ -9,7 +9,9 @@ folded into convolutions before.
 from __future__ import annotations
 
 import logging
+import math
 import tempfile
+import zipfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -18,7 +20,9 @@ import numpy as np
 import numpy.typing as npt
 
 from autocomp.errors import ConfigError
+from autocomp.models.shapes import known_shapes, load_model
 
+MOST_BYTES = 1 << 29  # of samples
 OPERATORS = ("Conv", "MatMul", "Gemm")
 SAMPLES = 8  # drawn where none are given
 
@@ -38,10 +42,10 @@ def quantise(source: Path, target: Path, samples: Samples) -> None:
         raise ConfigError(
             "quantising models needs the package onnxruntime", hint="pip install 'autocomp[onnxruntime]'"
         ) from None
+    model = load_model(source)
     try:
         with tempfile.TemporaryDirectory() as name, _Quiet():
             fixed, prepared = Path(name) / "fixed.onnx", Path(name) / "prepared.onnx"
-            model = onnx.load(source)
             _fix_sizes(model, samples[0])
             onnx.save(model, fixed)
             quant_pre_process(fixed, prepared, skip_symbolic_shape=True)
@@ -62,8 +66,6 @@ def quantise(source: Path, target: Path, samples: Samples) -> None:
 
 def random_samples(source: Path, seed: int) -> Samples:
     """Standard normal inputs of the sizes that the model states. Raises ConfigError where it leaves a size open."""
-    from autocomp.models.shapes import known_shapes, load_model
-
     graph = load_model(source).graph
     shapes = known_shapes(graph)
     constants = {initializer.name for initializer in graph.initializer}
@@ -72,17 +74,27 @@ def random_samples(source: Path, seed: int) -> Samples:
         raise ConfigError(
             f"{source} leaves a size of its input {missing[0]!r} open", hint="give samples, with --samples"
         )
+    drawn = SAMPLES * sum(8 * math.prod(shapes[name]) for name in names)
+    if drawn > MOST_BYTES:
+        raise ConfigError(f"{SAMPLES} inputs of {source} take {drawn:,} bytes, at most {MOST_BYTES:,}")
     generator = np.random.default_rng(seed)
     return [{n: generator.standard_normal(shapes[n]).astype(np.float32) for n in names} for _ in range(SAMPLES)]
 
 
 def read_samples(path: Path) -> Samples:
     """Samples from a NumPy archive: an array for each input of the model, the samples along its first axis."""
+    hint = "numpy.savez writes such a file"
     try:
+        with zipfile.ZipFile(path) as packed:
+            total = sum(entry.file_size for entry in packed.infolist())
+        if total > MOST_BYTES:
+            raise ConfigError(f"the samples {path} unpack to {total:,} bytes, at most {MOST_BYTES:,}", hint=hint)
         with np.load(path) as archive:
-            arrays = dict(archive)
-    except (OSError, ValueError) as error:
-        raise ConfigError(f"cannot read the samples {path}: {error}", hint="numpy.savez writes such a file") from None
+            arrays = {name: np.asarray(array) for name, array in archive.items()}
+    except ConfigError:
+        raise
+    except Exception as error:  # zipfile, zlib and NumPy each have their own
+        raise ConfigError(f"cannot read the samples {path}: {type(error).__name__}: {error}", hint=hint) from None
     counts = {len(array) if array.ndim else 0 for array in arrays.values()}
     if len(counts) != 1 or counts == {0}:
         raise ConfigError(f"{path} holds {', '.join(arrays) or 'nothing'}, not as many samples of each, at least one")

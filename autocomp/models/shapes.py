@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from autocomp.data import read_bytes
 from autocomp.errors import ConfigError
 
+MOST_BYTES = 1 << 30  # of a model's file
+MOST_ELEMENTS = 1 << 48  # of a tensor
 Shape = tuple[int, ...]
 
 
@@ -49,9 +53,13 @@ def load_model(path: Path) -> Any:
     except ImportError:
         raise ConfigError("reading models needs the package onnx", hint="pip install 'autocomp[models]'") from None
     try:
-        model = onnx.shape_inference.infer_shapes(onnx.load(path), data_prop=True)
+        loaded = onnx.load_model_from_string(read_bytes(path, MOST_BYTES))
+        _refuse_other_files(loaded)
+        model = onnx.shape_inference.infer_shapes(loaded, data_prop=True)
         while _told(model, onnx):
             model = onnx.shape_inference.infer_shapes(model, data_prop=True)
+    except ConfigError:
+        raise
     except Exception as error:  # protobuf, onnx and the file system each have their own
         raise ConfigError(f"cannot read the model {path}: {type(error).__name__}: {error}") from None
     if not model.graph.node:  # an empty file is a model to protobuf
@@ -60,13 +68,35 @@ def load_model(path: Path) -> Any:
 
 
 def known_shapes(graph: Any) -> dict[str, Shape]:
-    """The shapes of tensors, as far as all their sizes are numbers."""
+    """The shapes of tensors, as far as all their sizes are numbers. Raises ConfigError for sizes that no tensor has."""
     shapes: dict[str, Shape] = {i.name: tuple(i.dims) for i in graph.initializer}
     for info in (*graph.value_info, *graph.input, *graph.output):
         kind = info.type.tensor_type
         if kind.HasField("shape") and all(d.HasField("dim_value") for d in kind.shape.dim):
             shapes[info.name] = tuple(d.dim_value for d in kind.shape.dim)
+    for name, shape in shapes.items():
+        if any(size < 0 for size in shape) or math.prod(shape) > MOST_ELEMENTS:
+            raise ConfigError(f"tensor {name!r:.80} has the shape {shape!r:.80}, which no tensor has")
     return shapes
+
+
+def _refuse_other_files(model: Any) -> None:
+    """Raises ConfigError for a model that keeps its tensors elsewhere: a path in it could lead to any file."""
+    for message in _messages(model):
+        if message.DESCRIPTOR.name == "TensorProto" and (message.data_location or message.external_data):
+            raise ConfigError(
+                f"the model keeps the tensor {message.name!r:.80} in another file",
+                hint="make one file of it, as onnx.save(onnx.load(MODEL), FILE) does",
+            )
+
+
+def _messages(message: Any) -> Iterator[Any]:
+    """A protobuf message and all within it."""
+    yield message
+    for field, value in message.ListFields():
+        if field.message_type is not None:
+            for part in [value] if hasattr(value, "ListFields") else value:
+                yield from _messages(part)
 
 
 def attributes_of(node: Any) -> dict[str, Any]:

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from autocomp.data import data_dir
+from autocomp.data import data_dir, decode, read_regular
 from autocomp.errors import ConfigError
 
 INDEX = "index.json"
+MOST_BYTES = 1 << 26  # of an index: 10,000 records take some 5 MB
 _KERNEL = "\nkernel: |\n"
 
 
@@ -46,12 +48,12 @@ class Stored:
     def text(self) -> str:
         """The record's file. Raises ConfigError if it is not the one that was indexed."""
         try:
-            content = self.path.read_bytes()
+            content = read_regular(self.path)
         except OSError as error:
             raise ConfigError(f"cannot read the schedule {self.path}: {error.strerror}", hint=_REBUILD) from error
         if hashlib.sha256(content).hexdigest() != self.entry.sha256:
             raise ConfigError(f"{self.path}: not the file that was indexed", hint=_REBUILD)
-        return content.decode("utf-8")
+        return decode(content, str(self.path), ConfigError)
 
     def kernel(self) -> str:
         """The kernel's text."""
@@ -68,11 +70,29 @@ _REBUILD = "autocomp schedules list checks all files and rebuilds the index"
 
 
 def read_index(root: Path) -> list[Entry] | None:
-    """The entries of a store; None if it has no index, or one of another version."""
+    """The entries of a store; None if it has no index, one of another version, or one that is not as it was written."""
     try:
-        return [Entry(**entry) for entry in json.loads((root / INDEX).read_text(encoding="utf-8"))]
-    except (OSError, ValueError, TypeError):
+        entries = [Entry(**entry) for entry in json.loads(read_regular(root / INDEX, MOST_BYTES).decode())]
+    except (OSError, ValueError, TypeError, RecursionError):
         return None
+    return entries if all(map(_well_formed, entries)) else None
+
+
+def _well_formed(entry: Entry) -> bool:
+    """Whether the fields are what they are called; a path leads to a file of the store."""
+    texts = (entry.path, entry.sha256, entry.accelerator, entry.operation, entry.identity)
+    return (
+        all(isinstance(text, str) for text in texts)
+        and not {"..", ""} & set(entry.path.split("/"))
+        and isinstance(entry.parameters, dict)
+        and all(type(value) in (int, float) and math.isfinite(value) for value in entry.parameters.values())
+        and isinstance(entry.dims, dict)
+        and all(type(size) is int for size in entry.dims.values())
+        and isinstance(entry.options, dict)
+        and type(entry.cycles) is int
+        and entry.cycles > 0
+        and type(entry.ratio) in (int, float)
+    )
 
 
 def index_text(entries: list[Entry]) -> str:

@@ -6,10 +6,11 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from typing_extensions import TypeAliasType
 
 from autocomp.errors import ConfigError
 from autocomp.yaml_text import read_yaml
@@ -19,8 +20,16 @@ _WITHOUT_DIGEST = 1  # the version before records stated the digest of their con
 _NOT_PLAIN = re.compile("[^\n\x20-\x7e\xa0-\u2027\u202a-\ud7ff]")  # YAML breaks lines at these, or refuses them
 
 
+# Names go into C, options into its comments: a record may come from anyone.
+Identifier = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,99}$")]
+Word = Annotated[str, Field(pattern=r"^[A-Za-z0-9_ .+-]{0,100}$")]
+Finite = Annotated[float, Field(allow_inf_nan=False)]
+Option = TypeAliasType("Option", "bool | int | Finite | Word | list[Option] | dict[Identifier, Option] | None")
+Size = Annotated[int, Field(ge=1, le=1 << 40)]
+
+
 class _Part(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
 
 class Machine(_Part):
@@ -35,9 +44,9 @@ class Machine(_Part):
 class Tensor(_Part):
     """A pointer argument of the kernel: row-major, elements of a NumPy type."""
 
-    name: str
-    dtype: str
-    shape: tuple[int, ...]
+    name: Identifier
+    dtype: Identifier
+    shape: Annotated[tuple[Size, ...], Field(max_length=8)]
     role: Literal["input", "output", "inout"]
 
 
@@ -45,8 +54,8 @@ class Operation(_Part):
     """What is computed. `reference` is the digest of a user's own definition, which `name` alone does not identify."""
 
     name: str = Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]*$")
-    dims: dict[str, int]
-    options: dict[str, Any] = {}
+    dims: dict[Identifier, int]
+    options: dict[Identifier, Option] = {}
     tensors: tuple[Tensor, ...]
     reference: str | None = None
 

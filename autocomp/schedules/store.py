@@ -11,7 +11,7 @@ from collections.abc import Callable, Container, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
-from autocomp.data import write_atomically
+from autocomp.data import decode, read_regular, write_atomically
 from autocomp.errors import ConfigError, RunFolderError
 from autocomp.schedules.index import INDEX, Entry, Stored, default_roots, index_text, read_index, user_root
 from autocomp.schedules.record import ScheduleRecord, better, from_yaml, to_yaml
@@ -31,6 +31,10 @@ class Store:
 
     def __init__(self, root: Path) -> None:
         self.root = root
+
+    def improved_by(self, record: ScheduleRecord) -> bool:
+        """Whether `put` would write the record now."""
+        return self._improves(record, self.root / record.folder / record.file_name)
 
     def put(self, record: ScheduleRecord) -> tuple[Path, bool]:
         """Keep a record; its path, and whether it was written: a record that is no better than the one already there is
@@ -80,8 +84,8 @@ class Store:
         if not path.exists():
             return True
         try:
-            present = from_yaml(path.read_text(encoding="utf-8"), str(path))
-        except (ConfigError, UnicodeDecodeError):
+            present = from_yaml(decode(read_regular(path), str(path), ConfigError), str(path))
+        except (ConfigError, OSError):
             return True  # a corrupt record is worth less than any
         return better(present, record)
 
@@ -119,10 +123,10 @@ class Store:
 
 def _read_entry(file: Path, name: str, known: dict[tuple[str, str], Entry], warn: Warn) -> Entry | None:
     try:
-        content = file.read_bytes()
+        content = read_regular(file)
         entry = known.get((name, hashlib.sha256(content).hexdigest()))
-        return entry or _entry(from_yaml(content.decode("utf-8"), str(file)), name, content)
-    except (ConfigError, OSError, UnicodeDecodeError) as error:
+        return entry or _entry(from_yaml(decode(content, str(file), ConfigError), str(file)), name, content)
+    except (ConfigError, OSError) as error:
         named = str(error) if str(file) in str(error) else f"{file}: {error}"
         warn(f"left out a corrupt schedule: {named}")
         return None

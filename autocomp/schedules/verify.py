@@ -11,6 +11,7 @@ from typing import Any
 import yaml
 
 from autocomp import workload as workloads
+from autocomp.data import decode, read_regular
 from autocomp.errors import AutocompError, ConfigError
 from autocomp.schedules.measured import figures, machine_of, operation_of
 from autocomp.schedules.record import PlanStep, ScheduleRecord, from_yaml
@@ -43,8 +44,8 @@ def verify(path: Path, now: datetime, extra_paths: Sequence[Path] = (), say_trus
     through for accelerators, and for the workloads that define operations of users' own; with `say_trusted` the user
     says that their references may run."""
     try:
-        record = from_yaml(path.read_bytes().decode("utf-8"), str(path))
-    except (ConfigError, OSError, UnicodeDecodeError) as error:
+        record = from_yaml(decode(read_regular(path), str(path), ConfigError), str(path))
+    except (ConfigError, OSError) as error:
         return Verification(path, CORRUPT, getattr(error, "message", str(error)))
     try:
         machine = record.accelerator
@@ -69,7 +70,7 @@ def workload_of(record: ScheduleRecord, target: Target, path: Path, extra_paths:
     operation = record.operation
     overrides = record.accelerator.parameters
     if operation.reference is None:
-        document = {"operation": operation.name, "accelerator": target.name, "dims": operation.dims}
+        document: dict[str, Any] = {"operation": operation.name, "accelerator": target.name, "dims": operation.dims}
         document |= {name: value for name, value in operation.options.items() if value is not None}
         if operation.name == "gemm" and operation.tensors:
             document["dtype"] = operation.tensors[0].dtype

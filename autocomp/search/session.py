@@ -8,8 +8,10 @@ from functools import partial
 
 from autocomp.agents.factory import AgentPair, make_agents
 from autocomp.data import cache_folder
+from autocomp.errors import RunFolderError
 from autocomp.search.budget import Budget
 from autocomp.search.cache import EvaluationCache, scope_of
+from autocomp.search.candidate import Candidate
 from autocomp.search.executors import Executor, ThreadExecutor, check_executor, make_executor
 from autocomp.search.folder import RunFolder
 from autocomp.search.journal import Journal, Listener
@@ -19,7 +21,7 @@ from autocomp.search.snapshot import Request
 from autocomp.search.strategies import make_strategy
 from autocomp.search.strategy import Strategy
 from autocomp.search.targets import AgentTarget, EvaluationTarget
-from autocomp.targets.protocol import Target
+from autocomp.targets.protocol import Evaluator, Target
 from autocomp.workload.model import Workload
 
 NETWORK_CALLS = 16  # requests to a model that are in flight at once
@@ -45,10 +47,15 @@ def run_session(
     means: Means,
     listener: Listener | None = None,
     grant: Budget | None = None,
+    *,
+    recheck: bool = False,
 ) -> SearchResult:
     """Start or continue the run in `folder`. A run that starts gets the `grant` on top of its own budget.
 
-    Holds the folder's lock; KeyboardInterrupt leaves a run that resumes.
+    With `recheck` the best kernel is judged once more at the end: a log, which anyone may have written, is no proof.
+
+    Holds the folder's lock; KeyboardInterrupt leaves a run that resumes. Raises RunFolderError where the judge does not
+    say what the log says of the best kernel.
     """
     cache = _cache(request) if means.cache else None
     executor = make_executor(means.executor, means.workers, [type(request.target).__module__])
@@ -57,7 +64,7 @@ def run_session(
             journal = Journal(folder.events, listener)
             try:
                 request = replace(request, options=_granted(request.options, journal, grant))
-                return _search(request, folder, journal, executor, cache)
+                return _search(request, folder, journal, executor, cache, recheck)
             finally:
                 journal.close()
     finally:
@@ -83,7 +90,12 @@ def _granted(options: Options, journal: Journal, grant: Budget | None) -> Option
 
 
 def _search(
-    request: Request, folder: RunFolder, journal: Journal, executor: Executor, cache: EvaluationCache | None
+    request: Request,
+    folder: RunFolder,
+    journal: Journal,
+    executor: Executor,
+    cache: EvaluationCache | None,
+    recheck: bool,
 ) -> SearchResult:
     options = request.options
     agents = make_agents(request.agents, request.target, options.tokens, options.money)
@@ -93,9 +105,28 @@ def _search(
     agent_executor: Executor = ThreadExecutor(NETWORK_CALLS) if agents.waits_on == "network" else executor
     try:
         search = Search(problem, strategy_of(request), options, folder, journal, executor, agent_executor, cache)
-        return search.run()
+        result = search.run()
     finally:
         agent_executor.shutdown()
+    if recheck:
+        _require_true(problem.evaluation.evaluator, folder, result.best)
+    return result
+
+
+def _require_true(judge: Evaluator, folder: RunFolder, best: Candidate) -> None:
+    """Raises RunFolderError unless the judge finds the kernel correct, with what was measured but for noise."""
+    found = judge.evaluate(folder.kernel(best.kernel))
+    now, objective = found.measurement, best.objective
+    if found.correct and now is not None:
+        if not objective.better(now, best.measurement) and not objective.better(best.measurement, now):
+            return
+        says = f"{now.value:,} {objective.unit}"
+    else:
+        says = f"it fails {found.failure.stage}" if found.failure else "it is not measured"
+    raise RunFolderError(
+        f"{folder.path} says that its best kernel takes {best.value:,} {objective.unit}, and the judge now: {says}",
+        hint="its log was edited, or another version wrote it; start a new search",
+    )
 
 
 def left_over(result: SearchResult) -> Budget:

@@ -17,7 +17,7 @@ from autocomp.workload.convolution import Convolution, convolution
 from autocomp.workload.inputs import FLOAT_LIMIT, input_sets
 from autocomp.workload.model import TensorSpec, Workload
 
-MAX_TENSOR_BYTES = 1 << 30
+MAX_TENSOR_BYTES = 1 << 30  # of all tensors; an evaluation holds several sets of them
 Read = Callable[[str, str], str]  # the text of a file that a workload names: its key there, and its name
 
 
@@ -56,6 +56,9 @@ def parse(
     for tensor in workload.tensors:
         if tensor.bytes > MAX_TENSOR_BYTES:
             raise ConfigError(f"{path}: tensor {tensor.name!r} is {tensor.bytes} bytes, at most {MAX_TENSOR_BYTES}")
+    total = sum(tensor.bytes for tensor in workload.tensors)
+    if total > MAX_TENSOR_BYTES:
+        raise ConfigError(f"{path}: the tensors are {total} bytes together, at most {MAX_TENSOR_BYTES}")
     return replace(workload, digest=digest(workload))
 
 

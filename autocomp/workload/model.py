@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,7 +25,7 @@ class TensorSpec:
 
     @property
     def bytes(self) -> int:
-        return int(np.dtype(self.dtype).itemsize * np.prod(self.shape))
+        return int(np.dtype(self.dtype).itemsize) * math.prod(self.shape)
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ import json
 import math
 import sys
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime, timezone
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any
@@ -159,7 +159,7 @@ class Transport:
             if self._http is None:
                 member = self.member
                 self._key = api_key(self.endpoint, member.key)
-                hooks = {"request": [self._bound], "response": [check_status]}
+                hooks: dict[str, list[Callable[..., Any]]] = {"request": [self._bound], "response": [check_status]}
                 self._http = openai.OpenAI(
                     api_key=self._key or "none",
                     base_url=self.endpoint.base_url,

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import csv
 import math
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from autocomp.data import decode, read_bytes
 from autocomp.errors import AutocompError, ConfigError
 from autocomp.simulator import Options, replay_trace
 from autocomp.targets.simulator import isa
@@ -96,17 +98,19 @@ def measure(
 def _rows(folder: Path) -> list[dict[str, str]]:
     path = folder / "cycles.csv"
     try:
-        with path.open(encoding="utf-8", newline="") as file:
-            rows = list(csv.DictReader(file))
-    except OSError as error:
+        text = decode(read_bytes(path), str(path), ConfigError)
+        rows = list(csv.DictReader(text.splitlines()))
+    except (OSError, csv.Error) as error:
         raise ConfigError(f"{path} cannot be read: {error}", hint="give a folder with cycles.csv and traces/") from None
     needed = {"case_id", "group", "mem_latency", "cycles"}
     if not rows or not needed <= rows[0].keys():
         raise ConfigError(f"{path} lacks the columns {', '.join(sorted(needed))}")
     for line, row in enumerate(rows, 2):
+        if not re.fullmatch(r"[\w.+-]{1,200}", row["case_id"] or ""):
+            raise ConfigError(f"{path}: row {line}: case_id is {row['case_id']!r:.80}, and names no file")
         for column, least in (("mem_latency", 0), ("cycles", 1)):
             text = row[column] or ""
-            if not text.isdecimal() or int(text) < least:
+            if not re.fullmatch("[0-9]{1,18}", text) or int(text) < least:
                 raise ConfigError(f"{path}: row {line}: {column} is {text!r}; expected a whole number from {least}")
     return rows
 
@@ -128,7 +132,7 @@ def _replay(folder: Path, row: Mapping[str, str], accelerator: Accelerator, tabl
     if text.unsupported:
         return replace(case, reason=f"unknown commands: {text.unknown()}")
     result = replay_trace(tables.machine, text.trace, Options(record_commands=False))
-    if result.error is not None or result.timing is None:
+    if result.error is not None or result.timing is None or not result.timing.segment_cycles:
         return replace(case, reason="it was not timed" if result.error is None else result.error.message)
     return replace(case, predicted=int(result.timing.segment_cycles[-1]))
 
