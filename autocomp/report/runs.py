@@ -51,7 +51,7 @@ def summary_of(folder: RunFolder) -> RunSummary:
         workload=_text(snapshot, "workload", "name"),
         target=_text(snapshot, "target", "name"),
         strategy=str(snapshot.get("strategy", "")),
-        seed=int(snapshot.get("options", {}).get("seed", 0)),
+        seed=_number(snapshot, "options", "seed"),
         created=str(snapshot.get("created", "")),
         state="finished" if view.reason else "interrupted" if view.evaluations else "not started",
         objective=view.objective,
@@ -123,6 +123,11 @@ def comparison(summaries: Sequence[RunSummary]) -> Table:
             Text(" > ".join(s.options)),
         )
     return table
+
+
+def _number(snapshot: Any, *keys: str) -> int:
+    text = _text(snapshot, *keys)
+    return int(text) if re.fullmatch("-?[0-9]{1,18}", text) else 0
 
 
 def _text(snapshot: Any, *keys: str) -> str:

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from autocomp.errors import DeviceError
+from autocomp.errors import DeviceError, RunFolderError
 from autocomp.search.cache import EvaluationCache
-from autocomp.search.candidate import DEVICE_FAILED, ERROR, SKIPPED, WORKER_LOST, Candidate
+from autocomp.search.candidate import DEVICE_FAILED, ERROR, PLAUSIBLE, SKIPPED, WORKER_LOST, Candidate
 from autocomp.search.executors import Call, Executor, Lost, Target, run_calls
 from autocomp.search.folder import RunFolder
 from autocomp.search.journal import Event, Journal
@@ -165,7 +165,13 @@ class Effects:
             proven = evaluation_from_json(proof["evaluation"])
             seconds = evaluation.seconds + proven.seconds
             evaluation = replace(evaluation, stages=(*evaluation.stages, *proven.stages), seconds=seconds)
-        return with_verdict(candidate, evaluation, self._judge.stages)
+        verdict = with_verdict(candidate, evaluation, self._judge.stages)
+        if proof and verdict.outcome == PLAUSIBLE:
+            raise RunFolderError(
+                f"the log's proof of the kernel {candidate.kernel} lacks stages",
+                hint="it was edited, or another version wrote it; start a new search",
+            )
+        return verdict
 
     # --- time ----------------------------------------------------------------------------------------------------
 

@@ -289,6 +289,12 @@ class CandidateGraph:
         self._outcomes[event["id"]] = event["outcome"]
         self._parents[event["id"]] = event["parent"]
 
+    def _check_evaluate(self, event: Mapping[str, Any]) -> None:
+        if event["evaluation"] is None and "message" not in event:
+            raise EventError(event, "field 'message' is missing: there is no evaluation")
+
+    _check_prove = _check_evaluate
+
     def _check_step(self, event: Mapping[str, Any]) -> None:
         for parent in event["parents"]:
             self._known(event, "parents", parent)

@@ -11,16 +11,13 @@ import gzip
 import random
 import re
 import sys
-import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 from autocomp.simulator import Options, replay_trace, run_program
 
 from autocomp.data import data_dir
-from autocomp.errors import AutocompError
 from autocomp.schedules.record import from_yaml
 from autocomp.targets.simulator import isa, kernel
 from autocomp.targets.simulator.start.naive import starting_kernel
@@ -29,7 +26,8 @@ from autocomp.workload import load, make_inputs
 from autocomp.workload.load import parse as parse_workload
 from autocomp.yaml_text import read_yaml
 
-SLOW = 20.0  # seconds for one input
+from .hunt import attempt, hunt
+
 LIMITS = Options(max_steps=20_000, max_cycles=100_000, discipline=True)
 PIECES = (
     "9" * 30,
@@ -132,45 +130,21 @@ def changed(texts: list[str], chance: random.Random) -> str:
     return "".join(words)
 
 
-@dataclass(frozen=True)
-class Finding(Exception):
-    """A text that ended in something else than a located error, or took too long."""
-
-    text: str
-    what: str
-
-
-def attempt(target: str, text: str) -> None:
+def read(target: str, text: str) -> None:
     """Raises Finding unless the reader takes the text, or refuses it, in time."""
-    start = time.perf_counter()
-    try:
-        READERS[target](text)
-    except AutocompError:
-        pass
-    except Exception as error:
-        raise Finding(text, f"{type(error).__name__}: {error}") from error
-    seconds = time.perf_counter() - start
-    if seconds > SLOW:
-        raise Finding(text, f"took {seconds:.1f} s")
+    attempt(lambda: READERS[target](text))
 
 
 def main(target: str, seconds: float, seed: int) -> None:
     texts = shipped(target)
-    chance = random.Random(seed)
-    runs, start = 0, time.monotonic()
-    for text in texts:
-        attempt(target, text)
-    while time.monotonic() - start < seconds:
-        try:
-            attempt(target, changed(texts, chance))
-        except Finding as finding:
-            path = Path("build") / "fuzz" / f"crash-{target}.txt"
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(finding.text, encoding="utf-8", errors="surrogatepass")
-            print(f"{finding.what}\nthe input is in {path}")
-            raise
-        runs += 1
-    print(f"{len(texts)} texts read, {runs} random changes of them: no finding")
+    hunt(
+        target,
+        [text.encode() for text in texts],
+        lambda data: READERS[target](data.decode("utf-8", "surrogatepass")),
+        lambda chance: changed(texts, chance).encode("utf-8", "surrogatepass"),
+        seconds,
+        seed,
+    )
 
 
 if __name__ == "__main__":
