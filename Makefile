@@ -25,7 +25,7 @@ check: $(VENV)/.dev  ## lint, formatting, types, dependency rules
 	$(BIN)/ruff format --check .
 	rm -rf build/package && mkdir -p build/package
 	cp -rp autocomp build/package/ && cp -rp simulator build/package/autocomp/
-	cd build/package && $(abspath $(BIN))/mypy --config-file ../../pyproject.toml -p autocomp
+	cd build/package && $(abspath $(BIN))/mypy --config-file ../../pyproject.toml --cache-dir ../mypy-cache -p autocomp
 	cd build/package && PYTHONPATH=.:$$($(abspath $(BIN))/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))') \
 	  $(abspath $(BIN))/python -S -c 'from importlinter.cli import lint_imports_command as lint; lint()' --config ../../pyproject.toml
 	$(BIN)/clang-format --dry-run --Werror $(CORE) $(FUZZERS) $(HARNESS)
