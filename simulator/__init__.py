@@ -23,6 +23,7 @@ from .results import (
     Spans,
     Timing,
     UnitCycles,
+    UnitWork,
     Violation,
 )
 
@@ -39,6 +40,7 @@ __all__ = [
     "Spans",
     "Timing",
     "UnitCycles",
+    "UnitWork",
     "Violation",
     "replay_trace",
     "run_program",
@@ -146,6 +148,10 @@ def _result(raw: dict[str, Any], outputs: Mapping[str, np.ndarray]) -> Simulatio
         dram_bytes_read=raw["dram_bytes_read"],
         dram_bytes_written=raw["dram_bytes_written"],
         multiply_accumulates=raw["multiply_accumulates"],
+        work=tuple(
+            UnitWork(unit, commands, products, {memory: (read, written) for memory, read, written in traffic})
+            for unit, commands, products, traffic in raw["work"]
+        ),
         stream=raw["stream"],
         seconds=raw["seconds"],
         trace=raw["trace"],

@@ -117,6 +117,17 @@ class Timing:
 
 
 @dataclass(frozen=True)
+class UnitWork:
+    """What a unit did: commands, multiply-accumulates, and for each memory what it read and wrote: elements of a local
+    memory, bytes of DRAM. `unit` is empty for the front end."""
+
+    unit: str
+    commands: int
+    multiply_accumulates: int
+    traffic: Mapping[str, tuple[int, int]]
+
+
+@dataclass(frozen=True)
 class SimulationResult:
     """`outputs` holds every parameter tensor after the run; empty for a trace."""
 
@@ -131,6 +142,7 @@ class SimulationResult:
     dram_bytes_read: int = 0
     dram_bytes_written: int = 0
     multiply_accumulates: int = 0
+    work: Sequence[UnitWork] = ()  # of the front end, then of each unit
     stream: int = 0  # a hash of the commands that the program issued, with their arguments, in order
     seconds: float = 0.0
     trace: object | None = field(default=None, repr=False)

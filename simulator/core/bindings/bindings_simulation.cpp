@@ -188,6 +188,17 @@ nb::dict to_python(const Machine& machine, SimulationResult result, const Option
   out["dram_bytes_read"] = result.dram_bytes_read;
   out["dram_bytes_written"] = result.dram_bytes_written;
   out["multiply_accumulates"] = result.multiply_accumulates;
+  nb::list work;
+  for (size_t u = 0; u < result.work.size(); ++u) {
+    const UnitWork& unit = result.work[u];
+    const std::string name = u == 0 ? "" : machine.units.at(u - 1).name;
+    nb::list traffic;
+    for (size_t m = 0; m < unit.traffic.size(); ++m)
+      if (const Traffic& t = unit.traffic[m]; t.read != 0 || t.written != 0)
+        traffic.append(nb::make_tuple(machine.memories[m].name, t.read, t.written));
+    work.append(nb::make_tuple(name, unit.commands, unit.multiply_accumulates, traffic));
+  }
+  out["work"] = work;
   out["stream"] = result.stream;
   out["seconds"] = result.seconds;
   if (options.record_trace)

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstdio>
+#include <utility>
 
 namespace autocomp {
 namespace {
@@ -86,6 +87,8 @@ Session::Session(const CompiledMachine& machine, const Options& options, std::ve
       expander_(machine, tensors_, budget(options)),
       values_(64),
       enough_(options.window) {
+  const Machine& tables = machine.machine();
+  result.work.resize(tables.units.size() + 1, UnitWork{.traffic = std::vector<Traffic>(tables.memories.size())});
   if (options.discipline && with_data) discipline_ = std::make_unique<Discipline>(machine, tensors_, options);
   if (options.timing)
     timing_ = std::make_unique<TimingRun>(
@@ -148,7 +151,7 @@ void Session::execute(int32_t instruction, int32_t line, int64_t cycles) {
       decode(machine_, evaluator_, instruction, line, cycles, operations_);
       executor_.execute(instruction);
       (void)clip_last(machine_, operations_);
-      count_traffic();
+      count_last();
     }
   } catch (const Fault& fault) {
     throw Fault{fault.kind, call_text(instruction, values_.data()) + ": " + fault.message};
@@ -209,9 +212,7 @@ bool Session::run_plan(int32_t instruction, int32_t line, int64_t cycles) {
   const bool detailed = options_.timing || discipline_ != nullptr;
   const auto* traffic = plans_.run(instruction, values_.data(), operation, detailed, operations_);
   if (traffic == nullptr) return false;
-  result.dram_bytes_read = scalar::add(result.dram_bytes_read, traffic->read);
-  result.dram_bytes_written = scalar::add(result.dram_bytes_written, traffic->written);
-  result.multiply_accumulates = evaluator_.multiply_accumulates;
+  count(instruction, *traffic);
   return true;
 }
 
@@ -242,7 +243,7 @@ void Session::record(int32_t instruction, const Value* arguments, int32_t line, 
   if (failed != nullptr && options_.requirements && result.notes.size() < 20)
     result.notes.push_back(where + call_text(instruction, arguments) + ": " + *failed);
   if (!outside.empty()) throw Fault{"bounds", where + call_text(instruction, arguments) + ": " + outside};
-  count_traffic();
+  count_last();
   operations_.operations.back().sender = sender_;
   observe();
 }
@@ -276,16 +277,28 @@ Fault Session::fault_of(const TimingFailure& failure) const {
   return {failure.kind, message, failure.line};
 }
 
-void Session::count_traffic() {
+void Session::count_last() {
   const Operation& operation = operations_.operations.back();
-  for (uint32_t i = 0; i < operation.access_count; ++i) {
-    const AccessInstance& access = operations_.accesses[operation.first_access + i];
-    if (access.memory != machine_.dram()) continue;
-    int64_t bytes = access.bytes;
-    for (int d = 0; d < access.dims; ++d) bytes = scalar::mul(bytes, access.count[d]);
-    int64_t& total = access.write ? result.dram_bytes_written : result.dram_bytes_read;
-    total = scalar::add(total, bytes);
+  std::vector<Traffic> traffic;
+  for (uint32_t i = 0; i < operation.access_count; ++i)
+    count_access(operations_.accesses[operation.first_access + i], traffic);
+  count(operation.instruction, traffic);
+}
+
+void Session::count(int32_t instruction, const std::vector<Traffic>& traffic) {
+  const size_t unit = at(machine_.machine().instructions[at(instruction)].unit + 1);
+  UnitWork& work = result.work[unit];
+  for (const Traffic& t : traffic) {
+    Traffic& total = work.traffic[at(t.memory)];
+    total.read = scalar::add(total.read, t.read);
+    total.written = scalar::add(total.written, t.written);
+    if (t.memory != machine_.dram()) continue;
+    result.dram_bytes_read = scalar::add(result.dram_bytes_read, t.read);
+    result.dram_bytes_written = scalar::add(result.dram_bytes_written, t.written);
   }
+  ++work.commands;
+  work.multiply_accumulates +=
+      evaluator_.multiply_accumulates - std::exchange(counted_, evaluator_.multiply_accumulates);
   result.multiply_accumulates = evaluator_.multiply_accumulates;
 }
 

@@ -50,7 +50,8 @@ class Session final : public CommandSink {
   [[nodiscard]] Fault fault_of(const TimingFailure& failure) const;
   void check_requirements(int32_t instruction);
   [[nodiscard]] bool run_plan(int32_t instruction, int32_t line, int64_t cycles);
-  void count_traffic();
+  void count_last();
+  void count(int32_t instruction, const std::vector<Traffic>& traffic);
 
   const CompiledMachine& machine_;
   const Options& options_;
@@ -60,6 +61,7 @@ class Session final : public CommandSink {
   Executor executor_;
   PlanCache plans_;
   Expander expander_;
+  int64_t counted_ = 0;  // multiply-accumulates
   bool expanding_ = false;
   int32_t sender_ = -1;  // the expander that sends the present command, or -1: the host
   std::vector<Value> values_;

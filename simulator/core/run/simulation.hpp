@@ -63,6 +63,12 @@ struct AccessRecord {
   AccessInstance access;
 };
 
+struct UnitWork {  // of all commands of a unit
+  int64_t commands = 0;
+  int64_t multiply_accumulates = 0;
+  std::vector<Traffic> traffic;  // by memory
+};
+
 struct SimulationResult {
   bool failed = false;
   ProgramError error;
@@ -76,7 +82,8 @@ struct SimulationResult {
   std::vector<AccessRecord> accesses;  // of all commands in order; empty when not asked for
   int64_t dram_bytes_read = 0, dram_bytes_written = 0;
   int64_t multiply_accumulates = 0;
-  uint64_t stream = 0;  // a hash of the commands that the program issued, with their arguments, in order
+  std::vector<UnitWork> work;  // of the front end, then of each unit
+  uint64_t stream = 0;         // a hash of the commands that the program issued, with their arguments, in order
   double seconds = 0.0;
   Trace trace;
 };

@@ -45,6 +45,27 @@ struct AccessInstance {
   }
 };
 
+// What commands read and write of a memory: elements of a local one, bytes of DRAM.
+struct Traffic {
+  int32_t memory = -1;
+  int64_t read = 0, written = 0;
+};
+
+// Points of the access times what lies at each of them.
+[[nodiscard]] inline int64_t amount_of(const AccessInstance& access) {
+  int64_t amount = access.bytes > 0 ? access.bytes : access.cols;
+  for (int d = 0; d < access.dims; ++d) amount = scalar::mul(amount, access.count[d]);
+  return amount;
+}
+
+// Adds an access to the traffic of its memory.
+inline void count_access(const AccessInstance& access, std::vector<Traffic>& traffic) {
+  auto at = std::find_if(traffic.begin(), traffic.end(), [&](const Traffic& t) { return t.memory == access.memory; });
+  if (at == traffic.end()) at = traffic.insert(at, Traffic{.memory = access.memory});
+  int64_t& total = access.write ? at->written : at->read;
+  total = scalar::add(total, amount_of(access));
+}
+
 struct Operation {
   int32_t instruction = -1;
   int32_t line = 0;         // source line, 0 for a trace without one

@@ -74,13 +74,10 @@ class PlanBuilder {
     if (memory.kind == MemoryKind::Dram) {
       planned.pointer = field_or_node(machine_, access.pointer);
       need(planned.pointer);
-      int64_t bytes = instance.bytes;
-      for (int d = 0; d < instance.dims; ++d) bytes = scalar::mul(bytes, instance.count[d]);
-      int64_t& total = instance.write ? plan_->traffic.written : plan_->traffic.read;
-      total = scalar::add(total, bytes);
     } else {
       clip_columns(memory, instance);
     }
+    count_access(instance, plan_->traffic);
     planned.low = instance.first();
     planned.high = instance.last();
     planned.limit = memory.kind == MemoryKind::Dram ? -1 : memory.rows;

@@ -34,10 +34,6 @@ struct PlannedStep {
   Value constant = int_value(0);
 };
 
-struct Traffic {  // bytes of DRAM
-  int64_t read = 0, written = 0;
-};
-
 struct Plan {
   int32_t instruction = -1;
   std::vector<uint64_t> key;
@@ -49,7 +45,7 @@ struct Plan {
   std::vector<int64_t> properties;
   std::vector<PlannedStep> steps;
   std::vector<BlockForm> blocks;
-  Traffic traffic;
+  std::vector<Traffic> traffic;
 };
 
 // The plan for the command that Evaluator::begin made current; no number and no keys yet. Throws Fault.

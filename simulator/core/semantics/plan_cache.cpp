@@ -21,8 +21,8 @@ uint64_t hash(const std::vector<uint64_t>& key) {
 
 }  // namespace
 
-const Traffic* PlanCache::run(int32_t instruction, const Value* arguments, Operation operation, bool detailed,
-                              OperationList& list) {
+const std::vector<Traffic>* PlanCache::run(int32_t instruction, const Value* arguments, Operation operation,
+                                           bool detailed, OperationList& list) {
   evaluator_.take(arguments);
   const Plan* plan = plan_for(instruction, arguments);
   if (plan == nullptr || !plan->usable) return nullptr;

@@ -22,9 +22,9 @@ class PlanCache {
         code_(code) {}
 
   // Runs the command and appends its Operation to `list`, with accesses and properties if `detailed`. nullptr: nothing
-  // was done, and the command must be decoded and executed without a plan. Otherwise its DRAM traffic. Throws Fault.
-  [[nodiscard]] const Traffic* run(int32_t instruction, const Value* arguments, Operation operation, bool detailed,
-                                   OperationList& list);
+  // was done, and the command must be decoded and executed without a plan. Otherwise its traffic. Throws Fault.
+  [[nodiscard]] const std::vector<Traffic>* run(int32_t instruction, const Value* arguments, Operation operation,
+                                                bool detailed, OperationList& list);
 
  private:
   // Programs repeat themselves: behind a command comes mostly what came behind one with the same plan before.

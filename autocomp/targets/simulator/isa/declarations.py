@@ -15,6 +15,7 @@ from autocomp.data import closest
 from autocomp.errors import IsaError, Place
 from autocomp.targets.simulator.isa.addresses import build_address
 from autocomp.targets.simulator.isa.configurations import build_configurations, check_presets, select
+from autocomp.targets.simulator.isa.energy import check_energy
 from autocomp.targets.simulator.isa.expressions import (
     check_free,
     element_type,
@@ -65,6 +66,10 @@ class _Draft:
     idioms: dict[str, Idiom] = field(default_factory=dict)
     area: int | float | None = None
     area_note: str = ""
+    energy: dict[str, float] = field(default_factory=dict)
+    energy_doc: str = ""
+    energy_notes: dict[str, str] = field(default_factory=dict)
+    energy_places: dict[str, Place] = field(default_factory=dict)
     absent: dict[str, str] = field(default_factory=dict)  # calls that these parameters rule out -> the condition
     procedures: dict[str, Procedure] = field(default_factory=dict)
 
@@ -151,9 +156,13 @@ def _finish(draft: _Draft, name: Token, text: str, source_name: str) -> Accelera
         absent=draft.absent,
         area=draft.area,
         area_note=draft.area_note,
+        energy=draft.energy,
+        energy_doc=draft.energy_doc,
+        energy_notes=draft.energy_notes,
         procedures=tuple(draft.procedures.values()),
     )
     check_timing(accelerator, draft.places)
+    check_energy(accelerator, draft.energy_places)
     return accelerator
 
 
@@ -198,6 +207,26 @@ def _area(draft: _Draft, node: SyntaxTree) -> None:
         fail(draft.scope, node, f"the area is {draft.area}; it must be a positive number")
     if len(node.children) > 1:
         draft.area_note = text_of(cast(SyntaxTree, cast(SyntaxTree, node.children[1]).children[0]))
+
+
+def _energy(draft: _Draft, node: SyntaxTree) -> None:
+    nodes = cast(list[SyntaxTree], node.children)
+    draft.energy_doc = " ".join(filter(None, [draft.energy_doc, doc_text(nodes)]))
+    for item in nodes:
+        if not is_tree(item, "energy_entry"):
+            continue
+        names = [str(child) for child in item.children if isinstance(child, Token)]
+        stated, rest = ".".join(names), cast(list[SyntaxTree], item.children[len(names) :])
+        value = float(f"{evaluate(draft.scope, rest[0]):.7g}")  # constants are binary32
+        if not 0 <= value < math.inf:
+            fail(draft.scope, item, f"{stated} is {value}; energies are numbers that are not negative")
+        both = [f"{names[0]}.read", f"{names[0]}.write"]
+        for key in both if names[1:] == ["byte"] else [stated]:
+            if key in draft.energy:
+                fail(draft.scope, item, f"{key!r} is stated twice")
+            draft.energy[key], draft.energy_places[key] = value, draft.scope.source.of(item)
+            if len(rest) > 1:
+                draft.energy_notes[key] = text_of(cast(SyntaxTree, rest[1].children[0]))
 
 
 def _type_name(draft: _Draft, node: SyntaxTree) -> None:
@@ -415,6 +444,7 @@ _DECLARE: dict[str, Callable[[_Draft, SyntaxTree], None]] = {
     "param": _param,
     "const": _const,
     "area": _area,
+    "energy": _energy,
     "type_name": _type_name,
     "require": _require,
     "function": _function,

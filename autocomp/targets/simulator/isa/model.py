@@ -177,6 +177,9 @@ class Accelerator:
     procedures: tuple[Procedure, ...] = ()
     area: int | float | None = None  # how large the machine is, in the units that the note names
     area_note: str = ""
+    energy: Mapping[str, float] = field(default_factory=dict)  # picojoules, see `isa.energy`
+    energy_doc: str = ""
+    energy_notes: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def full_name(self) -> str:
