@@ -36,7 +36,7 @@ def parse(dram: str = "", memory: str = "", unit: str = "", timing: str = "", on
         ({"unit": "kind: transfer_in; request_min: 24;"}, "request_min is 24; expected a power of two"),
         ({"unit": "kind: transfer_in; request_max: 8;"}, "request_max is 8; expected at least request_min, 16"),
         ({"unit": "kind: transfer_out; requests: 1;"}, "requests is 1; expected 2 or more"),
-        ({"rest": "front { depth: 2; }"}, "known: queue, latency"),
+        ({"rest": "front { xyz: 2; }"}, "known: queue, latency, width"),
     ],
 )
 def test_what_means_nothing_is_refused(parts: dict[str, str], message: str) -> None:

@@ -19,6 +19,12 @@ struct Range {  // rows [first, last) of a memory
 };
 
 constexpr size_t kMaxRanges = 8;
+constexpr size_t kMaxDemands = 4;
+
+struct Demand {  // of the bandwidth of a local memory
+  int32_t memory = -1;
+  int64_t bytes = 0;
+};
 constexpr size_t kMaxReads = 4;
 
 struct Command {
@@ -30,6 +36,8 @@ struct Command {
   std::array<int64_t, kKeys> values{};
   std::array<AccessInstance, kMaxReads> reads{};  // operands in local memory, in order; the first read_count of them
   size_t read_count = 0;
+  std::array<Demand, kMaxDemands> demands{};  // the first demand_count of them
+  size_t demand_count = 0;
   std::optional<AccessInstance> write;  // local memory written
   std::optional<AccessInstance> dram;
   bool accumulate = false;               // the write reads the old value

@@ -58,6 +58,7 @@ class Context {
     }
     one_array = std::count_if(settings.units.begin(), settings.units.end(),
                               [](const UnitSettings& unit) { return unit.kind == UnitKind::Array; }) == 1;
+    bandwidth_free.resize(settings.memories.size());
     slots.resize(static_cast<size_t>(slot));
     waits_for.resize(static_cast<size_t>(slot));
     unit_of.resize(static_cast<size_t>(slot));
@@ -93,6 +94,8 @@ class Context {
       archive.value(pool.live);
     }
     archive.values(occupied, completing, may_issue);
+    for (size_t m = 0; m < bandwidth_free.size(); ++m)
+      if (settings.memories[m].bandwidth != 0) archive.cycle(bandwidth_free[m]);
     for (uint64_t left = occupied; left != 0; left &= left - 1)
       archive.value(waits_for[static_cast<size_t>(std::countr_zero(left))]);
   }
@@ -106,7 +109,8 @@ class Context {
   std::vector<size_t> unit_of;
   bool one_array = false;  // what it books, no other array can have asked for first
   uint64_t occupied = 0;
-  int64_t completing = 0;  // commands that wait for the completion arbiter, of all pools
+  std::vector<int64_t> bandwidth_free;  // by memory: when it has served what has been asked of it
+  int64_t completing = 0;               // commands that wait for the completion arbiter, of all pools
   int64_t now = 0;
   bool progress = false;   // something changed in this cycle
   bool may_issue = false;  // something has changed that a command may have waited for to issue

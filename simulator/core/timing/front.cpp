@@ -22,7 +22,7 @@ void Front::advance() {
 int64_t Front::host_cycles() const { return std::clamp<int64_t>(stream_.operation(next_).host_cycles, 0, kMostPoints); }
 
 void Front::host(bool machine_idle) {
-  while (next_ < count()) {
+  for (int64_t offered = 1; next_ < count();) {
     if (!counted_) {
       offer_ = std::max(offer_, context_.now) + host_cycles();
       counted_ = true;
@@ -51,6 +51,11 @@ void Front::host(bool machine_idle) {
     advance();
     offer_ = context_.now + context_.settings.host_issue;
     if (next_ < count()) {
+      if (offered++ < context_.settings.front_width && host_cycles() == 0) {
+        offer_ = context_.now;
+        counted_ = true;
+        continue;
+      }
       offer_ += host_cycles();
       counted_ = true;
     }
@@ -82,7 +87,8 @@ void Front::find_hazards(int slot, size_t unit) {
   uint64_t& waits_for = context_.waits_for[static_cast<size_t>(slot)];
   waits_for = 0;
   if (!context_.settings.hazards || command.range_count == 0) return;
-  for (uint64_t others = context_.occupied & ~context_.pools[unit].all; others != 0; others &= others - 1) {
+  const uint64_t own = context_.settings.units[unit].interlock != 0 ? 0 : context_.pools[unit].all;
+  for (uint64_t others = context_.occupied & ~own; others != 0; others &= others - 1) {
     const int other = std::countr_zero(others);
     const std::optional<Cause> hazard = hazard_between(command, context_.command(other));
     if (!hazard) continue;

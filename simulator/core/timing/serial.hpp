@@ -19,6 +19,7 @@ class Serial {
       archive.value(item.slot);
     });
     archive.cycle(busy_until_);
+    archive.cycle(held_from_);
   }
   [[nodiscard]] Cause cause() const { return cause_ != Cause::Idle ? cause_ : Cause::Pipeline; }
   [[nodiscard]] bool active() const { return !queue_.empty() || busy_until_ > context_.now; }
@@ -31,7 +32,10 @@ class Serial {
   Context& context_;
   const UnitSettings& settings_;
   Ring<Item> queue_;
+  [[nodiscard]] int64_t served(const Command& command) const;
+
   int64_t busy_until_ = 0;  // the unit takes its next command then
+  int64_t held_from_ = 0;   // until then it waits for local memories
   Deed cause_;
 };
 

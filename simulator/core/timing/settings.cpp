@@ -20,6 +20,7 @@ const std::vector<Field>& unit_fields() {
   static const std::vector<Field> fields = {
       {"entries", &U::entries, 1},
       {"queue", &U::queue, 1},
+      {"interlock", &U::interlock, 0},
       {"start", &U::start, 1},
       {"priority", &U::priority, 0},
       {"serial", &U::serial, 0},
@@ -174,6 +175,8 @@ Settings resolve(const Machine& machine) {
       if (std::has_single_bit(per_bank)) ports.shift = std::countr_zero(per_bank);
       ports.first_bank = settings.banks;
       settings.banks += static_cast<size_t>((memory.rows + ports.rows_per_bank - 1) / ports.rows_per_bank) + 1;
+      ports.bandwidth = number(machine, memory.name + ".bandwidth", 0, 0);
+      ports.element = size_of(memory.dtype);
       ports.contended = number(machine, memory.name + ".contention", 0, 1) != 0;
       ports.shared_port = chosen(machine, memory.name + ".ports", "shared", "separate", true);
     }
@@ -190,6 +193,7 @@ Settings resolve(const Machine& machine) {
   settings.host_issue = number(machine, "host.issue", 1, settings.host_issue);
   settings.front_queue = number(machine, "front.queue", 1, settings.front_queue);
   settings.front_latency = number(machine, "front.latency", 0, settings.front_latency);
+  settings.front_width = number(machine, "front.width", 1, settings.front_width);
   settings.hazards = number(machine, "hazards.tracked", 0, 1) != 0;
   settings.semaphore_depth = number(machine, "semaphores.depth", 0, 0);
   for (const InstructionTiming& instruction : settings.instructions)

@@ -47,6 +47,7 @@ struct UnitSettings {
   int64_t serial = 0;          // 1: a command issues only when all older ones of this unit have completed
   bool owner_preload = false;  // a multiply's writes belong to the preload before it
   int64_t entries = 8;         // commands in the pool, from allocation to completion
+  int64_t interlock = 0;       // 1: a command waits for older ones of its own unit whose rows it uses
   int64_t queue = 8;           // issued commands waiting in front of the unit
   int64_t start = 1;           // cycles from issue to the unit's first own step
   int64_t priority = 0;        // lower completes first
@@ -80,6 +81,8 @@ struct UnitSettings {
 struct MemoryPorts {
   bool shared_port = true;  // one port for reads and writes; otherwise one of each
   bool contended = true;    // false: a port is never taken
+  int64_t bandwidth = 0;    // bytes a cycle that serial units share; 0: no limit
+  int64_t element = 1;      // bytes of one
   int64_t rows_per_bank = 1;
   int shift = -1;  // its logarithm if it is a power of two
   size_t first_bank = 0;
@@ -107,6 +110,7 @@ struct Settings {
   bool shared_requests = false;  // one beat of a request leaves in a cycle, of all units together
   int64_t host_issue = 1;        // cycles between two commands of the host at least
   int64_t front_queue = 8, front_latency = 4;
+  int64_t front_width = 1;      // commands that are offered, enter pools and complete in a cycle
   bool hazards = true;          // overlapping accesses of different units are ordered
   int64_t semaphore_depth = 0;  // the most that a semaphore holds; 0: any number
   bool pushes = false;          // some commands add to semaphores when they complete

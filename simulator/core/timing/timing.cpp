@@ -142,7 +142,7 @@ class Engine {
     context_.progress = false;
     issue();
     front_.unroll();
-    front_.allocate();
+    for (int64_t n = 0; n < settings_.front_width; ++n) front_.allocate();
     front_.host(idle);
     for (Array& array : arrays_)
       if (array.results_due()) array.write_results();
@@ -157,7 +157,7 @@ class Engine {
       if (out.due()) out.step(channel_);
     for (TransferIn& in : ins_)
       if (in.requests_due()) in.request(channel_);
-    front_.retire();
+    for (int64_t n = 0; n < settings_.front_width; ++n) front_.retire();
   }
 
   void respond() {

@@ -38,6 +38,7 @@ void Vocabulary::add_access(Command& command, const AccessInstance& access, bool
     command.dram->base = alignment(access);
     return;
   }
+  add_demand(command, access);
   if (access.write) {
     if (!command.write) command.write = access;
     if (owns_writes) add_range(command, access);
@@ -51,6 +52,18 @@ void Vocabulary::add_access(Command& command, const AccessInstance& access, bool
   add_range(command, access);
 }
 
+// Of memories whose bandwidth is limited; those beyond the fixed number are left out.
+void Vocabulary::add_demand(Command& command, const AccessInstance& access) const {
+  const MemoryPorts& memory = settings_.memories[static_cast<size_t>(access.memory)];
+  if (memory.bandwidth == 0) return;
+  size_t i = 0;
+  while (i < command.demand_count && command.demands[i].memory != access.memory) ++i;
+  if (i == kMaxDemands) return;
+  if (i == command.demand_count) command.demands[command.demand_count++] = {access.memory, 0};
+  const int64_t bytes = std::min(points(access), kMostPoints) * std::clamp<int64_t>(access.cols, 0, 1 << 16);
+  command.demands[i].bytes = std::min(kMostPoints, command.demands[i].bytes + bytes * memory.element);
+}
+
 void Vocabulary::decode(const OperationList& list, const Operation& operation, Command& command) const {
   const InstructionTiming& timing = settings_.instructions[static_cast<size_t>(operation.instruction)];
   // Ranges and operands are left as they are: their counts say which of them hold.
@@ -58,7 +71,7 @@ void Vocabulary::decode(const OperationList& list, const Operation& operation, C
   command.role = timing.role;
   command.sender = operation.sender;
   command.host_cycles = operation.host_cycles;
-  command.read_count = command.range_count = 0;
+  command.read_count = command.range_count = command.demand_count = 0;
   command.write.reset();
   command.dram.reset();
   command.result.reset();
@@ -112,6 +125,7 @@ void Vocabulary::spell_accesses(const OperationList& list, const Operation& oper
     words_.push_back(int64_t{a->memory} << 32 | int64_t{a->parameter & 0xFF} << 16 | a->dims << 8 | (a->write ? 1 : 0) |
                      (a->accumulate_read ? 2 : 0));
     words_.push_back(a->bytes);
+    words_.push_back(a->cols);
     for (int d = 0; d < a->dims; ++d) {
       words_.push_back(a->count[d]);
       words_.push_back(a->stride[d]);

@@ -26,6 +26,7 @@ class Vocabulary {
   // The byte address of a DRAM access in as far as it decides how it is cut into requests.
   [[nodiscard]] int64_t alignment(const AccessInstance& access) const;
   void add_access(Command& command, const AccessInstance& access, bool owns_writes) const;
+  void add_demand(Command& command, const AccessInstance& access) const;
   void spell(const OperationList& list, const Operation& operation);
   void spell_accesses(const OperationList& list, const Operation& operation);
 

@@ -54,6 +54,7 @@ UNIT_KEYS: Mapping[str, Key] = {
     "kind": Key("mechanism that times the unit's commands", "serial", words=tuple(KINDS)),
     "entries": Key("commands in the unit's pool, from allocation to completion", 8, POOLED, low=1),
     "queue": Key("issued commands that may wait in front of the unit (expander: of the front's)", 8, low=1),
+    "interlock": Key("1: a command waits for older ones of its own unit whose rows it uses", 0, POOLED),
     "start": Key("cycles from a command's issue to its first step", 1, POOLED, low=1),
     "priority": Key("of completions: one command completes a cycle, the lowest number first", 0, POOLED),
     "serial": Key("1: a command issues only when all older ones of the unit have completed", 0, POOLED),
@@ -150,6 +151,7 @@ MEMORY_KEYS: Mapping[str, Key] = {
         words=("shared", "separate"),
     ),
     "contention": Key("local: 0: a port is never taken, to ask what more ports would bring", 1),
+    "bandwidth": Key("local: bytes a cycle that units of kind serial share; 0: as many as they want", 0),
     "ports": Key("local: one port a bank for reads and writes, or one of each", "shared", words=("shared", "separate")),
 }
 
@@ -175,6 +177,7 @@ SECTION_KEYS: Mapping[str, Mapping[str, Key]] = {
     "front": {
         "queue": Key("commands accepted and not yet in a pool", 8),
         "latency": Key("cycles from acceptance to the pool", 4),
+        "width": Key("commands that the host offers, that enter pools and that complete in a cycle", 1, low=1),
     },
     "semaphores": {
         "depth": Key("the most that a semaphore holds: whoever adds to it waits for room; 0: any number", 0),

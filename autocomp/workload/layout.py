@@ -1,0 +1,150 @@
+"""How a tensor lies in memory: its stored axes as quotients and remainders of the operation's dimensions.
+
+`K/4 J K%4` stores a matrix of K rows and J columns with four rows interleaved; `J/16 K/16 J%16 K%16` as blocks of
+16 x 16. A plain matrix is `K J`, a transposed one `J K`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from autocomp.errors import ConfigError
+
+Array = npt.NDArray[Any]
+_AXIS = re.compile(r"([A-Za-z_]\w*)((?:[/%]\d+)*)")
+
+
+@dataclass(frozen=True)
+class Axis:
+    """A stored axis: a dimension, divided (`/`) or reduced (`%`) by numbers, one after the other."""
+
+    dimension: str
+    steps: tuple[tuple[str, int], ...] = ()
+
+    def extent(self, size: int) -> int:
+        """Entries of the axis for a dimension of this size; the last may be filled in part."""
+        for symbol, number in self.steps:
+            size = -(-size // number) if symbol == "/" else min(size, number)
+        return size
+
+    def index(self, position: Any) -> Any:
+        """The entry of the axis for a position, a number or an array."""
+        for symbol, number in self.steps:
+            position = position // number if symbol == "/" else position % number
+        return position
+
+    def text(self, position: str) -> str:
+        """The entry as an expression of C."""
+        for symbol, number in self.steps:
+            position = f"({position}) {symbol} {number}" if " " in position else f"{position} {symbol} {number}"
+        return position
+
+    def __str__(self) -> str:
+        return self.dimension + "".join(f"{symbol}{number}" for symbol, number in self.steps)
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The stored axes of a tensor, and the dimensions of the tensor that it stores, by name and size."""
+
+    axes: tuple[Axis, ...]
+    dimensions: tuple[tuple[str, int], ...]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Extents of the stored tensor."""
+        sizes = dict(self.dimensions)
+        return tuple(axis.extent(sizes[axis.dimension]) for axis in self.axes)
+
+    @property
+    def logical_shape(self) -> tuple[int, ...]:
+        return tuple(size for _, size in self.dimensions)
+
+    @property
+    def plain(self) -> bool:
+        """Whether the tensor is stored as it is."""
+        return self.axes == tuple(Axis(name) for name, _ in self.dimensions)
+
+    @cached_property
+    def _places(self) -> Array:
+        """The stored place of every element, as an array of the tensor's shape."""
+        grid = dict(zip((name for name, _ in self.dimensions), np.indices(self.logical_shape), strict=True))
+        places = np.zeros(self.logical_shape, np.int64)
+        for axis, extent in zip(self.axes, self.shape, strict=True):
+            places = places * extent + axis.index(grid[axis.dimension])
+        return places
+
+    def check(self) -> None:
+        """Raise ConfigError where two elements share a place."""
+        places = self._places
+        if np.bincount(places.reshape(-1)).max(initial=0) > 1:
+            raise ConfigError(
+                f"layout {str(self)!r} stores several elements in one place",
+                hint="every dimension needs its quotient and its remainder by the same number, as in `K/4 J K%4`",
+            )
+
+    def store(self, values: Array) -> Array:
+        """A tensor as it is stored; places that no element has hold 0."""
+        if self.plain:
+            return values
+        stored = np.zeros(self.shape, values.dtype)
+        stored.reshape(-1)[self._places] = values
+        return stored
+
+    def load(self, stored: Array) -> Array:
+        """The tensor that is stored."""
+        return stored if self.plain else stored.reshape(-1)[self._places]
+
+    def subscripts(self, positions: Mapping[str, str]) -> str:
+        """Where the element at some positions, expressions of C by dimension, is stored: `[k / 4][j][k % 4]`."""
+        return "".join(f"[{axis.text(positions[axis.dimension])}]" for axis in self.axes)
+
+    def row_bytes(self, itemsize: int) -> int:
+        """Bytes from one entry of the first axis to the next."""
+        return itemsize * int(np.prod(self.shape[1:], dtype=np.int64))
+
+    def __str__(self) -> str:
+        return " ".join(map(str, self.axes))
+
+
+def parse_layout(text: str, dimensions: Mapping[str, int]) -> Layout:
+    """The layout of a tensor with these dimensions. Raises ConfigError for text that is not one."""
+    axes = parse_axes(text)
+    unknown = [axis.dimension for axis in axes if axis.dimension not in dimensions]
+    if unknown or {axis.dimension for axis in axes} != set(dimensions):
+        raise ConfigError(
+            f"layout {text!r} has the dimensions {', '.join(dict.fromkeys(a.dimension for a in axes))}; "
+            f"expected {', '.join(dimensions)}",
+            hint="as in `K/4 J K%4` for a matrix of K rows and J columns",
+        )
+    layout = Layout(axes, tuple(dimensions.items()))
+    layout.check()
+    return layout
+
+
+def parse_axes(text: str) -> tuple[Axis, ...]:
+    """The axes that a text names. Raises ConfigError for anything else."""
+    axes: list[Axis] = []
+    for word in text.replace(",", " ").split():
+        match = _AXIS.fullmatch(word)
+        steps = re.findall(r"([/%])(\d+)", match[2]) if match else []
+        if match is None or any(int(number) < 1 for _, number in steps):
+            raise ConfigError(
+                f"layout {text!r}: {word!r} is not an axis", hint="an axis is a dimension such as K, K/4 or K%4"
+            )
+        axes.append(Axis(match[1], tuple((symbol, int(number)) for symbol, number in steps)))
+    if not axes:
+        raise ConfigError("a layout names at least one axis", hint="as in `K/4 J K%4`")
+    return tuple(axes)
+
+
+def plain_layout(dimensions: Sequence[tuple[str, int]]) -> Layout:
+    """A tensor stored as it is."""
+    return Layout(tuple(Axis(name) for name, _ in dimensions), tuple(dimensions))

@@ -1,0 +1,115 @@
+"""Several commands a cycle, local memories of limited bandwidth, and pipelines that wait for their own results."""
+
+from __future__ import annotations
+
+import pytest
+from autocomp.simulator import Options, SimulationResult, run_program
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from autocomp.targets.simulator import isa, kernel
+
+TEXT = """
+accelerator wide {
+  param WIDTH = 1;
+  param BANDWIDTH = 0;
+  param INTERLOCK = 0;
+  memory dram { kind: dram; }
+  memory rows { rows: 64; row: i32[16]; bandwidth: BANDWIDTH; }
+  address at { field row = 5..0; memory rows; }
+  front { width: WIDTH; latency: 1; queue: 16; }
+  unit one { kind: serial; interlock: INTERLOCK; entries: 8; queue: 8; }
+  unit two { kind: serial; interlock: INTERLOCK; entries: 8; queue: 8; }
+  instruction set_one(to: at, count: int 1..32, busy: int 1..99, late: int 0..99) on one {
+    semantics { for r < count, c < 16: rows[to.row + r][c] = 1; }
+    timing { busy: busy; latency: late; }
+  }
+  instruction set_two(to: at, count: int 1..32, busy: int 1..99, late: int 0..99) on two {
+    semantics { for r < count, c < 16: rows[to.row + r][c] = 2; }
+    timing { busy: busy; latency: late; }
+  }
+  instruction add_one(to: at, by: at, busy: int 1..99, late: int 0..99) on one {
+    semantics { for c < 16: rows[to.row][c] = wrap<i32>(rows[to.row][c] + rows[by.row][c]); }
+    timing { busy: busy; latency: late; }
+  }
+}
+"""
+
+
+def run(body: str, memoise: bool = True, **parameters: int) -> SimulationResult:
+    accelerator = isa.parse(TEXT, overrides=parameters)
+    tables = isa.lower(accelerator)
+    program = kernel.link(kernel.compile(kernel.parse(f"void solution() {{ {body} }}"), accelerator), tables)
+    result = run_program(tables.machine, program, {}, Options(record_commands=True, memoise=memoise))
+    assert result.error is None, result.error
+    return result
+
+
+def times(result: SimulationResult, column: str) -> list[int]:
+    assert result.timing is not None
+    assert result.timing.commands is not None
+    return [int(cycle) for cycle in getattr(result.timing.commands, column)]
+
+
+FOUR = "set_one(0, 1, 1, 0); set_two(8, 1, 1, 0); set_one(16, 1, 1, 0); set_two(24, 1, 1, 0);"
+
+
+@pytest.mark.parametrize(("width", "cycles"), [(1, [0, 1, 2, 3]), (2, [0, 0, 1, 1]), (4, [0, 0, 0, 0])])
+def test_as_many_commands_as_the_front_is_wide_are_offered_and_allocated_in_a_cycle(
+    width: int, cycles: list[int]
+) -> None:
+    result = run(FOUR, WIDTH=width)
+    assert [cycle - times(result, "offered")[0] for cycle in times(result, "offered")] == cycles
+    assert [cycle - times(result, "allocated")[0] for cycle in times(result, "allocated")] == cycles
+
+
+def test_a_command_is_as_long_as_its_bytes_need() -> None:
+    fast, slow = run("set_one(0, 8, 4, 0);"), run("set_one(0, 8, 4, 0);", BANDWIDTH=32)
+    spent = [times(result, "completed")[0] - times(result, "started")[0] for result in (fast, slow)]
+    assert spent[1] - spent[0] == 8 * 16 * 4 // 32 - 4
+
+
+def test_units_share_the_bandwidth_of_a_memory() -> None:
+    body = "set_one(0, 16, 1, 0); set_two(32, 16, 1, 0);"
+    alone, both = run("set_one(0, 16, 1, 0);", BANDWIDTH=64), run(body, BANDWIDTH=64)
+    one, two = times(both, "completed")
+    assert one == times(alone, "completed")[0]
+    assert two - one == 16
+
+
+def test_waiting_for_bandwidth_is_attributed_to_the_memory() -> None:
+    result = run("set_one(0, 16, 4, 0);", BANDWIDTH=64)
+    assert result.timing is not None
+    causes = next(unit for unit in result.timing.units if unit.unit == "one").causes
+    assert causes["BankConflict"] == 16 - 4
+
+
+def test_a_pipeline_waits_for_its_own_results_where_it_is_interlocked() -> None:
+    body = "add_one(0, 1, 4, 20); add_one(0, 2, 4, 20); add_one(8, 9, 4, 20);"
+    free, held = times(run(body), "started"), times(run(body, INTERLOCK=1), "started")
+    assert free[1] - free[0] == 4
+    assert held[1] - held[0] >= 24
+    independent = "add_one(0, 1, 4, 20); add_one(8, 9, 4, 20);"
+    assert times(run(independent, INTERLOCK=1), "started") == times(run(independent), "started")
+
+
+@settings(max_examples=20)
+@given(
+    st.lists(
+        st.tuples(st.sampled_from(["one", "two"]), st.integers(0, 3), st.integers(1, 16), st.integers(1, 9)),
+        min_size=1,
+        max_size=5,
+    ),
+    st.integers(1, 3),
+    st.sampled_from([0, 16, 100]),
+    st.integers(0, 1),
+)
+def test_turns_are_timed_alike_with_and_without_memory(
+    commands: list[tuple[str, int, int, int]], width: int, bandwidth: int, interlock: int
+) -> None:
+    body = " ".join(f"set_{unit}({16 * row}, {count}, {busy}, {busy});" for unit, row, count, busy in commands)
+    text = f"for (int r = 0; r < 60; r++) {{ {body} }}"
+    fast, slow = (
+        run(text, memoise, WIDTH=width, BANDWIDTH=bandwidth, INTERLOCK=interlock) for memoise in (True, False)
+    )
+    assert times(fast, "completed") == times(slow, "completed")
