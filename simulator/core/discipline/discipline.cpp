@@ -384,7 +384,7 @@ void Discipline::finish(SimulationResult& result) const {
   }
   for (size_t m = 0; m < uses_.size(); ++m) {
     const Memory& memory = machine_.machine().memories[m];
-    if (memory.kind != MemoryKind::Local) continue;
+    if (memory.kind != MemoryKind::Local || memory.shown >= 0) continue;
     MemoryUse use{memory.name, memory.rows, 0, 0};
     RowUse rows = uses_[m];
     for (size_t r = 0; r < rows.born.size(); ++r) {
