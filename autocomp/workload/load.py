@@ -44,7 +44,7 @@ def parse(
     names = {"kernel": file.kernel}
     if isinstance(file, schema.CustomFile):
         names["reference"] = file.reference.rsplit(":", 1)[0]
-    read = read or (lambda key, name: schema.read(path.resolve().parent / name))
+    read = read or (lambda key, name: _read_beside(path, key, name))
     files = {key: read(key, name) for key, name in names.items() if name is not None}
     workload = replace(
         workload,
@@ -60,6 +60,16 @@ def parse(
     if total > MAX_TENSOR_BYTES:
         raise ConfigError(f"{path}: the tensors are {total} bytes together, at most {MAX_TENSOR_BYTES}")
     return replace(workload, digest=digest(workload))
+
+
+def _read_beside(path: Path, key: str, name: str) -> str:
+    """The text of a file that a workload file names. It lies in the same folder: a workload may come from anyone, and
+    what it names goes into run folders and prompts."""
+    folder = path.resolve().parent
+    file = folder / name
+    if "\0" not in name and not file.resolve().is_relative_to(folder):
+        raise ConfigError(f"{path}: key {key!r}: cannot read {file}: it lies outside of the folder of the workload")
+    return schema.read(file)
 
 
 def _build(file: schema.File, path: Path) -> Workload:

@@ -1,0 +1,1 @@
+void solution(int8_t A[4][4]) { fence(); }

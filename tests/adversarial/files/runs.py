@@ -1,0 +1,10 @@
+"""A reference that acts as soon as it is read."""
+
+from pathlib import Path
+
+Path("owned").touch()
+
+
+def f(**tensors: object) -> object:
+    """What it is asked for."""
+    return tensors
