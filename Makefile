@@ -59,7 +59,8 @@ sanitize: $(VENV)/.dev  ## the simulator's tests against a core built with ASan 
 .PHONY: fuzz
 SECONDS := 60
 TARGET := kernel isa trace-text workload schedule yaml bytecode tables trace
-fuzz: $(VENV)/.dev  ## hostile inputs for the core and the readers of files: make fuzz SECONDS=60 TARGET="bytecode trace"
+TARGET += journal resume config index record menu agents task onnx samples archive completion stream answer
+fuzz: $(VENV)/.dev  ## hostile inputs for the core and all readers of files, counted: make fuzz SECONDS=60 TARGET="bytecode trace"
 	PATH="$(abspath $(BIN)):$$PATH" tests/fuzz/fuzz.sh $(SECONDS) $(TARGET)
 
 bench: $(VENV)/.core  ## speed of the simulator, as tables; ARGS=--json as one object

@@ -88,6 +88,6 @@ int main(int count, char** arguments) {
     ++done;
   }
   std::remove("crash-input");
-  std::printf("%zu inputs replayed, %ld random changes of them: no finding\n", corpus.size(), done);
+  std::fprintf(stderr, "stat::number_of_executed_units: %ld\n", static_cast<long>(corpus.size()) + done);
   return 0;
 }
