@@ -176,13 +176,13 @@ def folder() -> Path:
 
 
 @cache
-def honest_run() -> Path:
-    """A run of the rules agent on a small operation, with a kernel of the user's own."""
-    path = folder() / "honest"
+def honest_run(strategy: str = "beam") -> Path:
+    """A run of the rules agent on a small operation."""
+    path = folder() / strategy
     loaded = workloads.load("gemm_17x33x65")
     target = load_target(f"simulator:{loaded.accelerator}", loaded.overrides)
     options = Options(evaluations=6, max_steps=2)
-    request = Request(loaded, target, menu_file.load(["gemm"]), Agents(), options)
+    request = Request(loaded, target, menu_file.load(["gemm"]), Agents(), options, strategy)
     run = create(path, request, NOW)
     run_session(request, run, Means(executor="inline", cache=False))
     return path
@@ -190,6 +190,20 @@ def honest_run() -> Path:
 
 def run_file(name: str) -> Callable[[], list[bytes]]:
     return lambda: [(honest_run() / name).read_bytes()]
+
+
+def honest_logs() -> list[bytes]:
+    """Logs that have events of all kinds between them."""
+    cost = {"prompt_tokens": 5, "completion_tokens": 7, "requests": 1, "cached": 0, "money": 0.5, "unsent": 0}
+    others: list[dict[str, Any]] = [
+        {"kind": "grant", "key": "grant", "evaluations": 3, "seconds": 1.5, "tokens": None, "money": None},
+        {"kind": "charge", "call": "plan/9/0", "cost": cost},
+        {"kind": "cache", "damaged": 1},
+        {"kind": "expired", "key": "expired", "step": 1},
+    ]
+    lines = [json.dumps({**event, "t": 0.5}).encode() + b"\n" for event in others]
+    logs = [(honest_run(strategy) / "events.jsonl").read_bytes() for strategy in ("beam", "evolve")]
+    return [logs[0] + b"".join(lines), logs[1]]
 
 
 def changed_run(name: str, data: bytes) -> RunFolder:
@@ -415,7 +429,7 @@ def read_answer(data: bytes) -> None:
 
 
 KINDS: Mapping[str, Kind] = {
-    "journal": Kind(run_file("events.jsonl"), read_journal, changed_lines),
+    "journal": Kind(honest_logs, read_journal, changed_lines),
     "resume": Kind(run_file("events.jsonl"), resume_journal, changed_lines),
     "config": Kind(run_file("config.json"), read_config, changed_json),
     "index": Kind(honest_index, read_index, changed_json),
