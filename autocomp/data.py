@@ -57,9 +57,9 @@ def check_regular(path: Path, *, writes: bool = False) -> None:
             return
         raise
     if not stat.S_ISREG(status.st_mode):
-        raise OSError(errno.EINVAL, "it is a link, a folder, a pipe or a device, not a regular file")
+        raise OSError(errno.EINVAL, "it is a link, a folder, a pipe or a device, not a regular file", str(path))
     if writes and status.st_nlink > 1:
-        raise OSError(errno.EINVAL, "it is a hard link, and may lie elsewhere too")
+        raise OSError(errno.EINVAL, "it is a hard link, and may lie elsewhere too", str(path))
 
 
 def decode(data: bytes, name: str, error: type[AutocompError]) -> str:

@@ -14,6 +14,8 @@ from autocomp.cli.options import cache_option, executor_option, output_options, 
 @click.command()
 @click.argument("runs", metavar="RUN...", nargs=-1, required=True, type=click.Path(path_type=Path))
 @agent_options
+@click.option("--tokens", type=click.IntRange(min=0), default=None, help="Tokens of its models at most, of each run.")
+@click.option("--money", type=click.FloatRange(min=0), default=None, help="Price of their tokens at most, of each run.")
 @workers_option
 @executor_option
 @cache_option
@@ -26,6 +28,8 @@ def resume(
     planner_models: tuple[str, ...],
     coder_models: tuple[str, ...],
     agents_file: Path | None,
+    tokens: int | None,
+    money: float | None,
     workers: int | None,
     executor: str | None,
     cache: bool,
@@ -37,11 +41,13 @@ def resume(
     """Continue the searches in the folders RUN to the same results as if they had not been interrupted.
 
     Runs that shared a budget continue to do so if they are given together, in their order. The models of a run that
-    somebody else began are asked only where you say: name them as `autocomp search` does.
+    somebody else began are asked only where you say: name them as `autocomp search` does. What they may cost is in the
+    folder too; --tokens and --money say it for the whole run, from its beginning.
     """
     from autocomp.cli.session import search_and_report
     from autocomp.schedules.store import Store, user_root
     from autocomp.search import RunFolder
+    from autocomp.search.budget import Budget
     from autocomp.search.executors import available_cores
     from autocomp.search.session import Means
     from autocomp.search.snapshot import check_judge, granted, restore, version_changes
@@ -57,4 +63,5 @@ def resume(
             warn(f"{folder.path}: {judged}")
     Store(user_root()).require_writable()
     means = Means(workers or available_cores(), executor, cache)
-    search_and_report(found, means, confirm=confirm, as_json=as_json, plain=plain, resumed=True)
+    most = Budget(tokens=tokens, money=money)
+    search_and_report(found, means, confirm=confirm, as_json=as_json, plain=plain, resumed=True, most=most)

@@ -40,6 +40,7 @@ def search_and_report(
     as_json: bool,
     plain: bool,
     resumed: bool = False,
+    most: Budget | None = None,
 ) -> None:
     """Run the sessions one after the other; what one leaves of its budget goes to the next. People read the ends on
     standard output, programs with --json instead: one document, or a list of them for several runs. With `confirm` the
@@ -51,7 +52,7 @@ def search_and_report(
         title = f"{request.workload.name} on {request.target.name}"
         try:
             with SearchProgress(console, title) as progress:
-                result = run_session(request, folder, means, progress, grant, recheck=resumed)
+                result = run_session(request, folder, means, progress, grant, recheck=resumed, most=most)
         except KeyboardInterrupt:
             _interrupted([unfinished for unfinished, _ in runs[position:]], as_json)
         confirmed = confirm_best(request, folder, result) if confirm is not None else ()

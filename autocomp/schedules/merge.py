@@ -36,7 +36,7 @@ def merge(sources: Sequence[Path], target: Path, warn: Warn, doubt: Doubt = lamb
     store = Store(target)
     counts = {"copied": 0, "left": 0, "doubted": 0}
     for source in sources:
-        for entry in Store(source).entries(warn):
+        for entry in Store(source).entries(warn, renew=False):
             stored = Stored(source, entry)
             counts[_merged(store, stored, record_at(stored), warn, doubt)] += 1
     return Merged(**counts)

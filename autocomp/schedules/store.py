@@ -11,7 +11,7 @@ from collections.abc import Callable, Container, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
-from autocomp.data import decode, read_regular, write_atomically
+from autocomp.data import check_regular, decode, read_regular, write_atomically
 from autocomp.errors import ConfigError, RunFolderError
 from autocomp.schedules.index import INDEX, Entry, Stored, default_roots, index_text, read_index, user_root
 from autocomp.schedules.record import ScheduleRecord, better, from_yaml, to_yaml
@@ -65,9 +65,10 @@ class Store:
         """All files that may be records, corrupt ones too."""
         return sorted(self.root.glob("*/*/*.yaml"))
 
-    def entries(self, warn: Warn) -> list[Entry]:
-        """All intact records in path order. Corrupt files are named to `warn` and left out."""
-        writable = self.root.is_dir() and os.access(self.root, os.W_OK)
+    def entries(self, warn: Warn, *, renew: bool = True) -> list[Entry]:
+        """All intact records in path order. Corrupt files are named to `warn` and left out. With `renew` an index that
+        is not of today is written anew; a folder of somebody else's is only read."""
+        writable = renew and self.root.is_dir() and os.access(self.root, os.W_OK)
         with self._locked() if writable else nullcontext():
             present = read_index(self.root)
             by_content = {(entry.path, entry.sha256): entry for entry in present or ()}
@@ -116,7 +117,9 @@ class Store:
     @contextmanager
     def _locked(self) -> Iterator[None]:
         """One writer at a time, so that the faster of two records stays whichever comes first."""
-        with (self.root / ".lock").open("a") as lock:
+        path = self.root / ".lock"
+        check_regular(path, writes=True)
+        with path.open("a") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             yield
 

@@ -49,8 +49,11 @@ def run_session(
     grant: Budget | None = None,
     *,
     recheck: bool = False,
+    most: Budget | None = None,
 ) -> SearchResult:
     """Start or continue the run in `folder`. A run that starts gets the `grant` on top of its own budget.
+
+    `most` is what the user allows its models from beginning to end, whatever the folder says.
 
     With `recheck` the best kernel is judged once more at the end: a log, which anyone may have written, is no proof.
 
@@ -63,7 +66,8 @@ def run_session(
         with folder.locked():
             journal = Journal(folder.events, listener)
             try:
-                request = replace(request, options=_granted(request.options, journal, grant))
+                options = _granted(request.options, journal, grant)
+                request = replace(request, options=options if most is None else most.over_models(options))
                 return _search(request, folder, journal, executor, cache, recheck)
             finally:
                 journal.close()

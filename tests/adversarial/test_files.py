@@ -66,7 +66,8 @@ def test_a_hostile_file_does_no_harm(
     assert [path.read_text() for path in (folder / VICTIM, tmp_path / VICTIM)] == [PRECIOUS] * 2
     assert not (folder / "owned").exists()
     made = {Path(path).name for path in map(str, folder.rglob("*")) if path not in before}
-    assert made <= {"page.html", "lock", "store", "mine", "index.json", ".lock"}, made
+    assert made <= {"page.html", "lock", "mine", "index.json", ".lock"}, made
+    assert not list(folder.glob("store/*.json"))
 
 
 def test_every_file_has_a_case_and_every_case_a_reason() -> None:

@@ -113,3 +113,24 @@ def test_a_template_includes_no_file_from_elsewhere(context: Context, name: str,
     (folder / "plan.j2").write_text(f"{{% include {name!r} %}}")
     with pytest.raises(ConfigError, match="template"):
         render_prompt("plan", context, templates=folder)
+
+
+def test_the_user_says_what_the_models_of_a_run_may_take(
+    begun: dict[str, Any], server: ScriptedServer, command: Run
+) -> None:
+    """Whatever its author allowed, and its log grants on top."""
+    begun["options"]["tokens"] = 10**9
+    write(begun)
+    grant = {
+        "kind": "grant",
+        "key": "grant",
+        "evaluations": None,
+        "seconds": None,
+        "tokens": 10**9,
+        "money": None,
+        "t": 0,
+    }
+    Path("run/events.jsonl").write_text(json.dumps(grant) + "\n")
+    code, out, err = command("resume", "run", "--planner", server.spec, "--tokens", "0", "--workers", "1", "--json")
+    assert (code, server.requests) == (0, []), err
+    assert json.loads(out)["reason"] == "budget of tokens spent"
