@@ -1,4 +1,4 @@
-"""Several commands a cycle, local memories of limited bandwidth, and pipelines that wait for their own results."""
+"""Several commands a cycle, limited bandwidth and renamed rows, pipelines that wait for their own results."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ accelerator wide {
   param WIDTH = 1;
   param BANDWIDTH = 0;
   param INTERLOCK = 0;
+  param RENAMED = 0;
   memory dram { kind: dram; }
-  memory rows { rows: 64; row: i32[16]; bandwidth: BANDWIDTH; }
+  memory rows { rows: 64; row: i32[16]; bandwidth: BANDWIDTH; renamed: RENAMED; }
   address at { field row = 5..0; memory rows; }
   front { width: WIDTH; latency: 1; queue: 16; }
   unit one { kind: serial; interlock: INTERLOCK; entries: 8; queue: 8; }
@@ -91,6 +92,15 @@ def test_a_pipeline_waits_for_its_own_results_where_it_is_interlocked() -> None:
     assert held[1] - held[0] >= 24
     independent = "add_one(0, 1, 4, 20); add_one(8, 9, 4, 20);"
     assert times(run(independent, INTERLOCK=1), "started") == times(run(independent), "started")
+
+
+def test_a_write_of_renamed_rows_waits_for_no_older_use_of_them() -> None:
+    body = "set_one(0, 1, 9, 20); add_one(8, 0, 9, 20); set_two(0, 1, 1, 0);"
+    held, free = times(run(body), "started"), times(run(body, RENAMED=1), "started")
+    assert held[2] > held[1]
+    assert free[2] < free[1]
+    body = "set_one(0, 1, 9, 20); set_two(0, 1, 1, 0); add_one(8, 0, 9, 20);"
+    assert times(run(body, RENAMED=1, INTERLOCK=1), "started")[2] >= 29  # a read still waits for the write
 
 
 @settings(max_examples=20)

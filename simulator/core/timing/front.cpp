@@ -66,7 +66,7 @@ void Front::host(bool machine_idle) {
 namespace {
 
 // Why a command has to wait for an older one of another unit; nothing if it need not.
-std::optional<Cause> hazard_between(const Command& command, const Command& old) {
+std::optional<Cause> hazard_between(const Command& command, const Command& old, const Settings& settings) {
   std::optional<Cause> found;
   for (size_t a = 0; a < command.range_count; ++a) {
     const Range& mine = command.ranges[a];
@@ -74,6 +74,7 @@ std::optional<Cause> hazard_between(const Command& command, const Command& old) 
       const Range& theirs = old.ranges[b];
       if (mine.memory != theirs.memory || mine.first >= theirs.last || theirs.first >= mine.last) continue;
       if (!mine.write && !theirs.write) continue;
+      if (mine.write && settings.memories[static_cast<size_t>(mine.memory)].renamed) continue;
       found = !mine.write ? Cause::ReadAfterWrite : theirs.write ? Cause::WriteAfterWrite : Cause::WriteAfterRead;
     }
   }
@@ -90,7 +91,7 @@ void Front::find_hazards(int slot, size_t unit) {
   const uint64_t own = context_.settings.units[unit].interlock != 0 ? 0 : context_.pools[unit].all;
   for (uint64_t others = context_.occupied & ~own; others != 0; others &= others - 1) {
     const int other = std::countr_zero(others);
-    const std::optional<Cause> hazard = hazard_between(command, context_.command(other));
+    const std::optional<Cause> hazard = hazard_between(command, context_.command(other), context_.settings);
     if (!hazard) continue;
     waits_for |= uint64_t{1} << other;
     command.hazard = *hazard;
@@ -246,7 +247,7 @@ void Front::note_release(int32_t slot) {
       Command& waiting = context_.slots[other];
       const Command& done = context_.command(slot);
       waiting.times.released_by = done.operation;
-      waiting.times.release = hazard_between(waiting, done).value_or(waiting.hazard);
+      waiting.times.release = hazard_between(waiting, done, context_.settings).value_or(waiting.hazard);
     }
 }
 

@@ -177,6 +177,7 @@ Settings resolve(const Machine& machine) {
       settings.banks += static_cast<size_t>((memory.rows + ports.rows_per_bank - 1) / ports.rows_per_bank) + 1;
       ports.bandwidth = number(machine, memory.name + ".bandwidth", 0, 0);
       ports.element = size_of(memory.dtype);
+      ports.renamed = number(machine, memory.name + ".renamed", 0, 0) != 0;
       ports.contended = number(machine, memory.name + ".contention", 0, 1) != 0;
       ports.shared_port = chosen(machine, memory.name + ".ports", "shared", "separate", true);
     }

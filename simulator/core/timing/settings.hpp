@@ -83,6 +83,7 @@ struct MemoryPorts {
   bool contended = true;    // false: a port is never taken
   int64_t bandwidth = 0;    // bytes a cycle that serial units share; 0: no limit
   int64_t element = 1;      // bytes of one
+  bool renamed = false;     // a write gets rows of its own: it need not wait for older reads and writes
   int64_t rows_per_bank = 1;
   int shift = -1;  // its logarithm if it is a power of two
   size_t first_bank = 0;

@@ -152,6 +152,9 @@ MEMORY_KEYS: Mapping[str, Key] = {
     ),
     "contention": Key("local: 0: a port is never taken, to ask what more ports would bring", 1),
     "bandwidth": Key("local: bytes a cycle that units of kind serial share; 0: as many as they want", 0),
+    "renamed": Key(
+        "local: 1: each write gets rows of its own, so that it need not wait for older reads and writes of them", 0
+    ),
     "ports": Key("local: one port a bank for reads and writes, or one of each", "shared", words=("shared", "separate")),
 }
 
