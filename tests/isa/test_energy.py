@@ -71,6 +71,35 @@ def test_every_component_of_a_product_is_that_counted_by_hand(generic: bool) -> 
     assert found.units[""] == 0.5 * cycles
 
 
+VECTORS = """
+accelerator vectors {
+  memory dram { kind: dram; }
+  memory v { rows: 8; row: f32[4]; }
+  address at { field row = 2..0; memory v; }
+  energy { mac: 1; v.read: 1; v.write: 1; }
+  unit arithmetic { kind: serial; }
+  instruction combine(d: at, a: at, b: at, n: int 1..4, add: int 0..1) on arithmetic {
+    semantics {
+      for j < n: v[d.row][j] = add ? fma(v[a.row][j], v[b.row][j], v[d.row][j]) : v[a.row][j] * v[b.row][j] * 0.5;
+    }
+  }
+}
+"""
+
+
+@pytest.mark.parametrize("generic", [False, True])
+def test_products_of_two_elements_are_counted_outside_of_sums_as_well(generic: bool) -> None:
+    accelerator = isa.parse(VECTORS)
+    tables = isa.lower(accelerator)
+    text = "void solution(float A[1]) { combine(0, 1, 2, 3, 0); combine(0, 1, 2, 4, 1); }"
+    program = kernel.link(kernel.compile(kernel.parse(text), accelerator), tables)
+    result = run_program(tables.machine, program, {"A": np.ones(1, np.float32)}, Options(generic=generic))
+    assert result.error is None, result.error
+    found = energy(accelerator, result.work, 0)
+    assert found is not None
+    assert found.components == {"mac": 3 + 4, "v.read": 4 * (2 * 3 + 3 * 4), "v.write": 4 * (3 + 4)}
+
+
 def test_a_machine_without_a_table_has_no_energy() -> None:
     assert run(machine("}"))[0] is None
 

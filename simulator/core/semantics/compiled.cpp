@@ -43,6 +43,7 @@ void CompiledMachine::analyse_exprs() {
   facts_.resize(exprs.size());
   ahead_.resize(exprs.size());
   multiplies_.resize(exprs.size());
+  products_.resize(exprs.size());
   for (size_t i = 0; i < exprs.size(); ++i) {
     facts_[i] = check_expr(machine_, i, facts_);
     const Expr& e = exprs[i];
@@ -56,7 +57,17 @@ void CompiledMachine::analyse_exprs() {
       multiplies_[i] = body->op == ExprOp::Mul || body->op == ExprOp::FMul;
     }
     if (e.op == ExprOp::FmaChain) multiplies_[i] = 1;
+    products_[i] = count_products(e);
   }
+}
+
+int64_t CompiledMachine::count_products(const Expr& e) const {
+  using enum ExprOp;
+  if (e.op == Read || e.op == ReadDram || binds_variable(e.op)) return 0;
+  const auto below = [&](int32_t node) { return node < 0 ? 0 : products_[static_cast<size_t>(node)]; };
+  if (e.op == Select) return scalar::add(below(e.a), std::max(below(e.b), below(e.c)));
+  const bool product = (e.op == Mul || e.op == FMul || e.op == Fma) && reads_memory(e.a) && reads_memory(e.b);
+  return scalar::add(scalar::add(below(e.a), below(e.b)), scalar::add(below(e.c), product ? 1 : 0));
 }
 
 void CompiledMachine::analyse_state() {
@@ -92,6 +103,7 @@ void CompiledMachine::recognise_forms() {
     std::vector<uint8_t> at_entry = ahead;
     for (size_t n = 0; outer_[i] > 0 && n < known; ++n) at_entry[n] = known_at_entry(n, outer_[i]);
     if (!recognise(machine_, machine_.exprs, at_entry, static_cast<int32_t>(i), outer_[i], form)) continue;
+    form.products = products(form.value);
     form_of_[i] = static_cast<int32_t>(forms_.size());
     forms_.push_back(std::move(form));
   }

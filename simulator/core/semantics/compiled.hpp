@@ -36,6 +36,8 @@ class CompiledMachine {
   [[nodiscard]] const std::vector<Expr>& exprs() const { return machine_.exprs; }
   [[nodiscard]] bool ahead(int32_t node) const { return ahead_[static_cast<size_t>(node)] != 0; }
   [[nodiscard]] bool multiplies(int32_t node) const { return multiplies_[static_cast<size_t>(node)] != 0; }
+  // Multiplications of two elements of memories in a value, outside of sums and addresses; the larger side of a choice.
+  [[nodiscard]] int64_t products(int32_t node) const { return products_[static_cast<size_t>(node)]; }
   [[nodiscard]] const InstructionPlan& plan(int32_t instruction) const {
     return plans_[static_cast<size_t>(instruction)];
   }
@@ -61,6 +63,7 @@ class CompiledMachine {
 
  private:
   void analyse_exprs();
+  [[nodiscard]] int64_t count_products(const Expr& e) const;
   void analyse_state();
   void recognise_forms();
   void mark_statement(int32_t index, std::vector<uint8_t>& seen) const;
@@ -77,6 +80,7 @@ class CompiledMachine {
   std::vector<ExprFacts> facts_;
   std::vector<uint8_t> ahead_;
   std::vector<uint8_t> multiplies_;   // a Sum of products or an FmaChain
+  std::vector<int64_t> products_;     // per node
   std::vector<int64_t> field_sizes_;  // elements of the state field that starts at a slot
   std::vector<Form> forms_;
   std::vector<int32_t> form_of_;     // per statement

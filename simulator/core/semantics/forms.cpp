@@ -39,6 +39,7 @@ class Recogniser {
       return false;
     }
     if (form_.target.dtype == DType::F64 || lane(s->c) < 0) return false;
+    form_.value = s->c;
     decide_lane_width(exprs_, form_);
     return true;
   }

@@ -62,6 +62,8 @@ struct Form {
   int blocked = -1;
   int64_t block = 1;
   Place target;
+  int32_t value = -1;    // what is stored
+  int64_t products = 0;  // multiplications of two elements for each point, outside of sums
   std::vector<Place> places;
   std::vector<LaneNode> lanes;          // operands first; the last is the value
   bool narrow = false;                  // 32-bit lanes give the same result, provided that

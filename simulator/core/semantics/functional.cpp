@@ -88,6 +88,7 @@ void Executor::evaluate_store(int32_t index) {
   if (pending_.size() >= kMaxPending)
     throw Fault{"bounds", "one statement writes more than " + std::to_string(kMaxPending) + " elements"};
   const Value value = evaluator_.value(s.c);
+  evaluator_.multiply_accumulates += machine_.products(s.c);
   if (s.kind == StatementKind::SetState) {
     pending_.push_back(
         {s.kind, DType::I64, nullptr, evaluator_.state_slot(s.imm, s.a), machine_.read_later(index), value});
