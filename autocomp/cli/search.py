@@ -61,6 +61,14 @@ RUNS = Path("runs")
 )
 @click.option("--black-box", is_flag=True, help="Agents see cycles and failures only, not where the cycles went.")
 @click.option("--repair/--no-repair", default=True, show_default=True, help="Let the coder mend a failed kernel once.")
+@click.option("--robust", is_flag=True, help="Find the kernel whose worst measurement in all conditions is best.")
+@click.option(
+    "--condition",
+    "conditions",
+    multiple=True,
+    metavar="NAME=NUMBER,...",
+    help="Parameters of a machine on which the result has to hold too; repeatable (default: the target's conditions).",
+)
 @click.option(
     "--reuse",
     type=click.IntRange(min=0),
@@ -104,6 +112,8 @@ def search(
     alike: int,
     black_box: bool,
     repair: bool,
+    robust: bool,
+    conditions: tuple[str, ...],
     reuse: int,
     run_dir: Path | None,
     workers: int | None,
@@ -132,6 +142,7 @@ def search(
     from autocomp.search.folder import new_run_path
     from autocomp.search.session import Means, strategy_of
     from autocomp.search.snapshot import Request, create
+    from autocomp.targets.conditions import conditions_of
     from autocomp.workload import require_trusted
 
     options = Options(
@@ -152,6 +163,8 @@ def search(
         money=money,
         ratio=ratio,
         repair=repair,
+        robust=robust,
+        conditions=conditions,
     )
     means = Means(workers or available_cores(), executor, cache)
     agents = chosen_agents(agent, planner_models, coder_models, agents_file)
@@ -166,6 +179,8 @@ def search(
         requests.append(Request(workload, target, menu, agents, share.within(options), strategy, precedents))
     make_agents(agents, requests[0].target, tokens, money)  # refuses what cannot work before there is a folder
     strategy_of(requests[0])
+    for request in requests:
+        conditions_of(request.target, conditions)
     Store(user_root()).require_writable()
     now = datetime.now().astimezone()
     runs = []

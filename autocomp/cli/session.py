@@ -114,6 +114,10 @@ def document(
             {"option": step.plan.option, **with_units({"": step.value}, best.objective)}
             for step in result.history.lineage(best)
         ],
+        "conditions": {
+            event["name"]: with_units({"": event["value"], "routine": event["routine"]}, best.objective)
+            for event in view.conditions
+        },
         "usage": dict(view.usage),
         "cached": view.cached,
         "reuse": [_valued(reused, best.objective) for reused in view.reuse()],

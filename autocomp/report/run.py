@@ -36,6 +36,7 @@ class RunView:
     agent_messages: Counter[str] = field(default_factory=Counter)
     trajectory: list[float] = field(default_factory=list)  # `ratio` after each evaluation; 0 before a kernel holds
     replay: Event | None = None  # the schedules that the run began with, what came of their plans
+    conditions: list[Event] = field(default_factory=list)  # how the best kernel holds, beside the vendor's routine
     _live: Counter[str] = field(default_factory=Counter)
     _settled: Counter[str] = field(default_factory=Counter)  # of calls that are recorded, by the names of `Usage`
     _charged: dict[str, Counter[str]] = field(default_factory=dict)  # of calls under way
@@ -199,6 +200,9 @@ class RunView:
     def _on_step(self, event: Event) -> None:
         self.step = event["step"]
         self._settle_best(event)
+
+    def _on_condition(self, event: Event) -> None:
+        self.conditions.append(event)
 
     def _on_stop(self, event: Event) -> None:
         self.reason = event["reason"]

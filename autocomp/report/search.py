@@ -59,12 +59,36 @@ def causes_table(view: RunView) -> Table | None:
     return table
 
 
+def conditions_table(view: RunView) -> Table | None:
+    """How the best kernel holds in each condition, beside the vendor's routine; None where nothing was compared."""
+    if not view.conditions:
+        return None
+    with_routine = any(event["routine"] is not None for event in view.conditions)
+    table = Table(title="In other conditions", title_justify="left")
+    table.add_column("condition")
+    for heading in (view.objective.unit, "of nominal", *(("vendor's routine", "gain over it") if with_routine else ())):
+        table.add_column(heading, justify="right", no_wrap=True)
+    nominal = view.conditions[0]["value"]
+    for event in view.conditions:
+        value, routine = event["value"], event["routine"]
+        relative = f"{value / nominal:.2f}x" if value is not None and nominal else "-"
+        cells = [amount_text(value), relative]
+        if with_routine:
+            gain = None if routine is None or value is None else view.objective.gain(routine, value)
+            cells += [amount_text(routine), "-" if gain is None else f"{gain:.2f}x"]
+        table.add_row(event["name"], *cells)
+    return table
+
+
 def print_search(console: Console, view: RunView, utilisation: float | None = None) -> None:
     """The tables and figures of a search's end."""
     console.print(lineage_table(view))
     causes = causes_table(view)
     if causes is not None:
         console.print(causes)
+    conditions = conditions_table(view)
+    if conditions is not None:
+        console.print(conditions)
     print_calibrations(console, view)
     for message, count in view.agent_messages.most_common(3):
         console.print(Text(f"planner said ({count}x): {message}"))

@@ -12,6 +12,7 @@ from autocomp.search import SearchResult
 from autocomp.search.candidate import Candidate
 from autocomp.search.snapshot import Request, versions
 from autocomp.search.targets import plan_to_json
+from autocomp.targets.conditions import nominal
 from autocomp.targets.planning import LineageStep
 
 
@@ -19,13 +20,14 @@ def record_of(
     request: Request, result: SearchResult, best: Candidate, kernel: str, created: datetime
 ) -> ScheduleRecord:
     """The record of the kernel that a search keeps; `kernel` is its text."""
-    evaluation = best.evaluation
-    if evaluation is None or not evaluation.correct:
+    evaluation, naive = best.evaluation, result.naive.evaluation
+    if evaluation is None or not evaluation.correct or naive is None:
         raise ValueError("only a correct kernel is a schedule")
+    evaluation, naive = nominal(evaluation), nominal(naive)  # a record is of the machine itself
     return ScheduleRecord(
         accelerator=machine_of(request.target),
         operation=operation_of(request.workload),
-        result=figures(evaluation, int(best.value), int(result.naive.value)),
+        result=figures(evaluation, int(evaluation.value or 0), int(naive.value or 0)),
         plans=tuple(PlanStep.model_validate(_plan(step)) for step in result.history.lineage(best)),
         provenance=Provenance(
             strategy=request.strategy,

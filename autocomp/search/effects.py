@@ -11,6 +11,7 @@ from autocomp.errors import DeviceError, RunFolderError
 from autocomp.search.cache import EvaluationCache
 from autocomp.search.candidate import DEVICE_FAILED, ERROR, PLAUSIBLE, SKIPPED, WORKER_LOST, Candidate
 from autocomp.search.executors import Call, Executor, Lost, Target, run_calls
+from autocomp.search.executors.calls import Key
 from autocomp.search.folder import RunFolder
 from autocomp.search.journal import Event, Journal
 from autocomp.search.targets import (
@@ -23,7 +24,7 @@ from autocomp.search.targets import (
     usage_of,
 )
 from autocomp.search.verdict import with_verdict
-from autocomp.targets.evaluation import Measurement
+from autocomp.targets.evaluation import Measurement, Number
 from autocomp.targets.planning import Usage
 from autocomp.targets.serial import evaluation_from_json
 
@@ -172,6 +173,38 @@ class Effects:
                 hint="it was edited, or another version wrote it; start a new search",
             )
         return verdict
+
+    def routine(self, kernel: str) -> Number | None:
+        """What the vendor's routine is measured at, even when time is up; None where it does not hold."""
+        if "routine" not in self._journal:
+            ((_, measured),) = self._measured([Call("routine", self._evaluator, "screen", kernel)])
+            self._journal.record("routine", "routine", {"value": measured})
+        value: Number | None = self._journal["routine"]["value"]
+        return value
+
+    def compare(self, best: str, routine: str | None, conditions: Mapping[str, EvaluationTarget]) -> None:
+        """Record what the best kernel and the vendor's routine are measured at in each condition, even when time is up;
+        None where a kernel does not hold."""
+        missing = {name: target for name, target in conditions.items() if f"condition/{name}" not in self._journal}
+        texts = {"value": best} | ({} if routine is None else {"routine": routine})
+        calls = [
+            Call((name, field), Target(target), "screen", text)
+            for name, target in missing.items()
+            for field, text in texts.items()
+        ]
+        measured: dict[str, dict[str, Number | None]] = {name: {"value": None, "routine": None} for name in missing}
+        for (name, field), value in self._measured(calls):
+            measured[name][field] = value
+        for name, values in measured.items():
+            self._journal.record("condition", f"condition/{name}", {"name": name, **values})
+
+    def _measured(self, calls: Sequence[Call[Key]]) -> Iterator[tuple[Key, Number | None]]:
+        """The value of each kernel that is screened, None where it fails or cannot be measured."""
+        alone = 1 if self._judge.device is not None else None
+        for key, result in run_calls(self._executor, calls, at_once=alone):
+            document = None if isinstance(result, Lost) else result["evaluation"]
+            evaluation = None if document is None else evaluation_from_json(document)
+            yield key, evaluation.value if evaluation is not None and evaluation.correct else None
 
     # --- time ----------------------------------------------------------------------------------------------------
 

@@ -173,6 +173,20 @@ class Expired(_Keyed):
     step: Count
 
 
+class Routine(_Keyed):
+    """What the vendor's routine is measured at; None where it does not hold."""
+
+    value: Amount | None
+
+
+class Condition(_Keyed):
+    """What the best kernel, and the vendor's routine, are measured at in a condition; None where one does not hold."""
+
+    name: Name
+    value: Amount | None
+    routine: Amount | None
+
+
 class Stopped(_Keyed):
     reason: str
     best: Count
@@ -206,6 +220,8 @@ _MODELS: Mapping[str, TypeAdapter[Any]] = {
         "step": StepEvent,
         "cache": CacheEvent,
         "expired": Expired,
+        "routine": Routine,
+        "condition": Condition,
         "stop": Stopped,
     }.items()
 }

@@ -13,6 +13,7 @@ from autocomp.errors import ConfigError
 from autocomp.targets.planning import Usage
 
 MOST = 10_000  # of what a step makes: plans, kernels, parents
+MOST_CONDITIONS = 16  # each takes a measurement of every kernel
 
 
 @dataclass(frozen=True)
@@ -23,7 +24,8 @@ class Options:
     without a better kernel after which the search ends (None: as the strategy sees fit); `ratio` the share of the
     bound that is good enough; `gate` how many times worse than its parent a kernel may be to be built on
     (None: any number); `alike` how many kernels made by the same options a beam takes before it takes others. With
-    `black_box` the agents see measurements and failures, and nothing of how kernels behave.
+    `black_box` the agents see measurements and failures, and nothing of how kernels behave. With `robust` the worst of
+    several conditions counts: those in `conditions`, each as `NAME=NUMBER,…`, or those that the target knows.
     """
 
     __pydantic_config__ = ConfigDict(strict=True, allow_inf_nan=False)
@@ -44,6 +46,8 @@ class Options:
     money: float | None = None  # in the currency of the prices stated for the models
     ratio: float = 0.995
     repair: bool = True
+    robust: bool = False
+    conditions: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         for name, low in (
@@ -67,6 +71,8 @@ class Options:
                 raise ConfigError(f"search option {name} is {getattr(self, name)}; it must be at most {MOST:,}")
         if not 0 <= self.dropout < 1:
             raise ConfigError(f"search option dropout is {self.dropout}; it must be at least 0 and below 1")
+        if len(self.conditions) > MOST_CONDITIONS:
+            raise ConfigError(f"{len(self.conditions)} conditions are given; at most {MOST_CONDITIONS} may be")
 
     @classmethod
     def from_json(cls, document: dict[str, Any]) -> Options:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from autocomp.data import write_atomically
@@ -30,9 +30,11 @@ from autocomp.search.options import Options, spent_budget
 from autocomp.search.strategy import Decision, Expand, Select, Stop, Strategy
 from autocomp.search.targets import AgentCall, AgentTarget, EvaluationTarget, SelectCall, plan_from_json, plan_to_json
 from autocomp.search.verdict import failure_text
-from autocomp.targets.planning import Peer, Replay, Usage
+from autocomp.targets.evaluation import Measurement
+from autocomp.targets.planning import Peer, Plan, Replay, Usage
 
 AFTER_FAILURE = "follows a kernel that does not hold"
+ROUTINE = Plan("routine", "Call the vendor's own routine: nothing that was found is faster", author="search")
 LEADERS = 4  # kernels that are measured again beside their parents before the search ends, where there is noise
 COMPARISONS = 3  # of leaders, as new ones may come to the front
 
@@ -40,12 +42,15 @@ COMPARISONS = 3  # of leaders, as new ones may come to the front
 @dataclass(frozen=True)
 class Problem:
     """What a search is about: where it starts, whom it asks, what judges. `opening` carries out the plans of the
-    agents' precedents."""
+    agents' precedents. At its end a search says how the best kernel holds in other `conditions`, beside the vendor's
+    own `routine` if there is one; where that is better than all that was found, it is the result."""
 
     starting_kernel: str
     agents: AgentTarget
     evaluation: EvaluationTarget
     opening: Callable[[], Replay] | None = None
+    routine: str | None = None
+    conditions: Mapping[str, EvaluationTarget] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -122,11 +127,32 @@ class Search:
                 history = history.extended(self._step(history, decision))
                 self._note_step(history)
                 self._write_findings(history)
+        history = self._with_routine(history)
         best = history.best
         write_atomically(self._folder.best_kernel, self._folder.kernel(best.kernel))
+        self._effects.compare(self._folder.kernel(best.kernel), self._problem.routine, self._problem.conditions)
         payload = {"reason": decision.reason, "best": best.id, "value": best.value, "outcomes": history.outcomes()}
         stop = self._journal.record("stop", "stop", payload)
         return SearchResult(history, str(stop["reason"]), float(stop["t"]), self._options, self._journal.usage)
+
+    def _with_routine(self, history: History) -> History:
+        """The history with the vendor's routine as its last candidate, where that is better than all that was found."""
+        text, best = self._problem.routine, history.best.evaluation
+        if text is None or best is None or best.measurement is None:
+            return history
+        canonical = self._problem.agents.target.language.fingerprint(text)
+        value = None if canonical in history.hashes else self._effects.routine(text)
+        if value is None or not best.objective.better(Measurement(value), best.measurement):
+            return history
+        number, identity = len(history.steps) + 1, max(candidate.id for candidate in history) + 1
+        kernel = self._folder.store_kernel(text)
+        draft = Candidate(identity, number, history.root.id, ROUTINE, kernel, canonical, PENDING)
+        self._effects.evaluate("evaluate", "evaluate", [draft], always=True)
+        judged = self._effects.judged(draft)
+        self._effects.record_candidate("candidate", judged)
+        history = history.extended(Step(number, (history.root.id,), (judged,), 1))
+        self._note_step(history)
+        return history
 
     # --- steps ---------------------------------------------------------------------------------------------------
 

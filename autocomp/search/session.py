@@ -21,6 +21,7 @@ from autocomp.search.snapshot import Request
 from autocomp.search.strategies import make_strategy
 from autocomp.search.strategy import Strategy
 from autocomp.search.targets import AgentTarget, EvaluationTarget
+from autocomp.targets.conditions import NOMINAL, WorstOf, conditions_of
 from autocomp.targets.protocol import Evaluator, Target
 from autocomp.workload.model import Workload
 
@@ -78,7 +79,7 @@ def run_session(
 
 
 def _cache(request: Request) -> EvaluationCache | None:
-    evaluator = request.target.evaluator(request.workload)
+    evaluator = judge_of(request)
     if not evaluator.keeps:
         return None
     return EvaluationCache(cache_folder("evaluations"), scope_of(request.target, request.workload, evaluator.version))
@@ -141,22 +142,41 @@ def left_over(result: SearchResult) -> Budget:
 
 def make_problem(request: Request, agents: AgentPair) -> Problem:
     """Where the search starts, and whom it asks."""
+    target, workload = request.target, request.workload
+    conditions = conditions_of(target, request.options.conditions)
     agents_target = AgentTarget(
         planner=agents.planner,
         coder=agents.coder,
-        target=request.target,
-        workload=request.workload,
+        target=target,
+        workload=workload,
         menu=request.menu,
         dropout=request.options.dropout,
         black_box=request.options.black_box,
         precedents=request.precedents,
         account=nullcontext if agents.ledger is None else agents.ledger.on_account_of,
         diagnoses=bool(request.agents.models),  # the rules alone gain nothing by it: benchmarks/feedback.py
+        conditions=conditions if request.options.robust else {},
     )
-    start = starting_kernel(request.workload, request.target)
-    opening = partial(request.target.replay, request.precedents, start, request.workload)
-    evaluation = EvaluationTarget(request.target.evaluator(request.workload))
-    return Problem(start, agents_target, evaluation, opening if request.precedents else None)
+    start = starting_kernel(workload, target)
+    return Problem(
+        starting_kernel=start,
+        agents=agents_target,
+        evaluation=EvaluationTarget(judge_of(request)),
+        opening=partial(target.replay, request.precedents, start, workload) if request.precedents else None,
+        routine=target.routine(workload),
+        conditions={
+            name: EvaluationTarget(machine.evaluator(workload))
+            for name, machine in {NOMINAL: target, **conditions}.items()
+        },
+    )
+
+
+def judge_of(request: Request) -> Evaluator:
+    """Who judges and measures: with the option `robust`, in all conditions."""
+    if not request.options.robust:
+        return request.target.evaluator(request.workload)
+    conditions = conditions_of(request.target, request.options.conditions)
+    return WorstOf(request.target, request.workload, conditions)
 
 
 def strategy_of(request: Request) -> Strategy:

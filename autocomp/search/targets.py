@@ -6,7 +6,7 @@ import dataclasses
 import traceback
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from random import Random
 from typing import Any
 
@@ -76,7 +76,8 @@ class AgentTarget:
 
     An agent that raises is recorded as having failed at this call; only ModelError ends the search, since it says
     that no answer can be had: nothing is recorded then, and resuming asks again. What models charge during a call is
-    put down to its key by `account`.
+    put down to its key by `account`. Where kernels have to hold in several `conditions`, agents are asked about the one
+    in which the kernel is worst.
     """
 
     planner: Planner
@@ -89,6 +90,7 @@ class AgentTarget:
     precedents: tuple[Precedent, ...] = ()
     account: Callable[[str], AbstractContextManager[object]] = nullcontext
     diagnoses: bool = False  # planners get a closer look at each kernel
+    conditions: Mapping[str, Target] = field(default_factory=dict)
 
     def select(self, call: SelectCall) -> dict[str, Any]:
         fastest = scientist.fastest_first(call.population)[0]
@@ -118,7 +120,7 @@ class AgentTarget:
             whole = call.whole_menu or call.count is None or not call.lineage
             dropout = 0.0 if whole else self.dropout
             context = self._context(call, self.menu.dropout(Random(f"menu/{call.chance}"), dropout))
-            context = replace(context, diagnosis=self._diagnosis(call.kernel))
+            context = replace(context, diagnosis=self._diagnosis(call))
             with self.account(call.key):
                 if call.avenues:
                     planning = scientist.design(self.planner, context, call.avenues, count)
@@ -162,7 +164,7 @@ class AgentTarget:
 
     def _context(self, call: AgentCall, menu: Menu) -> Context:
         return Context(
-            target=self.target,
+            target=self._machine(call.evaluation),
             workload=self.workload,
             kernel=call.kernel,
             evaluation=self._shown(call.evaluation),
@@ -176,10 +178,13 @@ class AgentTarget:
             precedents=self.precedents,
         )
 
-    def _diagnosis(self, kernel: str) -> Evidence | None:
+    def _machine(self, evaluation: Evaluation) -> Target:
+        return self.conditions.get(evaluation.worst or "", self.target)
+
+    def _diagnosis(self, call: AgentCall) -> Evidence | None:
         if self.black_box or not self.diagnoses:
             return None
-        return self.target.diagnose(kernel, self.workload)
+        return self._machine(call.evaluation).diagnose(call.kernel, self.workload)
 
     def _shown(self, evaluation: Evaluation) -> Evaluation:
         """What agents see of an evaluation."""

@@ -165,7 +165,8 @@ class Evaluation:
     """The verdicts of the stages that were asked for, in their order, and the measurement if it was made.
 
     `seed` is what everything random in the evaluation was drawn from, so that it can be repeated; `seconds` is the time
-    that it took.
+    that it took. Where several conditions were measured, `conditions` has the value in each, and the measurement is the
+    worst.
     """
 
     __pydantic_config__ = _AS_JSON
@@ -177,6 +178,7 @@ class Evaluation:
     evidence: Evidence = Evidence()
     seconds: float = 0.0
     seed: int | None = None
+    conditions: Mapping[str, Number] = field(default_factory=dict)
 
     @property
     def correct(self) -> bool:
@@ -198,6 +200,11 @@ class Evaluation:
         if self.bound is None or self.measurement is None:
             return None
         return self.objective.ratio(self.bound.value, self.measurement.value)
+
+    @property
+    def worst(self) -> str | None:
+        """The condition in which the kernel is worst, None where one alone was measured."""
+        return max(self.conditions, key=lambda name: self.objective.rank(self.conditions[name]), default=None)
 
     def without_evidence(self) -> Evaluation:
         """The verdicts and the measurement alone."""

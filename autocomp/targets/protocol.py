@@ -260,6 +260,23 @@ class Target(ABC):
         """Names or paths of menus for planners where the user names none; the first that there is counts."""
         return ()
 
+    def routine(self, workload: Workload) -> str | None:
+        """The vendor's own way to do a workload, as a kernel to compare with; None where there is none. It need not be
+        correct: not every routine can do every workload."""
+        return None
+
+    # --- other circumstances -------------------------------------------------------------------------------------
+
+    def conditions(self) -> Mapping[str, Target]:
+        """The same machine in other circumstances that kernels meet where they are used, by name: a search says how its
+        result holds there."""
+        return {}
+
+    def varied(self, parameters: Mapping[str, Number]) -> Target:
+        """The same machine with some parameters set otherwise. Raises ConfigError for a name or a value that it does
+        not have."""
+        raise ConfigError(f"parameters of {self.name} cannot be changed", hint="it states no other conditions")
+
     # --- what agents are told ------------------------------------------------------------------------------------
 
     @abstractmethod

@@ -106,6 +106,7 @@ def _run(folder: RunFolder, view: RunView) -> dict[str, Any]:
         "cached": view.cached,
         "seconds": view.seconds,
         "usage": dict(view.usage),
+        "conditions": [{name: event[name] for name in ("name", "value", "routine")} for event in view.conditions],
     }
 
 

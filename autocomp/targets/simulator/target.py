@@ -15,6 +15,7 @@ from autocomp.targets.planning import Precedent, Replay
 from autocomp.targets.protocol import Focus, Knowledge, Proposal, Roofs, Rules, Target
 from autocomp.targets.rewriting import RewritingCoder
 from autocomp.targets.simulator import isa
+from autocomp.targets.simulator.conditions import usual_conditions, with_parameters
 from autocomp.targets.simulator.dialect import Dialect
 from autocomp.targets.simulator.evaluate import CYCLES, SimulatorEvaluator
 from autocomp.targets.simulator.evaluate.bounds import bound, peak_multiply_accumulates
@@ -27,6 +28,7 @@ from autocomp.targets.simulator.replay import replay
 from autocomp.targets.simulator.rewrites import Rewrites
 from autocomp.targets.simulator.rules import RulesPlanner
 from autocomp.targets.simulator.rules.profile import profile
+from autocomp.targets.simulator.start.library import library_kernel
 from autocomp.targets.simulator.start.naive import starting_kernel
 from autocomp.targets.simulator.story import diagnose, limits_of, story
 from autocomp.workload.model import Workload
@@ -72,7 +74,7 @@ class SimulatorTarget(Target):
         self.transformations = Rewrites(accelerator)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, SimulatorTarget) and self.snapshot() == other.snapshot()
+        return isinstance(other, SimulatorTarget) and (self.digest, self.snapshot()) == (other.digest, other.snapshot())
 
     def __hash__(self) -> int:
         return hash(self.digest)
@@ -107,6 +109,16 @@ class SimulatorTarget(Target):
     def bound(self, workload: Workload) -> Bound:
         return bound(workload, self.accelerator)
 
+    def routine(self, workload: Workload) -> str | None:
+        return library_kernel(workload, self.accelerator)
+
+    def conditions(self) -> Mapping[str, Target]:
+        machines = usual_conditions(self.accelerator)
+        return {name: SimulatorTarget(machine, self.overrides) for name, machine in machines.items()}
+
+    def varied(self, parameters: Mapping[str, Number]) -> SimulatorTarget:
+        return SimulatorTarget(with_parameters(self.accelerator, parameters), {**self.overrides, **parameters})
+
     def menus(self, operation: str) -> tuple[str, ...]:
         """The operation's own menu, else the general one."""
         return operation, "general"
@@ -134,7 +146,7 @@ class SimulatorTarget(Target):
         return Rewrites(self.accelerator).ready(name, kernel, workload)
 
     def rules(self) -> Rules:
-        return Rules(RulesPlanner(self.accelerator), RewritingCoder())
+        return Rules(RulesPlanner(), RewritingCoder())
 
     def replay(self, precedents: Sequence[Precedent], start: str, workload: Workload) -> Replay:
         return replay(precedents, start, self.accelerator, workload)

@@ -257,7 +257,7 @@ def test_a_program_for_the_host_is_translated(server: ScriptedServer, ensemble: 
 
 def test_rules_fill_in_for_a_model_that_is_down(server: ScriptedServer, ensemble: Make, naive: Context) -> None:
     server.respond = lambda request: failure(500)
-    mixed = MixedPlanner([LlmPlanner(ensemble(), Agents()), RulesPlanner(naive.target.accelerator)], [1, 1])
+    mixed = MixedPlanner([LlmPlanner(ensemble(), Agents()), RulesPlanner()], [1, 1])
     planning: Planning = mixed.plan(replace(naive, random=Random(1)), 4)
     assert len(planning.plans) == 4
     assert {plan.author for plan in planning.plans} == {"rules"}

@@ -74,12 +74,14 @@ def document(outcome: tuple[int, str, str]) -> dict[str, Any]:
 def test_a_search_with_a_model_finds_its_good_kernel(server: ScriptedServer, command: Run, tmp_path: Path) -> None:
     server.respond = model
     found = document(command(*search(server, "run")))
-    assert found["best_cycles"] < 0.8 * found["naive_cycles"]
-    assert [step["option"] for step in found["lineage"]] == ["stage_operand"]
     events = [json.loads(line) for line in (tmp_path / "run" / "events.jsonl").read_text().splitlines()]
     candidates = [event for event in events if str(event.get("key", "")).startswith("candidate/")]
+    by_model = [event for event in candidates if event["plan"] and event["plan"]["author"] == server.spec]
+    values = [event["value"] for event in by_model if event["value"] is not None]
+    assert min(values) < 0.8 * found["naive_cycles"]
+    assert {event["plan"]["option"] for event in by_model} == {"stage_operand"}
     authors = {event["plan"]["author"] for event in candidates if event["plan"]}
-    assert authors == {server.spec}
+    assert authors == {server.spec, "search"}  # the search itself adds the vendor's routine where that is faster
     assert sum(event["repaired"] for event in candidates) == 1
     assert found["candidates"]["not implemented"] == 1
     kept = "".join(path.read_text(errors="replace") for path in tmp_path.rglob("*") if path.is_file())

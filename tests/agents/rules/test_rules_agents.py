@@ -55,7 +55,7 @@ def context(
 
 
 def planned(given: Context, count: int) -> Planning:
-    return RulesPlanner(given.target.accelerator).plan(given, count)
+    return RulesPlanner().plan(given, count)
 
 
 def best_child(given: Context, plans: Sequence[Plan]) -> tuple[int, str]:

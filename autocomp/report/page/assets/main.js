@@ -70,6 +70,9 @@ function drawRun() {
   byId("state").textContent = `${facts.strategy} search, seed ${facts.seed}, ${facts.created.slice(0, 16).replace("T", " ")} · ${facts.state === "finished" ? facts.reason : (facts.state === "interrupted" && document.body.dataset.live === "yes" ? "not finished" : facts.state) + ", step " + (facts.step + 1)}`;
   const figures = [[facts.unit, amount(facts.best)], ["faster than naive", times(facts.gain) || "–"], ["of the bound", percent(facts.ratio)],
     ["evaluations", count(facts.evaluations)], ["candidates", count(run.candidates.length)], ["spent", duration(facts.seconds)]];
+  const [nominal, ...others] = facts.conditions;
+  if (nominal?.routine != null) figures.push(["vendor's routine", amount(nominal.routine)]);
+  for (const condition of others) figures.push([`${facts.unit}, ${condition.name}`, amount(condition.value)]);
   if (facts.usage.money) figures.push(["money", brief(facts.usage.money)]);
   if (facts.usage.requests) figures.push(["requests", count(facts.usage.requests)], ["tokens", brief(facts.usage.prompt_tokens + facts.usage.completion_tokens)]);
   byId("figures").replaceChildren(...figures.map(([name, value]) => element("div", {}, element("dt", {}, name), element("dd", {}, value))));

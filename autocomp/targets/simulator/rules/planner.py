@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from math import isclose, prod
+from typing import Protocol, cast
 
 from autocomp.errors import KernelError
 from autocomp.targets.menu import MenuOption
@@ -83,21 +84,26 @@ class _Scored:
     proposal: Proposal
 
 
+class _Simulated(Protocol):
+    """A target that simulates an accelerator."""
+
+    accelerator: Accelerator
+
+
 class RulesPlanner:
-    """Plans for kernels of one accelerator. Deterministic for equal contexts with equally seeded `context.random`."""
+    """Plans for kernels of the accelerator that the context is about. Deterministic for equal contexts with equally
+    seeded `context.random`."""
 
     name = "rules"
 
-    def __init__(self, accelerator: Accelerator) -> None:
-        self._accelerator = accelerator
-
     def plan(self, context: Context, count: int) -> Planning:
         """The `count` most promising transformations that apply and give a kernel not yet tried."""
+        accelerator = cast(_Simulated, context.target).accelerator
         try:
-            facts = facts_of(context.kernel, context.workload, self._accelerator)
+            facts = facts_of(context.kernel, context.workload, accelerator)
         except KernelError as error:
             return Planning((), messages=(f"the kernel cannot be analysed: {error}",))
-        found = profile(context.evaluation, self._accelerator, limits_of(context.diagnosis))
+        found = profile(context.evaluation, accelerator, limits_of(context.diagnosis))
         candidates = cache(lambda name: transformation(name).candidates(facts))
         shapings = _open_shapings(context, facts, candidates)
         chosen = _chosen(context, facts, _scored(context, facts, found, shapings, candidates), count)
