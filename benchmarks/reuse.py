@@ -120,7 +120,7 @@ def shipped(workload: Workload) -> ScheduleRecord | None:
     machine = load_target(workload.target, workload.overrides)
     for stored in all_schedules(print, [data_dir("schedules")]):
         record = record_at(stored)
-        same_machine = (record.accelerator.name, record.accelerator.parameters) == (
+        same_machine = (record.target.name, record.target.parameters) == (
             machine.name,
             machine.parameters,
         )

@@ -23,9 +23,9 @@ def draw(run: Path, target: Path) -> None:
     best = view.lineage()[-1]
     console.print(f"$ autocomp search {run.name.split('-', 2)[-1]}.yaml", style="bold")
     console.print(lineage_table(view))
-    naive = view.naive_cycles or 0
+    naive = view.naive or 0
     console.print(
-        f"{naive:,} -> {best['cycles']:,} cycles ({naive / best['cycles']:.1f}x faster); bound {view.bound_cycles:,}, "
+        f"{naive:,} -> {best['value']:,} cycles ({naive / best['value']:.1f}x faster); bound {view.bound:,}, "
         f"{best['ratio']:.1%} of it"
     )
     console.print(f"{view.evaluations} evaluations in {view.seconds:.0f} s, no key, no network", style="dim")

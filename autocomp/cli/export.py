@@ -98,7 +98,9 @@ def _records(
     from autocomp.errors import ConfigError
     from autocomp.export import of_record
     from autocomp.schedules.store import all_schedules, find, record_at
+    from autocomp.targets.registry import load_target
     from autocomp.targets.simulator import isa
+    from autocomp.targets.simulator.target import accelerator_of
 
     if accelerator is not None:
         machine = isa.load(accelerator, overrides, paths)
@@ -113,12 +115,12 @@ def _records(
             raise click.UsageError("a schedule has its parameters; --set goes with --workload or --accelerator")
         stored = [find(name, warn) for name in dict.fromkeys(names)]
         first = stored[0].entry
-        machine = isa.load(first.accelerator, first.parameters, paths)
+        machine = accelerator_of(load_target(first.target, first.parameters, paths), "an export to C")
     candidates = []
     for item in stored:
         record = record_at(item)
         schedule = of_record(record, item.path.name, machine)
-        candidates.append((record.accelerator.digest != machine.digest, schedule))
+        candidates.append((record.target.digest != machine.digest, schedule))
     if accelerator is not None:
         candidates = _one_each(candidates)
     for stale, schedule in candidates:
@@ -141,4 +143,4 @@ def _is_for(stored: Stored, machine: Accelerator) -> bool:
     """Whether a schedule is for this machine. A parameter that came later has the value that it had unsaid."""
     entry = stored.entry
     same = all(machine.parameters.get(name) == value for name, value in entry.parameters.items())
-    return same and entry.accelerator == machine.full_name
+    return same and entry.target == f"simulator:{machine.full_name}"

@@ -6,6 +6,7 @@ import sys
 import time
 from datetime import datetime
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -19,6 +20,9 @@ from autocomp.cli.options import (
     trust_option,
     warn,
 )
+
+if TYPE_CHECKING:
+    from autocomp.schedules.index import Stored
 
 DOES_NOT_HOLD = 6
 FOLDER = click.Path(path_type=Path, file_okay=False)
@@ -41,16 +45,21 @@ def list_(as_json: bool, plain: bool) -> None:
 
     stored = all_schedules(warn)
     if as_json:
-        print_json([{**vars(s.entry), "path": str(s.path)} for s in stored])
+        print_json([_document(s) for s in stored])
         return
     table = Table()
-    for heading in ("accelerator", "operation", "dims", "cycles", "of bound", "file"):
-        table.add_column(heading, justify="right" if heading in ("cycles", "of bound") else "left", overflow="fold")
+    for heading in ("target", "operation", "dims", "value", "of bound", "file"):
+        table.add_column(heading, justify="right" if heading in ("value", "of bound") else "left", overflow="fold")
     for s in stored:
         dims = " ".join(f"{name}={size}" for name, size in s.entry.dims.items())
         entry = s.entry
         table.add_row(
-            entry.accelerator, entry.operation, dims, amount_text(entry.cycles), percent(entry.ratio), s.path.name
+            entry.target.removeprefix("simulator:"),
+            entry.operation,
+            dims,
+            f"{amount_text(entry.value)} {entry.unit}",
+            percent(entry.ratio),
+            s.path.name,
         )
     console = make_console(sys.stdout, plain)
     console.print(table if stored else "no schedules yet; autocomp search writes one")
@@ -167,3 +176,14 @@ def gc(dry_run: bool, as_json: bool) -> None:
     for item in found:
         say(f"{item.path}: {item.reason}")
     say(f"{len(found)} files {'would go' if dry_run else 'removed'} from {root}")
+
+
+def _document(stored: Stored) -> dict[str, Any]:
+    """What --json lists of a schedule; the value's name is its unit."""
+    from autocomp.report.runs import with_units
+    from autocomp.targets.evaluation import Objective
+
+    entry = dict(vars(stored.entry))
+    value, unit, direction = (entry.pop(name) for name in ("value", "unit", "direction"))
+    objective = Objective(unit, direction)
+    return {**entry, **with_units({"": value}, objective), "objective": vars(objective), "path": str(stored.path)}

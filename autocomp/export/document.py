@@ -9,12 +9,21 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from autocomp.export.schedule import Schedule
 from autocomp.export.source import DISPATCH, HEADER, dispatch_name
-from autocomp.schedules.record import Machine, Tensor
+from autocomp.schedules.record import Tensor
 from autocomp.targets.simulator.isa.model import Accelerator
 
 
 class _Part(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Machine(_Part):
+    """The accelerator, as in `name` or `name:configuration`; `digest` is that of its description with the parameters
+    applied."""
+
+    name: str = Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]*(:[A-Za-z0-9_]+)?$")
+    parameters: dict[str, int | float]
+    digest: str
 
 
 class Kernel(_Part):

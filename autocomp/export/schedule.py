@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from autocomp.errors import CandidateFailure, ConfigError
-from autocomp.schedules.record import ScheduleRecord
+from autocomp.schedules.record import SIMULATED, ScheduleRecord
 from autocomp.targets.protocol import Target
 from autocomp.targets.simulator.isa.model import Accelerator
 from autocomp.workload import TensorSpec, Workload
@@ -53,11 +53,13 @@ class Schedule:
 
 def of_record(record: ScheduleRecord, source: str, accelerator: Accelerator) -> Schedule:
     """The kernel of a record. Raises ConfigError where it is for another machine than the accelerator."""
-    found = (record.accelerator.name, dict(record.accelerator.parameters))
-    present = {name: accelerator.parameters.get(name) for name in found[1]}
-    if found != (accelerator.full_name, present):
+    target = record.target
+    if target.kind != SIMULATED:
+        raise ConfigError(f"{source} is for {target.spec}; only kernels of simulated accelerators are exported")
+    present = {name: accelerator.parameters.get(name) for name in target.parameters}
+    if (target.name, target.parameters) != (accelerator.full_name, present):
         raise ConfigError(
-            f"{source} is for {found[0]} with other parameters than {accelerator.full_name} has here",
+            f"{source} is for {target.name} with other parameters than {accelerator.full_name} has here",
             hint="export the records of one machine at a time, with the --set that they were searched with",
         )
     operation = record.operation
@@ -69,8 +71,8 @@ def of_record(record: ScheduleRecord, source: str, accelerator: Accelerator) -> 
         operation.dims if operation.reference is not None else {},
         record.kernel,
         source,
-        record.result.cycles,
-        record.result.bound_cycles,
+        int(record.result.value),
+        int(record.result.bound or 0),
     )
 
 

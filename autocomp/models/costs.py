@@ -88,15 +88,15 @@ def ranked(forecast: Forecast, negligible: float) -> tuple[list[Prediction], lis
 
 def _schedule(workload: Workload, target: Target, stored: Sequence[Stored]) -> tuple[int, int, str] | None:
     """Naive and best cycles, and the file, of the record of exactly this operation on exactly this machine."""
-    wanted = (target.name, dict(target.parameters), workload.operation, dict(workload.dims))
+    wanted = (f"{target.kind}:{target.name}", dict(target.parameters), workload.operation, dict(workload.dims))
     options = dict(workload.options)
     for item in stored:
         entry = item.entry
-        if (entry.accelerator, entry.parameters, entry.operation, entry.dims) != wanted or entry.options != options:
+        if (entry.target, entry.parameters, entry.operation, entry.dims) != wanted or entry.options != options:
             continue
         record = record_at(item)
-        if record.accelerator.digest == target.digest:
-            return record.result.naive_cycles, record.result.cycles, item.path.name
+        if record.target.digest == target.digest:
+            return int(record.result.naive), int(record.result.value), item.path.name
     return None
 
 

@@ -24,13 +24,13 @@ def known_kernel(workload: Workload, target: Target) -> tuple[str, str]:
     match = lookup(
         workload.operation,
         workload.dims,
-        target.name,
+        target=f"{target.kind}:{target.name}",
         options=workload.options,
         parameters=target.parameters,
     )
     if match is not None and match.exact:
         record = record_at(match.stored)
-        same = record.accelerator.digest == target.digest
+        same = record.target.digest == target.digest
         if same or target.evaluator(workload).evaluate(record.kernel).correct:
             return record.kernel, match.stored.path.name
         _warn(f"{match.stored.path} is for another description of {target.name}, and wrong on this one")
@@ -48,7 +48,8 @@ def adapted_kernel(workload: Workload, target: Target) -> tuple[str, str]:
     made = [(start, NAIVE)]
     made += [(step.kernel, f"as {step.record}") for step in target.replay(near, start, workload).steps]
     screened = [(evaluator.evaluate(text, SCREEN), text, source) for text, source in made]
-    ranked = sorted((e.value, n) for n, (e, _, _) in enumerate(screened) if e.correct and e.value is not None)
+    rank = target.objective.rank
+    ranked = sorted((rank(e.value), n) for n, (e, _, _) in enumerate(screened) if e.correct and e.value is not None)
     for _, number in ranked:
         _, text, source = screened[number]
         if source == NAIVE or evaluator.evaluate(text).correct:

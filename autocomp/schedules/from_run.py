@@ -25,9 +25,9 @@ def record_of(
         raise ValueError("only a correct kernel is a schedule")
     evaluation, naive = nominal(evaluation), nominal(naive)  # a record is of the machine itself
     return ScheduleRecord(
-        accelerator=machine_of(request.target),
+        target=machine_of(request.target),
         operation=operation_of(request.workload),
-        result=figures(evaluation, int(evaluation.value or 0), int(naive.value or 0)),
+        result=figures(evaluation, naive.value or 0),
         plans=tuple(PlanStep.model_validate(_plan(step)) for step in result.history.lineage(best)),
         provenance=Provenance(
             strategy=request.strategy,
@@ -45,4 +45,4 @@ def record_of(
 def _plan(step: LineageStep) -> dict[str, Any]:
     """What a replay needs; what an author expected and whom it copied is the run's own."""
     plan = plan_to_json(step.plan)
-    return {**{name: plan[name] for name in PlanStep.model_fields if name in plan}, "cycles": step.value}
+    return {**{name: plan[name] for name in PlanStep.model_fields if name in plan}, "value": step.value}

@@ -24,14 +24,21 @@ class Entry:
 
     path: str
     sha256: str
-    accelerator: str
+    target: str  # KIND:NAME
     parameters: dict[str, int | float]
     operation: str
     dims: dict[str, int]
     options: dict[str, Any]
-    cycles: int
-    ratio: float
+    value: int | float
+    unit: str
+    direction: str  # of better values: lower or higher
+    ratio: float | None
     identity: str
+
+    @property
+    def rank(self) -> int | float:
+        """A key to sort records of one identity by: the best first."""
+        return self.value if self.direction == "lower" else -self.value
 
 
 @dataclass(frozen=True)
@@ -80,19 +87,23 @@ def read_index(root: Path) -> list[Entry] | None:
 
 def _well_formed(entry: Entry) -> bool:
     """Whether the fields are what they are called; a path leads to a file of the store."""
-    texts = (entry.path, entry.sha256, entry.accelerator, entry.operation, entry.identity)
+    texts = (entry.path, entry.sha256, entry.target, entry.operation, entry.unit, entry.identity)
     return (
         all(isinstance(text, str) for text in texts)
         and not {"..", ""} & set(entry.path.split("/"))
         and isinstance(entry.parameters, dict)
-        and all(type(value) in (int, float) and math.isfinite(value) for value in entry.parameters.values())
+        and all(map(_number, (entry.value, *entry.parameters.values())))
+        and (entry.ratio is None or _number(entry.ratio))
         and isinstance(entry.dims, dict)
         and all(type(size) is int for size in entry.dims.values())
         and isinstance(entry.options, dict)
-        and type(entry.cycles) is int
-        and entry.cycles > 0
-        and type(entry.ratio) in (int, float)
+        and entry.direction in ("lower", "higher")
+        and entry.value > 0
     )
+
+
+def _number(value: Any) -> bool:
+    return type(value) in (int, float) and math.isfinite(value)
 
 
 def index_text(entries: list[Entry]) -> str:

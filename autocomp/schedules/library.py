@@ -22,8 +22,8 @@ FEW = 16  # variants that are searched one by one; of more, enough records agree
 class Match:
     """A schedule found. `distance` is the sum over the dimensions of |log2(size / size of the record)|: 0 is exact.
 
-    `expected_ratio` to the lower bound is the record's own: measured if exact, an estimate otherwise. The kernel of a
-    match that is not exact is one to start from, not one for the shape asked for.
+    `expected_ratio`, the share of the bound, is the record's own: measured if exact, an estimate otherwise. The kernel
+    of a match that is not exact is one to start from, not one for the shape asked for.
     """
 
     stored: Stored
@@ -34,30 +34,31 @@ class Match:
         return self.distance == 0
 
     @property
-    def expected_ratio(self) -> float:
+    def expected_ratio(self) -> float | None:
         return self.stored.entry.ratio
 
 
 class Library:
-    """Records by operation and machine; of the same identity the first of the fastest."""
+    """Records by operation and machine; of the same identity the first of the best."""
 
     def __init__(self, stored: Iterable[Stored]) -> None:
         best: dict[str, Stored] = {}
         for item in stored:
             present = best.get(item.entry.identity)
-            if present is None or item.entry.cycles < present.entry.cycles:
+            if present is None or item.entry.rank < present.entry.rank:
                 best[item.entry.identity] = item
         members: dict[tuple[str, str, tuple[str, ...]], list[Stored]] = defaultdict(list)
         for item in best.values():
-            members[item.entry.accelerator, item.entry.operation, tuple(sorted(item.entry.dims))].append(item)
+            members[item.entry.target, item.entry.operation, tuple(sorted(item.entry.dims))].append(item)
         self._families = {key: _Family(key[2], group) for key, group in members.items()}
 
     def lookup(
         self,
         operation: str,
         shape: Mapping[str, int],
-        accelerator: str,
+        accelerator: str | None = None,
         *,
+        target: str | None = None,
         options: Mapping[str, Any] | None = None,
         parameters: Mapping[str, int | float] | None = None,
     ) -> Match | None:
@@ -65,7 +66,7 @@ class Library:
         wrong = {name: size for name, size in shape.items() if size < 1}
         if wrong:
             raise ConfigError(f"look-up of {operation}: sizes are at least 1, not {wrong}")
-        family = self._families.get((accelerator, operation, tuple(sorted(shape))))
+        family = self._families.get((_spec(accelerator, target), operation, tuple(sorted(shape))))
         if family is None:
             return None
         variants = family.variants(options or {}, parameters or {})
@@ -142,22 +143,29 @@ def _refuse_ambiguity(exact: Sequence[Stored], operation: str) -> None:
 def lookup(
     operation: str,
     shape: Mapping[str, int],
-    accelerator: str,
+    accelerator: str | None = None,
     *,
+    target: str | None = None,
     options: Mapping[str, Any] | None = None,
     parameters: Mapping[str, int | float] | None = None,
 ) -> Match | None:
     """The schedule for a shape in the user's store or the shipped one: exact, else the nearest, else None.
 
     `shape` gives the dimensions by name, as in `{"I": 512, "J": 512, "K": 512}`; `accelerator` is a name or
-    `name:configuration`. `options` of the operation and `parameters` of the accelerator must equal the record's where
-    they are given, and are not compared where they are not.
+    `name:configuration`, short for the `target` `simulator:name`. `options` of the operation and `parameters` of the
+    machine must equal the record's where they are given, and are not compared where they are not.
 
     Raises ConfigError where several records of this shape differ in what was not stated.
     """
     return _opened(tuple((root, _stamp(root)) for root in default_roots())).lookup(
-        operation, shape, accelerator, options=options, parameters=parameters
+        operation, shape, accelerator, target=target, options=options, parameters=parameters
     )
+
+
+def _spec(accelerator: str | None, target: str | None) -> str:
+    if (accelerator is None) == (target is None):
+        raise ConfigError("a look-up needs either an accelerator or a target")
+    return target or f"simulator:{accelerator}"
 
 
 def _stamp(root: Path) -> tuple[int, int] | None:

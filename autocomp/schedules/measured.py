@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 
 from autocomp.schedules.record import Machine, Operation, Result
-from autocomp.targets.evaluation import Evaluation
+from autocomp.targets.evaluation import Evaluation, Number
 from autocomp.targets.protocol import Target
 from autocomp.workload.model import Workload
 
@@ -27,17 +27,22 @@ def operation_of(workload: Workload) -> Operation:
     )
 
 
-def figures(evaluation: Evaluation, cycles: int, naive_cycles: int) -> Result:
-    """What a record keeps of an evaluation."""
+def figures(evaluation: Evaluation, naive: Number) -> Result:
+    """What a record keeps of an evaluation with a measurement; `naive` is the starting kernel's value."""
+    if evaluation.measurement is None:
+        raise ValueError("a record needs a measurement")
+    utilisation = evaluation.evidence.figures.get("utilisation")
     return Result(
-        cycles=cycles,
-        naive_cycles=naive_cycles,
-        bound_cycles=int(evaluation.bound.value) if evaluation.bound else 0,
-        ratio=round(evaluation.ratio or 0.0, 4),
-        utilisation=round(evaluation.evidence.figures.get("utilisation", 0.0), 4),
+        objective=evaluation.objective,
+        value=evaluation.measurement.value,
+        spread=evaluation.measurement.spread,
+        naive=naive,
+        bound=None if evaluation.bound is None else evaluation.bound.value,
+        ratio=None if evaluation.ratio is None else round(evaluation.ratio, 4),
+        utilisation=None if utilisation is None else round(utilisation, 4),
         stages={stage.stage: stage.status for stage in evaluation.stages},
     )
 
 
 def machine_of(target: Target) -> Machine:
-    return Machine(name=target.name, parameters=dict(target.parameters), digest=target.digest)
+    return Machine(kind=target.kind, name=target.name, parameters=dict(target.parameters), digest=target.digest)

@@ -13,10 +13,13 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from typing_extensions import TypeAliasType
 
 from autocomp.errors import ConfigError
+from autocomp.targets.evaluation import Objective
 from autocomp.yaml_text import read_yaml
 
-VERSION = 2
+VERSION = 3
 _WITHOUT_DIGEST = 1  # the version before records stated the digest of their content
+_OF_ACCELERATORS = 2  # the last version whose records were all of simulated accelerators, in cycles
+SIMULATED = "simulator"
 _NOT_PLAIN = re.compile("[^\n\x20-\x7e\xa0-\u2027\u202a-\ud7ff]")  # YAML breaks lines at these, or refuses them
 
 
@@ -33,12 +36,18 @@ class _Part(BaseModel):
 
 
 class Machine(_Part):
-    """The accelerator, as in `name` or `name:configuration`; `digest` is that of its description with the parameters
-    applied."""
+    """What the kernel is for: the target's kind, and its name within the kind. `digest` is that of its meaning with the
+    parameters applied."""
 
-    name: str = Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]*(:[A-Za-z0-9_]+)?$")
+    kind: str = Field(pattern=r"^[A-Za-z_][A-Za-z0-9_-]*$")
+    name: str = Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]*(:[A-Za-z0-9_.-]+)?$")
     parameters: dict[str, int | float]
     digest: str
+
+    @property
+    def spec(self) -> str:
+        """KIND:NAME."""
+        return f"{self.kind}:{self.name}"
 
 
 class Tensor(_Part):
@@ -61,22 +70,27 @@ class Operation(_Part):
 
 
 class PlanStep(_Part):
-    """One step from the naive kernel; `cycles` after it."""
+    """One step from the naive kernel; `value` is what was measured after it."""
 
     option: str
     text: str
     transformation: str | None = None
     parameters: dict[str, Any] = {}
     author: str
-    cycles: int
+    value: int | float
 
 
 class Result(_Part):
-    cycles: int = Field(gt=0)
-    naive_cycles: int
-    bound_cycles: int
-    ratio: float
-    utilisation: float
+    """Values of the objective: of the kernel, with the half-width of its confidence interval, of the naive kernel, and
+    the bound; `ratio` is how much of the bound is reached. None where it is not known."""
+
+    objective: Objective
+    value: int | float = Field(gt=0)
+    spread: int | float = Field(0, ge=0)
+    naive: int | float
+    bound: int | float | None = None
+    ratio: float | None = None
+    utilisation: float | None = None
     stages: dict[str, str]
 
 
@@ -95,8 +109,8 @@ class Provenance(_Part):
 class ScheduleRecord(_Part):
     """One file of the store; fields are in the order in which a reviewer wants them."""
 
-    version: Literal[2] = 2
-    accelerator: Machine
+    version: Literal[3] = 3
+    target: Machine
     operation: Operation
     result: Result
     plans: tuple[PlanStep, ...]
@@ -106,22 +120,24 @@ class ScheduleRecord(_Part):
     @property
     def identity(self) -> str:
         """sha256 of what the record is a schedule for; records of the same identity compete."""
-        parts = {
-            "accelerator": [self.accelerator.name, self.accelerator.parameters],
-            "operation": self.operation.model_dump(mode="json"),
-        }
+        target = self.target
+        simulated = {"accelerator": [target.name, target.parameters]}  # as in all records before there were others
+        machine = simulated if target.kind == SIMULATED else {"target": [target.kind, target.name, target.parameters]}
+        parts = {**machine, "operation": self.operation.model_dump(mode="json")}
         return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
     @property
     def digest(self) -> str:
         """sha256 of the whole content, which its file states."""
-        content = self.model_dump(mode="json")
-        return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+        return _digest(self.model_dump(mode="json"))
 
     @property
     def folder(self) -> str:
-        """`accelerator/operation`, with a configuration behind a hyphen."""
-        return f"{self.accelerator.name.replace(':', '-')}/{self.operation.name}"
+        """`accelerator/operation`, or `kind-machine/operation` of other kinds of targets; a configuration follows after
+        a hyphen."""
+        target = self.target
+        machine = target.name if target.kind == SIMULATED else target.spec
+        return f"{machine.replace(':', '-')}/{self.operation.name}"
 
     @property
     def file_name(self) -> str:
@@ -131,13 +147,14 @@ class ScheduleRecord(_Part):
 
 
 def better(present: ScheduleRecord, other: ScheduleRecord) -> bool:
-    """Whether another record of the same identity is to replace the present one: on the same description of the machine
-    the faster, and of equals the one found first; else the one found last, as their cycles cannot be compared."""
+    """Whether another record of the same identity is to replace the present one: on the same machine under the same
+    objective the better, and of equals the one found first; else the one found last, as they cannot be compared."""
     found, other_found = present.provenance.created, other.provenance.created
-    if present.accelerator.digest != other.accelerator.digest:
+    objective = present.result.objective
+    if present.target.digest != other.target.digest or objective != other.result.objective:
         return (other_found, other.digest) > (found, present.digest)
-    cycles, other_cycles = present.result.cycles, other.result.cycles
-    return (other_cycles, other_found, other.digest) < (cycles, found, present.digest)
+    rank, other_rank = objective.rank(present.result.value), objective.rank(other.result.value)
+    return (other_rank, other_found, other.digest) < (rank, found, present.digest)
 
 
 def to_yaml(record: ScheduleRecord) -> str:
@@ -155,16 +172,47 @@ def from_yaml(text: str, source: str) -> ScheduleRecord:
     if not isinstance(document, Mapping):
         raise ConfigError(f"{source}: a schedule is a mapping, this is {type(document).__name__}")
     version = document.get("version")
-    if version not in (_WITHOUT_DIGEST, VERSION):
+    if version not in (_WITHOUT_DIGEST, _OF_ACCELERATORS, VERSION):
         raise ConfigError(f"{source}: schedule version {version!r}; this program reads up to {VERSION}")
     content = {name: value for name, value in document.items() if name != "digest"}
-    record = _validated({**content, "version": VERSION}, source)
-    if version != _WITHOUT_DIGEST and document.get("digest") != record.digest:
+    stated = document.get("digest")
+    digest = _digest(content) if version == _OF_ACCELERATORS else None
+    record = _validated(content if version == VERSION else _upgraded(content, source), source)
+    if version != _WITHOUT_DIGEST and stated != (digest or record.digest):
         raise ConfigError(
-            f"{source}: the content has digest {record.digest}, the file says {document.get('digest')!r}",
+            f"{source}: the content has digest {digest or record.digest}, the file says {stated!r}",
             hint="it was changed or damaged after it was written; search again, or take the file from its source",
         )
     return record
+
+
+def _digest(content: Mapping[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(content, sort_keys=True, default=str).encode()).hexdigest()
+
+
+def _upgraded(content: Mapping[str, Any], source: str) -> dict[str, Any]:
+    """The content of a record of an earlier version, whose target was a simulated accelerator, as this one writes it.
+    Raises ConfigError for a field that is not there."""
+    try:
+        result = content["result"]
+        return {
+            **{name: value for name, value in content.items() if name not in ("accelerator", "result", "plans")},
+            "version": VERSION,
+            "target": {"kind": SIMULATED, **content["accelerator"]},
+            "result": {
+                "objective": {"unit": "cycles", "direction": "lower"},
+                "value": result["cycles"],
+                "naive": result["naive_cycles"],
+                "bound": result["bound_cycles"],
+                **{name: result[name] for name in ("ratio", "utilisation", "stages")},
+            },
+            "plans": [
+                {**{name: value for name, value in plan.items() if name != "cycles"}, "value": plan["cycles"]}
+                for plan in content["plans"]
+            ],
+        }
+    except (AttributeError, KeyError, TypeError) as error:
+        raise ConfigError(f"{source}: not a schedule of version {content.get('version')}: {error!r}") from None
 
 
 def _validated(document: Mapping[str, Any], source: str) -> ScheduleRecord:

@@ -31,12 +31,17 @@ def precedents_for(
         (_distance(stored.entry, workload, target.parameters), stored)
         for stored in all_schedules(warn, roots)
         if stored.entry.operation == operation
-        and stored.entry.accelerator.split(":")[0] == target.family
+        and _family(stored.entry.target) == _family(f"{target.kind}:{target.name}")
         and stored.entry.dims.keys() == workload.dims.keys()
     ]
     near = [(distance, stored) for distance, stored in near if distance > 0]
-    near.sort(key=lambda found: (found[0], -found[1].entry.ratio, found[1].entry.path))
+    near.sort(key=lambda found: (found[0], -(found[1].entry.ratio or 0.0), found[1].entry.path))
     return tuple(_precedent(stored, distance) for distance, stored in near[:count])
+
+
+def _family(spec: str) -> list[str]:
+    """What machines share between which schedules are carried over: the kind, and the name without its variant."""
+    return spec.split(":")[:2]
 
 
 def _precedent(stored: Stored, distance: float) -> Precedent:
@@ -46,22 +51,23 @@ def _precedent(stored: Stored, distance: float) -> Precedent:
         record.digest,
         _problem(stored.entry),
         round(distance, 3),
-        record.result.ratio,
+        record.result.ratio or 0.0,
         _lineage(record),
     )
 
 
 def _lineage(record: ScheduleRecord) -> tuple[LineageStep, ...]:
-    """The plans with the cycles after each and its gain, without those at the end that hardly gained anything together:
+    """The plans with the value after each and its gain, without those at the end that hardly gained anything together:
     they are particulars of that problem."""
-    enough = record.result.cycles * (1 + NEGLIGIBLE)
-    worthwhile = next((i for i, step in enumerate(record.plans, start=1) if step.cycles <= enough), len(record.plans))
-    befores = (record.result.naive_cycles, *(step.cycles for step in record.plans))
+    objective, best = record.result.objective, record.result.value
+    enough = [objective.within(step.value, best, 1 + NEGLIGIBLE) for step in record.plans]
+    worthwhile = enough.index(True) + 1 if any(enough) else len(record.plans)
+    befores = (record.result.naive, *(step.value for step in record.plans))
     return tuple(
         LineageStep(
             Plan(step.option, step.text, step.transformation, step.parameters, step.author),
-            step.cycles,
-            before / step.cycles if step.cycles else None,
+            step.value,
+            objective.gain(before, step.value),
         )
         for step, before in zip(record.plans[:worthwhile], befores, strict=False)
     )
@@ -70,7 +76,7 @@ def _lineage(record: ScheduleRecord) -> tuple[LineageStep, ...]:
 def _problem(entry: Entry) -> str:
     dims = ", ".join(f"{name} = {size}" for name, size in entry.dims.items())
     options = "".join(f", {name} = {value}" for name, value in entry.options.items())
-    return f"{entry.operation} with {dims}{options} on {entry.accelerator}"
+    return f"{entry.operation} with {dims}{options} on {entry.target.partition(':')[2]}"
 
 
 def _distance(entry: Entry, workload: Workload, parameters: Mapping[str, int | float]) -> float:

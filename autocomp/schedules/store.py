@@ -139,26 +139,28 @@ def _entry(record: ScheduleRecord, name: str, content: bytes) -> Entry:
     return Entry(
         path=name,
         sha256=hashlib.sha256(content).hexdigest(),
-        accelerator=record.accelerator.name,
-        parameters=record.accelerator.parameters,
+        target=record.target.spec,
+        parameters=record.target.parameters,
         operation=record.operation.name,
         dims=record.operation.dims,
         options=record.operation.options,
-        cycles=record.result.cycles,
+        value=record.result.value,
+        unit=record.result.objective.unit,
+        direction=record.result.objective.direction,
         ratio=record.result.ratio,
         identity=record.identity,
     )
 
 
 def all_schedules(warn: Warn, roots: Sequence[Path] | None = None) -> list[Stored]:
-    """The user's records, then the shipped ones; of the same identity the faster, and the user's if equal."""
+    """The user's records, then the shipped ones; of the same identity the better, and the user's if equal."""
     best: dict[str, Stored] = {}
     for root in dict.fromkeys(root.resolve() for root in roots or default_roots()):
         for entry in Store(root).entries(warn):
             present = best.get(entry.identity)
-            if present is None or entry.cycles < present.entry.cycles:
+            if present is None or entry.rank < present.entry.rank:
                 best[entry.identity] = Stored(root, entry)
-    return sorted(best.values(), key=lambda s: (s.entry.accelerator, s.entry.operation, s.entry.path))
+    return sorted(best.values(), key=lambda s: (s.entry.target, s.entry.operation, s.entry.path))
 
 
 def find(name: str, warn: Warn, roots: Sequence[Path] | None = None) -> Stored:

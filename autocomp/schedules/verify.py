@@ -17,7 +17,7 @@ from autocomp.schedules.measured import figures, machine_of, operation_of
 from autocomp.schedules.record import PlanStep, ScheduleRecord, from_yaml
 from autocomp.search.session import starting_kernel
 from autocomp.search.snapshot import versions
-from autocomp.targets.evaluation import SCREEN, Evaluation
+from autocomp.targets.evaluation import SCREEN, Evaluation, Measurement
 from autocomp.targets.protocol import Target
 from autocomp.targets.registry import load_target
 from autocomp.workload.model import Workload
@@ -48,8 +48,7 @@ def verify(path: Path, now: datetime, extra_paths: Sequence[Path] = (), say_trus
     except (ConfigError, OSError) as error:
         return Verification(path, CORRUPT, getattr(error, "message", str(error)))
     try:
-        machine = record.accelerator
-        target = load_target(f"simulator:{machine.name}", machine.parameters, extra_paths)
+        target = load_target(record.target.spec, record.target.parameters, extra_paths)
         workload = workloads.as_trusted(workload_of(record, target, path, extra_paths), say_trusted)
         workloads.require_trusted(workload)
         evaluator = target.evaluator(workload)
@@ -59,7 +58,7 @@ def verify(path: Path, now: datetime, extra_paths: Sequence[Path] = (), say_trus
     if evaluation.failure is not None or evaluation.value is None:
         failure = evaluation.failure
         return Verification(path, WRONG, f"{failure.stage}: {failure.message}" if failure else "it did not finish")
-    differences = _differences(record, target, evaluation, int(evaluation.value))
+    differences = _differences(record, target, evaluation)
     if not differences:
         return Verification(path, HOLDS)
     return Verification(path, CHANGED, "; ".join(differences), _renewed(record, target, workload, evaluation, now))
@@ -68,45 +67,49 @@ def verify(path: Path, now: datetime, extra_paths: Sequence[Path] = (), say_trus
 def workload_of(record: ScheduleRecord, target: Target, path: Path, extra_paths: Sequence[Path]) -> Workload:
     """The workload that a record is for. Raises ConfigError where there is none, or another one by its name."""
     operation = record.operation
-    overrides = record.accelerator.parameters
+    parameters = record.target.parameters
     if operation.reference is None:
-        document: dict[str, Any] = {"operation": operation.name, "accelerator": target.name, "dims": operation.dims}
+        document: dict[str, Any] = {"operation": operation.name, "target": record.target.spec, "dims": operation.dims}
         document |= {name: value for name, value in operation.options.items() if value is not None}
         if operation.name == "gemm" and operation.tensors:
             document["dtype"] = operation.tensors[0].dtype
-        workload = workloads.parse(yaml.safe_dump(document), path, overrides)
+        workload = workloads.parse(yaml.safe_dump(document), path, parameters)
     else:
-        workload = workloads.load(operation.name, extra_paths, overrides)
+        workload = workloads.load(operation.name, extra_paths, parameters)
     if operation_of(workload) != operation:
         raise ConfigError(f"{operation.name} is defined otherwise than when the record was made")
     return workload
 
 
-def _differences(record: ScheduleRecord, target: Target, evaluation: Evaluation, cycles: int) -> list[str]:
-    found = []
-    if record.accelerator != machine_of(target):
-        found.append("the machine is described otherwise")
-    then, now = record.result, figures(evaluation, cycles, record.result.naive_cycles)
-    for name in ("cycles", "bound_cycles", "utilisation"):
+def _differences(record: ScheduleRecord, target: Target, evaluation: Evaluation) -> list[str]:
+    differences = []
+    if record.target != machine_of(target):
+        differences.append("the machine is described otherwise")
+    then, now = record.result, figures(evaluation, record.result.naive)
+    measured = Measurement(then.value, then.spread), Measurement(now.value, now.spread)
+    objective = then.objective
+    if objective != now.objective or objective.better(*measured) or objective.better(*measured[::-1]):
+        differences.append(f"{objective.unit} {then.value:,} -> {now.value:,}")
+    for name in ("bound", "utilisation"):
         before, after = getattr(then, name), getattr(now, name)
         if before != after:
-            found.append(f"{name} {before:,} -> {after:,}")
-    return found
+            differences.append(f"{name} {before} -> {after}")
+    return differences
 
 
 def _renewed(
     record: ScheduleRecord, target: Target, workload: Workload, evaluation: Evaluation, now: datetime
 ) -> ScheduleRecord:
-    """The record with the present machine and figures. The plans before the last keep the cycles of their search."""
+    """The record with the present machine and figures. The plans before the last keep the values of their search."""
     naive = target.evaluator(workload).evaluate(starting_kernel(workload, target), SCREEN).value
-    cycles = int(evaluation.value or record.result.cycles)
+    result = figures(evaluation, naive or record.result.naive)
     plans: list[PlanStep] = [*record.plans]
     if plans:
-        plans[-1] = plans[-1].model_copy(update={"cycles": cycles})
+        plans[-1] = plans[-1].model_copy(update={"value": result.value})
     measured = {"versions": versions(), "created": now.isoformat(timespec="seconds")}
     changes: dict[str, Any] = {
-        "accelerator": machine_of(target),
-        "result": figures(evaluation, cycles, int(naive or record.result.naive_cycles)),
+        "target": machine_of(target),
+        "result": result,
         "plans": tuple(plans),
         "provenance": record.provenance.model_copy(update=measured),
     }

@@ -198,12 +198,12 @@ class Target(ABC):
     """What kernels are written for and judged by: one machine. An entry point of the group `autocomp.targets` names a
     subclass. Picklable and immutable.
 
-    `kind` is the name of the entry point, `name` that of the machine within its kind; `family` is the part of the name
-    that machines share which schedules can be carried over between. `digest` is the machine's meaning: what changes a
-    result changes it, and nothing else does. `parameters` are those of the machine's figures that a user may set, and
-    `area` is how large it is, in the units that `area_note` names. `causes` are the words that `Evidence.parts` uses,
-    and `uses` the kinds of constructs that `Focus` names: the vocabulary of menus for this kind. `records` says whether
-    kernels can be profiled.
+    `kind` is the name of the entry point, `name` that of the machine within its kind, as MACHINE or
+    MACHINE:VARIANT: schedules are carried over between variants. `digest` is the machine's meaning: what changes a
+    result changes it, and nothing else does. `parameters` are those of the machine's figures that a user may set,
+    and `area` is how large it is, in the units that `area_note` names. `causes` are the words that `Evidence.parts`
+    uses, and `uses` the kinds of constructs that `Focus` names: the vocabulary of menus for this kind. `records`
+    says whether kernels can be profiled.
     """
 
     kind: ClassVar[str]
@@ -211,7 +211,6 @@ class Target(ABC):
     uses: ClassVar[tuple[str, ...]] = ()
     records: ClassVar[bool] = False
     name: str
-    family: str
     digest: str
     parameters: Mapping[str, Number]
     area: Number | None = None

@@ -42,15 +42,15 @@ def found(root: Path, workload: Workload, target: Target) -> ScheduleRecord | No
     """The store's schedule of a workload on the machine as it is described now."""
     for stored in all_schedules(warn, [root]):
         entry = stored.entry
-        if (entry.accelerator, entry.operation, entry.dims) != (
-            target.name,
+        if (entry.target, entry.operation, entry.dims) != (
+            f"{target.kind}:{target.name}",
             workload.operation,
             dict(workload.dims),
         ):
             continue
         if entry.options == dict(workload.options):
             record = record_at(stored)
-            return record if record.accelerator.digest == target.digest else None
+            return record if record.target.digest == target.digest else None
     return None
 
 
@@ -97,7 +97,7 @@ def table(files: Sequence[Path], root: Path) -> Iterator[str]:
         known = [(shape, record) for shape in members for record in [_record(shape, root)] if record is not None]
         naive, best, low = (
             sum(shape.count * getattr(record.result, field) for shape, record in known)
-            for field in ("naive_cycles", "cycles", "bound_cycles")
+            for field in ("naive", "value", "bound")
         )
         ratio = f"{low / best:.1%}" if best else "-"
         yield f"| {members[0].model} | {len(known)} of {len(members)} | {naive:,} | {best:,} | {low:,} | {ratio} |"

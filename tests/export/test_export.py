@@ -252,8 +252,8 @@ def test_of_two_schedules_of_an_operation_the_one_for_the_present_machine_is_exp
     record = from_yaml(shipped.read_text(), str(shipped))
 
     def put(folder: str, cycles: int, digest: str, **parameters: float) -> str:
-        machine = {"name": "gemmini", "parameters": parameters, "digest": digest}
-        changed = {"accelerator": machine, "result": {**record.result.model_dump(), "cycles": cycles}}
+        machine = {"kind": "simulator", "name": "gemmini", "parameters": parameters, "digest": digest}
+        changed = {"target": machine, "result": {**record.result.model_dump(), "value": cycles}}
         path, _ = Store(tmp_path / folder).put(ScheduleRecord.model_validate({**record.model_dump(), **changed}))
         return path.name
 

@@ -18,6 +18,7 @@ from autocomp.models import Operation, import_model
 from autocomp.models.kernels import adapted_kernel, known_kernel
 from autocomp.models.quantise import quantise, read_samples
 from autocomp.models.runtime import PartitionedModel, session
+from autocomp.schedules.measured import machine_of
 from autocomp.schedules.record import ScheduleRecord
 from autocomp.schedules.store import Store
 from autocomp.targets.registry import load_target
@@ -135,7 +136,7 @@ def test_a_schedule_for_another_description_of_the_machine_is_used_only_if_it_is
     text = Operation("gemm", (("I", 16), ("J", 16), ("K", 16)), ()).text("gemmini")
     workload = parse(text, Path("gemm.yaml"))
     made = record(workload)
-    other = made.model_copy(update={"accelerator": made.accelerator.model_copy(update={"digest": "another"})})
+    other = made.model_copy(update={"target": made.target.model_copy(update={"digest": "another"})})
     kept, _ = Store(tmp_path / "schedules").put(other)
     assert known_kernel(workload, MACHINE) == (other.kernel, kept.name)
     kept.unlink()
@@ -162,7 +163,7 @@ def test_without_one_the_plans_of_the_nearest_schedule_are_tried(monkeypatch: py
 def record(workload: Workload) -> ScheduleRecord:
     return ScheduleRecord.model_validate(
         {
-            "accelerator": {"name": MACHINE.name, "parameters": MACHINE.parameters, "digest": MACHINE.digest},
+            "target": machine_of(MACHINE),
             "operation": {
                 "name": workload.operation,
                 "dims": workload.dims,
@@ -172,7 +173,8 @@ def record(workload: Workload) -> ScheduleRecord:
                 ],
             },
             "result": {
-                "cycles": 900, "naive_cycles": 1000, "bound_cycles": 100, "ratio": 0.1, "utilisation": 0.1, "stages": {}
+                "objective": {"unit": "cycles", "direction": "lower"}, "value": 900, "naive": 1000, "bound": 100,
+                "ratio": 0.1, "utilisation": 0.1, "stages": {},
             },
             "plans": [],
             "provenance": {

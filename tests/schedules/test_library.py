@@ -20,7 +20,18 @@ SHAPES = st.fixed_dictionaries({"I": SIZES, "J": SIZES, "K": SIZES})
 
 def stored(number: int = 0, cycles: int = 100, width: int = 16, bias: str = "none", **dims: int) -> Stored:
     entry = Entry(
-        f"toy/gemm/{number}.yaml", "", "toy", {"DIM": width}, "gemm", dims, {"bias": bias}, cycles, 0.9, str(number)
+        f"toy/gemm/{number}.yaml",
+        "",
+        "simulator:toy",
+        {"DIM": width},
+        "gemm",
+        dims,
+        {"bias": bias},
+        cycles,
+        "cycles",
+        "lower",
+        0.9,
+        str(number),
     )
     return Stored(Path("/library"), entry)
 

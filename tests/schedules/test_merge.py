@@ -74,7 +74,7 @@ def test_of_two_records_exactly_one_is_better_unless_they_are_equal(one: Schedul
 def test_corrupt_records_stay_behind_by_name(tmp_path: Path) -> None:
     source = library(tmp_path / "a", make(size=4), make(size=8))
     forged = Store(source).files()[0]
-    forged.write_text(forged.read_text().replace("cycles: 100", "cycles: 60"))
+    forged.write_text(forged.read_text().replace("value: 100", "value: 60"))
     warnings: list[str] = []
     assert merge([source], tmp_path / "b", warnings.append).copied == 1
     assert forged.name in warnings[0]

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from autocomp import workload
+from autocomp.schedules.measured import machine_of
 from autocomp.schedules.record import ScheduleRecord
 from autocomp.schedules.reuse import precedents_for
 from autocomp.schedules.store import Store
@@ -28,7 +29,7 @@ def gemm(*sizes: int, **options: str) -> Workload:
 def keep(root: Path, problem: Workload, machine: Target = MACHINE, cycles: int = 100) -> str:
     """Put a record of a problem into a store; its name there."""
     document = make(cycles).model_dump()
-    document["accelerator"] = {"name": machine.name, "parameters": dict(machine.parameters), "digest": "d"}
+    document["target"] = machine_of(machine).model_dump() | {"digest": "d"}
     document["operation"] |= {"dims": dict(problem.dims), "options": dict(problem.options)}
     path, _ = Store(root).put(ScheduleRecord.model_validate(document))
     return path.relative_to(root).as_posix()
@@ -36,7 +37,7 @@ def keep(root: Path, problem: Workload, machine: Target = MACHINE, cycles: int =
 
 def lineages(root: Path, document: dict[str, Any]) -> list[tuple[LineageStep, ...]]:
     """What a search for another shape begins with if this is the only record."""
-    document["accelerator"] = {"name": "gemmini", "parameters": dict(MACHINE.parameters), "digest": "d"}
+    document["target"] = machine_of(MACHINE).model_dump() | {"digest": "d"}
     document["operation"]["dims"] = {"I": 64, "J": 64, "K": 64}
     Store(root).put(ScheduleRecord.model_validate(document))
     return [p.lineage for p in precedents_for(gemm(64, 64, 80), MACHINE, 1, no_warning, [root])]
@@ -82,7 +83,7 @@ def test_another_accelerator_is_none(tmp_path: Path) -> None:
 def test_plans_at_the_end_that_gained_next_to_nothing_are_no_part_of_it(tmp_path: Path) -> None:
     document = make(1000).model_dump()
     document["plans"] = [
-        {**document["plans"][0], "option": option, "cycles": cycles}
+        {**document["plans"][0], "option": option, "value": cycles}
         for option, cycles in (("big", 1500), ("none", 1500), ("last", 1004), ("tail", 1001), ("end", 1000))
     ]
     (precedent,) = lineages(tmp_path, document)
@@ -92,7 +93,7 @@ def test_plans_at_the_end_that_gained_next_to_nothing_are_no_part_of_it(tmp_path
 
 def test_a_tampered_schedule_is_named_and_none(tmp_path: Path) -> None:
     path = tmp_path / keep(tmp_path, gemm(64, 64, 64))
-    path.write_text(path.read_text().replace("cycles: 100", "cycles: 60"))
+    path.write_text(path.read_text().replace("value: 100", "value: 60"))
     warnings: list[str] = []
     assert precedents_for(gemm(64, 64, 65), MACHINE, 1, warnings.append, [tmp_path]) == ()
     assert len(warnings) == 1

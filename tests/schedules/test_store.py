@@ -23,22 +23,23 @@ KERNEL = "void solution(int8_t A[4][4]) {\n    fence();\n}\n"
 def make(cycles: int = 100, size: int = 4, digest: str = "d", kernel: str = KERNEL, **dims: int) -> ScheduleRecord:
     return ScheduleRecord.model_validate(
         {
-            "accelerator": {"name": "toy", "parameters": {"DIM": 4}, "digest": digest},
+            "target": {"kind": "simulator", "name": "toy", "parameters": {"DIM": 4}, "digest": digest},
             "operation": {
                 "name": "gemm",
                 "dims": dims or {"I": size, "J": size, "K": size},
                 "tensors": [{"name": "A", "dtype": "int8", "shape": [size, size], "role": "input"}],
             },
             "result": {
-                "cycles": cycles,
-                "naive_cycles": 900,
-                "bound_cycles": 50,
+                "objective": {"unit": "cycles", "direction": "lower"},
+                "value": cycles,
+                "naive": 900,
+                "bound": 50,
                 "ratio": 50 / cycles,
                 "utilisation": 0.5,
                 "stages": {"check": "passed"},
             },
             "plans": [
-                {"option": "tile", "text": "Tile.", "parameters": {"loop": "i"}, "author": "rules", "cycles": cycles}
+                {"option": "tile", "text": "Tile.", "parameters": {"loop": "i"}, "author": "rules", "value": cycles}
             ],
             "provenance": {
                 "strategy": "beam",
@@ -77,7 +78,7 @@ def test_the_faster_record_stays(tmp_path: Path) -> None:
     store.put(make(cycles=100))
     assert store.put(make(cycles=120))[1] is False
     assert store.put(make(cycles=90))[1] is True
-    assert [entry.cycles for entry in store.entries(no_warning)] == [90]
+    assert [entry.value for entry in store.entries(no_warning)] == [90]
 
 
 def test_a_changed_machine_description_replaces_the_record(tmp_path: Path) -> None:
@@ -107,7 +108,7 @@ def test_corrupt_records_are_named_and_left_out(tmp_path: Path) -> None:
 def test_a_tampered_record_is_named_and_left_out(tmp_path: Path) -> None:
     store = Store(tmp_path)
     path, _ = store.put(make(cycles=100))
-    path.write_text(path.read_text().replace("cycles: 100", "cycles: 60"))
+    path.write_text(path.read_text().replace("value: 100", "value: 60"))
     warnings: list[str] = []
     assert store.entries(warnings.append) == []
     assert len(warnings) == 1
@@ -115,10 +116,15 @@ def test_a_tampered_record_is_named_and_left_out(tmp_path: Path) -> None:
     assert "digest" in warnings[0]
 
 
-def test_a_record_of_the_first_version_is_read_as_one_of_this(tmp_path: Path) -> None:
-    lines = to_yaml(make()).replace("version: 2", "version: 1").splitlines(keepends=True)
+def test_records_of_earlier_versions_are_read_as_one_of_this() -> None:
+    second = (Path(__file__).parent / "golden" / "record_of_version_2.yaml").read_text()
+    lines = second.replace("version: 2", "version: 1").splitlines(keepends=True)
     first = "".join(line for line in lines if not line.startswith("digest:"))
-    assert from_yaml(first, "x") == make()
+    assert from_yaml(second, "x") == from_yaml(first, "x") == make()
+    with pytest.raises(ConfigError, match="digest"):
+        from_yaml(second.replace("cycles: 100", "cycles: 60"), "x")
+    with pytest.raises(ConfigError, match="not a schedule of version 2"):
+        from_yaml(second.replace("naive_cycles", "cycles_of_naive"), "x")
 
 
 def test_the_shipped_index_is_that_of_the_shipped_files() -> None:
@@ -144,8 +150,8 @@ def test_concurrent_writers_leave_the_fastest_and_nothing_else(tmp_path: Path) -
     records = [make(cycles=cycles) for start in (100, 99) for cycles in range(start, 80, -4)]
     with ProcessPoolExecutor(2, multiprocessing.get_context("spawn")) as pool:
         list(pool.map(Store(tmp_path).put, records))
-    assert [entry.cycles for entry in read_index(tmp_path) or ()] == [83]
-    assert [entry.cycles for entry in Store(tmp_path).entries(no_warning)] == [83]
+    assert [entry.value for entry in read_index(tmp_path) or ()] == [83]
+    assert [entry.value for entry in Store(tmp_path).entries(no_warning)] == [83]
     assert len(list((tmp_path / "toy" / "gemm").iterdir())) == 1
 
 
@@ -155,7 +161,7 @@ def test_the_users_store_and_the_shipped_one_are_one(tmp_path: Path) -> None:
     Store(shipped).put(make(size=4, cycles=100))
     Store(shipped).put(make(size=8, cycles=500))
     found = all_schedules(no_warning, (mine, shipped))
-    assert [(s.root, s.entry.cycles) for s in found] == [(mine.resolve(), 80), (shipped.resolve(), 500)]
+    assert [(s.root, s.entry.value) for s in found] == [(mine.resolve(), 80), (shipped.resolve(), 500)]
 
 
 def test_records_are_found_by_path_name_and_start(tmp_path: Path) -> None:

@@ -38,9 +38,9 @@ def record_for(problem: Workload) -> ScheduleRecord:
     evaluation = machine.evaluator(problem).evaluate(kernel)
     assert evaluation.value is not None
     changes = {
-        "accelerator": machine_of(machine),
+        "target": machine_of(machine),
         "operation": operation_of(problem),
-        "result": figures(evaluation, int(evaluation.value), int(evaluation.value)),
+        "result": figures(evaluation, evaluation.value),
         "kernel": kernel,
     }
     return make().model_copy(update=changes)
@@ -59,9 +59,9 @@ def command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Re
 
 def stale(record: ScheduleRecord) -> ScheduleRecord:
     """As if it had been made on another description of the machine, on which the kernel took longer."""
-    machine = record.accelerator.model_copy(update={"digest": "of before"})
-    result = record.result.model_copy(update={"cycles": record.result.cycles + 10, "naive_cycles": 9999})
-    return record.model_copy(update={"accelerator": machine, "result": result})
+    machine = record.target.model_copy(update={"digest": "of before"})
+    result = record.result.model_copy(update={"value": record.result.value + 10, "naive": 9999})
+    return record.model_copy(update={"target": machine, "result": result})
 
 
 @pytest.mark.parametrize("problem", PROBLEMS.values(), ids=list(PROBLEMS))
@@ -86,7 +86,7 @@ def test_a_users_own_operation_is_verified_with_the_workload_that_defines_it(tmp
 def test_a_claim_that_is_not_true_is_found_though_its_digest_is_right(
     true_record: ScheduleRecord, tmp_path: Path
 ) -> None:
-    result = true_record.result.model_copy(update={"cycles": true_record.result.cycles - 1})
+    result = true_record.result.model_copy(update={"value": true_record.result.value - 1})
     path, _ = Store(tmp_path).put(true_record.model_copy(update={"result": result}))
     found = verify(path, NOW)
     assert found.outcome == "changed"
@@ -100,8 +100,8 @@ def test_a_kernel_that_is_wrong_fails_whatever_the_record_says(true_record: Sche
 
 
 def test_a_machine_that_is_not_there_is_said(true_record: ScheduleRecord, tmp_path: Path) -> None:
-    machine = true_record.accelerator.model_copy(update={"name": "nowhere"})
-    path, _ = Store(tmp_path).put(true_record.model_copy(update={"accelerator": machine}))
+    machine = true_record.target.model_copy(update={"name": "nowhere"})
+    path, _ = Store(tmp_path).put(true_record.model_copy(update={"target": machine}))
     found = verify(path, NOW)
     assert (found.outcome, "nowhere" in found.message) == ("unknown", True)
 
@@ -117,20 +117,20 @@ def test_renewing_writes_the_figures_and_the_description_of_now(
     assert "cycles" in before.output
     assert json.loads(command("verify", "--renew", "--json").output)[0]["outcome"] == "renewed"
     renewed = from_yaml(path.read_text(), str(path))
-    assert renewed.accelerator == true_record.accelerator
+    assert renewed.target == true_record.target
     assert renewed.result == true_record.result
-    assert renewed.plans[-1].cycles == true_record.result.cycles
+    assert renewed.plans[-1].value == true_record.result.value
     assert command("verify", path.name).output.startswith("holds")
-    assert [entry.cycles for entry in store.entries(no_warning)] == [true_record.result.cycles]
+    assert [entry.value for entry in store.entries(no_warning)] == [true_record.result.value]
 
 
 def test_a_record_of_a_machine_that_has_got_a_parameter_is_renewed_under_its_new_name(
     true_record: ScheduleRecord, tmp_path: Path, command: Callable[..., Result]
 ) -> None:
     store = Store(tmp_path / "store")
-    fewer = {name: value for name, value in true_record.accelerator.parameters.items() if name != "SEMAPHORES"}
-    machine = true_record.accelerator.model_copy(update={"parameters": fewer, "digest": "of before"})
-    old, _ = store.put(true_record.model_copy(update={"accelerator": machine}))
+    fewer = {name: value for name, value in true_record.target.parameters.items() if name != "SEMAPHORES"}
+    machine = true_record.target.model_copy(update={"parameters": fewer, "digest": "of before"})
+    old, _ = store.put(true_record.model_copy(update={"target": machine}))
     assert command("verify", "--renew").exit_code == 0
     assert store.files() == [old.parent / true_record.file_name] != [old]
     assert read_index(store.root) == store.entries(no_warning)
@@ -140,7 +140,7 @@ def test_corrupt_and_tampered_files_are_named_and_left_as_they_are(
     true_record: ScheduleRecord, tmp_path: Path, command: Callable[..., Result]
 ) -> None:
     path, _ = Store(tmp_path / "store").put(true_record)
-    forged = to_yaml(true_record).replace(f"cycles: {true_record.result.cycles}", "cycles: 7")
+    forged = to_yaml(true_record).replace(f"value: {true_record.result.value}", "value: 7")
     (path.parent / "forged.yaml").write_text(forged)
     (path.parent / "torn.yaml").write_bytes(path.read_bytes()[:200] + b"\xff")
     done = command("verify", "--renew")

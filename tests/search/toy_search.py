@@ -149,7 +149,7 @@ class ToyLanguage(Language):
 
 
 class ToyTarget(Target):
-    kind, name, family, digest, parameters = "toy", "toy", "toy", "0", {}
+    kind, name, digest, parameters = "toy", "toy", "0", {}
     language = ToyLanguage()
     objective = Objective("cycles")
 

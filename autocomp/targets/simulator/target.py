@@ -65,7 +65,6 @@ class SimulatorTarget(Target):
         self.accelerator = accelerator
         self.overrides = dict(overrides or {})
         self.name = accelerator.full_name
-        self.family = accelerator.name
         self.digest = accelerator.digest
         self.parameters = accelerator.parameters
         self.area = accelerator.area
