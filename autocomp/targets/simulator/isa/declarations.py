@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -26,6 +24,7 @@ from autocomp.targets.simulator.isa.expressions import (
     unknown,
 )
 from autocomp.targets.simulator.isa.formats import to_binary32
+from autocomp.targets.simulator.isa.identity import meaning_digest
 from autocomp.targets.simulator.isa.instructions import build_alias, build_idiom, build_instruction, build_procedure
 from autocomp.targets.simulator.isa.model import (
     Accelerator,
@@ -134,7 +133,6 @@ def _finish(draft: _Draft, name: Token, text: str, source_name: str) -> Accelera
     stored = sum(m.rows * m.row_bytes for m in scope.memories.values() if not m.shown)
     if stored > MAX_BYTES:
         fail(scope, name, f"the local memories hold {stored:,} bytes together, more than {MAX_BYTES:,}")
-    identity = json.dumps([text, sorted(draft.parameters.items())])
     accelerator = Accelerator(
         name=str(name),
         doc=" ".join(draft.docs),
@@ -150,7 +148,7 @@ def _finish(draft: _Draft, name: Token, text: str, source_name: str) -> Accelera
         idioms=tuple(draft.idioms.values()),
         settings=draft.settings,
         source=text,
-        digest=hashlib.sha256(identity.encode()).hexdigest(),
+        digest="",
         path=source_name,
         notes=draft.notes,
         absent=draft.absent,
@@ -163,7 +161,7 @@ def _finish(draft: _Draft, name: Token, text: str, source_name: str) -> Accelera
     )
     check_timing(accelerator, draft.places)
     check_energy(accelerator, draft.energy_places)
-    return accelerator
+    return replace(accelerator, digest=meaning_digest(accelerator))
 
 
 # --- constants and types -----------------------------------------------------------------------------------------

@@ -168,7 +168,7 @@ class Accelerator:
     idioms: tuple[Idiom, ...]
     settings: Mapping[str, int | float | str]  # "host.issue", "front.queue", "hazards.…"
     source: str  # the text it was parsed from
-    digest: str  # sha256 of source and parameter values, hex
+    digest: str  # sha256 of its meaning, hex: isa.identity
     path: str = ""
     notes: Mapping[str, str] = field(default_factory=dict)  # what a parameter or constant means
     configurations: tuple[Configuration, ...] = ()  # all that the description offers

@@ -1,0 +1,48 @@
+"""The identity of a machine: a digest of its meaning, without the words and the places of its description."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import MISSING, Field, fields, is_dataclass
+from typing import Any
+
+from autocomp.targets.simulator.isa.model import Accelerator
+
+# Fields that inform readers, and those that say where a model comes from: no kernel behaves differently for them.
+_WORDS = {"doc", "message", "notes", "choices", "absent", "energy_doc", "energy_notes", "area", "area_note"}
+_ORIGIN = {"source", "path", "place", "digest", "configurations", "configuration"}
+_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+
+
+def meaning_digest(accelerator: Accelerator) -> str:
+    """sha256, in hex, of all that kernels and judges can observe of an accelerator.
+
+    A field that has its default is left out, so that a new kind of declaration leaves the machines without it as they
+    were.
+    """
+    text = json.dumps(_meaning(accelerator), sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _meaning(value: Any) -> Any:
+    if is_dataclass(value) and not isinstance(value, type):
+        told = [
+            f for f in fields(value) if f.name not in _WORDS | _ORIGIN and not _is_default(f, getattr(value, f.name))
+        ]
+        parts = {f.name: _meaning(getattr(value, f.name)) for f in told}
+        if isinstance(parts.get("text"), str):
+            parts["text"] = " ".join(_COMMENT.sub(" ", parts["text"]).split())
+        return [type(value).__name__, parts]
+    if isinstance(value, Mapping):
+        return {str(key): _meaning(item) for key, item in value.items()}
+    if isinstance(value, tuple | list):
+        return [_meaning(item) for item in value]
+    return value
+
+
+def _is_default(field: Field[Any], value: Any) -> bool:
+    default = field.default_factory() if field.default_factory is not MISSING else field.default
+    return default is not MISSING and bool(value == default)
