@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from autocomp.data import data_dir
-from autocomp.schedules.record import ScheduleRecord, from_yaml, to_yaml
+from autocomp.schedules.record import VERSION, ScheduleRecord, from_yaml, to_yaml
 
 VICTIM = "victim"  # a file of the user's beside the hostile ones
 SHELL = "{{ cycler.__init__.__globals__.os.popen('touch owned').read() }}"
@@ -127,16 +127,16 @@ def forged_record(folder: Path, record: ScheduleRecord, changes: Mapping[str, An
     try:
         path.write_text(to_yaml(ScheduleRecord.model_validate(document)))
     except ValueError:  # what no record may hold: written without its check
-        path.write_text(json.dumps({"version": 2, "digest": "0" * 64, **forged.__dict__}))
+        path.write_text(json.dumps({"version": VERSION, "digest": "0" * 64, **forged.__dict__}))
 
 
 def one_cycle(folder: Path, honest: Honest) -> None:
-    forged_record(folder, honest.record, {"result.cycles": 1, "result.bound_cycles": 1, "result.ratio": 1.0})
+    forged_record(folder, honest.record, {"result.value": 1, "result.bound": 1, "result.ratio": 1.0})
 
 
 def wrong_kernel(folder: Path, honest: Honest) -> None:
     kernel = honest.record.kernel
-    forged_record(folder, honest.record, {"kernel": kernel.replace(" = 0;", " = 1;", 1), "result.cycles": 5})
+    forged_record(folder, honest.record, {"kernel": kernel.replace(" = 0;", " = 1;", 1), "result.value": 5})
 
 
 def code_in_a_name(folder: Path, honest: Honest) -> None:
@@ -152,8 +152,8 @@ def code_in_a_comment(folder: Path, honest: Honest) -> None:
 def edited_record(folder: Path, honest: Honest) -> None:
     path = folder / "store" / "tiny" / "gemm" / "edited.yaml"
     path.parent.mkdir(parents=True)
-    cycles = honest.record.result.cycles
-    path.write_text(to_yaml(honest.record).replace(f"cycles: {cycles}", "cycles: 7", 1))
+    value = honest.record.result.value
+    path.write_text(to_yaml(honest.record).replace(f"value: {value}", "value: 7", 1))
 
 
 # --- run folders -----------------------------------------------------------------------------------------------------
