@@ -78,6 +78,13 @@ def check_works_from(environment: Path, folder: Path) -> None:
     assert run["cycles"] == search["best_cycles"]
 
 
+def check_workers_start_in(environment: Path, folder: Path, run: Path) -> None:
+    """Worker processes import the installed package, whatever is called autocomp in the current folder."""
+    search = ["search", "tiny_gemm", "--reuse", "0", "--evaluations", "3", "--no-cache", "--json"]
+    found = json.loads(autocomp(environment, folder, *search, "--workers", "2", "--run-dir", str(run)))
+    assert found["evaluations"] == 3
+
+
 @pytest.mark.long
 def test_a_wheel_works_from_any_directory(environment: Path, tmp_path: Path) -> None:
     wheels = tmp_path / "wheels"
@@ -91,6 +98,11 @@ def test_a_wheel_works_from_any_directory(environment: Path, tmp_path: Path) -> 
     folder = tmp_path / "elsewhere"
     folder.mkdir()
     check_works_from(environment, folder)
+    other = tmp_path / "other"
+    (other / "autocomp").mkdir(parents=True)
+    (other / "autocomp" / "__init__.py").write_text("raise SystemExit('this is another package')")
+    for place in (ROOT, other, folder):
+        check_workers_start_in(environment, place, tmp_path / f"run in {place.name}")
 
 
 def test_the_editable_install_of_the_tests_works_from_any_directory(tmp_path: Path) -> None:

@@ -6,19 +6,20 @@ import multiprocessing
 import multiprocessing.connection
 import os
 import signal
+import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from multiprocessing import forkserver
 from multiprocessing.connection import Connection
 from typing import Any
 
 from autocomp.search.executors.protocol import Target, call_pickled
 
-IMPORTED_ONCE = [
-    "__main__",
-    "autocomp.search.targets",
-]
+IMPORTED_ONCE = ["__main__", "autocomp.search.targets"]
+SAFE_PATH = "PYTHONSAFEPATH"  # keeps the current folder out of the module path; Python 3.11 and later
 
 
 class InlineExecutor:
@@ -75,9 +76,10 @@ class ProcessExecutor:
 
     def __init__(self, workers: int, preload: Sequence[str] = ()) -> None:
         self.capacity = workers
-        method = "forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn"
-        self._context = multiprocessing.get_context(method)
-        self._context.set_forkserver_preload([*IMPORTED_ONCE, *preload])  # not by each worker
+        self._forks = "forkserver" in multiprocessing.get_all_start_methods()
+        self._context = multiprocessing.get_context("forkserver" if self._forks else "spawn")
+        if sys.version_info >= (3, 11):
+            self._context.set_forkserver_preload([*IMPORTED_ONCE, *preload])  # not by each worker
         self._watched, self._held = self._context.Pipe(duplex=False)
         self._pool: ProcessPoolExecutor | None = None
 
@@ -97,10 +99,31 @@ class ProcessExecutor:
 
     def _ready(self) -> ProcessPoolExecutor:
         if self._pool is None:
+            if self._forks:
+                with _safe_path():
+                    forkserver.ensure_running()
             self._pool = ProcessPoolExecutor(
                 self.capacity, mp_context=self._context, initializer=_start_worker, initargs=(self._watched,)
             )
         return self._pool
+
+
+@contextmanager
+def _safe_path() -> Iterator[None]:
+    """Processes that start meanwhile do not look for modules in the current folder.
+
+    The server that forks workers would: a folder `autocomp` there, such as that of a checkout, would take the place of
+    the installed package. Workers themselves have this process's module path.
+    """
+    before = os.environ.get(SAFE_PATH)
+    os.environ[SAFE_PATH] = "1"
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[SAFE_PATH]
+        else:
+            os.environ[SAFE_PATH] = before
 
 
 def _start_worker(watched: Connection) -> None:
