@@ -1,0 +1,106 @@
+"""Which inputs a kernel is judged on: sizes, data types and kinds of values. Pure: a function of the workload."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from autocomp.workload.datatypes import data_type
+from autocomp.workload.tensor import Operand, operation
+
+Kind = Literal["random", "centred", "wide", "sparse", "constant", "zeros", "infinite"]
+VALUES: tuple[Kind, ...] = ("centred", "wide", "sparse", "constant", "zeros")
+INFINITE = ("softmax",)  # operations of which an input may hold -inf
+INTERPRETED = 1 << 16  # elements of a tensor that Triton's interpreter gets through in about a second
+
+
+@dataclass(frozen=True)
+class Task:
+    """What is to be computed: an operation at its own sizes and data type, and others that it must be right at too."""
+
+    operation: str
+    dims: Mapping[str, int]
+    dtype: str
+    options: Mapping[str, Any] = field(default_factory=dict)
+    dtypes: tuple[str, ...] = ()
+    sizes: tuple[Mapping[str, int], ...] = ()
+
+    @classmethod
+    def of(cls, document: Mapping[str, Any]) -> Task:
+        """The task of a message."""
+        options = operation(document["operation"]).with_defaults(document.get("options", {}))
+        return cls(
+            document["operation"],
+            dict(document["dims"]),
+            document["dtype"],
+            options,
+            tuple(document.get("dtypes", ())),
+            tuple(dict(size) for size in document.get("sizes", ())),
+        )
+
+
+@dataclass(frozen=True)
+class Case:
+    """One judgement: sizes, data type and kind of values."""
+
+    dims: Mapping[str, int]
+    dtype: str
+    kind: Kind
+
+    def describe(self) -> str:
+        sizes = ", ".join(f"{name} {extent}" for name, extent in self.dims.items())
+        return f"{self.kind} inputs in {self.dtype}, {sizes}"
+
+
+def operands(task: Task, case: Case) -> tuple[Operand, ...]:
+    return operation(task.operation).operands(case.dims, case.dtype, task.options)
+
+
+def smoke_cases(task: Task, interpreted: bool) -> tuple[Case, ...]:
+    """The workload's own size, and a small one that no tile divides. An interpreter gets the small one alone where the
+    own size would take it minutes."""
+    edges = edge_sizes(task)
+    small = Case(edges[0], task.dtype, "random")
+    own = Case(task.dims, task.dtype, "random")
+    return (small,) if interpreted and not fits_interpreter(task, own) else (small, own)
+
+
+def size_cases(task: Task, interpreted: bool) -> tuple[Case, ...]:
+    """Each data type at each of the edge sizes, and at the sizes that the workload adds."""
+    dtypes = task.dtypes or (task.dtype,)
+    found = [Case(size, dtype, "random") for dtype in dtypes for size in (*edge_sizes(task), *task.sizes)]
+    return tuple(case for case in found if not interpreted or fits_interpreter(task, case))
+
+
+def value_cases(task: Task, interpreted: bool) -> tuple[Case, ...]:
+    """Each kind of values at an edge size; and at the own size numbers around a centre, where sums are long."""
+    size = edge_sizes(task)[-1]
+    kinds = (*VALUES, "infinite") if task.operation in INFINITE else VALUES
+    small = [size] if not interpreted else [s for s in edge_sizes(task) if fits_interpreter(task, Case(s, task.dtype, "zeros"))]
+    found = [Case(small[-1] if small else size, task.dtype, kind) for kind in kinds]
+    own = Case(task.dims, task.dtype, "centred")
+    return tuple(found) if interpreted and not fits_interpreter(task, own) else (*found, own)
+
+
+def edge_sizes(task: Task) -> tuple[Mapping[str, int], ...]:
+    return operation(task.operation).edges(task.dims, task.options)
+
+
+def fits_interpreter(task: Task, case: Case) -> bool:
+    return all(_elements(operand) <= INTERPRETED for operand in operands(task, case))
+
+
+def bytes_of(task: Task, case: Case) -> tuple[int, int]:
+    """Bytes of the inputs and of the outputs."""
+    sizes = {"input": 0, "output": 0}
+    for operand in operands(task, case):
+        sizes[operand.role] += data_type(operand.dtype).bytes(_elements(operand))
+    return sizes["input"], sizes["output"]
+
+
+def _elements(operand: Operand) -> int:
+    count = 1
+    for extent in operand.shape:
+        count *= extent
+    return count

@@ -1,0 +1,406 @@
+"""Judging and timing one kernel: draw, reference, run, compare, in the order of the stages."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import secrets
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from autocomp.targets.triton.worker.cases import (
+    Case,
+    Task,
+    operands,
+    size_cases,
+    smoke_cases,
+    value_cases,
+)
+from autocomp.targets.triton.worker.compare import difference
+from autocomp.targets.triton.worker.draw import exact, fill
+from autocomp.targets.triton.worker.memory import Arena, SharedTensor
+from autocomp.targets.triton.worker.process import CandidateProcess, Failed
+from autocomp.targets.triton.worker.statistics import summarise
+from autocomp.targets.triton.worker.timing import poison
+from autocomp.workload.tensor import Expected, operation
+
+COMPILE_SECONDS = 120.0
+SAMPLED = 2048  # elements of each timed run's output that are compared
+DETERMINISM_RUNS = 3
+SETS = 2  # sets of inputs that timed runs take in turns
+CPU_LIMITS = {"file_bytes": 256 << 20, "cpu_seconds": 600, "network": 0}
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How long a referee tries. Seconds of one run, runs and seconds of timing; timing ends early where the confidence
+    interval is narrower than `precision` of the median."""
+
+    run_seconds: float = 10.0
+    fewest: int = 20
+    repeats: int = 200
+    timing_seconds: float = 0.15
+    precision: float = 0.003
+
+
+@dataclass
+class Verdict:
+    """What became of one stage."""
+
+    stage: str
+    status: str = "passed"
+    message: str = ""
+    seconds: float = 0.0
+
+    def document(self) -> dict[str, Any]:
+        return {"stage": self.stage, "status": self.status, "message": self.message, "seconds": self.seconds}
+
+
+@dataclass
+class Drawn:
+    """The tensors of a case, shared with a candidate, and what they must become."""
+
+    case: Case
+    tensors: list[SharedTensor]
+    pristine: list[torch.Tensor]  # contents of the inputs' buffers, guards included
+    expected: dict[str, Expected]
+    outputs: list[tuple[str, str]]  # names and data types, in the order of the last tensors
+
+    @property
+    def handles(self) -> list[dict[str, Any]]:
+        return [tensor.handle for tensor in self.tensors]
+
+    def poison(self) -> None:
+        for shared in self.tensors[-len(self.outputs) :]:
+            poison(shared.tensor)
+
+    def results(self) -> list[torch.Tensor]:
+        return [shared.tensor for shared in self.tensors[-len(self.outputs) :]]
+
+    def fault(self) -> str | None:
+        """What is wrong after a run; None if nothing is."""
+        for shared, before in zip(self.tensors, self.pristine, strict=False):
+            if not torch.equal(shared.buffer, before):
+                return "an input was changed"
+        for (name, dtype), shared in zip(self.outputs, self.tensors[-len(self.outputs) :], strict=True):
+            if not shared.guards_hold():
+                return f"elements outside of {name!r} were written"
+            found = difference(torch, shared.tensor.to(torch.float64), self.expected[name], dtype, float("nan"))
+            if found:
+                return f"{name}: {found}"
+        return None
+
+
+@dataclass
+class Referee:
+    """Judges kernels of any task on one device. Processes that share a device take turns by a lock on a file."""
+
+    device: str
+    effort: Effort = field(default_factory=Effort)
+
+    @property
+    def has_device(self) -> bool:
+        return self.device != "cpu"
+
+    def judge(self, task: Task, kernel: str, phases: Sequence[str], seed: int) -> dict[str, Any]:
+        """Verdicts of the stages of some phases in their order, up to the first that fails, and the measurement."""
+        return _Judgement(self, task, kernel, seed).run(phases)
+
+    def beside(self, task: Task, kernels: Sequence[str], seed: int, rounds: int) -> list[dict[str, Any] | None]:
+        """Measure correct kernels in turns: `rounds` times a few runs of each. None for what could not be timed."""
+        judgements = [_Judgement(self, task, kernel, seed) for kernel in kernels]
+        samples: list[list[float]] = [[] for _ in kernels]
+        failed: set[int] = set()
+        for judgement in judgements:
+            judgement.prepare()
+        try:
+            with self.turn():
+                for round_ in range(rounds):
+                    for position, judgement in enumerate(judgements):
+                        if position in failed:
+                            continue
+                        try:
+                            samples[position] += judgement.time(fewest=5, repeats=5, warm=round_ == 0)["samples"]
+                        except Failed:
+                            failed.add(position)
+        finally:
+            for judgement in judgements:
+                judgement.close()
+        return [None if i in failed or not s else _measurement(s) for i, s in enumerate(samples)]
+
+    @contextmanager
+    def turn(self) -> Iterator[None]:
+        """Have the device alone."""
+        name = f"autocomp-{os.getuid()}-{self.device.replace(':', '-')}.lock"
+        with Path(tempfile.gettempdir(), name).open("w") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            try:
+                yield
+            finally:
+                fcntl.flock(file, fcntl.LOCK_UN)
+
+    def draw(self, task: Task, case: Case, seed: int, arena: Arena) -> Drawn:
+        """Tensors of a case with inputs drawn from a seed, and the exact results."""
+        described = operands(task, case)
+        generator = torch.Generator(self.device).manual_seed(seed)
+        tensors = [arena.tensor(operand.shape, operand.dtype) for operand in described]
+        given, pristine = {}, []
+        for operand, shared in zip(described, tensors, strict=True):
+            if operand.role == "input":
+                fill(shared.tensor, operand, case.kind, generator)
+                given[operand.name] = exact(shared.tensor)
+                pristine.append(shared.buffer.clone())
+        expected = operation(task.operation).expected(torch, given, case.dims, case.dtype, task.options)
+        outputs = [(operand.name, operand.dtype) for operand in described if operand.role == "output"]
+        return Drawn(case, tensors, pristine, expected, outputs)
+
+
+class _Judgement:
+    """One kernel under judgement, with its candidate process."""
+
+    def __init__(self, referee: Referee, task: Task, kernel: str, seed: int) -> None:
+        self._referee = referee
+        self._task = task
+        self._kernel = kernel
+        self._seed = seed
+        self._process: CandidateProcess | None = None
+        self._arena: Arena | None = None
+        self._timed: list[Drawn] = []
+        self._log: SharedTensor | None = None
+        self._positions: SharedTensor | None = None
+        self._draws = 0
+        self.resources: list[dict[str, Any]] = []
+
+    def run(self, phases: Sequence[str]) -> dict[str, Any]:
+        begun = time.perf_counter()
+        measurement: dict[str, Any] | None = None
+        verdicts: list[Verdict] = []
+
+        def timing() -> None:
+            nonlocal measurement
+            measurement = self._timing()
+
+        try:
+            for name, action in self._stages(phases, timing):
+                verdict = Verdict(name)
+                verdicts.append(verdict)
+                started = time.perf_counter()
+                try:
+                    action()
+                except Failed as failed:
+                    verdict.status, verdict.message = "failed", str(failed)
+                verdict.seconds = time.perf_counter() - started
+                if verdict.status == "failed":
+                    break
+        finally:
+            self.close()
+        return {
+            "stages": [verdict.document() for verdict in verdicts],
+            "measurement": measurement,
+            "resources": self.resources,
+            "seconds": time.perf_counter() - begun,
+            "seed": self._seed,
+        }
+
+    def _stages(self, phases: Sequence[str], timing: Callable[[], None]) -> list[tuple[str, Callable[[], None]]]:
+        stages: list[tuple[str, Callable[[], None]]] = []
+        interpreted = not self._referee.has_device
+        if "screen" in phases:
+            if not interpreted:
+                stages.append(("compile", self._compile))
+            stages.append(("smoke", lambda: self._cases(smoke_cases(self._task, interpreted))))
+            if not interpreted:
+                stages.append(("timing", timing))
+        if "prove" in phases:
+            stages.append(("sizes", lambda: self._cases(size_cases(self._task, interpreted))))
+            stages.append(("values", lambda: self._cases(value_cases(self._task, interpreted))))
+            stages.append(("determinism", self._determinism))
+        return stages
+
+    # --- the candidate -------------------------------------------------------------------------------------------
+
+    @property
+    def process(self) -> CandidateProcess:
+        """The candidate process with the kernel loaded, started when it is first needed."""
+        if self._process is None:
+            self._process = CandidateProcess(self._referee.device, CPU_LIMITS)
+            self._process.load(self._kernel, COMPILE_SECONDS)
+        return self._process
+
+    @property
+    def arena(self) -> Arena:
+        if self._arena is None:
+            self._arena = Arena(self._referee.device)
+        return self._arena
+
+    def close(self) -> None:
+        if self._process is not None:
+            self._process.close()
+        self._timed, self._log, self._positions = [], None, None
+        if self._arena is not None:
+            self._arena.close()
+        self._arena = None
+
+    def _compile(self) -> None:
+        """Compile for the cases of the smoke stage, without the device."""
+        for case in smoke_cases(self._task, interpreted=False):
+            described = [{"shape": list(o.shape), "dtype": o.dtype} for o in operands(self._task, case)]
+            self.resources = self.process.compile(described, COMPILE_SECONDS)["kernels"]
+
+    # --- correctness ---------------------------------------------------------------------------------------------
+
+    def _cases(self, cases: Sequence[Case]) -> None:
+        process = self.process
+        for case in cases:
+            if self._referee.has_device:
+                described = [{"shape": list(o.shape), "dtype": o.dtype} for o in operands(self._task, case)]
+                process.compile(described, COMPILE_SECONDS)
+            with self._referee.turn(), self._drawn(case) as drawn:
+                self._run(drawn)
+
+    def _determinism(self) -> None:
+        """The same result, bit for bit, from the same inputs."""
+        case = smoke_cases(self._task, interpreted=not self._referee.has_device)[-1]
+        process = self.process
+        if self._referee.has_device:
+            described = [{"shape": list(o.shape), "dtype": o.dtype} for o in operands(self._task, case)]
+            process.compile(described, COMPILE_SECONDS)
+        with self._referee.turn(), self._drawn(case) as drawn:
+            first: list[torch.Tensor] = []
+            for _ in range(DETERMINISM_RUNS):
+                self._run(drawn)
+                bits = [result.view(torch.uint8).clone() for result in drawn.results()]
+                if first and not all(torch.equal(a, b) for a, b in zip(first, bits, strict=True)):
+                    raise Failed(f"{case.describe()}: the same inputs gave different results")
+                first = bits
+
+    def _run(self, drawn: Drawn) -> None:
+        """One run on poisoned outputs; raises Failed with what is wrong after it."""
+        drawn.poison()
+        self._synchronise()
+        try:
+            self.process.run("case", self._referee.effort.run_seconds + _allowance(drawn.case))
+        except Failed as failed:
+            raise Failed(f"{drawn.case.describe()}: {failed}", failed.kind) from None
+        fault = drawn.fault()
+        if fault:
+            raise Failed(f"{drawn.case.describe()}: {fault}")
+
+    @contextmanager
+    def _drawn(self, case: Case) -> Iterator[Drawn]:
+        """Inputs of a case, drawn and shared."""
+        drawn = self._referee.draw(self._task, case, self._next_seed(), self.arena)
+        self._synchronise()
+        self.process.attach({"case": drawn.handles}, START)
+        yield drawn
+
+    def _next_seed(self) -> int:
+        self._draws += 1
+        return (self._seed * 1_000_003 + self._draws) % (1 << 62)
+
+    def _synchronise(self) -> None:
+        if self._referee.has_device:
+            torch.cuda.synchronize()
+
+    # --- time ----------------------------------------------------------------------------------------------------
+
+    def prepare(self) -> None:
+        """Compile and draw for timing alone."""
+        self._compile()
+
+    def _timing(self) -> dict[str, Any]:
+        effort = self._referee.effort
+        with self._referee.turn():
+            answer = self.time(fewest=effort.fewest, repeats=effort.repeats, warm=True)
+            state = device_state()
+        return {**_measurement(answer["samples"]), "state": state, "warm_batches": answer["warm_batches"]}
+
+    def time(self, fewest: int, repeats: int, warm: bool) -> dict[str, Any]:
+        """Time the kernel and compare what the timed runs gave."""
+        effort = self._referee.effort
+        if not self._timed:
+            self._share_timed(max(repeats, effort.repeats))
+        log, positions = self._log, self._positions
+        assert log is not None and positions is not None
+        log.tensor.fill_(float("nan"))
+        self._synchronise()
+        answer = self.process.time(
+            [f"set{i}" for i in range(len(self._timed))],
+            effort.run_seconds * 3 + effort.timing_seconds,
+            outputs=len(self._timed[0].outputs),
+            fewest=fewest,
+            repeats=repeats,
+            seconds=effort.timing_seconds,
+            precision=effort.precision,
+            warm=warm,
+        )
+        self._check_timed(len(answer["samples"]))
+        return answer
+
+    def _share_timed(self, repeats: int) -> None:
+        case = Case(self._task.dims, self._task.dtype, "random")
+        self._timed = [self._referee.draw(self._task, case, self._next_seed(), self.arena) for _ in range(SETS)]
+        elements = self._timed[0].results()[0].numel()
+        generator = torch.Generator(self._referee.device).manual_seed(secrets.randbits(62))
+        self._positions = self.arena.tensor((min(SAMPLED, elements),), "int64")
+        chosen = torch.randint(
+            0, elements, self._positions.tensor.shape, device=self._referee.device, generator=generator
+        )
+        self._positions.tensor.copy_(chosen)
+        self._log = self.arena.tensor((repeats, len(chosen)), "float32")
+        sets = {f"set{i}": drawn.handles for i, drawn in enumerate(self._timed)}
+        self._synchronise()
+        self.process.attach({**sets, "log": [self._positions.handle, self._log.handle]}, START)
+
+    def _check_timed(self, runs: int) -> None:
+        """What every timed run left at the sampled positions, and the last ones as a whole."""
+        log, positions = self._log, self._positions
+        assert log is not None and positions is not None
+        name, dtype = self._timed[0].outputs[0]
+        for run in range(runs):
+            expected = self._timed[run % len(self._timed)].expected[name]
+            sampled = Expected(
+                expected.value.reshape(-1)[positions.tensor], expected.tolerance.reshape(-1)[positions.tensor]
+            )
+            found = difference(torch, log.tensor[run].to(torch.float64), sampled, dtype, float("nan"))
+            if found:
+                raise Failed(f"timed run {run + 1}: {name}: {found}")
+        for drawn in self._timed[: min(runs, len(self._timed))]:
+            fault = drawn.fault()
+            if fault:
+                raise Failed(f"after the timed runs: {fault}")
+
+
+START = 60.0  # seconds to open shared memory, which makes the device's context
+
+
+def _allowance(case: Case) -> float:
+    """Seconds more for runs on an interpreter."""
+    return 60.0
+
+
+def _measurement(samples: Sequence[float]) -> dict[str, Any]:
+    summary = summarise(samples)
+    return {"value": summary.median, "spread": summary.spread, "samples": [round(s, 3) for s in samples]}
+
+
+def device_state() -> Mapping[str, float]:
+    """Clock in MHz, temperature in degrees and power in watts, as far as the system tells."""
+    found: dict[str, float] = {}
+    for name, read, factor in (
+        ("clock_mhz", torch.cuda.clock_rate, 1.0),
+        ("temperature_c", torch.cuda.temperature, 1.0),
+        ("power_w", torch.cuda.power_draw, 1e-3),
+    ):
+        try:
+            found[name] = float(read()) * factor
+        except (RuntimeError, ModuleNotFoundError, AssertionError):
+            continue
+    return found

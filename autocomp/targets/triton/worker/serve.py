@@ -1,0 +1,99 @@
+"""A worker: reads requests as JSON lines, answers each with one line, until its input ends."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import traceback
+from collections.abc import Mapping
+from typing import IO, Any
+
+from autocomp.errors import AutocompError
+from autocomp.targets.triton.language import check_module, parse
+from autocomp.targets.triton.worker.cases import Task
+from autocomp.targets.triton.worker.referee import Effort, Referee
+
+PROTOCOL = 1
+
+
+def main() -> None:
+    """Serve standard input and output. Nothing else may write to standard output."""
+    lines = os.fdopen(os.dup(0), encoding="utf-8")
+    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    null = os.open(os.devnull, os.O_RDWR)
+    os.dup2(null, 0)
+    os.dup2(2, 1)
+    serve(lines, answers)
+
+
+def serve(lines: IO[str], answers: IO[str]) -> None:
+    worker = Worker()
+    for line in lines:
+        if not line.strip():
+            continue
+        answer = worker.answer(line)
+        answers.write(json.dumps(answer) + "\n")
+        answers.flush()
+
+
+class Worker:
+    """Answers requests. The device is chosen when the first request needs it: `cpu` is Triton's interpreter."""
+
+    def __init__(self) -> None:
+        self._device = ""
+
+    def answer(self, line: str) -> dict[str, Any]:
+        """The answer to one line. An error of the request is an answer; `kind` says whose fault it is."""
+        identity: Any = None
+        try:
+            request = json.loads(line)
+            identity = request.get("id")
+            result = self._do(str(request["method"]), request.get("params", {}))
+            return {"id": identity, "result": result}
+        except AutocompError as error:
+            return {"id": identity, "error": {"kind": "config", "message": str(error)}}
+        except Exception as error:
+            where = traceback.extract_tb(error.__traceback__)[-1]
+            text = f"{type(error).__name__}: {error} (in {where.name}, {os.path.basename(where.filename)}:{where.lineno})"
+            return {"id": identity, "error": {"kind": "internal", "message": text}}
+
+    def _do(self, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
+        if method == "hello":
+            return self._hello(params.get("device", ""))
+        if method == "judge":
+            return self._judge(params)
+        if method == "beside":
+            referee = Referee(self._device, _effort(params))
+            for kernel in params["kernels"]:
+                check_module(parse(kernel))
+            found = referee.beside(Task.of(params["task"]), params["kernels"], params["seed"], params["rounds"])
+            return {"measurements": found}
+        if method == "probe":
+            from autocomp.targets.triton.worker.probe import probe
+
+            with Referee(self._device).turn():
+                return probe(self._device)
+        raise ValueError(f"unknown method {method!r}")
+
+    def _hello(self, wanted: str) -> dict[str, Any]:
+        """Choose the device: `wanted`, or a GPU if there is one, else the interpreter."""
+        from autocomp.targets.triton.worker.probe import describe, has_gpu
+
+        self._device = wanted or ("cuda:0" if has_gpu() else "cpu")
+        if self._device == "cpu":
+            os.environ["TRITON_INTERPRET"] = "1"  # read when triton is imported, by candidate processes
+        return {"protocol": PROTOCOL, **describe(self._device)}
+
+    def _judge(self, params: Mapping[str, Any]) -> dict[str, Any]:
+        check_module(parse(params["kernel"]))  # whoever asks, nothing unchecked is imported here
+        referee = Referee(self._device, _effort(params))
+        return referee.judge(Task.of(params["task"]), params["kernel"], params["phases"], params["seed"])
+
+
+def _effort(params: Mapping[str, Any]) -> Effort:
+    return Effort(**params.get("effort", {}))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,94 @@
+"""Timing a kernel with events on the device: second-level cache cleared, outputs poisoned, every run's result sampled."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+
+from autocomp.targets.triton.worker.statistics import stable, summarise
+
+FLUSH_BYTES = 256 << 20  # more than twice the second-level cache of any device so far
+BATCH = 5  # runs between two looks at the clock
+WARM_WITHIN = 0.02  # two batches that differ by less are stable
+WARM_BATCHES = 12
+AHEAD = 2.0  # the device waits for this multiple of the host's time to launch, so that launching does not count
+POISON = float("nan")
+
+Tensors = Sequence[torch.Tensor]
+
+
+def time_kernel(
+    call: Callable[..., None],
+    sets: Sequence[Tensors],
+    positions: torch.Tensor,
+    log: torch.Tensor,
+    request: dict[str, Any],
+) -> dict[str, Any]:
+    """Times of single runs in microseconds. Row i of `log` gets the elements of run i's first output at `positions`."""
+    outputs = int(request["outputs"])
+    limit = min(int(request["repeats"]), len(log))
+    flush = torch.empty(FLUSH_BYTES, dtype=torch.uint8, device=log.device)
+    clock = _Clock(call, outputs, flush)
+    warm = clock.warm_up(sets) if request.get("warm", True) else 0
+    samples: list[float] = []
+    ends = time.perf_counter() + float(request["seconds"])
+    while len(samples) < limit:
+        runs = range(len(samples), min(limit, len(samples) + BATCH))
+        samples += clock.batch([sets[run % len(sets)] for run in runs], positions, log[runs.start : runs.stop])
+        enough = len(samples) >= int(request["fewest"])
+        if enough and (time.perf_counter() > ends or _precise(samples, float(request["precision"]))):
+            break
+    return {"samples": samples, "warm_batches": warm, "launch_us": clock.launch_seconds * 1e6}
+
+
+def _precise(samples: Sequence[float], share: float) -> bool:
+    summary = summarise(samples)
+    return summary.spread <= share * summary.median
+
+
+class _Clock:
+    def __init__(self, call: Callable[..., None], outputs: int, flush: torch.Tensor) -> None:
+        self._call = call
+        self._outputs = outputs
+        self._flush = flush
+        self.launch_seconds = 0.0
+
+    def warm_up(self, sets: Sequence[Tensors]) -> int:
+        """Run until two batches take the same time; how many it took."""
+        medians: list[float] = []
+        while len(medians) < WARM_BATCHES and not stable(medians, WARM_WITHIN):
+            begun = time.perf_counter()
+            self._call(*sets[0])
+            self.launch_seconds = time.perf_counter() - begun
+            torch.cuda.synchronize()
+            medians.append(summarise(self.batch([sets[0]] * BATCH, None, None)).median)
+        return len(medians)
+
+    def batch(self, runs: Sequence[Tensors], positions: torch.Tensor | None, log: torch.Tensor | None) -> list[float]:
+        """One time for each set of tensors, in microseconds. The device is kept busy in front of each run for longer
+        than the host needs to launch it."""
+        events = [(torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)) for _ in runs]
+        cycles = int(AHEAD * self.launch_seconds * 2e9)
+        for run, (tensors, (start, end)) in enumerate(zip(runs, events, strict=True)):
+            for output in tensors[-self._outputs :]:
+                poison(output)
+            self._flush.zero_()
+            torch.cuda._sleep(cycles)
+            start.record()
+            self._call(*tensors)
+            end.record()
+            if log is not None and positions is not None:
+                log[run].copy_(tensors[-self._outputs].view(-1)[positions])
+        torch.cuda.synchronize()
+        return [start.elapsed_time(end) * 1e3 for start, end in events]
+
+
+def poison(output: torch.Tensor) -> None:
+    """Contents of an output before a run: NaN, or all bits set where the type has none."""
+    if output.dtype.is_floating_point and output.element_size() > 1:
+        output.fill_(POISON)
+    else:
+        output.view(torch.uint8).fill_(0xFF)
