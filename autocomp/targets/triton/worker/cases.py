@@ -12,6 +12,7 @@ from autocomp.workload.tensor import Operand, operation
 Kind = Literal["random", "centred", "wide", "sparse", "constant", "zeros", "infinite"]
 VALUES: tuple[Kind, ...] = ("centred", "wide", "sparse", "constant", "zeros")
 INFINITE = ("softmax",)  # operations of which an input may hold -inf
+IN_PLACE_OF = {"bfloat16": "float16"}  # Triton's interpreter multiplies bfloat16 as if it were integers
 INTERPRETED = 1 << 16  # elements of a tensor that Triton's interpreter gets through in about a second
 
 
@@ -60,27 +61,32 @@ def operands(task: Task, case: Case) -> tuple[Operand, ...]:
 def smoke_cases(task: Task, interpreted: bool) -> tuple[Case, ...]:
     """The workload's own size, and a small one that no tile divides. An interpreter gets the small one alone where the
     own size would take it minutes."""
-    edges = edge_sizes(task)
-    small = Case(edges[0], task.dtype, "random")
-    own = Case(task.dims, task.dtype, "random")
+    dtype = judged_dtype(task.dtype, interpreted)
+    small = Case(edge_sizes(task)[0], dtype, "random")
+    own = Case(task.dims, dtype, "random")
     return (small,) if interpreted and not fits_interpreter(task, own) else (small, own)
 
 
 def size_cases(task: Task, interpreted: bool) -> tuple[Case, ...]:
     """Each data type at each of the edge sizes, and at the sizes that the workload adds."""
-    dtypes = task.dtypes or (task.dtype,)
+    dtypes = dict.fromkeys(judged_dtype(dtype, interpreted) for dtype in task.dtypes or (task.dtype,))
     found = [Case(size, dtype, "random") for dtype in dtypes for size in (*edge_sizes(task), *task.sizes)]
     return tuple(case for case in found if not interpreted or fits_interpreter(task, case))
 
 
 def value_cases(task: Task, interpreted: bool) -> tuple[Case, ...]:
     """Each kind of values at an edge size; and at the own size numbers around a centre, where sums are long."""
-    size = edge_sizes(task)[-1]
+    dtype = judged_dtype(task.dtype, interpreted)
     kinds = (*VALUES, "infinite") if task.operation in INFINITE else VALUES
-    small = [size] if not interpreted else [s for s in edge_sizes(task) if fits_interpreter(task, Case(s, task.dtype, "zeros"))]
-    found = [Case(small[-1] if small else size, task.dtype, kind) for kind in kinds]
-    own = Case(task.dims, task.dtype, "centred")
+    sizes = [s for s in edge_sizes(task) if not interpreted or fits_interpreter(task, Case(s, dtype, "zeros"))]
+    found = [Case(sizes[-1], dtype, kind) for kind in kinds if sizes]
+    own = Case(task.dims, dtype, "centred")
     return tuple(found) if interpreted and not fits_interpreter(task, own) else (*found, own)
+
+
+def judged_dtype(dtype: str, interpreted: bool) -> str:
+    """The data type that a case is judged in: on an interpreter some stand in for others."""
+    return IN_PLACE_OF.get(dtype, dtype) if interpreted else dtype
 
 
 def edge_sizes(task: Task) -> tuple[Mapping[str, int], ...]:

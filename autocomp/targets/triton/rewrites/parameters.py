@@ -1,0 +1,256 @@
+"""Launch parameters and compile-time constants: found in the source of any kernel, and set there."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from autocomp.targets.triton.language.module import OPTIONS, Launch, Module
+from autocomp.targets.triton.rewrites.rewrite import Offer, Rewrite, Setting, refuse, wanted
+from autocomp.targets.triton.rewrites.tree import (
+    constexprs,
+    edited,
+    fresh,
+    function_of,
+    has_dot,
+    launches_of,
+    loads_of,
+    main_kernels,
+    names_in,
+    rename,
+    set_keyword,
+    statement,
+)
+
+USUAL = {"num_warps": 4, "num_stages": 3, "num_ctas": 1}  # what Triton takes where a launch says nothing
+
+
+@dataclass(frozen=True)
+class Tunable:
+    """A number that a launch gives its kernel: a compile-time constant, or an option of the launch."""
+
+    name: str
+    value: int
+    option: bool
+
+
+def tunables(module: Module, kernel: str, launch: int = 0) -> dict[str, Tunable]:
+    """The numbers that can be set for a kernel, by name, as its main launch of that position has them."""
+    launches = launches_of(module.tree, kernel)
+    if launch >= len(launches):
+        raise refuse(f"the kernel {kernel!r} is not launched {launch + 1} times")
+    function = function_of(module.tree, kernel)
+    found = {name: Tunable(name, value, True) for name, value in USUAL.items() if name != "num_ctas"}
+    for name, value in launches[launch].keywords.items():
+        number = _number(value, module, launches[launch].host)
+        if number is not None and (name in OPTIONS or name in constexprs(function)):
+            found[name] = Tunable(name, number, name in OPTIONS)
+    return found
+
+
+def _number(value: ast.expr, module: Module, host: str) -> int | None:
+    """The integer that an expression is: a literal, or a name that is assigned one once."""
+    if isinstance(value, ast.Constant) and isinstance(value.value, int) and not isinstance(value.value, bool):
+        return value.value
+    if isinstance(value, ast.Name):
+        if value.id in module.constants:
+            return _number(module.constants[value.id], module, host)
+        function = module.functions[host]
+        given = [n.value for n in ast.walk(function) if isinstance(n, ast.Assign) and _target(n) == value.id]
+        return _number(given[0], module, host) if len(given) == 1 and isinstance(given[0], ast.Constant) else None
+    return None
+
+
+def _target(node: ast.Assign) -> str:
+    target = node.targets[0]
+    return target.id if isinstance(target, ast.Name) else ""
+
+
+class SetParameters(Rewrite):
+    name = "set_parameters"
+    doc = (
+        "Set tile sizes, warps, pipelining stages and other numbers of a launch. Products on Hopper want tiles of "
+        "128 x 256 x 64 with 8 warps and 3 or 4 stages; rows in one block want 4 to 16 warps (Triton's tutorials 02, "
+        "06 and 09; measured here)."
+    )
+
+    def offers(self, module: Module, setting: Setting) -> Sequence[Offer]:
+        found: list[Offer] = []
+        for kernel in main_kernels(module):
+            for position in range(len(launches_of(module.tree, kernel))):
+                found += _offers(module, kernel, position, setting)
+        return sorted(found, key=lambda offer: -offer.gain)
+
+    def apply(self, module: Module, parameters: Mapping[str, Any]) -> Module:
+        kernel = wanted(parameters, "kernel", str)
+        values = wanted(parameters, "values", dict)
+        position = parameters.get("launch")
+        known = tunables(module, kernel, position or 0)
+        for name, value in values.items():
+            if name not in known and name not in OPTIONS:
+                raise refuse(f"{kernel!r} has no parameter {name!r}", f"parameters: {', '.join(known)}")
+            if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+                raise refuse(f"the value of {name!r} is {value!r}, expected a positive integer")
+
+        def edit(tree: ast.Module) -> None:
+            launches = launches_of(tree, kernel)
+            chosen = launches if position is None else [launches[position]]
+            for launch in chosen:
+                for name, value in values.items():
+                    _set(tree, module, launch, name, value)
+
+        return edited(module, edit)
+
+
+def _set(tree: ast.Module, module: Module, launch: Launch, name: str, value: int) -> None:
+    """Give one launch another number; where a name stands for it, in the launch's grid too."""
+    old = launch.keywords.get(name)
+    if isinstance(old, ast.Name) and old.id in module.constants:
+        _set_constant(tree, launch, old.id, value)
+    elif isinstance(old, ast.Name):
+        _reassign(tree, launch, old.id, value)
+    else:
+        _retile_grid(launch, name, old, value)
+        set_keyword(launch.node, name, ast.Constant(value))
+
+
+def _set_constant(tree: ast.Module, launch: Launch, name: str, value: int) -> None:
+    """Change a constant that nothing but one launch uses; else give that launch a constant of its own."""
+    inside = [launch.node]
+    if isinstance(launch.grid, ast.Name):
+        host = function_of(tree, launch.host)
+        inside += [n for n in ast.walk(host) if isinstance(n, ast.Assign) and _target(n) == launch.grid.id]  # type: ignore[misc]
+    definition = next(n for n in tree.body if isinstance(n, ast.Assign) and _target(n) == name)
+    if loads_of(tree.body)[name] > loads_of(inside)[name]:
+        own = fresh(name, names_in([tree]))
+        tree.body.insert(tree.body.index(definition) + 1, statement(f"{own} = {value}"))
+        rename(inside, {name: own})
+    else:
+        definition.value = ast.Constant(value)
+
+
+def _reassign(tree: ast.Module, launch: Launch, name: str, value: int) -> None:
+    for node in ast.walk(function_of(tree, launch.host)):
+        if isinstance(node, ast.Assign) and _target(node) == name and isinstance(node.value, ast.Constant):
+            node.value = ast.Constant(value)
+
+
+def _retile_grid(launch: Launch, name: str, old: ast.expr | None, value: int) -> None:
+    """A tile's size written as a number into the launch is repeated in its grid as `cdiv(extent, number)`."""
+    if not isinstance(old, ast.Constant) or name in OPTIONS:
+        return
+    for call in ast.walk(launch.grid):
+        divides = isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr == "cdiv"
+        if divides and isinstance(call, ast.Call) and isinstance(call.args[1], ast.Constant):
+            others = [v for k, v in launch.keywords.items() if k != name and k not in OPTIONS]
+            same = any(isinstance(v, ast.Constant) and v.value == old.value for v in others)
+            if call.args[1].value == old.value and not same:
+                call.args[1] = ast.Constant(value)
+
+
+# --- which values are worth trying -----------------------------------------------------------------------------------
+
+_PRODUCTS = (  # rows, columns, depth, warps, stages: in the order in which they were fast on Hopper
+    (128, 256, 64, 8, 3, 0.6),
+    (128, 128, 64, 8, 4, 0.55),
+    (128, 256, 64, 8, 4, 0.55),
+    (128, 128, 64, 4, 4, 0.5),
+    (256, 128, 64, 8, 3, 0.5),
+    (64, 128, 64, 4, 4, 0.4),
+    (64, 256, 64, 4, 4, 0.3),
+    (128, 64, 64, 4, 4, 0.3),
+)
+_SCALED = (
+    (128, 128, 8, 4, 0.5),
+    (64, 128, 4, 4, 0.5),
+    (128, 128, 8, 3, 0.4),
+    (64, 128, 4, 5, 0.35),
+    (64, 64, 4, 5, 0.3),
+    (128, 256, 8, 3, 0.3),
+)
+_ATTENTION = (  # query rows, key rows, warps, stages
+    (128, 64, 8, 3, 0.5),
+    (128, 128, 8, 2, 0.5),
+    (64, 64, 4, 3, 0.4),
+    (128, 64, 8, 2, 0.4),
+    (64, 128, 4, 2, 0.35),
+    (128, 32, 4, 4, 0.3),
+)
+
+
+def _offers(module: Module, kernel: str, position: int, setting: Setting) -> list[Offer]:
+    known = tunables(module, kernel, position)
+    function = function_of(module.tree, kernel)
+    dots = has_dot([function])
+    names = {name for name, tunable in known.items() if not tunable.option}
+    combined: list[tuple[dict[str, int], float]] = []
+    if dots and {"BLOCK_M", "BLOCK_N", "BLOCK_K"} <= _roles(names).keys():
+        combined = _product_tiles(known, names, setting)
+    elif dots and {"BLOCK_M", "BLOCK_N"} <= _roles(names).keys():
+        role = _roles(names)
+        combined = [
+            ({role["BLOCK_M"]: m, role["BLOCK_N"]: n, "num_warps": w, "num_stages": s}, gain)
+            for m, n, w, s, gain in _ATTENTION
+        ]
+    where = {} if len(launches_of(module.tree, kernel)) == 1 else {"launch": position}
+    offers = [
+        Offer({"kernel": kernel, **where, "values": values}, f"tiles for {kernel}: {_shown(values)}", gain)
+        for values, gain in combined
+        if any(known[name].value != value for name, value in values.items())
+    ]
+    return offers + [
+        Offer({"kernel": kernel, **where, "values": values}, f"{kernel}: {_shown(values)}", gain)
+        for values, gain in _single(known, dots, function)
+    ]
+
+
+def _roles(names: set[str]) -> dict[str, str]:
+    """Which of a kernel's constants are the tile's rows, columns and depth, by the usual endings of their names."""
+    found: dict[str, str] = {}
+    for role, endings in (("BLOCK_M", ("_M", "M")), ("BLOCK_N", ("_N", "N")), ("BLOCK_K", ("_K", "K"))):
+        fitting = sorted(n for n in names if n.upper().startswith("B") and n.upper().endswith(endings))
+        if fitting:
+            found[role] = fitting[0]
+    return found
+
+
+def _product_tiles(known: Mapping[str, Tunable], names: set[str], setting: Setting) -> list[tuple[dict[str, int], float]]:
+    role = _roles(names)
+    depth = known[role["BLOCK_K"]].value
+    if setting.element_bytes == 1 and depth == 128:  # the depth is that of a block of scales
+        return [
+            ({role["BLOCK_M"]: m, role["BLOCK_N"]: n, "num_warps": w, "num_stages": s}, gain) for m, n, w, s, gain in _SCALED
+        ]
+    found = []
+    for m, n, k, warps, stages, gain in _PRODUCTS:
+        tile = {role["BLOCK_M"]: m, role["BLOCK_N"]: n, role["BLOCK_K"]: k, "num_warps": warps, "num_stages": stages}
+        if (m * k + k * n) * setting.element_bytes * stages <= setting.shared_bytes:
+            found.append((tile, gain))
+    return found
+
+
+def _single(known: Mapping[str, Tunable], dots: bool, function: ast.FunctionDef) -> list[tuple[dict[str, int], float]]:
+    """One number changed at a time: twice and half of what it is."""
+    found: list[tuple[dict[str, int], float]] = []
+    warps, stages = known["num_warps"].value, known["num_stages"].value
+    for value in (2 * warps, warps // 2, 4 * warps):
+        if 1 <= value <= 32:
+            found.append(({"num_warps": value}, 0.04 if value != 4 * warps else 0.02))
+    if any(isinstance(node, ast.For) for node in ast.walk(function)):
+        for value in (stages + 1, stages - 1):
+            if 1 <= value <= 7:
+                found.append(({"num_stages": value}, 0.03))
+    for name, tunable in known.items():
+        if tunable.option or tunable.value < 2:
+            continue
+        limit = (16, 256) if dots else (1, 16384)
+        for value in (2 * tunable.value, tunable.value // 2):
+            if limit[0] <= value <= limit[1] or name.startswith("GROUP"):
+                found.append(({name: value}, 0.03))
+    return found
+
+
+def _shown(values: Mapping[str, int]) -> str:
+    return ", ".join(f"{name} {value}" for name, value in values.items())
