@@ -17,6 +17,7 @@ from autocomp.targets.triton.rewrites.rewrite import Offer, Rewrite, Setting, re
 from autocomp.targets.triton.rewrites.tree import (
     block_of,
     bound_arguments,
+    calls_in,
     constexprs,
     edited,
     expression,
@@ -142,8 +143,9 @@ class _Conversion:
 
     def _find_tiles(self) -> list[Tile]:
         found, reasons = [], []
+        multiplied = _multiplied(self._kernel)
         for access in Accesses(self._kernel).tiles():
-            if not access.is_load and not self._stores:
+            if not (_key(access) in multiplied if access.is_load else self._stores):
                 continue
             try:
                 found.append(self._tile(access))
@@ -300,6 +302,16 @@ class _Conversion:
             return expression(f"{name}.store([{place}], {value})")
 
         replace_calls(fast.body, replaced)
+
+
+def _multiplied(function: ast.FunctionDef) -> set[str]:
+    """Loads whose tiles are operands of products: others gain nothing, and would take shared memory."""
+    operands = {n.id for dot in calls_in([function], "dot") for arg in dot.args[:2] for n in ast.walk(arg) if isinstance(n, ast.Name)}
+    found = set()
+    for node in ast.walk(function):
+        if isinstance(node, ast.Assign) and text_of(node.targets[0]) in operands:
+            found |= {text_of(load) for load in calls_in([node.value], "load")}
+    return found
 
 
 def _uses(function: ast.FunctionDef) -> set[str]:

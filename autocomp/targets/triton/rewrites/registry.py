@@ -1,0 +1,51 @@
+"""The rewrites that ship."""
+
+from __future__ import annotations
+
+from autocomp.data import closest
+from autocomp.errors import NotApplicable
+from autocomp.targets.triton.rewrites.arithmetic import DeferScale, Exp2, Reciprocal, UniformIndex
+from autocomp.targets.triton.rewrites.causal import ImpliedMask, SkipMasked, SplitMasked
+from autocomp.targets.triton.rewrites.descriptors import TensorDescriptors
+from autocomp.targets.triton.rewrites.fusion import FuseEpilogue, OverlapLaunches
+from autocomp.targets.triton.rewrites.loops import LoopOptions, SplitStore, WarpSpecialise
+from autocomp.targets.triton.rewrites.parameters import SetParameters
+from autocomp.targets.triton.rewrites.programs import GroupPrograms, Persistent, ReversePrograms
+from autocomp.targets.triton.rewrites.rewrite import Rewrite
+from autocomp.targets.triton.rewrites.rows import CacheHints, JoinPairs, OneBlock, OnlineSoftmax, RowsPerProgram
+
+REWRITES: tuple[Rewrite, ...] = (
+    SetParameters(),
+    TensorDescriptors(),
+    GroupPrograms(),
+    Persistent(),
+    ReversePrograms(),
+    LoopOptions(),
+    SplitStore(),
+    WarpSpecialise(),
+    OneBlock(),
+    OnlineSoftmax(),
+    RowsPerProgram(),
+    JoinPairs(),
+    CacheHints(),
+    Exp2(),
+    Reciprocal(),
+    DeferScale(),
+    UniformIndex(),
+    SkipMasked(),
+    SplitMasked(),
+    ImpliedMask(),
+    FuseEpilogue(),
+    OverlapLaunches(),
+)
+
+
+def rewrite(name: str) -> Rewrite:
+    """The rewrite of a name. Raises NotApplicable, with the closest name, where there is none."""
+    for known in REWRITES:
+        if known.name == name:
+            return known
+    names = [known.name for known in REWRITES]
+    near = closest(name, names)
+    hint = (f"did you mean {near!r}? " if near else "") + f"known: {', '.join(names)}"
+    raise NotApplicable(f"no rewrite is called {name!r}", hint=hint)
