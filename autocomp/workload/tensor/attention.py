@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 from autocomp.workload.datatypes import data_type
 from autocomp.workload.tensor.matmul import STEEPEST, activate
@@ -15,7 +15,7 @@ class Attention(Operation):
     name = "attention"
     doc = "o = softmax(q · kᵀ / sqrt(width), causal or not) · v; all [batch][heads][length][width]"
     dims = ("batch", "heads", "length", "width")
-    choices = {"causal": (True, False)}
+    choices: ClassVar[Mapping[str, tuple[Any, ...]]] = {"causal": (True, False)}
     dtypes = ("float16", "bfloat16")
 
     def operands(self, dims: Dims, dtype: str, options: Options) -> tuple[Operand, ...]:
@@ -49,7 +49,10 @@ class Attention(Operation):
         value = weights @ v
         norms = (q * q).sum(axis=-1, keepdims=True) ** 0.5 * ((k * k).sum(axis=-1) ** 0.5).max() * width**-0.5
         relative = root(
-            data_type(dtype).roundoff, 4.0 * FUNCTION, ACCUMULATOR * (width**0.5 + 4.0) * norms, ACCUMULATOR * length**0.5
+            data_type(dtype).roundoff,
+            4.0 * FUNCTION,
+            ACCUMULATOR * (width**0.5 + 4.0) * norms,
+            ACCUMULATOR * length**0.5,
         )
         squares = (weights * weights) @ (v * v)
         return value, root(relative * squares**0.5, summing(length, value, squares))
@@ -105,7 +108,10 @@ class Rotary(Operation):
 
 class FusedMlp(Operation):
     name = "fused_mlp"
-    doc = "y = (silu(x · gateᵀ) · (x · upᵀ)) · downᵀ; x, y [tokens][width], gate, up [hidden][width], down [width][hidden]"
+    doc = (
+        "y = (silu(x · gateᵀ) · (x · upᵀ)) · downᵀ; x, y [tokens][width], gate, up [hidden][width], "
+        "down [width][hidden]"
+    )
     dims = ("tokens", "width", "hidden")
 
     def operands(self, dims: Dims, dtype: str, options: Options) -> tuple[Operand, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 from autocomp.errors import ConfigError
 from autocomp.workload.tensor.operation import Array, Dims, Expected, Operand, Operation, Options, Work
@@ -32,7 +32,7 @@ class MatMul(Operation):
     name = "matmul"
     doc = "c = activation(a · b + bias); a [M][K], b [K][N] or, transposed, [N][K], bias [N]"
     dims = ("M", "N", "K")
-    choices = {
+    choices: ClassVar[Mapping[str, tuple[Any, ...]]] = {
         "transpose_b": (False, True),
         "bias": ("none", "row"),
         "activation": ("none", "relu", "gelu", "silu"),

@@ -2,7 +2,8 @@
 
 The last rounding, to the type of the result, is bounded by its unit roundoff. All earlier roundings are taken as
 independent and random: their standard deviations add in quadrature, and a result may be `CONFIDENCE` standard
-deviations off (Higham and Mary, A New Approach to Probabilistic Rounding Error Analysis, SIAM J. Sci. Comput. 41, 2019).
+deviations off (Higham and Mary, A New Approach to Probabilistic Rounding Error Analysis, SIAM J. Sci. Comput. 41,
+2019).
 """
 
 from __future__ import annotations
@@ -30,8 +31,8 @@ def total(value: Array, deviation: Array, dtype: str) -> Array:
 
 
 def summing(length: int, value: Array, squares: Array, unit: float = ACCUMULATOR) -> Array:
-    """Standard deviation of the error of a sum of `length` terms, in any order: each addition rounds a partial sum, whose
-    size is that of the result plus a few times the root of the sum of the terms' squares."""
+    """Standard deviation of the error of a sum of `length` terms, in any order: each addition rounds a partial sum,
+    whose size is that of the result plus a few times the root of the sum of the terms' squares."""
     return unit * length**0.5 * (abs(value) + 4.0 * squares**0.5)
 
 

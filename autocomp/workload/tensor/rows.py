@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 from autocomp.workload.tensor.operation import Array, Dims, Expected, Operand, Operation, Options, Work
 from autocomp.workload.tensor.rounding import ACCUMULATOR, FUNCTION, root, summing, total
@@ -17,7 +17,7 @@ def mean_of(values: Array) -> Array:
 
 class _Rows(Operation):
     dims = ("rows", "cols")
-    centre = 20.0
+    centre = 100.0
     operations = 5  # for each element
 
     def operands(self, dims: Dims, dtype: str, options: Options) -> tuple[Operand, ...]:
@@ -58,7 +58,7 @@ class Softmax(_Rows):
 class LayerNorm(_Rows):
     name = "layernorm"
     doc = "y = (x - mean) / sqrt(variance + eps) · weight + bias along each row; x, y [rows][cols]"
-    choices = {"eps": (1e-5,)}
+    choices: ClassVar[Mapping[str, tuple[Any, ...]]] = {"eps": (1e-5,)}
     operations = 8
 
     def vectors(self) -> tuple[str, ...]:
@@ -86,7 +86,7 @@ class LayerNorm(_Rows):
 class RmsNorm(_Rows):
     name = "rmsnorm"
     doc = "y = x / sqrt(mean of squares + eps) · weight along each row; x, y [rows][cols]"
-    choices = {"eps": (1e-6,)}
+    choices: ClassVar[Mapping[str, tuple[Any, ...]]] = {"eps": (1e-6,)}
     centre = 2.0
 
     def vectors(self) -> tuple[str, ...]:
@@ -127,7 +127,7 @@ class CrossEntropy(Operation):
     def operands(self, dims: Dims, dtype: str, options: Options) -> tuple[Operand, ...]:
         rows, classes = dims["rows"], dims["classes"]
         return (
-            Operand("logits", dtype, (rows, classes), centre=20.0),
+            Operand("logits", dtype, (rows, classes), centre=100.0),
             Operand("targets", "int64", (rows,), fill="indices", below=classes),
             Operand("loss", dtype, (1,), "output"),
         )

@@ -33,7 +33,9 @@ IMPORTED_FROM = {
 }
 
 # What the host may call: sizes, launches, memory without contents, views. Nothing of it computes on elements.
-HOST_BUILTINS = frozenset({"min", "max", "int", "float", "bool", "len", "range", "tuple", "list", "abs", "sum", "divmod"})
+HOST_BUILTINS = frozenset(
+    {"min", "max", "int", "float", "bool", "len", "range", "tuple", "list", "abs", "sum", "divmod"}
+)
 HOST_FUNCTIONS = frozenset(
     {
         "math.ceil",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Collection, Sequence
+from typing import NoReturn
 
 from autocomp.errors import KernelError
 from autocomp.targets.triton.language import allowed
@@ -153,7 +154,11 @@ class _Checker:
             fine = (ast.Call, ast.keyword, ast.Constant, ast.List, ast.Tuple, ast.Dict, ast.Name, ast.Attribute)
             if not isinstance(node, (*fine, ast.expr_context, ast.UnaryOp, ast.unaryop)):
                 self._refuse(decorator, f"{_words(node)} in a decorator is not allowed")
-            if isinstance(node, ast.Call) and dotted(node.func) not in ("triton.autotune", "triton.Config", "triton.jit"):
+            if isinstance(node, ast.Call) and dotted(node.func) not in (
+                "triton.autotune",
+                "triton.Config",
+                "triton.jit",
+            ):
                 self._refuse(node, f"call of {ast.unparse(node.func)!r} in a decorator is not allowed")
 
     # --- functions on the host -----------------------------------------------------------------------------------
@@ -222,7 +227,9 @@ class _Checker:
         if node.attr not in allowed.ATTRIBUTES | allowed.VIEWS | allowed.METADATA:
             self._refuse(node, f"attribute {node.attr!r} is not allowed on the host", _listed(allowed.ATTRIBUTES))
 
-    def _arithmetic(self, node: ast.BinOp | ast.AugAssign | ast.UnaryOp | ast.Compare, tensors: Collection[str]) -> None:
+    def _arithmetic(
+        self, node: ast.BinOp | ast.AugAssign | ast.UnaryOp | ast.Compare, tensors: Collection[str]
+    ) -> None:
         if isinstance(node, (ast.BinOp, ast.AugAssign)) and isinstance(node.op, ast.MatMult):
             self._refuse(node, "'@' on the host computes the answer outside of the kernel")
         operands: list[ast.expr]
@@ -288,7 +295,7 @@ class _Checker:
             if isinstance(node, ast.Constant) and isinstance(node.value, str) and "__" in node.value:
                 self._refuse(node, "text with two underscores: private names are not allowed")
 
-    def _refuse(self, node: ast.AST, message: str, hint: str | None = None) -> None:
+    def _refuse(self, node: ast.AST, message: str, hint: str | None = None) -> NoReturn:
         raise KernelError(message, place=place_of(node, self._module.text, self._source), hint=hint)
 
 

@@ -69,7 +69,8 @@ def _dump(function: ast.FunctionDef, names: dict[str, str], module: Module) -> s
             return f"Call({show(node.func)},{show(node.args)},{[keyword(node, word) for word in node.keywords]})"
         if isinstance(node, ast.FunctionDef):
             body = node.body[1:] if ast.get_docstring(node) is not None else node.body
-            return f"def({show(node.args)}){[show(statement) for statement in body]}{[show(d) for d in node.decorator_list]}"
+            parts = [show(node.args), *map(show, body), *map(show, node.decorator_list)]
+            return f"def({','.join(parts)})"
         if isinstance(node, ast.AST):
             fields = ((f, v) for f, v in ast.iter_fields(node) if f not in ("ctx", "type_comment", "kind", "returns"))
             return f"{type(node).__name__}({','.join(f'{f}={show(v)}' for f, v in fields)})"

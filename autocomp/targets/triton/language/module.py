@@ -119,7 +119,11 @@ def is_kernel(function: ast.FunctionDef) -> bool:
 
 def launches_in(function: ast.FunctionDef, name: str) -> Iterator[Launch]:
     for node in ast.walk(function):
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Subscript) and isinstance(node.func.value, ast.Name):
+        if (
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Subscript)
+            and isinstance(node.func.value, ast.Name)
+        ):
             yield Launch(node.func.value.id, name, node, node.func.slice)
 
 

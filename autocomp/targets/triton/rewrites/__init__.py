@@ -1,4 +1,4 @@
-"""Named rewrites of kernel modules, on Python's syntax tree. Each applies, or says why it does not; the judge decides."""
+"""Named rewrites of kernel modules, on Python's syntax tree. Each applies or says why not; the judge decides."""
 
 from __future__ import annotations
 

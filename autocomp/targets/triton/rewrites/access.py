@@ -1,4 +1,4 @@
-"""Where a load or store goes: a pointer plus sums of scalars and of ranges along rows and columns, each times a stride."""
+"""Where a load or store goes: a pointer plus scalars and ranges along rows and columns, each times a stride."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ PASSED_THROUGH = ("multiple_of", "max_contiguous", "max_constancy")  # hints, wh
 
 @dataclass(frozen=True)
 class Term:
-    """A product of scalar factors, in the kernel's names. `extent` is that of a range 0, 1, …, else None; `axis` the one
-    along which the vector lies that the term comes from: 0 rows, 1 columns, None the same for all elements."""
+    """A product of scalar factors, in the kernel's names. `extent` is that of a range 0, 1, …, else None; `axis` the
+    one along which the vector lies that the term comes from: 0 rows, 1 columns, None the same for all elements."""
 
     factors: tuple[str, ...]
     axis: int | None = None
@@ -35,8 +35,8 @@ class Term:
 
 @dataclass(frozen=True)
 class Access:
-    """A load or store of a tile: `pointer` is a parameter of the kernel. `rows` and `cols` are the ranges, `strides` the
-    factors that each is multiplied by; `offsets` the scalars added to each; `base` scalars that belong to neither.
+    """A load or store of a tile: `pointer` is a parameter of the kernel. `rows` and `cols` are the ranges, `strides`
+    the factors that each is multiplied by; `offsets` the scalars added to each; `base` scalars that belong to neither.
     `limits` are the extents that the mask compares each with, None where it does not."""
 
     call: ast.Call
@@ -103,7 +103,14 @@ class Accesses:
         limits, rest = self._limits(argument(call, position, "mask"), placed, offsets)
         other = argument(call, 2, "other") if called(call, "load") else None
         return Access(
-            call, heads[0].factors[0][1:], placed, offsets, found_base, limits, rest, "" if other is None else text_of(other)
+            call,
+            heads[0].factors[0][1:],
+            placed,
+            offsets,
+            found_base,
+            limits,
+            rest,
+            "" if other is None else text_of(other),
         )
 
     def _expanded(self, term: Term) -> list[Term]:
@@ -208,7 +215,9 @@ class Accesses:
     def _looks_like_pointer(self, name: str) -> bool:
         multiplied = set()
         for node in ast.walk(self._function):
-            if isinstance(node, (ast.BinOp, ast.Compare)) and not (isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add)):
+            if isinstance(node, (ast.BinOp, ast.Compare)) and not (
+                isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add)
+            ):
                 multiplied |= {n.id for n in ast.iter_child_nodes(node) if isinstance(n, ast.Name)}
         return name not in multiplied
 
@@ -306,14 +315,16 @@ def offset_text(terms: Sequence[Term], stride: tuple[str, ...]) -> str:
     for term in terms:
         divided = _divided(term, stride)
         if divided is None:
-            raise refuse(f"the offset {' * '.join(term.factors)} is not a multiple of the stride {' * '.join(stride) or '1'}")
+            raise refuse(
+                f"the offset {' * '.join(term.factors)} is not a multiple of the stride {' * '.join(stride) or '1'}"
+            )
         parts.append(" * ".join(divided.factors) or "1")
     return " + ".join(parts) or "0"
 
 
 def _shared(base: tuple[Term, ...], ranges: Mapping[int, Term]) -> tuple[tuple[Term, ...], dict[int, list[Term]]]:
-    """Scalar terms that are a multiple of the stride of rows belong to the rows, if that stride is not 1 and the rest of
-    the term is the index of a block, which kernels that advance pointers add to them."""
+    """Scalar terms that are a multiple of the stride of rows belong to the rows, if that stride is not 1 and the rest
+    of the term is the index of a block, which kernels that advance pointers add to them."""
     shares: dict[int, list[Term]] = {0: [], 1: []}
     left = []
     for term in base:
@@ -362,7 +373,9 @@ def _definitions(function: ast.FunctionDef) -> dict[str, ast.expr]:
             found[name] = node.value
             texts.setdefault(name, set()).add(text_of(node.value))
     loops = {loop.target.id for loop in loops_in(function) if isinstance(loop.target, ast.Name)}
-    augmented = {n.target.id for n in ast.walk(function) if isinstance(n, ast.AugAssign) and isinstance(n.target, ast.Name)}
+    augmented = {
+        n.target.id for n in ast.walk(function) if isinstance(n, ast.AugAssign) and isinstance(n.target, ast.Name)
+    }
     given = set(parameters(function))
     return {
         name: value

@@ -30,9 +30,10 @@ LN_2 = "0.6931471805599453"
 class Exp2(Rewrite):
     name = "exp2"
     doc = (
-        "Compute exponentials and logarithms to base 2, as the hardware does: the factor is multiplied into each side of "
-        "a difference, where it becomes part of a fused multiply-add. Pays where special functions limit: attention, softmax, "
-        "cross entropy (Shah et al., FlashAttention-3, 2024, on the throughput of the special function units)."
+        "Compute exponentials and logarithms to base 2, as the hardware does: the factor is multiplied into each "
+        "side of a difference, where it becomes part of a fused multiply-add. Pays where special functions limit: "
+        "attention, softmax, cross entropy (Shah et al., FlashAttention-3, 2024, on the throughput of the special "
+        "function units)."
     )
 
     def offers(self, module: Module, setting: Setting) -> Sequence[Offer]:
@@ -105,7 +106,7 @@ class _Reciprocals(ast.NodeTransformer):
         self._ranks = ranks
         self.count = 0
 
-    def visit_BinOp(self, node: ast.BinOp) -> ast.AST:  # noqa: N802
+    def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
         self.generic_visit(node)
         if not isinstance(node.op, ast.Div):
             return node
@@ -122,9 +123,9 @@ class _Reciprocals(ast.NodeTransformer):
 class DeferScale(Rewrite):
     name = "defer_scale"
     doc = (
-        "Leave a positive factor of the scores out until it is needed: the maximum is taken before it is applied, and the "
-        "exponent's own multiplication takes it in. One multiplication less for each score (the form that FlashAttention-2 "
-        "has). The factor must be positive."
+        "Leave a positive factor of the scores out until it is needed: the maximum is taken before it is applied, "
+        "and the exponent's own multiplication takes it in. One multiplication less for each score (the form that "
+        "FlashAttention-2 has). The factor must be positive."
     )
 
     def offers(self, module: Module, setting: Setting) -> Sequence[Offer]:
@@ -144,7 +145,8 @@ class DeferScale(Rewrite):
             function = function_of(tree, kernel)
             for node in ast.walk(function):
                 if isinstance(node, ast.Assign) and _scaled_dot(node, function):
-                    assert isinstance(node.targets[0], ast.Name) and isinstance(node.value, ast.BinOp)
+                    assert isinstance(node.targets[0], ast.Name)
+                    assert isinstance(node.value, ast.BinOp)
                     _defer(function, node, node.targets[0].id, text_of(node.value.right))
                     return
             raise refuse(f"{kernel!r} does not multiply a product by a scalar")
@@ -168,7 +170,10 @@ def _defer(function: ast.FunctionDef, definition: ast.Assign, name: str, factor:
     masked = [
         n
         for n in ast.walk(function)
-        if isinstance(n, ast.Assign) and text_of(n.targets[0]) == name and n is not definition and called(n.value, "where")
+        if isinstance(n, ast.Assign)
+        and text_of(n.targets[0]) == name
+        and n is not definition
+        and called(n.value, "where")
     ]
     if stores_of([function])[name] != 1 + len(masked):
         raise refuse(f"{name!r} is assigned in more ways than by a product and by masks")
@@ -186,9 +191,12 @@ def _defer(function: ast.FunctionDef, definition: ast.Assign, name: str, factor:
                     return expression(f"{name} * ({factor} * {text_of(right)})")
             if isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Load):
                 return expression(f"({name} * {factor})")
-            return super().visit(node)
+            visited: ast.AST = super().visit(node)
+            return visited
 
-    function.body = [Scale().visit(node) for node in function.body]
+    scale = Scale()
+    for node in function.body:
+        scale.visit(node)
 
 
 class UniformIndex(Rewrite):
@@ -219,9 +227,12 @@ class UniformIndex(Rewrite):
                 if isinstance(n, ast.Assign) and isinstance(n.targets[0], ast.Name)
             }
             for node in ast.walk(function):
-                if isinstance(node, ast.Assign) and called(node.value, "load") and isinstance(node.targets[0], ast.Name):
-                    if _uniform(function, node, definitions):
-                        return
+                if (
+                    isinstance(node, ast.Assign)
+                    and called(node.value, "load")
+                    and isinstance(node.targets[0], ast.Name)
+                ) and _uniform(function, node, definitions):
+                    return
             raise refuse(f"{kernel!r} loads no vector through an index divided by a number")
 
         return edited(module, edit)
@@ -229,7 +240,8 @@ class UniformIndex(Rewrite):
 
 def _uniform(function: ast.FunctionDef, node: ast.Assign, definitions: Mapping[str, ast.expr]) -> bool:
     """Replace `load(p + (start + range) // number …)` by the load of one scalar, and its broadcasts by the scalar."""
-    assert isinstance(node.value, ast.Call) and isinstance(node.targets[0], ast.Name)
+    assert isinstance(node.value, ast.Call)
+    assert isinstance(node.targets[0], ast.Name)
     divisions = [
         n
         for n in ast.walk(node.value.args[0])
@@ -262,13 +274,13 @@ class _Scalar(ast.NodeTransformer):
     def __init__(self, name: str) -> None:
         self._name = name
 
-    def visit_Subscript(self, node: ast.Subscript) -> ast.AST:  # noqa: N802
+    def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
         if isinstance(node.value, ast.Name) and node.value.id == self._name:
             return node.value
         return self.generic_visit(node)
 
-    def visit_BinOp(self, node: ast.BinOp) -> ast.AST:  # noqa: N802
-        """`tile * column[:, None] * scalar` is `tile * (column * scalar)[:, None]`: one product less for each element."""
+    def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
+        """`tile * column[:, None] * scalar` is `tile * (column * scalar)[:, None]`: one product an element less."""
         self.generic_visit(node)
         inner = node.left
         products = isinstance(node.op, ast.Mult) and isinstance(inner, ast.BinOp) and isinstance(inner.op, ast.Mult)

@@ -78,10 +78,10 @@ def _compared(node: ast.expr) -> tuple[str, str] | None:
     elif not isinstance(node.ops[0], ast.GtE):
         return None
     sides = [(s.value, text_of(s.slice)) for s in (left, right) if isinstance(s, ast.Subscript)]
-    if len(sides) == 2 and "None" in sides[0][1].split(",")[1] and "None" in sides[1][1].split(",")[0]:
-        if isinstance(sides[0][0], ast.Name) and isinstance(sides[1][0], ast.Name):
-            return sides[0][0].id, sides[1][0].id
-    return None
+    if len(sides) != 2 or "None" not in sides[0][1].split(",")[1] or "None" not in sides[1][1].split(",")[0]:
+        return None
+    names = [side.id for side, _ in sides if isinstance(side, ast.Name)]
+    return (names[0], names[1]) if len(names) == 2 else None
 
 
 def _block(value: ast.expr | None) -> tuple[str, str] | None:
@@ -124,8 +124,8 @@ class _OfCausal(Rewrite):
 class SkipMasked(_OfCausal):
     name = "skip_masked"
     doc = (
-        "End a loop where a mask hides all of what follows: a row of causal attention sees columns up to its own alone, which "
-        "halves the work of long sequences (Dao, FlashAttention-2, 2023)."
+        "End a loop where a mask hides all of what follows: a row of causal attention sees columns up to its own "
+        "alone, which halves the work of long sequences (Dao, FlashAttention-2, 2023)."
     )
     gain = 0.5
     says = "blocks beyond the diagonal are not computed"
@@ -143,8 +143,8 @@ class SkipMasked(_OfCausal):
 class SplitMasked(_OfCausal):
     name = "split_masked"
     doc = (
-        "Run the blocks that a mask leaves whole in a loop without the mask, and the blocks on the diagonal in a second one "
-        "(Dao, FlashAttention-2, 2023)."
+        "Run the blocks that a mask leaves whole in a loop without the mask, and the blocks on the diagonal in a "
+        "second one (Dao, FlashAttention-2, 2023)."
     )
     gain = 0.06
     says = "blocks in front of the diagonal are not masked"
@@ -159,7 +159,8 @@ class SplitMasked(_OfCausal):
         place, position = block_of(function, causal.loop)
         whole = copy.deepcopy(causal.loop)
         boundary = f"({causal.row}) // {causal.step} * {causal.step}"
-        assert isinstance(whole.iter, ast.Call) and isinstance(causal.loop.iter, ast.Call)
+        assert isinstance(whole.iter, ast.Call)
+        assert isinstance(causal.loop.iter, ast.Call)
         whole.iter.args = [start, expression(boundary), step]
         causal.loop.iter.args = [expression(boundary), end, step]
         target = text_of(causal.where)
@@ -173,7 +174,7 @@ class _Unmask(ast.NodeTransformer):
     def __init__(self, where: str) -> None:
         self._where = where
 
-    def visit_Call(self, node: ast.Call) -> ast.AST:  # noqa: N802
+    def visit_Call(self, node: ast.Call) -> ast.AST:
         self.generic_visit(node)
         return node.args[1] if text_of(node) == self._where else node
 
@@ -181,8 +182,8 @@ class _Unmask(ast.NodeTransformer):
 class ImpliedMask(_OfCausal):
     name = "implied_mask"
     doc = (
-        "Leave out the part of a mask that another part implies: columns up to a row's own lie within the tensor if the row "
-        "does, and results of other rows are not stored."
+        "Leave out the part of a mask that another part implies: columns up to a row's own lie within the tensor if "
+        "the row does, and results of other rows are not stored."
     )
     gain = 0.03
     says = "the end of the tensor is implied by the diagonal"

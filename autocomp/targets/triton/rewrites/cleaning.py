@@ -24,7 +24,11 @@ def _drop_once(function: ast.FunctionDef) -> bool:
     for block in blocks(function):
         for node in list(block):
             name = _assigned(node)
-            if name is None or read[name] > own.get(name, 0) or any(True for _ in calls_in([node], "store", "atomic_add")):
+            if (
+                name is None
+                or read[name] > own.get(name, 0)
+                or any(True for _ in calls_in([node], "store", "atomic_add"))
+            ):
                 continue
             block.remove(node)
             dropped = True

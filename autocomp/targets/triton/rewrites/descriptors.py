@@ -56,7 +56,7 @@ class Tile:
 
     def strides(self) -> list[str]:
         """Of all dimensions, the last one left out: it is 1."""
-        outer, inner = self.order
+        outer, _ = self.order
         own = [" * ".join(self.access.stride(outer)) or "1"]
         return [stride for _, stride in self.indices] + own
 
@@ -74,10 +74,10 @@ class Tile:
 class TensorDescriptors(Rewrite):
     name = "tensor_descriptors"
     doc = (
-        "Load and store tiles through tensor descriptors: one thread starts a copy by the tensor memory accelerator, which "
-        "bounds-checks and fills with zeros, so that registers and address arithmetic fall away. Pays for products on "
-        "Hopper and later, with few large tiles (CUDA programming guide; Triton's tutorial 09). Shapes that a "
-        "descriptor cannot describe keep the kernel that there was."
+        "Load and store tiles through tensor descriptors: one thread starts a copy by the tensor memory accelerator, "
+        "which bounds-checks and fills with zeros, so that registers and address arithmetic fall away. Pays for "
+        "products on Hopper and later, with few large tiles (CUDA programming guide; Triton's tutorial 09). Shapes "
+        "that a descriptor cannot describe keep the kernel that there was."
     )
 
     def offers(self, module: Module, setting: Setting) -> Sequence[Offer]:
@@ -169,7 +169,9 @@ class _Conversion:
         if access.rest_of_mask:
             raise refuse(f"the mask of the {where} says more than where the tensor ends")
         order = self._order(access)
-        return Tile(access, order, self._indices(access), (self._extent(access, order, 0), self._extent(access, order, 1)))
+        return Tile(
+            access, order, self._indices(access), (self._extent(access, order, 0), self._extent(access, order, 1))
+        )
 
     def _order(self, access: Access) -> tuple[int, int]:
         """The axes with the contiguous one last."""
@@ -230,14 +232,21 @@ class _Conversion:
                     keyword.value = ast.Name(name, ast.Load())
 
     def _dispatch(
-        self, launch: Launch, fast: ast.FunctionDef, tiles: Mapping[str, Tile], names: Mapping[str, str], whole: Sequence[str]
+        self,
+        launch: Launch,
+        fast: ast.FunctionDef,
+        tiles: Mapping[str, Tile],
+        names: Mapping[str, str],
+        whole: Sequence[str],
     ) -> None:
         """Launch the rewritten kernel where descriptors can describe the tensors, else the one that there was."""
         host = function_of(self._tree, launch.host)
         place, position = block_of(host, launch_statement(host, launch))
         old = place[position]
         new = copy.deepcopy(old)
-        assert isinstance(new, ast.Expr) and isinstance(new.value, ast.Call) and isinstance(new.value.func, ast.Subscript)
+        assert isinstance(new, ast.Expr)
+        assert isinstance(new.value, ast.Call)
+        assert isinstance(new.value.func, ast.Subscript)
         new.value.func.value = ast.Name(fast.name, ast.Load())
         call = Launch(fast.name, launch.host, new.value, new.value.func.slice)
         name_arguments(call, self._kernel)
@@ -291,7 +300,7 @@ class _Conversion:
             if tile.access.is_load:
                 text = f"{name}.load([{place}])"
                 if tile.indices:
-                    text += f".reshape({', '.join(tile.block()[len(tile.indices):])})"
+                    text += f".reshape({', '.join(tile.block()[len(tile.indices) :])})"
                 return expression(f"{text}.T" if tile.transposed else text)
             value = text_of(call.args[1])
             value = value.replace(f"{tile.access.pointer}.dtype.element_ty", f"{name}.dtype")
@@ -306,7 +315,13 @@ class _Conversion:
 
 def _multiplied(function: ast.FunctionDef) -> set[str]:
     """Loads whose tiles are operands of products: others gain nothing, and would take shared memory."""
-    operands = {n.id for dot in calls_in([function], "dot") for arg in dot.args[:2] for n in ast.walk(arg) if isinstance(n, ast.Name)}
+    operands = {
+        n.id
+        for dot in calls_in([function], "dot")
+        for arg in dot.args[:2]
+        for n in ast.walk(arg)
+        if isinstance(n, ast.Name)
+    }
     found = set()
     for node in ast.walk(function):
         if isinstance(node, ast.Assign) and text_of(node.targets[0]) in operands:
@@ -340,4 +355,3 @@ def _import_descriptor(tree: ast.Module) -> None:
         return
     last = max((i for i, n in enumerate(tree.body) if isinstance(n, (ast.Import, ast.ImportFrom))), default=-1)
     tree.body.insert(last + 1, statement(IMPORT))
-

@@ -36,16 +36,15 @@ from autocomp.targets.triton.rewrites.tree import (
     text_of,
 )
 
-
 PRODUCT = "product of the first kernel"  # no name of a variable
 
 
 class FuseEpilogue(Rewrite):
     name = "fuse_epilogue"
     doc = (
-        "Do what a second kernel does to the elements of a product where the product is made: its result need not go to "
-        "memory and back, and one launch is saved (CUTLASS, epilogue fusion). Both kernels must be launched on the same grid "
-        "of tiles; apply it before the order of programs is changed."
+        "Do what a second kernel does to the elements of a product where the product is made: its result need not go "
+        "to memory and back, and one launch is saved (CUTLASS, epilogue fusion). Both kernels must be launched on "
+        "the same grid of tiles; apply it before the order of programs is changed."
     )
 
     def offers(self, module: Module, setting: Setting) -> Sequence[Offer]:
@@ -215,7 +214,8 @@ class _Fusion:
 
 
 def _called(launch: Launch) -> str:
-    assert isinstance(launch.node.func, ast.Subscript) and isinstance(launch.node.func.value, ast.Name)
+    assert isinstance(launch.node.func, ast.Subscript)
+    assert isinstance(launch.node.func.value, ast.Name)
     return launch.node.func.value.id
 
 
@@ -225,7 +225,7 @@ def _converts(value: ast.expr) -> bool:
 
 def _put(node: ast.stmt, target: str, new: ast.expr) -> ast.stmt:
     class Put(ast.NodeTransformer):
-        def visit_Call(self, call: ast.Call) -> ast.AST:  # noqa: N802
+        def visit_Call(self, call: ast.Call) -> ast.AST:
             return copy.deepcopy(new) if text_of(call) == target else self.generic_visit(call)
 
     result: ast.stmt = Put().visit(node)
@@ -234,7 +234,7 @@ def _put(node: ast.stmt, target: str, new: ast.expr) -> ast.stmt:
 
 def _substituted(node: ast.stmt, name: str, value: ast.expr) -> ast.stmt:
     class Substitute(ast.NodeTransformer):
-        def visit_Name(self, found: ast.Name) -> ast.AST:  # noqa: N802
+        def visit_Name(self, found: ast.Name) -> ast.AST:
             return copy.deepcopy(value) if found.id == name else found
 
     result: ast.stmt = Substitute().visit(node)
@@ -244,8 +244,9 @@ def _substituted(node: ast.stmt, name: str, value: ast.expr) -> ast.stmt:
 class OverlapLaunches(Rewrite):
     name = "overlap_launches"
     doc = (
-        "Start a kernel before the one in front of it ends, and let it wait where it reads what that one wrote: its launch "
-        "costs nothing then (programmatic dependent launch, CUDA programming guide). Pays where kernels are short."
+        "Start a kernel before the one in front of it ends, and let it wait where it reads what that one wrote: its "
+        "launch costs nothing then (programmatic dependent launch, CUDA programming guide). Pays where kernels are "
+        "short."
     )
 
     def offers(self, module: Module, setting: Setting) -> Sequence[Offer]:

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Sequence
 
 from autocomp.targets.triton.language.module import Launch
+from autocomp.targets.triton.rewrites.ranks import ranks_of
 from autocomp.targets.triton.rewrites.rewrite import refuse
 from autocomp.targets.triton.rewrites.tree import (
     argument,
@@ -25,10 +26,24 @@ from autocomp.targets.triton.rewrites.tree import (
     statements,
     text_of,
 )
-from autocomp.targets.triton.rewrites.ranks import ranks_of
 
 _REDUCTIONS = ("sum", "max", "min", "argmax", "argmin")
-_POINTWISE = ("exp", "exp2", "log", "log2", "sqrt", "rsqrt", "abs", "maximum", "minimum", "where", "sigmoid", "cast", "cos", "sin")
+_POINTWISE = (
+    "exp",
+    "exp2",
+    "log",
+    "log2",
+    "sqrt",
+    "rsqrt",
+    "abs",
+    "maximum",
+    "minimum",
+    "where",
+    "sigmoid",
+    "cast",
+    "cos",
+    "sin",
+)
 
 
 def lift(tree: ast.Module, function: ast.FunctionDef, launches: Sequence[Launch], number: int) -> None:
@@ -57,7 +72,9 @@ def lift(tree: ast.Module, function: ast.FunctionDef, launches: Sequence[Launch]
 
 def _host_constant(tree: ast.Module, rows: str, number: int) -> str:
     """A module-level constant for the number of rows, which the grid and the launch share."""
-    taken = {n.id for node in tree.body if isinstance(node, ast.Assign) for n in ast.walk(node) if isinstance(n, ast.Name)}
+    taken = {
+        n.id for node in tree.body if isinstance(node, ast.Assign) for n in ast.walk(node) if isinstance(n, ast.Name)
+    }
     name = fresh(rows, taken)
     position = next(i for i, node in enumerate(tree.body) if isinstance(node, ast.FunctionDef))
     tree.body.insert(position, statements(f"{name} = {number}")[0])

@@ -166,9 +166,9 @@ class WarpSpecialise(Rewrite):
     name = "warp_specialise"
     doc = (
         "Let one group of warps load and two others multiply, each on half of the rows: loading, and on Hopper the "
-        "softmax of attention, overlap with tensor cores (Shah et al., FlashAttention-3, 2024). Triton 3.6 does it for "
-        "one loop whose loads are descriptors, with 4 warps at the launch; the left operand's descriptor must be made in "
-        "the kernel, as it is halved."
+        "softmax of attention, overlap with tensor cores (Shah et al., FlashAttention-3, 2024). Triton 3.6 does it "
+        "for one loop whose loads are descriptors, with 4 warps at the launch; the left operand's descriptor must be "
+        "made in the kernel, as it is halved."
     )
 
     def offers(self, module: Module, setting: Setting) -> Sequence[Offer]:
@@ -199,7 +199,9 @@ class WarpSpecialise(Rewrite):
                 raise refuse(f"{kernel!r} branches, which the compiler does not specialise")
             if any(True for _ in calls_in([outer[0]], "load")):
                 raise refuse(f"a loop of {kernel!r} loads through pointers, not descriptors")
-            if any(text_of(call.func).endswith("_desc.store") for call in ast.walk(function) if isinstance(call, ast.Call)):
+            if any(
+                text_of(call.func).endswith("_desc.store") for call in ast.walk(function) if isinstance(call, ast.Call)
+            ):
                 raise refuse(f"{kernel!r} stores through a descriptor, which the compiler cannot halve")
             _describe_in_kernel(tree, function, kernel)
             _set_options(outer[0], {"warp_specialize": True})

@@ -73,7 +73,9 @@ def _extent(function: ast.FunctionDef, index: str) -> str | None:
     return None
 
 
-def _join_loads(function: ast.FunctionDef, first: ast.stmt, second: ast.stmt, base: str, index: str, extent: str) -> None:
+def _join_loads(
+    function: ast.FunctionDef, first: ast.stmt, second: ast.stmt, base: str, index: str, extent: str
+) -> None:
     if not (isinstance(first, ast.Assign) and isinstance(second, ast.Assign)):
         raise refuse("a load of a pair is not assigned")
     taken = names_in([function])
@@ -88,7 +90,9 @@ def _join_loads(function: ast.FunctionDef, first: ast.stmt, second: ast.stmt, ba
     )
 
 
-def _join_stores(function: ast.FunctionDef, first: ast.stmt, second: ast.stmt, base: str, index: str, extent: str) -> None:
+def _join_stores(
+    function: ast.FunctionDef, first: ast.stmt, second: ast.stmt, base: str, index: str, extent: str
+) -> None:
     values = [text_of(next(calls_in([node], "store")).args[1]) for node in (first, second)]
     position = function.body.index(second)
     function.body[position] = statements(
@@ -99,7 +103,7 @@ def _join_stores(function: ast.FunctionDef, first: ast.stmt, second: ast.stmt, b
 
 def _with(value: ast.expr, old: ast.Call, new: ast.expr) -> ast.expr:
     class Replace(ast.NodeTransformer):
-        def visit_Call(self, node: ast.Call) -> ast.AST:  # noqa: N802
+        def visit_Call(self, node: ast.Call) -> ast.AST:
             return new if node is old else self.generic_visit(node)
 
     result: ast.expr = Replace().visit(value)

@@ -118,10 +118,10 @@ def _set(tree: ast.Module, module: Module, launch: Launch, name: str, value: int
 
 def _set_constant(tree: ast.Module, launch: Launch, name: str, value: int) -> None:
     """Change a constant that nothing but one launch uses; else give that launch a constant of its own."""
-    inside = [launch.node]
+    inside: list[ast.AST] = [launch.node]
     if isinstance(launch.grid, ast.Name):
         host = function_of(tree, launch.host)
-        inside += [n for n in ast.walk(host) if isinstance(n, ast.Assign) and _target(n) == launch.grid.id]  # type: ignore[misc]
+        inside += [n for n in ast.walk(host) if isinstance(n, ast.Assign) and _target(n) == launch.grid.id]
     definition = next(n for n in tree.body if isinstance(n, ast.Assign) and _target(n) == name)
     if loads_of(tree.body)[name] > loads_of(inside)[name]:
         own = fresh(name, names_in([tree]))
@@ -216,12 +216,15 @@ def _roles(names: set[str]) -> dict[str, str]:
     return found
 
 
-def _product_tiles(known: Mapping[str, Tunable], names: set[str], setting: Setting) -> list[tuple[dict[str, int], float]]:
+def _product_tiles(
+    known: Mapping[str, Tunable], names: set[str], setting: Setting
+) -> list[tuple[dict[str, int], float]]:
     role = _roles(names)
     depth = known[role["BLOCK_K"]].value
     if setting.element_bytes == 1 and depth == 128:  # the depth is that of a block of scales
         return [
-            ({role["BLOCK_M"]: m, role["BLOCK_N"]: n, "num_warps": w, "num_stages": s}, gain) for m, n, w, s, gain in _SCALED
+            ({role["BLOCK_M"]: m, role["BLOCK_N"]: n, "num_warps": w, "num_stages": s}, gain)
+            for m, n, w, s, gain in _SCALED
         ]
     found = []
     for m, n, k, warps, stages, gain in _PRODUCTS:

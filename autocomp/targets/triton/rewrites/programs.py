@@ -59,7 +59,9 @@ class GroupPrograms(Rewrite):
                 self.apply(module, {"kernel": kernel, "group": GROUP})
             except NotApplicable:
                 continue
-            found.append(Offer({"kernel": kernel, "group": GROUP}, f"tiles of {kernel} in groups of {GROUP} rows", 0.08))
+            found.append(
+                Offer({"kernel": kernel, "group": GROUP}, f"tiles of {kernel} in groups of {GROUP} rows", 0.08)
+            )
         return found
 
     def apply(self, module: Module, parameters: Mapping[str, Any]) -> Module:
@@ -113,29 +115,35 @@ def _axis_name(call: ast.Call, names: Mapping[int, str]) -> ast.expr | None:
     if next(calls_in([ast.Expr(call)], "program_id"), None) is not call:
         return None
     axis = call.args[0] if call.args else call.keywords[0].value
-    return ast.Name(names[int(axis.value)], ast.Load()) if isinstance(axis, ast.Constant) else None
+    if isinstance(axis, ast.Constant) and isinstance(axis.value, int):
+        return ast.Name(names[axis.value], ast.Load())
+    return None
 
 
 class Persistent(Rewrite):
     name = "persistent"
     doc = (
-        "Launch as many programs as the device runs at once, and let each do several tiles in a loop: the next tile's loads "
-        "start while this one's results are stored, if the loop is flattened, and launching costs once. Pays where tiles "
-        "are many and short, or the last wave is mostly empty (Triton's tutorial 09)."
+        "Launch as many programs as the device runs at once, and let each do several tiles in a loop: the next "
+        "tile's loads start while this one's results are stored, if the loop is flattened, and launching costs once. "
+        "Pays where tiles are many and short, or the last wave is mostly empty (Triton's tutorial 09)."
     )
 
     def offers(self, module: Module, setting: Setting) -> Sequence[Offer]:
         found = []
         for kernel in main_kernels(module):
             dots = has_dot([module.kernels[kernel]])
-            for each, flatten, gain in ((1, True, 0.06), (1, False, 0.04)) if dots else ((8, False, 0.02), (4, False, 0.02)):
+            for each, flatten, gain in (
+                ((1, True, 0.06), (1, False, 0.04)) if dots else ((8, False, 0.02), (4, False, 0.02))
+            ):
                 given = {"kernel": kernel, "programs": each * setting.multiprocessors, "flatten": flatten}
                 try:
                     self.apply(module, given)
                 except NotApplicable:
                     continue
                 how = "flattened " if flatten else ""
-                found.append(Offer(given, f"{kernel} in {given['programs']} programs with a {how}loop over tiles", gain))
+                found.append(
+                    Offer(given, f"{kernel} in {given['programs']} programs with a {how}loop over tiles", gain)
+                )
         return found
 
     def apply(self, module: Module, parameters: Mapping[str, Any]) -> Module:

@@ -33,7 +33,8 @@ class Offer:
 
 
 class Rewrite(ABC):
-    """One rewrite. `doc` is what menus and prompts say of it: what it does, when it pays, and where that is known from."""
+    """One rewrite. `doc` is what menus and prompts say of it: what it does, when it pays, and where that is known
+    from."""
 
     name: ClassVar[str]
     doc: ClassVar[str]

@@ -1,10 +1,12 @@
-"""Rewrites of kernels that go through rows: one block in place of a loop, one pass in place of two, several rows at once."""
+"""Rewrites of kernels that go through rows: one block in place of a loop, one pass in place of two, several rows at
+once."""
 
 from __future__ import annotations
 
 import ast
 import copy
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 from autocomp.errors import NotApplicable
@@ -40,9 +42,9 @@ LOWEST = "-3.0e+38"  # in place of -inf where a difference of two running maxima
 class OneBlock(Rewrite):
     name = "one_block"
     doc = (
-        "Hold a whole row in registers: a block as wide as the row takes the place of loops over blocks, and what several "
-        "loops load is loaded once. Bound by memory, a kernel then takes the time of one pass (Triton's tutorial 02). "
-        "Rows of up to about 64 thousand elements fit."
+        "Hold a whole row in registers: a block as wide as the row takes the place of loops over blocks, and what "
+        "several loops load is loaded once. Bound by memory, a kernel then takes the time of one pass (Triton's "
+        "tutorial 02). Rows of up to about 64 thousand elements fit."
     )
 
     def offers(self, module: Module, setting: Setting) -> Sequence[Offer]:
@@ -57,7 +59,9 @@ class OneBlock(Rewrite):
             wide = max(setting.dims.values(), default=0)
             passes = len(loops_in(module.kernels[kernel]))
             gain = 0.6 if passes > 1 and wide <= 16_384 else 0.1
-            found.append(Offer({"kernel": kernel}, f"{kernel} holds a row in registers in place of {passes} passes", gain))
+            found.append(
+                Offer({"kernel": kernel}, f"{kernel} holds a row in registers in place of {passes} passes", gain)
+            )
         return found
 
     def apply(self, module: Module, parameters: Mapping[str, Any]) -> Module:
@@ -105,7 +109,7 @@ def _common_range(loops: Sequence[ast.For], kernel: str) -> tuple[str, str]:
 
 def _replaced(node: ast.stmt, values: Mapping[str, ast.expr]) -> ast.stmt:
     class Replace(ast.NodeTransformer):
-        def visit_Name(self, name: ast.Name) -> ast.AST:  # noqa: N802
+        def visit_Name(self, name: ast.Name) -> ast.AST:
             return copy.deepcopy(values[name.id]) if name.id in values else name
 
     result: ast.stmt = Replace().visit(copy.deepcopy(node))
@@ -116,7 +120,7 @@ def _without_zero(node: ast.stmt) -> ast.stmt:
     """`0 + x` is `x`."""
 
     class Simplify(ast.NodeTransformer):
-        def visit_BinOp(self, part: ast.BinOp) -> ast.AST:  # noqa: N802
+        def visit_BinOp(self, part: ast.BinOp) -> ast.AST:
             self.generic_visit(part)
             zero = isinstance(part.left, ast.Constant) and part.left.value == 0 and isinstance(part.op, ast.Add)
             return part.right if zero else part
@@ -149,9 +153,9 @@ def _load_once(function: ast.FunctionDef) -> None:
 class OnlineSoftmax(Rewrite):
     name = "online_softmax"
     doc = (
-        "Find the largest element of a row and the sum of exponentials in one pass: when the maximum grows, the sum so far is "
-        "scaled down (Milakov and Gimelshein, Online normalizer calculation for softmax, 2018). Saves a pass over rows "
-        "that do not fit into registers."
+        "Find the largest element of a row and the sum of exponentials in one pass: when the maximum grows, the sum "
+        "so far is scaled down (Milakov and Gimelshein, Online normalizer calculation for softmax, 2018). Saves a "
+        "pass over rows that do not fit into registers."
     )
 
     def offers(self, module: Module, setting: Setting) -> Sequence[Offer]:
@@ -170,7 +174,7 @@ class OnlineSoftmax(Rewrite):
         def edit(tree: ast.Module) -> None:
             function = function_of(tree, kernel)
             loops = loops_in(function)
-            for first, second in zip(loops, loops[1:], strict=False):
+            for first, second in pairwise(loops):
                 merged = _merged(function, first, second)
                 if merged is not None:
                     return
@@ -234,18 +238,19 @@ def _running_maximum(node: ast.stmt) -> tuple[str, str]:
 
 def _running_sum(node: ast.stmt) -> tuple[str, ast.expr | None]:
     """`s += tl.sum(…)`: the name and what is added."""
-    if isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Add) and isinstance(node.target, ast.Name):
-        if any(True for _ in calls_in([node.value], "sum")) and any(True for _ in calls_in([node.value], "exp", "exp2")):
-            return node.target.id, node.value
-    return "", None
+    if not (isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Add) and isinstance(node.target, ast.Name)):
+        return "", None
+    sums = all(any(True for _ in calls_in([node.value], *names)) for names in (("sum",), ("exp", "exp2")))
+    return (node.target.id, node.value) if sums else ("", None)
 
 
 class CacheHints(Rewrite):
     name = "cache_hints"
     doc = (
-        "Say how long data may stay in the caches. Data read once: `evict_first` leaves room for others, `evict_last` keeps "
-        "lines until the results that replace them are written; vectors that all rows share want `evict_last`. Which is "
-        "better depends on what is written beside it (PTX ISA, cache eviction priority hints; measured here)."
+        "Say how long data may stay in the caches. Data read once: `evict_first` leaves room for others, "
+        "`evict_last` keeps lines until the results that replace them are written; vectors that all rows share want "
+        "`evict_last`. Which is better depends on what is written beside it (PTX ISA, cache eviction priority hints; "
+        "measured here)."
     )
     policies = ("evict_first", "evict_last")
 
@@ -304,8 +309,9 @@ def _names_of_programs(function: ast.FunctionDef) -> set[str]:
 class RowsPerProgram(Rewrite):
     name = "rows_per_program"
     doc = (
-        "Give each program several rows as a tile: more independent loads are in flight, and reductions work on all rows at "
-        "once. Pays for short rows, and where programs are many (Triton's tutorial 05 on layer norm; measured here)."
+        "Give each program several rows as a tile: more independent loads are in flight, and reductions work on all "
+        "rows at once. Pays for short rows, and where programs are many (Triton's tutorial 05 on layer norm; "
+        "measured here)."
     )
 
     def offers(self, module: Module, setting: Setting) -> Sequence[Offer]:
@@ -337,9 +343,9 @@ class RowsPerProgram(Rewrite):
 class JoinPairs(Rewrite):
     name = "join_pairs"
     doc = (
-        "Load neighbouring elements that are handled as pairs in one contiguous piece, and split them in registers; store "
-        "pairs joined. Halves the number of instructions on memory, each of which uses whole sectors (CUDA best "
-        "practices guide, coalesced access)."
+        "Load neighbouring elements that are handled as pairs in one contiguous piece, and split them in registers; "
+        "store pairs joined. Halves the number of instructions on memory, each of which uses whole sectors (CUDA "
+        "best practices guide, coalesced access)."
     )
 
     def offers(self, module: Module, setting: Setting) -> Sequence[Offer]:

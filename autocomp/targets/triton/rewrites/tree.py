@@ -71,7 +71,9 @@ def launches_of(tree: ast.Module, kernel: str, main: bool = True) -> list[Launch
         if isinstance(node, ast.FunctionDef):
             aside = _aside(node) if main else set()
             found += [
-                launch for launch in launches_in(node, node.name) if launch.kernel == kernel and id(launch.node) not in aside
+                launch
+                for launch in launches_in(node, node.name)
+                if launch.kernel == kernel and id(launch.node) not in aside
             ]
     return found
 
@@ -162,7 +164,7 @@ def _applied(grid: ast.Lambda, launch: Launch) -> ast.expr:
     meta, keywords = grid.args.args[0].arg, launch.keywords
 
     class Apply(ast.NodeTransformer):
-        def visit_Subscript(self, node: ast.Subscript) -> ast.AST:  # noqa: N802
+        def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
             key = node.slice
             if isinstance(node.value, ast.Name) and node.value.id == meta and isinstance(key, ast.Constant):
                 if str(key.value) not in keywords:
@@ -185,7 +187,7 @@ class _Substitute(ast.NodeTransformer):
     def __init__(self, values: Mapping[str, ast.expr]) -> None:
         self._values = values
 
-    def visit_Name(self, node: ast.Name) -> ast.AST:  # noqa: N802
+    def visit_Name(self, node: ast.Name) -> ast.AST:
         if isinstance(node.ctx, ast.Load) and node.id in self._values:
             return copy.deepcopy(self._values[node.id])
         return node
@@ -201,7 +203,7 @@ class _Rename(ast.NodeTransformer):
     def __init__(self, names: Mapping[str, str]) -> None:
         self._names = names
 
-    def visit_Name(self, node: ast.Name) -> ast.AST:  # noqa: N802
+    def visit_Name(self, node: ast.Name) -> ast.AST:
         return ast.Name(self._names.get(node.id, node.id), node.ctx)
 
     def visit_arg(self, node: ast.arg) -> ast.AST:
@@ -218,7 +220,7 @@ class _ReplaceCalls(ast.NodeTransformer):
     def __init__(self, replace: Callable[[ast.Call], ast.expr | None]) -> None:
         self._replace = replace
 
-    def visit_Call(self, node: ast.Call) -> ast.AST:  # noqa: N802
+    def visit_Call(self, node: ast.Call) -> ast.AST:
         self.generic_visit(node)
         return self._replace(node) or node
 
@@ -232,8 +234,7 @@ def replace_calls(nodes: Sequence[ast.AST], replace: Callable[[ast.Call], ast.ex
 def stores_of(nodes: Sequence[ast.AST]) -> Counter[str]:
     """How often each name is assigned."""
     walked = (n for node in nodes for n in ast.walk(node))
-    found = Counter(n.id for n in walked if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store))
-    return found
+    return Counter(n.id for n in walked if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store))
 
 
 def loads_of(nodes: Sequence[ast.AST]) -> Counter[str]:
@@ -289,7 +290,9 @@ def is_range(node: ast.expr) -> bool:
 
 def loops_in(function: ast.FunctionDef) -> list[ast.For]:
     """The loops over ranges, in the order of the text."""
-    found = [n for n in ast.walk(function) if isinstance(n, ast.For) and is_range(n.iter) and isinstance(n.target, ast.Name)]
+    found = [
+        n for n in ast.walk(function) if isinstance(n, ast.For) and is_range(n.iter) and isinstance(n.target, ast.Name)
+    ]
     return sorted(found, key=lambda loop: loop.lineno)
 
 

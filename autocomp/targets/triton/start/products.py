@@ -112,7 +112,9 @@ def matmul(dims: Mapping[str, int], options: Mapping[str, Any]) -> str:
         return module(_MATMUL + body)
     epilogue = _EPILOGUE.format(
         bias_parameter="bias_ptr, " if biased else "",
-        bias="    x = x + tl.load(bias_ptr + offs_n, mask=offs_n < N, other=0.0).to(tl.float32)[None, :]\n" if biased else "",
+        bias="    x = x + tl.load(bias_ptr + offs_n, mask=offs_n < N, other=0.0).to(tl.float32)[None, :]\n"
+        if biased
+        else "",
         activation=_ACTIVATIONS[activation],
     )
     bias = "bias, " if biased else ""

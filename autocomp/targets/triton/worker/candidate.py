@@ -1,7 +1,7 @@
 """A candidate process: imports one kernel module, runs it on shared memory when the referee says so, and ends.
 
-It answers in JSON. It is a fork of a process that has imported torch and triton and has no CUDA context, so that a fault
-of the kernel dies with it.
+It answers in JSON. It is a fork of a process that has imported torch and triton and has no CUDA context, so that a
+fault of the kernel dies with it.
 """
 
 from __future__ import annotations

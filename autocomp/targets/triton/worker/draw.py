@@ -15,8 +15,9 @@ INFINITE = 0.1  # share of elements that are -inf
 
 
 def fill(target: torch.Tensor, operand: Operand, kind: Kind, generator: torch.Generator) -> None:
-    """Fill an input with values of a kind. `random`: normal numbers; `centred`: around the operand's centre; `wide`: rows
-    of different magnitudes; `sparse`: most are zero; `constant`, `zeros`; `infinite`: some are -inf, not all of a row."""
+    """Fill an input with values of a kind. `random`: normal numbers; `centred`: around the operand's centre; `wide`:
+    rows of different magnitudes; `sparse`: most are zero; `constant`, `zeros`; `infinite`: some are -inf, not all of a
+    row."""
     device, shape = target.device, operand.shape
     if operand.fill == "indices":
         target.copy_(torch.randint(0, operand.below, shape, device=device, generator=generator))

@@ -40,7 +40,7 @@ class Refused(Exception):
     """A candidate asked for an operator that computes on elements."""
 
 
-class OnlyMemory(TorchDispatchMode):
+class OnlyMemory(TorchDispatchMode):  # type: ignore[misc]
     """While active, operators of PyTorch outside of a list raise `Refused`. The language's check has refused them by
     name before; this catches what no name shows, such as arithmetic between tensors."""
 

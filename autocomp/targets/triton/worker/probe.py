@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
 import numpy
 import torch
-
-from autocomp.targets.triton.worker.statistics import summarise
 
 COPIED = 4 << 30  # bytes of the copy that measures bandwidth
 PRODUCT = 8192  # rows and columns of the matrices that measure a data type's peak
@@ -17,7 +16,7 @@ MULTIPLIED = ("float16", "bfloat16", "float32", "float8_e4m3")
 
 
 def has_gpu() -> bool:
-    return torch.cuda.is_available()
+    return bool(torch.cuda.is_available())
 
 
 def describe(device: str) -> dict[str, Any]:
@@ -49,7 +48,7 @@ def probe(device: str) -> dict[str, Any]:
         raise RuntimeError("there is no GPU to probe")
     source = torch.empty(COPIED // 2, dtype=torch.uint8, device=device)
     target = torch.empty_like(source)
-    seconds = _seconds(lambda: target.copy_(source))
+    seconds = _seconds(functools.partial(target.copy_, source))
     del source, target
     peaks = {name: 2 * PRODUCT**3 / _product_seconds(device, name) for name in MULTIPLIED if _multiplies(device, name)}
     small = torch.empty(1, device=device)
@@ -84,4 +83,4 @@ def _seconds(action: Callable[[], Any]) -> float:
         end.record()
     torch.cuda.synchronize()
     samples = [start.elapsed_time(end) / 1e3 for start, end in events]
-    return min(min(samples), summarise(samples).median)
+    return float(min(samples))

@@ -62,8 +62,8 @@ class CandidateProcess:
     def run(self, name: str, seconds: float) -> None:
         self._ask({"do": "run", "set": name}, seconds)
 
-    def time(self, sets: Sequence[str], seconds: float, **request: Any) -> dict[str, Any]:
-        return self._ask({"do": "time", "sets": list(sets), **request}, seconds)
+    def time(self, sets: Sequence[str], limit: float, **request: Any) -> dict[str, Any]:
+        return self._ask({"do": "time", "sets": list(sets), **request}, limit)
 
     def _ask(self, request: dict[str, Any], seconds: float) -> dict[str, Any]:
         """The answer. Raises Failed with what the kernel did instead."""

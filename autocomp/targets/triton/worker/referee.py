@@ -331,12 +331,13 @@ class _Judgement:
         if not self._timed:
             self._share_timed(max(repeats, effort.repeats))
         log, positions = self._log, self._positions
-        assert log is not None and positions is not None
+        assert log is not None
+        assert positions is not None
         log.tensor.fill_(float("nan"))
         self._synchronise()
         answer = self.process.time(
             [f"set{i}" for i in range(len(self._timed))],
-            effort.run_seconds * 3 + effort.timing_seconds,
+            limit=effort.run_seconds * 3 + effort.timing_seconds,
             outputs=len(self._timed[0].outputs),
             fewest=fewest,
             repeats=repeats,
@@ -365,7 +366,8 @@ class _Judgement:
     def _check_timed(self, runs: int) -> None:
         """What every timed run left at the sampled positions, and the last ones as a whole."""
         log, positions = self._log, self._positions
-        assert log is not None and positions is not None
+        assert log is not None
+        assert positions is not None
         name, dtype = self._timed[0].outputs[0]
         for run in range(runs):
             expected = self._timed[run % len(self._timed)].expected[name]

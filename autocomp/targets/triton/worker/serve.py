@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 import traceback
 from collections.abc import Mapping
 from typing import IO, Any
@@ -55,7 +54,9 @@ class Worker:
             return {"id": identity, "error": {"kind": "config", "message": str(error)}}
         except Exception as error:
             where = traceback.extract_tb(error.__traceback__)[-1]
-            text = f"{type(error).__name__}: {error} (in {where.name}, {os.path.basename(where.filename)}:{where.lineno})"
+            text = (
+                f"{type(error).__name__}: {error} (in {where.name}, {os.path.basename(where.filename)}:{where.lineno})"
+            )
             return {"id": identity, "error": {"kind": "internal", "message": text}}
 
     def _do(self, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
@@ -93,7 +94,3 @@ class Worker:
 
 def _effort(params: Mapping[str, Any]) -> Effort:
     return Effort(**params.get("effort", {}))
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,4 +1,4 @@
-"""Timing a kernel with events on the device: second-level cache cleared, outputs poisoned, every run's result sampled."""
+"""Timing a kernel with events on the device: cache cleared, outputs poisoned, every run's result sampled."""
 
 from __future__ import annotations
 

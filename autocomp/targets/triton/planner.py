@@ -1,0 +1,97 @@
+"""The agent that needs no model: routes on a plain kernel, then single rewrites, the most promising first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from autocomp.errors import KernelError, NotApplicable
+from autocomp.targets.planning import Context, Plan, Planning
+from autocomp.targets.triton.language import Module, fingerprint, parse
+from autocomp.targets.triton.rewrites import Setting
+from autocomp.targets.triton.rewrites.registry import REWRITES
+from autocomp.targets.triton.routes import routes
+from autocomp.targets.triton.transformations import SEQUENCE, Device, applied
+
+AUTHOR = "rules"
+AGAIN = 0.85  # factor on the promise of each further proposal of the same rewrite
+ADVISED = 1.5  # factor where the profile says that a rewrite removes what limits the kernel
+CHANCE = 0.1  # most that chance adds to or takes from a promise, relative
+
+
+@dataclass(frozen=True)
+class _Move:
+    promise: float
+    name: str
+    parameters: dict[str, object]
+    reason: str
+
+
+@dataclass(frozen=True)
+class TritonPlanner:
+    """Deterministic for equal contexts with equally seeded `context.random`."""
+
+    device: Device
+    name = AUTHOR
+
+    def plan(self, context: Context, count: int) -> Planning:
+        """The `count` most promising rewrites that apply and give a kernel not yet tried."""
+        try:
+            module = parse(context.kernel)
+        except KernelError as error:
+            return Planning((), messages=(f"the kernel cannot be analysed: {error}",))
+        plans: list[Plan] = []
+        seen = set(context.tried)
+        for move in sorted(self._moves(context, module), key=lambda move: -move.promise):
+            if len(plans) == count:
+                break
+            try:
+                changed = fingerprint(applied(module, move.name, move.parameters))
+            except (NotApplicable, KernelError):
+                continue
+            if changed not in seen:
+                seen.add(changed)
+                plans.append(self._plan(context, move))
+        messages = () if plans else ("no rewrite in the menu gives a kernel that was not tried",)
+        return Planning(tuple(plans), messages=messages)
+
+    def _plan(self, context: Context, move: _Move) -> Plan:
+        options = [option for option in context.menu.options if option.transformation == move.name]
+        option = options[0].id if options else move.name
+        return Plan(option, move.reason, move.name, move.parameters, AUTHOR, _gain(min(move.promise, 0.95)))
+
+    def _moves(self, context: Context, module: Module) -> Iterator[_Move]:
+        allowed = {option.transformation for option in context.menu.options}
+        setting = self.device.setting(context.workload)
+        advised = _advised(context)
+        if SEQUENCE in allowed:
+            for route in routes(module, setting):
+                yield _Move(route.gain, SEQUENCE, {"steps": [list(step) for step in route.steps]}, route.reason)
+        for name, offers in _offers(module, setting, allowed):
+            factor = ADVISED if name in advised else 1.0
+            for reason, parameters, gain in offers:
+                chance = 1.0 + CHANCE * (2.0 * context.random.random() - 1.0)
+                yield _Move(gain * factor * chance, name, parameters, reason)
+                factor *= AGAIN
+
+
+def _offers(
+    module: Module, setting: Setting, allowed: set[str | None]
+) -> Iterator[tuple[str, list[tuple[str, dict[str, object], float]]]]:
+    for known in REWRITES:
+        if known.name in allowed:
+            offers = known.offers(module, setting)
+            yield known.name, [(offer.reason, dict(offer.parameters), offer.gain) for offer in offers]
+
+
+def _advised(context: Context) -> frozenset[str]:
+    """Rewrites that the menu names against the causes that weigh most in the kernel's profile."""
+    weights = context.target.weights(context.evaluation, context.diagnosis)
+    heavy = {cause for cause, weight in weights.items() if weight >= 0.15}
+    found = (o.transformation for o in context.menu.options if heavy & set(o.applies.causes) and o.transformation)
+    return frozenset(found)
+
+
+def _gain(share: float) -> tuple[float, float]:
+    """The speed-up expected of saving a share of the time: between nothing and all of it."""
+    return 1.0, round(1 / (1 - share), 3)

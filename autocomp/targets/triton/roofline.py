@@ -1,0 +1,48 @@
+"""Bounds from what a device was measured to reach."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from autocomp.targets.evaluation import Bound
+from autocomp.workload.datatypes import data_type
+from autocomp.workload.model import Workload
+from autocomp.workload.tensor import OPERATIONS
+
+
+@dataclass(frozen=True)
+class Peaks:
+    """What a device reaches: bytes a second of a copy, operations a second of products by data type."""
+
+    bandwidth: float
+    products: Mapping[str, float] = field(default_factory=dict)
+    launch_us: float = 0.0
+
+
+def traffic(workload: Workload) -> tuple[int, int]:
+    """Bytes of the inputs, each read once, and of the outputs, each written once."""
+    sizes = {"input": 0, "output": 0}
+    for tensor in workload.tensors:
+        elements = 1
+        for extent in tensor.shape:
+            elements *= extent
+        sizes["input" if tensor.role == "input" else "output"] += data_type(tensor.dtype).bytes(elements)
+    return sizes["input"], sizes["output"]
+
+
+def bound_of(workload: Workload, peaks: Peaks | None) -> Bound | None:
+    """The time in microseconds that no kernel beats: the traffic at the measured bandwidth, or the products at the
+    measured peak of their data type. None where nothing was measured."""
+    if peaks is None or workload.operation not in OPERATIONS:
+        return None
+    moved = sum(traffic(workload))
+    parts = {"memory": moved / peaks.bandwidth * 1e6}
+    said = f"{moved:,} bytes at {peaks.bandwidth / 1e9:,.0f} GB/s"
+    options = {k: v for k, v in workload.options.items() if k in OPERATIONS[workload.operation].choices}
+    work = OPERATIONS[workload.operation].work(workload.dims, str(workload.options["dtype"]), options)
+    peak = peaks.products.get(work.multiplied)
+    if work.tensor and peak:
+        parts["compute"] = work.tensor / peak * 1e6
+        said += f"; {work.tensor:,} operations at {peak / 1e12:,.0f} TFLOP/s"
+    return Bound(max(parts.values()), said, parts)

@@ -1,0 +1,213 @@
+"""Routes: sequences of rewrites that pay together and hardly one by one, tried as one change on a plain kernel.
+
+A descriptor without large tiles, or large tiles without descriptors, gains nothing; both together do. A route is a list
+of rewrites, each left out where it does not apply.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from autocomp.errors import NotApplicable
+from autocomp.targets.triton.language import Module
+from autocomp.targets.triton.rewrites import Setting
+from autocomp.targets.triton.rewrites.parameters import SetParameters
+from autocomp.targets.triton.rewrites.registry import rewrite
+from autocomp.targets.triton.rewrites.tree import calls_in, has_dot, launches_of, main_kernels
+
+Step = tuple[str, Mapping[str, Any]]
+CLEANING = ("uniform_index", "skip_masked", "implied_mask", "exp2", "defer_scale", "reciprocal")
+
+
+@dataclass(frozen=True)
+class Route:
+    """Steps from a kernel to a better one; `gain` is the share of the time that it may save."""
+
+    steps: tuple[Step, ...]
+    reason: str
+    gain: float
+
+
+@dataclass
+class _Way:
+    """A route in the making."""
+
+    module: Module
+    setting: Setting
+    steps: list[Step] = field(default_factory=list)
+
+    def copy(self) -> _Way:
+        return _Way(self.module, self.setting, list(self.steps))
+
+    def take(self, name: str, **parameters: Any) -> bool:
+        """Apply a rewrite if it applies and changes something."""
+        try:
+            changed = rewrite(name).apply(self.module, parameters)
+        except NotApplicable:
+            return False
+        if changed.text == self.module.text:
+            return False
+        self.module = changed
+        self.steps.append((name, parameters))
+        return True
+
+    def each(self, name: str, dots: bool | None = None, **parameters: Any) -> bool:
+        """Apply a rewrite to every main kernel that it applies to; with `dots`, to those that multiply matrices, or
+        not."""
+        taken = False
+        for kernel in main_kernels(self.module):
+            function = self.module.kernels.get(kernel)
+            if function is None or (dots is not None and has_dot([function]) != dots):
+                continue
+            taken |= self.take(name, kernel=kernel, **parameters)
+        return taken
+
+    def set(self, dots: bool, values: Mapping[str, int]) -> None:
+        """Give kernels numbers, those that each has."""
+        for kernel in main_kernels(self.module):
+            if has_dot([self.module.kernels[kernel]]) == dots:
+                for position in range(len(launches_of(self.module.tree, kernel))):
+                    self.take("set_parameters", kernel=kernel, launch=position, values=dict(values))
+
+    def done(self, reason: str, gain: float) -> Route:
+        return Route(tuple(self.steps), reason, gain)
+
+
+def routes(module: Module, setting: Setting) -> list[Route]:
+    """The routes that a module has, the most promising first. None for a module that has taken one."""
+    if "_descriptors" in module.text or "eviction_policy" in module.text:
+        return []
+    kernels = main_kernels(module)
+    dots = [kernel for kernel in kernels if has_dot([module.kernels[kernel]])]
+    found = list(_products(module, setting) if dots else _rows(module, setting))
+    return sorted((route for route in found if route.steps), key=lambda route: -route.gain)
+
+
+# --- kernels that multiply matrices ----------------------------------------------------------------------------------
+
+
+def _products(module: Module, setting: Setting) -> Iterator[Route]:
+    start = _Way(module, setting)
+    for follower in main_kernels(module):
+        for producer in main_kernels(module):
+            start.take("fuse_epilogue", kernel=follower, producer=producer)
+    for name in CLEANING:
+        start.each(name)
+    chained = any(
+        sum(1 for _ in calls_in([start.module.kernels[kernel]], "dot")) > 1 for kernel in main_kernels(start.module)
+    )
+    yield from _attention(start) if chained else _tiles(start)
+
+
+def _tile_offers(way: _Way) -> list[Mapping[str, int]]:
+    """The tiles that suit the first kernel with products, best first."""
+    kernels = [k for k in main_kernels(way.module) if has_dot([way.module.kernels[k]])]
+    found: list[Mapping[str, int]] = []
+    for offer in SetParameters().offers(way.module, way.setting):
+        values = offer.parameters["values"]
+        if offer.parameters["kernel"] == kernels[0] and len(values) >= 4 and values not in found:
+            found.append(values)
+    return found
+
+
+def _tiles(start: _Way) -> Iterator[Route]:
+    """Products: descriptors for loads or for stores too, groups, large tiles; persistent, with split stores."""
+    modern = start.setting.capability >= (9, 0)
+    for position, values in enumerate(_tile_offers(start)[:6]):
+        gain = 0.9 - 0.03 * position
+        shown = " x ".join(str(v) for v in list(values.values())[:-2])
+        for stores in (True, False) if modern else (False,):
+            way = start.copy()
+            if modern and not way.each("tensor_descriptors", dots=True, stores=stores):
+                way.each("tensor_descriptors", dots=True, stores=False)
+            way.each("group_programs", dots=True, group=8)
+            way.set(True, values)
+            what = f"tiles of {shown}" + (", loads and stores by descriptors" if stores else ", loads by descriptors")
+            yield way.done(what if modern else f"tiles of {shown} in groups", gain - (0.02 if stores else 0.0))
+            if stores and position < 3:
+                for flatten in (True, False):
+                    far = way.copy()
+                    far.each("persistent", dots=True, programs=start.setting.multiprocessors, flatten=flatten)
+                    far.each("split_store", dots=True)
+                    how = "flattened" if flatten else "nested"
+                    yield far.done(f"{what}, persistent in {how} loops, stores in halves", gain + 0.01)
+                halves = way.copy()
+                halves.each("split_store", dots=True)
+                yield halves.done(f"{what}, stores in halves", gain - 0.01)
+
+
+def _attention(start: _Way) -> Iterator[Route]:
+    """Two products in one loop: descriptors, the longest programs first; warps that load or multiply; split masks."""
+    start.each("reverse_programs", dots=True, axis=0)
+    offers = _tile_offers(start)
+    for position, values in enumerate(offers[:5]):
+        gain = 0.85 - 0.03 * position
+        shown = " x ".join(str(v) for v in list(values.values())[:-2])
+        way = start.copy()
+        split = way.each("split_masked", dots=True)
+        way.each("tensor_descriptors", dots=True, stores=False)
+        way.set(True, values)
+        yield way.done(
+            f"tiles of {shown}, descriptors" + (", unmasked blocks in a loop of their own" if split else ""), gain
+        )
+        plain = start.copy()
+        plain.set(True, values)
+        yield plain.done(f"tiles of {shown}", gain - 0.2)
+    names = list(offers[0])[:2] if offers else []
+    for rows, cols, stages in ((128, 128, 2), (128, 64, 2), (128, 64, 3), (64, 128, 2)):
+        way = start.copy()
+        way.each("tensor_descriptors", dots=True, stores=False)
+        if names and way.each("warp_specialise", dots=True):
+            way.set(True, {**dict(zip(names, (rows, cols), strict=True)), "num_stages": stages})
+            yield way.done(f"tiles of {rows} x {cols}, warps load or multiply", 0.95 if cols == 128 else 0.7)
+
+
+# --- kernels bound by memory -----------------------------------------------------------------------------------------
+
+
+def _rows(module: Module, setting: Setting) -> Iterator[Route]:
+    """One row in registers, or one pass in blocks, with each policy of the caches and numbers of warps and rows."""
+    start = _Way(module, setting)
+    start.each("join_pairs")
+    whole, looped = start.copy(), start.copy()
+    for kernel in _row_kernels(module, setting):
+        whole.take("one_block", kernel=kernel)
+        if not looped.take("online_softmax", kernel=kernel):
+            looped.take("one_block", kernel=kernel)
+    short = setting.dims.get("width", 1 << 20) <= 1024
+    for way, blocks in ((whole, (0,)), (looped, (4096, 8192, 2048))):
+        for name in ("exp2", "reciprocal"):
+            way.each(name)
+        for block in blocks:
+            if block and way.module.text == whole.module.text:
+                continue
+            yield from _row_settings(way, block, short)
+
+
+def _row_settings(way: _Way, block: int, short: bool) -> Iterator[Route]:
+    rows = (8, 16, 4) if short else (1, 2)
+    for count in rows if not block else (1,):
+        for policy in ("evict_last", "evict_first", ""):
+            for warps in (4, 8, 16) if not short else (4, 8):
+                found = way.copy()
+                if count > 1 and not found.each("rows_per_program", rows=count):
+                    continue
+                if policy:
+                    found.each("cache_hints", policy=policy)
+                kernels = _row_kernels(found.module, found.setting)
+                values = {"num_warps": warps} | ({"BLOCK": block} if block else {})
+                for kernel in kernels[:1]:
+                    found.take("set_parameters", kernel=kernel, values=values)
+                what = f"blocks of {block}" if block else "whole rows"
+                gain = 0.9 - 0.02 * rows.index(count) - (0.1 if not policy else 0.0) - 0.005 * warps
+                if block:
+                    gain -= 0.03 * (1 + (4096, 8192, 2048).index(block))
+                reason = f"{what} in registers, {count} at a time, {warps} warps" + (f", {policy}" if policy else "")
+                yield found.done(reason, gain)
+
+
+def _row_kernels(module: Module, setting: Setting) -> Sequence[str]:
+    """The main kernels, those with the most work first: kernels launched on one program come last."""
+    return sorted(main_kernels(module), key=lambda kernel: len(module.kernels[kernel].args.args) <= 4)

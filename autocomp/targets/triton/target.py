@@ -1,0 +1,193 @@
+"""A GPU, or Triton's interpreter in its place, as a target."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import yaml
+from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
+
+from autocomp.data import cache_folder, write_atomically
+from autocomp.errors import ConfigError
+from autocomp.targets.evaluation import Bound, Number
+from autocomp.targets.protocol import Focus, Knowledge, Rules, Target
+from autocomp.targets.rewriting import RewritingCoder
+from autocomp.targets.triton.connection import Host, ask
+from autocomp.targets.triton.dialect import TritonPython
+from autocomp.targets.triton.evaluator import MICROSECONDS, TritonEvaluator
+from autocomp.targets.triton.knowledge import knowledge
+from autocomp.targets.triton.planner import TritonPlanner
+from autocomp.targets.triton.roofline import Peaks, bound_of
+from autocomp.targets.triton.start import starting_kernel
+from autocomp.targets.triton.transformations import Device, TritonTransformations
+from autocomp.workload.model import Workload
+
+INTERPRETER = "cpu"
+PARAMETERS: dict[str, float] = {
+    "fewest": 20,  # timed runs, at least
+    "repeats": 200,  # timed runs, at most
+    "timing_seconds": 0.15,  # of timing, after which the fewest runs are enough
+    "precision": 0.003,  # of the median that the confidence interval may be wide for timing to end
+    "run_seconds": 10.0,  # that one run may take
+}
+
+
+class _HostFile(BaseModel):
+    """A file that says where a device is."""
+
+    model_config = ConfigDict(extra="forbid")
+    command: list[str] = []
+    python: str = "python3"
+    device: str = ""
+
+
+@dataclass(frozen=True)
+class _Snapshot:
+    """What a run folder keeps of a device."""
+
+    __pydantic_config__ = ConfigDict(extra="forbid")
+    name: str
+    host: dict[str, Any]
+    greeting: dict[str, Any]
+    peaks: dict[str, Any] | None = None
+    parameters: dict[str, Number] = field(default_factory=dict)
+
+
+_SNAPSHOT: TypeAdapter[_Snapshot] = TypeAdapter(_Snapshot)
+
+
+class TritonTarget(Target):
+    """One device. `greeting` is what its worker says of it; `peaks` what it was measured to reach, None for the
+    interpreter."""
+
+    kind = "triton"
+    objective = MICROSECONDS
+    language = TritonPython()
+    causes = ("Memory", "Compute", "Latency", "Load", "Barrier", "Launch", "Tail", "Softmax")
+
+    def __init__(
+        self,
+        name: str,
+        host: Host,
+        greeting: Mapping[str, Any],
+        peaks: Peaks | None,
+        parameters: Mapping[str, Number] | None = None,
+    ) -> None:
+        unknown = [key for key in parameters or {} if key not in PARAMETERS]
+        if unknown:
+            raise ConfigError(
+                f"the target {self.kind} has no parameter {unknown[0]!r}", hint=f"known: {', '.join(PARAMETERS)}"
+            )
+        self.name = name
+        self.host = host
+        self.greeting = dict(greeting)
+        self.peaks = peaks
+        self.overrides = dict(parameters or {})
+        self.parameters = {**PARAMETERS, **self.overrides}
+        self.family = _slug(str(greeting["name"]))
+        self.has_device = greeting["device"] != INTERPRETER
+        self.digest = _digest(greeting, self.parameters)
+        self.device = _device_of(greeting)
+        self.transformations = TritonTransformations(self.device)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, TritonTarget) and self.snapshot() == other.snapshot()
+
+    def __hash__(self) -> int:
+        return hash(self.digest)
+
+    @classmethod
+    def load(cls, name: str, parameters: Mapping[str, Number], paths: Sequence[Path]) -> TritonTarget:
+        """The device of a name: "" for the first GPU, or the interpreter where there is none; `cpu` for the
+        interpreter; `cuda:1` for another GPU; a YAML file that names a host. Starts a worker there."""
+        host = _host(name, paths)
+        greeting = ask(host, "hello", device=host.device)
+        peaks = None if greeting["device"] == INTERPRETER else _peaks(host, greeting)
+        return cls(_slug(str(greeting["name"])), host, greeting, peaks, parameters)
+
+    @classmethod
+    def restore(cls, snapshot: Mapping[str, Any]) -> TritonTarget:
+        try:
+            kept = _SNAPSHOT.validate_python(snapshot)
+        except ValidationError as error:
+            fault = error.errors(include_url=False)[0]
+            where = ".".join(str(part) for part in fault["loc"])
+            raise ConfigError(f"the device of a run folder, field {where!r}: {fault['msg']}") from None
+        host = Host(tuple(kept.host["command"]), kept.host["python"], kept.host["device"])
+        peaks = None if kept.peaks is None else Peaks(**kept.peaks)
+        return cls(kept.name, host, kept.greeting, peaks, kept.parameters)
+
+    def snapshot(self) -> dict[str, Any]:
+        host = {"command": list(self.host.command), "python": self.host.python, "device": self.host.device}
+        peaks = None if self.peaks is None else asdict(self.peaks)
+        return asdict(_Snapshot(self.name, host, self.greeting, peaks, self.overrides))
+
+    def starting_kernel(self, workload: Workload) -> str:
+        return starting_kernel(workload.operation, workload.dims, workload.options)
+
+    def evaluator(self, workload: Workload, source: str = "kernel.py") -> TritonEvaluator:
+        return TritonEvaluator(self.host, workload, self.has_device, self.peaks, self.parameters, source)
+
+    def bound(self, workload: Workload) -> Bound | None:
+        return bound_of(workload, self.peaks)
+
+    def menus(self, operation: str) -> tuple[str, ...]:
+        return ("triton",)
+
+    def knowledge(self, workload: Workload, focus: Focus) -> Knowledge:
+        return knowledge(workload, self.greeting, self.peaks, focus)
+
+    def rules(self) -> Rules:
+        return Rules(TritonPlanner(self.device), RewritingCoder())
+
+
+def _host(name: str, paths: Sequence[Path]) -> Host:
+    if not name or name == INTERPRETER or re.fullmatch(r"(cuda|hip):\d+", name):
+        return Host(device=name)
+    places = [Path(name), *(folder / name for folder in paths), *(folder / f"{name}.yaml" for folder in paths)]
+    file = next((place for place in places if place.is_file()), None)
+    if file is None:
+        raise ConfigError(
+            f"no device is called {name!r}", hint="leave it out for the first GPU; `cpu`, `cuda:1`, or a file of a host"
+        )
+    try:
+        told = _HostFile.model_validate(yaml.safe_load(file.read_text(encoding="utf-8")) or {})
+    except (ValidationError, yaml.YAMLError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{file}: not a file of a host: {error}", hint="keys: command, python, device") from None
+    return Host(tuple(told.command), told.python, told.device)
+
+
+def _peaks(host: Host, greeting: Mapping[str, Any]) -> Peaks:
+    """What the device reaches, measured once and kept."""
+    key = hashlib.sha256(json.dumps([host.command, greeting], sort_keys=True).encode()).hexdigest()[:16]
+    file = cache_folder("devices") / f"triton-{key}.json"
+    if file.is_file():
+        return Peaks(**json.loads(file.read_text(encoding="utf-8")))
+    found = ask(host, "probe")
+    write_atomically(file, json.dumps(found))
+    return Peaks(**found)
+
+
+def _digest(greeting: Mapping[str, Any], parameters: Mapping[str, Number]) -> str:
+    """The device and the versions that decide how it does; not where it is reached."""
+    meaning = {key: value for key, value in greeting.items() if key not in ("protocol", "device")}
+    text = json.dumps([meaning, dict(sorted(parameters.items()))], sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _device_of(greeting: Mapping[str, Any]) -> Device:
+    if greeting["device"] == INTERPRETER or greeting.get("backend") != "cuda":
+        return Device(int(greeting.get("multiprocessors", 8)), int(greeting.get("shared_bytes", 65_536)), (0, 0))
+    capability = greeting["capability"]
+    return Device(int(greeting["multiprocessors"]), int(greeting["shared_bytes"]), (capability[0], capability[1]))
+
+
+def _slug(name: str) -> str:
+    """A name as file names have it: 'NVIDIA H200' is `nvidia-h200`."""
+    return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
