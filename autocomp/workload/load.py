@@ -16,6 +16,7 @@ from autocomp.workload import schema
 from autocomp.workload.convolution import Convolution, convolution
 from autocomp.workload.inputs import FLOAT_LIMIT, input_sets
 from autocomp.workload.model import TensorSpec, Workload
+from autocomp.workload.tensor import operation
 
 MAX_TENSOR_BYTES = 1 << 30  # of all tensors; an evaluation holds several sets of them
 Read = Callable[[str, str], str]  # the text of a file that a workload names: its key there, and its name
@@ -75,6 +76,8 @@ def _read_beside(path: Path, key: str, name: str) -> str:
 def _build(file: schema.File, path: Path) -> Workload:
     if isinstance(file, schema.GemmFile):
         return _gemm(file, path)
+    if isinstance(file, schema.TensorFile):
+        return _tensor_operation(file, path)
     return _conv2d(file, path) if isinstance(file, schema.Conv2dFile) else _custom(file, path)
 
 
@@ -196,6 +199,32 @@ def _check_conv2d(shape: Convolution, path: Path) -> None:
                 f"{path}: key 'pool.padding': found {axis.pooling.padding}, expected less than the window's size "
                 f"{axis.pooling.size}"
             )
+
+
+def _tensor_operation(file: schema.TensorFile, path: Path) -> Workload:
+    """Raises ConfigError for dims, options and data types that the operation does not have."""
+    known = operation(file.operation)
+    dtypes = list(dict.fromkeys([file.dtype, *file.dtypes]))
+    for dtype in dtypes:
+        if dtype not in known.dtypes:
+            raise ConfigError(
+                f"{path}: data type {dtype!r} of operation {file.operation!r}",
+                hint=f"its data types: {', '.join(known.dtypes)}",
+            )
+    for size in (file.dims, *file.sizes):
+        known.check(size, file.options)
+    options = known.with_defaults(file.options)
+    tensors = known.operands(file.dims, file.dtype, options)
+    work = known.work(file.dims, file.dtype, options)
+    return _workload(
+        file,
+        path,
+        tensors=tuple(TensorSpec(t.name, t.dtype, t.shape, t.role) for t in tensors),
+        dims=dict(file.dims),
+        options={**options, "dtype": file.dtype, "dtypes": dtypes, "sizes": [dict(size) for size in file.sizes]},
+        multiply_accumulates=work.tensor // 2,
+        input_sets=(),
+    )
 
 
 def _custom(file: schema.CustomFile, path: Path) -> Workload:

@@ -8,15 +8,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-import numpy as np
 import numpy.typing as npt
+
+from autocomp.workload.datatypes import data_type
 
 Arrays = Mapping[str, npt.NDArray[Any]]
 
 
 @dataclass(frozen=True)
 class TensorSpec:
-    """A tensor parameter of the kernel, in the order of the kernel's signature. `dtype` is a NumPy name."""
+    """A tensor parameter of the kernel, in the order of the kernel's signature. `dtype` is the name of a
+    data type."""
 
     name: str
     dtype: str
@@ -25,7 +27,7 @@ class TensorSpec:
 
     @property
     def bytes(self) -> int:
-        return int(np.dtype(self.dtype).itemsize) * math.prod(self.shape)
+        return data_type(self.dtype).bytes(math.prod(self.shape))
 
 
 @dataclass(frozen=True)

@@ -141,8 +141,32 @@ class CustomFile(_Common):
     multiply_accumulates: Annotated[int, Field(strict=True, ge=0)] = 0
 
 
-File = GemmFile | Conv2dFile | CustomFile
-OPERATIONS: dict[str, type[_Common]] = {"gemm": GemmFile, "conv2d": Conv2dFile, "custom": CustomFile}
+class TensorFile(_Common):
+    """An operation on tensors of floats: `autocomp.workload.tensor` states its dims and options. Kernels are timed at
+    `dims` in `dtype`, and must also be right in `dtypes` and at `sizes`."""
+
+    operation: Literal[
+        "matmul",
+        "scaled_matmul",
+        "softmax",
+        "layernorm",
+        "rmsnorm",
+        "sum",
+        "cross_entropy",
+        "attention",
+        "rotary",
+        "fused_mlp",
+    ]
+    dims: dict[str, PositiveInt]
+    dtype: str = "float16"
+    dtypes: list[str] = []
+    options: dict[str, bool | float | str] = {}
+    sizes: list[dict[str, PositiveInt]] = []
+
+
+File = GemmFile | Conv2dFile | CustomFile | TensorFile
+_TENSOR = dict.fromkeys(get_args(TensorFile.model_fields["operation"].annotation), TensorFile)
+OPERATIONS: dict[str, type[_Common]] = {"gemm": GemmFile, "conv2d": Conv2dFile, "custom": CustomFile, **_TENSOR}
 _NO_OPTION = {*_Common.model_fields, "operation", "dims", "dtype"}
 _FILES: TypeAdapter[File] = TypeAdapter(Annotated[File, Field(discriminator="operation")])
 _EXPECTED = {
@@ -165,7 +189,7 @@ _EXPECTED = {
 def usual_options(operation: str) -> dict[str, Any]:
     """The options of an operation of ours with the values that a file may leave out; none of a user's own operation."""
     file = OPERATIONS.get(operation)
-    if file is None or file is CustomFile:
+    if file is None or file in (CustomFile, TensorFile):
         return {}
     return {name: field.default for name, field in file.model_fields.items() if name not in _NO_OPTION}
 
