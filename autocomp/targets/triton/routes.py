@@ -18,6 +18,7 @@ from autocomp.targets.triton.rewrites.registry import rewrite
 from autocomp.targets.triton.rewrites.tree import calls_in, has_dot, launches_of, main_kernels
 
 Step = tuple[str, Mapping[str, Any]]
+MOST_EACH = 128  # elements that a thread holds: more of them spill, and take minutes to compile
 CLEANING = ("uniform_index", "skip_masked", "implied_mask", "exp2", "defer_scale", "reciprocal")
 
 
@@ -188,9 +189,12 @@ def _rows(module: Module, setting: Setting) -> Iterator[Route]:
 
 def _row_settings(way: _Way, block: int, short: bool) -> Iterator[Route]:
     rows = (8, 16, 4) if short else (1, 2)
+    widest = max(way.setting.dims.values(), default=0)
     for count in rows if not block else (1,):
         for policy in ("evict_last", "evict_first", ""):
             for warps in (4, 8, 16) if not short else (4, 8):
+                if not short and count * (block or widest) > MOST_EACH * 32 * warps:
+                    continue
                 found = way.copy()
                 if count > 1 and not found.each("rows_per_program", rows=count):
                     continue

@@ -34,7 +34,7 @@ PARAMETERS: dict[str, float] = {
     "repeats": 200,  # timed runs, at most
     "timing_seconds": 0.15,  # of timing, after which the fewest runs are enough
     "precision": 0.003,  # of the median that the confidence interval may be wide for timing to end
-    "run_seconds": 10.0,  # that one run may take
+    "run_seconds": 5.0,  # that one run may take
 }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -17,11 +18,13 @@ from autocomp.targets.triton.rewrites.tree import (
     fresh,
     function_of,
     has_dot,
+    insert_parameters,
     launches_of,
     loops_in,
     main_kernels,
     names_in,
     set_keyword,
+    statement,
     statements,
     text_of,
 )
@@ -223,40 +226,60 @@ def _describe_in_kernel(tree: ast.Module, function: ast.FunctionDef, kernel: str
 
 
 def _describe(tree: ast.Module, function: ast.FunctionDef, kernel: str, descriptor: str) -> None:
-    """Replace a descriptor that the host gives by a pointer, extents and strides, and one made from them."""
-    from autocomp.targets.triton.rewrites.tree import insert_parameters
-
+    """Replace a descriptor that the host gives by a pointer, extents and strides, and one made from them before its
+    load. Dimensions outside of the tile become an offset of the pointer, as the compiler halves flat tiles alone."""
     if descriptor not in {a.arg for a in function.args.args}:
         return
-    stem = descriptor.removesuffix("_desc")
-    taken = names_in([function])
+    stem, taken = descriptor.removesuffix("_desc"), names_in([function])
     pointer = fresh(f"{stem}_ptr", taken)
     launches = launches_of(tree, kernel)
     keywords = {text_of(value): name for name, value in launches[0].keywords.items()}
-    given = launches[0].keywords[descriptor]
-    block = [keywords.get(text_of(extent), text_of(extent)) for extent in _host_block(given).elts]
-    rank = len(block)
-    extents = [fresh(f"{stem}_extent_{axis}", taken) for axis in range(rank)]
-    strides = [fresh(f"{stem}_stride_{axis}", taken) for axis in range(rank - 1)]
-    for argument in function.args.args:
-        if argument.arg == descriptor:
-            argument.arg = pointer
-    insert_parameters(function, [*extents, *strides])
-    function.body.insert(
-        0,
-        statements(
-            f"{descriptor} = tl.make_tensor_descriptor({pointer}, [{', '.join(extents)}], "
-            f"[{', '.join([*strides, '1'])}], [{', '.join(block)}])"
-        )[0],
+    block = [keywords.get(text_of(e), text_of(e)) for e in _host_block(launches[0].keywords[descriptor]).elts]
+    outer = len(block) - 2
+    extents = [fresh(f"{stem}_{name}", taken) for name in ("rows", "columns")]
+    strides = [fresh(f"{stem}_stride_{axis}", taken) for axis in range(outer + 1)]
+    load = _only_load(function, descriptor)
+    indices = load.args[0].elts if isinstance(load.args[0], ast.List) else []
+    offset = "".join(f" + {_wide(text_of(indices[axis]))} * {strides[axis]}" for axis in range(outer))
+    load.args[0] = ast.List(indices[outer:], ast.Load())
+    made = statement(
+        f"{descriptor} = tl.make_tensor_descriptor({pointer}{offset}, [{', '.join(extents)}], "
+        f"[{strides[-1]}, 1], [{', '.join(block[outer:])}])"
     )
+    _insert_before_use(function, load, made)
+    next(a for a in function.args.args if a.arg == descriptor).arg = pointer
+    insert_parameters(function, [*extents, *strides])
     for launch in launches:
         call = launch.keywords[descriptor]
         if not isinstance(call, ast.Call) or not all(isinstance(arg, ast.List) for arg in call.args[1:3]):
             raise refuse(f"the descriptor {descriptor!r} is not made where {kernel!r} is launched")
+        shape, steps = call.args[1], call.args[2]
         for keyword in launch.node.keywords:
             if keyword.arg == descriptor:
                 keyword.arg, keyword.value = pointer, call.args[0]
-        for names, values in ((extents, call.args[1]), (strides, call.args[2])):
-            assert isinstance(values, ast.List)
-            for name, value in zip(names, values.elts, strict=False):
-                set_keyword(launch.node, name, value)
+        assert isinstance(shape, ast.List)
+        assert isinstance(steps, ast.List)
+        for name, value in zip([*extents, *strides], [*shape.elts[outer:], *steps.elts[:-1]], strict=True):
+            set_keyword(launch.node, name, value)
+
+
+def _only_load(function: ast.FunctionDef, descriptor: str) -> ast.Call:
+    found = [n for n in ast.walk(function) if isinstance(n, ast.Call) and text_of(n.func) == f"{descriptor}.load"]
+    if len(found) != 1:
+        raise refuse(f"{descriptor!r} has {len(found)} loads, expected 1")
+    return found[0]
+
+
+def _wide(index: str) -> str:
+    """An index in 64 bits: offsets into large tensors do not fit into 32."""
+    inner = re.fullmatch(r"tl\.cast\((.*), tl\.int32\)", index)
+    return f"tl.cast({inner.group(1) if inner else index}, tl.int64)"
+
+
+def _insert_before_use(function: ast.FunctionDef, load: ast.Call, made: ast.stmt) -> None:
+    """In front of the statement with the load, or of the loops around it."""
+    for position, node in enumerate(function.body):
+        if any(part is load for part in ast.walk(node)):
+            function.body.insert(position, made)
+            return
+    raise refuse("the load is not in the function")

@@ -86,8 +86,8 @@ class _Server:
 
             sets = [self._sets[name] for name in request["sets"]]
             log = self._sets["log"]
-            with self._running():
-                return time_kernel(self._call, sets, log[0], log[1], request)
+            self._prepare()
+            return time_kernel(self._call, sets, log[0], log[1], request)
         raise ValueError(f"unknown request {do!r}")
 
     def _load(self, text: str) -> None:
@@ -105,33 +105,33 @@ class _Server:
     def _call(self, *tensors: torch.Tensor) -> None:
         if self._solution is None:
             raise RuntimeError("no kernel is loaded")
-        self._solution(*tensors)
+        with OnlyMemory():
+            self._solution(*tensors)
 
     def _compile(self, described: Sequence[dict[str, Any]]) -> dict[str, Any]:
         """Compile what a call with such tensors launches, without launching it."""
         tensors = [torch.empty(t["shape"], dtype=TYPES[t["dtype"]], device=self._device) for t in described]
         compiled: list[Any] = []
-        with self._running(), compiling_only(compiled):
+        self._prepare()
+        with compiling_only(compiled):
             self._call(*tensors)
         return {"kernels": [_resources(kernel) for kernel in compiled if kernel is not None]}
 
     def _run(self, tensors: Tensors) -> dict[str, Any]:
         begun = time.perf_counter()
-        with self._running():
-            self._call(*tensors)
-            # The results are read on the current stream alone: work left on another one is not waited for.
-            if self._device.type == "cuda":
-                torch.cuda.current_stream().synchronize()
+        self._prepare()
+        self._call(*tensors)
+        # The results are read on the current stream alone: work left on another one is not waited for.
+        if self._device.type == "cuda":
+            torch.cuda.current_stream().synchronize()
         return {"seconds": time.perf_counter() - begun}
 
-    @contextmanager
-    def _running(self) -> Iterator[None]:
+    def _prepare(self) -> None:
+        """Give descriptors that kernels make themselves memory to lie in."""
         if self._device.type == "cuda":
             triton.set_allocator(
                 lambda size, alignment, stream: torch.empty(size, dtype=torch.int8, device=self._device)
             )
-        with OnlyMemory():
-            yield
 
 
 @contextmanager

@@ -6,7 +6,6 @@ but tensors that the candidate is given. On a CPU it is a mapped file.
 
 from __future__ import annotations
 
-import base64
 import os
 import tempfile
 from collections.abc import Sequence
@@ -15,6 +14,8 @@ from pathlib import Path
 from typing import Any
 
 import torch
+
+from autocomp.targets.triton.worker.sharing import open_shared, share
 
 GUARD = 1 << 14  # bytes on each side
 ALIGNMENT = 512  # bytes, as torch's allocator has it
@@ -86,7 +87,7 @@ class Arena:
             return torch.from_file(path, shared=True, size=size, dtype=torch.uint8), {"file": path, "size": size}
         with torch.cuda.use_mem_pool(self._pool):
             buffer = torch.empty(size, dtype=torch.uint8, device=self._device)
-        return buffer, {"cuda": [_text(part) for part in buffer.untyped_storage()._share_cuda_()], "size": size}
+        return buffer, {**share(buffer), "size": size}
 
 
 def attach(handle: dict[str, Any]) -> torch.Tensor:
@@ -95,8 +96,7 @@ def attach(handle: dict[str, Any]) -> torch.Tensor:
         path = str(Path(handle["file"]))
         buffer = torch.from_file(path, shared=True, size=handle["size"], dtype=torch.uint8)
     else:
-        storage = torch.UntypedStorage._new_shared_cuda(*(_bytes(part) for part in handle["cuda"]))
-        buffer = torch.empty(0, dtype=torch.uint8, device=storage.device).set_(storage, 0, (handle["size"],))
+        buffer = open_shared(handle)
     return _inside(buffer, handle["shape"], TYPES[handle["dtype"]])
 
 
@@ -105,11 +105,3 @@ def _inside(buffer: torch.Tensor, shape: Sequence[int], dtype: torch.dtype) -> t
     for extent in shape:
         size *= extent
     return buffer[GUARD : GUARD + size].view(dtype).view(*shape)
-
-
-def _text(part: Any) -> Any:
-    return {"bytes": base64.b64encode(part).decode()} if isinstance(part, bytes) else part
-
-
-def _bytes(part: Any) -> Any:
-    return base64.b64decode(part["bytes"]) if isinstance(part, dict) else part

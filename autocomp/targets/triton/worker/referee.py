@@ -32,10 +32,12 @@ from autocomp.targets.triton.worker.timing import poison
 from autocomp.workload.datatypes import data_type
 from autocomp.workload.tensor import Expected, operation
 
-COMPILE_SECONDS = 120.0
+COMPILE_SECONDS = 60.0
 SAMPLED = 2048  # elements of each timed run's output that are compared
 DETERMINISM_RUNS = 3
+INTERPRETER_SECONDS = 60.0
 SETS = 2  # sets of inputs that timed runs take in turns
+KEPT_BYTES = 6 << 30  # of a device's memory that a worker keeps between judgements
 CPU_LIMITS = {"file_bytes": 256 << 20, "cpu_seconds": 600, "network": 0}
 
 
@@ -44,7 +46,7 @@ class Effort:
     """How long a referee tries. Seconds of one run, runs and seconds of timing; timing ends early where the confidence
     interval is narrower than `precision` of the median."""
 
-    run_seconds: float = 10.0
+    run_seconds: float = 5.0
     fewest: int = 20
     repeats: int = 200
     timing_seconds: float = 0.15
@@ -105,6 +107,15 @@ class Referee:
 
     device: str
     effort: Effort = field(default_factory=Effort)
+    arenas: list[Arena] = field(default_factory=list)
+
+    def arena(self) -> Arena:
+        """Memory to share: on a GPU the same pool for all judgements, on a CPU a folder for each."""
+        if not self.has_device:
+            return Arena(self.device)
+        if not self.arenas:
+            self.arenas.append(Arena(self.device))
+        return self.arenas[0]
 
     @property
     def has_device(self) -> bool:
@@ -240,22 +251,29 @@ class _Judgement:
     @property
     def arena(self) -> Arena:
         if self._arena is None:
-            self._arena = Arena(self._referee.device)
+            self._arena = self._referee.arena()
         return self._arena
 
     def close(self) -> None:
         if self._process is not None:
             self._process.close()
         self._timed, self._log, self._positions = [], None, None
-        if self._arena is not None:
+        if self._arena is not None and not self._referee.has_device:
             self._arena.close()
         self._arena = None
+        if self._referee.device != "cpu" and torch.cuda.memory_reserved() > KEPT_BYTES:
+            torch.cuda.empty_cache()  # other workers share the device's memory
 
     def _compile(self) -> None:
         """Compile for the cases of the smoke stage, without the device."""
         for case in smoke_cases(self._task, interpreted=False):
             described = [{"shape": list(o.shape), "dtype": o.dtype} for o in operands(self._task, case)]
             self.resources = self.process.compile(described, COMPILE_SECONDS)["kernels"]
+
+    @property
+    def _allowance(self) -> float:
+        """Seconds more for runs on an interpreter."""
+        return 0.0 if self._referee.has_device else INTERPRETER_SECONDS
 
     # --- correctness ---------------------------------------------------------------------------------------------
 
@@ -267,6 +285,13 @@ class _Judgement:
                 process.compile(described, COMPILE_SECONDS)
             with self._referee.turn(), self._drawn(case) as drawn:
                 self._run(drawn)
+                if self._referee.has_device and case == self._own and not self._timed:
+                    self._timed = [drawn]
+
+    @property
+    def _own(self) -> Case:
+        """The case that is timed."""
+        return Case(self._task.dims, self._task.dtype, "random")
 
     def _determinism(self) -> None:
         """The same result, bit for bit, from the same inputs."""
@@ -289,7 +314,7 @@ class _Judgement:
         drawn.poison()
         self._synchronise()
         try:
-            self.process.run("case", self._referee.effort.run_seconds + _allowance(drawn.case))
+            self.process.run("case", self._referee.effort.run_seconds + self._allowance)
         except Failed as failed:
             raise Failed(f"{drawn.case.describe()}: {failed}", failed.kind) from None
         fault = drawn.fault()
@@ -328,7 +353,7 @@ class _Judgement:
     def time(self, fewest: int, repeats: int, warm: bool) -> dict[str, Any]:
         """Time the kernel and compare what the timed runs gave."""
         effort = self._referee.effort
-        if not self._timed:
+        if self._log is None:
             self._share_timed(max(repeats, effort.repeats))
         log, positions = self._log, self._positions
         assert log is not None
@@ -349,8 +374,8 @@ class _Judgement:
         return answer
 
     def _share_timed(self, repeats: int) -> None:
-        case = Case(self._task.dims, self._task.dtype, "random")
-        self._timed = [self._referee.draw(self._task, case, self._next_seed(), self.arena) for _ in range(SETS)]
+        while len(self._timed) < SETS:
+            self._timed.append(self._referee.draw(self._task, self._own, self._next_seed(), self.arena))
         elements = self._timed[0].results()[0].numel()
         generator = torch.Generator(self._referee.device).manual_seed(secrets.randbits(62))
         self._positions = self.arena.tensor((min(SAMPLED, elements),), "int64")
@@ -391,11 +416,6 @@ def _truncated(expected: Expected, dtype: str) -> Expected:
 
 
 START = 60.0  # seconds to open shared memory, which makes the device's context
-
-
-def _allowance(case: Case) -> float:
-    """Seconds more for runs on an interpreter."""
-    return 60.0
 
 
 def _measurement(samples: Sequence[float]) -> dict[str, Any]:

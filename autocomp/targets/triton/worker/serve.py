@@ -11,6 +11,7 @@ from typing import IO, Any
 from autocomp.errors import AutocompError
 from autocomp.targets.triton.language import check_module, parse
 from autocomp.targets.triton.worker.cases import Task
+from autocomp.targets.triton.worker.memory import Arena
 from autocomp.targets.triton.worker.referee import Effort, Referee
 
 PROTOCOL = 1
@@ -41,6 +42,7 @@ class Worker:
 
     def __init__(self) -> None:
         self._device = ""
+        self._arenas: list[Arena] = []
 
     def answer(self, line: str) -> dict[str, Any]:
         """The answer to one line. An error of the request is an answer; `kind` says whose fault it is."""
@@ -65,7 +67,7 @@ class Worker:
         if method == "judge":
             return self._judge(params)
         if method == "beside":
-            referee = Referee(self._device, _effort(params))
+            referee = Referee(self._device, _effort(params), self._arenas)
             for kernel in params["kernels"]:
                 check_module(parse(kernel))
             found = referee.beside(Task.of(params["task"]), params["kernels"], params["seed"], params["rounds"])
@@ -88,7 +90,7 @@ class Worker:
 
     def _judge(self, params: Mapping[str, Any]) -> dict[str, Any]:
         check_module(parse(params["kernel"]))  # whoever asks, nothing unchecked is imported here
-        referee = Referee(self._device, _effort(params))
+        referee = Referee(self._device, _effort(params), self._arenas)
         return referee.judge(Task.of(params["task"]), params["kernel"], params["phases"], params["seed"])
 
 

@@ -15,6 +15,7 @@ BATCH = 5  # runs between two looks at the clock
 WARM_WITHIN = 0.02  # two batches that differ by less are stable
 WARM_BATCHES = 12
 AHEAD = 2.0  # the device waits for this multiple of the host's time to launch, so that launching does not count
+LONGEST_LAUNCH = 2e-3  # seconds; what takes longer to launch is timed with its launches
 POISON = float("nan")
 
 Tensors = Sequence[torch.Tensor]
@@ -59,10 +60,12 @@ class _Clock:
     def warm_up(self, sets: Sequence[Tensors]) -> int:
         """Run until two batches take the same time; how many it took."""
         medians: list[float] = []
+        self._call(*sets[0])
+        torch.cuda.synchronize()
         while len(medians) < WARM_BATCHES and not stable(medians, WARM_WITHIN):
             begun = time.perf_counter()
             self._call(*sets[0])
-            self.launch_seconds = time.perf_counter() - begun
+            self.launch_seconds = min(time.perf_counter() - begun, LONGEST_LAUNCH)
             torch.cuda.synchronize()
             medians.append(summarise(self.batch([sets[0]] * BATCH, None, None)).median)
         return len(medians)

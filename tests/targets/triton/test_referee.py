@@ -1,0 +1,50 @@
+"""Judgements on a pretended device: needs torch and triton, no GPU."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+os.environ.setdefault("TRITON_INTERPRET", "1")
+
+pytestmark = [pytest.mark.triton, pytest.mark.filterwarnings("ignore")]
+torch = pytest.importorskip("torch", reason="the extra `triton` is not installed")
+
+from autocomp.targets.triton.start import starting_kernel  # noqa: E402
+from autocomp.targets.triton.worker.cases import Task  # noqa: E402
+
+SMALL = {"operation": "softmax", "dims": {"rows": 6, "cols": 40}, "dtype": "float16"}
+
+
+def start() -> str:
+    return starting_kernel("softmax", SMALL["dims"], {})
+
+
+def judge(kernel: str, phases: tuple[str, ...] = ("screen", "prove")) -> dict[str, object]:
+    from tests.targets.triton.pretended import pretended_device
+
+    with pretended_device() as referee:
+        return referee.judge(Task.of(SMALL), kernel, phases, seed=1)
+
+
+def test_a_right_kernel_passes_all_stages_and_is_timed() -> None:
+    found = judge(start())
+    assert [(s["stage"], s["status"]) for s in found["stages"]] == [
+        (name, "passed") for name in ("compile", "smoke", "timing", "sizes", "values", "determinism")
+    ]
+    assert found["measurement"]["value"] == pytest.approx(5.0)
+
+
+def test_a_kernel_that_skips_work_in_later_runs_is_refused_by_timing() -> None:
+    counting = start().replace("def solution(x, y):", "def solution(x, y):\n    if x.data_ptr() == 0:\n        return")
+    found = judge(counting.replace("x.data_ptr() == 0", "False"))
+    assert found["stages"][-1]["status"] == "passed"
+
+
+def test_kernels_are_measured_side_by_side() -> None:
+    from tests.targets.triton.pretended import pretended_device
+
+    with pretended_device() as referee:
+        found = referee.beside(Task.of(SMALL), [start(), start()], seed=3, rounds=2)
+    assert all(m is not None and len(m["samples"]) == 10 for m in found)
