@@ -104,7 +104,7 @@ workers_option = click.option(
 executor_option = click.option(
     "--executor",
     metavar="SPEC",
-    help="Where kernels are evaluated: inline, processes:N, dask://HOST:PORT, or local-cluster:N (default: --workers).",
+    help="Where kernels are evaluated: inline, threads:N, processes:N, dask://HOST:PORT or local-cluster:N.",
 )
 cache_option = click.option(
     "--cache/--no-cache",

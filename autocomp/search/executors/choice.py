@@ -8,10 +8,10 @@ from collections.abc import Sequence
 
 from autocomp.errors import ConfigError
 from autocomp.search.executors.cluster import DaskExecutor
-from autocomp.search.executors.local import InlineExecutor, ProcessExecutor
+from autocomp.search.executors.local import InlineExecutor, ProcessExecutor, ThreadExecutor
 from autocomp.search.executors.protocol import Executor
 
-FORMS = "inline, processes:N, dask://HOST:PORT, or local-cluster:N"
+FORMS = "inline, threads:N, processes:N, dask://HOST:PORT, or local-cluster:N"
 
 
 def make_executor(spec: str | None, workers: int, preload: Sequence[str] = ()) -> Executor:
@@ -26,6 +26,8 @@ def make_executor(spec: str | None, workers: int, preload: Sequence[str] = ()) -
     kind, _, rest = spec.partition(":")
     if kind == "inline":
         return InlineExecutor()
+    if kind == "threads":  # for targets whose work is done by other processes
+        return ThreadExecutor(int(rest))
     if kind == "processes":
         return ProcessExecutor(int(rest), preload)
     return DaskExecutor.local(int(rest)) if kind == "local-cluster" else DaskExecutor.at(rest.removeprefix("//"))
@@ -34,7 +36,7 @@ def make_executor(spec: str | None, workers: int, preload: Sequence[str] = ()) -
 def check_executor(spec: str) -> None:
     """Raises ConfigError for what cannot be the spec of an executor."""
     kind, _, rest = spec.partition(":")
-    if kind in ("processes", "local-cluster"):
+    if kind in ("threads", "processes", "local-cluster"):
         if not rest.isdecimal() or int(rest) < 1:
             raise ConfigError(f"--executor {spec!r} has no number of workers, at least 1, behind the colon")
     elif spec != "inline" and not (kind == "dask" and rest.startswith("//") and rest.rpartition(":")[2].isdecimal()):

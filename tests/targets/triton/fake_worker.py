@@ -9,7 +9,7 @@ import os
 import sys
 from pathlib import Path
 
-BASE = 100.0  # us
+BASE = 1000.0  # us
 FASTER = {
     "evict_last": 0.9,
     "next_power_of_2": 0.5,

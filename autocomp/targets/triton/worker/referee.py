@@ -37,7 +37,7 @@ SAMPLED = 2048  # elements of each timed run's output that are compared
 DETERMINISM_RUNS = 3
 INTERPRETER_SECONDS = 60.0
 SETS = 2  # sets of inputs that timed runs take in turns
-KEPT_BYTES = 6 << 30  # of a device's memory that a worker keeps between judgements
+KEPT_BYTES = 3 << 30  # of a device's memory that a worker keeps between judgements
 CPU_LIMITS = {"file_bytes": 256 << 20, "cpu_seconds": 600, "network": 0}
 
 

@@ -32,7 +32,7 @@ def time_kernel(
     outputs = int(request["outputs"])
     limit = min(int(request["repeats"]), len(log))
     flush = torch.empty(FLUSH_BYTES, dtype=torch.uint8, device=log.device)
-    clock = _Clock(call, outputs, flush)
+    clock = Clock(call, outputs, flush)
     warm = clock.warm_up(sets) if request.get("warm", True) else 0
     samples: list[float] = []
     ends = time.perf_counter() + float(request["seconds"])
@@ -50,7 +50,7 @@ def _precise(samples: Sequence[float], share: float) -> bool:
     return summary.spread <= share * summary.median
 
 
-class _Clock:
+class Clock:
     def __init__(self, call: Callable[..., None], outputs: int, flush: torch.Tensor) -> None:
         self._call = call
         self._outputs = outputs
@@ -76,7 +76,7 @@ class _Clock:
         events = [(torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)) for _ in runs]
         cycles = int(AHEAD * self.launch_seconds * 2e9)
         for run, (tensors, (start, end)) in enumerate(zip(runs, events, strict=True)):
-            for output in tensors[-self._outputs :]:
+            for output in tensors[len(tensors) - self._outputs :]:
                 poison(output)
             self._flush.zero_()
             torch.cuda._sleep(cycles)

@@ -1,0 +1,48 @@
+"""`python -m benchmarks.gpu`: search for every row, then measure all columns of the table on the same device.
+
+python -m benchmarks.gpu search --out results/ --evaluations 80
+python -m benchmarks.gpu table --out results/ --autokernel ../autokernel
+python -m benchmarks.gpu show --out results/
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=("search", "table", "show", "one", "row"))
+    parser.add_argument("names", nargs="*", help="rows or operations (default: all)")
+    parser.add_argument("--out", type=Path, default=Path("runs/gpu"))
+    parser.add_argument("--evaluations", type=int, default=80)
+    parser.add_argument("--seconds", type=float, default=3600.0)
+    parser.add_argument("--at-once", type=int, default=8, help="rows at a time")
+    parser.add_argument("--threads", type=int, default=2, help="kernels of a row at a time")
+    parser.add_argument("--target", default="triton", help="where the device is, as in autocomp search --target")
+    parser.add_argument("--autokernel", type=Path, default=None, help="a checkout of AutoKernel, for its starters")
+    given = parser.parse_args()
+    given.out.mkdir(parents=True, exist_ok=True)
+    if given.what == "show":
+        from benchmarks.gpu.show import table
+
+        print(table(given.out))
+    elif given.what in ("search", "one"):
+        from benchmarks.gpu.searches import Budget, search_all, search_one
+
+        budget = Budget(given.evaluations, given.threads, given.target)
+        if given.what == "one":
+            search_one(given.names[0], given.out, budget)
+        else:
+            search_all(given.out, given.names, budget, given.seconds, given.at_once)
+    else:
+        from benchmarks.gpu.table import measure_all, measure_row
+
+        if given.what == "row":
+            measure_row(given.names[0], given.out, given.autokernel)
+        else:
+            measure_all(given.out, given.names, given.autokernel, given.at_once, given.seconds)
+
+
+main()

@@ -1,0 +1,93 @@
+"""One search for each row, several at a time: they take turns on the device and compile beside each other."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from autocomp.agents.config import Agents
+from autocomp.search import Options
+from autocomp.search.session import Means, run_session
+from autocomp.search.snapshot import Request, create
+from autocomp.targets import menu_file
+from autocomp.targets.planning import LineageStep
+from autocomp.targets.registry import load_target
+from benchmarks.gpu.rows import ROWS, row
+
+PLANS, BEAM, PATIENCE = 12, 3, 3  # a plain kernel has a dozen routes; what is fast by then is refined
+
+
+@dataclass(frozen=True)
+class Budget:
+    """Of each row: evaluations, and kernels under evaluation at a time. `target` is where the device is."""
+
+    evaluations: int = 80
+    threads: int = 2
+    target: str = "triton"
+
+
+def search_all(folder: Path, names: Sequence[str], budget: Budget, seconds: float, at_once: int) -> None:
+    """Search for every row in a process of its own; what is not done after `seconds` is ended and keeps its log."""
+    chosen = [known for known in ROWS if not names or known.name in names or known.operation in names]
+    waiting = [known.name for known in chosen]
+    running: dict[str, subprocess.Popen[bytes]] = {}
+    ends = time.monotonic() + seconds
+    while (waiting or running) and time.monotonic() < ends:
+        while waiting and len(running) < at_once:
+            name = waiting.pop(0)
+            command = [sys.executable, "-m", "benchmarks.gpu", "one", name, "--out", str(folder)]
+            command += ["--evaluations", str(budget.evaluations), "--threads", str(budget.threads)]
+            command += ["--target", budget.target]
+            log = (folder / f"{name}.log").open("wb")
+            running[name] = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT, start_new_session=True)
+        for name, process in list(running.items()):
+            if process.poll() is not None:
+                del running[name]
+        time.sleep(0.2)
+    for name, process in running.items():
+        print(f"{name}: ended before its time", file=sys.stderr)
+        os.killpg(process.pid, 9)
+
+
+def search_one(name: str, folder: Path, budget: Budget) -> None:
+    """One search; its best kernel and its lineage go into the folder."""
+    chosen = row(name)
+    workload = chosen.workload()
+    target = load_target(budget.target)
+    options = Options(evaluations=budget.evaluations, plans_per_parent=PLANS, beam=BEAM, dropout=0.0, patience=PATIENCE)
+    request = Request(workload, target, menu_file.load(["triton"]), Agents(), options, "beam")
+    run = create(folder / "runs" / name, request, datetime.now().astimezone())
+    begun = time.monotonic()
+    result = run_session(request, run, Means(executor=f"threads:{budget.threads}", cache=False))
+    best = result.best
+    kernel = run.kernel(best.kernel)
+    (folder / f"{name}.py").write_text(kernel, encoding="utf-8")
+    document = {
+        "row": name,
+        "us": best.value,
+        "spread": best.evaluation.measurement.spread if best.evaluation and best.evaluation.measurement else None,
+        "start_us": result.naive.value,
+        "evaluations": result.evaluations,
+        "outcomes": dict(result.history.outcomes()),
+        "seconds": round(time.monotonic() - begun, 1),
+        "reason": result.reason,
+        "lineage": [
+            {"option": step.plan.option, "text": step.plan.text, "us": step.value}
+            for step in result.history.lineage(best)
+        ],
+        "device": target.greeting,
+        "when": datetime.now().astimezone().isoformat(timespec="seconds"),
+    }
+    (folder / f"{name}.json").write_text(json.dumps(document, indent=1), encoding="utf-8")
+
+
+def _step(step: LineageStep) -> dict[str, Any]:
+    return {"option": step.plan.option, "text": step.plan.text, "us": step.value}
