@@ -16,7 +16,7 @@ demo: $(VENV)/.core  ## set up, then search for a fast 512x512x512 GEMM kernel, 
 	$(BIN)/autocomp search workloads/gemm.yaml --reuse 0 --workers $(WORKERS)
 
 test: $(VENV)/.test  ## set up, then the test suite
-	$(BIN)/python -m pytest -n $(WORKERS) -q $(REPEATABLE) -m "not long and not browser and not rtl"
+	$(BIN)/python -m pytest -n $(WORKERS) -q $(REPEATABLE) -m "not long and not browser and not rtl and not triton"
 
 # build/package is the package as it is installed, autocomp/simulator included, for tools that read the file tree;
 # -S keeps the import hook of the editable install out of their way.
@@ -32,9 +32,10 @@ check: $(VENV)/.dev  ## lint, formatting, types, dependency rules
 
 check-long: $(VENV)/.model $(VENV)/.perfetto  ## everything that takes longer: long tests, a real model, Perfetto, sanitizers, the whole RTL data set
 	$(BIN)/python -m pytest -n $(WORKERS) -q -m "long"
-	$(BIN)/python -m pytest -n $(WORKERS) -q -m "not long and not browser and not rtl"
+	$(BIN)/python -m pytest -n $(WORKERS) -q -m "not long and not browser and not rtl and not triton"
 	$(MAKE) test-rtl
 	$(MAKE) test-browser
+	$(MAKE) test-triton
 	$(MAKE) sanitize
 	$(MAKE) fuzz SECONDS=20
 	$(MAKE) fidelity
@@ -51,6 +52,11 @@ test-perfetto: $(VENV)/.perfetto  ## timelines in Perfetto's own trace processor
 test-rtl: $(VENV)/.test  ## hardware descriptions: needs Verilator and a C++ compiler
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check "pyverilator>=0.7"
 	$(BIN)/python -m pytest -q $(REPEATABLE) -m "rtl and not long"
+
+.PHONY: test-triton
+test-triton: $(VENV)/.test  ## GPU kernels on Triton's interpreter: downloads PyTorch, needs no GPU
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation -e ".[triton]"
+	$(BIN)/python -m pytest -q $(REPEATABLE) -m triton tests/targets/triton
 
 .PHONY: sanitize
 sanitize: $(VENV)/.dev  ## the simulator's tests against a core built with ASan and UBSan

@@ -37,7 +37,7 @@ FILES = {
         ("search folder", 3, "no workloads file called 'folder': that is a folder"),
         ("search right.yaml --menu folder", 3, "no menus file called 'folder': that is a folder"),
         ("search right.yaml --agents empty.yaml", 3, "this is None"),
-        ("search right.yaml --executor threads", 3, "'threads' is no executor"),
+        ("search right.yaml --executor fleet", 3, "'fleet' is no executor"),
         ("search right.yaml --run-dir empty.yaml", 7, "empty.yaml is a file, and a run needs a folder"),
         ("search right.yaml --run-dir empty.yaml/run", 7, "cannot write to empty.yaml/run"),
         ("resume folder", 7, "folder is not a run folder"),

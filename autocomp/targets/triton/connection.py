@@ -46,7 +46,8 @@ class Connection:
                 f"the worker cannot be started: {error}", hint=f"its command is: {' '.join(host.line)}"
             ) from None
         self._words: list[str] = []
-        threading.Thread(target=self._listen, daemon=True).start()
+        self._listener = threading.Thread(target=self._listen, daemon=True)
+        self._listener.start()
         self._count = 0
         self.greeting = self.ask("hello", device=host.device)
 
@@ -86,12 +87,14 @@ class Connection:
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
+        self._listener.join(1)
 
     def _listen(self) -> None:
         """Keep the last of what the worker writes to its standard error, for when it dies."""
         assert self._process.stderr is not None
-        for line in self._process.stderr:
-            self._words = [*self._words[-50:], line]
+        with self._process.stderr as lines:
+            for line in lines:
+                self._words = [*self._words[-50:], line]
 
     def _lost(self, reason: str) -> DeviceError:
         self.close()

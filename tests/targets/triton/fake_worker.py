@@ -1,7 +1,7 @@
 """A worker without a GPU, for tests of everything around one: it times kernels by what their text says.
 
-Started as `python fake_worker.py ANYTHING …`; a file named in AUTOCOMP_FAKE_WORKER may hold faults to show: `die N` ends
-the worker at its N-th judgement.
+Started as `python fake_worker.py ANYTHING …`; a file named in AUTOCOMP_FAKE_WORKER may hold faults to show: `die N`
+ends the worker at its N-th judgement.
 """
 
 import json
@@ -55,7 +55,8 @@ def judged(params: dict[str, object]) -> dict[str, object]:
         for stage in stages[phase] if phase in phases else ():  # type: ignore[operator]
             failed = wrong and stage == "smoke"
             message = "y: 3 of 9 elements are wrong" if failed else ""
-            verdicts.append({"stage": stage, "status": "failed" if failed else "passed", "message": message, "seconds": 0.0})
+            status = "failed" if failed else "passed"
+            verdicts.append({"stage": stage, "status": status, "message": message, "seconds": 0.0})
             if failed:
                 return {"stages": verdicts, "measurement": None, "resources": [], "seconds": 0.0}
     timed = measurement(kernel) if "screen" in phases else None  # type: ignore[operator]

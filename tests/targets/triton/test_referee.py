@@ -36,12 +36,6 @@ def test_a_right_kernel_passes_all_stages_and_is_timed() -> None:
     assert found["measurement"]["value"] == pytest.approx(5.0)
 
 
-def test_a_kernel_that_skips_work_in_later_runs_is_refused_by_timing() -> None:
-    counting = start().replace("def solution(x, y):", "def solution(x, y):\n    if x.data_ptr() == 0:\n        return")
-    found = judge(counting.replace("x.data_ptr() == 0", "False"))
-    assert found["stages"][-1]["status"] == "passed"
-
-
 def test_kernels_are_measured_side_by_side() -> None:
     from tests.targets.triton.pretended import pretended_device
 

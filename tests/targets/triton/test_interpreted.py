@@ -1,0 +1,58 @@
+"""Kernels judged by a worker on Triton's interpreter: needs torch and triton, no GPU."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+pytestmark = [pytest.mark.triton, pytest.mark.filterwarnings("ignore")]
+pytest.importorskip("torch", reason="the extra `triton` is not installed")
+pytest.importorskip("triton", reason="the extra `triton` is not installed")
+
+from autocomp.targets.evaluation import Evaluation  # noqa: E402
+from autocomp.targets.triton.connection import pool_of  # noqa: E402
+from autocomp.targets.triton.language import parse  # noqa: E402
+from autocomp.targets.triton.routes import routes  # noqa: E402
+from autocomp.targets.triton.target import TritonTarget  # noqa: E402
+from autocomp.targets.triton.transformations import SEQUENCE, Device, applied  # noqa: E402
+from autocomp.workload.tensor import OPERATIONS  # noqa: E402
+from tests.targets.triton.corpus import Cheat, cheats  # noqa: E402
+from tests.targets.triton.workloads import load  # noqa: E402
+
+PLAIN = Device(capability=(0, 0))  # routes without what the interpreter does not have
+
+
+@pytest.fixture(scope="module")
+def interpreter() -> Iterator[TritonTarget]:
+    target = TritonTarget.load("cpu", {}, ())
+    yield target
+    pool_of(target.host).close()
+
+
+def judge(target: TritonTarget, operation: str, kernel: str, **changes: object) -> Evaluation:
+    return target.evaluator(load(operation, **changes)).evaluate(kernel, seed=1)
+
+
+@pytest.mark.parametrize("name", sorted(OPERATIONS))
+def test_a_generated_kernel_holds(interpreter: TritonTarget, name: str) -> None:
+    found = judge(interpreter, name, interpreter.starting_kernel(load(name)))
+    assert found.failure is None
+    assert found.measurement is None
+
+
+@pytest.mark.parametrize("name", sorted(OPERATIONS))
+def test_the_first_route_keeps_the_result(interpreter: TritonTarget, name: str) -> None:
+    workload = load(name)
+    start = parse(interpreter.starting_kernel(workload))
+    route = routes(start, PLAIN.setting(workload))[0]
+    changed = applied(start, SEQUENCE, {"steps": [list(step) for step in route.steps]})
+    assert judge(interpreter, name, changed.text).failure is None
+
+
+@pytest.mark.parametrize("cheat", [c for c in cheats() if c.stage != "check"], ids=lambda cheat: cheat.name)
+def test_the_judge_refuses_a_cheat_with_its_reason(interpreter: TritonTarget, cheat: Cheat) -> None:
+    found = judge(interpreter, cheat.operation, cheat.text, dims={"rows": 16, "cols": 1000}, dtype=cheat.dtype)
+    assert found.failure is not None
+    assert found.failure.stage == cheat.stage
+    assert cheat.reason in found.failure.message

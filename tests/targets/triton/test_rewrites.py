@@ -1,0 +1,63 @@
+"""Rewrites of Triton kernels, by text alone: what they give is of the language. `test_interpreted.py` runs it."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import pytest
+
+from autocomp.errors import NotApplicable
+from autocomp.targets.triton.language import Module, check_module, fingerprint, parse
+from autocomp.targets.triton.rewrites.registry import REWRITES
+from autocomp.targets.triton.rewrites.rewrite import Rewrite
+from autocomp.targets.triton.routes import Route, routes
+from autocomp.targets.triton.start import starting_kernel
+from autocomp.targets.triton.transformations import SEQUENCE, Device, applied
+from autocomp.workload.tensor import OPERATIONS
+from tests.targets.triton.workloads import SIZES, load
+
+NAMES = sorted(OPERATIONS)
+
+
+def start(name: str) -> Module:
+    return parse(starting_kernel(name, SIZES[name], OPERATIONS[name].with_defaults({})))
+
+
+@cache
+def routes_of(name: str) -> list[Route]:
+    return routes(start(name), Device().setting(load(name)))
+
+
+@cache
+def stations(name: str) -> list[Module]:
+    """The starting kernel, and what each step of its first route gives."""
+    found = [start(name)]
+    for step in routes_of(name)[0].steps:
+        found.append(applied(found[-1], step[0], step[1]))
+    return found
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_route_gives_another_kernel_of_the_language(name: str) -> None:
+    tensors = [tensor.name for tensor in load(name).tensors]
+    kernels = [stations(name)[0]]
+    for route in routes_of(name)[::10]:
+        kernels.append(applied(kernels[0], SEQUENCE, {"steps": [list(step) for step in route.steps]}))
+        check_module(kernels[-1], tensors)
+    assert len({fingerprint(kernel) for kernel in kernels}) == len(kernels)
+
+
+@pytest.mark.parametrize("rewrite", REWRITES, ids=lambda rewrite: rewrite.name)
+def test_a_rewrite_applies_somewhere_and_gives_the_language(rewrite: Rewrite) -> None:
+    applies = 0
+    for name in NAMES:
+        setting = Device().setting(load(name))
+        for module in stations(name)[:: 1 if name == "attention" else 3]:
+            for offer in rewrite.offers(module, setting)[:2]:
+                try:
+                    changed = applied(module, rewrite.name, offer.parameters)
+                except NotApplicable:
+                    continue
+                check_module(changed)
+                applies += 1
+    assert applies
