@@ -3,6 +3,7 @@
 python -m benchmarks.gpu search --out results/ --evaluations 80
 python -m benchmarks.gpu table --out results/ --autokernel ../autokernel
 python -m benchmarks.gpu show --out results/
+python -m benchmarks.gpu corpus --out results/
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from pathlib import Path
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("search", "table", "show", "one", "row"))
+    parser.add_argument("what", choices=("search", "table", "show", "corpus", "one", "row"))
     parser.add_argument("names", nargs="*", help="rows or operations (default: all)")
     parser.add_argument("--out", type=Path, default=Path("runs/gpu"))
     parser.add_argument("--evaluations", type=int, default=80)
@@ -28,6 +29,10 @@ def main() -> None:
         from benchmarks.gpu.show import table
 
         print(table(given.out))
+    elif given.what == "corpus":
+        from benchmarks.gpu.corpus import judge_corpus
+
+        judge_corpus(given.out, given.target, given.threads)
     elif given.what in ("search", "one"):
         from benchmarks.gpu.searches import Budget, search_all, search_one
 
