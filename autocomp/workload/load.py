@@ -19,6 +19,7 @@ from autocomp.workload.model import TensorSpec, Workload
 from autocomp.workload.tensor import operation
 
 MAX_TENSOR_BYTES = 1 << 30  # of all tensors; an evaluation holds several sets of them
+MAX_DEVICE_BYTES = 16 << 30  # of operations whose inputs are drawn in a device's own memory
 Read = Callable[[str, str], str]  # the text of a file that a workload names: its key there, and its name
 
 
@@ -54,12 +55,13 @@ def parse(
         text=text,
         files=files,
     )
+    limit = MAX_DEVICE_BYTES if isinstance(file, schema.TensorFile) else MAX_TENSOR_BYTES
     for tensor in workload.tensors:
-        if tensor.bytes > MAX_TENSOR_BYTES:
-            raise ConfigError(f"{path}: tensor {tensor.name!r} is {tensor.bytes} bytes, at most {MAX_TENSOR_BYTES}")
+        if tensor.bytes > limit:
+            raise ConfigError(f"{path}: tensor {tensor.name!r} is {tensor.bytes} bytes, at most {limit}")
     total = sum(tensor.bytes for tensor in workload.tensors)
-    if total > MAX_TENSOR_BYTES:
-        raise ConfigError(f"{path}: the tensors are {total} bytes together, at most {MAX_TENSOR_BYTES}")
+    if total > limit:
+        raise ConfigError(f"{path}: the tensors are {total} bytes together, at most {limit}")
     return replace(workload, digest=digest(workload))
 
 

@@ -1,9 +1,8 @@
 """How far floating-point arithmetic may take a result from the exact one.
 
 The last rounding, to the type of the result, is bounded by its unit roundoff. All earlier roundings are taken as
-independent and random: their standard deviations add in quadrature, and a result may be `CONFIDENCE` standard
-deviations off (Higham and Mary, A New Approach to Probabilistic Rounding Error Analysis, SIAM J. Sci. Comput. 41,
-2019).
+independent and random: their variances add up, and a result may be `CONFIDENCE` standard deviations off (Higham and
+Mary, A New Approach to Probabilistic Rounding Error Analysis, SIAM J. Sci. Comput. 41, 2019).
 """
 
 from __future__ import annotations
