@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import sys
 from collections.abc import Iterator, Mapping
@@ -77,6 +78,13 @@ def _sweeps(ctx: click.Context, option: click.Parameter, values: tuple[str, ...]
     metavar="N",
     help="Begin with the plans of the N nearest points that were searched before; 0 for none.",
 )
+@click.option(
+    "--objective",
+    "objectives",
+    multiple=True,
+    metavar="NAME",
+    help="Search for kernels of the least cycles, energy or edp (energy x cycles); repeatable, a point for each.",
+)
 @click.option("--seed", type=int, default=0, show_default=True, help="Same seed, same result.")
 @click.option(
     "--folder",
@@ -102,6 +110,7 @@ def explore(
     coder_models: tuple[str, ...],
     agents_file: Path | None,
     reuse: int,
+    objectives: tuple[str, ...],
     seed: int,
     folder: Path,
     plot_file: Path | None,
@@ -114,7 +123,8 @@ def explore(
     as_json: bool,
     plain: bool,
 ) -> None:
-    """Sweep parameters of the accelerator of the WORKLOADs, and weigh the cycles of their kernels against its area.
+    """Sweep parameters of the accelerator of the WORKLOADs, and weigh the cycles and the energy of their kernels
+    against its area.
 
     At each point the best kernel of every workload is searched for, beginning with the plans of the nearest points. The
     area is what the description of the accelerator states with `area = …;`. Kernels stay in the run folders; none
@@ -139,14 +149,17 @@ def explore(
     make_agents(agents, base)  # refuses what cannot work before there is a folder
     means = Means(workers or available_cores(), executor, cache)
     points: list[Point] = []
-    for parameters in grid(sweep):
-        near = nearest_first(points, parameters)
+    for objective in objectives:
+        base.pursuing(objective)
+    for parameters, objective in itertools.product(grid(sweep), dict.fromkeys(objectives or ("",))):
+        near = nearest_first([point for point in points if point.objective == objective], parameters)
         before = {
             name: tuple(point.schedules[name] for point in near if name in point.schedules)[:reuse] for name in names
         }
-        requests = _requests(workloads, {**overrides, **parameters}, paths, agents, options, before)
+        requests = _requests(workloads, {**overrides, **parameters}, paths, agents, options, before, objective)
         try:
-            point = explore_point(parameters, requests, folder / point_name(parameters), means)
+            at = folder / point_name(parameters, objective)
+            point = explore_point(parameters, requests, at, means, objective)
         except KeyboardInterrupt:
             say(f"interrupted; the same command continues in {folder}", err=True)
             if as_json:
@@ -212,11 +225,12 @@ def _requests(
     agents: Agents,
     options: Options,
     before: Mapping[str, tuple[Precedent, ...]],
+    objective: str,
 ) -> Iterator[Request]:
     """What is searched for at a point, made as it is asked for."""
     from autocomp.search.snapshot import Request
 
     for name in workloads:
-        workload, target = load_problem(name, paths, overrides)
+        workload, target = load_problem(name, paths, overrides, objective=objective or None)
         menu = menu_for((), workload, target, paths)
         yield Request(workload, target, menu, agents, options, precedents=before[workload.name])

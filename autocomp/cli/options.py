@@ -95,6 +95,12 @@ target_option = click.option(
     metavar="KIND[:MACHINE]",
     help="What kernels are for, in place of what the workload's file names.",
 )
+objective_option = click.option(
+    "--objective",
+    default=None,
+    metavar="NAME",
+    help="Measure kernels by this, where the target has several: cycles, energy or edp (energy x cycles).",
+)
 workers_option = click.option(
     "--workers",
     type=click.IntRange(min=1),

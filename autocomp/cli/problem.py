@@ -18,9 +18,11 @@ def load_problem(
     target: str | None = None,
     *,
     trust: bool = False,
+    objective: str | None = None,
 ) -> tuple[Workload, Target]:
     """The workload by its file or name, and its target, whose description may lie beside it or in one of `paths`. With
-    `trust` the user says that its reference may run; `target` takes the place of the target that the file names.
+    `trust` the user says that its reference may run; `target` takes the place of the target that the file names, and
+    `objective` that of the target's usual one.
 
     Raises ConfigError where neither names one.
     """
@@ -34,4 +36,5 @@ def load_problem(
         raise ConfigError(
             f"{loaded.path} names no target", hint="say `target: KIND:MACHINE` in it, or give --target KIND:MACHINE"
         )
-    return loaded, load_target(spec, loaded.overrides, (*paths, Path(loaded.path).parent))
+    found = load_target(spec, loaded.overrides, (*paths, Path(loaded.path).parent))
+    return loaded, found if objective is None else found.pursuing(objective)

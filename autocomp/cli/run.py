@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from autocomp.cli.options import output_options, path_option, print_json, set_option, target_option, trust_option
+from autocomp.cli.options import (
+    objective_option,
+    output_options,
+    path_option,
+    print_json,
+    set_option,
+    target_option,
+    trust_option,
+)
 from autocomp.cli.over_time import print_shape, shape_of
 from autocomp.cli.problem import load_problem
 from autocomp.data import MAX_TEXT, decode, read_bytes
@@ -33,6 +41,7 @@ if TYPE_CHECKING:
 )
 @trust_option
 @target_option
+@objective_option
 @set_option
 @path_option
 @output_options
@@ -42,6 +51,7 @@ def run(
     evaluator: str | None,
     trust: bool,
     target_spec: str | None,
+    objective: str | None,
     overrides: dict[str, int | float],
     paths: tuple[Path, ...],
     as_json: bool,
@@ -55,7 +65,7 @@ def run(
     from autocomp.report import make_console, print_evaluation
 
     text = read_kernel(kernel)
-    loaded, target = load_problem(workload, paths, overrides, target_spec, trust=trust)
+    loaded, target = load_problem(workload, paths, overrides, target_spec, trust=trust, objective=objective)
     evaluation = _judge(evaluator, target, loaded, str(kernel)).evaluate(text)
     shape = shape_of(text, loaded, target, evaluation) if evaluator is None else None
     if as_json:
@@ -84,13 +94,14 @@ def _judge(evaluator: str | None, target: Target, workload: Workload, source_nam
 
 def document(evaluation: Evaluation) -> dict[str, Any]:
     """What --json prints of an evaluation; times in seconds, the rest in cycles, rows and bytes."""
+    from autocomp.report.runs import with_units
+
     evidence, bound = evaluation.evidence, evaluation.bound
     figures = evidence.figures
     return {
         "correct": evaluation.correct,
         "stages": [asdict(stage) for stage in evaluation.stages],
-        "cycles": evaluation.value,
-        "bound_cycles": bound and bound.value,
+        **with_units({"": evaluation.value, "bound": None if bound is None else bound.value}, evaluation.objective),
         "ratio": evaluation.ratio or 0.0,
         "utilisation": figures.get("utilisation", 0.0),
         "instructions": figures.get("commands", 0),
@@ -99,6 +110,7 @@ def document(evaluation: Evaluation) -> dict[str, Any]:
         "steps": figures.get("host_steps", 0),
         "unit_cycles": evidence.parts,
         "memory_rows": evidence.resources,
+        "energy_nJ": {n.removeprefix("nJ_"): value for n, value in figures.items() if n.startswith("nJ_")},
         "dram_bytes": [figures.get("dram_bytes_read", 0), figures.get("dram_bytes_written", 0)],
         "lines": [
             {

@@ -13,6 +13,7 @@ from autocomp.cli.menu import menu_for
 from autocomp.cli.options import (
     cache_option,
     executor_option,
+    objective_option,
     output_options,
     path_option,
     set_option,
@@ -84,6 +85,7 @@ RUNS = Path("runs")
 @confirm_option
 @trust_option
 @target_option
+@objective_option
 @set_option
 @path_option
 @output_options
@@ -122,6 +124,7 @@ def search(
     confirm: str | None,
     trust: bool,
     target_spec: str | None,
+    objective: str | None,
     overrides: dict[str, int | float],
     paths: tuple[Path, ...],
     as_json: bool,
@@ -170,7 +173,7 @@ def search(
     agents = chosen_agents(agent, planner_models, coder_models, agents_file)
     requests = []
     for name, share in zip(workloads, Budget.of(options).shared(len(workloads)), strict=True):
-        workload, target = load_problem(name, paths, overrides, target_spec, trust=trust)
+        workload, target = load_problem(name, paths, overrides, target_spec, trust=trust, objective=objective)
         require_trusted(workload)
         if confirm is not None:
             checked_model(target)  # refused before there is a folder

@@ -129,8 +129,9 @@ def document(
 
 
 def keep(request: Request, folder: RunFolder, result: SearchResult, best: Candidate) -> Path | None:
-    """Put the winner into the user's store; the naive kernel is no schedule."""
-    if best == result.naive:
+    """Put the winner into the user's store; the naive kernel is no schedule, nor is one for an objective that
+    the library is not looked up by."""
+    if best == result.naive or not request.target.scheduled:
         return None
     record = record_of(request, result, best, folder.kernel(best.kernel), datetime.now().astimezone())
     return Store(user_root()).put(record)[0]

@@ -28,7 +28,7 @@ def print_evaluation(console: Console, evaluation: Evaluation) -> None:
     console.print(
         "".join(f"{text}; " for text in figures_text(evaluation)) + f"evaluated in {evaluation.seconds:.2f} s"
     )
-    parts = causes_by_part(evaluation.evidence.parts, evaluation.objective.unit)
+    parts = causes_by_part(evaluation.evidence.parts, evaluation.evidence.unit or evaluation.objective.unit)
     for table in (parts, resources_table(evaluation), lines_table(evaluation)):
         if table.row_count:
             console.print(table)

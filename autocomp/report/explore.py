@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,7 @@ import jinja2
 from rich.table import Table
 from rich.text import Text
 
+from autocomp.report.terminal import amount_text
 from autocomp.search.explore import Point, pareto_front
 
 WIDTH, HEIGHT = 720, 420  # pixels of the plot
@@ -22,10 +23,12 @@ MARGIN = 0.06  # of the logarithmic range, around the points
 def points_table(points: Sequence[Point]) -> Table:
     """A row for each point, the smallest machine first, those that cannot run last with the reason."""
     front = pareto_front(points)
-    table = Table(title="Total cycles against area (* on the Pareto front)", title_justify="left")
+    energies = any(point.total_energy is not None for point in points)
+    weighed = "cycles and energy" if energies else "cycles"
+    table = Table(title=f"Total {weighed} against area (* on the Pareto front)", title_justify="left")
     table.add_column("", no_wrap=True)
     table.add_column("point", overflow="fold")
-    for heading in ("area", "cycles", "cycles x area"):
+    for heading in ("area", "cycles", *(("energy (nJ)",) if energies else ()), "cycles x area"):
         table.add_column(heading, justify="right", no_wrap=True)
     table.add_column("evaluations", justify="right", no_wrap=True)
     table.add_column("why it cannot run", overflow="fold")
@@ -36,6 +39,7 @@ def points_table(points: Sequence[Point]) -> Table:
             Text(point.name.replace(",", " ")),
             _figure(point.area),
             _figure(point.total),
+            *((amount_text(point.total_energy),) if energies else ()),
             "-" if product is None else f"{product:.3g}",
             str(point.evaluations),
             Text(point.reason or ""),
@@ -54,6 +58,9 @@ def document(points: Sequence[Point], note: str) -> dict[str, Any]:
                 "area": point.area,
                 "cycles": dict(point.cycles),
                 "total_cycles": point.total,
+                "energy_nJ": dict(point.energy),
+                "total_energy_nJ": point.total_energy,
+                "objective": point.objective or None,
                 "evaluations": point.evaluations,
                 "pareto": point in front,
                 "reason": point.reason,
@@ -64,14 +71,16 @@ def document(points: Sequence[Point], note: str) -> dict[str, Any]:
 
 
 def plot(points: Sequence[Point], note: str) -> str:
-    """The points that ran as one SVG text without outside parts: area to the right, cycles up, both logarithmic."""
+    """The points that ran as one SVG text without outside parts: area to the right, cycles up, both logarithmic. Points
+    on the front are red; a line joins those that no other is better than in area and cycles alone."""
     ran = [(p, p.area, p.total) for p in points if p.area is not None and p.total is not None]
     across = _Axis.of([area for _, area, _ in ran], LEFT, WIDTH - RIGHT)
     up = _Axis.of([total for _, _, total in ran], HEIGHT - BOTTOM, TOP)
     front = pareto_front(points)
     marks = [
         {"x": across.at(area), "y": up.at(total), "name": p.name.replace(",", " "), "front": p in front,
-         "area": _figure(area), "cycles": _figure(total)}
+         "area": _figure(area), "cycles": _figure(total),
+         "energy": "" if p.total_energy is None else f", {amount_text(p.total_energy)} nJ"}
         for p, area, total in ran
     ]  # fmt: skip
     environment = jinja2.Environment(undefined=jinja2.StrictUndefined, autoescape=True, trim_blocks=True)
@@ -84,11 +93,20 @@ def plot(points: Sequence[Point], note: str) -> str:
         bottom=HEIGHT - BOTTOM,
         note=note,
         marks=marks,
-        front=sorted((mark for mark in marks if mark["front"]), key=lambda mark: mark["x"]),
+        front=[(across.at(area), up.at(total)) for area, total in _lowest((area, total) for _, area, total in ran)],
         across=across.ticks(),
         up=up.ticks(),
         missing=len(points) - len(ran),
     )
+
+
+def _lowest(points: Iterable[tuple[float, float]]) -> list[tuple[float, float]]:
+    """Those that lie below all points to their left, by area."""
+    found: list[tuple[float, float]] = []
+    for area, total in sorted(points):
+        if not found or total < found[-1][1]:
+            found.append((area, total))
+    return found
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import operator
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -24,31 +25,41 @@ CANNOT_RUN = (ConfigError, IsaError, KernelError, CandidateFailure)  # what a po
 class Point:
     """One machine of a sweep, and what became of it.
 
-    `area` is in the units of the machine's description; `cycles` are those of the best kernel by workload, and
-    `evaluations` what finding them took. A point that cannot run has a `reason`, and cycles only of what ran before.
-    `schedules` has by workload what other points can begin with.
+    `area` is in the units of the machine's description; `cycles` are those of the best kernel by workload, `energy`
+    what that costs in nJ, where the machine states energies, and `evaluations` what finding them took. A point that
+    cannot run has a `reason`, and figures only of what ran before. `objective` names what the kernels are best by, ""
+    for the target's usual one. `schedules` has by workload what other points can begin with.
     """
 
     parameters: Parameters
     area: int | float | None = None
     cycles: Mapping[str, int] = field(default_factory=dict)
+    energy: Mapping[str, float] = field(default_factory=dict)
     evaluations: int = 0
     reason: str | None = None
+    objective: str = ""
     schedules: Mapping[str, Precedent] = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def name(self) -> str:
-        return point_name(self.parameters)
+        return point_name(self.parameters, self.objective)
 
     @property
     def total(self) -> int | None:
         """Cycles of all workloads, one after the other; None where the point cannot run."""
         return sum(self.cycles.values()) if self.reason is None else None
 
+    @property
+    def total_energy(self) -> float | None:
+        """nJ of all workloads; None where the point cannot run, or not all energies are known."""
+        known = self.reason is None and self.energy.keys() == self.cycles.keys()
+        return sum(self.energy.values()) if known and self.energy else None
 
-def point_name(parameters: Parameters) -> str:
-    """The parameters as text, which also names the point's folder."""
-    return ",".join(f"{name}={value}" for name, value in parameters.items())
+
+def point_name(parameters: Parameters, objective: str = "") -> str:
+    """The parameters as text, which also names the point's folder, with the objective if one was asked for."""
+    name = ",".join(f"{name}={value}" for name, value in parameters.items())
+    return f"{name},{objective}" if objective else name
 
 
 def grid(sweep: Mapping[str, Sequence[int | float]]) -> tuple[Parameters, ...]:
@@ -57,14 +68,17 @@ def grid(sweep: Mapping[str, Sequence[int | float]]) -> tuple[Parameters, ...]:
 
 
 def pareto_front(points: Sequence[Point]) -> tuple[Point, ...]:
-    """The points than which no other is better in one of area and total cycles and as good in the other, by area."""
+    """The points than which no other is better in one of area, total cycles and total energy, and as good in the rest,
+    by area. Energy counts where it is known of all points."""
     ran = [(point.area, point.total, point) for point in points if point.area is not None and point.total is not None]
+    weighed = all(point.total_energy is not None for _, _, point in ran)
+    figures = [((area, total, (point.total_energy or 0.0) if weighed else 0.0), point) for area, total, point in ran]
     kept = [
-        (area, total, point)
-        for area, total, point in ran
-        if not any(a <= area and t <= total and (a, t) != (area, total) for a, t, _ in ran)
+        (own, point)
+        for own, point in figures
+        if not any(other != own and all(map(operator.le, other, own)) for other, _ in figures)
     ]
-    return tuple(point for _, _, point in sorted(kept, key=lambda entry: entry[:2]))
+    return tuple(point for _, point in sorted(kept, key=lambda entry: entry[0]))
 
 
 def nearest_first(points: Sequence[Point], parameters: Parameters) -> list[Point]:
@@ -74,7 +88,9 @@ def nearest_first(points: Sequence[Point], parameters: Parameters) -> list[Point
     )
 
 
-def explore_point(parameters: Parameters, requests: Iterator[Request], folder: Path, means: Means) -> Point:
+def explore_point(
+    parameters: Parameters, requests: Iterator[Request], folder: Path, means: Means, objective: str = ""
+) -> Point:
     """Search for the best kernel of each request, in a run folder of its own below `folder`; what is there is
     continued, and what is finished not repeated.
 
@@ -83,6 +99,7 @@ def explore_point(parameters: Parameters, requests: Iterator[Request], folder: P
     """
     area: int | float | None = None
     cycles: dict[str, int] = {}
+    energy: dict[str, float] = {}
     evaluations = 0
     reason: str | None = None
     schedules: dict[str, Precedent] = {}
@@ -92,12 +109,15 @@ def explore_point(parameters: Parameters, requests: Iterator[Request], folder: P
             area = request.target.area
             run, begun = _run(folder / name, request)
             result = run_session(begun, run, means)
-            cycles[name] = int(result.best.value)
+            figures = result.best.evaluation.evidence.figures if result.best.evaluation is not None else {}
+            cycles[name] = int(figures.get("cycles", result.best.value))
+            if "nJ" in figures:
+                energy[name] = round(figures["nJ"], 3)
             evaluations += result.evaluations
             schedules[name] = _precedent(f"{point_name(parameters)}/{name}", parameters, result)
     except CANNOT_RUN as error:
         reason = _reason(error)
-    return Point(parameters, area, cycles, evaluations, reason, schedules)
+    return Point(parameters, area, cycles, energy, evaluations, reason, objective, schedules)
 
 
 def _precedent(name: str, parameters: Parameters, result: SearchResult) -> Precedent:

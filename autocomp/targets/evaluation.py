@@ -148,7 +148,8 @@ class Evidence:
     `figures` are single figures by name. `parts` says for each part of the machine how much of the measurement each
     cause accounts for, in the objective's unit; the cause `Busy` is useful work. `resources` gives what a kernel
     occupies of each memory or other resource, and what there is. `lines` are the lines of the kernel that cost most,
-    the worst first. `story` says in sentences what limits the kernel, the most important first.
+    the worst first. `story` says in sentences what limits the kernel, the most important first. `unit` is that of
+    `parts` and `lines`, "" for the objective's.
     """
 
     __pydantic_config__ = _AS_JSON
@@ -158,6 +159,7 @@ class Evidence:
     resources: Mapping[str, tuple[Number, Number]] = field(default_factory=dict)
     lines: tuple[LineCost, ...] = ()
     story: tuple[str, ...] = ()
+    unit: str = ""
 
 
 @dataclass(frozen=True)

@@ -203,7 +203,8 @@ class Target(ABC):
     result changes it, and nothing else does. `parameters` are those of the machine's figures that a user may set,
     and `area` is how large it is, in the units that `area_note` names. `causes` are the words that `Evidence.parts`
     uses, and `uses` the kinds of constructs that `Focus` names: the vocabulary of menus for this kind. `records`
-    says whether kernels can be profiled.
+    says whether kernels can be profiled. `objectives` are the names of what kernels can be searched for, the usual one
+    first; none where there is only one. `scheduled` says whether the best kernels are kept as schedules.
     """
 
     kind: ClassVar[str]
@@ -217,6 +218,8 @@ class Target(ABC):
     area_note: str = ""
     language: Language
     objective: Objective
+    objectives: tuple[str, ...] = ()
+    scheduled: bool = True
     transformations: Transformations = Transformations()
 
     # --- where targets come from ---------------------------------------------------------------------------------
@@ -235,6 +238,11 @@ class Target(ABC):
     @abstractmethod
     def snapshot(self) -> dict[str, Any]:
         """All that `restore` needs, as JSON; a run folder keeps it."""
+
+    def pursuing(self, objective: str) -> Target:
+        """The same machine with another of its objectives, by its name. Raises ConfigError."""
+        known = f"{self.name} has {', '.join(self.objectives) or f'one objective, {self.objective.unit}'}"
+        raise ConfigError(f"unknown objective {objective!r}", hint=known)
 
     # --- what it says of a workload ------------------------------------------------------------------------------
 

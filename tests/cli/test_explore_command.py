@@ -49,6 +49,18 @@ def test_points_are_searched_weighed_and_continued(explore: Callable[..., dict[s
     assert events.read_bytes() == log  # nothing was repeated
 
 
+def test_each_objective_is_a_point_and_energy_is_weighed(autocomp: Command) -> None:
+    Path("small.yaml").write_text("operation: gemm\naccelerator: tpu_v1\ndims: {I: 16, J: 16, K: 16}\nscale: 0.0625\n")
+    arguments = ("--sweep", "DIM=16", "--objective", "cycles", "--objective", "energy", "--evaluations", 2)
+    result = autocomp("explore", "small.yaml", *arguments, "--workers", 1, "--folder", "three", "--json")
+    assert result.exit_code == 0, result.output
+    points = json.loads(result.stdout)["points"]
+    assert [point["objective"] for point in points] == ["cycles", "energy"]
+    assert all(point["total_energy_nJ"] == point["energy_nJ"]["small"] > 0 for point in points)
+    assert any(point["pareto"] for point in points)
+    assert Path("three/DIM=16,energy/small/config.json").exists()
+
+
 def test_a_folder_of_another_exploration_is_refused(autocomp: Command) -> None:
     assert autocomp(*SWEEP, "--sweep", "DIM=4").exit_code == 0
     result = autocomp(*SWEEP, "--sweep", "DIM=4", "--seed", 1)

@@ -10,7 +10,8 @@ from autocomp.search.explore import Point, grid, nearest_first, pareto_front
 figures = st.integers(1, 12)
 points_of_any_kind = st.lists(
     st.builds(
-        lambda area, cycles, reason: Point({"A": area}, area, {"w": cycles}, reason=reason),
+        lambda area, cycles, energy, reason: Point({"A": area}, area, {"w": cycles}, {"w": energy}, reason=reason),
+        figures,
         figures,
         figures,
         st.sampled_from([None, None, "refused"]),
@@ -20,12 +21,15 @@ points_of_any_kind = st.lists(
 
 
 def better(a: Point, b: Point) -> bool:
-    """Whether a is no larger and no slower than b, and not the same."""
-    assert a.area is not None
-    assert b.area is not None
-    assert a.total is not None
-    assert b.total is not None
-    return a.area <= b.area and a.total <= b.total and (a.area, a.total) != (b.area, b.total)
+    """Whether a is no larger, no slower and no thirstier than b, and not the same."""
+    first, second = figures_of(a), figures_of(b)
+    return first != second and all(x <= y for x, y in zip(first, second, strict=True))
+
+
+def figures_of(point: Point) -> tuple[float, float, float]:
+    assert point.area is not None
+    assert point.total is not None
+    return point.area, point.total, point.total_energy or 0.0
 
 
 def test_the_grid_has_all_combinations() -> None:
@@ -40,6 +44,12 @@ def test_a_point_is_on_the_front_exactly_if_none_that_ran_is_better(points: list
         assert (point in front) == (not any(better(other, point) for other in ran))
     assert all(point.reason is None for point in front)
     assert [point.area for point in front] == sorted(point.area or 0 for point in front)
+
+
+def test_energy_counts_where_it_is_known_of_all_points() -> None:
+    frugal, fast = Point({}, 5, {"w": 9}, {"w": 1.0}), Point({}, 5, {"w": 8}, {"w": 2.0})
+    assert pareto_front([frugal, fast]) == (fast, frugal)
+    assert pareto_front([frugal, Point({}, 5, {"w": 8})]) == (Point({}, 5, {"w": 8}),)
 
 
 def test_the_nearest_point_is_the_one_of_the_smallest_ratios() -> None:

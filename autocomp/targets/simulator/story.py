@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from autocomp.errors import CandidateFailure, KernelError
 from autocomp.targets.evaluation import Bound, Evaluation, Evidence, Number
+from autocomp.targets.simulator.evaluate.objectives import cycles_of
 from autocomp.targets.simulator.isa.model import Accelerator
 from autocomp.targets.simulator.profile.limits import Limits, limits
 from autocomp.workload.model import Workload
@@ -63,9 +64,9 @@ def _ranked(causes: Mapping[str, Number]) -> list[tuple[str, Number]]:
 
 def _story(evaluation: Evaluation) -> Iterator[str]:
     """The unit that sets the pace, what it waits for, where, and how far the bound is away."""
-    total = evaluation.value
-    if not total or not evaluation.evidence.parts:
+    if not evaluation.value or not evaluation.evidence.parts:
         return
+    total = cycles_of(evaluation)
     busy = {unit: causes.get("Busy", 0) / total for unit, causes in evaluation.evidence.parts.items()}
     pace = max(busy, key=lambda unit: (busy[unit], unit))
     yield f"Unit {pace} is the busiest, {busy[pace]:.0%} of the time; in the rest it waits:"
@@ -92,11 +93,13 @@ def _story_of_the_path(evaluation: Evaluation, limits: Limits) -> Iterator[str]:
     for answer in limits.what_if[:ANSWERS]:
         yield f"{answer.words}, the kernel would take {max(0.0, answer.saved):.0%} fewer cycles"
     busy = evaluation.evidence.parts.get(max(limits.shares, key=lambda key: limits.shares[key])[0], {}).get("Busy", 0)
-    yield _roof(evaluation, busy / max(1, evaluation.value or 1))
+    yield _roof(evaluation, busy / cycles_of(evaluation))
 
 
 def _roof(evaluation: Evaluation, busy: float) -> str:
     parts = (evaluation.bound or Bound(0)).parts
+    if "compute" not in parts:
+        return f"{evaluation.ratio or 0.0:.0%} of the bound is reached"
     limit = "computation" if parts.get("compute", 0) >= parts.get("memory", 0) else "DRAM traffic"
     kind = "work that could be done in fewer cycles" if busy > 0.8 else "waiting that could overlap with work"
     return (

@@ -17,8 +17,9 @@ from autocomp.targets.rewriting import RewritingCoder
 from autocomp.targets.simulator import isa
 from autocomp.targets.simulator.conditions import usual_conditions, with_parameters
 from autocomp.targets.simulator.dialect import Dialect
-from autocomp.targets.simulator.evaluate import CYCLES, SimulatorEvaluator
-from autocomp.targets.simulator.evaluate.bounds import bound, peak_multiply_accumulates
+from autocomp.targets.simulator.evaluate import OBJECTIVES, SimulatorEvaluator
+from autocomp.targets.simulator.evaluate.bounds import peak_multiply_accumulates
+from autocomp.targets.simulator.evaluate.objectives import bound_of, objective_of
 from autocomp.targets.simulator.isa.analysis import Kind
 from autocomp.targets.simulator.isa.model import Accelerator
 from autocomp.targets.simulator.knowledge import knowledge
@@ -44,6 +45,7 @@ class _Snapshot:
     configuration: str
     overrides: dict[str, Number]
     source: str
+    objective: str = "cycles"
 
 
 _SNAPSHOT: TypeAdapter[_Snapshot] = TypeAdapter(_Snapshot)
@@ -53,7 +55,7 @@ class SimulatorTarget(Target):
     """An accelerator that a description defines. `overrides` are the parameters that a user set."""
 
     kind = "simulator"
-    objective = CYCLES
+    objectives = tuple(OBJECTIVES)
     records = True
     uses = get_args(Kind)
     causes = (
@@ -61,11 +63,16 @@ class SimulatorTarget(Target):
         *("Bus", "MemoryLatency", "BankConflict", "Pairing", "Drain", "Pipeline", "Fence"),
     )
 
-    def __init__(self, accelerator: Accelerator, overrides: Mapping[str, Number] | None = None) -> None:
+    def __init__(
+        self, accelerator: Accelerator, overrides: Mapping[str, Number] | None = None, objective: str = "cycles"
+    ) -> None:
         self.accelerator = accelerator
+        self.objective = objective_of(accelerator, objective)
+        self.scheduled = objective == "cycles"
+        self._pursued = objective
         self.overrides = dict(overrides or {})
         self.name = accelerator.full_name
-        self.digest = accelerator.digest
+        self.digest = accelerator.digest if self.scheduled else f"{accelerator.digest}-{objective}"
         self.parameters = accelerator.parameters
         self.area = accelerator.area
         self.area_note = accelerator.area_note
@@ -93,20 +100,29 @@ class SimulatorTarget(Target):
             fault = error.errors(include_url=False)[0]
             where = ".".join(str(part) for part in fault["loc"])
             raise ConfigError(f"the accelerator of a run folder, field {where!r}: {fault['msg']}") from None
-        return cls(isa.parse(kept.source, kept.path or kept.name, kept.overrides, kept.configuration), kept.overrides)
+        return cls(
+            isa.parse(kept.source, kept.path or kept.name, kept.overrides, kept.configuration),
+            kept.overrides,
+            kept.objective,
+        )
 
     def snapshot(self) -> dict[str, Any]:
         machine = self.accelerator
-        return asdict(_Snapshot(machine.name, machine.path, machine.configuration, self.overrides, machine.source))
+        return asdict(
+            _Snapshot(machine.name, machine.path, machine.configuration, self.overrides, machine.source, self._pursued)
+        )
+
+    def pursuing(self, objective: str) -> SimulatorTarget:
+        return SimulatorTarget(self.accelerator, self.overrides, objective)
 
     def starting_kernel(self, workload: Workload) -> str:
         return starting_kernel(workload, self.accelerator)
 
     def evaluator(self, workload: Workload, source: str = "kernel.c") -> SimulatorEvaluator:
-        return SimulatorEvaluator(self.accelerator, workload, source)
+        return SimulatorEvaluator(self.accelerator, workload, source, self._pursued)
 
     def bound(self, workload: Workload) -> Bound:
-        return bound(workload, self.accelerator)
+        return bound_of(self._pursued, workload, self.accelerator)
 
     def routine(self, workload: Workload) -> str | None:
         return library_kernel(workload, self.accelerator)

@@ -15,7 +15,6 @@ from autocomp.targets.evaluation import (
     Evidence,
     Measurement,
     Number,
-    Objective,
     Phase,
     StageVerdict,
 )
@@ -24,12 +23,13 @@ from autocomp.targets.simulator import isa
 from autocomp.targets.simulator.evaluate.bounds import bound, utilisation
 from autocomp.targets.simulator.evaluate.compiled import CompiledKernel, compile_kernel
 from autocomp.targets.simulator.evaluate.hotspots import line_cycles
+from autocomp.targets.simulator.evaluate.objectives import bound_of, measured, objective_of
 from autocomp.targets.simulator.evaluate.stages import STAGE_FUNCTIONS, STAGES, WATCHED, Conditions, StageFailure
 from autocomp.targets.simulator.evaluate.version import judge_version
+from autocomp.targets.simulator.isa.energy import Energy, energy
 from autocomp.targets.simulator.isa.model import Accelerator
 from autocomp.workload import Case, Cases, InputSet, Workload
 
-CYCLES = Objective("cycles")
 MAX_STEPS = 1 << 27  # bytecode steps of one run
 MAX_BYTES = 1 << 31  # of memory of one run, for what it keeps of its commands
 MAX_CYCLES_OVER_BOUND = 10_000  # a run is cut off when it needs this many times the lower bound
@@ -38,17 +38,22 @@ MAX_CYCLES_OVER_BOUND = 10_000  # a run is cut off when it needs this many times
 class SimulatorEvaluator(Evaluator):
     """Evaluates kernels for one workload on one machine. Picklable: native tables and cases are rebuilt on demand.
 
-    `source_name` is what messages call the kernel.
+    `source_name` is what messages call the kernel, `objective` the name of what kernels are measured by.
     """
 
     stages = STAGES
 
-    def __init__(self, accelerator: Accelerator, workload: Workload, source_name: str = "kernel.c") -> None:
+    def __init__(
+        self, accelerator: Accelerator, workload: Workload, source_name: str = "kernel.c", objective: str = "cycles"
+    ) -> None:
+        self.objective = objective
+        self._objective = objective_of(accelerator, objective)
         self.accelerator = accelerator
         self.workload = workload
         self.source_name = source_name
         self.version = judge_version()
-        self._bound = bound(workload, accelerator)
+        self._least_cycles = int(bound(workload, accelerator).value)
+        self._bound = bound_of(objective, workload, accelerator)
         self._tables: isa.MachineTables | None = None
         self._cases: Cases | None = None
 
@@ -58,7 +63,7 @@ class SimulatorEvaluator(Evaluator):
     @property
     def max_cycles(self) -> int:
         """Where a run is cut off."""
-        return int(self._bound.value) * MAX_CYCLES_OVER_BOUND + 1_000_000
+        return self._least_cycles * MAX_CYCLES_OVER_BOUND + 1_000_000
 
     @property
     def tables(self) -> isa.MachineTables:
@@ -101,16 +106,17 @@ class SimulatorEvaluator(Evaluator):
             verdicts.append(verdict)
         run = session.timed
         timing = run.timing if run is not None and run.error is None else None
+        spent = energy(self.accelerator, run.work, timing.cycles) if run is not None and timing is not None else None
         return Evaluation(
             stages=tuple(verdicts),
-            objective=CYCLES,
-            measurement=None if timing is None else Measurement(timing.cycles),
+            objective=self._objective,
+            measurement=None if timing is None else Measurement(measured(self.objective, timing.cycles, spent)),
             bound=self._bound,
-            evidence=self._evidence(session, timing),
+            evidence=self._evidence(session, timing, spent),
             seconds=time.perf_counter() - started,
         )
 
-    def _evidence(self, session: _Session, timing: Timing | None) -> Evidence:
+    def _evidence(self, session: _Session, timing: Timing | None, spent: Energy | None) -> Evidence:
         """Which figures there are depends on which runs the stages needed."""
         run = session.timed
         figures: dict[str, Number] = {}
@@ -120,11 +126,17 @@ class SimulatorEvaluator(Evaluator):
         if timing is None:
             return Evidence(figures, resources=_touched(session))
         figures["utilisation"] = utilisation(self.workload, self.accelerator, timing.cycles)
+        if self.objective != "cycles":
+            figures["cycles"] = timing.cycles
+        if spent is not None:
+            figures["nJ"] = spent.total / 1000
+            figures |= {f"nJ_{component}": amount / 1000 for component, amount in spent.components.items()}
         return Evidence(
             figures,
             parts={unit.unit: dict(unit.causes) for unit in timing.units},
             resources=_touched(session),
             lines=line_cycles(timing, session.kernel_text),
+            unit="" if self.objective == "cycles" else "cycles",
         )
 
 

@@ -62,12 +62,13 @@ def bytes_each(accelerator: Accelerator, memory: str) -> float:
     return 1.0 if found.kind == "dram" else element_bits(found.element) / 8
 
 
-def least_energy(accelerator: Accelerator, multiply_accumulates: int, read: int, written: int, cycles: int) -> float:
-    """Picojoules that no kernel can do without: its multiply-accumulates, the bytes of DRAM that it has to read and to
-    write, and the machine's own for the fewest cycles."""
+def least_energy(accelerator: Accelerator, multiply_accumulates: int, read: int, written: int, cycles: int) -> Energy:
+    """What no kernel can do without: its multiply-accumulates, the bytes of DRAM that it has to read and to write, and
+    the machine's own for the fewest cycles."""
     table, dram = accelerator.energy, accelerator.dram.name
     needs = {"mac": multiply_accumulates, f"{dram}.read": read, f"{dram}.write": written, "cycle": cycles}
-    return sum(table.get(component, 0.0) * amount for component, amount in needs.items())
+    components = {component: table[component] * n for component, n in needs.items() if n and component in table}
+    return Energy(components, {})
 
 
 def check_energy(accelerator: Accelerator, places: Mapping[str, Place]) -> None:

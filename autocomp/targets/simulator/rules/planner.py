@@ -12,6 +12,7 @@ from typing import Protocol, cast
 from autocomp.errors import KernelError
 from autocomp.targets.menu import MenuOption
 from autocomp.targets.planning import Context, Plan, Planning
+from autocomp.targets.simulator.evaluate.objectives import cycles_of
 from autocomp.targets.simulator.isa.model import Accelerator
 from autocomp.targets.simulator.rules.given import facts_of
 from autocomp.targets.simulator.rules.profile import Profile, profile
@@ -153,7 +154,7 @@ def _scored(
 ) -> list[deque[_Scored]]:
     """The proposals of each of the menu's transformations that none of `shapings` comes before, in the order that it
     gives them."""
-    cycles = max(1, context.evaluation.value or 1)
+    cycles = cycles_of(context.evaluation)
     scored: list[deque[_Scored]] = []
     options = sorted((o for o in context.menu.options if o.transformation is not None), key=lambda o: o.id)
     for option in options:
@@ -179,7 +180,7 @@ def _open_shapings(context: Context, facts: Facts, candidates: _Candidates) -> l
     """The untried shapings that are estimated to pay, with the tensors that they are about (none: all). The menu's
     dropout has no say in this, but for those that nearly all others wait for: a menu may be without them."""
     found: list[_Shaping] = []
-    cycles = max(1, context.evaluation.value or 1)
+    cycles = cycles_of(context.evaluation)
     withheld = _FEWER_PRODUCTS - {option.transformation for option in context.menu.options}
     for name in sorted({name for names in _SHAPING.values() for name in names} - withheld):
         item = transformation(name)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from autocomp.targets.evaluation import Evaluation
+from autocomp.targets.simulator.evaluate.objectives import cycles_of
 from autocomp.targets.simulator.isa.model import Accelerator
 from autocomp.targets.simulator.isa.roles import computing_unit
 from autocomp.targets.simulator.profile.limits import Limits
@@ -34,7 +35,7 @@ class Profile:
 def profile(evaluation: Evaluation, accelerator: Accelerator, limits: Limits | None = None) -> Profile:
     """The profile of an evaluated kernel."""
     unit = computing_unit(accelerator)
-    cycles = max(1, evaluation.value or 1)
+    cycles = cycles_of(evaluation)
     shares = _by_units(evaluation, unit) if limits is None else _on_the_path(limits, unit)
     own = evaluation.evidence.parts.get(unit, {})
     waiting = {cause: count for cause, count in own.items() if cause != "Busy"}
@@ -50,7 +51,7 @@ def _by_units(evaluation: Evaluation, computing: str) -> Mapping[str, float]:
             weight = 1.0 if name == computing else _OTHER_UNITS
             if cause == "Busy" and name == computing:
                 weight = _USEFUL
-            shares[cause] = shares.get(cause, 0.0) + weight * count / max(1, evaluation.value or 1)
+            shares[cause] = shares.get(cause, 0.0) + weight * count / cycles_of(evaluation)
     return shares
 
 

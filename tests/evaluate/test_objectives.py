@@ -1,0 +1,60 @@
+"""Energy and the product of energy and cycles as what kernels are measured by."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from autocomp import workload
+from autocomp.data import data_dir
+from autocomp.errors import ConfigError
+from autocomp.targets.protocol import Target
+from autocomp.targets.registry import load_target, restore_target
+
+TABLE = "  energy { mac: 100; tiles.byte: 10; sums.byte: 20; dram.byte: 1000; cycle: 5; }\n}\n"
+
+
+@pytest.fixture
+def target(tmp_path: Path) -> Target:
+    text = (data_dir("isa") / "tiny.isa").read_text().rstrip()
+    (tmp_path / "costly.isa").write_text(text[:-1].replace("accelerator tiny", "accelerator costly") + TABLE)
+    return load_target("simulator:costly", {}, [tmp_path])
+
+
+def test_each_objective_measures_the_same_run_and_has_a_bound_below_it(target: Target) -> None:
+    problem = workload.load("tiny_gemm_edges", ())
+    kernel = target.starting_kernel(problem)
+    found = {name: target.pursuing(name).evaluator(problem).evaluate(kernel) for name in target.objectives}
+    assert all(evaluation.correct for evaluation in found.values())
+    cycles, energy, product = (found[name].value for name in ("cycles", "energy", "edp"))
+    assert cycles is not None
+    assert energy is not None
+    assert product == pytest.approx(cycles * energy)
+    assert found["energy"].evidence.figures["cycles"] == found["edp"].evidence.figures["cycles"] == cycles
+    assert found["cycles"].evidence.figures["nJ"] == energy
+    parts = {k: v for k, v in found["cycles"].evidence.figures.items() if k.startswith("nJ_")}
+    assert sum(parts.values()) == pytest.approx(energy)
+    for evaluation in found.values():
+        assert evaluation.ratio is not None
+        assert 0 < evaluation.ratio < 1
+    bound = found["energy"].bound
+    assert bound is not None
+    assert bound.parts["mac"] == problem.multiply_accumulates * 100 / 1000
+
+
+def test_a_run_folder_brings_the_objective_back(target: Target) -> None:
+    changed = target.pursuing("energy")
+    again = restore_target("simulator", changed.snapshot())
+    assert (again.objective, again.digest, again.scheduled) == (changed.objective, changed.digest, False)
+    assert again.digest != target.digest
+    assert target.scheduled
+
+
+@pytest.mark.parametrize(
+    ("machine", "objective", "message"),
+    [("tiny", "energy", "states no energies"), ("vta", "watts", "unknown objective 'watts'")],
+)
+def test_an_objective_that_there_is_not_is_refused(machine: str, objective: str, message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        load_target(f"simulator:{machine}").pursuing(objective)
