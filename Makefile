@@ -92,6 +92,10 @@ library: $(VENV)/.core  ## search for the schedules that ship, those that are mi
 bench-kernels: $(VENV)/.core  ## the rules agent against the bound and the vendor library: an hour; ARGS=--quick for minutes, ARGS='--rtl --ragged'
 	$(BIN)/python -m benchmarks.kernels $(ARGS)
 
+.PHONY: bench-machines
+bench-machines: $(VENV)/.core  ## what searches find on the machines that ship, from naive kernels: half an hour; ARGS='amx --evaluations 20'
+	$(BIN)/python -m benchmarks.machines $(ARGS)
+
 .PHONY: bench-ablation
 bench-ablation: $(VENV)/.core  ## searches without each of the options that they use: half an hour; ARGS='--evaluations 60 gemm_bias_relu'
 	$(BIN)/python -m benchmarks.ablation $(ARGS)

@@ -1,0 +1,133 @@
+"""What a search without a model finds on the machines that ship, from their naive kernels.
+
+    python -m benchmarks.machines [MACHINE ...] [--evaluations N] [--objective NAME ...] [--size N ...] [--workers N]
+
+A row is a search: the share of the bound that it reaches in so many evaluations, the energy of its best kernel where
+the machine states energies, how many candidates were wrong, and what the best kernel's busiest unit waits for.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import yaml
+from rich.console import Console
+from rich.table import Table
+
+from autocomp.errors import AutocompError
+from autocomp.search import Options
+from autocomp.search.executors import available_cores
+from autocomp.search.session import Means
+from autocomp.targets.evaluation import Evaluation
+from autocomp.workload import Workload, parse
+from benchmarks.searching import Found, request_for, search
+
+# What a machine's GEMM needs besides its sizes.
+GEMMS: Mapping[str, Mapping[str, Any]] = {
+    "vta": {"layout": {"B": "J/16 K/16 J%16 K%16"}},
+    "tpu_v1": {"scale": 0.0078125},
+    "amx": {"result": "int32", "layout": {"B": "K/4 J K%4"}},
+    "rvv": {"dtype": "float32"},
+    "tiny": {"scale": 0.0078125},
+    "quad": {"scale": 0.0078125},
+    "gemmini": {"scale": 0.0078125},
+}
+SIZES = {"tiny": (64,), "quad": (64,), "rvv": (128,), "vta": (256,), "amx": (256,), "tpu_v1": (512,), "gemmini": (256,)}
+WAITING = 2  # causes that are shown
+
+
+def cases(machine: str, sizes: Sequence[int]) -> Iterator[Workload]:
+    """A square GEMM of each size, and one of twice the rows, three quarters of the columns and half the depth."""
+    for size in sizes or SIZES[machine]:
+        for dims in ({"I": size, "J": size, "K": size}, {"I": 2 * size, "J": size * 3 // 4, "K": size // 2}):
+            document = {"operation": "gemm", "accelerator": machine, "dims": dims, **GEMMS[machine]}
+            name = "gemm_" + "x".join(str(extent) for extent in dims.values())
+            yield parse(yaml.safe_dump(document), Path(f"{name}.yaml"))
+
+
+def row(machine: str, workload: Workload, objective: str, options: Options, means: Means) -> list[str]:
+    """Cells of one search."""
+    started = time.perf_counter()
+    request = request_for(workload, options)
+    try:
+        found = search(replace(request, target=request.target.pursuing(objective)), means)
+    except AutocompError as error:
+        return [machine, workload.name, objective, *["-"] * 6, error.message]
+    best, evaluation = found.result.best, found.result.best.evaluation
+    assert evaluation is not None
+    energy = evaluation.evidence.figures.get("nJ")
+    return [
+        machine,
+        workload.name,
+        objective,
+        f"{found.result.naive.value:,.0f}",
+        f"{best.value:,.0f} {best.objective.unit}",
+        f"{evaluation.ratio or 0.0:.1%}",
+        "-" if energy is None else f"{energy:,.0f}",
+        f"{found.result.evaluations}, {wrong(found)} wrong",
+        f"{time.perf_counter() - started:.0f}",
+        waiting(evaluation),
+    ]
+
+
+def wrong(found: Found) -> int:
+    """Candidates that failed a stage after they compiled."""
+    return sum(
+        count
+        for outcome, count in found.result.history.outcomes().items()
+        if outcome.startswith("failed") and outcome != "failed check"
+    )
+
+
+def waiting(evaluation: Evaluation) -> str:
+    """The busiest unit of a kernel, how busy it is, and what it waits for."""
+    parts = evaluation.evidence.parts
+    unit = max(parts, key=lambda name: parts[name].get("Busy", 0), default="")
+    if not unit:
+        return ""
+    total = sum(parts[unit].values()) or 1
+    ranked = sorted(((value, cause) for cause, value in parts[unit].items() if cause != "Busy" and value), reverse=True)
+    causes = [f"{cause} {value / total:.0%}" for value, cause in ranked[:WAITING]]
+    return ", ".join([f"{unit} busy {parts[unit].get('Busy', 0) / total:.0%}", *causes])
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("machines", nargs="*", metavar="MACHINE", help=f"of {', '.join(GEMMS)}; all if none is named")
+    parser.add_argument("--evaluations", type=int, default=60)
+    parser.add_argument("--objective", action="append", default=[], help="cycles, energy or edp; repeatable")
+    parser.add_argument("--size", type=int, action="append", default=[], help="repeatable; the machine's if none")
+    parser.add_argument("--workers", type=int, default=available_cores())
+    chosen = parser.parse_args(arguments)
+    unknown = [name for name in chosen.machines if name not in GEMMS]
+    if unknown:
+        parser.error(f"unknown machine {unknown[0]!r}; known: {', '.join(GEMMS)}")
+    table = Table(title=f"at most {chosen.evaluations} evaluations from the naive kernel, rules agent, seed 0")
+    for heading in (
+        "machine",
+        "workload",
+        "objective",
+        "naive",
+        "best",
+        "of bound",
+        "nJ",
+        "evaluations",
+        "s",
+        "waits for",
+    ):
+        table.add_column(heading, justify="left" if heading in ("machine", "workload", "waits for") else "right")
+    options = Options(evaluations=chosen.evaluations)
+    for machine in chosen.machines or GEMMS:
+        for workload in cases(machine, chosen.size):
+            for objective in chosen.objective or ["cycles"]:
+                table.add_row(*row(machine, workload, objective, options, Means(chosen.workers, None, False)))
+    Console(width=200).print(table)
+
+
+if __name__ == "__main__":
+    main()
