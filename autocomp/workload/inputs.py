@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from autocomp.workload.layout import operand_layout
 from autocomp.workload.model import InputSet, TensorSpec, Workload
 
 Array = npt.NDArray[Any]
@@ -49,7 +51,7 @@ def make_inputs(workload: Workload, input_set: InputSet) -> dict[str, Array]:
         elif workload.operation == "conv2d":
             arrays[tensor.name] = _conv2d_operand(workload, tensor, input_set.kind, random)
         else:
-            arrays[tensor.name] = _gemm_operand(workload, tensor, input_set.kind, random)
+            arrays[tensor.name] = _stored_operand(workload, tensor, input_set.kind, random)
     return arrays
 
 
@@ -59,6 +61,15 @@ def poison(tensor: TensorSpec) -> Array:
         return np.full(tensor.shape, np.nan, np.dtype(tensor.dtype))
     pattern: Array = np.frombuffer(b"\x5b" * tensor.bytes, dtype=tensor.dtype).reshape(tensor.shape).copy()
     return pattern
+
+
+def _stored_operand(workload: Workload, tensor: TensorSpec, kind: str, random: np.random.Generator) -> Array:
+    """An operand of a gemm as it lies in memory."""
+    text = workload.options.get("layout", {}).get(tensor.name)
+    if text is None:
+        return _gemm_operand(workload, tensor, kind, random)
+    layout = operand_layout(tensor.name, text, workload.dims)
+    return layout.store(_gemm_operand(workload, replace(tensor, shape=layout.logical_shape), kind, random))
 
 
 def _gemm_operand(workload: Workload, tensor: TensorSpec, kind: str, random: np.random.Generator) -> Array:

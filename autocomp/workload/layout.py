@@ -40,9 +40,12 @@ class Axis:
             position = position // number if symbol == "/" else position % number
         return position
 
-    def text(self, position: str) -> str:
-        """The entry as an expression of C."""
+    def text(self, position: str, multiple: int = 1) -> str:
+        """The entry as an expression of C, for a position that is a multiple of a number."""
         for symbol, number in self.steps:
+            if multiple % number == 0 and symbol == "%":
+                return "0"
+            multiple = multiple // number if multiple % number == 0 else 1
             position = f"({position}) {symbol} {number}" if " " in position else f"{position} {symbol} {number}"
         return position
 
@@ -102,9 +105,12 @@ class Layout:
         """The tensor that is stored."""
         return stored if self.plain else stored.reshape(-1)[self._places]
 
-    def subscripts(self, positions: Mapping[str, str]) -> str:
-        """Where the element at some positions, expressions of C by dimension, is stored: `[k / 4][j][k % 4]`."""
-        return "".join(f"[{axis.text(positions[axis.dimension])}]" for axis in self.axes)
+    def subscripts(self, positions: Mapping[str, str], multiples: Mapping[str, int] | None = None) -> str:
+        """Where the element at some positions, expressions of C by dimension, is stored: `[k / 4][j][k % 4]`. With
+        `multiples`, what each position is a multiple of: `[k / 4][j][0]`."""
+        known = multiples or {}
+        texts = (axis.text(positions[axis.dimension], known.get(axis.dimension, 1)) for axis in self.axes)
+        return "".join(f"[{text}]" for text in texts)
 
     def row_bytes(self, itemsize: int) -> int:
         """Bytes from one entry of the first axis to the next."""
@@ -127,6 +133,11 @@ def parse_layout(text: str, dimensions: Mapping[str, int]) -> Layout:
     layout = Layout(axes, tuple(dimensions.items()))
     layout.check()
     return layout
+
+
+def operand_layout(name: str, text: str, dims: Mapping[str, int]) -> Layout:
+    """The layout of an operand of a gemm: A [I][K] or B [K][J]. Raises ConfigError."""
+    return parse_layout(text, {dimension: dims[dimension] for dimension in ("IK" if name == "A" else "KJ")})
 
 
 def parse_axes(text: str) -> tuple[Axis, ...]:

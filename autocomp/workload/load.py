@@ -15,6 +15,7 @@ from autocomp.errors import ConfigError
 from autocomp.workload import schema
 from autocomp.workload.convolution import Convolution, convolution
 from autocomp.workload.inputs import FLOAT_LIMIT, input_sets
+from autocomp.workload.layout import operand_layout
 from autocomp.workload.model import TensorSpec, Workload
 from autocomp.workload.tensor import operation
 
@@ -126,20 +127,23 @@ def _workload(file: schema.File, path: Path, **operation: Any) -> Workload:
 def _gemm(file: schema.GemmFile, path: Path) -> Workload:
     i, j, k = file.dims.I, file.dims.J, file.dims.K
     sums = "int32" if file.dtype == "int8" else file.dtype
+    result = file.result or file.dtype
+    stored = {name: operand_layout(name, text, file.dims.model_dump()).shape for name, text in file.layout.items()}
     tensors = [
-        TensorSpec("A", file.dtype, (k, i) if file.transpose_a else (i, k), "input"),
-        TensorSpec("B", file.dtype, (j, k) if file.transpose_b else (k, j), "input"),
+        TensorSpec("A", file.dtype, stored.get("A") or ((k, i) if file.transpose_a else (i, k)), "input"),
+        TensorSpec("B", file.dtype, stored.get("B") or ((j, k) if file.transpose_b else (k, j)), "input"),
     ]
     if file.bias != "none":
         tensors.append(TensorSpec("bias", sums, (1 if file.bias == "row" else i, j), "input"))
-    tensors.append(TensorSpec("C", file.dtype, (i, j), "output"))
+    tensors.append(TensorSpec("C", result, (i, j), "output"))
     keys = ("bias", "activation", "scale", "transpose_a", "transpose_b")
+    unusual = {"result": result if result != file.dtype else None, "layout": dict(file.layout) or None}
     return _workload(
         file,
         path,
         tensors=tuple(tensors),
         dims={"I": i, "J": j, "K": k},
-        options={key: getattr(file, key) for key in keys},
+        options={key: getattr(file, key) for key in keys} | {key: v for key, v in unusual.items() if v is not None},
         tolerance=None if file.dtype == "int8" else _rounding(k, file.scale),
         multiply_accumulates=i * j * k,
     )

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from autocomp.errors import ConfigError
 from autocomp.workload.convolution import EXACT_DEPTH, convolution, pool, sums
 from autocomp.workload.inputs import make_inputs
+from autocomp.workload.layout import operand_layout
 from autocomp.workload.model import Arrays, InputSet, Workload
 from autocomp.workload.trusting import require_trusted
 
@@ -52,12 +53,21 @@ def compute(workload: Workload, arrays: Arrays) -> dict[str, Array]:
     return _custom(workload, arrays)
 
 
+def _operands(workload: Workload, arrays: Arrays) -> tuple[Array, Array]:
+    """A [I][K] and B [K][J], however they are stored."""
+    options = workload.options
+    stored = options.get("layout", {})
+    a, b = (
+        operand_layout(name, stored[name], workload.dims).load(arrays[name]) if name in stored else arrays[name]
+        for name in "AB"
+    )
+    return (a.T if options["transpose_a"] else a), (b.T if options["transpose_b"] else b)
+
+
 def _gemm(workload: Workload, arrays: Arrays) -> Array:
     """C = saturate_i8(round(scale * activation(A·B + bias))): the sum wraps at 32 bits, the activation comes before
     the scale, the product is rounded to binary32 and then to the nearest integer, ties to even."""
-    options = workload.options
-    a = arrays["A"].T if options["transpose_a"] else arrays["A"]
-    b = arrays["B"].T if options["transpose_b"] else arrays["B"]
+    a, b = _operands(workload, arrays)
     if a.dtype.kind == "f":
         return _real_gemm(workload, arrays, a, b)
     return _requantised(workload, arrays, multiply(a, b))
@@ -78,6 +88,8 @@ def _requantised(workload: Workload, arrays: Arrays, total: npt.NDArray[np.int64
     wrapped: Array = total.astype(np.int32)
     if options["activation"] == "relu":
         wrapped = np.maximum(wrapped, 0)
+    if options.get("result") == "int32":
+        return wrapped
     if options["scale"] == 1.0:
         return np.clip(wrapped, -128, 127).astype(np.int8)
     with np.errstate(over="ignore"):

@@ -60,7 +60,8 @@ class GemmDims(_Strict):
 
 
 class GemmFile(_Common):
-    """`bias` is a row [1][J] or full [I][J], int32 or binary32; a transposed operand is stored as A[K][I], B[J][K]."""
+    """`bias` is a row [1][J] or full [I][J], int32 or binary32; a transposed operand is stored as A[K][I], B[J][K], one
+    with a layout as that says. `result` is the type of C: that of the operands if absent."""
 
     operation: Literal["gemm"]
     dims: GemmDims
@@ -70,6 +71,19 @@ class GemmFile(_Common):
     scale: Scale = 1.0
     transpose_a: bool = False
     transpose_b: bool = False
+    result: Literal["int8", "int32", "float32"] | None = None
+    layout: dict[Literal["A", "B"], str] = {}
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        for name in self.layout:
+            if self.transpose_a if name == "A" else self.transpose_b:
+                raise ValueError(f"{name} has a layout; leave out 'transpose_{name.lower()}'")
+        if self.result is not None and (self.result == "float32") != (self.dtype == "float32"):
+            raise ValueError(f"'result' cannot be {self.result} of {self.dtype} operands")
+        if self.result == "int32" and self.scale != 1.0:
+            raise ValueError("'scale' must be 1 for a result of int32: the sums are the results")
+        return self
 
 
 class Conv2dDims(_Strict):

@@ -11,6 +11,7 @@ from autocomp.data import closest
 from autocomp.errors import ConfigError
 from autocomp.targets.simulator.isa.contractions import contraction_tile
 from autocomp.targets.simulator.isa.model import Accelerator, Memory
+from autocomp.targets.simulator.isa.operands import Operand, Operands, contraction_operands
 from autocomp.targets.simulator.isa.tree import element_bits, is_float
 from autocomp.workload.model import TensorSpec, Workload
 
@@ -60,6 +61,7 @@ HOLES: Mapping[str, str] = {
     "pool_stride": "results from pooling window to pooling window",
     "pool_padding": "results of 0 around those that are pooled",
 }
+SHARE = 4  # tiles of rows that a local memory holds at least
 REQUIRED = ("gemm_configure", "gemm_tile", "gemm_store")
 TILED = (*REQUIRED, "gemm_begin", "gemm_finish")  # the idioms that starting kernels are made of
 # Options of a workload, the value without effect, and the hole by which idioms learn of another.
@@ -95,7 +97,8 @@ def tile_of(workload: Workload, accelerator: Accelerator) -> tuple[int, int, int
                 f"{workload.name!r} with `{option}: {workload.options[option]}` can be made",
                 hint="name the hole in an idiom, or name a kernel to start from with `kernel:` in the workload",
             )
-    tile = contraction_tile(accelerator)
+    operands = _operands(workload, accelerator)
+    tile = contraction_tile(accelerator) if operands is None else _within(operands)
     if tile is None:
         raise ConfigError(f"accelerator {accelerator.name!r} has no instruction that multiplies and sums")
     return tile
@@ -111,12 +114,55 @@ def _c_type(dtype: str) -> str:
 
 
 def tile_addresses(workload: Workload, accelerator: Accelerator, a_rows: int, b_rows: int) -> list[tuple[str, str]]:
-    """Where the tiles of so many rows lie, by name: operands one behind the other in the memory of their element type,
+    """Local addresses of the tiles, by name: in the memories where the contraction finds them, one after the other
+    where they share one. Where that does not follow from its semantics: operands in the memory of their element type,
     sums in the widest."""
     operands, sums = _memories(workload, accelerator)
     c_row = a_rows + b_rows if operands is sums else 0
-    places = (("a_tile", operands, 0), ("b_tile", operands, a_rows), ("c_tile", sums, c_row))
-    return [(name, _address(accelerator, memory, row)) for name, memory, row in places]
+    places = _derived_places(workload, accelerator) or ((operands, 0), (operands, a_rows), (sums, c_row))
+    names = ("a_tile", "b_tile", "c_tile")
+    return [(name, _address(accelerator, memory, row)) for name, (memory, row) in zip(names, places, strict=True)]
+
+
+def _derived_places(workload: Workload, accelerator: Accelerator) -> list[tuple[Memory, int]] | None:
+    """Memory and first row of the left, the right and the tile of sums; None where they do not follow."""
+    found = _operands(workload, accelerator)
+    if found is None:
+        return None
+    used: dict[str, int] = {}
+    places = []
+    for operand in found.all:
+        rows = operand.rows(found.ranges, _within(found))
+        if rows is None:
+            return None
+        row = used.get(operand.memory.name, 0)
+        places.append((operand.memory, row))
+        used[operand.memory.name] = row + rows
+    return places
+
+
+def _operands(workload: Workload, accelerator: Accelerator) -> Operands | None:
+    """Those of the first contraction that multiplies elements as the workload has them."""
+    kind = np.dtype(workload.tensors[0].dtype)
+
+    def fits(operand: Operand) -> bool:
+        wide = element_bits(operand.element) >= kind.itemsize * 8
+        return wide and is_float(operand.element) is (kind.kind == "f")
+
+    known = contraction_operands(accelerator)
+    return next((found for found in known if fits(found.left) and fits(found.right)), None)
+
+
+def _within(found: Operands) -> tuple[int, int, int]:
+    """The tile with so many rows that a memory holds four, so that a search can keep some while it uses others."""
+    rows, columns, depth = found.tile
+    while rows > 1 and any(
+        (operand.rows(found.ranges, (rows, columns, depth)) or 0) > operand.memory.rows // SHARE
+        for operand in (found.left, found.sums)
+        if set(operand.variables.values()) & {"rows"}
+    ):
+        rows = (rows + 1) // 2
+    return rows, columns, depth
 
 
 def _memories(workload: Workload, accelerator: Accelerator) -> tuple[Memory, Memory]:

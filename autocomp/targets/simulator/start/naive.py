@@ -6,6 +6,8 @@ configure, fill, multiply and store one tile are the machine's idioms; an idiom 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from autocomp.errors import ConfigError
@@ -15,6 +17,7 @@ from autocomp.targets.simulator.kernel.printer import print_kernel
 from autocomp.targets.simulator.start.fold import fold_kernel
 from autocomp.targets.simulator.start.idioms import boolean, fill, signature, tile_addresses, tile_extent, tile_of
 from autocomp.targets.simulator.start.naive_convolution import naive_convolution
+from autocomp.workload.layout import Layout, operand_layout
 from autocomp.workload.model import Workload
 
 
@@ -37,11 +40,15 @@ def starting_kernel(workload: Workload, accelerator: Accelerator) -> str:
 def naive_gemm(workload: Workload, accelerator: Accelerator) -> str:
     """C = A·B tile by tile, i outside j outside k, one tile of each operand in local memory at a time."""
     tile = tile_of(workload, accelerator)
+    layouts = {
+        name: operand_layout(name, text, workload.dims) for name, text in workload.options.get("layout", {}).items()
+    }
     a_rows = tile[2] if workload.options["transpose_a"] else tile[0]
     b_rows = tile[1] if workload.options["transpose_b"] else tile[2]
     addresses = tile_addresses(workload, accelerator, a_rows, b_rows)
     extents, sizes = _extents(workload, tile)
     holes = {name: name for name, _ in addresses} | gemm_holes(workload) | _pointers(workload) | extents
+    holes |= _stored(workload, tile, layouts)
 
     def idiom(name: str) -> str:
         return fill(accelerator, name, holes)
@@ -78,7 +85,7 @@ def gemm_holes(workload: Workload) -> dict[str, str]:
     return {
         "stride_a": str(size * shapes["A"][1]),
         "stride_b": str(size * shapes["B"][1]),
-        "stride_c": str(size * shapes["C"][1]),
+        "stride_c": str(np.dtype(workload.outputs[0].dtype).itemsize * shapes["C"][1]),
         "stride_bias": "0" if row_bias else str(4 * workload.dims["J"]),
         "has_bias": boolean(options["bias"] != "none"),
         "relu": boolean(options["activation"] == "relu"),
@@ -98,6 +105,18 @@ def _pointers(workload: Workload) -> dict[str, str]:
         "bias": bias,
         "first": "k == 0",
     }
+
+
+def _stored(workload: Workload, tile: tuple[int, int, int], layouts: Mapping[str, Layout]) -> dict[str, str]:
+    """Pointers and strides of operands with layouts. A stride is the bytes from one entry of the first axis to the
+    next that holds another row."""
+    size = np.dtype(workload.tensors[0].dtype).itemsize
+    multiples = dict(zip("IJK", tile, strict=True))
+    holes: dict[str, str] = {}
+    for name, layout in layouts.items():
+        subscripts = layout.subscripts({"I": "i", "J": "j", "K": "k"}, multiples)
+        holes |= {name: f"&{name}{subscripts}", f"stride_{name.lower()}": str(layout.row_bytes(size))}
+    return holes
 
 
 def _extents(workload: Workload, tile: tuple[int, int, int]) -> tuple[dict[str, str], dict[str, str]]:
