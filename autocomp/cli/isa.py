@@ -34,11 +34,15 @@ def show(
     as_json: bool,
     plain: bool,
 ) -> None:
-    """Print the reference page of the accelerator NAME (a file, or the name of a shipped one)."""
+    """Print the reference page of the accelerator NAME (a file, or the name of a shipped one): what a kernel's author
+    needs to know, and how long things take."""
     from autocomp.targets.simulator import isa as language
+    from autocomp.targets.simulator.guide import timing_page
+    from autocomp.targets.simulator.isa.reference import plain as without_marks
 
     accelerator = language.load(name, overrides, paths)
-    page = language.reference(accelerator, markdown)
+    timing = timing_page(accelerator)
+    page = language.reference(accelerator, markdown) + "\n" + (timing if markdown else without_marks(timing))
     if as_json:
         print_json(
             {
@@ -58,6 +62,7 @@ def show(
                 "digest": accelerator.digest,
                 "path": accelerator.path,
                 "reference": page,
+                "timing": timing,
             }
         )
         return

@@ -142,6 +142,17 @@ class LineCost:
 
 
 @dataclass(frozen=True)
+class Cause:
+    """What a name in `Evidence.parts` means: a sentence; a verb for what a part of the machine does meanwhile; what
+    usually helps, as an order; and what it means for the line that has to wait, "{next}"."""
+
+    meaning: str
+    activity: str
+    remedy: str
+    consequence: str = ""
+
+
+@dataclass(frozen=True)
 class Evidence:
     """How a kernel behaved, for agents and reports: stalls of a simulated machine, counters of a real one, or nothing.
 

@@ -11,6 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from autocomp.errors import ConfigError, NotApplicable
@@ -18,6 +19,7 @@ from autocomp.targets.evaluation import (
     PHASES,
     SCREEN,
     Bound,
+    Cause,
     Evaluation,
     Evidence,
     Measurement,
@@ -209,6 +211,7 @@ class Target(ABC):
 
     kind: ClassVar[str]
     causes: ClassVar[tuple[str, ...]] = ()
+    glossary: ClassVar[Mapping[str, Cause]] = MappingProxyType({})  # what the causes mean
     uses: ClassVar[tuple[str, ...]] = ()
     records: ClassVar[bool] = False
     name: str

@@ -11,10 +11,12 @@ import jinja2
 from autocomp.errors import KernelError
 from autocomp.targets.protocol import Focus, Knowledge
 from autocomp.targets.simulator import isa, kernel
+from autocomp.targets.simulator.guide import timing_page
 from autocomp.targets.simulator.isa.model import Accelerator
 from autocomp.targets.simulator.isa.roles import instruction_roles
 from autocomp.targets.simulator.kernel import ast
 from autocomp.targets.simulator.kernel.walk import walk
+from autocomp.workload.model import Workload
 
 TEMPLATES = Path(__file__).parent / "templates"
 ROLE = (
@@ -35,11 +37,13 @@ TRANSLATION = (
 )
 
 
-def knowledge(accelerator: Accelerator, signature: str, focus: Focus) -> Knowledge:
-    """The sections for one signature; instructions that `focus` has no use for are left out."""
+def knowledge(accelerator: Accelerator, workload: Workload, signature: str, focus: Focus) -> Knowledge:
+    """The sections for one workload; instructions that `focus` has no use for are left out."""
     only = None if focus.everything else used_instructions(accelerator, focus)
     machine = _template("machine").render(
-        reference=isa.reference(accelerator, markdown=True, only=only), rules=isa.rules(accelerator, only)
+        reference=isa.reference(accelerator, markdown=True, only=only),
+        rules=isa.rules(accelerator, only),
+        timing=timing_page(accelerator, only, workload.operation),
     )
     language = _template("language").render(signature=signature)
     return Knowledge(ROLE, language, machine, SUBJECT, PLANS, CODING, TRANSLATION)

@@ -10,27 +10,12 @@ from autocomp.targets.evaluation import Bound, Evaluation, Evidence, Number
 from autocomp.targets.simulator.evaluate.objectives import cycles_of
 from autocomp.targets.simulator.isa.model import Accelerator
 from autocomp.targets.simulator.profile.limits import Limits, limits
+from autocomp.targets.simulator.stalls import activity
 from autocomp.workload.model import Workload
 
 STRETCHES = 4  # of the critical path
 ANSWERS = 4  # to what-ifs, those that save most
 _WORTH_NAMING = 0.05  # share of the cycles
-_IN_WORDS: Mapping[str, str] = {
-    "Idle": "for commands: none of its own is in the queue",
-    "Host": "for the host, which has not issued its next command yet",
-    "QueueFull": "because the queue in front of it is full",
-    "ReadAfterWrite": "for data that an earlier command is still producing",
-    "WriteAfterRead": "until earlier commands have read what it is to overwrite",
-    "WriteAfterWrite": "until an earlier command has written the same rows",
-    "Semaphore": "at a semaphore",
-    "Bus": "for the DRAM bus, which carries other transfers",
-    "MemoryLatency": "for the first data of its requests to arrive from DRAM",
-    "BankConflict": "for a memory bank that another access holds",
-    "Pairing": "for the second half of a pair of commands",
-    "Drain": "for its pipeline to run empty before a change of configuration",
-    "Pipeline": "for results that are still in its pipeline",
-    "Fence": "at a fence",
-}
 
 
 @dataclass(frozen=True)
@@ -69,16 +54,16 @@ def _story(evaluation: Evaluation) -> Iterator[str]:
     total = cycles_of(evaluation)
     busy = {unit: causes.get("Busy", 0) / total for unit, causes in evaluation.evidence.parts.items()}
     pace = max(busy, key=lambda unit: (busy[unit], unit))
-    yield f"Unit {pace} is the busiest, {busy[pace]:.0%} of the time; in the rest it waits:"
+    yield f"Unit {pace} is the busiest, {busy[pace]:.0%} of the time; in the rest it does this:"
     for cause, cycles in _ranked(evaluation.evidence.parts[pace]):
         if cause != "Busy" and cycles >= _WORTH_NAMING * total:
-            yield f"{cycles / total:.0%} of the time {_IN_WORDS.get(cause, cause)} ({cause})"
+            yield f"{cycles / total:.0%} of the time it {activity(cause)} ({cause})"
     lines = evaluation.evidence.lines
     if lines and lines[0].cost:
         worst = lines[0]
         cause = max(worst.causes, key=lambda name: worst.causes[name], default="")
         yield f"the commands of line {worst.line} wait longest" + (
-            f", mostly {_IN_WORDS.get(cause, cause)}" if cause else ""
+            f": its unit mostly {activity(cause)} ({cause})" if cause else ""
         )
     yield _roof(evaluation, busy[pace])
 

@@ -29,6 +29,7 @@ from autocomp.targets.simulator.replay import replay
 from autocomp.targets.simulator.rewrites import Rewrites
 from autocomp.targets.simulator.rules import RulesPlanner
 from autocomp.targets.simulator.rules.profile import profile
+from autocomp.targets.simulator.stalls import BUSY, STALLS
 from autocomp.targets.simulator.start.library import library_kernel
 from autocomp.targets.simulator.start.naive import starting_kernel
 from autocomp.targets.simulator.story import diagnose, limits_of, story
@@ -58,10 +59,8 @@ class SimulatorTarget(Target):
     objectives = tuple(OBJECTIVES)
     records = True
     uses = get_args(Kind)
-    causes = (
-        *("Busy", "Idle", "Host", "QueueFull", "ReadAfterWrite", "WriteAfterRead", "WriteAfterWrite", "Semaphore"),
-        *("Bus", "MemoryLatency", "BankConflict", "Pairing", "Drain", "Pipeline", "Fence"),
-    )
+    causes = (BUSY, *STALLS)
+    glossary = STALLS
 
     def __init__(
         self, accelerator: Accelerator, overrides: Mapping[str, Number] | None = None, objective: str = "cycles"
@@ -139,7 +138,7 @@ class SimulatorTarget(Target):
         return operation, "general"
 
     def knowledge(self, workload: Workload, focus: Focus) -> Knowledge:
-        return knowledge(self.accelerator, self.language.signature(workload), focus)
+        return knowledge(self.accelerator, workload, self.language.signature(workload), focus)
 
     def diagnose(self, kernel: str, workload: Workload) -> Evidence | None:
         return diagnose(kernel, workload, self.accelerator)

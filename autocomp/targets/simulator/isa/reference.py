@@ -14,7 +14,7 @@ def reference(accelerator: Accelerator, markdown: bool = False, only: Collection
     reader needs, if not all: of other instructions just their forms and the start of what they do, and neither other
     configurations of the machine nor requirements, which `rules` states."""
     page = "\n".join(_page(accelerator, only)) + "\n"
-    return page if markdown else _plain(page)
+    return page if markdown else plain(page)
 
 
 def _page(accelerator: Accelerator, only: Collection[str] | None) -> Iterator[str]:
@@ -138,7 +138,7 @@ def _form(alias: Alias) -> str:
     return f"- `{alias.name}({', '.join(alias.parameters)})` = `{calls}`" + (f": {alias.doc}" if alias.doc else "")
 
 
-def _plain(page: str) -> str:
+def plain(page: str) -> str:
     """The page without Markdown's marks: headings underlined, code indented."""
     lines: list[str] = []
     code = False

@@ -13,7 +13,7 @@ from difflib import SequenceMatcher
 from typing import Any
 
 from autocomp.targets.profile import Profile, Region
-from autocomp.targets.simulator.profile.path import ACTIVITY
+from autocomp.targets.simulator.stalls import activity
 
 
 class Change:
@@ -191,7 +191,7 @@ def _words(
     for change in causes:
         if abs(change.change) >= _WORTH_SAYING * longest:
             more = "more" if change.change > 0 else "fewer"
-            doing = ACTIVITY.get(change.cause, f"waits ({change.cause})")
+            doing = activity(change.cause)
             said.append(
                 f"{abs(change.change):,} {more} cycles in which {change.unit} {doing} "
                 f"({change.before:,} -> {change.after:,})"

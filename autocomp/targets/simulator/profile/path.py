@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -10,43 +10,7 @@ import numpy.typing as npt
 from autocomp.targets.profile import PathSegment
 from autocomp.targets.simulator.profile.recording import Recording
 from autocomp.targets.simulator.profile.walk import FRONT, HOST, Step
-
-ACTIVITY: Mapping[str, str] = {
-    "Busy": "works",
-    "Bus": "waits for the DRAM bus",
-    "MemoryLatency": "waits for the first data from DRAM",
-    "BankConflict": "waits for a bank that another access holds",
-    "Idle": "has no command yet",
-    "Pairing": "waits for the other half of its pair",
-    "Drain": "waits for its pipeline to run empty",
-    "Pipeline": "waits for what is still in its pipeline",
-    "Host": "runs code between commands",
-    "ReadAfterWrite": "waits for data that is being produced",
-    "WriteAfterRead": "waits until what it overwrites has been read",
-    "WriteAfterWrite": "waits until what it overwrites has been written",
-    "Semaphore": "waits at a semaphore",
-    "Fence": "waits at the fence",
-    "QueueFull": "waits for room in its queue",
-}
-CONSEQUENCE: Mapping[str, str] = {
-    "ReadAfterWrite": "line {next} needs its result",
-    "WriteAfterRead": "line {next} overwrites what it reads",
-    "WriteAfterWrite": "line {next} overwrites what it writes",
-    "Semaphore": "line {next} waits for its signal",
-    "QueueFull": "line {next} finds the queue full",
-    "Fence": "the fence of line {next} waits for it",
-    "Pairing": "line {next} is paired with it",
-}
-REMEDY: Mapping[str, str] = {
-    "ReadAfterWrite": "issuing it earlier, into a buffer of its own, would hide it",
-    "WriteAfterRead": "a second buffer would hide it",
-    "WriteAfterWrite": "a second buffer would hide it",
-    "Semaphore": "signalling earlier, or a second buffer, would hide it",
-    "QueueFull": "fewer and larger commands, or more even an order of them, would help",
-    "Fence": "without the fence, other work would go on",
-    "Host": "less code between commands would help",
-}
-
+from autocomp.targets.simulator.stalls import STALLS, activity
 
 STAYS = -1  # the path stays on the line, or in the unit
 OWN = frozenset({"Busy", "Bus", "MemoryLatency", "BankConflict", "Drain", "Pipeline"})  # what a unit's work consists of
@@ -103,7 +67,7 @@ def path_segments(
     line = recording.commands.line[[step.command for step in steps]].astype(np.int64)
     place = np.array([step.place for step in steps], np.int64)
     link = np.array([number[step.link] for step in steps], np.int64)
-    consequent = np.array([name in CONSEQUENCE for name in links])
+    consequent = np.array([name in STALLS and bool(STALLS[name].consequence) for name in links])
     behind = np.append(line[1:], line[-1:])
     behind[(behind == line) | ~consequent[link]] = STAYS
     step, cause = np.nonzero(causes)
@@ -127,8 +91,8 @@ def path_segments(
 
 
 def _words(line: int, unit: str, cause: str, following: int | None, link: str) -> str:
-    what = f"line {line}: {unit} {ACTIVITY.get(cause, f'waits ({cause})')}"
+    what = f"line {line}: {unit} {activity(cause)}"
     if following is not None:
-        what += f", and {CONSEQUENCE[link].format(next=following)}"
-    remedy = REMEDY.get(link or cause, "")
-    return f"{what}; {remedy}" if remedy else what
+        what += f", and {STALLS[link].consequence.format(next=following)}"
+    stall = STALLS.get(link or cause)
+    return f"{what}; {stall.remedy}" if stall is not None and stall.remedy else what

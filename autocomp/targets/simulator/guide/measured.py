@@ -1,0 +1,178 @@
+"""What commands cost, asked of the simulator: one alone, and each of many in a row, at two sizes.
+
+Operands come from the machine's naive matrix multiplication where that issues the command, else from the roles and
+ranges of its parameters. Sizes are the largest that the description allows, and a quarter of these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from autocomp.errors import AutocompError
+from autocomp.remember import remembered
+from autocomp.simulator import Options, _core, replay_trace
+from autocomp.targets.simulator import isa
+from autocomp.targets.simulator.isa.contractions import contraction_tile
+from autocomp.targets.simulator.isa.lower import MachineTables
+from autocomp.targets.simulator.isa.model import Accelerator, Instruction, Parameter
+from autocomp.targets.simulator.isa.roles import Role, instruction_role, instruction_roles
+from autocomp.targets.simulator.isa.timing import POOLED
+from autocomp.targets.simulator.profile.recording import record
+from autocomp.targets.simulator.start.naive import naive_gemm
+from autocomp.workload.load import parse as parse_workload
+
+SIZES = ("rows", "cols", "depth")  # roles of operands that say how much a command does
+UNTIMED = ("fence", "immediate", "wait", "signal", "configure")
+MOST_ROWS = 4096  # of a size that is tried
+FEW, MANY = 8, 40  # commands in a row: the difference is free of how the run begins and ends
+APART = 1 << 16  # bytes of DRAM between two of them
+POINTER = 1 << 48  # tensor 0 of a trace
+EXTENT = 64  # of the multiplication that operands come from: its rows in DRAM are aligned
+MOST_SAMPLES = 100  # commands of it that are looked at
+PITCH = 4096  # bytes from row to row of an operand in DRAM
+
+Command = tuple[str, Mapping[str, int | float]]
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Commands of one size. `alone` are the cycles of one, from the host to its completion; `each` those by which every
+    further one lengthens a row of them."""
+
+    sizes: Mapping[str, int]
+    alone: int
+    each: float
+
+
+@remembered
+def measured(accelerator: Accelerator) -> Mapping[str, tuple[Measured, ...]]:
+    """By instruction. A multiply stands for the pair that it forms with its preload. What takes no time of its own, and
+    what does not run with such operands, is left out."""
+    probe = _Probe(accelerator)
+    found = {instruction.name: tuple(probe.measure(instruction)) for instruction in accelerator.instructions}
+    return {name: figures for name, figures in found.items() if figures}
+
+
+class _Probe:
+    def __init__(self, accelerator: Accelerator) -> None:
+        self.accelerator = accelerator
+        self.tables: MachineTables = isa.lower(accelerator)
+        samples = _samples(accelerator, self.tables)
+        self.setup: list[Command] = [
+            command for command in samples if instruction_roles(accelerator)[command[0]].kind == "configuration"
+        ]
+        self.samples: dict[str, Mapping[str, int | float]] = {}
+        for name, operands in samples:
+            self.samples.setdefault(name, operands)
+        preloads = (i for i in accelerator.instructions if i.words.get("role") == "preload")
+        self.preloads = {instruction.unit: instruction for instruction in preloads}
+
+    def measure(self, instruction: Instruction) -> Iterator[Measured]:
+        kinds = {unit.name: unit.settings.get("kind", "serial") for unit in self.accelerator.units}
+        role = instruction.words.get("role")
+        if instruction.unit is None or kinds[instruction.unit] not in POOLED or role in (*UNTIMED, "preload"):
+            return
+        if instruction_role(self.accelerator, instruction).kind == "configuration":
+            return
+        seen: list[Mapping[str, int]] = []
+        for part in (1, 4):
+            commands = [self._command(instruction, part)]
+            pair = self.preloads.get(instruction.unit) if role == "multiply" else None
+            if pair is not None:
+                commands.insert(0, self._command(pair, part))
+            sizes = {name: int(commands[-1][1][name]) for name in self._sizes(instruction)}
+            if sizes in seen:
+                continue
+            seen.append(sizes)
+            figures = self._figures(commands)
+            if figures is not None:
+                yield Measured(sizes, *figures)
+
+    def _figures(self, commands: Sequence[Command]) -> tuple[int, float] | None:
+        runs = [self._cycles([*self.setup, *_in_a_row(self.accelerator, commands, n)]) for n in (0, 1, FEW, MANY)]
+        if any(run is None for run in runs):
+            return None
+        none, one, few, many = (run or 0 for run in runs)
+        return one - none, (many - few) / (MANY - FEW)
+
+    def _cycles(self, commands: Sequence[Command]) -> int | None:
+        if not commands:
+            return 0
+        arguments = [
+            [operands[parameter.name] for parameter in self.tables.parameters[name]] for name, operands in commands
+        ]
+        indices = np.array([self.tables.instructions[name] for name, _ in commands], np.int32)
+        trace = _core.Trace(self.tables.machine, indices, arguments, np.zeros(len(commands), np.int64))
+        result = replay_trace(self.tables.machine, trace, Options(requirements=False))
+        return None if result.error is not None or result.timing is None else result.timing.cycles
+
+    def _command(self, instruction: Instruction, part: int) -> Command:
+        """The command at its largest size, or a part of that."""
+        operands = dict(self.samples.get(instruction.name) or _plausible(self.accelerator, instruction))
+        for name in self._sizes(instruction):
+            parameter = next(p for p in instruction.parameters if p.name == name)
+            largest = int(operands[name]) if parameter.high is None else min(parameter.high, MOST_ROWS)
+            operands[name] = max(largest // part, parameter.low or 0, 1)
+        return instruction.name, operands
+
+    def _sizes(self, instruction: Instruction) -> list[str]:
+        words = instruction_role(self.accelerator, instruction).parameters
+        whole = {p.name for p in instruction.parameters if p.kind == "integer"}
+        return [name for name, word in words.items() if word in SIZES and name in whole]
+
+
+def _in_a_row(accelerator: Accelerator, commands: Sequence[Command], count: int) -> Iterator[Command]:
+    """The commands so many times, each time on another part of DRAM."""
+    for turn in range(count):
+        for name, operands in commands:
+            instruction = accelerator.instruction(name)
+            assert instruction is not None
+            pointers = {p.name for p in instruction.parameters if p.kind == "pointer"}
+            moved = {key: value + turn * APART if key in pointers else value for key, value in operands.items()}
+            yield name, moved
+
+
+def _samples(accelerator: Accelerator, tables: MachineTables) -> list[Command]:
+    """The first commands of each kind of the naive kernel of a multiplication; none where there is no such kernel."""
+    if contraction_tile(accelerator) is None:
+        return []
+    sizes = ", ".join(f"{name}: {EXTENT}" for name in "IJK")
+    names = {index: name for name, index in tables.instructions.items()}
+    for dtype in ("int8", "float32"):
+        text = f"operation: gemm\naccelerator: any\ndtype: {dtype}\ndims: {{{sizes}}}\n"
+        try:
+            workload = parse_workload(text, Path("tile.yaml"))
+            recording = record(naive_gemm(workload, accelerator), workload, accelerator)
+        except AutocompError:
+            continue
+        found: list[Command] = []
+        for index, values, _, _ in recording.trace.commands(tables.machine)[:MOST_SAMPLES]:
+            operands = {p.name: v for p, v in zip(tables.parameters[names[index]], values, strict=True)}
+            found.append((names[index], operands))
+        return found
+    return []
+
+
+def _plausible(accelerator: Accelerator, instruction: Instruction) -> Mapping[str, int | float]:
+    role = instruction_role(accelerator, instruction)
+    return {parameter.name: _operand(accelerator, parameter, role) for parameter in instruction.parameters}
+
+
+def _operand(accelerator: Accelerator, parameter: Parameter, role: Role) -> int | float:
+    """A value that lets a command do its usual work: the first row of a memory that it uses, a wide stride."""
+    if parameter.kind == "pointer":
+        return POINTER
+    if parameter.kind == "float":
+        return 1.0
+    word = role.parameters.get(parameter.name, "other")
+    if parameter.kind == "address" and parameter.space is not None:
+        used = role.writes if word == "destination" else role.reads
+        matches = [(name in used, match) for name, _, match in accelerator.space(parameter.space).memories]
+        return next((match for fits, match in matches if fits), matches[0][1] if matches else 0)
+    if word == "dram stride":
+        return min(PITCH, parameter.high or PITCH)
+    return parameter.low or 0

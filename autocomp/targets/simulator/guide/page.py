@@ -1,0 +1,285 @@
+"""The page as Markdown, from the description and from short runs on the simulator."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Mapping
+from pathlib import Path
+
+from autocomp.data import decode, read_regular
+from autocomp.errors import ConfigError
+from autocomp.targets.simulator.guide.measured import Measured, measured
+from autocomp.targets.simulator.guide.requests import beats, requests
+from autocomp.targets.simulator.isa.contractions import contraction_tile, peak
+from autocomp.targets.simulator.isa.model import Accelerator, Instruction, Memory, Unit
+from autocomp.targets.simulator.isa.roles import instruction_roles
+from autocomp.targets.simulator.isa.rules import spellings
+from autocomp.targets.simulator.isa.show import show
+from autocomp.targets.simulator.isa.timing import KINDS, MEMORY_KEYS, POOLED, PROPERTY_KEYS, SECTION_KEYS, UNIT_KEYS
+from autocomp.targets.simulator.stalls import STALLS, glossary_lines
+
+SHORT = ("entries", "in_flight", "requests", "operations", "loops")  # settings that a kernel's author plans with
+EXAMPLES = "examples"  # folder beside descriptions: MACHINE_OPERATION.c
+
+
+def timing_page(accelerator: Accelerator, only: Collection[str] | None = None, operation: str | None = None) -> str:
+    """The page; of the instructions named in `only` if it is given. `operation` names the class of workloads of which
+    an example is shown; None shows all that there are."""
+    return "\n".join(_page(accelerator, only, operation)) + "\n"
+
+
+def _page(accelerator: Accelerator, only: Collection[str] | None, operation: str | None) -> Iterator[str]:
+    yield from ("# How long things take", "", "### Units", "")
+    yield from _overlap(accelerator)
+    yield ""
+    yield from (_unit(unit, SHORT if only is not None else None) for unit in _used(accelerator, only))
+    yield from _instructions(accelerator, only)
+    yield from _memories(accelerator)
+    yield from ("", "### Why commands wait", "", *glossary_lines(_possible(accelerator)))
+    limits = list(_limits(accelerator))
+    if limits:
+        yield from ("", "### What limits a kernel", "", *limits)
+    yield from ("", "### What a fast kernel does", "", *_advice(accelerator))
+    for name, text in examples(accelerator, operation).items():
+        yield from ("", f"### A fast kernel: {name}", "", "```c", text.strip(), "```")
+
+
+# --- units -------------------------------------------------------------------------------------------------------
+
+
+def _kind(unit: Unit) -> str:
+    return str(unit.settings.get("kind", "serial"))
+
+
+def _section(accelerator: Accelerator, name: str) -> int:
+    section, _, key = name.partition(".")
+    return int(accelerator.settings.get(name, SECTION_KEYS[section][key].default))
+
+
+def _overlap(accelerator: Accelerator) -> Iterator[str]:
+    pooled = [unit.name for unit in accelerator.units if _kind(unit) in POOLED]
+    issue, queue = _section(accelerator, "host.issue"), _section(accelerator, "front.queue")
+    width = _section(accelerator, "front.width")
+    yield (
+        f"The host issues {_rate(issue, width)}, in program order, into a queue of {queue}, from which they go to the "
+        "pools of their units, in that order too: a command whose pool is full holds up all after it."
+    )
+    if len(pooled) > 1:
+        yield f"The units {', '.join(pooled)} work at the same time."
+    if _section(accelerator, "hazards.tracked"):
+        yield "The machine itself orders commands of different units that use the same local rows."
+    else:
+        yield "The machine orders nothing between units: a kernel does that with semaphores or fences."
+    if _section(accelerator, "host.code"):
+        yield "Code of the kernel takes time on the host as well, as an optimising compiler leaves it."
+    else:
+        yield "Loops and address arithmetic of the kernel take no time."
+
+
+def _rate(issue: int, width: int) -> str:
+    commands = f"{width} commands" if width > 1 else "a command"
+    return f"{commands} {'every cycle' if issue <= 1 else f'every {issue} cycles'} at most"
+
+
+def _used(accelerator: Accelerator, only: Collection[str] | None) -> list[Unit]:
+    """The units of the instructions, and those that their hardware loops send commands to."""
+    chosen = [i for i in accelerator.instructions if only is None or i.name in only]
+    named = {i.unit for i in chosen}
+    expands = any(i.streams for i in chosen)
+    return [u for u in accelerator.units if only is None or u.name in named or (expands and _kind(u) in POOLED)]
+
+
+def _unit(unit: Unit, keys: Collection[str] | None) -> str:
+    """The unit with those of `keys` that mean something to it, or with all settings that it states."""
+    stated = [key for key in unit.settings if key in UNIT_KEYS and key != "kind"]
+    if keys is not None:
+        stated = [key for key in keys if _kind(unit) in UNIT_KEYS[key].kinds]
+    settings = [f"{key} {unit.settings.get(key, UNIT_KEYS[key].default)} ({UNIT_KEYS[key].doc})" for key in stated]
+    what = f"- `{unit.name}` ({_kind(unit)}): {KINDS[_kind(unit)]}."
+    return what + (f" {'; '.join(settings)}." if settings else "")
+
+
+def _possible(accelerator: Accelerator) -> set[str]:
+    """The causes that this machine can show."""
+    timing = [(i.words.get("role"), i.timing) for i in accelerator.instructions]
+    causes = set(STALLS)
+    if not any(role in ("wait", "signal") or {"pops", "pushes"} & set(keys) for role, keys in timing):
+        causes.discard("Semaphore")
+    if not any(role == "preload" for role, _ in timing):
+        causes.discard("Pairing")
+    if not any("drain" in keys for _, keys in timing):
+        causes.discard("Drain")
+    return causes
+
+
+# --- instructions ------------------------------------------------------------------------------------------------
+
+
+def _instructions(accelerator: Accelerator, only: Collection[str] | None) -> Iterator[str]:
+    kinds = {unit.name: _kind(unit) for unit in accelerator.units}
+    chosen = [i for i in accelerator.instructions if i.unit and (only is None or i.name in only)]
+    timed = [i for i in chosen if i.timing or kinds[i.unit or ""] in POOLED]
+    if not timed:
+        return
+    yield from ("", "### Cycles of commands", "")
+    yield (
+        "By the description; then measured: cycles of one command alone, and what each further one in a row adds. "
+        + "Properties: "
+        + "; ".join(f"`{key}` is {PROPERTY_KEYS[key].doc}" for key in _properties(timed))
+        + "."
+    )
+    yield ""
+    figures = measured(accelerator)
+    roles = instruction_roles(accelerator)
+    for instruction in timed:
+        if roles[instruction.name].kind != "configuration" or instruction.words.get("role") == "configure":
+            yield _instruction(accelerator, instruction, figures.get(instruction.name, ()))
+
+
+def _properties(instructions: Collection[Instruction]) -> list[str]:
+    used = {key for instruction in instructions for key in instruction.timing}
+    return [key for key in PROPERTY_KEYS if key in used]
+
+
+def _instruction(accelerator: Accelerator, instruction: Instruction, figures: tuple[Measured, ...]) -> str:
+    forms = list(dict.fromkeys(form.name for form in spellings(accelerator, instruction)))
+    called = f" ({', '.join(forms)})" if forms else ""
+    role = instruction.words.get("role")
+    parts = [f"role {role}"] if role else []
+    parts += [f"{key} = `{show(value)}`" for key, value in instruction.timing.items()]
+    text = f"- `{instruction.name}`{called}: {'; '.join(parts) or 'a cycle'}."
+    if not figures:
+        return text
+    with_preload = " with its preload" if role == "multiply" and _has_preload(accelerator, instruction) else ""
+    return f"{text} Measured{with_preload}: {'; '.join(map(_figures, figures))}."
+
+
+def _has_preload(accelerator: Accelerator, multiply: Instruction) -> bool:
+    return any(i.words.get("role") == "preload" and i.unit == multiply.unit for i in accelerator.instructions)
+
+
+def _figures(found: Measured) -> str:
+    sizes = ", ".join(f"{name} {value}" for name, value in found.sizes.items())
+    return f"{f'{sizes}: ' if sizes else ''}{found.alone} alone, {found.each:.4g} each"
+
+
+# --- memories ----------------------------------------------------------------------------------------------------
+
+
+def _memories(accelerator: Accelerator) -> Iterator[str]:
+    if accelerator.memories:
+        yield from ("", "### Memories", "")
+    bus = _bus(accelerator)
+    for dram in (memory for memory in accelerator.memories if memory.kind == "dram"):
+        latency = int(dram.settings.get("latency", 0))
+        yield (
+            f"- `{dram.name}`: {bus} bytes a cycle in each direction; {latency} cycles from a request to its first "
+            "data, so moves have to be in flight well before their data is needed."
+        )
+    for unit in accelerator.units:
+        if "request_min" in UNIT_KEYS and _kind(unit) in UNIT_KEYS["request_min"].kinds:
+            yield _splitting(unit, bus)
+    yield from (_banks(memory) for memory in accelerator.local_memories)
+
+
+def _bus(accelerator: Accelerator) -> int:
+    """Bytes a cycle each way; 0 for a machine without main memory."""
+    default = MEMORY_KEYS["bus"].default
+    return next((int(m.settings.get("bus", default)) for m in accelerator.memories if m.kind == "dram"), 0)
+
+
+def _splitting(unit: Unit, bus: int) -> str:
+    least = int(unit.settings.get("request_min", UNIT_KEYS["request_min"].default))
+    most = int(unit.settings.get("request_max", UNIT_KEYS["request_max"].default))
+    aligned, shifted = (requests(address, most, least, most) for address in (0, least))
+    words = [f"{' + '.join(map(str, sizes))} ({beats(sizes, bus)} cycles of the bus)" for sizes in (aligned, shifted)]
+    return (
+        f"- `{unit.name}` cuts each DRAM row of a move into naturally aligned requests of {least} to {most} bytes, a "
+        f"power of two each. {most} bytes from a multiple of {most}: {words[0]}; from {least} bytes later: {words[1]}; "
+        f"a single byte still costs {least}."
+    )
+
+
+def _banks(memory: Memory) -> str:
+    if int(memory.settings.get("contention", 1)) == 0:
+        return f"- `{memory.name}`: every access finds a port."
+    ports = "one read and one write" if memory.settings.get("ports", "shared") == "separate" else "one access"
+    banks = f"{memory.banks} banks of {memory.rows // max(1, memory.banks)} rows" if memory.banks > 1 else "one bank"
+    bandwidth = int(memory.settings.get("bandwidth", 0))
+    shared = f", {bandwidth} bytes a cycle for all units of kind serial" if bandwidth else ""
+    return f"- `{memory.name}`: {banks}; {ports} a bank and cycle{shared}."
+
+
+# --- what is fast ------------------------------------------------------------------------------------------------
+
+
+def _limits(accelerator: Accelerator) -> Iterator[str]:
+    rate, bus = peak(accelerator), _bus(accelerator)
+    if rate or bus:
+        yield "No kernel takes fewer cycles than the larger of:"
+    if rate:
+        yield f"- multiply-accumulates / {rate}, the most that the machine does in a cycle;"
+    if bus:
+        yield f"- bytes of inputs / {bus} and bytes of outputs / {bus}, each moved once."
+    if rate and bus:
+        yield (
+            f"\nSo each byte that is moved in has to serve {rate / bus:.4g} multiply-accumulates before the bus stops "
+            "being the limit."
+        )
+    tile = contraction_tile(accelerator)
+    if tile is not None:
+        yield f"One contraction does {tile[0]} x {tile[1]} x {tile[2]} at most; smaller ones waste the rest."
+
+
+def _advice(accelerator: Accelerator) -> Iterator[str]:
+    kinds = {role.kind for role in instruction_roles(accelerator).values()}
+    tracked = bool(_section(accelerator, "hazards.tracked"))
+    if {"load", "contraction"} <= kinds:
+        yield (
+            "- Double buffering: it loads the next tiles into rows of their own while it computes on the present ones, "
+            "and alternates between two sets of rows."
+        )
+        yield (
+            "- Reuse: it moves an operand in once where it fits into local memory, or keeps a block of results there "
+            "and passes over the operands block by block. "
+            + ", ".join(f"`{m.name}` holds {m.rows * m.row_bytes:,} bytes" for m in accelerator.local_memories)
+            + "."
+        )
+        yield "- Wide moves: it moves as many columns and rows with one command as the ranges of its operands allow."
+    if "store" in kinds:
+        yield (
+            "- Late stores: it stores the results of a block after the loads for the next have been issued, so that "
+            "the next computation does not wait for the store."
+        )
+    yield (
+        "- Order of issue: it alternates commands of different units in the order in which they are needed, so that "
+        "none fills its queue and holds up the others."
+    )
+    if not tracked:
+        yield (
+            "- Semaphores: it counts free and filled buffers, so that units run ahead by as many buffers as there are."
+        )
+    yield "- One fence, at the end."
+
+
+def examples(accelerator: Accelerator, operation: str | None = None) -> Mapping[str, str]:
+    """Kernels that lie beside the machine's description, by what they compute, without those for other values of its
+    parameters than it has; none for a machine in memory."""
+    folder = Path(accelerator.path).parent / EXAMPLES
+    if not accelerator.path or not folder.is_dir():
+        return {}
+    found: dict[str, str] = {}
+    prefix = accelerator.full_name.replace(":", "_")
+    for file in sorted(folder.glob(f"{prefix}_*.c")):
+        name = file.stem.removeprefix(f"{prefix}_")
+        text = decode(read_regular(file), str(file), ConfigError) if operation in (None, name) else ""
+        if text and _fits(accelerator, text):
+            found[name] = text
+    return found
+
+
+def _fits(accelerator: Accelerator, text: str) -> bool:
+    """Whether the machine's parameters are those that the comment at the kernel's head names."""
+    head = text[: text.find("void ")]
+    stated = {name: int(value) for name, value in re.findall(r"(\w+) = (\d+)", head)}
+    return all(accelerator.parameters.get(name, value) == value for name, value in stated.items())

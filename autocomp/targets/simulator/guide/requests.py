@@ -1,0 +1,25 @@
+"""How a row in DRAM is cut into requests, as the timing engine does it (`best_request` in its channel)."""
+
+from __future__ import annotations
+
+
+def requests(address: int, length: int, smallest: int, largest: int) -> tuple[int, ...]:
+    """Bytes of each request for `length` bytes at `address`: always the naturally aligned power of two that covers most
+    of what is left, the smaller of two that cover as much."""
+    found: list[int] = []
+    while length > 0:
+        best, useful = 0, 0
+        size = smallest
+        while size <= largest:
+            covered = min(length, size - address % size)
+            if covered > useful:
+                best, useful = size, covered
+            size *= 2
+        found.append(best)
+        address, length = address + useful, length - useful
+    return tuple(found)
+
+
+def beats(sizes: tuple[int, ...], bus: int) -> int:
+    """Cycles that the requests' data occupy a bus of so many bytes a cycle."""
+    return sum(-(-size // bus) for size in sizes)

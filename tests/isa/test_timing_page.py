@@ -1,0 +1,99 @@
+"""What the timing page says follows from the description, and its figures from the simulator."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from autocomp.data import data_dir
+from autocomp.targets.simulator import isa
+from autocomp.targets.simulator.evaluate import SimulatorEvaluator
+from autocomp.targets.simulator.guide import timing_page
+from autocomp.targets.simulator.guide.measured import measured
+from autocomp.targets.simulator.guide.page import examples
+from autocomp.targets.simulator.guide.requests import beats, requests
+from autocomp.targets.simulator.stalls import STALLS
+from autocomp.targets.simulator.target import SimulatorTarget
+from autocomp.workload import load, parse
+from autocomp.workload.model import Workload
+
+MACHINES = sorted(file.stem for file in data_dir("isa").glob("*.isa"))
+
+
+def test_a_page_of_a_small_machine(golden) -> None:  # type: ignore[no-untyped-def]
+    golden(timing_page(isa.load("tiny", {}, ())), "timing_page.md")
+
+
+@pytest.mark.parametrize("name", MACHINES)
+def test_every_shipped_machine_has_a_page_with_figures(name: str) -> None:
+    page = timing_page(isa.load(name, {}, ()))
+    assert len(re.findall(r"[\d.]+ alone, [\d.]+ each", page)) >= 4
+    for unit in isa.load(name, {}, ()).units:
+        assert f"`{unit.name}`" in page
+
+
+def test_a_command_costs_what_the_description_says() -> None:
+    """tiny: `contract` is busy for the larger of rows and depth, and its sums come 2 * DIM cycles later."""
+    for dim in (4, 8):
+        machine = isa.load("tiny", {"DIM": dim}, ())
+        whole, part = measured(machine)["contract"]
+        assert (whole.sizes["rows"], whole.each) == (dim, dim)
+        assert whole.alone - part.alone == dim - part.sizes["rows"]
+
+
+def test_a_wider_bus_makes_moves_cheaper_and_nothing_else() -> None:
+    text = Path(isa.load("tiny", {}, ()).path).read_text()
+    narrow, wide = (isa.parse(text.replace("bus: 8", f"bus: {bus}"), "tiny.isa") for bus in (1, 8))
+    assert measured(narrow)["load_sum"][0].each > measured(wide)["load_sum"][0].each
+    assert measured(narrow)["contract"] == measured(wide)["contract"]
+    assert "1 bytes a cycle in each direction" in timing_page(narrow)
+
+
+def test_only_what_a_prompt_is_about_is_told() -> None:
+    machine = isa.load("gemmini", {}, ())
+    page = timing_page(machine, only={"move_in", "compute"}, operation="conv2d")
+    assert "`move_in`" in page
+    assert "`move_out`" not in page
+    assert "`convolver`" not in page
+    assert "A fast kernel: gemm" not in page
+
+
+@given(st.integers(0, 300), st.integers(1, 300), st.sampled_from([(1, 1), (8, 32), (16, 64), (16, 16)]))
+def test_requests_cover_a_row_and_are_aligned_powers_of_two(address: int, length: int, sizes: tuple[int, int]) -> None:
+    cut = requests(address, length, *sizes)
+    assert sum(cut) >= length
+    assert all(sizes[0] <= size <= sizes[1] and size.bit_count() == 1 for size in cut)
+    assert beats(cut, 16) >= -(-length // 16)
+
+
+def test_the_glossary_knows_every_cause_of_the_simulator() -> None:
+    timing = SimulatorEvaluator(isa.load("tiny", {}, ()), load("tiny_gemm")).evaluate(
+        SimulatorTarget.load("tiny", {}, ()).starting_kernel(load("tiny_gemm"))
+    )
+    named = {cause for causes in timing.evidence.parts.values() for cause in causes}
+    assert named <= {"Busy", *STALLS} == set(SimulatorTarget.causes)
+    assert all(stall.meaning.endswith(".") and stall.remedy for stall in STALLS.values())
+
+
+def _problem(text: str, machine: str, operation: str) -> Workload:
+    sizes = dict(re.findall(r"\b([A-Z]) = (\d+)", text))
+    dims = ", ".join(f"{name}: {size}" for name, size in sizes.items())
+    return parse(f"operation: {operation}\naccelerator: {machine}\ndims: {{{dims}}}\n", Path("example.yaml"))
+
+
+@pytest.mark.parametrize("name", MACHINES)
+def test_examples_are_right_and_fast(name: str) -> None:
+    machine = isa.load(name, {}, ())
+    for operation, text in examples(machine).items():
+        verdict = SimulatorEvaluator(machine, _problem(text, name, operation)).evaluate(text)
+        assert verdict.correct, verdict.failure
+        assert (verdict.ratio or 0) > 0.9
+
+
+def test_an_example_is_not_shown_for_a_machine_of_other_sizes() -> None:
+    assert examples(isa.load("gemmini", {}, ()))
+    assert not examples(isa.load("gemmini", {"DIM": 8}, ()))
