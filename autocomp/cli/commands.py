@@ -13,6 +13,7 @@ from autocomp.cli.explore import explore
 from autocomp.cli.export import export
 from autocomp.cli.fidelity import fidelity
 from autocomp.cli.isa import isa
+from autocomp.cli.mcp import mcp
 from autocomp.cli.menu import menu
 from autocomp.cli.model import model
 from autocomp.cli.options import say, wants_json
@@ -83,6 +84,7 @@ def autocomp() -> None:
 COMMANDS = (
     search,
     explore,
+    mcp,
     resume,
     runs,
     report,

@@ -103,13 +103,14 @@ def _search(
     recheck: bool,
 ) -> SearchResult:
     options = request.options
+    strategy = strategy_of(request)
     agents = make_agents(request.agents, request.target, options.tokens, options.money)
     if agents.ledger is not None:
         agents.ledger.resume(journal.usage, journal.charge)
     problem = make_problem(request, agents)
     agent_executor: Executor = ThreadExecutor(NETWORK_CALLS) if agents.waits_on == "network" else executor
     try:
-        search = Search(problem, strategy_of(request), options, folder, journal, executor, agent_executor, cache)
+        search = Search(problem, strategy, options, folder, journal, executor, agent_executor, cache)
         result = search.run()
     finally:
         agent_executor.shutdown()

@@ -18,7 +18,9 @@ STRATEGIES: Mapping[str, type[Strategy]] = {
     item.name: item for item in (BeamSearch, Evolve, Greedy, RandomSearch, Exhaustive)
 }
 
-__all__ = ["STRATEGIES", "BeamSearch", "Evolve", "Exhaustive", "Greedy", "RandomSearch", "make_strategy"]
+OUTSIDE = "mcp"  # of runs whose next step an agent decides, from outside
+
+__all__ = ["OUTSIDE", "STRATEGIES", "BeamSearch", "Evolve", "Exhaustive", "Greedy", "RandomSearch", "make_strategy"]
 
 
 def make_strategy(name: str, options: Options, enumerates: bool = False) -> Strategy:
@@ -26,6 +28,11 @@ def make_strategy(name: str, options: Options, enumerates: bool = False) -> Stra
 
     Raises ConfigError for an unknown name, and for a strategy that needs such a planner and has none.
     """
+    if name == OUTSIDE:
+        raise ConfigError(
+            "the run of an agent over the Model Context Protocol decides nothing by itself",
+            hint="continue it with: autocomp mcp --run-dir FOLDER",
+        )
     if name not in STRATEGIES:
         near = closest(name, list(STRATEGIES))
         hint = (f"did you mean {near!r}? " if near else "") + f"known: {', '.join(STRATEGIES)}"
