@@ -21,9 +21,10 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=3600.0)
     parser.add_argument("--at-once", type=int, default=8, help="rows at a time")
     parser.add_argument("--threads", type=int, default=2, help="kernels of a row at a time")
-    parser.add_argument("--target", default="triton", help="where the device is, as in autocomp search --target")
+    parser.add_argument("--target", action="append", help="a device as in autocomp search --target; several take turns")
     parser.add_argument("--autokernel", type=Path, default=None, help="a checkout of AutoKernel, for its starters")
     given = parser.parse_args()
+    targets = tuple(given.target or ("triton",))
     given.out.mkdir(parents=True, exist_ok=True)
     if given.what == "show":
         from benchmarks.gpu.show import table
@@ -32,11 +33,11 @@ def main() -> None:
     elif given.what == "corpus":
         from benchmarks.gpu.corpus import judge_corpus
 
-        judge_corpus(given.out, given.target, given.threads)
+        judge_corpus(given.out, targets[0], given.threads)
     elif given.what in ("search", "one"):
         from benchmarks.gpu.searches import Budget, search_all, search_one
 
-        budget = Budget(given.evaluations, given.threads, given.target)
+        budget = Budget(given.evaluations, given.threads, targets, given.seconds)
         if given.what == "one":
             search_one(given.names[0], given.out, budget)
         else:
@@ -45,9 +46,9 @@ def main() -> None:
         from benchmarks.gpu.table import measure_all, measure_row
 
         if given.what == "row":
-            measure_row(given.names[0], given.out, given.autokernel)
+            measure_row(given.names[0], given.out, given.autokernel, targets[0])
         else:
-            measure_all(given.out, given.names, given.autokernel, given.at_once, given.seconds)
+            measure_all(given.out, given.names, given.autokernel, given.at_once, given.seconds, targets)
 
 
 main()

@@ -11,41 +11,45 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any
 
 from autocomp.agents.config import Agents
 from autocomp.search import Options
 from autocomp.search.session import Means, run_session
 from autocomp.search.snapshot import Request, create
 from autocomp.targets import menu_file
-from autocomp.targets.planning import LineageStep
 from autocomp.targets.registry import load_target
 from benchmarks.gpu.rows import ROWS, row
 
+GRACE = 25.0  # seconds that a search may take beyond its own, to measure its leaders again
 PLANS, BEAM, PATIENCE = 12, 3, 3  # a plain kernel has a dozen routes; what is fast by then is refined
 
 
 @dataclass(frozen=True)
 class Budget:
-    """Of each row: evaluations, and kernels under evaluation at a time. `target` is where the device is."""
+    """Of each row: evaluations, seconds, and kernels under evaluation at a time. `targets` are devices, which rows take
+    in turns."""
 
     evaluations: int = 80
     threads: int = 2
-    target: str = "triton"
+    targets: tuple[str, ...] = ("triton",)
+    seconds: float | None = None
 
 
 def search_all(folder: Path, names: Sequence[str], budget: Budget, seconds: float, at_once: int) -> None:
-    """Search for every row in a process of its own; what is not done after `seconds` is ended and keeps its log."""
+    """Search for every row in a process of its own. Those still waiting share what is left of `seconds`."""
     chosen = [known for known in ROWS if not names or known.name in names or known.operation in names]
     waiting = [known.name for known in chosen]
     running: dict[str, subprocess.Popen[bytes]] = {}
-    ends = time.monotonic() + seconds
-    while (waiting or running) and time.monotonic() < ends:
-        while waiting and len(running) < at_once:
+    begun = time.monotonic()
+    ends = begun + seconds
+    while (waiting or running) and time.monotonic() < ends + GRACE:
+        while waiting and len(running) < at_once and time.monotonic() < ends:
+            turns = -(-len(waiting) // at_once)
             name = waiting.pop(0)
             command = [sys.executable, "-m", "benchmarks.gpu", "one", name, "--out", str(folder)]
             command += ["--evaluations", str(budget.evaluations), "--threads", str(budget.threads)]
-            command += ["--target", budget.target]
+            command += ["--seconds", str((ends - time.monotonic()) / turns)]
+            command += ["--target", budget.targets[(len(chosen) - len(waiting)) % len(budget.targets)]]
             log = (folder / f"{name}.log").open("wb")
             running[name] = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT, start_new_session=True)
         for name, process in list(running.items()):
@@ -61,8 +65,15 @@ def search_one(name: str, folder: Path, budget: Budget) -> None:
     """One search; its best kernel and its lineage go into the folder."""
     chosen = row(name)
     workload = chosen.workload()
-    target = load_target(budget.target)
-    options = Options(evaluations=budget.evaluations, plans_per_parent=PLANS, beam=BEAM, dropout=0.0, patience=PATIENCE)
+    target = load_target(budget.targets[0])
+    options = Options(
+        evaluations=budget.evaluations,
+        seconds=budget.seconds,
+        plans_per_parent=PLANS,
+        beam=BEAM,
+        dropout=0.0,
+        patience=PATIENCE,
+    )
     request = Request(workload, target, menu_file.load(["triton"]), Agents(), options, "beam")
     run = create(folder / "runs" / name, request, datetime.now().astimezone())
     begun = time.monotonic()
@@ -87,7 +98,3 @@ def search_one(name: str, folder: Path, budget: Budget) -> None:
         "when": datetime.now().astimezone().isoformat(timespec="seconds"),
     }
     (folder / f"{name}.json").write_text(json.dumps(document, indent=1), encoding="utf-8")
-
-
-def _step(step: LineageStep) -> dict[str, Any]:
-    return {"option": step.plan.option, "text": step.plan.text, "us": step.value}

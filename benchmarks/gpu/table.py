@@ -30,9 +30,12 @@ from benchmarks.gpu.rows import ROWS, Row, row
 
 ROUNDS, RUNS = 8, 8  # turns of each column, and runs in a turn
 OURS = "ours"
+UNCOMPILED = ("scaled_matmul",)  # the public task compares with its reference and the library's operator alone
 
 
-def measure_all(folder: Path, names: Sequence[str], checkout: Path | None, at_once: int, seconds: float) -> None:
+def measure_all(
+    folder: Path, names: Sequence[str], checkout: Path | None, at_once: int, seconds: float, targets: Sequence[str]
+) -> None:
     """Every row in a process of its own: they compile beside each other and are timed one after the other."""
     chosen = [known.name for known in ROWS if not names or known.name in names or known.operation in names]
     running: list[subprocess.Popen[bytes]] = []
@@ -42,6 +45,7 @@ def measure_all(folder: Path, names: Sequence[str], checkout: Path | None, at_on
             name = chosen.pop(0)
             command = [sys.executable, "-m", "benchmarks.gpu", "row", name, "--out", str(folder)]
             command += ["--autokernel", str(checkout)] if checkout else []
+            command += ["--target", targets[len(chosen) % len(targets)]]
             log = (folder / f"{name}.row.log").open("wb")
             running.append(subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT, start_new_session=True))
         running = [process for process in running if process.poll() is None]
@@ -50,9 +54,11 @@ def measure_all(folder: Path, names: Sequence[str], checkout: Path | None, at_on
         os.killpg(process.pid, 9)
 
 
-def measure_row(name: str, folder: Path, checkout: Path | None) -> None:
+def measure_row(name: str, folder: Path, checkout: Path | None, target: str = "triton") -> None:
     """Measure one row; the result goes into the folder."""
     known = row(name)
+    device = target.partition(":")[2] or "cuda:0"
+    torch.cuda.set_device(device)
     document: dict[str, Any] = {"row": name, "columns": {}, "errors": {}}
     task = Task.of(task_of(known.workload()))
     sets = [_draw(task, known, seed) for seed in (1, 2)]
@@ -62,31 +68,34 @@ def measure_row(name: str, folder: Path, checkout: Path | None) -> None:
             call = make()
             if call is None:
                 continue
-            with Referee("cuda:0").turn():
+            with Referee(device).turn():
                 fault = _fault(task, known, call, sets[0])
             columns[column] = call
             if fault:
                 document["errors"][column] = fault
         except Exception as error:
             document["errors"][column] = f"{type(error).__name__}: {error}"[:300]
-    with Referee("cuda:0").turn():
+    with Referee(device).turn():
         samples = _interleaved(columns, sets, known)
         document["state"] = device_state()
     for column, found in samples.items():
         summary = summarise(found)
         document["columns"][column] = {"us": summary.median, "spread": summary.spread, "runs": len(found)}
-    document["device"], document["when"] = describe("cuda:0"), datetime.now().astimezone().isoformat(timespec="seconds")
+    document["device"], document["when"] = describe(device), datetime.now().astimezone().isoformat(timespec="seconds")
     (folder / f"{name}.row.json").write_text(json.dumps(document, indent=1), encoding="utf-8")
 
 
 def _columns(known: Row, folder: Path, checkout: Path | None) -> dict[str, Callable[[], Callable[..., Any] | None]]:
     """How each column's call is made; a call gets the inputs, or inputs and outputs for ours."""
     plain = eager(known.operation)
+    compiled: dict[str, Callable[[], Callable[..., Any] | None]] = {
+        "compile": lambda: torch.compile(plain),
+        "compile max": lambda: torch.compile(plain, mode="max-autotune-no-cudagraphs"),
+    }
     return {
         "eager": lambda: plain,
         "fused": lambda: fused(known.operation),
-        "compile": lambda: torch.compile(plain),
-        "compile max": lambda: torch.compile(plain, mode="max-autotune-no-cudagraphs"),
+        **(compiled if known.operation not in UNCOMPILED else {}),
         "AutoKernel": lambda: autokernel(checkout, known.operation),
         OURS: lambda: _ours(folder / f"{known.name}.py"),
     }
@@ -110,10 +119,10 @@ Drawn = tuple[dict[str, torch.Tensor], dict[str, torch.Tensor]]
 
 def _draw(task: Task, known: Row, seed: int) -> Drawn:
     """Inputs and outputs by name."""
-    generator = torch.Generator("cuda:0").manual_seed(seed)
+    generator = torch.Generator("cuda").manual_seed(seed)
     given, results = {}, {}
     for operand in operands(task, Case(known.dims, known.dtype, "random")):
-        tensor = torch.empty(operand.shape, dtype=TYPES[operand.dtype], device="cuda:0")
+        tensor = torch.empty(operand.shape, dtype=TYPES[operand.dtype], device="cuda")
         if operand.role == "input":
             fill(tensor, operand, "random", generator)
             given[operand.name] = tensor
@@ -141,7 +150,7 @@ def _is_ours(call: Callable[..., Any]) -> bool:
 
 def _interleaved(columns: dict[str, Callable[..., Any]], sets: Sequence[Drawn], known: Row) -> dict[str, list[float]]:
     """Samples of each column in microseconds, taken in turns."""
-    flush = torch.empty(256 << 20, dtype=torch.uint8, device="cuda:0")
+    flush = torch.empty(256 << 20, dtype=torch.uint8, device="cuda")
     clocks, tensors = {}, {}
     for column, call in columns.items():
         ours = _is_ours(call)

@@ -167,17 +167,23 @@ _SCALED = (
     (64, 128, 4, 4, 0.5),
     (128, 128, 8, 3, 0.4),
     (64, 128, 4, 5, 0.35),
+    (64, 128, 4, 3, 0.35),
     (64, 64, 4, 5, 0.3),
-    (128, 256, 8, 3, 0.3),
+    (64, 64, 4, 4, 0.25),
 )
-_ATTENTION = (  # query rows, key rows, warps, stages
-    (128, 64, 8, 3, 0.5),
-    (128, 128, 8, 2, 0.5),
-    (64, 64, 4, 3, 0.4),
-    (128, 64, 8, 2, 0.4),
-    (64, 128, 4, 2, 0.35),
-    (128, 32, 4, 4, 0.3),
+SCALE_BLOCK = 128  # rows and columns that share a scale in products of 8-bit floats: then a tile's depth too
+_ATTENTION = (  # query rows, key rows, warps, stages, blocks that share the registers of a multiprocessor
+    (128, 64, 8, 2, 2, 0.55),
+    (64, 64, 4, 3, 0, 0.5),
+    (64, 64, 4, 2, 3, 0.45),
+    (128, 64, 8, 3, 0, 0.4),
+    (64, 64, 4, 4, 0, 0.4),
+    (128, 128, 8, 2, 0, 0.35),
+    (64, 32, 4, 3, 3, 0.35),
+    (64, 128, 4, 2, 0, 0.3),
 )
+REGISTERS = 65_536  # of a multiprocessor (CUDA programming guide, compute capabilities from 5.0 on)
+MOST_REGISTERS = 255  # of a thread
 
 
 def _offers(module: Module, kernel: str, position: int, setting: Setting) -> list[Offer]:
@@ -190,20 +196,39 @@ def _offers(module: Module, kernel: str, position: int, setting: Setting) -> lis
         combined = _product_tiles(known, names, setting)
     elif dots and {"BLOCK_M", "BLOCK_N"} <= _roles(names).keys():
         role = _roles(names)
-        combined = [
-            ({role["BLOCK_M"]: m, role["BLOCK_N"]: n, "num_warps": w, "num_stages": s}, gain)
-            for m, n, w, s, gain in _ATTENTION
-        ]
+        for m, n, w, s, blocks, gain in _ATTENTION:
+            tile = {role["BLOCK_M"]: m, role["BLOCK_N"]: n, "num_warps": w, "num_stages": s}
+            combined.append((tile | ({"maxnreg": registers_for(w, blocks)} if blocks else {}), gain))
     where = {} if len(launches_of(module.tree, kernel)) == 1 else {"launch": position}
     offers = [
         Offer({"kernel": kernel, **where, "values": values}, f"tiles for {kernel}: {_shown(values)}", gain)
         for values, gain in combined
-        if any(known[name].value != value for name, value in values.items())
+        if any(name not in known or known[name].value != value for name, value in values.items())
     ]
     return offers + [
         Offer({"kernel": kernel, **where, "values": values}, f"{kernel}: {_shown(values)}", gain)
         for values, gain in _single(known, dots, function)
+        if not dots or _fits({**{name: t.value for name, t in known.items()}, **values}, setting)
     ]
+
+
+def registers_for(warps: int, blocks: int) -> int:
+    """Registers that a thread may have where so many blocks of so many warps are to share a multiprocessor: a multiple
+    of 8, as they are handed out."""
+    return min(MOST_REGISTERS, REGISTERS // (32 * warps * blocks) // 8 * 8)
+
+
+def _fits(values: Mapping[str, int], setting: Setting) -> bool:
+    """Whether a tile's operands fit into shared memory, and its results into registers."""
+    role = _roles(set(values))
+    if not {"BLOCK_M", "BLOCK_N"} <= role.keys():
+        return True
+    m, n = values[role["BLOCK_M"]], values[role["BLOCK_N"]]
+    depth = values[role["BLOCK_K"]] if "BLOCK_K" in role else 0
+    if depth == SCALE_BLOCK and setting.element_bytes == 1 and n > SCALE_BLOCK:
+        return False  # a tile would need the scales of several blocks of columns
+    shared = (m + n) * depth * setting.element_bytes * values["num_stages"]
+    return shared <= setting.shared_bytes and m * n <= (MOST_REGISTERS - 32) * 32 * values["num_warps"]
 
 
 def _roles(names: set[str]) -> dict[str, str]:
@@ -221,7 +246,7 @@ def _product_tiles(
 ) -> list[tuple[dict[str, int], float]]:
     role = _roles(names)
     depth = known[role["BLOCK_K"]].value
-    if setting.element_bytes == 1 and depth == 128:  # the depth is that of a block of scales
+    if setting.element_bytes == 1 and depth == SCALE_BLOCK:
         return [
             ({role["BLOCK_M"]: m, role["BLOCK_N"]: n, "num_warps": w, "num_stages": s}, gain)
             for m, n, w, s, gain in _SCALED
@@ -238,15 +263,18 @@ def _single(known: Mapping[str, Tunable], dots: bool, function: ast.FunctionDef)
     """One number changed at a time: twice and half of what it is."""
     found: list[tuple[dict[str, int], float]] = []
     warps, stages = known["num_warps"].value, known["num_stages"].value
-    for value in (2 * warps, warps // 2, 4 * warps):
-        if 1 <= value <= 32:
+    for value in (2 * warps, warps // 2, *(() if dots else (4 * warps,))):
+        if 1 <= value <= (16 if dots else 32):
             found.append(({"num_warps": value}, 0.04 if value != 4 * warps else 0.02))
+    for blocks in (2, 3) if dots and "maxnreg" not in known else ():
+        found.append(({"maxnreg": registers_for(warps, blocks)}, 0.03))
     if any(isinstance(node, ast.For) for node in ast.walk(function)):
         for value in (stages + 1, stages - 1):
             if 1 <= value <= 7:
                 found.append(({"num_stages": value}, 0.03))
+    depth = _roles({name for name, tunable in known.items() if not tunable.option}).get("BLOCK_K")
     for name, tunable in known.items():
-        if tunable.option or tunable.value < 2:
+        if tunable.option or tunable.value < 2 or (name == depth and tunable.value == SCALE_BLOCK):
             continue
         limit = (16, 256) if dots else (1, 16384)
         for value in (2 * tunable.value, tunable.value // 2):

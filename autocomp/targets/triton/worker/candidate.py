@@ -115,7 +115,7 @@ class _Server:
         self._prepare()
         with compiling_only(compiled):
             self._call(*tensors)
-        return {"kernels": [_resources(kernel) for kernel in compiled if kernel is not None]}
+        return {"kernels": [_resources(kernel, self._device) for kernel in compiled if kernel is not None]}
 
     def _run(self, tensors: Tensors) -> dict[str, Any]:
         begun = time.perf_counter()
@@ -154,8 +154,9 @@ def compiling_only(compiled: list[Any]) -> Iterator[None]:
         JITFunction.run = launch
 
 
-def _resources(kernel: Any) -> dict[str, Any]:
+def _resources(kernel: Any, device: torch.device) -> dict[str, Any]:
     """What a compiled kernel needs of a multiprocessor. Registers are known once it is loaded."""
     metadata = kernel.metadata
-    found = {"name": metadata.name, "shared": metadata.shared, "warps": metadata.num_warps}
+    limit = torch.cuda.get_device_properties(device).shared_memory_per_block_optin
+    found = {"name": metadata.name, "shared": metadata.shared, "shared_limit": limit, "warps": metadata.num_warps}
     return found | {"stages": getattr(metadata, "num_stages", 0)}

@@ -269,6 +269,12 @@ class _Judgement:
         for case in smoke_cases(self._task, interpreted=False):
             described = [{"shape": list(o.shape), "dtype": o.dtype} for o in operands(self._task, case)]
             self.resources = self.process.compile(described, COMPILE_SECONDS)["kernels"]
+            for kernel in self.resources:
+                if kernel["shared"] > kernel["shared_limit"]:
+                    raise Failed(
+                        f"{kernel['name']} needs {kernel['shared']:,} bytes of shared memory, the device has "
+                        f"{kernel['shared_limit']:,}; take smaller tiles or fewer stages"
+                    )
 
     @property
     def _allowance(self) -> float:
