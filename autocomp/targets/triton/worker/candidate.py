@@ -68,6 +68,8 @@ class _Server:
         self._sets: dict[str, Tensors] = {}
         if self._device.type == "cpu":
             let_interpreter_pass()
+        else:
+            torch.cuda.set_device(self._device)
 
     def answer(self, request: dict[str, Any]) -> dict[str, Any]:
         do = request["do"]

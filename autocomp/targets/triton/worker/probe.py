@@ -9,6 +9,8 @@ from typing import Any
 import numpy
 import torch
 
+from autocomp.errors import ConfigError
+
 COPIED = 4 << 30  # bytes of the copy that measures bandwidth
 PRODUCT = 8192  # rows and columns of the matrices that measure a data type's peak
 REPEATS = 10
@@ -17,6 +19,14 @@ MULTIPLIED = ("float16", "bfloat16", "float32", "float8_e4m3")
 
 def has_gpu() -> bool:
     return bool(torch.cuda.is_available())
+
+
+def choose(device: str) -> None:
+    """Make a GPU the one that this process works on. Raises ConfigError where there is none of that number."""
+    index, count = torch.device(device).index or 0, torch.cuda.device_count()
+    if index >= count:
+        raise ConfigError(f"there is no device {device!r}: found {count} GPUs", hint="`cpu` is Triton's interpreter")
+    torch.cuda.set_device(index)
 
 
 def describe(device: str) -> dict[str, Any]:

@@ -81,11 +81,13 @@ class Worker:
 
     def _hello(self, wanted: str) -> dict[str, Any]:
         """Choose the device: `wanted`, or a GPU if there is one, else the interpreter."""
-        from autocomp.targets.triton.worker.probe import describe, has_gpu
+        from autocomp.targets.triton.worker.probe import choose, describe, has_gpu
 
         self._device = wanted or ("cuda:0" if has_gpu() else "cpu")
         if self._device == "cpu":
             os.environ["TRITON_INTERPRET"] = "1"  # read when triton is imported, by candidate processes
+        else:
+            choose(self._device)
         return {"protocol": PROTOCOL, **describe(self._device)}
 
     def _judge(self, params: Mapping[str, Any]) -> dict[str, Any]:
