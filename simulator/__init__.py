@@ -105,12 +105,24 @@ def run_program(
     program: _core.Program,
     tensors: Mapping[str, np.ndarray],
     options: Options | None = None,
+    before: Mapping[str, np.ndarray] | None = None,
 ) -> SimulationResult:
     """Run `program` on copies of `tensors`, which must have the shapes and element types of its parameters.
 
-    An error of the program is in the result's `error`; ValueError and TypeError tell of wrong use of this function.
+    With `before`, the program first runs on these, and leaves the machine's memories and configuration to the run that
+    counts. An error of the program is in the result's `error`; ValueError and TypeError tell of wrong use of this
+    function.
     """
     options = options or Options()
+    copies = _copies(program, tensors)
+    earlier = {} if before is None else _copies(program, before)
+    plain, used = ([_plain(array) for array in arrays.values()] for arrays in (copies, earlier))
+    raw = _core.run(machine, program, plain, used, options._fields(list(copies)))
+    return _result(raw, copies)
+
+
+def _copies(program: _core.Program, tensors: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Copies of the program's parameters, in its order."""
     copies: dict[str, np.ndarray] = {}
     for name, dtype, shape in program.parameters:
         if name not in tensors:
@@ -120,8 +132,7 @@ def run_program(
         if given.shape != shape or given.dtype.name != expected:
             raise ValueError(f"tensor {name!r} is {given.dtype}{list(given.shape)}, expected {expected}{list(shape)}")
         copies[name] = np.array(given, order="C", copy=True)
-    raw = _core.run(machine, program, [_plain(array) for array in copies.values()], options._fields(list(copies)))
-    return _result(raw, copies)
+    return copies
 
 
 def _plain(array: np.ndarray) -> np.ndarray:

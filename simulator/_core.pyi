@@ -86,7 +86,11 @@ class Trace:
 
 # Both release the GIL and return plain dictionaries that simulator/results.py turns into dataclasses.
 def run(
-    machine: Machine, program: Program, tensors: Sequence[np.ndarray], options: dict[str, Any]
+    machine: Machine,
+    program: Program,
+    tensors: Sequence[np.ndarray],
+    before: Sequence[np.ndarray],
+    options: dict[str, Any],
 ) -> dict[str, Any]: ...
 def replay(machine: Machine, trace: Trace, options: dict[str, Any]) -> dict[str, Any]: ...
 def machine_codes() -> list[str]: ...  # that this processor can run, the fastest last

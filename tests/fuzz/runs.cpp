@@ -62,7 +62,7 @@ void run_program(const CompiledMachine& machine, const Program& program, const O
   }
   std::vector<TensorView> views;
   for (auto& bytes : storage) views.push_back({bytes.data(), static_cast<int64_t>(bytes.size())});
-  (void)run(machine, program, views, options);
+  (void)run(machine, program, views, {}, options);
 }
 
 }  // namespace autocomp::fuzz

@@ -86,6 +86,22 @@ def test_an_input_is_not_written() -> None:
     assert [violation.kind for violation in run.violations] == ["input-written"]
 
 
+def test_a_run_may_begin_on_a_machine_that_was_used_before() -> None:
+    """The move out is configured, and its row written, by the first run alone."""
+    moved = f"if (B[3][3] > 5.0f) {{ {MOVE} }} mvout(B, 0, 4, 3);"
+    text = f"void solution(float A[4][4], float B[4][4]) {{ {moved} }}"
+    program = kernel.link(kernel.compile(kernel.parse(text), MACHINE), TABLES)
+    new = {"A": np.ones((4, 4), np.float32), "B": np.ones((4, 4), np.float32)}
+    used = {"A": np.full((4, 4), 7, np.float32), "B": np.full((4, 4), 9, np.float32)}
+    alone = run_program(TABLES.machine, program, new, Options())
+    assert "not configured" in (alone.error.message if alone.error else "")
+    after = run_program(TABLES.machine, program, new, Options(), before=used)
+    assert after.error is None
+    assert after.outputs["B"].tolist() == [[7.0] * 4] * 3 + [[1.0] * 4]
+    assert after.command_count == 2
+    assert used["B"][0][0] == 9
+
+
 def test_the_stream_of_commands_has_a_hash() -> None:
     def stream(body: str) -> int:
         return execute(body).stream

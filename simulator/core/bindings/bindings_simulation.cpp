@@ -220,17 +220,22 @@ std::function<void()> signal_poll() {
   };
 }
 
-nb::dict run_python(const CompiledMachine& machine, const Program& program, const std::vector<TensorArray>& tensors,
-                    const nb::dict& fields) {
-  Options options = options_from(fields);
-  options.poll = signal_poll();
+std::vector<TensorView> views_of(const std::vector<TensorArray>& tensors) {
   std::vector<TensorView> views;
   for (const auto& tensor : tensors)
     views.push_back({static_cast<uint8_t*>(tensor.data()), static_cast<int64_t>(tensor.nbytes())});
+  return views;
+}
+
+nb::dict run_python(const CompiledMachine& machine, const Program& program, const std::vector<TensorArray>& tensors,
+                    const std::vector<TensorArray>& before, const nb::dict& fields) {
+  Options options = options_from(fields);
+  options.poll = signal_poll();
+  const std::vector<TensorView> views = views_of(tensors), earlier = views_of(before);
   SimulationResult result;
   {
     const nb::gil_scoped_release released;
-    result = run(machine, program, views, options);
+    result = run(machine, program, views, earlier, options);
   }
   return to_python(machine.machine(), std::move(result), options);
 }
@@ -250,8 +255,9 @@ nb::dict replay_python(const CompiledMachine& machine, const Trace& trace, const
 
 void bind_simulation(nb::module_& m) {
   using namespace nb::literals;
-  m.def("run", &run_python, "machine"_a, "program"_a, "tensors"_a, "options"_a,
-        "Runs a program on its parameter tensors, which are written in place.");
+  m.def("run", &run_python, "machine"_a, "program"_a, "tensors"_a, "before"_a, "options"_a,
+        "Runs a program on its parameter tensors, which are written in place; first on those of `before`, if there are "
+        "any.");
   m.def(
       "choose_machine_code",
       [](const std::string& wanted, bool avx2, bool avx512) {

@@ -39,7 +39,7 @@ Discipline::Discipline(const CompiledMachine& machine, const std::vector<TensorS
       tracked_(setting("hazards.tracked", 1) != 0),
       dram_by_clock_(setting("hazards.dram", tracked_ ? 0 : 1) != 0),
       events_(1),
-      waited_(1) {
+      waited_(at(host_) + 1) {
   const size_t timelines = at(host_) + 1;
   const Machine& tables = machine.machine();
   clocks_.assign(timelines, std::vector<int64_t>(timelines));
@@ -112,7 +112,7 @@ void Discipline::add_event(int32_t timeline, int32_t instruction, int32_t line) 
                                 " commands and host accesses in one run"};
   events_.push_back({timeline, ++now_[at(timeline)], instruction, line});
   clocks_[at(timeline)][at(timeline)] = now_[at(timeline)];
-  waited_.emplace_back();
+  waited_.resize(events_.size() * clocks_.size());
   present_ = static_cast<int32_t>(events_.size()) - 1;
 }
 
@@ -141,7 +141,7 @@ void Discipline::command(const OperationList& list) {
   each_access(false);
   each_access(true);
   push(list, operation, role);
-  waited_[at(present_)] = clock();
+  keep_clock();
 }
 
 void Discipline::fence() {
@@ -151,11 +151,15 @@ void Discipline::fence() {
     for (size_t t = 0; t < clock.size(); ++t) clock[t] = std::max(clock[t], now_[t]);
 }
 
-void Discipline::join(const std::vector<int64_t>& other) {
+void Discipline::keep_clock() {
+  std::copy(clock().begin(), clock().end(), waited_.begin() + present_ * static_cast<int64_t>(clocks_.size()));
+}
+
+void Discipline::join(const int64_t* other) {
   auto& mine = clock();
   const size_t self = at(present().timeline);
   completed_[self] = std::max(completed_[self], other[self]);
-  for (size_t t = 0; t < other.size(); ++t) mine[t] = std::max(mine[t], other[t]);
+  for (size_t t = 0; t < mine.size(); ++t) mine[t] = std::max(mine[t], other[t]);
 }
 
 void Discipline::semaphore(const OperationList& list, const Operation& operation, const Role& role) {
@@ -170,7 +174,7 @@ void Discipline::semaphore(const OperationList& list, const Operation& operation
 void Discipline::take(int64_t semaphore) {
   auto& queue = signals_[semaphore];
   if (queue.empty()) return;
-  join(queue.front());
+  join(queue.front().data());
   queue.pop_front();
 }
 
@@ -240,7 +244,7 @@ void Discipline::conflict_local(int32_t before, bool was_write, int32_t memory, 
       ordered = completed || distance > rules.exact_base_reads || rows_[at(memory)].base[at(row)] == access.base;
     ordered = ordered || (now.expansion > 0 && now.expansion == earlier.expansion);
   } else if (tracked_) {
-    join(waited_[at(before)]);
+    join(waited_.data() + at(before) * clocks_.size());
     return;
   }
   if (ordered) return;
@@ -350,7 +354,7 @@ void Discipline::host_access(int64_t tensor, int64_t offset, int64_t bytes, bool
   }
   present_ = known->second;
   dram(tensor, offset, offset + bytes, write);
-  waited_[at(present_)] = clock();
+  keep_clock();
 }
 
 // --- results

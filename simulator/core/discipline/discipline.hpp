@@ -73,7 +73,8 @@ class Discipline {
   void semaphore(const OperationList& list, const Operation& operation, const Role& role);
   void push(const OperationList& list, const Operation& operation, const Role& role);
   void take(int64_t semaphore);
-  void join(const std::vector<int64_t>& clock);
+  void keep_clock();
+  void join(const int64_t* clock);
   void report(const char* kind, const std::string& message, int32_t other);
   void add_event(int32_t timeline, int32_t instruction, int32_t line);
   [[nodiscard]] int64_t setting(const std::string& key, int64_t fallback) const;
@@ -93,7 +94,7 @@ class Discipline {
   std::vector<Event> events_;
   int32_t present_ = 0;                       // the event that is being checked
   std::map<int32_t, int32_t> host_events_;    // by line: those since the last command
-  std::vector<std::vector<int64_t>> waited_;  // by event: the clock it started with
+  std::vector<int64_t> waited_;               // by event: the clock it started with
   std::vector<std::vector<int64_t>> clocks_;  // by timeline
   std::vector<int64_t> now_, fenced_;         // by timeline: its latest event; the latest one a fence has waited for
   std::vector<int64_t> completed_;            // by timeline: its latest event that its next one has waited for

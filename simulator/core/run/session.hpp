@@ -27,6 +27,9 @@ class Session final : public CommandSink {
 
   [[nodiscard]] std::vector<TensorStore>& tensors() { return tensors_; }
 
+  // Begins with what another session's machine holds: its memories and its configuration.
+  void take_over(const Session& used);
+
   // A stop of the program or the trace: there are no findings of the observers.
   void fail(const Fault& fault, int32_t line);
   // Adds the observers' findings to the result. The host goes on for `tail_cycles` behind the last command.

@@ -62,10 +62,32 @@ SimulationResult out_of_memory(MemoryLimit& limit, const Options& options, int64
   return result;
 }
 
+// Runs the program to its end; false: it failed.
+bool execute(const Program& program, Session& session, const Options& options, ExecutionEnd& end) {
+  execute(program, session.tensors(), {options.max_steps, options.discipline, options.host_data, options.poll}, session,
+          end);
+  if (end.failed)
+    session.fail(end.fault, end.line);
+  else
+    session.finish(end.tail_cycles);
+  return !end.failed;
+}
+
+// Runs the program on other data, and leaves the machine's memories and configuration to `session`.
+void use(const CompiledMachine& machine, const Program& program, const std::vector<TensorView>& tensors,
+         const Options& options, Session& session) {
+  TensorSpace space = lay_out(program, tensors);
+  Options results = options;
+  results.timing = results.discipline = false;
+  Session used(machine, results, space.stores, true);
+  ExecutionEnd end;
+  if (execute(program, used, results, end)) session.take_over(used);
+}
+
 }  // namespace
 
 SimulationResult run(const CompiledMachine& machine, const Program& program, const std::vector<TensorView>& tensors,
-                     const Options& options) {
+                     const std::vector<TensorView>& before, const Options& options) {
   const auto start = std::chrono::steady_clock::now();
   program.validate(machine.machine());  // which may be another machine than the program was made for
   MemoryLimit limit(options.max_bytes);
@@ -76,12 +98,8 @@ SimulationResult run(const CompiledMachine& machine, const Program& program, con
     TensorSpace space = lay_out(program, tensors);
     Session session(machine, options, space.stores, true);
     try {
-      execute(program, session.tensors(), {options.max_steps, options.discipline, options.host_data, options.poll},
-              session, end);
-      if (end.failed)
-        session.fail(end.fault, end.line);
-      else
-        session.finish(end.tail_cycles);
+      if (!before.empty()) use(machine, program, before, options, session);
+      execute(program, session, options, end);
     } catch (const std::bad_alloc&) {
       commands = session.result.command_count;
       throw;

@@ -95,9 +95,11 @@ struct TensorView {  // a parameter's storage, owned by the caller
 
 class CompiledMachine;  // compiled.hpp
 
-// `tensors` are the program's parameters in order, and are written in place.
+// `tensors` are the program's parameters in order, and are written in place. With `before`, the program first runs on
+// these, for its results alone, and the machine is not cleared afterwards.
 [[nodiscard]] SimulationResult run(const CompiledMachine& machine, const Program& program,
-                                   const std::vector<TensorView>& tensors, const Options& options);
+                                   const std::vector<TensorView>& tensors, const std::vector<TensorView>& before,
+                                   const Options& options);
 [[nodiscard]] SimulationResult replay(const CompiledMachine& machine, const Trace& trace, const Options& options);
 
 }  // namespace autocomp
