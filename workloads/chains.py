@@ -14,6 +14,11 @@ def mlp(X: Array, W1: Array, b1: Array, W2: Array) -> dict[str, npt.NDArray[np.f
     return {"Y": hidden @ W2}
 
 
+def mlp_magnitude(X: Array, W1: Array, b1: Array, W2: Array) -> dict[str, npt.NDArray[np.float64]]:  # noqa: N803
+    """The same with the sizes of all terms; RELU makes no difference of two numbers larger."""
+    return {"Y": (abs(X).astype(np.float64) @ abs(W1) + abs(b1)) @ abs(W2)}
+
+
 def attention(Q: Array, K: Array, V: Array) -> dict[str, npt.NDArray[np.float64]]:  # noqa: N803
     """O = softmax(Q K^T / sqrt(d)) V, one head of d = 4 columns."""
     scores = Q.astype(np.float64) @ K.T / np.sqrt(Q.shape[1])

@@ -13,6 +13,11 @@ def control(Kinf: Array, x: Array, d: Array) -> dict[str, npt.NDArray[np.float64
     return {"u": -(Kinf.T.astype(np.float64) @ x + d)}
 
 
+def control_magnitude(Kinf: Array, x: Array, d: Array) -> dict[str, npt.NDArray[np.float64]]:  # noqa: N803
+    """The same with the sizes of all terms."""
+    return {"u": abs(Kinf).T.astype(np.float64) @ abs(x) + abs(d)}
+
+
 def forward(
     Adyn: Array,  # noqa: N803
     Bdyn: Array,  # noqa: N803
@@ -27,6 +32,12 @@ def forward(
         controls[i] = -(Kinf.astype(np.float64) @ states[i]) - d[i]
         states[i + 1] = Adyn.astype(np.float64) @ states[i] + Bdyn.astype(np.float64) @ controls[i]
     return {"x": states, "u": controls}
+
+
+def forward_magnitude(Adyn: Array, Bdyn: Array, Kinf: Array, x: Array, d: Array) -> dict[str, npt.NDArray[np.float64]]:  # noqa: N803
+    """The same with the sizes of all terms."""
+    sizes = forward(abs(Adyn), abs(Bdyn), -abs(Kinf), abs(x), -abs(d))
+    return {name: abs(size) for name, size in sizes.items()}
 
 
 def backward(
@@ -47,3 +58,17 @@ def backward(
         feedforward[i] = Quu_inv.T.astype(np.float64) @ (Bdyn.T.astype(np.float64) @ after + r[i])
         gradients[i] = q[i] + AmBKt.astype(np.float64) @ after - Kinf.T.astype(np.float64) @ r[i]
     return {"p": gradients, "d": feedforward}
+
+
+def backward_magnitude(
+    Bdyn: Array,  # noqa: N803
+    Quu_inv: Array,  # noqa: N803
+    Kinf: Array,  # noqa: N803
+    AmBKt: Array,  # noqa: N803
+    p: Array,
+    q: Array,
+    r: Array,
+    d: Array,
+) -> dict[str, npt.NDArray[np.float64]]:
+    """The same with the sizes of all terms."""
+    return backward(abs(Bdyn), abs(Quu_inv), -abs(Kinf), abs(AmBKt), abs(p), abs(q), abs(r), abs(d))

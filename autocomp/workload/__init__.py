@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from autocomp.workload.inputs import derived_seed as derived_seed
+from autocomp.workload.inputs import fresh_seed as fresh_seed
+from autocomp.workload.inputs import input_sets as input_sets
 from autocomp.workload.inputs import make_inputs as make_inputs
 from autocomp.workload.load import load as load
 from autocomp.workload.load import parse as parse
@@ -9,20 +12,23 @@ from autocomp.workload.model import InputSet as InputSet
 from autocomp.workload.model import TensorSpec as TensorSpec
 from autocomp.workload.model import Workload as Workload
 from autocomp.workload.reference import Case as Case
-from autocomp.workload.reference import Cases as Cases
 from autocomp.workload.reference import compute as compute
+from autocomp.workload.reference import make_case as make_case
 from autocomp.workload.trusting import as_trusted as as_trusted
 from autocomp.workload.trusting import require_trusted as require_trusted
 
 __all__ = [
     "Case",
-    "Cases",
     "InputSet",
     "TensorSpec",
     "Workload",
     "as_trusted",
     "compute",
+    "derived_seed",
+    "fresh_seed",
+    "input_sets",
     "load",
+    "make_case",
     "make_inputs",
     "parse",
     "require_trusted",

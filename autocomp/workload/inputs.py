@@ -1,49 +1,82 @@
-"""Inputs to try a kernel with: one random set for the smoke stage, then the sets that break careless kernels."""
+"""Inputs to try a kernel with. Each judgement draws its own; the seed that it draws from says which.
+
+A draw is of one kind, or mixed: of a matrix multiplication or convolution each result depends on one vector of the left
+operand (a row, some pixels) and one of the right (a column, a filter), so that a mixed draw tries the kinds in pairs,
+for the price of one run. Of a custom operation nothing is known, and each kind gets a draw.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import math
+import secrets
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from autocomp.workload import edges
 from autocomp.workload.layout import operand_layout
 from autocomp.workload.model import InputSet, TensorSpec, Workload
 
 Array = npt.NDArray[Any]
-KINDS = ("random", "extremes", "zeros", "one_hot", "sparse", "large", "mixed")
-MIXTURE = KINDS[:-1]
+Vectors = npt.NDArray[np.int8]
+MIXTURE = ("random", "extremes", "zeros", "one_hot", "sparse", "large", "cancelling", "edges")
+KINDS = (*MIXTURE, "mixed")
+CUSTOM = ("random", "extremes", "zeros", "one_hot", "sparse", "large")
+DRAWS = {
+    "smoke": ("random", "mixed"),
+    "adversarial": ("extremes", "edges", "mixed"),
+    "discipline": ("mixed",),
+    "determinism": ("mixed",),
+    "rtl": ("random", "extremes", "mixed"),
+}
+CUSTOM_DRAWS = {
+    "smoke": ("random", "mixed"),
+    "adversarial": (*CUSTOM[1:], "mixed", "random"),
+    "discipline": ("mixed",),
+    "determinism": ("random", "mixed"),
+    "rtl": CUSTOM,
+}
+SEED_BITS = 53
 FLOAT_LIMIT = 1.5  # magnitude of the inputs of a gemm of floats
+FRACTION = 128  # floats other than random ones are multiples of 1 / FRACTION
 
 
-def input_sets(seed: int, operation: str) -> tuple[InputSet, ...]:
-    """The sets of a workload: the first is the smoke stage's, the rest the adversarial stage's.
+def fresh_seed() -> int:
+    """A seed that nobody knows, from the operating system's entropy; every reader of JSON holds it exactly."""
+    return secrets.randbits(SEED_BITS)
 
-    Each result of a gemm depends on one row and one column, of a convolution on some rows of pixels and one filter, so
-    one mixed set tries the kinds in all pairs at once; it is run for the price of one. Of a custom operation nothing
-    is known, and each kind gets a run.
-    """
-    kinds = MIXTURE if operation == "custom" else ("random", "extremes", "mixed")
-    return tuple(InputSet(kind, kind, seed) for kind in kinds)
+
+def derived_seed(seed: int, *parts: object) -> int:
+    """A seed of its own for each purpose; none of them tells another, nor the seed that they come from."""
+    text = "/".join([str(seed), *map(str, parts)])
+    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big") >> (64 - SEED_BITS)
+
+
+def input_sets(operation: str, stage: str, seed: int) -> tuple[InputSet, ...]:
+    """The draws of a stage of one judgement."""
+    kinds = (CUSTOM_DRAWS if operation == "custom" else DRAWS)[stage]
+    return tuple(InputSet(kind, kind, derived_seed(seed, "inputs", stage, number)) for number, kind in enumerate(kinds))
 
 
 def make_inputs(workload: Workload, input_set: InputSet) -> dict[str, Array]:
-    """Arrays of every tensor in signature order; outputs hold a pattern that is not a plausible result.
+    """Arrays of every tensor in signature order; outputs hold bytes of no meaning.
 
-    random: the whole range, and unless the operation is custom, rows and columns of very different magnitudes, so
-    that some results saturate, some do not, and both signs occur. extremes: the ends of the range, -1, 0, 1. zeros: all
-    zero. one_hot: in each row a single 1 (the other operand random), so that each result shows where it came from.
-    sparse: mostly zero, small results that do not saturate. large: the most negative and most positive values in
-    whole rows, so that sums are as large as they get. mixed: each row of the left and each column of the right
-    operand is of one of these kinds.
+    random: the whole range, and unless the operation is custom, vectors of very different magnitudes, so that some
+    results saturate on either side, some do not, and both signs occur. extremes: the ends of the range, -1, 0, 1.
+    zeros: all zero. one_hot: in each left and every other right vector a single 1, the others random, so that results
+    show single elements. sparse: mostly zero, small results that do not saturate. large: the most negative or most
+    positive value throughout, so that sums are as large as they get. cancelling: sums that leave the range on one side
+    or on both before they come back. edges: results on and beside ties of the rounding, and at the ends of the range.
+    mixed: each vector is of one of these kinds.
     """
     random = np.random.default_rng([input_set.seed, KINDS.index(input_set.kind)])
     arrays: dict[str, Array] = {}
     for position, tensor in enumerate(workload.tensors):
         if tensor.role == "output":
-            arrays[tensor.name] = poison(tensor)
+            arrays[tensor.name] = poison(tensor, random)
         elif workload.operation == "custom":
             arrays[tensor.name] = _operand(workload, tensor, position, input_set.kind, random)
         elif tensor.name == "bias":
@@ -55,12 +88,16 @@ def make_inputs(workload: Workload, input_set: InputSet) -> dict[str, Array]:
     return arrays
 
 
-def poison(tensor: TensorSpec) -> Array:
-    """Contents of an output before the run: 0x5B bytes, or NaN for floats."""
-    if tensor.dtype.startswith("float"):
-        return np.full(tensor.shape, np.nan, np.dtype(tensor.dtype))
-    pattern: Array = np.frombuffer(b"\x5b" * tensor.bytes, dtype=tensor.dtype).reshape(tensor.shape).copy()
-    return pattern
+def poison(tensor: TensorSpec, random: np.random.Generator) -> Array:
+    """Contents of an output before the run: random bytes; of floats, numbers of all sizes, and NaN here and there."""
+    if not tensor.dtype.startswith("float"):
+        pattern: Array = np.frombuffer(random.bytes(tensor.bytes), dtype=tensor.dtype).reshape(tensor.shape).copy()
+        return pattern
+    values = random.choice((-1.0, 1.0), tensor.shape) * np.exp2(random.uniform(-20, 20, tensor.shape))
+    return np.where(random.random(tensor.shape) < 0.25, np.nan, values).astype(tensor.dtype)
+
+
+# --- matrix multiplications and convolutions: vectors of int8, one for each result's row or column -----------------
 
 
 def _stored_operand(workload: Workload, tensor: TensorSpec, kind: str, random: np.random.Generator) -> Array:
@@ -73,100 +110,124 @@ def _stored_operand(workload: Workload, tensor: TensorSpec, kind: str, random: n
 
 
 def _gemm_operand(workload: Workload, tensor: TensorSpec, kind: str, random: np.random.Generator) -> Array:
-    transposed = bool(workload.options["transpose_a" if tensor.name == "A" else "transpose_b"])
-    rows, cols = tensor.shape[::-1] if transposed else tensor.shape  # logical orientation: A[I][K], B[K][J]
-    logical = _matrix(rows, cols, tensor.name == "A", kind, workload, random)
-    stored = np.ascontiguousarray(logical.T if transposed else logical)
-    return stored.astype(np.int8) if tensor.dtype == "int8" else _fractions(stored, kind, random)
+    left = tensor.name == "A"
+    transposed = bool(workload.options["transpose_a" if left else "transpose_b"])
+    outer, depth = tensor.shape if left != transposed else tensor.shape[::-1]
+    vectors = _vectors(outer, depth, left, kind, workload, random)
+    return np.ascontiguousarray(vectors if left != transposed else vectors.T)
 
 
-def _fractions(integers: npt.NDArray[np.int64], kind: str, random: np.random.Generator) -> Array:
-    """int8 values as multiples of 1/128, whose short sums are exact in binary32; general numbers for `random`."""
-    values = integers / 128.0
-    if kind == "random":
-        values = values * random.uniform(0.5, FLOAT_LIMIT, values.shape)
-    return values.astype(np.float32)
+def _fractions(integers: Array, depth: int, kind: str, random: np.random.Generator) -> Array:
+    """Fractions whose sums of `depth` products are exact in binary32 in any order; of the kinds that show products as
+    they are, numbers that need all of their significands."""
+    if kind in ("random", "one_hot"):
+        return (integers / FRACTION * random.uniform(0.5, FLOAT_LIMIT, integers.shape)).astype(np.float32)
+    most = min(FRACTION, math.isqrt((1 << 24) // (depth + 1)))
+    return (np.clip(integers, -most, most) / FRACTION).astype(np.float32)
 
 
 def _conv2d_operand(workload: Workload, tensor: TensorSpec, kind: str, random: np.random.Generator) -> Array:
-    """Images as a left operand whose rows are rows of pixels, filters as a right operand with a column for each."""
-    images = tensor.name == "inp"
-    n, h, w, c = tensor.shape
-    matrix = _matrix(n * h if images else n * h * w, w * c if images else c, images, kind, workload, random)
-    return matrix.astype(np.int8).reshape(tensor.shape)
+    """Images as vectors of rows of pixels, filters as vectors of their taps and channels."""
+    if tensor.name == "inp":
+        n, h, w, c = tensor.shape
+        return _vectors(n * h, w * c, True, kind, workload, random).reshape(tensor.shape)
+    rows, cols, depth, filters = tensor.shape
+    vectors = _vectors(filters, rows * cols * depth, False, kind, workload, random)
+    return np.ascontiguousarray(vectors.T).reshape(tensor.shape)
 
 
-def _matrix(
-    rows: int, cols: int, left: bool, kind: str, workload: Workload, random: np.random.Generator
-) -> npt.NDArray[np.int64]:
-    """A logical operand. What varies, varies along I of the left and J of the right operand, never along K."""
-    outer = (rows, 1) if left else (1, cols)
-    if kind == "mixed":
-        chosen = random.integers(len(MIXTURE), size=outer)
-        parts = [_matrix(rows, cols, left, part, workload, random) for part in MIXTURE]
-        return np.choose(np.broadcast_to(chosen, (rows, cols)), parts)
+def _vectors(count: int, length: int, left: bool, kind: str, workload: Workload, random: np.random.Generator) -> Array:
+    """[count][length] of the operands' type; each vector of one kind. Mixed: the kinds in equal shares, in random
+    order."""
+    if kind != "mixed":
+        integers = _of_kind(count, length, left, kind, workload, random)
+        return integers if workload.tensors[0].dtype == "int8" else _fractions(integers, length, kind, random)
+    kinds = random.permutation(np.resize(random.permutation(len(MIXTURE)), count))
+    vectors = np.empty((count, length), workload.tensors[0].dtype)
+    for number, name in enumerate(MIXTURE):
+        chosen = np.flatnonzero(kinds == number)
+        vectors[chosen] = _vectors(len(chosen), length, left, name, workload, random)
+    return vectors
+
+
+def _of_kind(
+    count: int, length: int, left: bool, kind: str, workload: Workload, random: np.random.Generator
+) -> Vectors:
     if kind == "zeros":
-        return np.zeros((rows, cols), np.int64)
+        return np.zeros((count, length), np.int8)
     if kind == "extremes":
-        return random.choice(np.array([-128, -127, -1, 0, 1, 127]), (rows, cols), p=[0.3, 0.1, 0.1, 0.1, 0.1, 0.3])
+        ends = np.array([-128, -128, -128, 127, 127, 127, -127, -1, 0, 1], np.int8)
+        return ends[random.integers(len(ends), size=(count, length))]
     if kind == "large":
-        return np.broadcast_to(random.choice(np.array([-128, 127]), outer), (rows, cols))
-    if kind == "one_hot" and left:
-        hot = np.zeros((rows, cols), np.int64)
-        hot[np.arange(rows), (np.arange(rows) * 7 + random.integers(cols)) % cols] = 1
-        return hot
-    full = random.integers(-128, 128, (rows, cols))
+        return np.repeat(random.choice(np.array([-128, 127], np.int8), (count, 1)), length, axis=1)
+    if kind == "cancelling":
+        return _cancelling(count, length, random)
+    if kind == "edges":
+        return edges.left(count, length, workload, random) if left else edges.right(count, length, workload, random)
+    full = random.integers(-128, 128, (count, length), np.int8)
+    if kind == "one_hot":
+        hot = np.flatnonzero(random.random(count) < (1.0 if left else 0.5))
+        full[hot] = 0
+        full[hot, random.integers(length, size=len(hot))] = 1
+        return full
     if kind == "sparse":
         return _sparse(full, left, workload, random)
-    if kind == "one_hot":
-        return full
-    magnitude = np.minimum(128.0, np.exp(random.uniform(0.0, math.log(256.0), outer)))
-    varied: npt.NDArray[np.int64] = np.rint(full * magnitude / 128.0).astype(np.int64)
-    return varied
+    magnitude = np.minimum(1.0, np.exp(random.uniform(0.0, math.log(256.0), (count, 1))) / 128).astype(np.float32)
+    return np.rint(full * magnitude).astype(np.int8)
 
 
-def _sparse(
-    full: npt.NDArray[np.int64], left: bool, workload: Workload, random: np.random.Generator
-) -> npt.NDArray[np.int64]:
+def _cancelling(count: int, length: int, random: np.random.Generator) -> Vectors:
+    """One size in two or four stretches of alternating sign, so that sums go far out and come back to little."""
+    stretches = random.choice((2, 4), (count, 1))
+    position = np.arange(length) * stretches // max(1, length)
+    outward = np.where(stretches == 2, position == 0, (position == 0) | (position == 3))
+    size = random.integers(64, 128, (count, 1)) * random.choice((-1, 1), (count, 1))
+    vectors: Vectors = np.where(outward, size, -size).astype(np.int8)
+    return vectors
+
+
+def _sparse(full: Vectors, left: bool, workload: Workload, random: np.random.Generator) -> Vectors:
     """The left operand in {-1, 0, 1} and few of them, so that sums stay near the range of the result."""
     if not left:
         return full // 2
     scale = abs(float(workload.options["scale"])) or 1.0
-    wanted = min(1.0, max(2.0, (64.0 / scale / 37.0) ** 2) / _depth(workload))
-    signs: npt.NDArray[np.int64] = np.sign(full) * (random.random(full.shape) < wanted)
+    wanted = min(1.0, max(2.0, (64.0 / scale / 37.0) ** 2) / edges.depth_of(workload))
+    signs: Vectors = np.sign(full) * (random.random(full.shape, np.float32) < wanted)
     return signs
 
 
-def _depth(workload: Workload) -> int:
-    """Products in the sum of one result."""
-    dims = workload.dims
-    if workload.operation == "gemm":
-        return dims["K"]
-    return dims["R"] * dims["S"] * dims["C"] // int(workload.options["groups"])
-
-
 def _bias(workload: Workload, tensor: TensorSpec, kind: str, random: np.random.Generator) -> Array:
-    """Biases of the size of the result; for `large` up to 2^30, where float32 already rounds."""
+    """Biases of the size of the result, half of them 0; for `large` up to 2^30, where binary32 already rounds."""
     if tensor.dtype != "int32":
-        return _fractions(random.integers(-128, 129, tensor.shape), kind, random)
+        depth = edges.depth_of(workload)
+        return _fractions(random.integers(-128, 129, tensor.shape), depth, kind, random)
     scale = abs(float(workload.options["scale"])) or 1.0
-    if kind == "zeros":
+    if kind in ("zeros", "edges"):
         return np.zeros(tensor.shape, np.int32)
     if kind in ("extremes", "mixed"):
-        choices = np.array([-(1 << 30), -129, -128, -1, 0, 1, 127, 128, 1 << 30])
-        return random.choice(choices, tensor.shape).astype(np.int32)
+        ends = [-(1 << 30), -129, -128, -1, 1, 127, 128, 1 << 30]
+        choices = np.concatenate([ends, edges.sums(workload, 1 << 24, random)]).astype(np.int32)
+        return np.where(random.random(tensor.shape) < 0.5, 0, random.choice(choices, tensor.shape)).astype(np.int32)
     limit = (1 << 30) if kind == "large" else int(min(1 << 30, max(2.0, 200.0 / scale)))
     return random.integers(-limit, limit + 1, tensor.shape).astype(np.int32)
 
 
+# --- custom operations ---------------------------------------------------------------------------------------------
+
+
 def _operand(workload: Workload, tensor: TensorSpec, position: int, kind: str, random: np.random.Generator) -> Array:
+    if kind == "mixed":
+        parts = [_operand(workload, tensor, position, part, random) for part in CUSTOM]
+        chosen: Array = np.choose(random.integers(len(parts), size=tensor.shape), parts)
+        return chosen
     low, high = _range(workload, tensor)
     dtype = np.dtype(tensor.dtype)
     if kind == "zeros":
         return np.full(tensor.shape, min(max(0, low), high), dtype)
     if kind == "one_hot" and position == 0:
         hot = np.full(tensor.shape, min(max(0, low), high), dtype)
-        hot.reshape(-1)[:: tensor.shape[-1] + 1] = min(max(1, low), high)
+        start = random.integers(tensor.shape[-1])
+        hot.reshape(-1)[start :: tensor.shape[-1] + 1] = min(max(1, low), high)
         return hot
     if kind in ("extremes", "large"):
         ends = [low, high] if kind == "large" else [low, high, *(v for v in (-1, 0, 1) if low <= v <= high)]

@@ -6,7 +6,7 @@ import hashlib
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +14,8 @@ from autocomp.data import find
 from autocomp.errors import ConfigError
 from autocomp.workload import schema
 from autocomp.workload.convolution import Convolution, convolution
-from autocomp.workload.inputs import FLOAT_LIMIT, input_sets
 from autocomp.workload.layout import operand_layout
-from autocomp.workload.model import TensorSpec, Workload
+from autocomp.workload.model import TensorSpec, Tolerance, Workload
 from autocomp.workload.tensor import operation
 
 MAX_TENSOR_BYTES = 1 << 30  # of all tensors; an evaluation holds several sets of them
@@ -94,10 +93,10 @@ def digest(workload: Workload) -> str:
         "dims": dict(sorted(workload.dims.items())),
         "options": dict(sorted(workload.options.items())),
         "constants": dict(sorted(workload.constants.items())),
-        "tolerance": workload.tolerance,
+        "tolerance": None if workload.tolerance is None else asdict(workload.tolerance),
+        "host": workload.host,
         "starting_kernel": workload.starting_kernel,
         "reference": _reference(workload),
-        "inputs": [[s.name, s.kind, s.seed] for s in workload.input_sets],
     }
     return hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()
 
@@ -118,7 +117,7 @@ def _workload(file: schema.File, path: Path, **operation: Any) -> Workload:
         "constants": {},
         "tolerance": None,
         "starting_kernel": None,
-        "input_sets": input_sets(file.seed, file.operation),
+        "host": file.host,
         "path": str(path.resolve()),
     }
     return Workload(**{**common, **operation})
@@ -144,16 +143,8 @@ def _gemm(file: schema.GemmFile, path: Path) -> Workload:
         tensors=tuple(tensors),
         dims={"I": i, "J": j, "K": k},
         options={key: getattr(file, key) for key in keys} | {key: v for key, v in unusual.items() if v is not None},
-        tolerance=None if file.dtype == "int8" else _rounding(k, file.scale),
         multiply_accumulates=i * j * k,
     )
-
-
-def _rounding(depth: int, scale: float) -> tuple[float, float]:
-    """Relative and absolute tolerance of binary32 sums in any order: 2^-24 of the largest possible sum for each of the
-    additions, and for the bias and the scale; inputs and biases are at most `FLOAT_LIMIT`."""
-    largest = depth * FLOAT_LIMIT**2 + FLOAT_LIMIT
-    return 2.0**-20, (depth + 2) * 2.0**-24 * largest * max(abs(scale), 2.0**-24)
 
 
 def _conv2d(file: schema.Conv2dFile, path: Path) -> Workload:
@@ -229,7 +220,6 @@ def _tensor_operation(file: schema.TensorFile, path: Path) -> Workload:
         dims=dict(file.dims),
         options={**options, "dtype": file.dtype, "dtypes": dtypes, "sizes": [dict(size) for size in file.sizes]},
         multiply_accumulates=work.tensor // 2,
-        input_sets=(),
     )
 
 
@@ -251,7 +241,7 @@ def _custom(file: schema.CustomFile, path: Path) -> Workload:
         dims=dict(file.constants),
         options={"ranges": ranges},
         constants=dict(file.constants),
-        tolerance=None if tolerance is None else (tolerance.relative, tolerance.absolute),
+        tolerance=None if tolerance is None else Tolerance(**tolerance.model_dump()),
         multiply_accumulates=file.multiply_accumulates,
         reference_source=str(path.resolve().parent / file.reference),
     )

@@ -35,8 +35,22 @@ class InputSet:
     """One named set of inputs: `kind` is the distribution, `seed` makes it repeatable."""
 
     name: str
-    kind: str  # random, extremes, zeros, one_hot, sparse, large
+    kind: str  # as `inputs.make_inputs` lists them
     seed: int
+
+
+Host = Literal["control", "compute", "data_dependent"]
+
+
+@dataclass(frozen=True)
+class Tolerance:
+    """How far a result of a custom operation may be from the reference: see `tolerance.of_custom`. `magnitude` names a
+    function beside the reference that gives the sum of the magnitudes of the terms of each result."""
+
+    relative: float = 0.0
+    absolute: float = 0.0
+    roundings: int = 0
+    magnitude: str | None = None
 
 
 @dataclass(frozen=True)
@@ -45,7 +59,10 @@ class Workload:
 
     `dims` names the sizes (gemm: I, J, K; conv2d: N, H, W, C, K, R, S); `options` the rest of the operation (bias,
     scale, activation, transposes, strides …).
-    `constants` are the symbolic names a kernel may use. `tolerance` is None for exact equality, else (rtol, atol).
+    `constants` are the symbolic names a kernel may use. `tolerance` is what a custom operation states.
+    `host` says what a kernel's own code may do. control: control flow, addresses and configuration, none of which
+    depends on data. compute: also read and write elements of tensors; its time counts. data_dependent: also let data
+    decide which commands it issues.
     `text` is that of the workload's file and `files` those of the files that it names, by their keys there, so that a
     workload can be read again wherever it is. The user's function runs only if it is `trusted`.
     """
@@ -58,14 +75,14 @@ class Workload:
     dims: Mapping[str, int]
     options: Mapping[str, Any]
     constants: Mapping[str, int]
-    tolerance: tuple[float, float] | None
+    tolerance: Tolerance | None
     multiply_accumulates: int
     starting_kernel: str | None  # the user's own kernel text, or None for the generated naive one
     reference_source: str | None = None  # "file.py:function" for custom operations
     path: str = ""
     digest: str = ""
     unused_bytes: int = 0  # of the inputs, which no result depends on
-    input_sets: tuple[InputSet, ...] = field(default_factory=tuple)
+    host: Host = "control"
     text: str = ""
     files: Mapping[str, str] = field(default_factory=dict)
     trusted: bool = True
@@ -81,6 +98,11 @@ class Workload:
     def accelerator(self) -> str:
         """The machine's name, without the kind of target."""
         return self.target.partition(":")[2]
+
+    @property
+    def exact(self) -> bool:
+        """Whether results must equal the reference."""
+        return self.tolerance is None and all(np.dtype(t.dtype).kind in "iub" for t in self.outputs)
 
     @property
     def inputs(self) -> tuple[TensorSpec, ...]:

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from types import ModuleType
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from threadpoolctl import ThreadpoolController
 
 from autocomp.errors import ConfigError
 from autocomp.workload.convolution import EXACT_DEPTH, convolution, pool, sums
 from autocomp.workload.inputs import make_inputs
 from autocomp.workload.layout import operand_layout
-from autocomp.workload.model import Arrays, InputSet, Workload
+from autocomp.workload.model import Arrays, InputSet, TensorSpec, Workload
+from autocomp.workload.tolerance import Bounds, of_custom, of_gemm
 from autocomp.workload.trusting import require_trusted
 
 Array = npt.NDArray[Any]
@@ -22,26 +25,28 @@ Array = npt.NDArray[Any]
 
 @dataclass(frozen=True)
 class Case:
-    """One input set made concrete: arrays of every tensor before the run, and the outputs expected after it."""
+    """One input set made concrete: arrays of every tensor before the run, the outputs expected after it, and by how
+    much each element may differ from that (no entry: not at all)."""
 
     input_set: InputSet
     arrays: Arrays
     expected: Arrays
+    bounds: Mapping[str, Bounds]
 
 
-class Cases:
-    """The cases of one workload, each made once. Belongs to one process; its arrays are not to be written."""
+def make_case(workload: Workload, input_set: InputSet) -> Case:
+    """The case of an input set. Raises ConfigError when the user's reference function does not deliver."""
+    arrays = make_inputs(workload, input_set)
+    with _libraries().limit(limits=1, user_api="blas"):
+        expected = compute(workload, arrays)
+        return Case(input_set, arrays, expected, bounds(workload, arrays, expected))
 
-    def __init__(self, workload: Workload) -> None:
-        self._workload = workload
-        self._cases: dict[InputSet, Case] = {}
 
-    def case(self, input_set: InputSet) -> Case:
-        """The case of an input set. Raises ConfigError when the user's reference function does not deliver."""
-        if input_set not in self._cases:
-            arrays = make_inputs(self._workload, input_set)
-            self._cases[input_set] = Case(input_set, arrays, compute(self._workload, arrays))
-        return self._cases[input_set]
+@cache
+def _libraries() -> ThreadpoolController:
+    """The numerical libraries of this process. Several threads of several workers wait for one another on a product
+    that one does in a few milliseconds."""
+    return ThreadpoolController()
 
 
 def compute(workload: Workload, arrays: Arrays) -> dict[str, Array]:
@@ -51,6 +56,20 @@ def compute(workload: Workload, arrays: Arrays) -> dict[str, Array]:
     if workload.operation == "conv2d":
         return {"output": _conv2d(workload, arrays)}
     return _custom(workload, arrays)
+
+
+def bounds(workload: Workload, arrays: Arrays, expected: Arrays) -> dict[str, Bounds]:
+    """By how much elements of outputs may differ from what is expected; outputs that must be equal are left out."""
+    if workload.operation == "gemm" and expected["C"].dtype.kind == "f":
+        a, b = _operands(workload, arrays)
+        return {"C": of_gemm(workload, arrays, a, b, expected["C"])}
+    tolerance = workload.tolerance
+    if tolerance is None:
+        return {}
+    magnitudes: Mapping[str, Array] = {}
+    if tolerance.magnitude is not None:
+        magnitudes = _custom(workload, arrays, tolerance.magnitude, float)
+    return {name: of_custom(tolerance, array, magnitudes.get(name)) for name, array in expected.items()}
 
 
 def _operands(workload: Workload, arrays: Arrays) -> tuple[Array, Array]:
@@ -111,6 +130,8 @@ def _real_gemm(workload: Workload, arrays: Arrays, a: Array, b: Array) -> Array:
 
 def multiply(a: Array, b: Array) -> npt.NDArray[np.int64]:
     """The exact product of int8 matrices as int64 [I][J], by binary32 BLAS over depths that stay exact."""
+    if a.shape[1] <= EXACT_DEPTH:
+        return (a.astype(np.float32) @ b.astype(np.float32)).astype(np.int64)
     total = np.zeros((a.shape[0], b.shape[1]), np.int64)
     for start in range(0, a.shape[1], EXACT_DEPTH):
         part = slice(start, start + EXACT_DEPTH)
@@ -118,8 +139,9 @@ def multiply(a: Array, b: Array) -> npt.NDArray[np.int64]:
     return total
 
 
-def _custom(workload: Workload, arrays: Arrays) -> dict[str, Array]:
-    function = _user_function(workload)
+def _custom(workload: Workload, arrays: Arrays, name: str | None = None, dtype: Any = None) -> dict[str, Array]:
+    """What the user's reference function gives, or another function in its file; as `dtype`, if not the tensors'."""
+    function = _user_function(workload, name)
     given = {tensor.name: np.array(arrays[tensor.name]) for tensor in workload.inputs}
     try:
         returned = function(**given)
@@ -137,17 +159,16 @@ def _custom(workload: Workload, arrays: Arrays) -> dict[str, Array]:
     missing = [name for name in names if name not in returned]
     if missing:
         raise ConfigError(f"{workload.reference_source}: the result lacks {', '.join(missing)}")
-    return {tensor.name: _checked(workload, tensor.name, returned[tensor.name]) for tensor in workload.outputs}
+    return {t.name: _checked(workload, t, returned[t.name], dtype or t.dtype) for t in workload.outputs}
 
 
-def _checked(workload: Workload, name: str, value: Any) -> Array:
-    tensor = next(t for t in workload.outputs if t.name == name)
-    array = np.asarray(value)
+def _checked(workload: Workload, tensor: TensorSpec, value: Any, dtype: Any) -> Array:
+    name, array = tensor.name, np.asarray(value)
     where = f"{workload.reference_source}: result {name!r}"
     if array.shape != tensor.shape:
         raise ConfigError(f"{where} has shape {array.shape}, expected {tensor.shape}")
-    cast = array.astype(tensor.dtype)
-    if np.dtype(tensor.dtype).kind != "f" and not np.array_equal(cast, array):
+    cast = array.astype(dtype)
+    if np.dtype(dtype).kind != "f" and not np.array_equal(cast, array):
         raise ConfigError(
             f"{where} holds values that {tensor.dtype} cannot, from {array.min()} to {array.max()}",
             hint="saturate or wrap them in the reference, as the operation is defined",
@@ -155,11 +176,12 @@ def _checked(workload: Workload, name: str, value: Any) -> Array:
     return cast
 
 
-def _user_function(workload: Workload) -> Callable[..., Any]:
-    """The function of the text that was read, which need not be what its file holds by now. Raises TrustError for one
-    that may not run."""
+def _user_function(workload: Workload, other: str | None = None) -> Callable[..., Any]:
+    """The reference, or `other` in its file: of the text that was read, which need not be what the file holds by now.
+    Raises TrustError for code that may not run."""
     require_trusted(workload)
     file, name = str(workload.reference_source).rsplit(":", 1)
+    name = other or name
     module = ModuleType(f"_workload_reference_{workload.digest[:16]}")
     module.__file__ = file
     try:

@@ -13,6 +13,7 @@ from typing_extensions import Self
 
 from autocomp.data import closest, decode, read_bytes
 from autocomp.errors import ConfigError, Place
+from autocomp.workload.model import Host
 from autocomp.yaml_text import read_yaml
 
 PositiveInt = Annotated[int, Field(strict=True, ge=1, le=1 << 20)]
@@ -29,14 +30,15 @@ class _Strict(BaseModel):
 class _Common(_Strict):
     """Keys of every workload. `target` is the machine that kernels are for, as KIND or KIND:MACHINE;
     `accelerator: NAME` is short for `target: simulator:NAME`. `set` overrides parameters of the machine, as `--set`
-    does; `kernel` is the file to start from, looked up beside the workload file."""
+    does; `kernel` is the file to start from, looked up beside the workload file;
+    `host` says what a kernel's own code may do (`Workload`)."""
 
     name: str | None = None
     doc: str = ""
     accelerator: str | None = None
     target: Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_-]*(:.+)?$")] | None = None
     set: dict[str, int | float] = {}
-    seed: Annotated[int, Field(strict=True, ge=0)] = 0
+    host: Host = "control"
     kernel: str | None = None
 
     @property
@@ -135,10 +137,23 @@ class TensorEntry(_Strict):
 
 
 class Tolerance(_Strict):
-    """An element is right if |got - expected| <= absolute + relative * |expected|."""
+    """An element is right if |got - expected| <= absolute + relative * |expected| + gamma(roundings) * magnitude.
+
+    `magnitude` is a function in the reference's file that gives, as the reference gives results, the sum of the
+    magnitudes of all terms that an element is a sum of; `roundings` is how often the value of one term is rounded on
+    its way into the result. gamma(n) = n u / (1 - n u), u the unit roundoff of the result's type.
+    """
 
     relative: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
     absolute: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
+    roundings: NonNegativeInt = 0
+    magnitude: Identifier | None = None
+
+    @model_validator(mode="after")
+    def _both(self) -> Tolerance:
+        if (self.magnitude is None) != (self.roundings == 0):
+            raise ValueError("`roundings` and `magnitude` go together")
+        return self
 
 
 class CustomFile(_Common):

@@ -10,7 +10,7 @@ from autocomp.simulator import Options, SimulationResult, replay_trace, run_prog
 
 from autocomp.targets.simulator import isa, kernel
 from autocomp.targets.simulator.trace import parse_trace
-from autocomp.workload import load, make_inputs
+from autocomp.workload import InputSet, load, make_inputs
 
 LITTLE = 8 << 20
 ENDLESS = {
@@ -33,7 +33,7 @@ def run(body: str, options: Options) -> SimulationResult:
     shapes = ", ".join(f"int8_t {t.name}[{t.shape[0]}][{t.shape[1]}]" for t in workload.tensors)
     text = f"void solution({shapes}) {{\n{body}\n}}\n"
     checked = kernel.check(kernel.parse(text, "k.c"), described, workload.constants, workload.tensors)
-    arrays = make_inputs(workload, workload.input_sets[0])
+    arrays = make_inputs(workload, InputSet("random", "random", 0))
     named = {p.name: arrays[t.name] for p, t in zip(checked.parameters, workload.tensors, strict=True)}
     return run_program(tables.machine, kernel.link(checked.program, tables), named, options)
 

@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from autocomp.errors import ConfigError
-from autocomp.workload import Cases, InputSet, Workload, compute, load, make_inputs, parse
-from autocomp.workload.inputs import FLOAT_LIMIT, KINDS
+from autocomp.workload import InputSet, Workload, compute, input_sets, load, make_case, make_inputs, parse
+from autocomp.workload.inputs import DRAWS, FLOAT_LIMIT, KINDS
 from autocomp.workload.reference import multiply
 
 
@@ -54,21 +54,22 @@ def test_a_gemm_of_floats_equals_loops_over_fractions(
 ) -> None:
     keys = {"dtype": "float32", "bias": bias, "activation": activation, "scale": scale}
     workload = gemm(*dims, **keys, transpose_a=transposes[0], transpose_b=transposes[1])
-    arrays = make_inputs(workload, InputSet(kind, kind, 3))
+    case = make_case(workload, InputSet(kind, kind, 3))
+    arrays = dict(case.arrays)
     assert {array.dtype.name for array in arrays.values()} == {"float32"}
     assert max(float(np.nanmax(np.abs(arrays[name]))) for name in "AB") <= FLOAT_LIMIT
     left = arrays["A"].T if transposes[0] else arrays["A"]
     right = arrays["B"].T if transposes[1] else arrays["B"]
-    got = compute(workload, arrays)["C"]
+    got, bounds = case.expected["C"], case.bounds["C"]
     for i, j in np.ndindex(got.shape):
         total = sum(
             (Fraction(float(x)) * Fraction(float(y)) for x, y in zip(left[i], right[:, j], strict=True)), Fraction()
         )
         total += Fraction(float(arrays["bias"][0 if bias == "row" else i, j])) if bias != "none" else 0
         total = max(total, Fraction()) if activation == "relu" else total
-        relative, absolute = workload.tolerance or (0.0, 0.0)
         exact = float(total * Fraction(scale))
-        assert abs(float(got[i, j]) - exact) <= 2.0**-23 * abs(exact) <= absolute + relative * abs(exact)
+        assert abs(float(got[i, j]) - exact) <= 2.0**-24 * abs(exact)
+        assert abs(float(got[i, j]) - exact) <= bounds[i, j]
 
 
 @settings(max_examples=40, deadline=None)
@@ -99,7 +100,7 @@ def test_the_product_is_exact_beyond_the_depth_of_one_float_sum() -> None:
 
 def test_random_inputs_saturate_sometimes_and_have_both_signs() -> None:
     workload = load("gemm_256x256x256")
-    case = Cases(workload).case(workload.input_sets[0])
+    case = make_case(workload, InputSet("random", "random", 3))
     result = case.expected["C"]
     inside = np.abs(result.astype(int)) < 127
     assert 0.05 < inside.mean() < 0.95
@@ -110,14 +111,17 @@ def test_random_inputs_saturate_sometimes_and_have_both_signs() -> None:
 
 def test_input_sets_differ_and_repeat() -> None:
     workload = gemm(20, 30, 40)
-    sets = [make_inputs(workload, s)["A"].tobytes() for s in workload.input_sets]
+    draws = [draw for stage in DRAWS for draw in input_sets("gemm", stage, 5)]
+    sets = [make_inputs(workload, draw)["A"].tobytes() for draw in draws]
     assert len(set(sets)) == len(sets)
-    assert make_inputs(workload, workload.input_sets[0])["A"].tobytes() == sets[0]
+    assert make_inputs(workload, draws[0])["A"].tobytes() == sets[0]
+    others = [make_inputs(workload, draw)["A"].tobytes() for stage in DRAWS for draw in input_sets("gemm", stage, 6)]
+    assert not set(sets) & set(others)
 
 
 def test_mixed_inputs_pair_every_kind_of_row_with_every_kind_of_column() -> None:
     workload = load("gemm_256x256x256")
-    arrays = make_inputs(workload, workload.input_sets[-1])
+    arrays = make_inputs(workload, InputSet("mixed", "mixed", 3))
     left, right = arrays["A"], arrays["B"].T
     for operand in (left, right):
         rows = [frozenset(np.unique(row).tolist()) for row in operand]
@@ -126,12 +130,6 @@ def test_mixed_inputs_pair_every_kind_of_row_with_every_kind_of_column() -> None
         assert {127} in rows
         assert any(len(values) > 100 for values in rows)
     assert any((row != 0).sum() == 1 and row.max() == 1 for row in left)
-
-
-def test_a_case_is_made_once() -> None:
-    workload = gemm(3, 3, 3)
-    cases = Cases(workload)
-    assert cases.case(workload.input_sets[1]) is cases.case(workload.input_sets[1])
 
 
 @pytest.fixture
@@ -149,7 +147,7 @@ def custom(tmp_path: Path) -> Path:
 
 def test_a_custom_operation_calls_the_users_function(custom: Path) -> None:
     workload = pickle.loads(pickle.dumps(load(custom)))
-    arrays = make_inputs(workload, workload.input_sets[0])
+    arrays = make_inputs(workload, InputSet("random", "random", 3))
     assert compute(workload, arrays)["y"].tolist() == [2 * int(x) for x in arrays["x"]]
     assert workload.starting_kernel.startswith("void solution")
 
@@ -168,7 +166,7 @@ def test_a_custom_operation_calls_the_users_function(custom: Path) -> None:
 def test_what_the_users_function_does_wrong_is_said(custom: Path, body: str, message: str) -> None:
     (custom.parent / "double.py").write_text(f"def double(x):\n    {body}\n")
     workload = load(custom)
-    arrays = make_inputs(workload, workload.input_sets[0])
+    arrays = make_inputs(workload, InputSet("random", "random", 3))
     with pytest.raises(ConfigError, match=message):
         compute(workload, arrays)
 
@@ -177,7 +175,7 @@ def test_a_missing_function_is_said(custom: Path) -> None:
     (custom.parent / "double.py").write_text("def triple(x):\n    return x\n")
     workload = load(custom)
     with pytest.raises(ConfigError, match="no function 'double'"):
-        compute(workload, make_inputs(workload, workload.input_sets[0]))
+        compute(workload, make_inputs(workload, InputSet("random", "random", 3)))
 
 
 def test_a_changed_reference_changes_the_digest(custom: Path) -> None:

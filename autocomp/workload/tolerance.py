@@ -1,0 +1,84 @@
+"""By how much a right result may differ from the reference, element by element.
+
+Of integers not at all. Of a sum of n products of floats in any order, and with any grouping, by at most
+gamma(n) * (sum of |a||b|), where gamma(n) = n u / (1 - n u) and u is the unit roundoff (N. J. Higham, Accuracy and
+Stability of Numerical Algorithms, 2nd edition, sections 3.1 and 4.2). Products that are 0 add no rounding. Where all
+partial sums are multiples of one power of two and no larger than the significand holds, every order is exact.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from autocomp.workload.model import Arrays, Tolerance, Workload
+
+Array = npt.NDArray[Any]
+Bounds = npt.NDArray[np.float64]
+
+
+def unit_roundoff(dtype: Any) -> float:
+    """Half the distance from 1 to the next larger number of a floating type."""
+    return float(np.finfo(dtype).eps) / 2
+
+
+def gamma(roundings: Array | float, unit: float) -> Array | float:
+    """The largest relative error after so many roundings; infinite where there is no bound."""
+    total = roundings * np.float64(unit)
+    return np.where(total < 0.5, total / (1 - np.minimum(total, 0.5)), np.inf)
+
+
+def of_gemm(workload: Workload, arrays: Arrays, a: Array, b: Array, expected: Array) -> Bounds:
+    """For C = scale * activation(A.B + bias) of floats, A [I][K] and B [K][J]: bounds [I][J].
+
+    A product is rounded once, each of the additions once, the result by the scale once. What the reference's own
+    rounding to the result's type adds, and what underflow loses, is part of the bound.
+    """
+    kind = expected.dtype
+    unit, scale = unit_roundoff(kind), abs(float(np.float32(workload.options["scale"])))
+    sizes = np.abs(a).astype(np.float64) @ np.abs(b).astype(np.float64)
+    terms = (a != 0).astype(np.float32) @ (b != 0).astype(np.float32)
+    steps = _steps(a, 1)[:, None] * _steps(b, 0)[None, :]
+    if workload.options["bias"] != "none":
+        bias = arrays["bias"].astype(np.float64)
+        sizes, terms = sizes + np.abs(bias), terms + (bias != 0)
+        steps = np.minimum(steps, _steps(bias, 0)[None, :])
+    exact = sizes <= steps / unit
+    scaled = float(scale != 1.0)
+    inexact = gamma(terms + 1 + scaled, unit) * sizes * scale
+    underflow = (terms + 1) * float(np.finfo(kind).smallest_normal) * unit
+    inexact = inexact + unit * np.abs(expected.astype(np.float64)) + underflow
+    bounds: Bounds = np.where(exact, 0.0, inexact)
+    return bounds
+
+
+def _steps(operand: Array, axis: int) -> Bounds:
+    """The largest power of two that all elements along an axis are multiples of; infinite where all are 0."""
+    significand, exponent = np.frexp(operand.astype(np.float64))
+    bits = np.finfo(operand.dtype).nmant + 1
+    integers = np.ldexp(np.abs(significand), bits).astype(np.int64)
+    lowest = (integers & -integers).astype(np.float64)
+    steps = np.where(integers == 0, np.inf, np.ldexp(lowest, exponent - bits))
+    smallest: Bounds = steps.min(axis=axis)
+    return smallest
+
+
+def of_custom(tolerance: Tolerance, expected: Array, magnitude: Array | None) -> Bounds:
+    """absolute + relative * |expected| + gamma(roundings) * magnitude."""
+    bounds = tolerance.absolute + tolerance.relative * np.abs(expected.astype(np.float64))
+    if magnitude is not None:
+        bounds = bounds + gamma(float(tolerance.roundings), unit_roundoff(expected.dtype)) * magnitude
+    return np.asarray(bounds, np.float64)
+
+
+def outside(got: Array, expected: Array, bounds: Bounds | None) -> npt.NDArray[np.bool_]:
+    """Which elements are wrong. NaN equals only NaN, an infinity only itself."""
+    if bounds is None:
+        return np.not_equal(got, expected)
+    with np.errstate(invalid="ignore", over="ignore"):
+        distance = np.abs(got.astype(np.float64) - expected.astype(np.float64))
+        right = (got == expected) | (np.isnan(got) & np.isnan(expected)) | (np.isfinite(got) & (distance <= bounds))
+    wrong: npt.NDArray[np.bool_] = ~right
+    return wrong
