@@ -60,6 +60,13 @@ HOLES: Mapping[str, str] = {
     "pool_size": "side of a pooling window, 0 for none",
     "pool_stride": "results from pooling window to pooling window",
     "pool_padding": "results of 0 around those that are pooled",
+    "pool_rows": "rows of pooled results that a pooling store makes",
+    "pool_cols": "columns of pooled results that it makes",
+    "pool_width": "pooled results in a row of the whole output",
+    "image_rows": "rows of sums that it compares",
+    "image_cols": "columns of sums that it compares",
+    "above": "rows of 0 above the first of them",
+    "before": "columns of 0 before the first of them",
 }
 SHARE = 4  # tiles of rows that a local memory holds at least
 REQUIRED = ("gemm_configure", "gemm_tile", "gemm_store")
@@ -177,6 +184,12 @@ def _memories(workload: Workload, accelerator: Accelerator) -> tuple[Memory, Mem
             hint="choose another `dtype`, or a configuration of the accelerator that has such elements",
         )
     return fitting[0], by_width[-1]
+
+
+def rows_of_sums(workload: Workload, accelerator: Accelerator, a_rows: int, b_rows: int) -> int:
+    """Rows of the memory of sums from `c_tile` on, where tiles of so many rows lie before it."""
+    operands, sums = _memories(workload, accelerator)
+    return sums.rows - (a_rows + b_rows if operands is sums else 0)
 
 
 def address_step(workload: Workload, accelerator: Accelerator) -> int:

@@ -6,9 +6,14 @@ Where the image is padded, a tile leaves out the pixels that lie outside; those 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+
 import numpy as np
 
+from autocomp.errors import ConfigError, KernelError
 from autocomp.targets.simulator.isa.model import Accelerator
+from autocomp.targets.simulator.kernel.compiler import check
 from autocomp.targets.simulator.kernel.parser import parse
 from autocomp.targets.simulator.kernel.printer import print_kernel
 from autocomp.targets.simulator.start.fold import fold_kernel
@@ -16,6 +21,7 @@ from autocomp.targets.simulator.start.idioms import (
     address_step,
     boolean,
     fill,
+    rows_of_sums,
     signature,
     tile_addresses,
     tile_extent,
@@ -25,50 +31,252 @@ from autocomp.workload.convolution import Axis, Convolution, Pooling, convolutio
 from autocomp.workload.model import Workload
 
 RESULT = "result"  # the unpooled results
+POOLING_STORE = "conv_pool_store"
 
 
 def naive_convolution(workload: Workload, accelerator: Accelerator) -> str:
-    """The plain loops; pooling is left to the host."""
-    shape = convolution(workload.dims, workload.options)
-    tile = tile_of(workload, accelerator)
-    addresses = tile_addresses(workload, accelerator, tile[0], tile[2])
-    rows, rows_declared = tile_extent("rows", "q", shape.cols.results, tile[0])
-    cols, cols_declared = tile_extent("cols", "k", shape.filters // shape.groups, tile[1])
-    depth, depth_declared = tile_extent("depth", "c", shape.depth, tile[2])
-    padded = shape.cols.padding > 0
-    holes = {name: name for name, _ in addresses} | _facts(workload, shape) | _pointers(workload, shape)
-    holes |= {"rows": rows, "cols": cols}
-    taken = "pixels" if padded else rows
-    inner = {"rows": taken, "depth": depth, "a_rows": taken, "a_cols": depth, "b_rows": depth, "b_cols": cols}
-    if padded:
-        inner["c_tile"] = f"c_tile + {_times('first_pixel', address_step(workload, accelerator))}"
+    """The plain loops. Pooled by the machine where its description says how, else by a host that may compute.
 
-    grouped = shape.groups > 1
-    lines = [
-        signature(workload.tensors) + " {",
-        _buffer(shape) if shape.rows.pooling else "",
-        *(f"const uint32_t {name} = {value};" for name, value in addresses),
-        fill(accelerator, "gemm_configure", holes),
+    Raises ConfigError where nothing pools.
+    """
+    shape = convolution(workload.dims, workload.options)
+    pooling = shape.rows.pooling
+    if pooling is None:
+        return _finished(workload, _plain(workload, accelerator, shape))
+    text = _pooled_by_the_machine(workload, accelerator, shape, pooling)
+    if text is not None:
+        return text
+    if workload.host != "control":
+        lines = _plain(workload, accelerator, shape)
+        return _finished(workload, [lines[0], _buffer(shape), *lines[1:-1], _pool(shape, pooling), "}"])
+    raise ConfigError(
+        f"{accelerator.full_name} has no store that pools {pooling.size} x {pooling.size} windows like those of "
+        f"{workload.name!r}, so no starting kernel can be made",
+        hint=f"describe one as idiom {POOLING_STORE!r} in the .isa file, or let the host pool with `host: compute`",
+    )
+
+
+def _finished(workload: Workload, lines: Sequence[str]) -> str:
+    return print_kernel(fold_kernel(parse("\n".join(lines), f"<naive kernel of {workload.name}>")))
+
+
+def _plain(workload: Workload, accelerator: Accelerator, shape: Convolution) -> list[str]:
+    """The convolution without pooling, line by line from its head to its last brace."""
+    tiles = _Tiles.of(workload, accelerator, shape)
+    return [
+        *tiles.head,
         _loop("n", shape.images),
         _loop("p", shape.rows.results),
-        _loop("q", shape.cols.results, tile[0]) + rows_declared,
-        _loop("g", shape.groups) if grouped else "",
-        _loop("k", shape.filters // shape.groups, tile[1]) + cols_declared,
-        fill(accelerator, "gemm_begin", holes),
-        _loop("r", shape.rows.taps),
-        _row_inside(shape.rows) if padded else "",
-        _loop("s", shape.cols.taps),
-        _pixels_inside(shape.cols, rows) if padded else "",
-        _loop("c", shape.depth, tile[2]) + depth_declared,
-        fill(accelerator, "gemm_tile", holes | inner),
-        "} } }" + (" } }" if padded else ""),
-        fill(accelerator, "gemm_store", holes),
-        "} } } }" + (" }" if grouped else ""),
-        fill(accelerator, "gemm_finish", holes),
-        _pool(shape, shape.rows.pooling) if shape.rows.pooling else "",
+        _loop("q", shape.cols.results, tiles.size[0]) + tiles.pixels_declared(),
+        tiles.filters,
+        *tiles.sums("c_tile"),
+        fill(accelerator, "gemm_store", tiles.holes),
+        "} } } }" + (" }" if shape.groups > 1 else ""),
+        fill(accelerator, "gemm_finish", tiles.holes),
         "}",
     ]
-    return print_kernel(fold_kernel(parse("\n".join(lines), f"<naive kernel of {workload.name}>")))
+
+
+def _pooled_by_the_machine(
+    workload: Workload, accelerator: Accelerator, shape: Convolution, pooling: Pooling
+) -> str | None:
+    """As many sums as fit into local memory, and a store that pools them; None where the machine cannot."""
+    if accelerator.idiom(POOLING_STORE) is None:
+        return None
+    tiles = _Tiles.of(workload, accelerator, shape)
+    cols = _Block.within(shape.cols, pooling, "w", ("left", "right"), tiles.room // pooling.size)
+    rows = _Block.within(shape.rows, pooling, "o", ("top", "bottom"), tiles.room // max(1, cols.most))
+    if cols.most < pooling.size or rows.most < pooling.size:
+        return None
+    image = f"[{'0' if rows.whole else 'o'}][{'0' if cols.whole else 'w'}]"
+    holes = tiles.holes | {
+        "C": tiles.holes["C"].replace(RESULT, "output").replace("[p][q]", image),
+        "pool_size": str(pooling.size),
+        "pool_stride": str(pooling.stride),
+        "pool_rows": rows.pooled,
+        "pool_cols": cols.pooled,
+        "pool_width": str(shape.cols.pooled),
+        "image_rows": rows.extent,
+        "image_cols": cols.extent,
+        "above": rows.before,
+        "before": cols.before,
+    }
+    place = f"({_offset('p', rows.low)} * {cols.extent} + {_offset('q', cols.low)})"
+    lines = [
+        *tiles.head,
+        _loop("n", shape.images),
+        rows.head,
+        cols.head,
+        tiles.filters,
+        f"for (int p = {rows.low}; p < {rows.high}; p++) {{",
+        f"for (int q = {cols.low}; q < {cols.high}; q += {tiles.size[0]}) {{",
+        tiles.pixels_declared(None if cols.whole else cols.high),
+        f"const uint32_t tile = c_tile + {_times(place, tiles.step)};",
+        *tiles.sums("tile", cols.whole),
+        "} }",
+        fill(accelerator, POOLING_STORE, holes),
+        "} }" + rows.tail + cols.tail + (" }" if shape.groups > 1 else ""),
+        fill(accelerator, "gemm_finish", tiles.holes),
+        "}",
+    ]
+    text = _finished(workload, lines)
+    try:
+        check(parse(text), accelerator, workload.constants, workload.tensors)
+    except KernelError:  # a window or an image beyond what the store takes
+        return None
+    return text
+
+
+def _offset(variable: str, low: str) -> str:
+    return variable if low == "0" else f"({variable} - {low})"
+
+
+@dataclass(frozen=True)
+class _Block:
+    """A part of an axis that one pooling store covers: `size` pooled results, counted by `variable`, and the sums that
+    they compare, at most `most` of them, between the expressions `low` and `high`."""
+
+    axis: Axis
+    pooling: Pooling
+    variable: str
+    bounds: tuple[str, str]
+    size: int
+    most: int
+
+    @classmethod
+    def within(cls, axis: Axis, pooling: Pooling, variable: str, bounds: tuple[str, str], room: int) -> _Block:
+        """The largest block of at most `room` sums."""
+        if axis.results <= room:
+            return cls(axis, pooling, variable, bounds, axis.pooled, axis.results)
+        size = max(1, (room - pooling.size) // pooling.stride + 1)
+        return cls(axis, pooling, variable, bounds, size, min(room, (size - 1) * pooling.stride + pooling.size))
+
+    @property
+    def whole(self) -> bool:
+        return self.size == self.axis.pooled
+
+    @property
+    def low(self) -> str:
+        return "0" if self.whole else self.bounds[0]
+
+    @property
+    def high(self) -> str:
+        return str(self.axis.results) if self.whole else self.bounds[1]
+
+    @property
+    def extent(self) -> str:
+        return self.high if self.whole else f"({self.high} - {self.low})"
+
+    @property
+    def pooled(self) -> str:
+        return str(self.size) if self.whole else tile_extent("pooled_" + self.variable, self.variable, *self._steps)[0]
+
+    @property
+    def before(self) -> str:
+        """Zeros in front of the first sum."""
+        if not self.pooling.padding:
+            return "0"
+        return str(self.pooling.padding) if self.whole else f"{self.low} - {self._first}"
+
+    @property
+    def tail(self) -> str:
+        return "" if self.whole else " }"
+
+    @property
+    def head(self) -> str:
+        """The loop over blocks, and which sums each needs: those of its windows that lie inside the image."""
+        if self.whole:
+            return ""
+        counted = tile_extent("pooled_" + self.variable, self.variable, *self._steps)[1]
+        low = f"{self._first} < 0 ? 0 : {self._first}" if self.pooling.padding else self._first
+        count = int(self.pooled) if self.pooled.isdigit() else 0
+        reach = (
+            str((count - 1) * self.pooling.stride + self.pooling.size)
+            if count
+            else (f"({self.pooled} - 1) * {self.pooling.stride} + {self.pooling.size}")
+        )
+        end = f"{self._first} + {reach}"
+        last = (self.axis.pooled - 1) * self.pooling.stride - self.pooling.padding + self.pooling.size
+        high = end if last <= self.axis.results else f"{end} < {self.axis.results} ? {end} : {self.axis.results}"
+        loop = _loop(self.variable, self.axis.pooled, self.size)
+        return f"{loop}{counted} const int {self.low} = {low}; const int {self.high} = {high};"
+
+    @property
+    def _steps(self) -> tuple[int, int]:
+        return self.axis.pooled, self.size
+
+    @property
+    def _first(self) -> str:
+        """The first sum that the block's first window compares, negative in the padding."""
+        first = _times(self.variable, self.pooling.stride)
+        return f"({first} - {self.pooling.padding})" if self.pooling.padding else first
+
+
+@dataclass(frozen=True)
+class _Tiles:
+    """The parts that all loops over tiles share. `room` is how many rows of sums there are from the first tile on."""
+
+    workload: Workload
+    accelerator: Accelerator
+    shape: Convolution
+    size: tuple[int, int, int]
+    holes: dict[str, str]
+    step: int
+    room: int
+
+    @classmethod
+    def of(cls, workload: Workload, accelerator: Accelerator, shape: Convolution) -> _Tiles:
+        size = tile_of(workload, accelerator)
+        addresses = tile_addresses(workload, accelerator, size[0], size[2])
+        holes = {name: name for name, _ in addresses} | _facts(workload, shape) | _pointers(workload, shape)
+        holes["rows"] = tile_extent("rows", "q", shape.cols.results, size[0])[0]
+        holes["cols"] = tile_extent("cols", "k", shape.filters // shape.groups, size[1])[0]
+        room = rows_of_sums(workload, accelerator, size[0], size[2])
+        return cls(workload, accelerator, shape, size, holes, address_step(workload, accelerator), room)
+
+    @property
+    def head(self) -> list[str]:
+        addresses = tile_addresses(self.workload, self.accelerator, self.size[0], self.size[2])
+        return [
+            signature(self.workload.tensors) + " {",
+            *(f"const uint32_t {name} = {value};" for name, value in addresses),
+            fill(self.accelerator, "gemm_configure", self.holes),
+        ]
+
+    @property
+    def filters(self) -> str:
+        shape = self.shape
+        declared = tile_extent("cols", "k", shape.filters // shape.groups, self.size[1])[1]
+        groups = _loop("g", shape.groups) if shape.groups > 1 else ""
+        return groups + _loop("k", shape.filters // shape.groups, self.size[1]) + declared
+
+    def pixels_declared(self, end: str | None = None) -> str:
+        """How many pixels of a row a tile has, where that differs from tile to tile; the row goes up to `end`."""
+        if end is None:
+            return tile_extent("rows", "q", self.shape.cols.results, self.size[0])[1]
+        return f"const int rows = {end} - q < {self.size[0]} ? {end} - q : {self.size[0]};"
+
+    def sums(self, tile: str, whole: bool = True) -> list[str]:
+        """The sums of one tile of pixels and filters, over all taps and channels; `whole` rows of pixels are walked."""
+        shape, size = self.shape, self.size
+        padded = shape.cols.padding > 0
+        depth, declared = tile_extent("depth", "c", shape.depth, size[2])
+        rows, cols = self.holes["rows"] if whole else "rows", self.holes["cols"]
+        taken = "pixels" if padded else rows
+        holes = self.holes | {"rows": rows, "c_tile": tile}
+        inner = {"rows": taken, "depth": depth, "a_rows": taken, "a_cols": depth, "b_rows": depth, "b_cols": cols}
+        if padded:
+            inner["c_tile"] = f"{tile} + {_times('first_pixel', self.step)}"
+        return [
+            fill(self.accelerator, "gemm_begin", holes),
+            _loop("r", shape.rows.taps),
+            _row_inside(shape.rows) if padded else "",
+            _loop("s", shape.cols.taps),
+            _pixels_inside(shape.cols, rows) if padded else "",
+            _loop("c", shape.depth, size[2]) + declared,
+            fill(self.accelerator, "gemm_tile", holes | inner),
+            "} } }" + (" } }" if padded else ""),
+        ]
 
 
 def _loop(variable: str, extent: int, step: int = 1) -> str:
