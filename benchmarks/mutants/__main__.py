@@ -1,0 +1,143 @@
+"""Mutants of correct kernels: what the judge says of each, beside a comparison on many more inputs.
+
+    python -m benchmarks.mutants [--mutants 5000] [--seed 0] [--workers 2] [--inputs 50]
+
+Each kernel of `kernels/` is changed at random until there are enough mutants. Its first line, `// workload: …`, states
+its problem as the keys of a workload file, separated by bars. A file without further lines means the naive kernel.
+A mutant that the judge accepts runs on `--inputs` more draws of all kinds, each watched for memory discipline. One
+that is wrong or out of order on any of them was accepted wrongly: none may be.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from random import Random
+
+from autocomp.targets.simulator import isa, kernel
+from autocomp.targets.simulator.evaluate import SimulatorEvaluator
+from autocomp.targets.simulator.evaluate.session import WATCHED, StageFailure
+from autocomp.targets.simulator.evaluate.stages import first_difference
+from autocomp.targets.simulator.start.naive import starting_kernel
+from autocomp.workload import InputSet, Workload, derived_seed, make_case, parse
+from autocomp.workload.inputs import CUSTOM, KINDS
+from benchmarks.mutants.mutate import mutant
+
+KERNELS = Path(__file__).parent / "kernels"
+HEAD = "// workload: "
+
+
+@dataclass(frozen=True)
+class Mutant:
+    kernel: str  # the file's name
+    change: str
+    text: str
+    seed: int  # of its judgement
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """`outcome` is the stage that refused the mutant, or accepted; `wrong` says what more inputs showed."""
+
+    mutant: Mutant
+    outcome: str
+    wrong: str | None
+
+
+@cache
+def problem(name: str) -> tuple[SimulatorEvaluator, str]:
+    """The evaluator of a kernel's workload, and the kernel's text."""
+    head, _, text = (KERNELS / name).read_text(encoding="utf-8").partition("\n")
+    document = head.removeprefix(HEAD).replace(" | ", "\n")
+    workload: Workload = parse(document, KERNELS / f"{name}.yaml")
+    accelerator = isa.load(workload.accelerator, workload.overrides)
+    return SimulatorEvaluator(accelerator, workload, name), text.strip() or starting_kernel(workload, accelerator)
+
+
+def mutants(count: int, seed: int) -> Iterator[Mutant]:
+    """The same for the same seed, the kernels in turn; no text twice."""
+    names = sorted(path.name for path in KERNELS.glob("*.c"))
+    trees = {name: kernel.parse(problem(name)[1]) for name in names}
+    random, seen = Random(seed), set()
+    while count:
+        name = names[count % len(names)]
+        made = mutant(trees[name], random)
+        text = kernel.print_kernel(made[1]) if made is not None else ""
+        if made is None or (name, text) in seen:
+            continue
+        seen.add((name, text))
+        yield Mutant(name, made[0], text, derived_seed(seed, "mutant", count))
+        count -= 1
+
+
+def judged(made: Mutant, inputs: int) -> Verdict:
+    evaluator, _ = problem(made.kernel)
+    evaluation = evaluator.evaluate(made.text, seed=made.seed)
+    if evaluation.failure is not None:
+        return Verdict(made, evaluation.failure.stage, None)
+    return Verdict(made, "accepted", compared(evaluator, made, inputs))
+
+
+def compared(evaluator: SimulatorEvaluator, made: Mutant, inputs: int) -> str | None:
+    """What is wrong with a kernel on any of many draws, watched for memory discipline on each."""
+    session = evaluator.session(made.text, made.seed)
+    kinds = (*CUSTOM, "mixed") if evaluator.workload.operation == "custom" else (*KINDS, *["mixed"] * 4)
+    for number in range(inputs):
+        kind = kinds[number % len(kinds)]
+        case = make_case(evaluator.workload, InputSet(kind, kind, derived_seed(made.seed, "further", number)))
+        try:
+            result = session.run(case, WATCHED)
+        except StageFailure as failure:
+            return failure.message
+        wrong = first_difference(evaluator.workload, case, result.outputs)
+        if wrong or result.violations:
+            return wrong or result.violations[0].message
+    return None
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--mutants", type=int, default=5000)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--inputs", type=int, default=50)
+    options = parser.parse_args()
+    for name in sorted(path.name for path in KERNELS.glob("*.c")):
+        evaluator, text = problem(name)
+        evaluation = evaluator.evaluate(text)
+        assert evaluation.correct, (name, evaluation.failure)
+    started, verdicts = time.monotonic(), []
+    with ProcessPoolExecutor(options.workers) as pool:
+        made = list(mutants(options.mutants, options.seed))
+        for verdict in pool.map(judged, made, [options.inputs] * len(made), chunksize=8):
+            verdicts.append(verdict)
+            if verdict.wrong:
+                print(f"ACCEPTED WRONGLY: {verdict.mutant}\n{verdict.mutant.text}\n{verdict.wrong}", flush=True)
+    return report(verdicts, time.monotonic() - started)
+
+
+def report(verdicts: list[Verdict], seconds: float) -> int:
+    """Prints what became of all mutants; the exit code says whether a wrong one was accepted."""
+    outcomes = Counter(verdict.outcome for verdict in verdicts)
+    wrong = sum(verdict.wrong is not None for verdict in verdicts)
+    kernels = len({verdict.mutant.kernel for verdict in verdicts})
+    print(f"{len(verdicts):,} mutants of {kernels} kernels in {seconds:,.0f} s")
+    for outcome, count in outcomes.most_common():
+        print(f"  {'refused by ' if outcome != 'accepted' else ''}{outcome:<12} {count:6,}")
+    print(f"accepted and right on all further inputs: {outcomes['accepted'] - wrong:,}; accepted and wrong: {wrong:,}")
+    by_change = Counter(verdict.mutant.change for verdict in verdicts)
+    kept = Counter(verdict.mutant.change for verdict in verdicts if verdict.outcome == "accepted")
+    for change, count in sorted(by_change.items()):
+        print(f"  {change:<28} {count:5,} mutants, {kept[change]:4,} accepted")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
