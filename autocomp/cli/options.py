@@ -84,6 +84,12 @@ set_option = click.option(
     metavar="NAME=NUMBER",
     help="Override a parameter of the accelerator, as in --set DIM=32; repeatable.",
 )
+judge_seed_option = click.option(
+    "--judge-seed",
+    type=click.IntRange(min=0),
+    default=None,
+    help="Judge on the inputs of an earlier judgement (default: on fresh ones).",
+)
 trust_option = click.option(
     "--trust",
     is_flag=True,

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from autocomp.cli.options import (
+    judge_seed_option,
     objective_option,
     output_options,
     path_option,
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     callback=lambda ctx, option, value: None if value == "simulator" else value,
     help="Who judges (default: the target); rtl: the hardware description, built with `autocomp rtl build`.",
 )
+@judge_seed_option
 @trust_option
 @target_option
 @objective_option
@@ -49,6 +51,7 @@ def run(
     kernel: Path,
     workload: str,
     evaluator: str | None,
+    judge_seed: int | None,
     trust: bool,
     target_spec: str | None,
     objective: str | None,
@@ -66,7 +69,7 @@ def run(
 
     text = read_kernel(kernel)
     loaded, target = load_problem(workload, paths, overrides, target_spec, trust=trust, objective=objective)
-    evaluation = _judge(evaluator, target, loaded, str(kernel)).evaluate(text)
+    evaluation = _judge(evaluator, target, loaded, str(kernel)).evaluate(text, seed=judge_seed)
     shape = shape_of(text, loaded, target, evaluation) if evaluator is None else None
     if as_json:
         print_json(document(evaluation) | {"over_time": asdict(shape) if shape is not None else None})

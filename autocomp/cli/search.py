@@ -13,6 +13,7 @@ from autocomp.cli.menu import menu_for
 from autocomp.cli.options import (
     cache_option,
     executor_option,
+    judge_seed_option,
     objective_option,
     output_options,
     path_option,
@@ -33,6 +34,7 @@ RUNS = Path("runs")
 @click.option("--menu", "menus", multiple=True, help="Optimisation menu, by name or path; repeatable.")
 @click.option("--strategy", default="beam", show_default=True, help="beam, evolve, greedy, random or exhaustive.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Same seed, same run.")
+@judge_seed_option
 @click.option("--beam", type=click.IntRange(min=1), default=6, show_default=True, help="Kernels expanded in each step.")
 @click.option("--plans", type=click.IntRange(min=1), default=6, show_default=True, help="Plans for each parent.")
 @click.option("--codes", type=click.IntRange(min=1), default=1, show_default=True, help="Kernels for each plan.")
@@ -98,6 +100,7 @@ def search(
     menus: tuple[str, ...],
     strategy: str,
     seed: int,
+    judge_seed: int | None,
     beam: int,
     plans: int,
     codes: int,
@@ -150,6 +153,7 @@ def search(
 
     options = Options(
         seed=seed,
+        judge_seed=judge_seed,
         beam=beam,
         plans_per_parent=plans,
         codes_per_plan=codes,

@@ -25,9 +25,9 @@ def print_evaluation(console: Console, evaluation: Evaluation) -> None:
     console.print(measurement_text(evaluation))
     if evaluation.bound is not None and evaluation.bound.explanation:
         console.print(Text(f"bound: {evaluation.bound.explanation}"))
-    console.print(
-        "".join(f"{text}; " for text in figures_text(evaluation)) + f"evaluated in {evaluation.seconds:.2f} s"
-    )
+    drawn = "" if evaluation.seed is None else f"; inputs of --judge-seed {evaluation.seed}"
+    figures = "".join(f"{text}; " for text in figures_text(evaluation))
+    console.print(f"{figures}evaluated in {evaluation.seconds:.2f} s{drawn}")
     parts = causes_by_part(evaluation.evidence.parts, evaluation.evidence.unit or evaluation.objective.unit)
     for table in (parts, resources_table(evaluation), lines_table(evaluation)):
         if table.row_count:

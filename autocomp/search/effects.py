@@ -24,7 +24,7 @@ from autocomp.search.targets import (
     usage_of,
 )
 from autocomp.search.verdict import with_verdict
-from autocomp.targets.evaluation import Measurement, Number
+from autocomp.targets.evaluation import Evaluation, Measurement, Number
 from autocomp.targets.planning import Usage
 from autocomp.targets.serial import evaluation_from_json
 
@@ -164,8 +164,8 @@ class Effects:
             if proof["evaluation"] is None:
                 return replace(candidate, outcome=proof.get("fault", ERROR), message=proof["message"])
             proven = evaluation_from_json(proof["evaluation"])
-            seconds = evaluation.seconds + proven.seconds
-            evaluation = replace(evaluation, stages=(*evaluation.stages, *proven.stages), seconds=seconds)
+            stages, seconds = (*evaluation.stages, *proven.stages), evaluation.seconds + proven.seconds
+            evaluation = replace(_slower(evaluation, proven), stages=stages, seconds=seconds)
         verdict = with_verdict(candidate, evaluation, self._judge.stages)
         if proof and verdict.outcome == PLAUSIBLE:
             raise RunFolderError(
@@ -243,3 +243,12 @@ class Effects:
             "ratio": evaluation.ratio if evaluation else None,
         }
         self._journal.record(kind, f"{kind}/{candidate.id}", document)
+
+
+def _slower(screened: Evaluation, proven: Evaluation) -> Evaluation:
+    """Of two evaluations of one kernel, the one with the worse measurement: where data have a say in it, the worst of
+    all runs counts."""
+    if screened.measurement is None or proven.measurement is None:
+        return screened
+    rank = screened.objective.rank
+    return proven if rank(proven.measurement.value) > rank(screened.measurement.value) else screened

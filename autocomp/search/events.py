@@ -95,6 +95,12 @@ class Grant(_Keyed):
     money: Amount | None
 
 
+class Entropy(_Keyed):
+    """What the judge of the run draws from."""
+
+    seed: Count
+
+
 class Replay(_Keyed):
     records: list[RecordDocument]
     steps: list[ReplayedDocument]
@@ -206,6 +212,7 @@ _MODELS: Mapping[str, TypeAdapter[Any]] = {
     kind: TypeAdapter(model)
     for kind, model in {
         "grant": Grant,
+        "entropy": Entropy,
         "replay": Replay,
         "select": Select,
         "plan": Planned,

@@ -26,6 +26,7 @@ class Options:
     (None: any number); `alike` how many kernels made by the same options a beam takes before it takes others. With
     `black_box` the agents see measurements and failures, and nothing of how kernels behave. With `robust` the worst of
     several conditions counts: those in `conditions`, each as `NAME=NUMBER,…`, or those that the target knows.
+    `judge_seed` is what the judge draws its inputs from; without one it is fresh entropy, which the run's log keeps.
     """
 
     __pydantic_config__ = ConfigDict(strict=True, allow_inf_nan=False)
@@ -48,6 +49,7 @@ class Options:
     repair: bool = True
     robust: bool = False
     conditions: tuple[str, ...] = ()
+    judge_seed: int | None = None
 
     def __post_init__(self) -> None:
         for name, low in (
@@ -62,6 +64,7 @@ class Options:
             ("seconds", 0),
             ("tokens", 0),
             ("money", 0),
+            ("judge_seed", 0),
         ):
             value = getattr(self, name)
             if value is not None and value < low:

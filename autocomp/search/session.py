@@ -23,6 +23,7 @@ from autocomp.search.strategy import Strategy
 from autocomp.search.targets import AgentTarget, EvaluationTarget
 from autocomp.targets.conditions import NOMINAL, WorstOf, conditions_of
 from autocomp.targets.protocol import Evaluator, Target
+from autocomp.workload import fresh_seed
 from autocomp.workload.model import Workload
 
 NETWORK_CALLS = 16  # requests to a model that are in flight at once
@@ -107,7 +108,7 @@ def _search(
     agents = make_agents(request.agents, request.target, options.tokens, options.money)
     if agents.ledger is not None:
         agents.ledger.resume(journal.usage, journal.charge)
-    problem = make_problem(request, agents)
+    problem = make_problem(request, agents, _judge_seed(options, journal))
     agent_executor: Executor = ThreadExecutor(NETWORK_CALLS) if agents.waits_on == "network" else executor
     try:
         search = Search(problem, strategy, options, folder, journal, executor, agent_executor, cache)
@@ -135,14 +136,20 @@ def _require_true(judge: Evaluator, folder: RunFolder, best: Candidate) -> None:
     )
 
 
+def _judge_seed(options: Options, journal: Journal) -> int:
+    """What the judge of this run draws from, in its first session and in all that follow."""
+    seed = fresh_seed() if options.judge_seed is None else options.judge_seed
+    return int(journal.record("entropy", "entropy", {"seed": seed})["seed"])
+
+
 def left_over(result: SearchResult) -> Budget:
     """What a finished run has left of its budget and grant."""
     usage = result.usage
     return Budget.of(result.options).left(Budget(result.evaluations, result.seconds, usage.tokens, usage.money))
 
 
-def make_problem(request: Request, agents: AgentPair) -> Problem:
-    """Where the search starts, and whom it asks."""
+def make_problem(request: Request, agents: AgentPair, judge_seed: int | None = None) -> Problem:
+    """Where the search starts, and whom it asks. The judge draws from `judge_seed`, else from fresh entropy."""
     target, workload = request.target, request.workload
     conditions = conditions_of(target, request.options.conditions)
     agents_target = AgentTarget(
@@ -162,11 +169,11 @@ def make_problem(request: Request, agents: AgentPair) -> Problem:
     return Problem(
         starting_kernel=start,
         agents=agents_target,
-        evaluation=EvaluationTarget(judge_of(request)),
+        evaluation=EvaluationTarget(judge_of(request), judge_seed),
         opening=partial(target.replay, request.precedents, start, workload) if request.precedents else None,
         routine=target.routine(workload),
         conditions={
-            name: EvaluationTarget(machine.evaluator(workload))
+            name: EvaluationTarget(machine.evaluator(workload), judge_seed)
             for name, machine in {NOMINAL: target, **conditions}.items()
         },
     )

@@ -29,6 +29,7 @@ from autocomp.targets.planning import (
 )
 from autocomp.targets.protocol import Evaluator, Target
 from autocomp.targets.serial import evaluation_to_json
+from autocomp.workload import derived_seed
 from autocomp.workload.model import Workload
 
 EVERYTHING = 10_000  # plans; more than any planner lists for one kernel
@@ -195,9 +196,12 @@ class AgentTarget:
 class EvaluationTarget:
     """An evaluator, with its device for itself. ConfigError says that nothing can be evaluated and ends the search,
     DeviceError that this has to be tried again; any other error is a fault of the evaluator's own at this kernel: that
-    is recorded, and the search goes on."""
+    is recorded, and the search goes on.
+
+    Each kernel is judged on draws of its own, which follow from `seed`; without one, from fresh entropy."""
 
     evaluator: Evaluator
+    seed: int | None = None
 
     def screen(self, kernel: str) -> dict[str, Any]:
         """The stages that give a measurement."""
@@ -219,8 +223,9 @@ class EvaluationTarget:
 
     def _evaluated(self, kernel: str, phases: tuple[Phase, ...]) -> dict[str, Any]:
         try:
+            seed = None if self.seed is None else derived_seed(self.seed, "kernel", kernel)
             with claimed(self.evaluator.device):
-                return {"evaluation": evaluation_to_json(self.evaluator.evaluate(kernel, phases))}
+                return {"evaluation": evaluation_to_json(self.evaluator.evaluate(kernel, phases, seed))}
         except (ConfigError, DeviceError):
             raise
         except Exception as error:

@@ -39,6 +39,8 @@ CUSTOM_DRAWS = {
     "determinism": ("random", "mixed"),
     "rtl": CUSTOM,
 }
+ENOUGH = 4096  # results that a kind has to try; a smaller operation gets more draws of it
+MOST_DRAWS = 8
 SEED_BITS = 53
 FLOAT_LIMIT = 1.5  # magnitude of the inputs of a gemm of floats
 FRACTION = 128  # floats other than random ones are multiples of 1 / FRACTION
@@ -55,9 +57,14 @@ def derived_seed(seed: int, *parts: object) -> int:
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big") >> (64 - SEED_BITS)
 
 
-def input_sets(operation: str, stage: str, seed: int) -> tuple[InputSet, ...]:
-    """The draws of a stage of one judgement."""
-    kinds = (CUSTOM_DRAWS if operation == "custom" else DRAWS)[stage]
+def input_sets(workload: Workload, stage: str, seed: int) -> tuple[InputSet, ...]:
+    """The draws of a stage of one judgement. Operations with few results show few edges at a time: they get more draws,
+    each of which costs little."""
+    kinds = (CUSTOM_DRAWS if workload.operation == "custom" else DRAWS)[stage]
+    if stage == "adversarial":
+        results = sum(math.prod(tensor.shape) for tensor in workload.outputs)
+        more = min(MOST_DRAWS, math.ceil(ENOUGH / results)) - 1
+        kinds = (*("edges", "mixed") * more, *kinds) if workload.operation != "custom" else (*("mixed",) * more, *kinds)
     return tuple(InputSet(kind, kind, derived_seed(seed, "inputs", stage, number)) for number, kind in enumerate(kinds))
 
 

@@ -33,5 +33,5 @@ def toy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
         session,
         "make_problem",
-        lambda request, agents: Toy(tmp_path, request.options, words=("tile", "hoist")).problem(),
+        lambda request, agents, judge_seed: Toy(tmp_path, request.options, words=("tile", "hoist")).problem(),
     )

@@ -12,11 +12,13 @@ from autocomp.targets.simulator import isa
 from autocomp.targets.simulator.evaluate import SimulatorEvaluator
 from autocomp.workload import Workload, load, parse
 
+# The host computes in these workloads, and so may touch what tensors hold.
 MACHINE = isa.load("gemmini:fp32")
 PIPELINE = ("tinympc_control", "tinympc_forward", "tinympc_backward")
 COPY = """
 operation: custom
 accelerator: gemmini:fp32
+host: compute
 tensors:
   - {name: x, dtype: float32, shape: [4, 4], role: inout}
   - {name: y, dtype: float32, shape: [4, 4], role: inout}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 from typing import Any
 
@@ -112,7 +113,8 @@ def conv2d(machine: str, chosen: dict[str, Any]) -> Workload:
     for letter in "CK":
         sizes[letter] *= chosen.get("groups", 1)
     rest = {key: value for key, value in chosen.items() if key not in sizes}
-    document = {"operation": "conv2d", "accelerator": machine, "dims": sizes, **rest}
+    host = "compute" if pool and MACHINES[machine].idiom("conv_pool_store") is None else "control"
+    document = {"operation": "conv2d", "accelerator": machine, "host": host, "dims": sizes, **rest}
     return parse(yaml.safe_dump(document), Path("w.yaml"))
 
 
@@ -127,6 +129,31 @@ def test_any_convolution(machine: str, chosen: dict[str, Any]) -> None:
     assert evaluation.value is not None
     assert evaluation.bound is not None
     assert evaluation.bound.value <= evaluation.value
+
+
+@settings(max_examples=15, deadline=None)
+@given(
+    chosen=convolutions,
+    size=st.integers(1, 3),
+    stride=st.integers(1, 3),
+    padding=st.integers(0, 2),
+    width=st.integers(8, 30),
+)
+def test_pooling_stores_take_what_fits(
+    chosen: dict[str, Any], size: int, stride: int, padding: int, width: int
+) -> None:
+    """64 rows of sums hold some rows of a narrow image, and a part of a row of a wide one."""
+    pool = {"size": size, "stride": stride, "padding": min(padding, size - 1)}
+    workload = conv2d("gemmini", chosen | {"W": width, "S": 1, "pool": pool, "set": {"ACC_KB": 4}})
+    start_is_right(workload)
+
+
+def test_a_machine_that_cannot_pool_needs_a_host_that_may_compute() -> None:
+    chosen = dict.fromkeys("NHWCK", 6) | {"R": 1, "S": 1, "pool": {"size": 2, "stride": 2}}
+    pooled = conv2d("tiny", chosen)
+    assert "int most" in starting_kernel(pooled, MACHINES["tiny"])
+    with pytest.raises(ConfigError, match="tiny has no store that pools 2 x 2 windows"):
+        starting_kernel(dataclasses.replace(pooled, host="control"), MACHINES["tiny"])
 
 
 def start_is_right(workload: Workload) -> None:

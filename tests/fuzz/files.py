@@ -242,7 +242,7 @@ def read_config(data: bytes) -> None:
     console = make_console(io.StringIO(), plain=True)
     console.print(comparison([summary_of(run)]))
     request = granted(restore(run), run, Agents())
-    workloads.make_inputs(request.workload, request.workload.input_sets[0])
+    workloads.make_inputs(request.workload, workloads.InputSet("random", "random", 0))
 
 
 # --- stores, menus, agents files, workloads --------------------------------------------------------------------------
@@ -315,7 +315,7 @@ tolerance: {relative: 0.001}
 def read_workload(path: Path) -> None:
     loaded = workloads.load(path)
     if sum(tensor.bytes for tensor in loaded.tensors) < 1 << 22:
-        for input_set in loaded.input_sets:
+        for input_set in workloads.input_sets(loaded, "adversarial", 0):
             workloads.make_inputs(loaded, input_set)
 
 

@@ -22,7 +22,7 @@ from autocomp.schedules.record import from_yaml
 from autocomp.targets.simulator import isa, kernel
 from autocomp.targets.simulator.start.naive import starting_kernel
 from autocomp.targets.simulator.trace import parse_trace
-from autocomp.workload import load, make_inputs
+from autocomp.workload import InputSet, load, make_inputs
 from autocomp.workload.load import parse as parse_workload
 from autocomp.yaml_text import read_yaml
 
@@ -83,7 +83,7 @@ def read_kernel(text: str) -> None:
     workload = load("gemm", overrides=None)
     checked = kernel.check(kernel.parse(text, "k.c"), machine, workload.constants, workload.tensors)
     program = kernel.link(checked.program, tables)
-    arrays = make_inputs(workload, workload.input_sets[0])
+    arrays = make_inputs(workload, InputSet("random", "random", 0))
     named = {p.name: arrays[t.name] for p, t in zip(checked.parameters, workload.tensors, strict=True)}
     run_program(tables.machine, program, named, LIMITS)
 

@@ -10,12 +10,13 @@ import yaml
 
 from autocomp.errors import ConfigError
 from autocomp.targets.registry import load_target
-from autocomp.workload import Workload, parse
+from autocomp.workload import InputSet, Workload, parse
 from autocomp.workload.inputs import make_inputs
 from autocomp.workload.layout import operand_layout
 from autocomp.workload.reference import compute
 
 DIMS = {"I": 10, "J": 12, "K": 20}
+RANDOM = InputSet("random", "random", 0)
 
 
 def gemm(**keys: object) -> Workload:
@@ -27,16 +28,16 @@ def test_the_result_is_that_of_the_matrices() -> None:
     layout = {"A": "I/4 K I%4", "B": "J/4 K/4 J%4 K%4"}
     plain, packed = gemm(), gemm(layout=layout)
     assert [tensor.shape for tensor in packed.tensors] == [(3, 20, 4), (3, 5, 4, 4), (10, 12)]
-    arrays = make_inputs(plain, plain.input_sets[0])
+    arrays = make_inputs(plain, RANDOM)
     stored = {name: operand_layout(name, text, DIMS).store(arrays[name]) for name, text in layout.items()}
     assert np.array_equal(compute(packed, {**arrays, **stored})["C"], compute(plain, arrays)["C"])
-    drawn = make_inputs(packed, packed.input_sets[0])
+    drawn = make_inputs(packed, RANDOM)
     assert [drawn[name].shape for name in "AB"] == [(3, 20, 4), (3, 5, 4, 4)]
 
 
 def test_a_wide_result_is_the_sum_itself() -> None:
     workload = gemm(result="int32", activation="relu")
-    arrays = make_inputs(workload, workload.input_sets[0])
+    arrays = make_inputs(workload, RANDOM)
     sums = arrays["A"].astype(np.int32) @ arrays["B"].astype(np.int32)
     assert np.array_equal(compute(workload, arrays)["C"], np.maximum(sums, 0))
 

@@ -111,12 +111,18 @@ def test_random_inputs_saturate_sometimes_and_have_both_signs() -> None:
 
 def test_input_sets_differ_and_repeat() -> None:
     workload = gemm(20, 30, 40)
-    draws = [draw for stage in DRAWS for draw in input_sets("gemm", stage, 5)]
+    draws = [draw for stage in DRAWS for draw in input_sets(workload, stage, 5)]
     sets = [make_inputs(workload, draw)["A"].tobytes() for draw in draws]
     assert len(set(sets)) == len(sets)
     assert make_inputs(workload, draws[0])["A"].tobytes() == sets[0]
-    others = [make_inputs(workload, draw)["A"].tobytes() for stage in DRAWS for draw in input_sets("gemm", stage, 6)]
+    others = [make_inputs(workload, draw)["A"].tobytes() for stage in DRAWS for draw in input_sets(workload, stage, 6)]
     assert not set(sets) & set(others)
+
+
+def test_small_operations_get_more_draws_of_edges() -> None:
+    few, many = (gemm(size, size, 8) for size in (8, 128))
+    kinds = [[draw.kind for draw in input_sets(workload, "adversarial", 1)] for workload in (few, many)]
+    assert [names.count("edges") for names in kinds] == [8, 1]
 
 
 def test_mixed_inputs_pair_every_kind_of_row_with_every_kind_of_column() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -15,6 +14,7 @@ from autocomp.targets.simulator.kernel import ast
 from autocomp.targets.simulator.kernel.bytecode import Code, CompiledTensor
 from autocomp.workload import Workload
 from autocomp.workload.inputs import Array
+from autocomp.workload.model import Arrays
 
 
 @dataclass(frozen=True)
@@ -30,11 +30,10 @@ class CompiledKernel:
     arrays: tuple[CompiledTensor, ...]
     host_writes: bool
 
-    @property
-    def output_names(self) -> tuple[str, ...]:
-        """What the kernel calls the tensors of which every element must be written."""
+    def named(self, role: str) -> tuple[str, ...]:
+        """What the kernel calls the tensors of a role."""
         pairs = zip(self.names, self.workload.tensors, strict=True)
-        return tuple(name for name, tensor in pairs if tensor.role == "output")
+        return tuple(name for name, tensor in pairs if tensor.role == role)
 
     def own_arrays(self) -> dict[str, Array]:
         """The kernel's own arrays as they are when it starts. Their names are numbered, since several may share one."""
@@ -45,13 +44,18 @@ class CompiledKernel:
             contents[f"{array.name} ({number})"] = empty if initial is None else initial
         return contents
 
-    def run(self, arrays: Mapping[str, Array], options: Options) -> SimulationResult:
-        """One run on arrays with the workload's names; its outputs have them too."""
+    def run(self, arrays: Arrays, options: Options, before: Arrays | None = None) -> SimulationResult:
+        """One run on arrays with the workload's names; its outputs have them too. `before` it, on the same machine, one
+        on other arrays."""
         tensors = self.workload.tensors
-        own = {name: arrays[tensor.name] for name, tensor in zip(self.names, tensors, strict=True)}
-        result = run_program(self.tables.machine, self.program, own, options)
+        own, earlier = self._own(arrays), None if before is None else self._own(before)
+        result = run_program(self.tables.machine, self.program, own, options, earlier)
         outputs = {tensor.name: result.outputs[name] for name, tensor in zip(self.names, tensors, strict=True)}
         return replace(result, outputs=outputs)
+
+    def _own(self, arrays: Arrays) -> dict[str, Array]:
+        """Arrays by what the kernel calls them."""
+        return {name: arrays[tensor.name] for name, tensor in zip(self.names, self.workload.tensors, strict=True)}
 
 
 def compile_kernel(
@@ -59,7 +63,14 @@ def compile_kernel(
 ) -> CompiledKernel:
     """Raises KernelError if the kernel does not parse or check."""
     tree = kernel.parse(text, source_name)
-    checked = kernel.check(tree, accelerator, workload.constants, workload.tensors)
+    checked = kernel.check(
+        tree,
+        accelerator,
+        workload.constants,
+        workload.tensors,
+        host_time=None if workload.host == "control" else True,
+        fixed_commands=workload.host == "compute",
+    )
     return CompiledKernel(
         tree=tree,
         workload=workload,

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
-from autocomp.errors import KernelError
-from autocomp.simulator import MemoryUse, Options, SimulationResult, Timing
+from autocomp.simulator import MemoryUse, Options, Timing
 from autocomp.targets.evaluation import (
     PHASES,
     Evaluation,
@@ -24,19 +22,21 @@ from autocomp.targets.simulator.evaluate.bounds import bound, utilisation
 from autocomp.targets.simulator.evaluate.compiled import CompiledKernel, compile_kernel
 from autocomp.targets.simulator.evaluate.hotspots import line_cycles
 from autocomp.targets.simulator.evaluate.objectives import bound_of, measured, objective_of
-from autocomp.targets.simulator.evaluate.stages import STAGE_FUNCTIONS, STAGES, WATCHED, Conditions, StageFailure
+from autocomp.targets.simulator.evaluate.session import Session, StageFailure
+from autocomp.targets.simulator.evaluate.stages import STAGE_FUNCTIONS, STAGES
 from autocomp.targets.simulator.evaluate.version import judge_version
 from autocomp.targets.simulator.isa.energy import Energy, energy
 from autocomp.targets.simulator.isa.model import Accelerator
-from autocomp.workload import Case, Cases, InputSet, Workload
+from autocomp.workload import Workload, fresh_seed
 
 MAX_STEPS = 1 << 27  # bytecode steps of one run
+MAX_HOST_STEPS = 1 << 30  # of one whose host computes
 MAX_BYTES = 1 << 31  # of memory of one run, for what it keeps of its commands
 MAX_CYCLES_OVER_BOUND = 10_000  # a run is cut off when it needs this many times the lower bound
 
 
 class SimulatorEvaluator(Evaluator):
-    """Evaluates kernels for one workload on one machine. Picklable: native tables and cases are rebuilt on demand.
+    """Evaluates kernels for one workload on one machine. Picklable: native tables are rebuilt on demand.
 
     `source_name` is what messages call the kernel, `objective` the name of what kernels are measured by.
     """
@@ -55,10 +55,9 @@ class SimulatorEvaluator(Evaluator):
         self._least_cycles = int(bound(workload, accelerator).value)
         self._bound = bound_of(objective, workload, accelerator)
         self._tables: isa.MachineTables | None = None
-        self._cases: Cases | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_tables": None, "_cases": None}
+        return {**self.__dict__, "_tables": None}
 
     @property
     def max_cycles(self) -> int:
@@ -71,12 +70,6 @@ class SimulatorEvaluator(Evaluator):
         if self._tables is None:
             self._tables = isa.lower(self.accelerator)
         return self._tables
-
-    def case(self, input_set: InputSet) -> Case:
-        """The case of an input set, computed on first use in each process."""
-        if self._cases is None:
-            self._cases = Cases(self.workload)
-        return self._cases.case(input_set)
 
     def compile(self, kernel_text: str) -> CompiledKernel:
         """Raises KernelError if the kernel does not parse or check."""
@@ -93,10 +86,12 @@ class SimulatorEvaluator(Evaluator):
         """Run the stages of the phases, or of some names alone, in order up to the first that fails; the rest are
         skipped.
 
+        Inputs and initial contents are drawn from `seed`, and from fresh entropy without one.
+
         Nothing that a kernel does wrong raises. A workload whose own reference function fails raises ConfigError.
         """
         started = time.perf_counter()
-        session = _Session(self, kernel)
+        session = self.session(kernel, seed)
         verdicts: list[StageVerdict] = []
         failed = False
         chosen = [s.name for s in STAGES if s.phase in phases and (stages is None or s.name in stages)]
@@ -114,9 +109,18 @@ class SimulatorEvaluator(Evaluator):
             bound=self._bound,
             evidence=self._evidence(session, timing, spent),
             seconds=time.perf_counter() - started,
+            seed=session.seed,
         )
 
-    def _evidence(self, session: _Session, timing: Timing | None, spent: Energy | None) -> Evidence:
+    def session(self, kernel: str, seed: int | None = None) -> Session:
+        """A judgement of a kernel that has not begun."""
+        computes = self.workload.host != "control"
+        max_steps = MAX_HOST_STEPS if computes else MAX_STEPS
+        limits = Options(max_cycles=self.max_cycles, max_steps=max_steps, max_bytes=MAX_BYTES)
+        drawn = fresh_seed() if seed is None else seed
+        return Session(self.workload, self.accelerator, self.compile, kernel, drawn, limits)
+
+    def _evidence(self, session: Session, timing: Timing | None, spent: Energy | None) -> Evidence:
         """Which figures there are depends on which runs the stages needed."""
         run = session.timed
         figures: dict[str, Number] = {}
@@ -140,69 +144,16 @@ class SimulatorEvaluator(Evaluator):
         )
 
 
-def _touched(session: _Session) -> Mapping[str, tuple[int, int]]:
+def _touched(session: Session) -> Mapping[str, tuple[int, int]]:
     """Rows of each memory that the run under watch touched, and how many there are."""
-    memory: Sequence[MemoryUse] = session.watched[1].memory if session.watched is not None else ()
+    memory: Sequence[MemoryUse] = session.watched.memory if session.watched is not None else ()
     return {use.memory: (use.rows_touched, use.rows) for use in memory}
 
 
-def _verdict(stage: str, session: _Session) -> StageVerdict:
+def _verdict(stage: str, session: Session) -> StageVerdict:
     started = time.perf_counter()
     try:
         message = STAGE_FUNCTIONS[stage](session)
     except StageFailure as failure:
         return StageVerdict(stage, "failed", failure.message, failure.line, time.perf_counter() - started)
     return StageVerdict(stage, "passed", message, None, time.perf_counter() - started)
-
-
-@dataclass
-class _Session:
-    """One kernel under evaluation: compiled once, simulated under several conditions."""
-
-    evaluator: SimulatorEvaluator
-    kernel_text: str
-    compiled: CompiledKernel | None = None
-    timed: SimulationResult | None = None  # the run that gives the kernel's cycles
-    watched: tuple[InputSet, SimulationResult] | None = None  # the run that was checked for memory discipline
-
-    @property
-    def workload(self) -> Workload:
-        return self.evaluator.workload
-
-    def case(self, input_set: InputSet) -> Case:
-        return self.evaluator.case(input_set)
-
-    def compile(self) -> CompiledKernel:
-        if self.compiled is None:
-            try:
-                self.compiled = self.evaluator.compile(self.kernel_text)
-            except KernelError as error:
-                raise StageFailure(str(error), error.place.line if error.place is not None else None) from None
-        return self.compiled
-
-    def simulate(self, case: Case, conditions: Conditions) -> SimulationResult:
-        compiled = self.compile()
-        if conditions == WATCHED and self.watched is not None and self.watched[0] == case.input_set:
-            return self.watched[1]
-        result = compiled.run(case.arrays, self._options(conditions, compiled.output_names))
-        if conditions == Conditions(timing=True):
-            self.timed = result
-        if conditions == WATCHED:
-            self.watched = (case.input_set, result)
-        return result
-
-    def _options(self, conditions: Conditions, outputs: tuple[str, ...]) -> Options:
-        dram = self.evaluator.accelerator.dram
-        latency = int(dram.settings.get("latency", 0)) * conditions.latency_scale
-        return Options(
-            timing=conditions.timing,
-            discipline=conditions.discipline,
-            record_commands=conditions == Conditions(timing=True),
-            max_cycles=self.evaluator.max_cycles,
-            max_steps=MAX_STEPS,
-            max_bytes=MAX_BYTES,
-            seed=conditions.contents,
-            host_scale=conditions.host_scale,
-            settings={f"{dram.name}.latency": latency} if conditions.latency_scale != 1 else {},
-            outputs=outputs,
-        )

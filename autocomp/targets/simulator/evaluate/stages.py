@@ -1,61 +1,28 @@
-"""The five correctness stages. Each takes a session and returns what it found good, or raises `StageFailure`."""
+"""The correctness stages. Each takes a session and returns what it found good, or raises `StageFailure`."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 
 from autocomp.simulator.results import SimulationResult, Violation
 from autocomp.targets.evaluation import Stage
+from autocomp.targets.simulator.evaluate.bounds import beyond
+from autocomp.targets.simulator.evaluate.session import (
+    HOST_COMPUTES,
+    PLAIN,
+    TIMED,
+    USED,
+    WATCHED,
+    Session,
+    StageFailure,
+)
 from autocomp.targets.simulator.evaluate.verdict import difference
-from autocomp.workload import Case, InputSet, Workload
+from autocomp.workload import Case, Workload
 
 SHOWN_VIOLATIONS = 3
-OTHER_CONTENTS = 0x5EED  # seed of the local memories' contents in the determinism stage
-HOST_SCALE = 3.0  # … how much slower its host is
-LATENCY_SCALE = 4  # … and how much farther its memory
-MEANINGS = {"mixed": "rows and columns that are zero, one-hot, sparse, large, extreme or random in every pairing"}
-
-
-class StageFailure(Exception):
-    """Why a stage failed, and the kernel's line if there is one."""
-
-    def __init__(self, message: str, line: int | None = None) -> None:
-        super().__init__(message)
-        self.message = message
-        self.line = line
-
-
-@dataclass(frozen=True)
-class Conditions:
-    """Under which conditions to simulate. Contents 0: local memories start as zeros."""
-
-    timing: bool = False
-    discipline: bool = False
-    contents: int = 0
-    host_scale: float = 1.0
-    latency_scale: int = 1
-
-
-WATCHED = Conditions(discipline=True)  # the last adversarial run, whose violations the discipline stage looks at
-
-
-class Session(Protocol):
-    """One kernel under evaluation."""
-
-    @property
-    def workload(self) -> Workload: ...
-
-    def case(self, input_set: InputSet) -> Case: ...
-
-    def compile(self) -> object:
-        """Parse, check and compile; raises StageFailure."""
-
-    def simulate(self, case: Case, conditions: Conditions) -> SimulationResult:
-        """One run; the same case under the same conditions is run once."""
+MEANINGS = {"mixed": "rows and columns of all kinds in every pairing", "edges": "ties and the ends of the range"}
 
 
 def check(session: Session) -> str:
@@ -65,72 +32,78 @@ def check(session: Session) -> str:
 
 
 def smoke(session: Session) -> str:
-    """One random input, timed. This run's cycles are the kernel's."""
-    case = session.case(session.workload.input_sets[0])
-    _compare(session, case, session.simulate(case, Conditions(timing=True)))
-    return "right on one random input"
+    """Random inputs, the first timed. The kernel's cycles are those of the slowest timed run of all stages."""
+    for number, case in enumerate(session.draws("smoke")):
+        _compare(session.workload, case, session.run(case, PLAIN if number else TIMED))
+    return "right on random inputs"
+
+
+def bound(session: Session) -> str:
+    """No kernel is faster than possible. One that is shows a fault of ours, and is refused."""
+    if session.timed is None or session.timed.timing is None:
+        smoke(session)
+    assert session.timed is not None
+    assert session.timed.timing is not None
+    impossible = beyond(session.workload, session.accelerator, session.timed.timing.cycles)
+    if impossible:
+        raise StageFailure(impossible)
+    return "no faster than possible"
 
 
 def adversarial(session: Session) -> str:
-    """Every other input set."""
-    sets = session.workload.input_sets[1:]
-    for input_set in sets:
-        case = session.case(input_set)
-        conditions = WATCHED if input_set is sets[-1] else Conditions()
-        _compare(session, case, session.simulate(case, conditions))
-    return f"right on {', '.join(MEANINGS.get(input_set.kind, input_set.name) for input_set in sets)}"
+    """Inputs that careless kernels get wrong."""
+    names = []
+    cases = list(session.draws("adversarial"))
+    for case in cases:
+        _compare(session.workload, case, session.run(case, WATCHED if case is cases[-1] else PLAIN))
+        names.append(MEANINGS.get(case.input_set.kind, case.input_set.name))
+    return f"right on {', '.join(dict.fromkeys(names))}"
 
 
 def discipline(session: Session) -> str:
-    """Memory is read after it was written, outputs are complete, and every order that matters is enforced."""
-    case = session.case(session.workload.input_sets[-1])
-    result = session.simulate(case, WATCHED)
-    _no_error(case, result)
-    if result.violations:
-        raise StageFailure(_violations(result.violations), result.violations[0].line or None)
+    """Memory is read after it was written, outputs are complete, inputs are left alone, and every order that matters
+    is enforced. One run shows it where commands do not depend on data."""
+    if session.watched is None or not session.data_free:
+        for case in session.draws("discipline"):
+            session.run(case, WATCHED)
+    found = list(session.violations.values())
+    if found:
+        raise StageFailure(_violations(found), found[0].line or None)
     return "every read follows a write, every output is written, no order is left to luck"
 
 
 def determinism(session: Session) -> str:
-    """The same result whatever local memory held before, on a slower host and with a more distant memory."""
-    case = session.case(session.workload.input_sets[0])
-    changed = Conditions(True, contents=OTHER_CONTENTS, host_scale=HOST_SCALE, latency_scale=LATENCY_SCALE)
-    result = session.simulate(case, changed)
-    _no_error(case, result)
-    differing = first_difference(session.workload, case, result.outputs)
-    if differing:
-        raise StageFailure(
-            "with other contents of local memory before the run, a slower host and a more distant memory, "
-            f"{differing}. The kernel reads rows that it has not written"
-        )
-    return "the same under other initial contents, host speed and memory latency"
+    """The same result on a machine that was used before: no memory and no setting is as it was when it was new."""
+    for case in session.draws("determinism"):
+        differing = first_difference(session.workload, case, session.run(case, USED).outputs)
+        if differing:
+            raise StageFailure(
+                f"on a machine that ran the kernel before, with other data, {differing}. The kernel reads what it has "
+                "not written, or relies on settings that it does not make"
+            )
+    return "right on a machine that was used before"
 
 
 STAGES = (
     Stage("check", "screen", "the kernel parses, names what exists, has the workload's signature, and compiles"),
-    Stage("smoke", "screen", "right on one random input set, which is timed"),
-    Stage("adversarial", "prove", "right on every other input set"),
+    Stage("smoke", "screen", "right on random inputs, one of which is timed"),
+    Stage("bound", "screen", "no faster than possible"),
+    Stage("adversarial", "prove", "right on inputs that careless kernels get wrong"),
     Stage("discipline", "prove", "reads follow writes, outputs are complete, every order that matters is enforced"),
-    Stage("determinism", "prove", "the same under other initial contents, host speed and memory latency"),
+    Stage("determinism", "prove", "right on a machine that was used before"),
 )
 STAGE_FUNCTIONS: Mapping[str, Callable[[Session], str]] = {
     "check": check,
     "smoke": smoke,
+    "bound": bound,
     "adversarial": adversarial,
     "discipline": discipline,
     "determinism": determinism,
 }
 
 
-def _no_error(case: Case, result: SimulationResult) -> None:
-    if result.error is not None:
-        words = f"{result.error.message} (input set {case.input_set.name!r})"
-        raise StageFailure(words, result.error.line or None)
-
-
-def _compare(session: Session, case: Case, result: SimulationResult) -> None:
-    _no_error(case, result)
-    differing = first_difference(session.workload, case, result.outputs)
+def _compare(workload: Workload, case: Case, result: SimulationResult) -> None:
+    differing = first_difference(workload, case, result.outputs)
     if differing:
         raise StageFailure(f"with input set {case.input_set.name!r}, {differing}")
 
@@ -138,12 +111,12 @@ def _compare(session: Session, case: Case, result: SimulationResult) -> None:
 def first_difference(workload: Workload, case: Case, outputs: Mapping[str, np.ndarray]) -> str | None:
     """What is wrong with the first wrong output, or with an input that was written."""
     for tensor in workload.tensors:
-        got = outputs[tensor.name]
+        got, before = outputs[tensor.name], case.arrays[tensor.name]
         if tensor.role == "input":
-            equal = np.array_equal(got, case.arrays[tensor.name], equal_nan=got.dtype.kind == "f")
+            equal = np.array_equal(got, before, equal_nan=got.dtype.kind == "f")
             found = None if equal else f"the kernel wrote to its input {tensor.name}"
         else:
-            found = difference(tensor, got, case.expected[tensor.name], workload.tolerance)
+            found = difference(tensor, got, case.expected[tensor.name], case.bounds.get(tensor.name), before)
         if found is not None:
             return found
     return None
@@ -151,7 +124,9 @@ def first_difference(workload: Workload, case: Case, outputs: Mapping[str, np.nd
 
 def _violations(violations: Sequence[Violation]) -> str:
     shown = [
-        violation.message + (f" ({violation.count} times)" if violation.count > 1 else "")
+        violation.message
+        + (f" ({HOST_COMPUTES})" if violation.kind == "host" else "")
+        + (f" ({violation.count} times)" if violation.count > 1 else "")
         for violation in violations[:SHOWN_VIOLATIONS]
     ]
     more = len(violations) - len(shown)

@@ -9,33 +9,28 @@ import numpy as np
 import numpy.typing as npt
 
 from autocomp.workload import TensorSpec
-from autocomp.workload.inputs import poison
+from autocomp.workload.tolerance import Bounds, outside
 
 Array = npt.NDArray[Any]
 
 
-def wrong_elements(got: Array, expected: Array, tolerance: tuple[float, float] | None) -> npt.NDArray[np.bool_]:
-    """Which elements are wrong: any difference, or beyond (relative, absolute) tolerance; NaN equals only NaN."""
-    if tolerance is None:
-        return np.not_equal(got, expected)
-    relative, absolute = tolerance
-    with np.errstate(invalid="ignore", over="ignore"):
-        close = np.isclose(got, expected, rtol=relative, atol=absolute, equal_nan=True)
-    return ~close
-
-
-def difference(tensor: TensorSpec, got: Array, expected: Array, tolerance: tuple[float, float] | None) -> str | None:
-    """What is wrong with one output, or None when it is right."""
-    if tolerance is None and np.array_equal(got, expected):
+def difference(
+    tensor: TensorSpec, got: Array, expected: Array, bounds: Bounds | None, before: Array | None = None
+) -> str | None:
+    """What is wrong with one output, or None when it is right. `bounds` of each element's error, None for equality;
+    `before` is what the output held before the run."""
+    if np.array_equal(got, expected):
         return None
-    wrong = wrong_elements(got, expected, tolerance)
+    wrong = outside(got, expected, bounds)
     count = int(np.count_nonzero(wrong))
     if count == 0:
         return None
     first = tuple(int(axis[0]) for axis in np.nonzero(wrong))
-    patterns = [*_where(wrong), *_what(tensor, got, expected, wrong)]
+    patterns = [*_where(wrong), *_what(tensor, got, expected, wrong, before)]
     place = tensor.name + "".join(f"[{index}]" for index in first)
     words = f"{place} is {_number(got[first])}, expected {_number(expected[first])}"
+    if bounds is not None and bounds[first] > 0:
+        words += f" within {bounds[first]:.3g}"
     words += f"; {count} of {got.size} elements of {tensor.name} are wrong"
     return words + (": " + "; ".join(patterns) if patterns else "")
 
@@ -79,11 +74,13 @@ def _periodic(hit: npt.NDArray[np.intp], name: str) -> str | None:
     return f"{name} {int(offsets[0])}..{int(offsets[-1])} of every {period}, from {int(hit[0])} on"
 
 
-def _what(tensor: TensorSpec, got: Array, expected: Array, wrong: npt.NDArray[np.bool_]) -> Iterator[str]:
+def _what(
+    tensor: TensorSpec, got: Array, expected: Array, wrong: npt.NDArray[np.bool_], before: Array | None
+) -> Iterator[str]:
     """What the wrong values have in common."""
     bad, good = got[wrong], expected[wrong]
-    initial = poison(tensor)[wrong]
-    if tensor.role == "output" and np.array_equal(bad, initial, equal_nan=initial.dtype.kind == "f"):
+    floating = got.dtype.kind == "f"
+    if tensor.role == "output" and before is not None and np.array_equal(bad, before[wrong], equal_nan=floating):
         yield "they still hold what was there before the kernel, so they were never stored"
     elif not bad.any():
         yield "they are all 0"

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -17,6 +18,7 @@ from autocomp.targets.simulator.isa.model import Accelerator
 from autocomp.targets.simulator.kernel import ast
 from autocomp.targets.simulator.kernel.bytecode import MAX_STACK, Code, CompiledProgram, CompiledTensor
 from autocomp.targets.simulator.kernel.calls import Forms, call_forms
+from autocomp.targets.simulator.kernel.data_flow import dependence_on_data
 from autocomp.targets.simulator.kernel.emitter import FunctionCode
 from autocomp.targets.simulator.kernel.expressions import Expressions
 from autocomp.targets.simulator.kernel.host_costs import host_costs
@@ -69,14 +71,18 @@ def check(
     signature: Sequence[TensorLike] | None = None,
     *,
     final_fence: bool = True,
+    host_time: bool | None = None,
+    fixed_commands: bool = False,
 ) -> CheckedKernel:
     """Resolves names, checks types and ranges, and compiles.
 
     `constants` are the workload's symbolic names, which win over the accelerator's. `signature` lists the tensors that
-    the entry function must take, by position. Raises KernelError with the place of the first mistake.
+    the entry function must take, by position. `host_time` says whether the kernel's own code takes time, None that the
+    machine's description says so. `fixed_commands`: no command may depend on data, on any path. Raises KernelError with
+    the place of the first mistake.
     """
     names = {**accelerator.constants, **kernel.constants, **(constants or {})}
-    unit = Unit(kernel, accelerator, names, outer_types(accelerator))
+    unit = Unit(kernel, accelerator, names, outer_types(accelerator), host_time=host_time)
     forms = call_forms(accelerator)
     parameters = _entry_parameters(unit)
     codes = _procedures(unit, forms, called_by(kernel))
@@ -87,6 +93,8 @@ def check(
     entry = FunctionCompiler(unit, kernel.entry, None, forms)
     entry.declare_tensors(parameters)
     codes.append(entry.compile(_fence(accelerator) if final_fence else None))
+    if fixed_commands:
+        _refuse_dependence(unit, codes)
     program = _assemble(unit, codes)
     if signature is not None:
         _match(unit, program, signature)
@@ -202,6 +210,20 @@ def _match(unit: Unit, program: CompiledProgram, signature: Sequence[TensorLike]
             )
 
 
+def _refuse_dependence(unit: Unit, codes: list[FunctionCode]) -> None:
+    instructions = unit.accelerator.instructions
+    found = dependence_on_data(codes, [len(instruction.parameters) for instruction in instructions], len(codes) - 1)
+    if found is None:
+        return
+    instruction = instructions[found.instruction]
+    if found.operand is None:
+        message = f"data decides here whether {instruction.name!r} is issued"
+    else:
+        message = f"operand {instruction.parameters[found.operand].name!r} of {instruction.name!r} depends on data"
+    hint = "what the accelerator is told must be the same for all data, unless the workload says `host: data_dependent`"
+    unit.fail(SimpleNamespace(line=found.line), message, hint)
+
+
 def _assemble(unit: Unit, codes: list[FunctionCode]) -> CompiledProgram:
     """The entry first, then the helpers that are called; calls get their targets."""
     order = [codes[-1], *codes[:-1]]
@@ -237,7 +259,7 @@ def _assemble(unit: Unit, codes: list[FunctionCode]) -> CompiledProgram:
 
 def _host_cycles(unit: Unit, order: Sequence[FunctionCode]) -> npt.NDArray[np.int64] | None:
     """What each bytecode costs on the machine's host, if the description gives it one."""
-    costs = host_costs(unit.accelerator)
+    costs = host_costs(unit.accelerator, unit.host_time)
     if costs is None:
         return None
     instructions = unit.accelerator.instructions

@@ -77,10 +77,11 @@ class HostCosts:
         return work + self.store + (3 if builtin == 0 else 2) * self.integer + self.branch
 
 
-def host_costs(accelerator: Accelerator) -> HostCosts | None:
-    """The costs that a description states, or None where the host's code takes no time."""
+def host_costs(accelerator: Accelerator, counted: bool | None = None) -> HostCosts | None:
+    """The costs that a description states, or None where the host's code takes no time. `counted` says whether it does,
+    None that the description says it."""
     settings, keys = accelerator.settings, SECTION_KEYS["host"]
-    if not settings.get("host.code", keys["code"].default):
+    if not (settings.get("host.code", keys["code"].default) if counted is None else counted):
         return None
     cycles = {f.name: int(settings.get(f"host.{f.name}", keys[f.name].default)) for f in fields(HostCosts)}
     for name, count in cycles.items():

@@ -71,6 +71,7 @@ class Unit:
     procedures: dict[str, FunctionSignature] = field(default_factory=dict)  # of the machine, those that are called
     tensor_bytes: int = 0
     messages: list[str] = field(default_factory=list)  # of program errors
+    host_time: bool | None = None  # whether the kernel's own code takes time; None: the machine's description says so
 
     def fail(self, node: Any, message: str, hint: str | None = None, width: int = 1) -> NoReturn:
         """Raises KernelError at a node, with its line and a caret."""

@@ -17,11 +17,12 @@ from autocomp.targets.simulator.evaluate.simulator import MAX_STEPS
 from autocomp.targets.simulator.isa.lower import MachineTables
 from autocomp.targets.simulator.isa.model import Accelerator
 from autocomp.targets.simulator.kernel import ast
-from autocomp.workload import Workload
+from autocomp.workload import InputSet, Workload
 from autocomp.workload.inputs import make_inputs
 
 Cycles = npt.NDArray[np.int64]
 ALL_COMMANDS = 1 << 40
+EXAMPLE = InputSet("random", "random", 0)  # no judgement: the same profile each time
 NO_SETTINGS: Mapping[str, int] = MappingProxyType({})
 
 
@@ -62,7 +63,7 @@ def record(
     source_name: str = "kernel.c",
     most_commands: int = ALL_COMMANDS,
 ) -> Recording:
-    """Runs the kernel once on the workload's first input set, and times the first `most_commands` commands.
+    """Runs the kernel once on one random input, and times the first `most_commands` commands.
 
     Raises KernelError if it does not parse or check, CandidateFailure if it stops before its end or moves nothing.
     """
@@ -70,7 +71,7 @@ def record(
     compiled = compile_kernel(text, workload, accelerator, tables, source_name)
     whole = most_commands >= ALL_COMMANDS
     options = Options(timing=whole, record_commands=whole, record_detail=whole, record_trace=True, max_steps=MAX_STEPS)
-    run = compiled.run(make_inputs(workload, workload.input_sets[0]), options)
+    run = compiled.run(make_inputs(workload, EXAMPLE), options)
     if run.error is not None:
         raise CandidateFailure(f"{source_name}:{run.error.line}: {run.error.message}")
     assert isinstance(run.trace, _core.Trace)

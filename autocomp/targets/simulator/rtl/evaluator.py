@@ -18,7 +18,7 @@ from autocomp.targets.simulator.evaluate.stages import first_difference
 from autocomp.targets.simulator.isa.model import Accelerator
 from autocomp.targets.simulator.rtl.build import RtlModel
 from autocomp.targets.simulator.rtl.machine import RtlMachine, RtlResult, most_cycles
-from autocomp.workload import InputSet, Workload
+from autocomp.workload import Case, Workload, fresh_seed, input_sets, make_case
 
 RTL = Stage("rtl", "prove", "the same results on the hardware description, which gives the cycles")
 
@@ -74,7 +74,7 @@ class RtlEvaluator(Evaluator):
         simulated = self.simulator.evaluate(kernel, phases, seed)
         if RTL.phase not in phases:
             return simulated
-        found = self.confirm(kernel) if simulated.correct else Confirmation("skipped", "")
+        found = self.confirm(kernel, seed=simulated.seed) if simulated.correct else Confirmation("skipped", "")
         verdict = StageVerdict(RTL.name, found.status, found.message, seconds=found.seconds)
         figures = {
             "commands": simulated.evidence.figures.get("commands", 0),
@@ -88,22 +88,22 @@ class RtlEvaluator(Evaluator):
             seconds=simulated.seconds + found.seconds,
         )
 
-    def confirm(self, kernel_text: str, most_sets: int | None = None) -> Confirmation:
-        """The hardware's word on a kernel that the simulator finds correct: every input set, or so many of them, the
-        first one timed.
+    def confirm(self, kernel_text: str, most_sets: int | None = None, seed: int | None = None) -> Confirmation:
+        """The hardware's word on a kernel that the simulator finds correct: on every draw of a judgement, or so many of
+        them, the first one timed.
 
         Raises ConfigError when the model does not fit the accelerator.
         """
         compiled = self.simulator.compile(kernel_text)
         cycles, simulated, steps, seconds, reads = None, None, 0, 0.0, ""
-        input_sets = self.workload.input_sets[:most_sets]
-        for input_set in input_sets:
+        draws = input_sets(self.workload, "rtl", fresh_seed() if seed is None else seed)[:most_sets]
+        for case in (make_case(self.workload, draw) for draw in draws):
             try:
-                predicted, result = self._run(compiled, input_set)
+                predicted, result = self._run(compiled, case)
             except ConfigError as error:
                 return Confirmation("skipped", f"not confirmed: {error}", cycles, simulated, steps, seconds)
             steps, seconds, reads = steps + result.run.steps, seconds + result.seconds, reads or result.reads
-            wrong = self._wrong(input_set, result)
+            wrong = self._wrong(case, result)
             if wrong is not None and compiled.host_writes:
                 message = "not confirmed: the kernel's own code writes to memory, which its commands do not show"
                 return Confirmation("skipped", message, None, predicted, steps, seconds)
@@ -111,16 +111,15 @@ class RtlEvaluator(Evaluator):
                 return Confirmation("failed", wrong, None, predicted, steps, seconds)
             if cycles is None:
                 cycles, simulated = result.run.cycles, predicted
-        names = ", ".join(input_set.name for input_set in input_sets)
+        names = ", ".join(draw.name for draw in draws)
         found = Confirmation("passed", "", cycles, simulated, steps, seconds)
-        right = "right bit for bit" if self.workload.tolerance is None else "right within the tolerance"
+        right = "right bit for bit" if self.workload.exact else "right within the tolerance"
         rate = f"{steps / seconds:,.0f} cycles a second" if seconds else ""
         says = f"the simulator says {simulated:,} cycles ({found.error or 0:+.2%})"
         words = (f"{right} on {names}", says, rate, reads)
         return replace(found, message="; ".join(word for word in words if word))
 
-    def _run(self, compiled: CompiledKernel, input_set: InputSet) -> tuple[int, RtlResult]:
-        case = self.simulator.case(input_set)
+    def _run(self, compiled: CompiledKernel, case: Case) -> tuple[int, RtlResult]:
         recorded = compiled.run(case.arrays, Options(record_trace=True, max_steps=MAX_STEPS))
         assert isinstance(recorded.trace, _core.Trace)
         assert recorded.timing is not None
@@ -128,9 +127,9 @@ class RtlEvaluator(Evaluator):
         arrays = {tensor.name: case.arrays[tensor.name] for tensor in self.workload.tensors} | compiled.own_arrays()
         return simulated, self.machine.run(recorded.trace, arrays, most_cycles(simulated))
 
-    def _wrong(self, input_set: InputSet, result: RtlResult) -> str | None:
+    def _wrong(self, case: Case, result: RtlResult) -> str | None:
         """What is wrong with a run, or None."""
-        run = result.run
+        run, input_set = result.run, case.input_set
         where = f"with input set {input_set.name!r}, after {run.accepted:,} commands and {run.cycles:,} cycles"
         if run.status == "cycles":
             return f"{where}, the design is still busy: it hangs, or is far slower than the simulator says"
@@ -138,5 +137,5 @@ class RtlEvaluator(Evaluator):
             return f"{where}: {run.message}"
         if result.writes:
             return f"with input set {input_set.name!r}, {result.writes}"
-        differing = first_difference(self.workload, self.simulator.case(input_set), result.outputs)
+        differing = first_difference(self.workload, case, result.outputs)
         return None if differing is None else f"with input set {input_set.name!r}, {differing}"
