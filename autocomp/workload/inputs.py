@@ -64,7 +64,7 @@ def input_sets(workload: Workload, stage: str, seed: int) -> tuple[InputSet, ...
     if stage == "adversarial":
         results = sum(math.prod(tensor.shape) for tensor in workload.outputs)
         more = min(MOST_DRAWS, math.ceil(ENOUGH / results)) - 1
-        kinds = (*("edges", "mixed") * more, *kinds) if workload.operation != "custom" else (*("mixed",) * more, *kinds)
+        kinds = (*kinds, *(("mixed",) if workload.operation == "custom" else ("edges", "mixed")) * more)
     return tuple(InputSet(kind, kind, derived_seed(seed, "inputs", stage, number)) for number, kind in enumerate(kinds))
 
 

@@ -3,7 +3,8 @@
     python -m benchmarks.mutants [--mutants 5000] [--seed 0] [--workers 2] [--inputs 50]
 
 Each kernel of `kernels/` is changed at random until there are enough mutants. Its first line, `// workload: …`, states
-its problem as the keys of a workload file, separated by bars. A file without further lines means the naive kernel.
+its problem as the name of a shipped workload, or as the keys of a file, separated by bars. A file without further lines
+means the kernel that a search would start from.
 A mutant that the judge accepts runs on `--inputs` more draws of all kinds, each watched for memory discipline. One
 that is wrong or out of order on any of them was accepted wrongly: none may be.
 """
@@ -21,13 +22,12 @@ from functools import cache
 from pathlib import Path
 from random import Random
 
+from autocomp.targets.protocol import Evaluator
 from autocomp.targets.simulator import isa, kernel
-from autocomp.targets.simulator.evaluate import SimulatorEvaluator
-from autocomp.targets.simulator.evaluate.session import WATCHED, StageFailure
-from autocomp.targets.simulator.evaluate.stages import first_difference
+from autocomp.targets.simulator.evaluate.further import mistake
 from autocomp.targets.simulator.start.naive import starting_kernel
-from autocomp.workload import InputSet, Workload, derived_seed, make_case, parse
-from autocomp.workload.inputs import CUSTOM, KINDS
+from autocomp.targets.simulator.target import SimulatorTarget
+from autocomp.workload import Workload, derived_seed, load, parse
 from benchmarks.mutants.mutate import mutant
 
 KERNELS = Path(__file__).parent / "kernels"
@@ -52,13 +52,16 @@ class Verdict:
 
 
 @cache
-def problem(name: str) -> tuple[SimulatorEvaluator, str]:
+def problem(name: str) -> tuple[Evaluator, str]:
     """The evaluator of a kernel's workload, and the kernel's text."""
     head, _, text = (KERNELS / name).read_text(encoding="utf-8").partition("\n")
-    document = head.removeprefix(HEAD).replace(" | ", "\n")
-    workload: Workload = parse(document, KERNELS / f"{name}.yaml")
-    accelerator = isa.load(workload.accelerator, workload.overrides)
-    return SimulatorEvaluator(accelerator, workload, name), text.strip() or starting_kernel(workload, accelerator)
+    document = head.removeprefix(HEAD)
+    if ":" in document:
+        workload: Workload = parse(document.replace(" | ", "\n"), KERNELS / f"{name}.yaml")
+    else:
+        workload = load(document)
+    machine = isa.load(workload.accelerator, workload.overrides)
+    return SimulatorTarget(machine).evaluator(workload, name), text.strip() or starting_kernel(workload, machine)
 
 
 def mutants(count: int, seed: int) -> Iterator[Mutant]:
@@ -82,24 +85,7 @@ def judged(made: Mutant, inputs: int) -> Verdict:
     evaluation = evaluator.evaluate(made.text, seed=made.seed)
     if evaluation.failure is not None:
         return Verdict(made, evaluation.failure.stage, None)
-    return Verdict(made, "accepted", compared(evaluator, made, inputs))
-
-
-def compared(evaluator: SimulatorEvaluator, made: Mutant, inputs: int) -> str | None:
-    """What is wrong with a kernel on any of many draws, watched for memory discipline on each."""
-    session = evaluator.session(made.text, made.seed)
-    kinds = (*CUSTOM, "mixed") if evaluator.workload.operation == "custom" else (*KINDS, *["mixed"] * 4)
-    for number in range(inputs):
-        kind = kinds[number % len(kinds)]
-        case = make_case(evaluator.workload, InputSet(kind, kind, derived_seed(made.seed, "further", number)))
-        try:
-            result = session.run(case, WATCHED)
-        except StageFailure as failure:
-            return failure.message
-        wrong = first_difference(evaluator.workload, case, result.outputs)
-        if wrong or result.violations:
-            return wrong or result.violations[0].message
-    return None
+    return Verdict(made, "accepted", mistake(evaluator, made.text, made.seed, inputs))
 
 
 def main() -> int:
