@@ -41,11 +41,13 @@ def _further(extra: Mapping[str, Any]) -> Mapping[str, Any]:
 
 @dataclass(frozen=True)
 class Price:
-    """For a million tokens, in any one currency; `--money` is in the same."""
+    """For a million tokens, in any one currency; `--money` is in the same. `cached` is that of prompt tokens which the
+    endpoint has in its own cache; None where they cost as much as others."""
 
     __pydantic_config__ = _STRICT
     prompt: Annotated[float, Field(ge=0, le=1e9)]
     completion: Annotated[float, Field(ge=0, le=1e9)]
+    cached: Annotated[float, Field(ge=0, le=1e9)] | None = None
 
 
 @dataclass(frozen=True)

@@ -61,6 +61,7 @@ class Question:
 @click.option("--menu", "menus", multiple=True, help="Optimisation menu, by name or path; repeatable.")
 @click.option("--dropout", type=float, default=0.0, show_default=True, help="Chance that a menu option is withheld.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Decides dropout and order.")
+@click.option("--sections", is_flag=True, help="Print the tokens of each section in place of the prompt.")
 @agent_options
 @trust_option
 @target_option
@@ -73,6 +74,7 @@ def prompt(
     menus: tuple[str, ...],
     dropout: float,
     seed: int,
+    sections: bool,
     agent: str | None,
     planner_models: tuple[str, ...],
     coder_models: tuple[str, ...],
@@ -105,6 +107,9 @@ def prompt(
     if as_json:
         print_json(_body(agents.models[:1], messages, schema))
         return
+    if sections:
+        _print_sections(messages)
+        return
     for message in messages:
         show_content(f"=== {message.role} ===\n{message.content}\n")
     if schema is not None:
@@ -112,6 +117,14 @@ def prompt(
 
         show_content(f"=== JSON schema of the answer ===\n{json.dumps(schema, indent=1)}\n")
     say(f"about {estimate_prompt(messages):,} tokens (estimated from words and marks)", err=True)
+
+
+def _print_sections(messages: tuple[Message, ...]) -> None:
+    from autocomp.agents.llm.tokens import estimate_prompt, tokens_by_section
+
+    for name, count in tokens_by_section(messages):
+        say(f"{count:>7,}  {name}")
+    say(f"{estimate_prompt(messages):>7,}  in all (estimated from words and marks)")
 
 
 def _context(text: str, source: str, workload: Any, target: Target, menu: Any, seed: int) -> Context:

@@ -208,7 +208,9 @@ class Tools:
 
     def _behaviour(self, evaluation: Evaluation, candidate: Candidate) -> dict[str, Any]:
         if evaluation.failure is not None:
-            return {"line": evaluation.failure.line}
+            text = self._session.kernel(candidate)
+            cause = self._target.cause(text, self._workload, evaluation)
+            return {"line": evaluation.failure.line, "cause": cause}
         return {
             "value": evaluation.value,
             "bound": None if evaluation.bound is None else evaluation.bound.value,

@@ -21,6 +21,7 @@ WORKER_LOST = "worker lost"
 DEVICE_FAILED = "device failed"
 ERROR = "error"
 PENDING = "pending"  # on the way; no candidate of a finished step is
+TELLING = 0.02  # change of the objective by which an attempt teaches something
 FAILED = "failed "  # a stage, which is named after it
 OUTCOMES = (CORRECT, PLAUSIBLE, DUPLICATE, NO_PLAN, NOT_IMPLEMENTED, FAILED, WORKER_LOST, DEVICE_FAILED, ERROR, SKIPPED)
 
@@ -203,7 +204,17 @@ class History:
     def attempts(self, parent: Candidate | None = None) -> tuple[Attempt, ...]:
         """What came of the plans for a kernel, or of all plans of the run."""
         made = (c for step in self.rounds for c in step.candidates if parent is None or c.parent == parent.id)
-        return tuple(Attempt(c.plan, c.outcome, self.gain(c)) for c in made if c.plan is not None)
+        return tuple(Attempt(c.plan, c.outcome, self.gain(c), c.message) for c in made if c.plan is not None)
+
+    def lessons(self, parent: Candidate) -> tuple[Attempt, ...]:
+        """What plans for other kernels than `parent` showed: those that failed, and those that changed much."""
+        made = (c for step in self.steps for c in step.candidates if c.parent != parent.id and c.plan is not None)
+        told = ((c, self.gain(c)) for c in made if c.evaluation is not None)
+        return tuple(
+            Attempt(c.plan, c.outcome, gain, c.message)
+            for c, gain in told
+            if c.plan is not None and (gain is None or abs(gain - 1.0) >= TELLING)
+        )
 
     def gain(self, candidate: Candidate) -> float | None:
         """The speed-up of a promising candidate over its parent."""

@@ -46,6 +46,8 @@ class Cost(TypedDict, total=False):
     cached: Count
     money: Amount
     unsent: Count
+    prompt_cached: Count
+    reasoning: Count
 
 
 @with_config(_STRICT)

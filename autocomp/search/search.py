@@ -340,7 +340,11 @@ class Search:
             )
             broken = self._folder.kernel(candidate.kernel)
             calls[f"repair/{candidate.step}/{candidate.id}"] = replace(
-                call, plan=candidate.plan, broken=broken, failure=failure_text(candidate)
+                call,
+                plan=candidate.plan,
+                broken=broken,
+                failure=failure_text(candidate),
+                verdict=candidate.evaluation,
             )
         self._effects.ask("repair", "repair", calls)
         drafts = []
@@ -390,6 +394,7 @@ class Search:
             tried=history.hashes,
             chance=f"{self._options.seed}/{label}",
             attempts=history.attempts(parent),
+            lessons=history.lessons(parent),
         )
 
     def _draft(self, candidate: Candidate, answer: Mapping[str, Any]) -> Candidate:

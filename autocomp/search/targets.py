@@ -41,7 +41,8 @@ class AgentCall:
 
     `key` names the call in the journal. `chance` seeds all randomness of the call; calls with different labels are
     independent. `count` None asks for all plans that there are, `avenues` other than 0 for a design. `broken` and
-    `failure` are a kernel that failed and why, for a repair.
+    `failure` are a kernel that failed and why, for a repair; `verdict` is all that was judged of it. `lessons` are
+    attempts on other kernels.
     """
 
     kernel: str
@@ -55,8 +56,10 @@ class AgentCall:
     plan: Plan | None = None
     broken: str = ""
     failure: str = ""
+    verdict: Evaluation | None = None
     peers: tuple[Peer, ...] = ()
     attempts: tuple[Attempt, ...] = ()
+    lessons: tuple[Attempt, ...] = ()
     findings: str = ""
     key: str = ""
 
@@ -144,7 +147,15 @@ class AgentTarget:
     def repair(self, call: AgentCall) -> dict[str, Any]:
         """A second attempt at `call.plan`: the context is the parent's, `call.broken` the kernel that failed."""
         context = self._context(call, self.menu)
-        return self._implementation(lambda plan: self.coder.repair(context, plan, call.broken, call.failure), call)
+        failure = self._failure(call)
+        return self._implementation(lambda plan: self.coder.repair(context, plan, call.broken, failure), call)
+
+    def _failure(self, call: AgentCall) -> str:
+        """What the coder is told of the kernel that failed, its cause first where that is found."""
+        if call.verdict is None or self.black_box or not self.diagnoses:
+            return call.failure
+        found = self.target.cause(call.broken, self.workload, call.verdict)
+        return f"{found}\n\nSo it {call.failure}" if found else call.failure
 
     def _implementation(self, ask: Callable[[Plan], Implementation], call: AgentCall) -> dict[str, Any]:
         if call.plan is None:
@@ -175,6 +186,7 @@ class AgentTarget:
             tried=call.tried,
             peers=tuple(replace(peer, evaluation=self._shown(peer.evaluation)) for peer in call.peers),
             attempts=call.attempts,
+            lessons=call.lessons,
             findings=call.findings,
             precedents=self.precedents,
         )

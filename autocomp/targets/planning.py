@@ -90,11 +90,12 @@ class Replay:
 @dataclass(frozen=True)
 class Attempt:
     """A plan that was carried out before. `outcome` is the candidate's; `gain` its speed-up over its parent, None
-    where no kernel that holds came of it."""
+    where no kernel that holds came of it; `message` says why not."""
 
     plan: Plan
     outcome: str
     gain: float | None = None
+    message: str = ""
 
 
 @dataclass(frozen=True)
@@ -102,7 +103,8 @@ class Context:
     """All that an agent may look at. `lineage` starts behind the naive kernel; `menu` is after dropout and shuffle;
     `peers` are other kernels of the same step, or, for a plan with a partner, that partner. `attempts` are those made
     on this kernel before, in the order of their making, or all of the run where `findings`, a document of what the run
-    has shown, sum them up. `precedents` are schedules of similar operations, the nearest first. `diagnosis`
+    has shown, sum them up; `lessons` are telling attempts on other kernels of the run. `precedents`
+    are schedules of similar operations, the nearest first. `diagnosis`
     is a closer look at what limits the kernel; None for repairs and kernels, which are written to a plan, and where
     agents may not see it.
     """
@@ -117,6 +119,7 @@ class Context:
     tried: frozenset[str] = frozenset()  # canonical hashes the search has already seen
     peers: Sequence[Peer] = ()
     attempts: Sequence[Attempt] = ()
+    lessons: Sequence[Attempt] = ()
     findings: str = ""
     precedents: Sequence[Precedent] = ()
     diagnosis: Evidence | None = None
@@ -125,7 +128,8 @@ class Context:
 @dataclass(frozen=True)
 class Usage:
     """What an answer cost. `money` is in the currency of the prices that the user states; `unsent` counts requests
-    that a budget did not allow."""
+    that a budget did not allow. Of the prompt's tokens, `prompt_cached` came from the endpoint's own cache; of the
+    completion's, `reasoning` were thoughts that no answer shows."""
 
     prompt_tokens: int = 0
     completion_tokens: int = 0
@@ -133,6 +137,8 @@ class Usage:
     cached: int = 0
     money: float = 0.0
     unsent: int = 0
+    prompt_cached: int = 0
+    reasoning: int = 0
 
     @property
     def tokens(self) -> int:
@@ -146,6 +152,8 @@ class Usage:
             self.cached + other.cached,
             self.money + other.money,
             self.unsent + other.unsent,
+            self.prompt_cached + other.prompt_cached,
+            self.reasoning + other.reasoning,
         )
 
 

@@ -298,6 +298,10 @@ class Target(ABC):
         the kernel, counters. None where there is nothing beyond what its evaluation says."""
         return None
 
+    def cause(self, kernel: str, workload: Workload, evaluation: Evaluation) -> str:
+        """Why a kernel that failed gives wrong values, where a closer look at what it does tells; else ""."""
+        return ""
+
     def record(self, kernel: str, workload: Workload, source: str = "kernel") -> Recorded:
         """Run a kernel once on the workload's first input and record what it does, where the target `records`.
 

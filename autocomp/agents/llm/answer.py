@@ -113,7 +113,18 @@ def _usage(stated: Any) -> tuple[Usage, str]:
     if wrong:
         found = ", ".join(f"{name} = {n!r:.40}" for name, n in wrong.items())
         return Usage(), f"the endpoint states a usage that cannot be, {found}; the most that it can be is charged"
-    return Usage(**counts), ""
+    details = {
+        "prompt_cached": _detail(stated, "prompt_tokens_details", "cached_tokens", counts["prompt_tokens"]),
+        "reasoning": _detail(stated, "completion_tokens_details", "reasoning_tokens", counts["completion_tokens"]),
+    }
+    return Usage(**counts, **details), ""
+
+
+def _detail(stated: Any, part: str, name: str, most: int) -> int:
+    """How many of `most` tokens are of a kind; none where the endpoint does not say, or says what cannot be."""
+    details = stated.get(part) if isinstance(stated, dict) else None
+    count = details.get(name) if isinstance(details, dict) else None
+    return count if type(count) is int and 0 <= count <= most else 0
 
 
 def _outcome(completion: _Completion, usage: Usage) -> Answer:

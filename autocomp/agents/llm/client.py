@@ -148,7 +148,9 @@ class Client:
         price = self.member.price
         if price is None:
             return usage
-        cost = price.prompt * usage.prompt_tokens + price.completion * usage.completion_tokens
+        reread = price.prompt if price.cached is None else price.cached
+        fresh = usage.prompt_tokens - usage.prompt_cached
+        cost = price.prompt * fresh + reread * usage.prompt_cached + price.completion * usage.completion_tokens
         return replace(usage, money=cost / 1e6)
 
     def _ask(self, question: _Question) -> Answer:

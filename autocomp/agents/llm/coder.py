@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from autocomp.agents.config import Agents
 from autocomp.agents.llm.edits import EditError, apply_edits, parse_edits
 from autocomp.agents.llm.ensemble import Ensemble, Reply
+from autocomp.agents.llm.feedback import unnumbered
 from autocomp.agents.llm.parsing import parse_plans
 from autocomp.agents.llm.planner import TRANSLATE, templates_of
 from autocomp.agents.llm.prompts import Asked, Phase, render_prompt
@@ -129,7 +130,7 @@ class LlmCoder:
         if kernel is None:
             message = f"{reply.author}'s answer holds no function, fenced or bare"
             return Implementation(None, message, reply.usage, plan)
-        return Implementation(kernel, "", reply.usage, plan)
+        return Implementation(unnumbered(kernel), "", reply.usage, plan)
 
 
 def _edited(language: Language, base: str, reply: Reply) -> Implementation:

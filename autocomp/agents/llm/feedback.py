@@ -3,6 +3,7 @@ for prompts."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -10,6 +11,7 @@ from autocomp.targets.evaluation import Evaluation, LineCost, Number
 from autocomp.targets.planning import Context
 
 HOTTEST_LINES = 8
+_NUMBER = re.compile(r" *\d+ \|( |$)")
 
 
 @dataclass(frozen=True)
@@ -40,6 +42,21 @@ def annotated(kernel: str, evaluation: Evaluation) -> str:
         f"{number:>{width}} | {costs.get(number, ''):>{column}} | {line}".rstrip()
         for number, line in enumerate(lines, 1)
     )
+
+
+def numbered(kernel: str) -> str:
+    """The kernel with line numbers."""
+    lines = kernel.rstrip("\n").splitlines()
+    width = len(str(len(lines)))
+    return "\n".join(f"{number:>{width}} | {line}".rstrip() for number, line in enumerate(lines, 1))
+
+
+def unnumbered(kernel: str) -> str:
+    """The kernel without line numbers, where an answer copied them from the question."""
+    lines = kernel.splitlines()
+    if not all(_NUMBER.match(line) for line in lines if line.strip()):
+        return kernel
+    return "\n".join(_NUMBER.sub("", line) for line in lines) + "\n"
 
 
 def relevance(context: Context) -> Mapping[str, float]:

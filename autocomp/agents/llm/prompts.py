@@ -13,7 +13,7 @@ import jinja2
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from autocomp.agents.llm.edits import DIVIDER, REPLACE, SEARCH
-from autocomp.agents.llm.feedback import annotated, feedback, relevance
+from autocomp.agents.llm.feedback import annotated, feedback, numbered, relevance
 from autocomp.agents.llm.moves import Move, move_id
 from autocomp.agents.llm.schema import GAINS
 from autocomp.agents.scientist import fastest_first
@@ -42,6 +42,7 @@ PLANNING: tuple[Phase, ...] = ("plan", "structured", "choice", "single", "design
 REPAIRS: tuple[Phase, ...] = ("repair", "repair_edit")
 MOST_TO_SELECT_FROM = 24  # kernels that a selector is shown, the fastest
 LATEST_ATTEMPTS = 12  # that a prompt tells of
+LATEST_LESSONS = 8  # of other kernels
 SHIPPED = Path(__file__).parent / "templates"
 
 
@@ -117,6 +118,7 @@ def _facts(phase: Phase, context: Context, asked: Asked) -> Mapping[str, Any]:
     # What a translation starts from does not use the machine, and so says nothing about what is needed.
     focus = Focus(kernels, uses, everything=phase == "translate")
     return {
+        "phase": phase,
         "target": target,
         "language": target.language,
         "objective": target.objective,
@@ -127,11 +129,13 @@ def _facts(phase: Phase, context: Context, asked: Asked) -> Mapping[str, Any]:
         "reference_function": _reference_function(context.workload),
         "kernel": context.kernel.strip(),
         "annotated_kernel": annotated(context.kernel, context.evaluation),
+        "numbered_kernel": numbered(context.kernel),
         "loops": target.language.loops(context.kernel) if phase == "structured" else (),
         "feedback": feedback(context),
         "evaluation": context.evaluation,
         "lineage": context.lineage,
         "attempts": () if context.findings else context.attempts[-LATEST_ATTEMPTS:],  # findings sum them up
+        "lessons": () if context.findings else context.lessons[-LATEST_LESSONS:],
         "findings": context.findings,
         "precedents": context.precedents,
         "menu": context.menu.options,

@@ -39,6 +39,23 @@ def estimate_prompt(messages: Sequence[Message]) -> int:
     return sum(estimate_tokens(message.content) + PER_MESSAGE for message in messages)
 
 
+def tokens_by_section(messages: Sequence[Message]) -> list[tuple[str, int]]:
+    """The estimate for each section of a chat, a top-level heading each, in their order; what stands before the first
+    one is named after its role."""
+    found: list[tuple[str, int]] = []
+    for message in messages:
+        name: str = message.role
+        text, fenced = "", False
+        for line in message.content.splitlines(keepends=True):
+            fenced ^= line.startswith("```")
+            if line.startswith("# ") and not fenced:
+                found.append((name, estimate_tokens(text)))
+                text, name = "", line[2:].strip()
+            text += line
+        found.append((name, estimate_tokens(text)))
+    return [(name, count) for name, count in found if count]
+
+
 class Meter:
     """How many tokens one model makes of prompts: what budgets set aside for a request. Safe to use from several
     threads; picklable.

@@ -15,6 +15,7 @@ from autocomp.targets.planning import Precedent, Replay
 from autocomp.targets.protocol import Focus, Knowledge, Proposal, Roofs, Rules, Target
 from autocomp.targets.rewriting import RewritingCoder
 from autocomp.targets.simulator import isa
+from autocomp.targets.simulator.cause import cause
 from autocomp.targets.simulator.conditions import usual_conditions, with_parameters
 from autocomp.targets.simulator.dialect import Dialect
 from autocomp.targets.simulator.evaluate import OBJECTIVES, SimulatorEvaluator
@@ -142,6 +143,9 @@ class SimulatorTarget(Target):
 
     def diagnose(self, kernel: str, workload: Workload) -> Evidence | None:
         return diagnose(kernel, workload, self.accelerator)
+
+    def cause(self, kernel: str, workload: Workload, evaluation: Evaluation) -> str:
+        return cause(kernel, workload, self.accelerator, evaluation)
 
     def record(self, kernel: str, workload: Workload, source: str = "kernel.c") -> SimulatedRun:
         return SimulatedRun(record(kernel, workload, self.accelerator, source))

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from autocomp.agents.llm import Asked, Message, render_prompt
-from autocomp.agents.llm.feedback import annotated
+from autocomp.agents.llm.feedback import annotated, numbered, unnumbered
 from autocomp.agents.llm.prompts import Phase
+from autocomp.agents.llm.tokens import estimate_tokens, tokens_by_section
 from autocomp.errors import ConfigError
 from autocomp.targets.planning import Attempt, Context, LineageStep, Plan, Precedent
 from autocomp.targets.profile import PathSegment, WhatIf
@@ -152,3 +153,26 @@ def test_the_story_is_the_critical_path_where_that_is_known(context: Context) ->
     text = document(render_prompt("plan", replace(context, diagnosis=Diagnosis(limits=known)), PLANNING))
     assert "50% of the critical path: line 6: load works" in text
     assert "if unit load were infinitely fast, the kernel would take 40% fewer cycles" in text
+
+
+def test_line_numbers_that_an_answer_copied_are_taken_off() -> None:
+    assert unnumbered(numbered(KERNEL)).strip() == KERNEL.strip()
+    assert unnumbered(KERNEL) == KERNEL
+
+
+def test_lessons_of_other_kernels_are_told_with_their_reasons(context: Context) -> None:
+    lessons = (
+        Attempt(PLAN, "failed smoke", None, "row 8 was overwritten"),
+        Attempt(Plan("", "Unroll."), "correct", 1.25),
+    )
+    text = render_prompt("plan", replace(context, lessons=lessons))[1].content
+    assert "# What was tried on other kernels" in text
+    assert "-> failed smoke: row 8 was overwritten\n- free: Unroll. -> correct, 1.25x" in text
+
+
+def test_the_tokens_of_sections_add_up(context: Context) -> None:
+    messages = render_prompt("plan", context)
+    sections = tokens_by_section(messages)
+    assert {"The kernel language", "Options", "Your task"} <= {name for name, _ in sections}
+    whole = sum(estimate_tokens(message.content) for message in messages)
+    assert abs(sum(count for _, count in sections) - whole) <= len(sections)

@@ -1,0 +1,29 @@
+"""Why a kernel computes wrong values: what the check of memory accesses and the rows that it loses say about it."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+from autocomp.errors import CandidateFailure, KernelError
+from autocomp.targets.evaluation import PHASES, Evaluation
+from autocomp.targets.simulator.evaluate import SimulatorEvaluator
+from autocomp.targets.simulator.isa.model import Accelerator
+from autocomp.targets.simulator.profile import record
+from autocomp.targets.simulator.profile.overwritten import overwritten
+from autocomp.workload.model import Workload
+
+VALUES = ("smoke", "adversarial", "determinism")  # stages whose messages tell of values alone
+EXPLAINS = "discipline"  # the stage that knows accesses
+SHOWN = 3
+
+
+def cause(kernel: str, workload: Workload, accelerator: Accelerator, evaluation: Evaluation) -> str:
+    """What a repair is told first of a kernel whose values are wrong; "" where nothing is found."""
+    failure = evaluation.failure
+    if failure is None or failure.stage not in VALUES:
+        return ""
+    verdict = SimulatorEvaluator(accelerator, workload).evaluate(kernel, PHASES, stages=(EXPLAINS,)).failure
+    found = [verdict.message] if verdict is not None else []
+    with suppress(CandidateFailure, KernelError):
+        found += [loss.words for loss in overwritten(record(kernel, workload, accelerator))[:SHOWN]]
+    return "; ".join(found)
