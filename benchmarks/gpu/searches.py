@@ -8,19 +8,19 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 
 from autocomp.agents.config import Agents
-from autocomp.search import Options
+from autocomp.search import Options, RunFolder
 from autocomp.search.session import Means, run_session
 from autocomp.search.snapshot import Request, create
 from autocomp.targets import menu_file
 from autocomp.targets.registry import load_target
 from benchmarks.gpu.rows import ROWS, row
 
-GRACE = 25.0  # seconds that a search may take beyond its own, to measure its leaders again
+GRACE = 60.0  # seconds that a search may take beyond its own, to judge and measure its leaders again
 PLANS, BEAM, PATIENCE = 12, 3, 3  # a plain kernel has a dozen routes; what is fast by then is refined
 
 
@@ -75,7 +75,7 @@ def search_one(name: str, folder: Path, budget: Budget) -> None:
         patience=PATIENCE,
     )
     request = Request(workload, target, menu_file.load(["triton"]), Agents(), options, "beam")
-    run = create(folder / "runs" / name, request, datetime.now().astimezone())
+    run, request = _begun(folder / "runs" / name, request)
     begun = time.monotonic()
     result = run_session(request, run, Means(executor=f"threads:{budget.threads}", cache=False))
     best = result.best
@@ -98,3 +98,13 @@ def search_one(name: str, folder: Path, budget: Budget) -> None:
         "when": datetime.now().astimezone().isoformat(timespec="seconds"),
     }
     (folder / f"{name}.json").write_text(json.dumps(document, indent=1), encoding="utf-8")
+
+
+def _begun(path: Path, request: Request) -> tuple[RunFolder, Request]:
+    """A new run, or the one that was begun in this folder, with as many seconds on top of those it has used."""
+    if not path.is_dir():
+        return create(path, request, datetime.now().astimezone()), request
+    folder = RunFolder.open(path)
+    used = max((float(event.get("t", 0.0)) for event in map(json.loads, (path / "events.jsonl").open())), default=0.0)
+    seconds = None if request.options.seconds is None else used + request.options.seconds
+    return folder, replace(request, options=replace(request.options, seconds=seconds))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -14,15 +15,16 @@ import yaml
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
 from autocomp.data import cache_folder, write_atomically
-from autocomp.errors import ConfigError
-from autocomp.targets.evaluation import Bound, Number
+from autocomp.errors import ConfigError, DeviceError
+from autocomp.targets.evaluation import Bound, Evidence, Number
 from autocomp.targets.protocol import Focus, Knowledge, Rules, Target
 from autocomp.targets.rewriting import RewritingCoder
 from autocomp.targets.triton.connection import Host, ask
 from autocomp.targets.triton.dialect import TritonPython
-from autocomp.targets.triton.evaluator import MICROSECONDS, TritonEvaluator
+from autocomp.targets.triton.evaluator import MICROSECONDS, TritonEvaluator, task_of
 from autocomp.targets.triton.knowledge import knowledge
 from autocomp.targets.triton.planner import TritonPlanner
+from autocomp.targets.triton.profile import RecordedKernel, record
 from autocomp.targets.triton.roofline import Peaks, bound_of
 from autocomp.targets.triton.start import starting_kernel
 from autocomp.targets.triton.transformations import Device, TritonTransformations
@@ -67,6 +69,7 @@ class TritonTarget(Target):
     interpreter."""
 
     kind = "triton"
+    records = True
     objective = MICROSECONDS
     language = TritonPython()
     causes = ("Memory", "Compute", "Latency", "Load", "Barrier", "Launch", "Tail", "Softmax")
@@ -142,6 +145,23 @@ class TritonTarget(Target):
 
     def knowledge(self, workload: Workload, focus: Focus) -> Knowledge:
         return knowledge(workload, self.greeting, self.peaks, focus)
+
+    def diagnose(self, kernel: str, workload: Workload) -> Evidence | None:
+        """Phases of the kernel's loops by marks, and what to change; None without a GPU or where recording fails."""
+        if not self.has_device:
+            return None
+        try:
+            return self.record(kernel, workload).evidence()
+        except (ConfigError, DeviceError):
+            return None
+
+    def record(self, kernel: str, workload: Workload, source: str = "kernel") -> RecordedKernel:
+        self.language.check(kernel, workload, source)
+        if not self.has_device:
+            raise ConfigError(f"{self.greeting['name']} records nothing", hint="a profile needs a GPU")
+        device = str(self.greeting["device"])
+        answer = record(self.host, device, task_of(workload), kernel, secrets.randbits(48))
+        return RecordedKernel(answer, kernel, self.name, int(self.greeting["shared_bytes"]), workload)
 
     def rules(self) -> Rules:
         return Rules(TritonPlanner(self.device), RewritingCoder())

@@ -1,0 +1,117 @@
+"""Reading what marks left in memory, and replaying it: which phase every warp was in, and for how long.
+
+The layout is that of Triton's profiler Proton (3.6): for each block a magic number, its number, its multiprocessor and
+the size of its buffer, three times in nanoseconds, one count of words for each warp, then an equal part of the buffer
+for each warp. A record has two words: a flag of the end, 8 bits of the mark, 11 + 32 bits of the clock. Buffers are
+circular: they keep the last records.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from statistics import median
+
+from autocomp.targets.triton.recorder.marks import Mark
+
+MAGIC = 0xDEADBEEF
+HEADER = struct.Struct("<4I3Q")
+RECORD = struct.Struct("<2I")
+CLOCK_BITS = 43
+SCOPE_SHIFT, SCOPE_BITS = 23, 8
+
+
+@dataclass(frozen=True)
+class Warp:
+    """The records of one warp in the order of their making, (scope, end, clock) each; `lost` were overwritten."""
+
+    records: tuple[tuple[int, bool, int], ...]
+    lost: int
+
+
+@dataclass(frozen=True)
+class Block:
+    """One block: its multiprocessor, and the nanoseconds between its begin and its last instruction."""
+
+    number: int
+    processor: int
+    begun: int
+    ended: int
+    warps: tuple[Warp, ...]
+
+
+@dataclass
+class Stay:
+    """How long warps stayed in the phase of a mark: cycles of each visit."""
+
+    mark: Mark
+    cycles: list[int] = field(default_factory=list)
+
+
+def blocks_of(data: bytes, size: int, warps: int) -> Iterator[Block]:
+    """The blocks of a buffer, `size` bytes each. What is not a block's record, such as blocks that did not run, is
+    left out."""
+    for start in range(0, len(data) - size + 1, size):
+        block = _block(data[start : start + size], warps)
+        if block is not None:
+            yield block
+
+
+def _block(data: bytes, warps: int) -> Block | None:
+    magic, number, processor, size, begun, ended, _ = HEADER.unpack_from(data)
+    first = HEADER.size + 4 * warps
+    if magic != MAGIC or first + size > len(data) or size % (RECORD.size * warps):
+        return None
+    counts = struct.unpack_from(f"<{warps}I", data, HEADER.size)
+    part = size // warps
+    found = [_warp(data[first + w * part : first + (w + 1) * part], count) for w, count in enumerate(counts)]
+    return Block(number, processor, begun, ended, tuple(found))
+
+
+def _warp(data: bytes, words: int) -> Warp:
+    made, room = words // 2, len(data) // RECORD.size
+    kept = [RECORD.unpack_from(data, RECORD.size * i) for i in range(min(made, room))]
+    turn = made % room if made > room else 0  # where the oldest record is
+    decoded = [_decoded(tag, low) for tag, low in (*kept[turn:], *kept[:turn])]
+    return Warp(tuple(decoded), made - len(kept))
+
+
+def _decoded(tag: int, low: int) -> tuple[int, bool, int]:
+    scope = (tag >> SCOPE_SHIFT) & ((1 << SCOPE_BITS) - 1)
+    return scope, bool(tag >> 31), ((tag & 0x7FF) << 32) | low
+
+
+def stays(blocks: Sequence[Block], marks: Sequence[Mark], scopes: Mapping[int, int], cost: float) -> list[Stay]:
+    """The time in the phase of each mark, without the `cost` in cycles of making a record. `scopes` gives the number of
+    the mark at which a scope starts. Records that do not follow each other in a body, as where some were lost or a body
+    ends, give no stay."""
+    found = {mark.number: Stay(mark) for mark in marks if mark.kind}
+    following = {mark.number: mark.number + 1 for mark in marks}
+    for block in blocks:
+        for warp in block.warps:
+            trail = [(scopes[s] + end, clock) for s, end, clock in warp.records if s in scopes]
+            for (number, before), (next_, after) in pairwise(trail):
+                if next_ == following.get(number) and number in found:
+                    cycles = (after - before) % (1 << CLOCK_BITS)
+                    found[number].cycles.append(max(0, round(cycles - cost)))
+    return [stay for _, stay in sorted(found.items()) if stay.cycles]
+
+
+def rounds(blocks: Sequence[Block], marks: Sequence[Mark], scopes: Mapping[int, int]) -> dict[int, list[int]]:
+    """Cycles between two visits of the first mark of each loop, costs of records included."""
+    firsts = {mark.number: mark.loop for mark in reversed(marks) if mark.kind and mark.loop >= 0}
+    first_of = {loop: min(n for n, of in firsts.items() if of == loop) for loop in set(firsts.values())}
+    found: dict[int, list[int]] = {loop: [] for loop in first_of}
+    for block in blocks:
+        for warp in block.warps:
+            for loop, first in first_of.items():
+                visits = [clock for s, end, clock in warp.records if scopes.get(s, -2) + end == first]
+                found[loop] += [b - a for a, b in pairwise(visits) if b > a]
+    return found
+
+
+def typical(cycles: Sequence[int]) -> float:
+    """The median: a warp that was switched off, or a clock that wrapped, must not count."""
+    return float(median(cycles)) if cycles else 0.0

@@ -1,0 +1,303 @@
+"""Run a kernel on the device, plainly and with marks, and say what it needs and where its time goes."""
+
+from __future__ import annotations
+
+import functools
+import importlib.util
+import json
+import os
+import re
+import statistics
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+import triton
+
+from autocomp.errors import AutocompError
+from autocomp.targets.triton.language import check_module, parse
+from autocomp.targets.triton.recorder import marks as placing
+from autocomp.targets.triton.recorder.records import Block, blocks_of, rounds, stays, typical
+from autocomp.targets.triton.worker.cases import Case, Task, operands
+from autocomp.targets.triton.worker.draw import fill
+from autocomp.targets.triton.worker.isolation import isolate
+from autocomp.targets.triton.worker.memory import TYPES
+from autocomp.targets.triton.worker.referee import Referee
+
+RUNS = 12
+FLUSH_BYTES = 256 << 20
+BLOCKS = 96  # whose records are read
+LEVELS = (("Wait", "Product", "Load", "Store", placing.ARITHMETIC), ("Wait", "Product"))
+WELCOME_SLOWDOWN = 1.15  # above it fewer marks are tried
+FEW = 200  # of the stays of one phase that go back, for the timeline
+LIMITS = {"file_bytes": 256 << 20, "cpu_seconds": 600, "network": 0}
+
+
+@dataclass
+class Launch:
+    """One launch of a kernel: the compiled kernel, its grid, and the microseconds of each run."""
+
+    kernel: Any
+    grid: tuple[int, ...]
+    samples: list[float]
+
+    @property
+    def us(self) -> float:
+        return statistics.median(self.samples)
+
+
+def main() -> None:
+    """Answer the request on standard input. Nothing else may write to standard output."""
+    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)
+    request = json.loads(sys.stdin.read())
+    try:
+        answer: dict[str, Any] = {"result": record(request)}
+    except AutocompError as error:
+        answer = {"error": {"kind": "config", "message": str(error)}}
+    except Exception as error:
+        answer = {"error": {"kind": "internal", "message": f"{type(error).__name__}: {error}"[:2000]}}
+    answers.write(json.dumps(answer) + "\n")
+    answers.flush()
+    os._exit(0)  # a faulty context may hang when it is torn down
+
+
+def record(request: Mapping[str, Any]) -> dict[str, Any]:
+    """What the kernel of a request needs, how long each launch takes, and how long the phases of its loops."""
+    module = parse(request["kernel"])
+    check_module(module)
+    torch.cuda.set_device(torch.device(request["device"]))
+    isolate(LIMITS)
+    task = Task.of(request["task"])
+    solution = _imported(request["kernel"])
+    tensors = _drawn(task, int(request["seed"]))
+    triton.set_allocator(lambda size, alignment, stream: torch.empty(size, dtype=torch.int8, device="cuda"))
+    call = functools.partial(solution, *tensors)
+    plain = timed(call)
+    cost = cost_of_a_record()
+    return {
+        "launches": [_launch(launch) for launch in plain],
+        "marked": [_marked(call, plain, position, cost) for position in range(len(plain))],
+        "record_cycles": cost,
+        "clock_mhz": _clock(),
+    }
+
+
+def _imported(text: str) -> Callable[..., Any]:
+    path = Path(tempfile.mkdtemp(prefix="autocomp-recorded-")) / "kernel.py"
+    path.write_text(text, encoding="utf-8")
+    spec = importlib.util.spec_from_file_location("autocomp_recorded", path)
+    if spec is None or spec.loader is None:
+        raise ImportError("the kernel cannot be loaded as Python")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    solution: Callable[..., Any] = module.solution
+    return solution
+
+
+def _drawn(task: Task, seed: int) -> list[torch.Tensor]:
+    generator = torch.Generator("cuda").manual_seed(seed)
+    tensors = []
+    for operand in operands(task, Case(task.dims, task.dtype, "random")):
+        tensor = torch.empty(operand.shape, dtype=TYPES[operand.dtype], device="cuda")
+        if operand.role == "input":
+            fill(tensor, operand, "random", generator)
+        tensors.append(tensor)
+    return tensors
+
+
+def timed(call: Callable[[], Any], options: Mapping[int, Mapping[str, Any]] | None = None) -> list[Launch]:
+    """Microseconds of each launch of a call, in its order, with the cache cleared; `options` are added to launches."""
+    flush = torch.empty(FLUSH_BYTES, dtype=torch.uint8, device="cuda")
+    found: list[Launch] = []
+    with launches([], options or {}):
+        call()  # compiles
+    with Referee(f"cuda:{torch.cuda.current_device()}").turn():
+        for run in range(RUNS + 2):
+            events: list[tuple[Any, Any, Any, Any]] = []
+            flush.zero_()
+            torch.cuda._sleep(2_000_000)
+            with launches(events, options or {}):
+                call()
+            torch.cuda.synchronize()
+            for position, (kernel, grid, start, end) in enumerate(events):
+                if run == 0:
+                    found.append(Launch(kernel, grid, []))
+                elif run > 1:
+                    found[position].samples.append(start.elapsed_time(end) * 1e3)
+    return found
+
+
+@contextmanager
+def launches(events: list[tuple[Any, Any, Any, Any]], options: Mapping[int, Mapping[str, Any]]) -> Iterator[None]:
+    """While active, each launch is timed by events of its own."""
+    from triton.runtime.jit import JITFunction
+
+    original = JITFunction.run
+
+    @functools.wraps(original)
+    def observed(self: Any, *args: Any, grid: Any, warmup: bool, **kwargs: Any) -> Any:
+        start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+        start.record()
+        kernel = original(self, *args, grid=grid, warmup=warmup, **kwargs, **options.get(len(events), {}))
+        end.record()
+        shape = grid(kwargs) if callable(grid) else grid
+        events.append((kernel, tuple(int(extent) for extent in shape), start, end))
+        return kernel
+
+    JITFunction.run = observed
+    try:
+        yield
+    finally:
+        JITFunction.run = original
+
+
+@contextmanager
+def recording(buffers: list[torch.Tensor]) -> Iterator[None]:
+    """While active, kernels are compiled with their marks, and their records kept."""
+    from triton.profiler.hooks.instrumentation import InstrumentationHook
+    from triton.profiler.mode import Default
+    from triton.runtime._allocation import set_profile_allocator
+
+    hook = InstrumentationHook(Default())
+    hook.activate()
+
+    def allocate(size: int, alignment: int, stream: int | None) -> torch.Tensor:
+        """The same memory for every run: allocating takes longer than some kernels."""
+        if not buffers or buffers[-1].numel() != size:
+            buffers.append(torch.zeros(size, dtype=torch.uint8, device="cuda"))
+        return buffers[-1]
+
+    set_profile_allocator(allocate)
+    try:
+        yield
+    finally:
+        hook.deactivate()
+
+
+def _launch(launch: Launch) -> dict[str, Any]:
+    kernel, metadata = launch.kernel, launch.kernel.metadata
+    return {
+        "name": metadata.name,
+        "grid": list(launch.grid),
+        "us": launch.us,
+        "warps": metadata.num_warps,
+        "stages": getattr(metadata, "num_stages", 0),
+        "registers": kernel.n_regs,
+        "spilled": kernel.n_spills,
+        "shared": metadata.shared,
+    }
+
+
+def _marked(call: Callable[[], Any], plain: Sequence[Launch], position: int, cost: float) -> dict[str, Any]:
+    """One launch with marks; with fewer where many slow it down too much. Says why where there are none."""
+    launch, tried = plain[position], []
+    best: dict[str, Any] = {"error": "there is nothing to mark: neither loops nor loads"}
+    for kinds in LEVELS:
+        marked = placing.place(launch.kernel.asm["ttgir"], kinds)
+        if not marked.marks:
+            break
+        try:
+            found = _recorded(call, launch, position, marked, cost)
+        except Exception as error:
+            return {"error": f"{type(error).__name__}: {error}"[:600]}
+        tried.append({"marks": len(marked.marks), "slowdown": found["slowdown"]})
+        if "error" in best or found["slowdown"] < best["slowdown"]:
+            best = {**found, "kinds": list(kinds)}
+        if found["slowdown"] <= WELCOME_SLOWDOWN:
+            break
+    return {**best, "tried": tried}
+
+
+def _recorded(
+    call: Callable[[], Any], launch: Launch, position: int, marked: placing.Marked, cost: float
+) -> dict[str, Any]:
+    path = Path(tempfile.mkdtemp(prefix="autocomp-marked-")) / "marked.ttgir"
+    path.write_text(marked.text, encoding="utf-8")
+    buffers: list[torch.Tensor] = []
+    with recording(buffers):
+        again = timed(call, {position: {"ir_override": str(path)}})[position]
+    kernel, warps = again.kernel, again.kernel.metadata.num_warps
+    data = bytes(buffers[-1].cpu().numpy().tobytes())
+    size = kernel.metadata.profile_scratch_size
+    count = len(data) // size
+    step = max(1, count // BLOCKS)
+    chosen: list[Block] = []
+    for number in range(0, count, step):
+        chosen += blocks_of(data[number * size : (number + 1) * size], size, warps)
+    scopes = _scopes(kernel.asm["ttgir"])
+    found = stays(chosen, marked.marks, scopes, cost)
+    return {
+        "slowdown": again.us / launch.us,
+        "us": again.us,
+        "registers": again.kernel.n_regs,
+        "spilled": again.kernel.n_spills,
+        "shared": again.kernel.metadata.shared,
+        "blocks": len(chosen),
+        "records": sum(len(warp.records) for block in chosen for warp in block.warps),
+        "made": sum(len(warp.records) + warp.lost for block in chosen for warp in block.warps),
+        "lost": sum(warp.lost for block in chosen for warp in block.warps),
+        "processors": sorted({block.processor for block in chosen}),
+        "block_ns": typical([block.ended - block.begun for block in chosen]),
+        "rounds": {str(k): [typical(v), len(v)] for k, v in rounds(chosen, marked.marks, scopes).items()},
+        "stays": [{"mark": asdict(s.mark), "cycles": typical(s.cycles), "visits": len(s.cycles)} for s in found],
+        "trail": _trail(chosen, scopes),
+        "marks": [asdict(mark) for mark in marked.marks],
+    }
+
+
+def _scopes(ttgir: str) -> dict[int, int]:
+    """The number of the mark that each scope starts at: scopes are numbered in the order of their first records."""
+    names = dict.fromkeys(re.findall(r'proton\.record start "m(\d+)"', ttgir))
+    return {position: int(name) for position, name in enumerate(names)}
+
+
+def _trail(blocks: Sequence[Block], scopes: Mapping[int, int]) -> list[dict[str, Any]]:
+    """The records of a few warps, for a timeline."""
+    found = []
+    for block in blocks[len(blocks) // 2 :][:2]:
+        for number, warp in enumerate(block.warps):
+            records = [[scopes[s] + end, clock] for s, end, clock in warp.records if s in scopes][-FEW:]
+            found.append({"block": block.number, "processor": block.processor, "warp": number, "records": records})
+    return found
+
+
+PROBE = """
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def probe_kernel(y_ptr):
+    tl.store(y_ptr + tl.program_id(0), 1.0)
+
+
+def solution(y):
+    probe_kernel[(132,)](y)
+"""
+
+
+def cost_of_a_record() -> float:
+    """Cycles from one record to the next where nothing lies between them, as this device takes them."""
+    call = functools.partial(_imported(PROBE), torch.zeros(132, device="cuda"))
+    launch = timed(call)[0]
+    lines = launch.kernel.asm["ttgir"].splitlines()
+    at = next(i for i, line in enumerate(lines) if line.lstrip().startswith("tt.return"))
+    pairs = [f'proton.record {end} "m{2 * i}"' for i in range(16) for end in ("start", "end")]
+    marks = tuple(placing.Mark(i, "Empty" if i < 31 else "", 0, -1) for i in range(32))
+    text = "\n".join((*lines[:at], *pairs, *lines[at:])) + "\n"
+    found = _recorded(call, launch, 0, placing.Marked(text, marks), 0.0)
+    return statistics.median(stay["cycles"] for stay in found["stays"])
+
+
+def _clock() -> float:
+    try:
+        return float(torch.cuda.clock_rate())
+    except (RuntimeError, ModuleNotFoundError, AssertionError):
+        return 0.0
