@@ -293,7 +293,7 @@ def cost_of_a_record() -> float:
     marks = tuple(placing.Mark(i, "Empty" if i < 31 else "", 0, -1) for i in range(32))
     text = "\n".join((*lines[:at], *pairs, *lines[at:])) + "\n"
     found = _recorded(call, launch, 0, placing.Marked(text, marks), 0.0)
-    return statistics.median(stay["cycles"] for stay in found["stays"])
+    return float(statistics.median(stay["cycles"] for stay in found["stays"]))
 
 
 def _clock() -> float:
