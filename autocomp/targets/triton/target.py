@@ -69,7 +69,6 @@ class TritonTarget(Target):
     interpreter."""
 
     kind = "triton"
-    records = True
     objective = MICROSECONDS
     language = TritonPython()
     causes = ("Memory", "Compute", "Latency", "Load", "Barrier", "Launch", "Tail", "Softmax")
