@@ -52,6 +52,7 @@ from autocomp.targets.menu import Menu
 from autocomp.targets.protocol import Language
 from autocomp.targets.registry import load_target
 from autocomp.targets.simulator import isa
+from autocomp.targets.simulator.target import accelerator_of
 from autocomp.targets.simulator.trace import read_trace
 
 from .hunt import hunt
@@ -284,9 +285,9 @@ def from_file(name: str, read: Callable[[Path], object]) -> Callable[[bytes], ob
 def read_record(path: Path) -> None:
     """As far as `schedules verify` goes without running the kernel, and as a search that begins with the record."""
     record = from_yaml(path.read_bytes().decode("utf-8", "replace"), str(path))
-    machine = record.accelerator
-    workload_of(record, load_target(f"simulator:{machine.name}", machine.parameters), path, ())
-    of_record(record, path.name, isa.load(machine.name, machine.parameters))
+    target = load_target(record.target.spec, record.target.parameters)
+    workload_of(record, target, path, ())
+    of_record(record, path.name, accelerator_of(target, "exporting"))
 
 
 AGENTS = b"""\
