@@ -17,9 +17,9 @@ from rich.console import Console
 from rich.table import Table
 
 from autocomp.targets.simulator import isa
-from autocomp.targets.simulator.evaluate import SimulatorEvaluator
 from autocomp.targets.simulator.isa.model import Accelerator
 from autocomp.targets.simulator.start.naive import starting_kernel
+from autocomp.targets.simulator.target import SimulatorTarget
 from autocomp.workload import Workload, parse
 
 REFERENCE, SYSTOLIC = "gemmini", "tpu_v1"
@@ -35,7 +35,7 @@ def seconds(accelerator: Accelerator, workload: Workload) -> tuple[float, int]:
     """Processor time of one evaluation of the naive kernel, and its cycles. Raises SystemExit if it is not correct."""
     kernel = starting_kernel(workload, accelerator)
     begin = time.process_time()
-    evaluation = SimulatorEvaluator(accelerator, workload).evaluate(kernel)
+    evaluation = SimulatorTarget(accelerator).evaluator(workload).evaluate(kernel)
     spent = time.process_time() - begin
     if not evaluation.correct or evaluation.value is None:
         raise SystemExit(f"{accelerator.full_name}: the naive kernel fails: {evaluation.failure}")

@@ -17,8 +17,8 @@ from pydantic import BaseModel, ConfigDict
 
 from autocomp.targets.evaluation import SCREEN, Evaluation
 from autocomp.targets.simulator import isa, kernel
-from autocomp.targets.simulator.evaluate import SimulatorEvaluator
 from autocomp.targets.simulator.start.naive import starting_kernel
+from autocomp.targets.simulator.target import SimulatorTarget
 from autocomp.targets.simulator.transforms import analyse, transformation
 from autocomp.workload import load
 from autocomp.yaml_text import read_yaml
@@ -45,7 +45,7 @@ def follow(lineage: Lineage) -> Iterator[tuple[str, Evaluation]]:
     """The starting kernel's evaluation, then that after each option; all correctness stages for the last."""
     workload = load(lineage.workload)
     machine = isa.load(workload.accelerator, {**workload.overrides, **lineage.set})
-    evaluator = SimulatorEvaluator(machine, workload)
+    evaluator = SimulatorTarget(machine).evaluator(workload)
     facts = analyse(kernel.parse(starting_kernel(workload, machine)), machine, workload.constants)
     yield "naive", evaluator.evaluate(kernel.print_kernel(facts.kernel), SCREEN)
     for number, option in enumerate(lineage.options, start=1):

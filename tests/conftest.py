@@ -1,10 +1,12 @@
-"""What all tests share: golden files, folders of their own, and a browser."""
+"""What all tests share: golden files, folders of their own, a target of another package, and a browser."""
 
 from __future__ import annotations
 
 import gc
 import os
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,11 +14,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 from autocomp.data import data_dir
+from autocomp.targets import registry
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
 Golden = Callable[..., None]
+PACKAGE = Path(__file__).parent / "targets" / "abacus"
 CHROMIUM_OPTIONS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking"]
 
 
@@ -62,6 +66,43 @@ def golden(request: pytest.FixtureRequest) -> Golden:
         assert text == path.read_text(encoding="utf-8"), f"{path} differs: --update-golden if the change is meant"
 
     return check
+
+
+@pytest.fixture(scope="session")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder that has the package `abacus` and its entry point."""
+    folder = tmp_path_factory.mktemp("installed")
+    source = tmp_path_factory.mktemp("source")
+    command = [
+        sys.executable,
+        "-m",
+        "pip",
+        "install",
+        "--quiet",
+        "--disable-pip-version-check",
+        "--no-deps",
+        "--no-index",
+    ]
+    tools = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
+    subprocess.run(
+        [*command, "--no-build-isolation", "--target", str(folder), str(PACKAGE)],
+        check=True,
+        cwd=source,
+        env={**os.environ, "PATH": tools},
+    )
+    return folder
+
+
+@pytest.fixture
+def abacus(installed: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """The spec of the second target, which this process and those that it starts can import."""
+    monkeypatch.syspath_prepend(str(installed))
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(installed), os.environ.get("PYTHONPATH", "")]))
+    registry._found.cache_clear()
+    yield "abacus:wooden"
+    registry._found.cache_clear()
+    for name in [name for name in sys.modules if name.split(".")[0] == "abacus"]:
+        del sys.modules[name]
 
 
 @pytest.fixture(scope="session")

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
+from autocomp.targets.evaluation import Evaluation, Number
 from autocomp.targets.planning import Attempt, Context, Peer, Plan, Planner, Planning, Scientist, Selected
 
 
@@ -15,8 +17,12 @@ def select(planner: Planner, context: Context) -> Selected:
 
 
 def fastest_first(population: Sequence[Peer]) -> list[Peer]:
-    """The kernels by their cycles; of equal ones the older first."""
-    return sorted(population, key=lambda peer: (peer.evaluation.value or 0, peer.id))
+    """The kernels from the best value of the objective to the worst; of equal ones the older first."""
+    return sorted(population, key=lambda peer: (_rank(peer.evaluation), peer.id))
+
+
+def _rank(evaluation: Evaluation) -> Number:
+    return math.inf if evaluation.value is None else evaluation.objective.rank(evaluation.value)
 
 
 def by_speed(population: Sequence[Peer]) -> Selected:

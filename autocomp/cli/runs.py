@@ -64,7 +64,7 @@ def show(run: Path, as_json: bool, plain: bool) -> None:
 @click.argument("folders", metavar="RUN...", nargs=-1, required=True, type=click.Path(path_type=Path))
 @output_options
 def compare(folders: tuple[Path, ...], as_json: bool, plain: bool) -> None:
-    """Compare runs: cycles, evaluations, time, and the options that led to the best kernel of each."""
+    """Compare runs: results, evaluations, time, and the options that led to the best kernel of each."""
     from autocomp.report import make_console
     from autocomp.report.runs import comparison, summary_document, summary_of
     from autocomp.search import RunFolder

@@ -90,9 +90,9 @@ def show(name: str, kernel_only: bool, as_json: bool, plain: bool) -> None:
 @path_option
 @json_option
 def verify(names: tuple[str, ...], renew: bool, trust: bool, paths: tuple[Path, ...], as_json: bool) -> None:
-    """Check the schedules NAME, or all: their content against its digest, their kernels on the simulator.
+    """Check the schedules NAME, or all: their content against its digest, their kernels on their targets.
 
-    A record "holds" if its kernel is correct, with the same cycles on the same description of the machine; "changed" if
+    A record "holds" if its kernel is correct, with the same figures on the same machine; "changed" if
     it is correct and the figures or the description are others now. Exits with 6 if one does not hold, unless it was
     changed and --renew wrote it anew.
     """
@@ -133,7 +133,7 @@ def verify(names: tuple[str, ...], renew: bool, trust: bool, paths: tuple[Path, 
 def merge(sources: tuple[Path, ...], target: Path, trust: bool, paths: tuple[Path, ...], as_json: bool) -> None:
     """Copy the schedules of the folders SOURCE into the folder TARGET, where the better one stays.
 
-    A record that would be copied is verified first: its kernel has to be correct here, with the cycles that it states.
+    A record that would be copied is verified first: its kernel has to be correct here, with the figures that it states.
     Records are copied as they are: where each comes from is a part of it.
     """
     from autocomp.schedules.merge import merge

@@ -53,7 +53,7 @@ RUNS = Path("runs")
     "--gate",
     type=click.FloatRange(min=0, min_open=True),
     default=None,
-    help="Most cycles, relative to its parent's, of a kernel to build on.",
+    help="Expand a kernel only if it is at most N times worse than its parent.",
 )
 @click.option(
     "--alike",
@@ -62,7 +62,7 @@ RUNS = Path("runs")
     show_default=True,
     help="Kernels made by the same options that a beam takes first.",
 )
-@click.option("--black-box", is_flag=True, help="Agents see cycles and failures only, not where the cycles went.")
+@click.option("--black-box", is_flag=True, help="Agents see measurements and failures only, not how kernels behave.")
 @click.option("--repair/--no-repair", default=True, show_default=True, help="Let the coder mend a failed kernel once.")
 @click.option("--robust", is_flag=True, help="Find the kernel whose worst measurement in all conditions is best.")
 @click.option(

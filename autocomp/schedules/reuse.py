@@ -14,7 +14,7 @@ from autocomp.targets.planning import LineageStep, Plan, Precedent
 from autocomp.targets.protocol import Target
 from autocomp.workload.model import Workload
 
-NEGLIGIBLE = 0.005  # of the cycles
+NEGLIGIBLE = 0.005  # of the value
 
 
 def precedents_for(

@@ -1,4 +1,4 @@
-"""Whether records hold: their content is what their digest says, and the simulator gets the same verdicts, cycles."""
+"""Verification of records: the content against its digest, the kernel and its figures against the target's judge."""
 
 from __future__ import annotations
 

@@ -262,7 +262,7 @@ def parse_event(line: bytes) -> dict[str, Any]:
 
 
 def _fault(error: ValidationError) -> str:
-    """The first fault as `field 'evaluation.cycles': what was expected, what was found`."""
+    """The first fault as `field 'evaluation.measurement': what was expected, what was found`."""
     fault = error.errors(include_url=False)[0]
     field = ".".join(str(part) for part in fault["loc"])
     if fault["type"] == "missing":

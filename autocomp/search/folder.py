@@ -6,6 +6,7 @@ import fcntl
 import hashlib
 import json
 import os
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime
@@ -19,13 +20,16 @@ from autocomp.errors import RunFolderError
 
 FORMAT = 2
 MOST_BYTES = 1 << 24  # of what a run was asked
+SUFFIX = re.compile(r"\.[A-Za-z0-9]{1,16}")  # of kernels; a stranger's folder states it, and it becomes a part of paths
 
 
 class RunFolder:
-    """Paths and files of a run. Kernels are stored by the sha256 of their text, before any event names them."""
+    """Paths and files of a run. Kernels are stored by the sha256 of their text, before any event names them, with the
+    suffix of their language."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, suffix: str = ".c") -> None:
         self.path = path
+        self.suffix = suffix
 
     @property
     def config(self) -> Path:
@@ -37,7 +41,7 @@ class RunFolder:
 
     @property
     def best_kernel(self) -> Path:
-        return self.path / "best.c"
+        return self.path / f"best{self.suffix}"
 
     @property
     def findings(self) -> Path:
@@ -56,13 +60,11 @@ class RunFolder:
             write_atomically(cls(path).config, json.dumps({"format": FORMAT, **snapshot}, indent=1) + "\n")
         except OSError as error:
             raise RunFolderError(f"cannot write to {path}: {error.strerror}") from error
-        return cls(path)
+        return cls(path, _suffix(snapshot))
 
     @classmethod
     def open(cls, path: Path) -> RunFolder:
-        folder = cls(path)
-        folder.snapshot()
-        return folder
+        return cls(path, _suffix(cls(path).snapshot()))
 
     def snapshot(self) -> dict[str, Any]:
         """What the run was started with."""
@@ -84,13 +86,13 @@ class RunFolder:
     def store_kernel(self, text: str) -> str:
         """Keep a kernel's text; its digest."""
         digest = hashlib.sha256(text.encode()).hexdigest()
-        file = self._kernel_path(digest)
+        file = self.kernel_path(digest)
         if not file.exists():
             write_atomically(file, text)
         return digest
 
     def kernel(self, digest: str) -> str:
-        file = self._kernel_path(digest)
+        file = self.kernel_path(digest)
         try:
             data = read_regular(file)
         except OSError as error:
@@ -126,12 +128,21 @@ class RunFolder:
         except OSError as error:
             raise RunFolderError(f"cannot lock {file}: {error.strerror}") from error
 
-    def _kernel_path(self, digest: str) -> Path:
-        """Raises RunFolderError where the folder of kernels lies elsewhere."""
+    def kernel_path(self, digest: str) -> Path:
+        """The file of a kernel. Raises RunFolderError where the folder of kernels lies elsewhere."""
         folder = self.path / "kernels"
         if folder.is_symlink():
             raise RunFolderError(f"{folder} is a link; the kernels of a run lie in its own folder")
-        return folder / f"{digest}.c"
+        return folder / f"{digest}{self.suffix}"
+
+
+def _suffix(snapshot: Mapping[str, Any]) -> str:
+    """The suffix of the kernels' language; folders of earlier versions, which do not state it, have kernels in C."""
+    target = snapshot.get("target")
+    stated = target.get("suffix", ".c") if isinstance(target, dict) else ".c"
+    if not (isinstance(stated, str) and SUFFIX.fullmatch(stated)):
+        raise RunFolderError(f"{stated!r} cannot be the suffix of kernels", hint="a dot, then letters or digits")
+    return stated
 
 
 def _is_blank(path: Path) -> bool:

@@ -206,7 +206,7 @@ class Search:
             error = KernelError if root.outcome == "failed check" else CandidateFailure
             raise error(
                 f"the starting kernel is not correct ({root.outcome}): {root.message}",
-                hint=f"look at it with: autocomp run {self._folder.path}/kernels/{kernel}.c --workload ...",
+                hint=f"look at it with: autocomp run {self._folder.kernel_path(kernel)} --workload ...",
             )
         self._effects.record_candidate("candidate", root)
         return root

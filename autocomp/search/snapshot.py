@@ -78,6 +78,7 @@ class _Target(_Part):
     name: _Name
     digest: str
     objective: Objective
+    suffix: str = ".c"  # of kernels
     machine: dict[str, Any]
 
 
@@ -125,6 +126,7 @@ def create(path: Path, request: Request, now: datetime) -> RunFolder:
                 "name": target.name,
                 "digest": target.digest,
                 "objective": dataclasses.asdict(target.objective),
+                "suffix": target.language.suffix,
                 "machine": target.snapshot(),
             },
             "judge": judge_of(request),

@@ -59,7 +59,7 @@ class Language(ABC):
     """What kernels are written in. None of its methods executes a kernel."""
 
     name: str  # as prompts and messages call it: "C", "Triton"
-    suffix: str  # of files, with its dot: ".c"
+    suffix: str  # of files, a dot with letters or digits: ".c"
     fence: str  # the word after the backticks of a fenced block: "c"
     entry: str = "solution"  # the function that is the kernel
 

@@ -34,3 +34,20 @@ ABSOLUTE_PATH = re.compile(r"""["'](/[a-z_]+){2,}""")
 def test_no_module_names_a_path_of_one_machine(name: str) -> None:
     for path in (ROOT / name).rglob("*.py"):
         assert not ABSOLUTE_PATH.search(path.read_text()), path
+
+
+CONSTRUCTS_A_JUDGE = re.compile(r"\bSimulatorEvaluator\b|\bSTAGES\s*\[")
+OF_CYCLES = {"explore.py", "record.py"}  # sweeps over simulated machines; records of earlier versions
+
+
+def test_nothing_but_the_target_constructs_its_judge_or_slices_its_stages() -> None:
+    own = ROOT / "autocomp" / "targets"
+    others = [path for path in (ROOT / "autocomp").rglob("*.py") if not path.is_relative_to(own)]
+    assert not [path for path in others if CONSTRUCTS_A_JUDGE.search(path.read_text())]
+
+
+def test_search_and_agents_say_the_objective_and_not_cycles() -> None:
+    for folder in ("search", "agents", "schedules"):
+        for path in (ROOT / "autocomp" / folder).rglob("*.py"):
+            if path.name not in OF_CYCLES:
+                assert "cycles" not in path.read_text(), path

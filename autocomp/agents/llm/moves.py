@@ -14,8 +14,8 @@ MOVES_PER_OPTION = 3
 
 @dataclass(frozen=True)
 class Move:
-    """A transformation with parameters that fit the kernel, why it might help, and the cycles it is estimated to
-    save."""
+    """A transformation with parameters that fit the kernel, why it might help, and how much of the
+    objective it is estimated to save."""
 
     option: str
     transformation: str

@@ -19,7 +19,7 @@ class BeamSearch(Strategy):
     """Expands the best `beam` promising candidates that still lead to new kernels.
 
     With `keep_parents`, parents compete with their children; without, only the children of the last step that bore
-    any are in the beam. A candidate is admitted if it takes at most `gate` times its parent's cycles; what was in the
+    any are in the beam. A candidate is admitted if it is at most `gate` times worse than its parent; what was in the
     beam before is exempt.
 
     If it `dives`, the planner's first plan alone is carried out on the starting kernel, then on the result if that is
@@ -75,7 +75,7 @@ class BeamSearch(Strategy):
 
     def _diverse(self, history: History, pool: list[Candidate]) -> list[Candidate]:
         """The pool with no more than `alike` of those first that were made by the same options; the rest behind, as are
-        those that take as many cycles as another one of them, or as their parent."""
+        those that measure the same as another one of them, or as their parent."""
         first: list[Candidate] = []
         rest: list[Candidate] = []
         seen: Counter[frozenset[str]] = Counter()

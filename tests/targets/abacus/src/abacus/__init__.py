@@ -1,0 +1,1 @@
+"""A target that is as unlike a simulated accelerator as can be."""
