@@ -41,7 +41,7 @@ ROLES: Mapping[str, str] = {
 
 @dataclass(frozen=True)
 class Key:
-    """A setting or property: what it means, with its unit, and the kinds of unit that use it."""
+    """A setting or property: what it means, with its unit, and the kinds of unit or memory that use it."""
 
     doc: str
     default: int | str
@@ -142,20 +142,22 @@ PROPERTY_KEYS: Mapping[str, Key] = {
     ),
 }
 
+DRAM, LOCAL = ("dram",), ("local",)  # kinds of memory
 MEMORY_KEYS: Mapping[str, Key] = {
-    "bus": Key("DRAM: bytes a cycle of the way back", 16),
-    "latency": Key("DRAM: cycles from a request to its first data or acknowledgement", 0),
+    "bus": Key("bytes a cycle of the way back", 16, DRAM, low=1),
+    "latency": Key("cycles from a request to its first data or acknowledgement", 0, DRAM),
     "request_port": Key(
-        "DRAM: moves in and out send a beat a cycle each, or one of both together, moves out first",
+        "moves in and out send a beat a cycle each, or one of both together, moves out first",
         "separate",
+        DRAM,
         words=("shared", "separate"),
     ),
-    "contention": Key("local: 0: a port is never taken, to ask what more ports would bring", 1),
-    "bandwidth": Key("local: bytes a cycle that units of kind serial share; 0: as many as they want", 0),
+    "contention": Key("0: a port is never taken, to ask what more ports would bring", 1, LOCAL),
+    "bandwidth": Key("bytes a cycle that units of kind serial share; 0: as many as they want", 0, LOCAL),
     "renamed": Key(
-        "local: 1: each write gets rows of its own, so that it need not wait for older reads and writes of them", 0
+        "1: each write gets rows of its own, so that it need not wait for older reads and writes of them", 0, LOCAL
     ),
-    "ports": Key("local: one port a bank for reads and writes, or one of each", "shared", words=("shared", "separate")),
+    "ports": Key("one port a bank for reads and writes, or one of each", "shared", LOCAL, words=("shared", "separate")),
 }
 
 SECTION_KEYS: Mapping[str, Mapping[str, Key]] = {
@@ -213,6 +215,13 @@ def check_timing(accelerator: Accelerator, places: Mapping[str, Place]) -> None:
         for key, value in memory.settings.items():
             where = f"memory {memory.name}"
             _check(where, key, value, MEMORY_KEYS, places.get(f"{where}.{key}"))
+            meant = MEMORY_KEYS[key].kinds
+            if memory.kind not in meant:
+                has = "a register" if memory.kind == "register" else f"{memory.kind} memory"
+                raise IsaError(
+                    f"{where}: {key!r} has no meaning here; it is for {meant[0]} memory, and this is {has}",
+                    place=places.get(f"{where}.{key}"),
+                )
     for name, value in accelerator.settings.items():
         section, _, key = name.partition(".")
         if section in SECTION_KEYS:
