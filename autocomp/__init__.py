@@ -1,1 +1,112 @@
-"""Search for fast, proven kernels for tensor accelerators."""
+"""Search for fast, validated kernels for tensor accelerators.
+
+    import autocomp
+
+    result = autocomp.search("gemm_100x70x30", options=autocomp.Options(evaluations=20))
+    print(result.best, result.objective.unit)
+
+The functions are those of `autocomp.api`, which is imported when the first of them is used.
+"""
+
+from __future__ import annotations
+
+import sys
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from autocomp.api import (
+        Agents as Agents,
+    )
+    from autocomp.api import (
+        AutocompError as AutocompError,
+    )
+    from autocomp.api import (
+        Evaluation as Evaluation,
+    )
+    from autocomp.api import (
+        Match as Match,
+    )
+    from autocomp.api import (
+        Options as Options,
+    )
+    from autocomp.api import (
+        Profile as Profile,
+    )
+    from autocomp.api import (
+        Result as Result,
+    )
+    from autocomp.api import (
+        Target as Target,
+    )
+    from autocomp.api import (
+        Workload as Workload,
+    )
+    from autocomp.api import (
+        evaluate as evaluate,
+    )
+    from autocomp.api import (
+        load_target as load_target,
+    )
+    from autocomp.api import (
+        load_workload as load_workload,
+    )
+    from autocomp.api import (
+        lookup as lookup,
+    )
+    from autocomp.api import (
+        profile as profile,
+    )
+    from autocomp.api import (
+        resume as resume,
+    )
+    from autocomp.api import (
+        search as search,
+    )
+
+__all__ = [
+    "Agents",
+    "AutocompError",
+    "Evaluation",
+    "Match",
+    "Options",
+    "Profile",
+    "Result",
+    "Target",
+    "Workload",
+    "evaluate",
+    "load_target",
+    "load_workload",
+    "lookup",
+    "profile",
+    "resume",
+    "search",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module 'autocomp' has no attribute {name!r}")
+    import importlib
+
+    return getattr(importlib.import_module("autocomp.api"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
+
+
+class _Package(ModuleType):
+    """This package. `autocomp.search` is the function, also after an import of the package `autocomp.search`, which the
+    import system would otherwise put in its place."""
+
+    @property
+    def search(self) -> Any:
+        return __getattr__("search")
+
+    @search.setter
+    def search(self, module: ModuleType) -> None:
+        """The package is reached by `from autocomp.search import …`."""
+
+
+sys.modules[__name__].__class__ = _Package

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 import click
 
 from autocomp.cli.agents import agent_options, chosen_agents
-from autocomp.cli.menu import menu_for
 from autocomp.cli.options import (
     cache_option,
     executor_option,
@@ -229,8 +228,9 @@ def _requests(
 ) -> Iterator[Request]:
     """What is searched for at a point, made as it is asked for."""
     from autocomp.search.snapshot import Request
+    from autocomp.targets.menu_file import for_target
 
     for name in workloads:
         workload, target = load_problem(name, paths, overrides, objective=objective or None)
-        menu = menu_for((), workload, target, paths)
+        menu = for_target((), workload, target, paths)
         yield Request(workload, target, menu, agents, options, precedents=before[workload.name])

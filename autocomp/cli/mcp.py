@@ -7,7 +7,6 @@ from pathlib import Path
 
 import click
 
-from autocomp.cli.menu import menu_for
 from autocomp.cli.options import path_option, say, set_option, target_option, trust_option
 from autocomp.cli.problem import load_problem
 
@@ -54,6 +53,7 @@ def mcp(
     from autocomp.search.folder import RunFolder, new_run_path
     from autocomp.search.snapshot import Request, create, restore
     from autocomp.search.strategies import OUTSIDE
+    from autocomp.targets.menu_file import for_target
     from autocomp.workload import require_trusted
 
     if run_dir is not None and (run_dir / "config.json").exists():
@@ -65,7 +65,7 @@ def mcp(
     else:
         loaded, target = load_problem(workload, paths, overrides, target_spec, trust=trust)
         require_trusted(loaded)
-        menu = menu_for((), loaded, target, paths)
+        menu = for_target((), loaded, target, paths)
         agents = Agents((Member(OUTSIDE),))
         now = datetime.now().astimezone()
         request = Request(loaded, target, menu, agents, Options(evaluations=evaluations), OUTSIDE)

@@ -14,9 +14,7 @@ from autocomp.data import write_output
 from autocomp.errors import ConfigError, ModelError
 
 if TYPE_CHECKING:
-    from autocomp.targets.menu import Menu
-    from autocomp.targets.protocol import Target
-    from autocomp.workload.model import Workload
+    pass
 
 
 @click.group()
@@ -126,31 +124,3 @@ def suggest(
     for option in found.options:
         say(f"{option.id}: {option.title}")
     say(f"written to {out}; when you agree with them: autocomp search ... --menu {request.menu.name} --menu {out}")
-
-
-def menu_for(names: tuple[str, ...], workload: Workload, target: Target, paths: tuple[Path, ...]) -> Menu:
-    """The menus asked for, else the operation's own menu, else the general one; only options for this operation.
-    Raises ConfigError for menus of another kind of target."""
-    from autocomp.targets import menu_file as menus
-    from autocomp.targets.menu import Menu
-
-    chosen = names or _usual_menu(workload, target, paths)
-    loaded = menus.load(chosen, paths) if chosen else Menu((), kind=target.kind)
-    if loaded.kind != target.kind:
-        raise ConfigError(
-            f"the menu {loaded.name!r} is for targets of the kind {loaded.kind!r}, and {target.name!r} is one of "
-            f"{target.kind!r}",
-            hint="name a menu that says `target: " + target.kind + "`",
-        )
-    return loaded.for_operation(workload.operation)
-
-
-def _usual_menu(workload: Workload, target: Target, paths: tuple[Path, ...]) -> tuple[str, ...]:
-    """The first that there is of those that the target names for the operation."""
-    from autocomp.cli.listing import named_files
-
-    known = named_files("menus", ".yaml", paths)
-    for name in target.menus(workload.operation):
-        if name in known or Path(name).is_file():
-            return (str(known.get(name, name)),)
-    return ()

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 import click
 
 from autocomp.cli.agents import chosen_agents
-from autocomp.cli.menu import menu_for
 from autocomp.cli.options import output_options, path_option, print_json, say, set_option, warn, workers_option
 from autocomp.data import write_output
 
@@ -151,6 +150,7 @@ def _searcher(
     from autocomp.search.folder import new_run_path
     from autocomp.search.session import Means, run_session
     from autocomp.search.snapshot import Request, create
+    from autocomp.targets.menu_file import for_target
 
     console = make_console(sys.stderr, plain)
     agents = chosen_agents(None, (), (), None)
@@ -163,7 +163,7 @@ def _searcher(
         request = Request(
             workload,
             machine,
-            menu_for((), workload, machine, paths),
+            for_target((), workload, machine, paths),
             agents,
             Options(evaluations=evaluations),
             precedents=near,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,15 +27,8 @@ def load_problem(
 
     Raises ConfigError where neither names one.
     """
-    from autocomp import workload as workloads
-    from autocomp.errors import ConfigError
-    from autocomp.targets.registry import load_target
+    from autocomp.api import load_target, load_workload
 
-    loaded = workloads.as_trusted(workloads.load(workload, paths, overrides), trust)
-    spec = target or loaded.target
-    if not spec:
-        raise ConfigError(
-            f"{loaded.path} names no target", hint="say `target: KIND:MACHINE` in it, or give --target KIND:MACHINE"
-        )
-    found = load_target(spec, loaded.overrides, (*paths, Path(loaded.path).parent))
-    return loaded, found if objective is None else found.pursuing(objective)
+    loaded = load_workload(workload, paths=paths, parameters=overrides, trust=trust)
+    asked = loaded if target is None else replace(loaded, target=target)
+    return loaded, load_target(asked, paths=paths, objective=objective)

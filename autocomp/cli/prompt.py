@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from autocomp.cli.agents import agent_options, chosen_agents
-from autocomp.cli.menu import menu_for
 from autocomp.cli.options import (
     json_option,
     path_option,
@@ -93,10 +92,11 @@ def prompt(
     from autocomp.agents.llm.planner import templates_of
     from autocomp.agents.llm.prompts import render_prompt
     from autocomp.agents.llm.tokens import estimate_prompt
+    from autocomp.targets.menu_file import for_target
 
     agents = chosen_agents(agent, planner_models, coder_models, agents_file)
     loaded, target = load_problem(workload, paths, overrides, target_spec, trust=trust)
-    menu = menu_for(menus, loaded, target, paths).dropout(Random(f"menu/{seed}"), dropout)
+    menu = for_target(menus, loaded, target, paths).dropout(Random(f"menu/{seed}"), dropout)
     context = _context(read_kernel(kernel), str(kernel), loaded, target, menu, seed)
     asking = Question(**question)
     asked = _asked(context, asking)

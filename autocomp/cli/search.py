@@ -9,7 +9,6 @@ import click
 
 from autocomp.cli.agents import agent_options, chosen_agents
 from autocomp.cli.confirm import checked_model, confirm_option
-from autocomp.cli.menu import menu_for
 from autocomp.cli.options import (
     cache_option,
     executor_option,
@@ -149,6 +148,7 @@ def search(
     from autocomp.search.session import Means, strategy_of
     from autocomp.search.snapshot import Request, create
     from autocomp.targets.conditions import conditions_of
+    from autocomp.targets.menu_file import for_target
     from autocomp.workload import require_trusted
 
     options = Options(
@@ -181,7 +181,7 @@ def search(
         require_trusted(workload)
         if confirm is not None:
             checked_model(target)  # refused before there is a folder
-        menu = menu_for(menus, workload, target, paths)
+        menu = for_target(menus, workload, target, paths)
         precedents = precedents_for(workload, target, reuse, warn) if reuse else ()
         requests.append(Request(workload, target, menu, agents, share.within(options), strategy, precedents))
     make_agents(agents, requests[0].target, tokens, money)  # refuses what cannot work before there is a folder

@@ -21,12 +21,13 @@ from pydantic import (
     model_validator,
 )
 
-from autocomp.data import closest, find
+from autocomp.data import closest, find, search_path
 from autocomp.documents import problems, read_mapping
 from autocomp.errors import ConfigError
 from autocomp.targets.menu import USUAL, Applies, Menu, MenuOption
 from autocomp.targets.protocol import Target
 from autocomp.targets.registry import kind_of
+from autocomp.workload.model import Workload
 
 
 def load(names: Sequence[str], extra_paths: Sequence[Path] = ()) -> Menu:
@@ -39,6 +40,30 @@ def load(names: Sequence[str], extra_paths: Sequence[Path] = ()) -> Menu:
         told = "; ".join(f"{path} is for {kind!r}" for kind, path in kinds.items())
         raise ConfigError(f"these menus are for different kinds of targets: {told}", hint="name menus of one kind")
     return Menu(tuple(merged.values()), "+".join(Path(name).stem for name in names), next(iter(kinds)))
+
+
+def for_target(names: Sequence[str], workload: Workload, target: Target, paths: Sequence[Path] = ()) -> Menu:
+    """The options for a workload on a target, from the menus of these names, or from the first that there is of those
+    that the target names. Raises ConfigError for menus of another kind of target."""
+    chosen = tuple(names) or _usual(workload, target, paths)
+    loaded = load(chosen, paths) if chosen else Menu((), kind=target.kind)
+    if loaded.kind != target.kind:
+        raise ConfigError(
+            f"the menu {loaded.name!r} is for targets of the kind {loaded.kind!r}, and {target.name!r} is one of "
+            f"{target.kind!r}",
+            hint="name a menu that says `target: " + target.kind + "`",
+        )
+    return loaded.for_operation(workload.operation)
+
+
+def _usual(workload: Workload, target: Target, paths: Sequence[Path]) -> tuple[str, ...]:
+    for name in target.menus(workload.operation):
+        folders = [folder for folder in search_path("menus", paths) if folder.name == "menus"]  # others hold anything
+        places = [Path(name)] if Path(name).is_absolute() else [folder / f"{name}.yaml" for folder in folders]
+        for file in places:
+            if file.is_file():
+                return (str(file),)
+    return ()
 
 
 def _merge(

@@ -21,7 +21,7 @@ accelerator m {
   param N = 4 : "columns";
   type elem = i8;
   memory dram { kind: dram; }
-  memory s { rows: 16; row: elem[N]; latency: 3; }
+  memory s { rows: 16; row: elem[N]; bandwidth: 3; }
   address row_of { field row = 31..0; memory s; }
   unit load { doc "Moves rows in."; kind: serial; entries: 4; }
   instruction fill(dst: row_of, value: int) on load {
@@ -49,7 +49,7 @@ WORDS = {
 }
 MEANING = {
     "a parameter": ("N = 4", "N = 8"),
-    "a memory's setting": ("latency: 3", "latency: 4"),
+    "a memory's setting": ("bandwidth: 3", "bandwidth: 4"),
     "a unit's setting": ("entries: 4", "entries: 5"),
     "an instruction's timing": ("latency: 5", "latency: 6"),
     "a requirement": ("value < 9", "value < 8"),
