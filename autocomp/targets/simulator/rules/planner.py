@@ -69,6 +69,7 @@ _SAME_GAIN = 0.5  # the factor where the model does not tell the proposals apart
 _PROMISING = 0.01
 _COMPARABLE = 0.25
 _MOST_SAVED = 0.9  # share of the cycles that a plan is expected to save at most
+TRANSLATE = "translate"  # the option and the transformation of programs that do not use the machine
 _CHANCE = 0.15  # most that chance adds to or takes from a score, relative
 
 
@@ -99,6 +100,9 @@ class RulesPlanner:
 
     def plan(self, context: Context, count: int) -> Planning:
         """The `count` most promising transformations that apply and give a kernel not yet tried."""
+        if context.target.language.is_foreign(context.kernel) and context.workload.operation != "custom":
+            text = "Compute on the accelerator, with the kernel that its description gives for this operation."
+            return Planning((Plan(TRANSLATE, text, TRANSLATE, author=self.name),))
         accelerator = cast(_Simulated, context.target).accelerator
         try:
             facts = facts_of(context.kernel, context.workload, accelerator)
