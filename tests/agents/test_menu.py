@@ -38,6 +38,7 @@ TRANSFORMATIONS = {
     "negate_on_store",
     "drop_fence",
     "write_out",
+    "schedule",
     "own_rows",
     "load_once",
     "keep_results",

@@ -48,7 +48,7 @@ def apply(facts: Facts, *steps: tuple[str, Mapping[str, Any]]) -> Facts:
     """The facts after transformations by name, printed and parsed again after each."""
     for name, parameters in steps:
         changed = transformation(name).apply(facts, parameters)
-        text = kernel.print_kernel(facts.with_kernel(changed).kernel)
+        text = kernel.print_kernel(facts.with_kernel(changed).written)
         facts = facts.with_kernel(kernel.parse(text))
     return facts
 
@@ -61,7 +61,7 @@ def prove() -> Prove:
     """Asserts that a kernel is right; returns its cycles."""
 
     def check(facts: Facts, rows: int, cols: int, depth: int, accelerator: str = "gemmini") -> int:
-        text = kernel.print_kernel(facts.kernel)
+        text = kernel.print_kernel(facts.written)
         found = evaluator(rows, cols, depth, accelerator).evaluate(text, stages=PROOF)
         assert found.correct, f"{found.failure}\n{text}"
         assert found.value is not None

@@ -47,12 +47,12 @@ class _Steps:
 
     def add(self, record: str, plan: Plan, changed: Facts, parent: int | None) -> int | None:
         """The position of a kernel. Raises NotApplicable if it is the one that the plan was applied to."""
-        digest = kernel.canonical_hash(changed.kernel)
+        digest = changed.digest
         if digest in self._known and self._known[digest] == parent:
             raise NotApplicable("changes nothing here")
         if digest not in self._known:
             self._known[digest] = len(self.made)
-            self.made.append(Replayed(record, plan, kernel.print_kernel(changed.kernel), parent))
+            self.made.append(Replayed(record, plan, kernel.print_kernel(changed.written), parent))
         return self._known[digest]
 
     def leave_out(self, record: str, plan: Plan, error: NotApplicable) -> None:

@@ -31,7 +31,7 @@ class Rewrites(Transformations):
             return self._translated(workload)
         facts = facts_of(kernel, workload, self.accelerator)
         changed = applied(transformation(name), facts, parameters)
-        return dialect.print_kernel(changed.kernel)  # without what never runs
+        return dialect.print_kernel(changed.written)  # without what never runs
 
     def _translated(self, workload: Workload) -> str:
         """The machine's own kernel of an operation, in place of a program for the host. Raises NotApplicable."""

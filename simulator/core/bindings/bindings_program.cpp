@@ -4,6 +4,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <bit>
 #include <cmath>
 #include <cstring>
 #include <memory>
@@ -142,6 +143,23 @@ nb::list trace_commands(const Trace& trace, const CompiledMachine& machine) {
   return rows;
 }
 
+// All commands at once: instructions, where the arguments of each begin, and the arguments one after another, binary32
+// ones as their bits.
+nb::tuple trace_columns(const Trace& trace, const CompiledMachine& machine) {
+  std::vector<int64_t> arguments(trace.arguments.size());
+  std::vector<int64_t> first(trace.first_argument.begin(), trace.first_argument.end());
+  for (size_t i = 0; i < trace.instructions.size(); ++i) {
+    const auto& types = machine.machine().instructions.at(static_cast<size_t>(trace.instructions[i])).parameter_types;
+    for (size_t p = 0; p < types.size(); ++p) {
+      const Value& value = trace.arguments[trace.first_argument[i] + p];
+      arguments[trace.first_argument[i] + p] =
+          types[p] == ValueType::Float ? int64_t{std::bit_cast<uint32_t>(value.f)} : value.i;
+    }
+  }
+  return nb::make_tuple(array_of(std::vector<int32_t>(trace.instructions)), array_of(std::move(first)),
+                        array_of(std::move(arguments)), array_of(std::vector<int32_t>(trace.lines)));
+}
+
 }  // namespace
 
 void bind_program(nb::module_& m) {
@@ -155,6 +173,8 @@ void bind_program(nb::module_& m) {
            "lines"_a = nb::none())
       .def("commands", &trace_commands, "machine"_a,
            "(instruction, arguments, host cycles, line) of each command, in issue order")
+      .def("columns", &trace_columns, "machine"_a,
+           "instructions, the place of each command's first argument, arguments (binary32 as bits), lines")
       .def("__len__", [](const Trace& trace) { return trace.instructions.size(); });
 }
 

@@ -76,13 +76,6 @@ Options options_from(const nb::dict& fields) {
   return options;
 }
 
-template <typename T>
-nb::object array_of(std::vector<T> values) {
-  auto* owned = new std::vector<T>(std::move(values));
-  const nb::capsule owner(owned, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
-  return nb::cast(nb::ndarray<nb::numpy, T, nb::ndim<1>>(owned->data(), {owned->size()}, owner));
-}
-
 // One number of each record.
 template <typename T, typename Record, typename Get>
 nb::object column_of(const std::vector<Record>& records, Get get) {

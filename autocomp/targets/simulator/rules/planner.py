@@ -47,6 +47,8 @@ _IN_TURN = (
 # What decides how operands, or results, are moved comes before what interleaves those moves with computation, which
 # leaves nothing to decide, and before writing out, which leaves no loops. Fewer products come before all of that, as
 # they are made of a product beside its loads.
+# Writes a kernel anew: of what other options did to it, nothing would be left.
+_SCHEDULE = "schedule"
 _FEWER_PRODUCTS = frozenset({"merge_depth"})
 _SHAPING = {
     **{name: tuple(_FEWER_PRODUCTS) for name in ("keep_accumulator", "stage_operand")},
@@ -167,6 +169,8 @@ def _scored(
             item = transformation(option.transformation)
         except NotApplicable:  # a user's menu names one that this version does not have
             continue
+        if item.name == _SCHEDULE and not _may_schedule(context):
+            continue
         if item.name in _SHAPING and not _may_finish(facts, item.name, shapings):
             continue
         weight = found.weight(option.applies.causes) * _PRIOR.get(item.name, 1.0)
@@ -178,6 +182,14 @@ def _scored(
             proposals.append(_Scored((0.3 * weight + gain) * chance, gain, option, item.name, proposal))
         scored.append(proposals)
     return scored
+
+
+def _may_schedule(context: Context) -> bool:
+    """Whether a kernel may be written anew: the starting kernel once another option had its turn, and kernels that
+    were written by nothing else."""
+    if not context.lineage:
+        return bool(context.attempts)
+    return all(step.plan.transformation == _SCHEDULE for step in context.lineage)
 
 
 def _open_shapings(context: Context, facts: Facts, candidates: _Candidates) -> list[_Shaping]:

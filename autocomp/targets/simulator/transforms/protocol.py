@@ -12,6 +12,7 @@ from autocomp.remember import remember
 from autocomp.targets.simulator.kernel import ast
 from autocomp.targets.simulator.transforms.analysis.facts import Facts
 from autocomp.targets.simulator.transforms.errors import NotApplicable
+from autocomp.targets.simulator.transforms.legality import check
 
 Parameters = Mapping[str, Any]  # plain data: strings, integers, lists, dictionaries
 
@@ -26,11 +27,14 @@ class Proposal:
 
 
 def applied(item: Transformation, facts: Facts, parameters: Parameters) -> Facts:
-    """The facts of the rewritten kernel, worked out once for the same facts. Raises NotApplicable."""
+    """The facts of the rewritten kernel, worked out once for the same facts. Raises NotApplicable, also where the
+    kernel would not do what it did before."""
 
     def outcome() -> Facts | NotApplicable:
         try:
-            return facts.with_kernel(item.apply(facts, parameters))
+            changed = facts.with_kernel(item.apply(facts, parameters))
+            check(facts, changed)
+            return changed
         except NotApplicable as error:
             return error
 

@@ -20,6 +20,7 @@ from autocomp.targets.simulator.transforms.nests.place_in_banks import PlaceInBa
 from autocomp.targets.simulator.transforms.nests.prefetch import Prefetch
 from autocomp.targets.simulator.transforms.nests.reorder import Reorder
 from autocomp.targets.simulator.transforms.nests.reuse_weights import ReuseWeights
+from autocomp.targets.simulator.transforms.nests.schedule import ChooseSchedule
 from autocomp.targets.simulator.transforms.nests.simplify import Simplify
 from autocomp.targets.simulator.transforms.nests.split import Split
 from autocomp.targets.simulator.transforms.nests.stage_operand import StageOperand
@@ -37,6 +38,7 @@ from autocomp.targets.simulator.transforms.straight.own_rows import OwnRows
 from autocomp.targets.simulator.transforms.straight.write_out import WriteOut
 
 TRANSFORMATIONS: tuple[Transformation, ...] = (
+    ChooseSchedule(),
     BlockDiagonal(),
     PadInput(),
     MergeDepth(),

@@ -16,6 +16,7 @@ from autocomp.targets.simulator.transforms.analysis.local_rows import local_rows
 from autocomp.targets.simulator.transforms.raising.normal import normalise
 from autocomp.targets.simulator.transforms.raising.pointers import array_types
 from autocomp.targets.simulator.transforms.syntax.affine import Affine, Interval, affine, interval, interval_of, literal
+from autocomp.targets.simulator.transforms.syntax.heading import heading, without_heading
 from autocomp.targets.simulator.transforms.syntax.loops import Loop, conjuncts, loop
 from autocomp.targets.simulator.transforms.syntax.rewrite import Path, blocks, call_of, called, names, substitute
 
@@ -188,8 +189,13 @@ class Facts:
 
     @cached_property
     def digest(self) -> str:
-        """The canonical hash of the kernel."""
-        return canonical_hash(self.kernel)
+        """The canonical hash of the kernel as it is written."""
+        return canonical_hash(self.written)
+
+    @property
+    def written(self) -> ast.Kernel:
+        """The kernel to print: as given where it says which schedule it was lowered from, else in normal form."""
+        return self.given if heading(self.given) else self.kernel
 
     @property
     def accelerator(self) -> m.Accelerator:
@@ -267,7 +273,7 @@ class Facts:
 
     def with_kernel(self, kernel: ast.Kernel) -> Facts:
         """The facts of another version of the kernel."""
-        return Facts(normalise(kernel, self.constants), self.machine, self.constants, kernel)
+        return Facts(normalise(without_heading(kernel), self.constants), self.machine, self.constants, kernel)
 
 
 @remembered
@@ -283,7 +289,7 @@ def analyse(
 ) -> Facts:
     """The facts of a kernel on a machine; `constants` are the workload's, added to the machine's and the kernel's."""
     known = {**accelerator.constants, **kernel.constants, **(constants or {})}
-    return Facts(normalise(kernel, known), machine(accelerator), known, kernel)
+    return Facts(normalise(without_heading(kernel), known), machine(accelerator), known, kernel)
 
 
 def pointer(argument: ast.Expression) -> Pointer | None:

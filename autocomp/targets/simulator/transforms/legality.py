@@ -1,0 +1,76 @@
+"""Whether a rewritten kernel does what the one before it does: asked of every transformation, where it is applied.
+
+Both kernels are run on the same data. The new one has to leave the same values in every tensor, and in an order that
+the machine keeps: the memory discipline may find nothing in it that it does not find in the old one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from autocomp.errors import KernelError, NotApplicable
+from autocomp.remember import remember
+from autocomp.simulator import Options, SimulationResult, run_program
+from autocomp.targets.simulator import kernel as dialect
+from autocomp.targets.simulator.kernel import ast
+from autocomp.targets.simulator.transforms.analysis.facts import Facts
+from autocomp.targets.simulator.transforms.scheduling.lifting.commands import MAX_STEPS, array_type, native
+
+_SEED = 18  # of the data that kernels are compared on
+_TOLERANCE = 1e-3  # of floats: sums may be in another order
+
+
+def check(before: Facts, after: Facts) -> None:
+    """Raises NotApplicable, with what is wrong, where a kernel does not do what the one before it does."""
+    old = _run(before)
+    if old is None or old.error is not None:
+        return  # nothing to compare with: the judge says what is wrong
+    new = _run(after)
+    if new is None:
+        raise NotApplicable("the rewritten kernel would not compile")
+    if new.error is not None:
+        raise NotApplicable(f"the rewritten kernel would stop: {new.error.message}")
+    known = {violation.kind for violation in old.violations}
+    worse = [violation for violation in new.violations if violation.kind not in known]
+    if worse:
+        raise NotApplicable(f"the rewritten kernel would rely on luck: {worse[0].message}")
+    for name, expected in old.outputs.items():
+        if not _equal(expected, new.outputs[name]):
+            raise NotApplicable(f"the rewritten kernel would leave other values in {name!r}")
+
+
+def _equal(one: np.ndarray, other: np.ndarray) -> bool:
+    if one.dtype.kind in "iub":
+        return bool(np.array_equal(one, other))
+    left, right = one.astype(np.float64), other.astype(np.float64)
+    return bool(np.allclose(left, right, rtol=_TOLERANCE, atol=_TOLERANCE, equal_nan=True))
+
+
+def _run(facts: Facts) -> SimulationResult | None:
+    """One run of a kernel on data that depend on the names and shapes of its tensors alone; None if it does not
+    compile."""
+    kernel = facts.written
+    return remember(kernel, "run for legality", facts.accelerator.digest, lambda: _executed(kernel, facts))
+
+
+def _executed(kernel: ast.Kernel, facts: Facts) -> SimulationResult | None:
+    try:
+        checked = dialect.check(kernel, facts.accelerator, facts.constants)
+    except KernelError:
+        return None
+    random = np.random.default_rng(_SEED)
+    tensors: Mapping[str, np.ndarray] = {
+        t.name: _drawn(random, t.shape, array_type(t.dtype)) for t in sorted(checked.parameters, key=lambda t: t.name)
+    }
+    tables = native(facts.accelerator)
+    options = Options(timing=False, discipline=True, max_steps=MAX_STEPS)
+    return run_program(tables.machine, dialect.link(checked.program, tables), tensors, options)
+
+
+def _drawn(random: np.random.Generator, shape: tuple[int, ...], kind: np.dtype) -> np.ndarray:
+    if kind.kind in "iu":
+        span = np.iinfo(kind)
+        return random.integers(max(span.min, -128), min(span.max, 127), shape, endpoint=True).astype(kind)
+    return random.uniform(-1.0, 1.0, shape).astype(kind)

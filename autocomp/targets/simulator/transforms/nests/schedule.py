@@ -1,0 +1,94 @@
+"""Choose tiles, blocks, order and buffers together: a kernel's computation, lowered by another schedule."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from autocomp.remember import remember
+from autocomp.targets.simulator.kernel import ast
+from autocomp.targets.simulator.transforms.analysis.facts import Facts
+from autocomp.targets.simulator.transforms.errors import NotApplicable
+from autocomp.targets.simulator.transforms.protocol import Parameters, Proposal, Rewriting
+from autocomp.targets.simulator.transforms.scheduling.choose import ranked, whole
+from autocomp.targets.simulator.transforms.scheduling.lifting.commands import commands_of
+from autocomp.targets.simulator.transforms.scheduling.neighbours import neighbours
+from autocomp.targets.simulator.transforms.scheduling.raised import Raised, as_data, from_data, raised
+from autocomp.targets.simulator.transforms.scheduling.schedule import Schedule
+
+_MOST = 12  # proposals
+_CLOSE = 0.002  # relative difference of estimates below which schedules of a newcomer count as alike
+
+
+class ChooseSchedule(Rewriting):
+    """Parameters are a schedule's fields; those left out are as of one block that is all. Dimensions are called i
+    (rows), j (columns), k (depth), others n, p, q … and r, s, t …."""
+
+    name = "schedule"
+    title = "Choose tiles, blocks, order and buffers together"
+
+    def candidates(self, facts: Facts) -> Sequence[Proposal]:
+        """The schedules with the least estimated cycles; of a kernel that has one, those that differ from it in one
+        decision."""
+        try:
+            given = raised_of(facts)
+        except NotApplicable:
+            return ()
+        found = list(_near(given) if given.given else _all(given))[:_MOST]
+        return [
+            Proposal(as_data(schedule), _reason(given, schedule), given.cycles - cycles) for cycles, schedule in found
+        ]
+
+    def apply(self, facts: Facts, parameters: Parameters) -> ast.Kernel:
+        given = raised_of(facts)
+        schedule = from_data(parameters, given.computation, whole(given.computation, given.leaves))
+        if schedule == given.schedule and given.given:
+            raise NotApplicable("the kernel is scheduled like this already")
+        return given.lowered(schedule)
+
+
+def raised_of(facts: Facts) -> Raised:
+    """What a kernel computes, and how. Raises NotApplicable, with the reason, where that is not seen."""
+
+    def outcome() -> Raised | NotApplicable:
+        try:
+            return raised(facts.given, commands_of(facts.given, facts.accelerator, facts.constants))
+        except NotApplicable as error:
+            return error
+
+    found = remember(facts, "raised", "", outcome)
+    if isinstance(found, NotApplicable):
+        raise found.with_traceback(None)
+    return found
+
+
+def _all(given: Raised) -> Iterator[tuple[float, Schedule]]:
+    """The best schedules of all, of those with about the same estimate the first one."""
+    last = 0.0
+    for item in ranked(given.model):
+        if item.cycles > last * (1 + _CLOSE):
+            last = item.cycles
+            yield item.cycles, item.schedule
+
+
+def _near(given: Raised) -> list[tuple[float, Schedule]]:
+    found: list[tuple[float, Schedule]] = []
+    for schedule in neighbours(given):
+        if schedule != given.schedule and all(schedule != other for _, other in found):
+            found.append((given.estimate(schedule), schedule))
+    return sorted(found, key=lambda pair: pair[0])
+
+
+def _reason(given: Raised, schedule: Schedule) -> str:
+    if not given.given:
+        return f"the least of all schedules by the cost model: {_words(as_data(schedule)['block'])} tiles a block"
+    before = as_data(given.schedule)
+    changed = {name: value for name, value in as_data(schedule).items() if value != before.get(name)}
+    return "; ".join(f"{name} {_words(value)}" for name, value in changed.items())
+
+
+def _words(value: object) -> str:
+    if isinstance(value, dict):
+        return " ".join(f"{key}={number}" for key, number in value.items()) or "none"
+    if isinstance(value, list):
+        return " ".join(map(str, value)) or "none"
+    return {True: "yes", False: "no"}[value] if isinstance(value, bool) else str(value)

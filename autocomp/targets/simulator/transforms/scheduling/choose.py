@@ -1,0 +1,153 @@
+"""Schedules worth trying, best first, by the cost model: all blocks that fit, in the orders that make a difference."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from itertools import product as cartesian
+from math import ceil, prod
+
+from autocomp.targets.simulator.transforms.scheduling import steps
+from autocomp.targets.simulator.transforms.scheduling.computation import Contraction
+from autocomp.targets.simulator.transforms.scheduling.cost import CostModel
+from autocomp.targets.simulator.transforms.scheduling.lowering.leaves import Leaves
+from autocomp.targets.simulator.transforms.scheduling.schedule import OPERANDS, Grid, Schedule
+
+_SIZES = 7  # sizes of a block along one dimension, at most
+_MOST = 40_000  # combinations of sizes that are looked at
+_LOOKED_AT_AGAIN = 200  # of the best schedules by sums
+_EARLY = 8  # products at the end of a step that no load is among
+BOTH = frozenset(OPERANDS)
+
+
+@dataclass(frozen=True)
+class Ranked:
+    """A schedule with its estimated cycles."""
+
+    schedule: Schedule
+    cycles: float
+
+
+def plain(computation: Contraction, leaves: Leaves) -> Schedule:
+    """The schedule of a newcomer: one tile of each operand at a time."""
+    tile = largest_tiles(computation, leaves)
+    order = (*computation.parallel, *computation.reduction)
+    levels = dict.fromkeys(OPERANDS, len(order))
+    return Schedule(tile, dict.fromkeys(order, 1), order, order, levels, {"left": 1, "right": 1, "result": 1})
+
+
+def whole(computation: Contraction, leaves: Leaves) -> Schedule:
+    """The schedule of one block that is all, with nothing ahead."""
+    order = (*computation.parallel, *computation.reduction)
+    return Schedule(largest_tiles(computation, leaves), {}, order, order, dict.fromkeys(OPERANDS, len(order)))
+
+
+def largest_tiles(computation: Contraction, leaves: Leaves) -> Mapping[str, int]:
+    """The largest tiles that the machine multiplies."""
+    words = {"row": computation.row, "column": computation.column, "depth": computation.depth}
+    return {dim: min(leaves.product.most[word], computation.extents[dim]) for word, dim in words.items()}
+
+
+def ranked(model: CostModel) -> list[Ranked]:
+    """The best schedules by their estimated cycles."""
+    found = sorted((Ranked(schedule, model.cycles(schedule)) for schedule in _all(model)), key=lambda item: item.cycles)
+    again = (Ranked(item.schedule, steps.cycles(model, item.schedule)) for item in found[:_LOOKED_AT_AGAIN])
+    return sorted(again, key=lambda item: item.cycles)
+
+
+def fits(grid: Grid, model: CostModel) -> bool:
+    """Whether all that a schedule keeps in local memory has room there."""
+    used: dict[str, int] = {}
+    leaves = model.leaves
+    for operand in (*OPERANDS, "result"):
+        stream = "result" if operand == "result" else operand
+        rows = grid.schedule.tile.get(model.row_dim(stream), 1)
+        if operand == "result" and grid.block[model.column_dim("result")] > 1:
+            rows = max(rows, leaves.store.pitch.constant)
+        slots = prod(grid.blocks[d] for d in grid.slots(operand)) if operand != "result" else 1
+        memory = leaves.product.memories[operand]
+        used[memory] = used.get(memory, 0) + grid.held(operand) * slots * grid.phases(operand) * rows
+    return all(rows <= leaves.accelerator.memory(name).rows for name, rows in used.items())
+
+
+def _all(model: CostModel) -> Iterator[Schedule]:
+    computation, leaves = model.computation, model.leaves
+    tile = largest_tiles(computation, leaves)
+    base = plain(computation, leaves)
+    kept = bool(leaves.product.kept)
+    short = kept and computation.extents[computation.row] % tile[computation.row] != 0
+    base = replace(base, tile=tile, width={}, ahead=BOTH, early=_EARLY, deferred=True, kept=kept, short_first=short)
+    for block in _blocks(model, base):
+        for order in _orders(computation, block, base):
+            for inner in _inners(computation):
+                given = replace(base, block=block, order=order, inner=inner)
+                for levels in _levels(model, given):
+                    yield replace(given, level=levels)
+
+
+def _sizes(tiles: int, most: int) -> list[int]:
+    """Sizes of a block along a dimension: equal parts of it, and powers of two."""
+    parts = {ceil(tiles / n) for n in range(1, tiles + 1)} | {1, 2, 4, 8, 16}
+    fitting = sorted(size for size in parts if size <= min(tiles, most))
+    if len(fitting) <= _SIZES:
+        return fitting
+    step = (len(fitting) - 1) / (_SIZES - 1)
+    return sorted({fitting[round(n * step)] for n in range(_SIZES)} | {size for size in (4, 8) if size in fitting})
+
+
+def _blocks(model: CostModel, base: Schedule) -> Iterator[Mapping[str, int]]:
+    """Blocks whose results fit, twice where there are several."""
+    computation = model.computation
+    grid = Grid(computation, base)
+    rows = model.leaves.accelerator.memory(model.leaves.product.memories["result"]).rows
+    most = rows // max(1, base.tile[computation.row])
+    sizes = {dim: _sizes(n, most if dim in computation.parallel else n) for dim, n in grid.tiles.items()}
+    while prod(len(s) for s in sizes.values()) > _MOST:
+        dim = max(sizes, key=lambda d: len(sizes[d]))
+        sizes[dim] = sizes[dim][::2]
+    for values in cartesian(*sizes.values()):
+        block = dict(zip(sizes, values, strict=True))
+        given = replace(base, block=block)
+        if fits(Grid(computation, replace(given, level=dict.fromkeys(OPERANDS, len(base.order)))), model):
+            yield block
+
+
+def _orders(computation: Contraction, block: Mapping[str, int], base: Schedule) -> Iterator[tuple[str, ...]]:
+    """Orders of the loops over blocks of results: as they are, and with the columns outermost."""
+    parallel, reduction = computation.parallel, computation.reduction
+    grid = Grid(computation, replace(base, block=block))
+    outer = [d for d in parallel if grid.blocks[d] > 1]
+    seen: set[tuple[str, ...]] = set()
+    for order in (tuple(parallel), (computation.column, *(d for d in parallel if d != computation.column))):
+        effective = tuple(d for d in order if d in outer)
+        if effective not in seen:
+            seen.add(effective)
+            yield (*order, *reduction)
+
+
+def _inners(computation: Contraction) -> Iterable[tuple[str, ...]]:
+    """Orders inside a block: rows innermost, so that the right operand can stay in the array."""
+    rest = [d for d in computation.parallel if d not in (computation.row, computation.column)]
+    inside = (*rest, computation.row)
+    return (
+        (*computation.reduction, computation.column, *inside),
+        (computation.column, *computation.reduction, *inside),
+    )
+
+
+def _levels(model: CostModel, given: Schedule) -> Iterator[Mapping[str, int]]:
+    """How far out each operand's panel is filled: where that saves loads, and fits."""
+    order = given.order
+    choices: dict[str, list[int]] = {}
+    for operand in OPERANDS:
+        found: dict[tuple[str, ...], int] = {(): len(order)}
+        for level in range(len(order)):
+            grid = Grid(model.computation, replace(given, level={operand: level}))
+            revisits = grid.revisits(operand)
+            if revisits:
+                found[revisits] = level  # the innermost of those that save the same
+        choices[operand] = list(found.values())
+    for values in cartesian(*choices.values()):
+        levels = dict(zip(choices, values, strict=True))
+        if fits(Grid(model.computation, replace(given, level=levels)), model):
+            yield levels

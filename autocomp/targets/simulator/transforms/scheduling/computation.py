@@ -1,0 +1,123 @@
+"""What a kernel computes, with the machine's local memory seen through.
+
+    result[x] = function(sum of added[x] + sum over y of left[x, y] * right[x, y])
+
+x are the coordinates of the parallel dimensions, y those of the reduction. Subscripts are sums of coordinates; products
+whose left operand lies outside of its tensor are left out, as in the padding of a convolution.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod
+
+from autocomp.targets.simulator.isa.tree import Expression
+
+
+@dataclass(frozen=True)
+class Tensor:
+    """An array in DRAM; `element` is bytes. `parameter`: it is one of the kernel's, not an array of its own."""
+
+    name: str
+    shape: tuple[int, ...]
+    element: int
+    kind: str  # i8, f32 …
+    parameter: bool
+
+    @property
+    def strides(self) -> tuple[int, ...]:
+        """Bytes from one index of each dimension to the next."""
+        return tuple(prod(self.shape[n + 1 :]) * self.element for n in range(len(self.shape)))
+
+
+@dataclass(frozen=True)
+class Subscript:
+    """constant + sum of factor * coordinate."""
+
+    constant: int = 0
+    terms: tuple[tuple[str, int], ...] = ()
+
+    @property
+    def dims(self) -> frozenset[str]:
+        return frozenset(name for name, _ in self.terms)
+
+    def factor(self, dim: str) -> int:
+        """What the coordinate of a dimension is multiplied by; 0 where it does not occur."""
+        return next((factor for name, factor in self.terms if name == dim), 0)
+
+    def bounds(self, extents: Mapping[str, int]) -> tuple[int, int]:
+        """Least and greatest value."""
+        ends = [(factor * (extents[name] - 1)) for name, factor in self.terms]
+        return self.constant + sum(min(0, e) for e in ends), self.constant + sum(max(0, e) for e in ends)
+
+
+@dataclass(frozen=True)
+class Operand:
+    """An element of a tensor for each point of some dimensions."""
+
+    tensor: Tensor
+    subscripts: tuple[Subscript, ...]
+
+    @property
+    def dims(self) -> frozenset[str]:
+        return frozenset[str]().union(*(subscript.dims for subscript in self.subscripts))
+
+    def along(self, dim: str) -> int:
+        """The bytes from one coordinate of a dimension to the next."""
+        pairs = zip(self.subscripts, self.tensor.strides, strict=True)
+        return sum(subscript.factor(dim) * stride for subscript, stride in pairs)
+
+
+@dataclass(frozen=True)
+class Dim:
+    """A dimension; `reduced`: results are sums over it."""
+
+    name: str
+    extent: int
+    reduced: bool
+
+
+@dataclass(frozen=True)
+class Contraction:
+    """Sums of products. `row`, `column` and `depth` are the dimensions that one command covers a tile of: those of the
+    left operand and result, of the right operand and result, and of both operands."""
+
+    dims: tuple[Dim, ...]
+    row: str
+    column: str
+    depth: str
+    result: Operand
+    left: Operand
+    right: Operand
+    added: tuple[Operand, ...]
+    function: Expression | None  # of a sum; None: the sum itself
+
+    @cached_property
+    def operand_dims(self) -> Mapping[str, frozenset[str]]:
+        """The dimensions that select the elements of each operand."""
+        return {"left": self.left.dims, "right": self.right.dims, "result": self.result.dims}
+
+    @cached_property
+    def extents(self) -> Mapping[str, int]:
+        return {dim.name: dim.extent for dim in self.dims}
+
+    @cached_property
+    def parallel(self) -> tuple[str, ...]:
+        return tuple(dim.name for dim in self.dims if not dim.reduced)
+
+    @cached_property
+    def reduction(self) -> tuple[str, ...]:
+        return tuple(dim.name for dim in self.dims if dim.reduced)
+
+    @cached_property
+    def clipped(self) -> tuple[tuple[Subscript, int], ...]:
+        """The subscripts of the left operand that may lie outside of its tensor, with the extent that they have to be
+        below."""
+        pairs = zip(self.left.subscripts, self.left.tensor.shape, strict=True)
+        return tuple((s, n) for s, n in pairs if s.bounds(self.extents)[0] < 0 or s.bounds(self.extents)[1] >= n)
+
+    @property
+    def tile_dims(self) -> Sequence[str]:
+        return (self.row, self.column, self.depth)

@@ -1,0 +1,242 @@
+"""Estimated cycles of a scheduled contraction, from the machine's description: to rank schedules by.
+
+Units work side by side: a step lasts as long as the slower of its products and the loads for the next step. A block's
+stores run beside the next block. What nothing hides counts besides: the first step's loads, the last block's stores.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod
+
+from autocomp.remember import remember
+from autocomp.targets.simulator.isa import model as m
+from autocomp.targets.simulator.isa.tree import Number
+from autocomp.targets.simulator.transforms.analysis.requests import (
+    Cutting,
+    Settings,
+    Traffic,
+    memory_number,
+    unit_number,
+)
+from autocomp.targets.simulator.transforms.scheduling.computation import Contraction, Operand
+from autocomp.targets.simulator.transforms.scheduling.lowering.leaves import Leaves, MoveLeaf, Part
+from autocomp.targets.simulator.transforms.scheduling.schedule import OPERANDS, Grid, Schedule
+
+CROWDING = 0.05  # of the time of loads that are hidden, the part that shows nevertheless
+
+
+def transfer_cycles(unit: Settings, dram: Settings, rows: int, blocks: int, traffic: Traffic) -> float:
+    """Cycles between two moves in a stream of them, of so many rows, each of so many local rows side by side.
+
+    The largest of: data, requests in flight (each held for the latency), and commands in flight. What moves out
+    collects a row and then sends it, the first local row of the next one beside its last beat.
+    """
+    latency, recovery = memory_number(dram, "latency"), unit_number(unit, "recovery")
+    requests = (traffic.requests * (latency + recovery) + traffic.beats) / unit_number(unit, "requests")
+    if unit.get("kind") == "transfer_out":
+        return max(rows * (blocks - 1) + traffic.beats, requests)
+    commands = (2.0 * recovery + latency + traffic.beats) / unit_number(unit, "in_flight")
+    return max(float(rows * blocks), traffic.beats, requests, commands)
+
+
+def unit_settings(accelerator: m.Accelerator, instruction: m.Instruction) -> Settings:
+    """What the description states of the unit that executes an instruction."""
+    return next((unit.settings for unit in accelerator.units if unit.name == instruction.unit), {})
+
+
+@dataclass(frozen=True)
+class CostModel:
+    """Estimates for one computation on one machine."""
+
+    computation: Contraction
+    leaves: Leaves
+
+    def move(self, stream: str, rows: int, columns: int) -> float:
+        """Cycles of a move of so many rows and columns in a stream of them."""
+        return remember(self, "cycles of moves", (stream, rows, columns), lambda: self._move(stream, rows, columns))
+
+    def _move(self, stream: str, rows: int, columns: int) -> float:
+        leaf, operand = self._moved(stream)
+        unit = unit_settings(self.leaves.accelerator, leaf.instruction)
+        dram = self.leaves.accelerator.dram.settings
+        blocks = -(-columns // leaf.width)
+        if operand is None:
+            return float(rows * blocks)
+        row = self.row_dim(stream)
+        fetched = rows if operand.along(row) else 1
+        row_bytes = operand.tensor.shape[-1] * operand.tensor.element
+        cutting = Cutting.of(unit, dram)
+        traffic = cutting.on_average(columns * operand.tensor.element, row_bytes).scaled(fetched)
+        return transfer_cycles(unit, dram, rows, blocks, traffic)
+
+    def _moved(self, stream: str) -> tuple[MoveLeaf, Operand | None]:
+        leaves, computation = self.leaves, self.computation
+        if stream == "start":
+            if leaves.added:
+                return leaves.added[0], computation.added[0]
+            assert leaves.zero is not None
+            return leaves.zero, None
+        known: Mapping[str, tuple[MoveLeaf, Operand]] = {
+            "left": (leaves.left, computation.left),
+            "right": (leaves.right, computation.right),
+            "result": (leaves.store, computation.result),
+        }
+        return known[stream]
+
+    def row_dim(self, stream: str) -> str:
+        """The dimension along the local rows of what is moved."""
+        words = {"row": self.computation.row, "column": self.computation.column, "depth": self.computation.depth}
+        return words[self.leaves.product.rows.get(stream, "row")]
+
+    def column_dim(self, stream: str) -> str:
+        """The dimension along its columns."""
+        pairs = {"left": ("row", "depth"), "right": ("depth", "column")}
+        words = {"row": self.computation.row, "column": self.computation.column, "depth": self.computation.depth}
+        one, other = (words[word] for word in pairs.get(stream, ("row", "column")))
+        return other if self.row_dim(stream) == one else one
+
+    @cached_property
+    def starts(self) -> bool:
+        """Whether moves start results."""
+        return bool(self.computation.added) or bool(self.computation.clipped) or not self.leaves.product.starting
+
+    def product(self, rows: int, columns: int, depth: int, kept: bool) -> float:
+        """Cycles of one product in a stream of them."""
+        return remember(
+            self, "cycles of products", (rows, columns, depth, kept), lambda: self._product(rows, columns, depth, kept)
+        )
+
+    def _product(self, rows: int, columns: int, depth: int, kept: bool) -> float:
+        product = self.leaves.product
+        parts = (product.kept or product.adding) if kept else (product.adding or product.starting)
+        extents = {"row": rows, "column": columns, "depth": depth}
+        unit = unit_settings(self.leaves.accelerator, parts[-1].instruction)
+        least = float(unit_number(unit, "min_rows")) if unit.get("kind") == "array" else 1.0
+        return max(least, *(self._part(part, extents) for part in parts))
+
+    @cached_property
+    def entering(self) -> float:
+        """Cycles in which an operand is brought into the array, beside the product before."""
+        parts = self.leaves.product.adding or self.leaves.product.starting
+        if len(parts) < 2 or not self.leaves.product.kept:
+            return 0.0
+        return self._part(parts[0], dict.fromkeys(("row", "column", "depth"), 1))
+
+    def _part(self, part: Part, extents: Mapping[str, int]) -> float:
+        """Cycles that a command keeps the array busy for."""
+        stated = part.instruction.timing.get("busy") or part.instruction.timing.get("rows")
+        if stated is None:
+            return 0.0
+        given = {**part.operands, **{name: extents[word] for name, word in part.extents.items()}}
+        found = part.form(given).evaluate(stated)
+        return float(found.value) if isinstance(found, Number) else float(extents["row"])
+
+    # --- sums over a whole computation
+
+    def moves(self, stream: str, grid: Grid) -> float:
+        """Cycles of the moves that bring, or store, every tile once."""
+        row, column = self.row_dim(stream), self.column_dim(stream)
+        operand = "result" if stream == "start" else stream
+        width = self.width(stream, grid)
+        given = (stream, grid.block[column], width, grid.schedule.tile.get(row, 1), grid.schedule.tile.get(column, 1))
+        once = remember(self, "cycles of sums", given, lambda: self._moves(stream, grid, row, column, width))
+        dims = grid.dims(operand)
+        return once * prod(n for d, n in grid.tiles.items() if d in dims and d not in (row, column))
+
+    def _moves(self, stream: str, grid: Grid, row: str, column: str, width: int) -> float:
+        extent, size = grid.computation.extents[column], grid.schedule.tile.get(column, 1)
+        columns: list[int] = []
+        for first in range(0, extent, grid.block[column] * size):
+            held = min(grid.block[column] * size, extent - first)
+            columns += [min(width * size, held - at) for at in range(0, held, width * size)]
+        rows = self._parts(row, grid) if row in grid.dims("result" if stream == "start" else stream) else {1: 1}
+        wide = {c: columns.count(c) for c in set(columns)}
+        return sum(n * k * self.move(stream, r, c) for r, n in rows.items() for c, k in wide.items())
+
+    def width(self, stream: str, grid: Grid) -> int:
+        """Tiles in one move of a stream."""
+        leaf, _ = self._moved(stream)
+        column = self.column_dim(stream)
+        size = grid.schedule.tile.get(column, 1)
+        if stream == "start" or size < leaf.width:
+            return 1
+        most = max(1, leaf.most_columns // size)
+        return max(1, min(grid.schedule.width.get(stream, most), most, grid.block[column]))
+
+    @staticmethod
+    def _parts(dim: str, grid: Grid) -> Mapping[int, int]:
+        """The extents of a dimension's tiles, and how many tiles have each."""
+        size, extent = grid.schedule.tile.get(dim, 1), grid.computation.extents[dim]
+        whole, rest = divmod(extent, size)
+        return {**({size: whole} if whole else {}), **({rest: 1} if rest else {})}
+
+    def products(self, grid: Grid) -> float:
+        """Cycles of all products, one after another."""
+        schedule, row = grid.schedule, grid.computation.row
+        parts = self._parts(row, grid)
+        stationary = self.stationary(grid)
+        each = sum(n * self.tile(grid, r, bool(stationary)) for r, n in parts.items())
+        total = each * prod(n for d, n in grid.tiles.items() if d != row)
+        if not stationary:
+            return total
+        groups = prod(grid.blocks[d] if d in stationary else n for d, n in grid.tiles.items())
+        last = max(parts) if schedule.short_first or row != stationary[0] else min(parts)
+        exposed = max(0.0, self.entering - last) * groups
+        return max(total + exposed, groups * self.entering)
+
+    def tile(self, grid: Grid, rows: int, kept: bool) -> float:
+        """Cycles of the product of a tile of so many rows."""
+        computation, tile = grid.computation, grid.schedule.tile
+        columns, depth = (min(tile.get(d, 1), computation.extents[d]) for d in (computation.column, computation.depth))
+        return self.product(rows, columns, depth, kept)
+
+    @staticmethod
+    def stationary(grid: Grid) -> list[str]:
+        """The innermost loops in which the right operand stays in the array, from the inside outwards."""
+        found: list[str] = []
+        if grid.schedule.kept:
+            right = grid.dims("right")
+            for dim in reversed(grid.schedule.inner):
+                if dim in right:
+                    break
+                if grid.block[dim] > 1:
+                    found.append(dim)
+        return found
+
+    def cycles(self, schedule: Schedule) -> float:
+        """Estimated cycles of a schedule."""
+        grid = Grid(self.computation, schedule)
+        steps = grid.steps
+        products = self.products(grid) / steps
+        loads: dict[str, tuple[float, float]] = {}  # share of the steps that load, cycles in each
+        for operand in OPERANDS:
+            dims, revisits = grid.dims(operand), grid.revisits(operand)
+            again = prod(grid.blocks[d] for d in grid.order if d not in dims and d not in revisits)
+            share = 1.0 / prod(grid.blocks[d] for d in revisits)
+            loads[operand] = share, self.moves(operand, grid) * again / (steps * share)
+        blocks = prod(grid.blocks[d] for d in grid.outer)
+        stored = self.moves("result", grid)
+        started = self.moves("start", grid) if self.starts else 0.0
+        hidden = schedule.deferred and blocks > 1
+        beside = started / steps if hidden else 0.0
+        total = 0.0
+        for chosen in ((True, True), (True, False), (False, True), (False, False)):
+            part, busy, exposed = 1.0, beside, 0.0
+            for operand, taken in zip(OPERANDS, chosen, strict=True):
+                share, cycles = loads[operand]
+                part *= share if taken else 1.0 - share
+                if taken and operand in schedule.ahead:
+                    busy += cycles
+                elif taken:
+                    exposed += cycles
+            slower = max(products, busy, stored / steps if hidden else 0.0)
+            total += part * (slower + exposed + CROWDING * min(products, busy))
+        total *= steps
+        first = sum(cycles for operand, (_, cycles) in loads.items() if operand in schedule.ahead)
+        latency = memory_number(self.leaves.accelerator.dram.settings, "latency")
+        begin = started / blocks if hidden else started
+        end = stored / blocks if hidden else stored
+        return total + max(0.0, first + begin - products / 2) + end + 3 * latency

@@ -1,0 +1,328 @@
+"""From tiles of tensors to dimensions and subscripts: the computation that a flow of values carries out, exactly.
+
+Subscripts are fitted to the places of all tiles and hold for each of them. A fingerprint checks that every product of
+the computation is there, and none twice. With random weights for all coordinates, the weights of the products that the
+commands form must add up, modulo 2^64, to those of all products of the computation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
+
+import numpy as np
+import numpy.typing as npt
+
+from autocomp.targets.simulator.isa.tree import element_bits
+from autocomp.targets.simulator.transforms.errors import NotApplicable
+from autocomp.targets.simulator.transforms.scheduling.computation import Contraction, Dim, Operand, Subscript, Tensor
+from autocomp.targets.simulator.transforms.scheduling.lifting.commands import Column
+from autocomp.targets.simulator.transforms.scheduling.lifting.flow import Added, Flow, Products, Stored, Tiles
+
+Weights = Mapping[str, npt.NDArray[np.uint64]]
+_SEED = 20240229
+_MASK = (1 << 64) - 1
+
+
+@dataclass(frozen=True)
+class Lifted:
+    """A contraction, and the parts of the flow that carry it out."""
+
+    computation: Contraction
+    products: tuple[Products, ...]
+    added: tuple[Added, ...]
+    stored: tuple[Stored, ...]
+
+
+def contractions_of(flow: Flow) -> tuple[Lifted, ...]:
+    """The contractions of a flow, in the order of their first products. Raises NotApplicable for anything else."""
+    tensors = tuple(
+        Tensor(t.name, tuple(t.shape), element_bits(t.dtype) // 8, t.dtype, t.parameter) for t in flow.commands.tensors
+    )
+    groups: dict[int, list[Products]] = {}
+    for part in flow.products:
+        groups.setdefault(part.result.tensor, []).append(part)
+    results = {s.result.tensor for s in flow.stored}
+    if results != groups.keys():
+        raise NotApplicable("results are stored that no product adds to")
+    ordered = sorted(groups.items(), key=lambda item: min(int(p.commands[0]) for p in item[1]))
+    return tuple(_lifted(flow, tensors, tensor, parts) for tensor, parts in ordered)
+
+
+def _lifted(flow: Flow, tensors: Sequence[Tensor], result: int, parts: Sequence[Products]) -> Lifted:
+    added = tuple(a for a in flow.added if a.result.tensor == result)
+    stored = tuple(s for s in flow.stored if s.result.tensor == result)
+    if len({(p.left.tensor, p.right.tensor) for p in parts}) > 1:
+        raise NotApplicable("a result is the sum of products of several tensors")
+    if len({s.function for s in stored}) > 1:
+        raise NotApplicable("results are stored in different ways")
+    fit = _Fit(tensors, parts)
+    functions = [a.function for a in added if a.source is not None]
+    if any(function is not None for function in functions):
+        raise NotApplicable("what results start from is changed on the way")
+    sources = tuple(dict.fromkeys(a.source.tensor for a in added if a.source is not None))
+    operands = tuple(
+        fit.source(tensor, [a for a in added if a.source and a.source.tensor == tensor]) for tensor in sources
+    )
+    computation = fit.contraction(operands, stored[0].function)
+    _Check(computation, fit).all(parts, added, stored)
+    return Lifted(computation, tuple(parts), added, stored)
+
+
+class _Fit:
+    """The dimensions of products, and subscripts along them."""
+
+    def __init__(self, tensors: Sequence[Tensor], parts: Sequence[Products]) -> None:
+        self._tensors = tensors
+        self.parts = parts
+        self.result, self.left, self.right = (
+            tensors[tiles.tensor] for tiles in (parts[0].result, parts[0].left, parts[0].right)
+        )
+        self.row_dim, self.row_step = self._stepped(self.result, [(p.result, p.axes[p.row]) for p in parts])
+        self.column_dim = len(self.result.shape) - 1
+        self._left_steps = self._axis_dims(self.left, [p.left for p in parts])
+        self._right_steps = self._axis_dims(self.right, [p.right for p in parts])
+        if self.row_step != 1 or self.row_dim == self.column_dim:
+            raise NotApplicable("the rows of a result do not follow one another in its tensor")
+        self.names = self._names()
+
+    def _stepped(self, tensor: Tensor, tiles: Sequence[tuple[Tiles, int]]) -> tuple[int, int]:
+        """The dimension of a tensor that the rows of tiles go along, and how many of its elements at a time."""
+        apart = np.unique(
+            np.concatenate([tile.apart[:] for tile, rows in tiles if rows > 1] or [np.zeros(0, np.int64)])
+        )
+        if len(apart) > 1:
+            raise NotApplicable(f"the rows of tiles of {tensor.name!r} are not always equally far apart")
+        if not len(apart):  # tiles of one row: the innermost dimension but for the columns
+            return max(0, len(tensor.shape) - 2), 1
+        for dim, stride in enumerate(tensor.strides[:-1] or tensor.strides):
+            if apart[0] and apart[0] % stride == 0 and apart[0] // stride < max(2, tensor.shape[dim]):
+                return dim, int(apart[0] // stride)
+        raise NotApplicable(f"the rows of tiles of {tensor.name!r} do not follow one of its dimensions")
+
+    def _axis_dims(self, tensor: Tensor, tiles: Sequence[Tiles]) -> Mapping[str, tuple[int, int]]:
+        """The dimension of a tensor along each axis of its tiles, and elements at a time."""
+        found = self._stepped(tensor, [(t, self._rows(t)) for t in tiles])
+        if any((t.rows, t.columns) != (tiles[0].rows, tiles[0].columns) for t in tiles):
+            raise NotApplicable(f"tiles of {tensor.name!r} are used in different ways")
+        return {tiles[0].rows: found, tiles[0].columns: (len(tensor.shape) - 1, 1)}
+
+    def _rows(self, tiles: Tiles) -> int:
+        return next(p.axes[tiles.rows] for p in self.parts if tiles is p.left or tiles is p.right)
+
+    def _names(self) -> Mapping[tuple[str, int], str]:
+        """Names of dimensions, by the tensor's role and its dimension: i, j and k for those of tiles, then others."""
+        part = self.parts[0]
+        found = {("result", self.row_dim): "i", ("result", self.column_dim): "j"}
+        column = self._right_steps[part.column][0]
+        found["right", column] = "j"
+        depth = self._right_steps[part.depth][0]
+        found["right", depth] = "k"
+        others = iter("npqlmo")
+        for dim in range(len(self.result.shape)):
+            found.setdefault(("result", dim), "") or found.update({("result", dim): next(others)})
+        inner = iter("rstuvw")
+        for dim in range(len(self.right.shape)):
+            found.setdefault(("right", dim), "") or found.update({("right", dim): next(inner)})
+        return found
+
+    def coordinates(self, part: Products) -> dict[str, Column]:
+        """The coordinates of the first element of each product, by dimension."""
+        found: dict[str, Column] = {}
+        places = (("right", self.right, part.right), ("result", self.result, part.result))
+        for role, tensor, tiles in places:
+            for dim, values in enumerate(_indices(tensor, tiles.byte)):
+                name = self.names[role, dim]
+                if name == "j" and "j" in found and (found["j"] != values).any():
+                    raise NotApplicable("columns of a result are sums over other columns of an operand")
+                found[name] = values
+        return found
+
+    def extents(self) -> dict[str, int]:
+        found = {self.names["right", dim]: extent for dim, extent in enumerate(self.right.shape)}
+        found.update({self.names["result", dim]: extent for dim, extent in enumerate(self.result.shape)})
+        return found
+
+    def contraction(self, added: tuple[Operand, ...], function: object) -> Contraction:
+        extents = self.extents()
+        part = self.parts[0]
+        steps = {dim: (self._name_of(part, axis), step) for axis, (dim, step) in self._left_steps.items()}
+        coordinates = [self.coordinates(p) for p in self.parts]
+        joined = {name: np.concatenate([c[name] for c in coordinates]) for name in coordinates[0]}
+        indices = [
+            np.concatenate(parts) for parts in zip(*(_indices(self.left, p.left.byte) for p in self.parts), strict=True)
+        ]
+        left = Operand(self.left, tuple(_fitted(v, joined, extents, steps.get(dim)) for dim, v in enumerate(indices)))
+        right = Operand(
+            self.right, tuple(_plain(self.names["right", dim], n) for dim, n in enumerate(self.right.shape))
+        )
+        result = Operand(
+            self.result, tuple(_plain(self.names["result", dim], n) for dim, n in enumerate(self.result.shape))
+        )
+        reduced = [name for (role, _), name in sorted(self.names.items()) if role == "right" and name != "j"]
+        parallel = [name for (role, _), name in sorted(self.names.items()) if role == "result"]
+        needed = {"i", "j", "k"}
+        dims = [Dim(name, extents[name], False) for name in parallel if extents[name] > 1 or name in needed]
+        dims += [Dim(name, extents[name], True) for name in _ordered(reduced) if extents[name] > 1 or name in needed]
+        return Contraction(tuple(dims), "i", "j", "k", result, left, right, added, function)  # type: ignore[arg-type]
+
+    @staticmethod
+    def _name_of(part: Products, axis: str) -> str:
+        return {part.row: "i", part.column: "j", part.depth: "k"}[axis]
+
+    def source(self, number: int, parts: Sequence[Added]) -> Operand:
+        """What is added to results, along their dimensions."""
+        tensor = self._tensors[number]
+        extents = {self.names["result", dim]: extent for dim, extent in enumerate(self.result.shape)}
+        found: dict[str, list[Column]] = {}
+        places: list[list[Column]] = [[] for _ in tensor.shape]
+        for part in parts:
+            assert part.source is not None
+            for dim, values in enumerate(_indices(self.result, part.result.byte)):
+                found.setdefault(self.names["result", dim], []).append(values)
+            for dim, values in enumerate(_indices(tensor, part.source.byte)):
+                places[dim].append(values)
+        joined = {name: np.concatenate(values) for name, values in found.items()}
+        rows = [(p.source, p.rows) for p in parts if p.source is not None and p.source.apart.any()]
+        steps: dict[int, tuple[str, int]] = {len(tensor.shape) - 1: ("j", 1)}
+        if rows:
+            dim, step = self._stepped(tensor, rows)
+            steps[dim] = ("i", step)
+        known = {dim: steps.get(dim) for dim in range(len(tensor.shape))}
+        subscripts = tuple(_fitted(np.concatenate(v), joined, extents, known[dim]) for dim, v in enumerate(places))
+        return Operand(tensor, subscripts)
+
+
+def _ordered(names: Sequence[str]) -> list[str]:
+    """The names with that of the depth last."""
+    return [name for name in names if name != "k"] + ["k"] * ("k" in names)
+
+
+def _plain(name: str, extent: int) -> Subscript:
+    return Subscript(0, ((name, 1),)) if extent > 1 else Subscript()
+
+
+def _indices(tensor: Tensor, byte: Column) -> list[Column]:
+    """The subscripts of the elements at bytes of a tensor."""
+    found: list[Column] = []
+    left = byte
+    for stride in tensor.strides:
+        index, left = np.divmod(left, stride)
+        found.append(index)
+    if left.any():
+        raise NotApplicable(f"a move begins inside an element of {tensor.name!r}")
+    return found
+
+
+def _fitted(
+    values: Column, coordinates: Mapping[str, Column], extents: Mapping[str, int], known: tuple[str, int] | None
+) -> Subscript:
+    """Values as a sum of coordinates; `known` is a term of it. Raises NotApplicable where they are none."""
+    terms = dict([known]) if known is not None else {}
+    rest = values - sum(coordinates[name] * factor for name, factor in terms.items())
+    varied = [n for n, c in coordinates.items() if n not in terms and extents.get(n, 1) > 1 and (c != c[0]).any()]
+    matrix = np.stack([coordinates[name] for name in varied] + [np.ones_like(values)], axis=1)
+    rows = np.unique(np.column_stack([matrix, rest]), axis=0)
+    solution = np.linalg.lstsq(rows[:, :-1].astype(float), rows[:, -1].astype(float), rcond=None)[0]
+    factors = np.rint(solution).astype(np.int64)
+    if (rows[:, :-1] @ factors != rows[:, -1]).any():
+        raise NotApplicable("where an operand is read is not a sum of the coordinates of its products")
+    terms.update({name: int(f) for name, f in zip(varied, factors[:-1], strict=True) if f})
+    kept = tuple((name, factor) for name, factor in terms.items() if extents.get(name, 1) > 1)
+    return Subscript(int(factors[-1]), kept)
+
+
+class _Check:
+    """Whether commands form all products of a computation, and each once."""
+
+    def __init__(self, computation: Contraction, fit: _Fit) -> None:
+        self._computation = computation
+        self._fit = fit
+        random = np.random.default_rng(_SEED)
+        self._extents = fit.extents()
+        self._weights: Weights = {
+            name: random.integers(0, 1 << 63, extent, dtype=np.uint64) * np.uint64(2) + np.uint64(1)
+            for name, extent in self._extents.items()
+        }
+        zero = np.zeros(1, dtype=np.uint64)
+        self._sums = {name: np.concatenate([zero, np.cumsum(w, dtype=np.uint64)]) for name, w in self._weights.items()}
+
+    def all(self, parts: Sequence[Products], added: Sequence[Added], stored: Sequence[Stored]) -> None:
+        """Raises NotApplicable where something is left out or done twice."""
+        names = [self._fit.names["result", dim] for dim in range(len(self._fit.result.shape))]
+        whole = self._box(names)
+        found = _total(self._products(part) for part in parts)
+        if found != self._expected():
+            raise NotApplicable("the products of a result are not those of one nest of loops")
+        first = [part for part in parts if not part.adds]
+        started = [self._added(a) for a in added if a.starts]
+        started += [self._results(p.result, p.axes[p.row], p.axes[p.column]) for p in first]
+        if _total(started) != whole:
+            raise NotApplicable("results are started twice, or not at all")
+        out = _total(self._results(s.result, s.rows, s.columns) for s in stored)
+        if out != whole:
+            raise NotApplicable("not every element of a result is stored once")
+        for tensor in {a.source.tensor for a in added if a.source is not None}:
+            parts_of = [a for a in added if a.source is not None and a.source.tensor == tensor]
+            if _total(self._added(a) for a in parts_of) != whole:
+                raise NotApplicable("a tensor is not added to all results once")
+
+    def _box(self, names: Sequence[str]) -> int:
+        return prod(int(self._sums[name][-1]) for name in names) & _MASK
+
+    def _range(self, name: str, first: Column, count: int) -> npt.NDArray[np.uint64]:
+        ends = np.minimum(first + count, self._extents[name])
+        if (first + count > self._extents[name]).any() or (first < 0).any():
+            raise NotApplicable("a tile reaches beyond its tensor")
+        found: npt.NDArray[np.uint64] = self._sums[name][ends] - self._sums[name][first]
+        return found
+
+    def _products(self, part: Products) -> int:
+        coordinates = self._fit.coordinates(part)
+        counts = {"i": part.axes[part.row], "j": part.axes[part.column], "k": part.axes[part.depth]}
+        total = np.ones(len(part.commands), dtype=np.uint64)
+        for name, values in coordinates.items():
+            total = total * self._range(name, values, counts.get(name, 1))
+        return int(total.sum(dtype=np.uint64))
+
+    def _results(self, tiles: Tiles, rows: int, columns: int) -> int:
+        total = np.ones(len(tiles.byte), dtype=np.uint64)
+        for dim, values in enumerate(_indices(self._fit.result, tiles.byte)):
+            name = self._fit.names["result", dim]
+            total = total * self._range(name, values, {"i": rows, "j": columns}.get(name, 1))
+        return int(total.sum(dtype=np.uint64))
+
+    def _added(self, part: Added) -> int:
+        return self._results(part.result, part.rows, part.columns)
+
+    def _expected(self) -> int:
+        """The weights of all products, those left out whose left operand would lie outside of its tensor."""
+        computation = self._computation
+        left = [*computation.clipped]
+        groups: list[set[str]] = []
+        for subscript, _ in left:
+            joined = set(subscript.dims).union(*(g for g in groups if g & subscript.dims))
+            groups = [g for g in groups if not g & subscript.dims] + [joined]
+        free = [name for name in self._extents if not any(name in group for group in groups)]
+        total = int(self._box(free))
+        for group in groups:
+            names = sorted(group)
+            size = prod(self._extents[name] for name in names)
+            if size > 1 << 24:
+                raise NotApplicable("too many coordinates decide together what lies outside of a tensor")
+            grids = np.meshgrid(*(np.arange(self._extents[name]) for name in names), indexing="ij")
+            inside = np.ones(grids[0].shape, dtype=bool)
+            for subscript, extent in left:
+                if subscript.dims <= group:
+                    at = subscript.constant + sum(grids[names.index(n)] * f for n, f in subscript.terms)
+                    inside &= (at >= 0) & (at < extent)
+            weight = np.ones(inside.shape, dtype=np.uint64)
+            for name, grid in zip(names, grids, strict=True):
+                weight = weight * self._weights[name][grid]
+            total = total * int(weight[inside].sum(dtype=np.uint64)) & _MASK
+        return total
+
+
+def _total(parts: Iterable[int]) -> int:
+    return sum(parts) & _MASK

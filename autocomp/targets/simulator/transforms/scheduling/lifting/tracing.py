@@ -1,0 +1,496 @@
+"""Follows values through local memory: who wrote what a command reads, and what becomes of each result."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from autocomp.targets.simulator.isa.meaning import ELEMENT, Side, Transfer
+from autocomp.targets.simulator.isa.tree import Binary, Expression, Number, element_bits
+from autocomp.targets.simulator.transforms.errors import NotApplicable
+from autocomp.targets.simulator.transforms.scheduling.lifting.commands import Column, Commands, Form
+from autocomp.targets.simulator.transforms.scheduling.lifting.flow import Added, Flow, Products, Stored, Tiles
+
+_BLOCKS = 64  # blocks of columns that one move covers, at most
+
+
+@dataclass(frozen=True)
+class _Move:
+    """A load or a store of one form; `pitch` is the local rows from one block of columns to the next."""
+
+    form: Form
+    transfer: Transfer
+    local: Side
+    dram: Side | None
+    row_axis: str
+    column_axis: str
+    rows: int
+    columns: int
+    width: int
+    pitch: int
+    stride: int
+    element: int
+    function: Expression | None
+    adds: bool
+
+    @property
+    def blocks(self) -> int:
+        return -(-self.columns // self.width)
+
+
+@dataclass(frozen=True)
+class _Writes:
+    """Row by row who wrote local memory when, sorted by row and time."""
+
+    key: Column
+    command: Column
+    time: int
+
+    def last(self, rows: Column, times: Column) -> Column:
+        """The command that wrote each row last, up to a time inclusively; -1 where none did."""
+        if not len(self.key):
+            return np.full(rows.shape, -1)
+        at = np.searchsorted(self.key, rows * self.time + times, side="right") - 1
+        found = self.command[np.maximum(at, 0)]
+        same = (at >= 0) & (self.key[np.maximum(at, 0)] // self.time == rows)
+        return np.where(same, found, -1)
+
+
+def flow_of(commands: Commands) -> Flow:
+    """What commands compute. Raises NotApplicable for what is not made of loads, products and stores."""
+    return _Tracer(commands).flow()
+
+
+class _Tracer:
+    def __init__(self, commands: Commands) -> None:
+        self._c = commands
+        self._time = len(commands) + 1
+        self._memories = {m.name: n for n, m in enumerate(commands.accelerator.local_memories)}
+        self._rows = 1 + max((m.rows for m in commands.accelerator.local_memories), default=1)
+        self._registers = {m.name for m in commands.accelerator.memories if m.kind == "register"}
+        self._of = {n: commands.of(n) for n in range(len(commands.forms))}
+        self._loads: dict[int, _Move] = {}
+        self._stores: dict[int, _Move] = {}
+        self._computes: dict[int, Transfer] = {}
+        self._preloads: dict[int, Transfer] = {}
+        for number, form in enumerate(commands.forms):
+            self._classify(number, form)
+        self._writes = self._written(overwriting=False)
+        self._starts = self._written(overwriting=True)
+        self._base = self._bases()
+
+    # --- what each form is
+
+    def _classify(self, number: int, form: Form) -> None:
+        final = [t for t in form.transfers if t.target.memory not in self._registers]
+        if len(final) > 1:
+            raise NotApplicable(f"{form.name} writes to several memories")
+        if not final:
+            for transfer in form.transfers:
+                if len(transfer.moved) == 1 and transfer.moved[0].source.memory in self._memories:
+                    self._preloads[number] = transfer
+            return
+        transfer = final[0]
+        if transfer.product is not None:
+            if transfer.moved:
+                raise NotApplicable(f"{form.name} adds more than a product")
+            self._computes[number] = transfer
+        elif transfer.target.pointer:
+            self._stores[number] = _move(form, transfer, transfer.moved[0].source, transfer.target)
+        elif not transfer.moved or transfer.moved[0].source.pointer:
+            dram = transfer.moved[0].source if transfer.moved else None
+            self._loads[number] = _move(form, transfer, transfer.target, dram)
+        else:
+            raise NotApplicable(f"{form.name} moves elements between local memories")
+
+    # --- who wrote which row
+
+    def _line(self, memory: str, rows: Column) -> Column:
+        """Rows of all memories, one after another."""
+        return rows + self._memories[memory] * self._rows
+
+    def _touched(self, number: int) -> tuple[Column, Column]:
+        """The rows that commands of a form write: one row of the result for each command, and these."""
+        commands, form = self._of[number], self._c.forms[number]
+        if number in self._loads:
+            move = self._loads[number]
+            base = self._c.base(commands, form, move.local.base)
+            offsets = (np.arange(move.blocks)[:, None] * move.pitch + np.arange(move.rows)[None, :]).ravel()
+            memory = move.local.memory
+        else:
+            transfer = self._computes[number]
+            base = self._c.base(commands, form, transfer.target.base)
+            axis, step = _row_axis(form, transfer.target)
+            offsets = np.arange(_extent(form, transfer, axis)) * step
+            memory = transfer.target.memory
+        return self._line(memory, base)[:, None] + offsets[None, :], commands
+
+    def _written(self, *, overwriting: bool) -> _Writes:
+        keys: list[Column] = []
+        found: list[Column] = []
+        for number in (*self._loads, *self._computes):
+            if overwriting and self._adds(number):
+                continue
+            rows, commands = self._touched(number)
+            keys.append((rows * self._time + commands[:, None]).ravel())
+            found.append(np.repeat(commands, rows.shape[1]))
+        if not keys:
+            return _Writes(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64), self._time)
+        key, command = np.concatenate(keys), np.concatenate(found)
+        order = np.argsort(key, kind="stable")
+        return _Writes(key[order], command[order], self._time)
+
+    def _adds(self, number: int) -> bool:
+        return self._loads[number].adds if number in self._loads else self._computes[number].adds
+
+    def _bases(self) -> Column:
+        """The first row that each command writes."""
+        base = np.zeros(len(self._c), dtype=np.int64)
+        for number in (*self._loads, *self._computes):
+            rows, commands = self._touched(number)
+            if len(commands):
+                base[commands] = rows[:, 0]
+        return base
+
+    # --- tiles of tensors
+
+    def _loaded(
+        self, commands: Column, memory: str, rows: Column, columns: int, axes: tuple[str, str]
+    ) -> Iterator[tuple[Column, Tiles]]:
+        """The tiles of tensors that lie in rows when commands read them, by tensor: which commands, and the tiles.
+        `rows`: for each command, one after another."""
+        lines = self._line(memory, rows)
+        writer = self._writes.last(lines, commands[:, None] - 1)
+        if (writer < 0).any():
+            raise NotApplicable("a command reads rows that nothing has written")
+        tensor = np.full(lines.shape, -1)
+        byte = np.zeros(lines.shape, dtype=np.int64)
+        element = np.zeros(lines.shape, dtype=np.int64)
+        forms = self._c.form[writer]
+        for number in np.unique(forms):
+            move = self._loads.get(int(number))
+            if move is None or move.dram is None or move.adds or move.function is not None:
+                name = self._c.forms[number].name
+                raise NotApplicable(f"an operand is not loaded as it is in a tensor, but made by {name}")
+            chosen = forms == number
+            tensor[chosen], byte[chosen] = self._source(move, writer[chosen], lines[chosen], columns)
+            element[chosen] = move.element
+        if (tensor != tensor[:, :1]).any() or (element != element[:, :1]).any():
+            raise NotApplicable("an operand comes from several tensors")
+        apart = byte[:, 1] - byte[:, 0] if lines.shape[1] > 1 else np.zeros(len(byte), dtype=np.int64)
+        if (byte != byte[:, :1] + apart[:, None] * np.arange(lines.shape[1])).any():
+            raise NotApplicable("the rows of an operand are not equally far apart in its tensor")
+        for number in np.unique(tensor[:, 0]):
+            chosen = np.flatnonzero(tensor[:, 0] == number)
+            size = int(element[chosen[0], 0])
+            mover = int(forms[chosen[0], 0])
+            yield chosen, Tiles(int(number), byte[chosen, 0], apart[chosen], *axes, size, mover)
+
+    def _source(self, move: _Move, commands: Column, lines: Column, columns: int) -> tuple[Column, Column]:
+        """The tensor and byte that loads of a form moved into rows."""
+        assert move.dram is not None
+        offset = lines - self._base[commands]
+        block, row = np.divmod(offset, move.pitch) if move.blocks > 1 else (np.zeros_like(offset), offset)
+        left = np.minimum(move.columns - block * move.width, move.width)
+        if (left < columns).any():
+            raise NotApplicable("a command reads more columns than were loaded")
+        tensor, byte = self._c.place(commands, move.dram.memory)
+        return tensor, byte + self._c.base(
+            commands, move.form, move.dram.base
+        ) + row * move.stride + block * move.width * move.element
+
+    # --- results
+
+    def _roots(self, commands: Column, lines: Column) -> Column:
+        """The results that rows belong to when commands touch them: by the write that started each, and its block of
+        columns."""
+        start = self._starts.last(lines, commands[:, None])
+        if (start < 0).any():
+            raise NotApplicable("results are added to rows that nothing has written")
+        block = np.zeros(lines.shape, dtype=np.int64)
+        offset = lines - self._base[start]
+        for number, move in self._loads.items():
+            if move.blocks > 1:
+                chosen = self._c.form[start] == number
+                block[chosen] = offset[chosen] // move.pitch
+        root = start * _BLOCKS + block
+        if (root != root[:, :1]).any():
+            raise NotApplicable("the rows of a result were not started together")
+        return root[:, 0]
+
+    def _root_row(self, root: Column) -> Column:
+        """The first row of results."""
+        start, block = np.divmod(root, _BLOCKS)
+        pitch = np.zeros(len(root), dtype=np.int64)
+        for number, move in self._loads.items():
+            pitch[self._c.form[start] == number] = move.pitch
+        return np.asarray(self._base[start] + block * pitch, dtype=np.int64)
+
+    def flow(self) -> Flow:
+        stored: list[Stored] = []
+        owner: dict[int, tuple[Column, ...]] = {}  # by tensor: roots, byte of the first row, apart
+        for number, move in self._stores.items():
+            for part, found in self._stored(number, move):
+                stored.append(part)
+                before = owner.get(part.result.tensor)
+                owner[part.result.tensor] = (
+                    found if before is None else tuple(map(np.concatenate, zip(before, found, strict=True)))
+                )
+        homes = _Homes(owner)
+        products = tuple(p for number in self._computes for p in self._products(number, homes))
+        added = tuple(a for number in self._loads for a in self._added(number, homes))
+        return Flow(self._c, products, added, tuple(stored))
+
+    def _stored(self, number: int, move: _Move) -> Iterator[tuple[Stored, tuple[Column, ...]]]:
+        """The tiles that stores of a form move out, and where the results lie in tensors."""
+        commands, form = self._of[number], self._c.forms[number]
+        assert move.dram is not None
+        base = self._c.base(commands, form, move.local.base)
+        tensor, byte = self._c.place(commands, move.dram.memory)
+        byte = byte + self._c.base(commands, form, move.dram.base)
+        for block in range(move.blocks):
+            lines = self._line(move.local.memory, base + block * move.pitch)[:, None] + np.arange(move.rows)
+            root = self._roots(commands, lines)
+            first = byte + block * move.width * move.element
+            columns = min(move.width, move.columns - block * move.width)
+            for one in np.unique(tensor):
+                chosen = np.flatnonzero(tensor == one)
+                apart = np.full(len(chosen), move.stride)
+                tiles = Tiles(int(one), first[chosen], apart, move.row_axis, move.column_axis, move.element, number)
+                offset = lines[chosen, 0] - self._root_row(root[chosen])
+                home = first[chosen] - offset * move.stride
+                yield (
+                    Stored(number, commands[chosen], tiles, move.rows, columns, move.function),
+                    (root[chosen], home, apart, np.full(len(chosen), move.element)),
+                )
+
+    def _products(self, number: int, homes: _Homes) -> Iterator[Products]:
+        commands, form, transfer = self._of[number], self._c.forms[number], self._computes[number]
+        assert transfer.product is not None
+        product = transfer.product
+        for right_form, chosen, preloads in self._right(number, commands, product.right):
+            here = commands[chosen]
+            preload = self._c.forms[right_form].transfers if right_form >= 0 else ()
+            extents = {axis: _extent(form, transfer, axis) for axis in transfer.bounds}
+            right = product.right
+            if right_form >= 0:
+                loaded = self._preloads[right_form]
+                assert preload
+                right, limits = _through(self._c.forms[right_form], loaded, product.right, form)
+                extents = {axis: min(size, limits.get(axis, size)) for axis, size in extents.items()}
+            rows_axis, step = _row_axis(form, transfer.target)
+            columns_axis = next(axis for axis in transfer.target.steps if axis != rows_axis)
+            base = self._c.base(here, form, transfer.target.base)
+            lines = self._line(transfer.target.memory, base)[:, None] + np.arange(extents[rows_axis]) * step
+            roots = self._roots(here, lines)
+            left_rows, left_axes, left_columns = self._rows_of(here, form, product.left, extents)
+            at = preloads if right_form >= 0 else here
+            right_rows, right_axes, right_columns = self._rows_of(
+                at, self._c.forms[right_form] if right_form >= 0 else form, right, extents
+            )
+            offset = lines[:, 0] - self._root_row(roots)
+            for left_part, left in self._loaded(here, product.left.memory, left_rows, left_columns, left_axes):
+                for part, found in self._loaded(
+                    at[left_part], right.memory, right_rows[left_part], right_columns, right_axes
+                ):
+                    both = left_part[part]
+                    for some, result in homes.tiles(roots[both], offset[both], step, (rows_axis, columns_axis)):
+                        yield Products(
+                            number,
+                            right_form,
+                            here[both][some],
+                            at[both][some],
+                            _picked(_picked(left, part), some),
+                            _picked(found, some),
+                            result,
+                            extents,
+                            rows_axis,
+                            columns_axis,
+                            product.depth,
+                            transfer.adds,
+                        )
+
+    def _right(self, number: int, commands: Column, right: Side) -> Iterator[tuple[int, Column, Column]]:
+        """The commands that brought what products read from registers: the form of these, which products, and they."""
+        if right.memory not in self._registers:
+            yield -1, np.arange(len(commands)), np.full(len(commands), -1)
+            return
+        slot = self._c.forms[number].number(right.base)
+        writes = np.zeros(len(self._c.forms), dtype=bool)
+        for other, form in enumerate(self._c.forms):
+            targets = [t.target for t in form.transfers if t.target.memory == right.memory]
+            writes[other] = any(form.number(target.base) == slot for target in targets)
+        last = np.maximum.accumulate(np.where(writes[self._c.form], np.arange(len(self._c)), -1))[commands]
+        if (last < 0).any():
+            raise NotApplicable("a product reads registers that nothing has written")
+        for other in np.unique(self._c.form[last]):
+            chosen = np.flatnonzero(self._c.form[last] == other)
+            if int(other) not in self._preloads:
+                raise NotApplicable("a product reads registers that hold zeros")
+            yield int(other), chosen, last[chosen]
+
+    def _rows_of(
+        self, commands: Column, form: Form, side: Side, extents: Mapping[str, int]
+    ) -> tuple[Column, tuple[str, str], int]:
+        """The rows of an operand, its axes along rows and columns, and how many columns are read."""
+        axis, step = _row_axis(form, side)
+        column = next(other for other in side.steps if other != axis)
+        base = self._c.base(commands, form, side.base)
+        return base[:, None] + np.arange(extents[axis]) * step, (axis, column), extents[column]
+
+    def _added(self, number: int, homes: _Homes) -> Iterator[Added]:
+        move = self._loads[number]
+        commands, form = self._of[number], self._c.forms[number]
+        base = self._c.base(commands, form, move.local.base)
+        for block in range(move.blocks):
+            lines = self._line(move.local.memory, base + block * move.pitch)[:, None] + np.arange(move.rows)
+            if not move.adds:
+                root = commands * _BLOCKS + block
+            else:
+                start = self._starts.last(lines, commands[:, None])
+                if (start < 0).any():
+                    raise NotApplicable("a move adds to rows that nothing has written")
+                root = self._roots(commands, lines)
+            known = homes.known(root)
+            offset = lines[known, 0] - self._root_row(root[known])
+            columns = min(move.width, move.columns - block * move.width)
+            for some, result in homes.tiles(root[known], offset, 1, (move.row_axis, move.column_axis)):
+                here = commands[known][some]
+                if move.dram is None:
+                    yield Added(number, here, None, result, move.rows, columns, not move.adds, None)
+                    continue
+                tensor, byte = self._c.place(here, move.dram.memory)
+                byte = byte + self._c.base(here, form, move.dram.base) + block * move.width * move.element
+                for one in np.unique(tensor):
+                    part = np.flatnonzero(tensor == one)
+                    apart = np.full(len(part), move.stride)
+                    source = Tiles(int(one), byte[part], apart, move.row_axis, move.column_axis, move.element, number)
+                    yield Added(
+                        number,
+                        here[part],
+                        source,
+                        _picked(result, part),
+                        move.rows,
+                        columns,
+                        not move.adds,
+                        move.function,
+                    )
+
+
+class _Homes:
+    """Where in tensors results are stored."""
+
+    def __init__(self, owner: Mapping[int, tuple[Column, ...]]) -> None:
+        self._roots: dict[int, Column] = {}
+        self._place: dict[int, tuple[Column, Column, int]] = {}
+        for tensor, (root, byte, apart, element) in owner.items():
+            unique, index = np.unique(root, return_index=True)
+            where = np.searchsorted(unique, root)
+            if (byte != byte[index][where]).any() or (apart != apart[index][where]).any():
+                raise NotApplicable("a result is stored to several places")
+            self._roots[tensor] = unique
+            self._place[tensor] = (byte[index], apart[index], int(element[0]))
+        together = np.concatenate([*self._roots.values(), np.zeros(0, dtype=np.int64)])
+        if len(np.unique(together)) != len(together):
+            raise NotApplicable("a result is stored to several tensors")
+
+    def known(self, roots: Column) -> Column:
+        """Which of the results are stored."""
+        return np.flatnonzero(np.isin(roots, np.concatenate([*self._roots.values(), np.zeros(0, dtype=np.int64)])))
+
+    def tiles(self, roots: Column, offset: Column, step: int, axes: tuple[str, str]) -> Iterator[tuple[Column, Tiles]]:
+        """Where results lie, from rows at an offset of their first ones on, by tensor."""
+        seen = 0
+        for tensor, known in self._roots.items():
+            at = np.minimum(np.searchsorted(known, roots), len(known) - 1)
+            chosen = np.flatnonzero(known[at] == roots)
+            byte, apart, element = self._place[tensor]
+            seen += len(chosen)
+            if len(chosen):
+                stride = apart[at[chosen]]
+                yield (
+                    chosen,
+                    Tiles(tensor, byte[at[chosen]] + offset[chosen] * stride, stride * step, *axes, element, -1),
+                )
+        if seen < len(roots):
+            raise NotApplicable("a product's result is never stored")
+
+
+def _picked(tiles: Tiles, chosen: Column) -> Tiles:
+    return replace(tiles, byte=tiles.byte[chosen], apart=tiles.apart[chosen])
+
+
+def _through(preload: Form, loaded: Transfer, register: Side, form: Form) -> tuple[Side, Mapping[str, int]]:
+    """The operand that a product reads from registers as the local memory that they were loaded from, with the
+    product's axes, and how far along these it reaches."""
+    source = loaded.moved[0]
+    if _changed(preload.evaluate(source.function)) is not None:
+        raise NotApplicable(f"{preload.name} changes what it brings into the array")
+    names: dict[str, str] = {}
+    for axis, step in loaded.target.steps.items():
+        alike = [a for a, other in register.steps.items() if other.columns == step.columns]
+        if len(alike) != 1:
+            raise NotApplicable(f"{form.name} reads registers in another way than {preload.name} writes them")
+        names[axis] = alike[0]
+    steps = {names[axis]: step for axis, step in source.source.steps.items()}
+    limits = {names[axis]: _extent(preload, loaded, axis) for axis in loaded.bounds}
+    return Side(source.source.memory, source.source.base, steps), limits
+
+
+def _extent(form: Form, transfer: Transfer, axis: str) -> int:
+    return min(form.number(bound) for bound in transfer.bounds[axis])
+
+
+def _row_axis(form: Form, side: Side) -> tuple[str, int]:
+    """The axis along the rows of an operand, and the rows from one point to the next."""
+    rows = [axis for axis, step in side.steps.items() if not step.columns]
+    if len(rows) != 1 or len(side.steps) != 2 or any(step.width for step in side.steps.values()):
+        raise NotApplicable(f"{form.name} does not use one row after another")
+    return rows[0], form.number(side.steps[rows[0]].rows)
+
+
+def _changed(function: Expression) -> Expression | None:
+    """What is done to an element, None for nothing: multiplied by one it is the same."""
+    while isinstance(function, Binary) and function.operator == "*" and function.right == Number(1.0):
+        function = function.left
+    return None if function == ELEMENT else function
+
+
+def _move(form: Form, transfer: Transfer, local: Side, dram: Side | None) -> _Move:
+    """A load or store of a form. Raises NotApplicable for one that does not move rows."""
+    rows = [axis for axis, step in local.steps.items() if not step.columns]
+    columns = [axis for axis, step in local.steps.items() if step.columns]
+    if len(rows) != 1 or len(columns) != 1 or form.number(local.steps[rows[0]].rows) != 1:
+        raise NotApplicable(f"{form.name} does not move rows")
+    (row,), (column,) = rows, columns
+    step = local.steps[column]
+    size = 0
+    stride = 0
+    if dram is not None:
+        size = element_bits(dram.element) // 8
+        stride = form.number(dram.steps[row].rows) if row in dram.steps else 0
+        if column not in dram.steps or form.number(dram.steps[column].rows) != size:
+            raise NotApplicable(f"{form.name} does not move elements that are side by side")
+    extents = {axis: _extent(form, transfer, axis) for axis in transfer.bounds}
+    width = step.width or max(extents[column], 1)
+    pitch = form.number(step.rows) if step.width else 0
+    moved = transfer.moved[0] if transfer.moved else None
+    function = None if moved is None else _changed(form.evaluate(moved.function))
+    return _Move(
+        form,
+        transfer,
+        local,
+        dram,
+        row,
+        column,
+        extents[row],
+        extents[column],
+        width,
+        pitch if extents[column] > width else max(extents[row], 1),
+        stride,
+        size,
+        function,
+        transfer.adds,
+    )

@@ -1,0 +1,1 @@
+"""From a computation and a schedule to a kernel."""

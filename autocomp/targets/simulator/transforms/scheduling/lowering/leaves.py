@@ -1,0 +1,109 @@
+"""The commands that a computation is made of, taken from a kernel that carries it out: how its operands are loaded, its
+tiles multiplied and its results stored, with the operands open that say where and how much.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from autocomp.targets.simulator.isa import model as m
+from autocomp.targets.simulator.transforms.scheduling.lifting.commands import (
+    Form,
+    Register,
+)
+
+Numbers = Mapping[str, int | float]
+
+
+@dataclass(frozen=True)
+class Setting:
+    """Where a move takes a number from: an operand of its own, a register, or (neither) a constant."""
+
+    operand: str = ""
+    register: Register | None = None
+    constant: int = 0
+
+
+@dataclass(frozen=True)
+class Configure:
+    """A configuring command, with the operands that it has in the kernel. `selector` is the operand that chooses the
+    record, `sets` the operand for each field."""
+
+    instruction: m.Instruction
+    operands: Numbers
+    selector: str
+    sets: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class MoveLeaf:
+    """A move of rows between a tensor and local memory. `rows` and `columns` are the operands that say how many; a move
+    covers at most so many. Columns beyond `width` go to rows `pitch` further on; `stride` is of rows in DRAM."""
+
+    instruction: m.Instruction
+    operands: Numbers
+    memory: str
+    space: m.AddressSpace
+    pointer: str
+    address: str
+    rows: tuple[str, ...]
+    columns: tuple[str, ...]
+    most_rows: int
+    most_columns: int
+    width: int
+    stride: Setting
+    pitch: Setting
+    selector: str
+    settings: tuple[Configure, ...]
+
+    @property
+    def flags(self) -> int:
+        """The address without its row."""
+        return int(self.operands[self.address])
+
+
+@dataclass(frozen=True)
+class Part:
+    """One command of a product: operands that are numbers, rows of `left`, `right` or `result`, or the extent of a
+    dimension."""
+
+    instruction: m.Instruction
+    operands: Numbers
+    addresses: Mapping[str, str]  # operand -> left, right, result
+    extents: Mapping[str, str]  # operand -> row, column, depth
+    given: Form
+
+    def form(self, operands: Numbers) -> Form:
+        """The form of the command with other operands, in the same configuration."""
+        return replace(self.given, operands=operands)
+
+
+@dataclass(frozen=True)
+class ProductLeaf:
+    """The commands that multiply a tile: adding to the result, or (`starting`) overwriting it. With `kept` ones, the
+    right operand stays in the array from the product before."""
+
+    adding: tuple[Part, ...]
+    starting: tuple[Part, ...]
+    kept: tuple[Part, ...]
+    kept_starting: tuple[Part, ...]
+    spaces: Mapping[str, m.AddressSpace]
+    memories: Mapping[str, str]  # of left, right and result
+    rows: Mapping[str, str]  # the dimension along the local rows of left and right: row, column or depth
+    most: Mapping[str, int]  # the largest extent of a tile: row, column, depth
+    settings: tuple[Configure, ...]
+
+
+@dataclass(frozen=True)
+class Leaves:
+    """All commands of a contraction. `zero` writes zeros, `added` loads what results start from."""
+
+    accelerator: m.Accelerator
+    product: ProductLeaf
+    left: MoveLeaf
+    right: MoveLeaf
+    added: tuple[MoveLeaf, ...]
+    zero: MoveLeaf | None
+    store: MoveLeaf
+    fence: tuple[m.Instruction, Numbers] | None

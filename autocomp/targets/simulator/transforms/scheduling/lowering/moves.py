@@ -1,0 +1,228 @@
+"""The commands that configure the machine and move tiles."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from autocomp.targets.simulator.isa import model as m
+from autocomp.targets.simulator.transforms.errors import NotApplicable
+from autocomp.targets.simulator.transforms.scheduling.computation import Operand
+from autocomp.targets.simulator.transforms.scheduling.lowering.leaves import Configure, MoveLeaf, Setting
+from autocomp.targets.simulator.transforms.scheduling.lowering.spelling import Call, Operands, spelled
+from autocomp.targets.simulator.transforms.scheduling.lowering.text import Lines, address, minimum
+from autocomp.targets.simulator.transforms.scheduling.lowering.tiles import Tiles
+
+
+class Moves(Tiles):
+    """Moves of tiles between tensors and local memory."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._streams = self._selectors()
+
+    def _selectors(self) -> Mapping[str, int]:
+        """Records of configuration, one for each kind of move that needs one of its own."""
+        found: dict[str, int] = {}
+        taken: dict[str, list[tuple[object, ...]]] = {}
+        for stream, leaf in self._loads().items():
+            if not leaf.selector:
+                continue
+            settings = tuple(sorted(self._configured(leaf, stream).items()))
+            known = taken.setdefault(leaf.instruction.name, [])
+            if settings not in known:
+                known.append(settings)
+            found[stream] = known.index(settings)
+            high = next(p.high for p in leaf.instruction.parameters if p.name == leaf.selector)
+            if high is not None and len(known) > high + 1:
+                raise NotApplicable(f"{leaf.instruction.name} has too few configurations for all that is loaded")
+        return found
+
+    def _loads(self) -> Mapping[str, MoveLeaf]:
+        found = {"left": self.leaves.left, "right": self.leaves.right}
+        found.update({f"added{n}": leaf for n, leaf in enumerate(self.leaves.added)})
+        if self._zeroed and self.leaves.zero is not None:
+            found["zero"] = self.leaves.zero
+        return found
+
+    @property
+    def _zeroed(self) -> bool:
+        """Whether results start from zeros that a move writes: where a product may be left out, none can start them."""
+        if self.computation.added:
+            return False
+        needed = bool(self.computation.clipped) or not self.leaves.product.starting
+        if needed and self.leaves.zero is None:
+            raise NotApplicable("the machine writes no zeros for results to start from")
+        return needed
+
+    @property
+    def started(self) -> bool:
+        """Whether moves start results, and products only add to them."""
+        return bool(self.computation.added) or self._zeroed
+
+    def _configured(self, leaf: MoveLeaf, stream: str) -> dict[str, int | float]:
+        """What configures a move, its strides put in."""
+        found: dict[str, int | float] = {}
+        for configure in leaf.settings:
+            for name, value in configure.operands.items():
+                if name != configure.selector:
+                    found[f"{configure.instruction.name}.{name}"] = value
+            for setting, number in self._strides(leaf, stream):
+                if setting.register is not None and setting.register[2] in configure.sets:
+                    found[f"{configure.instruction.name}.{configure.sets[setting.register[2]]}"] = number
+        return found
+
+    def _strides(self, leaf: MoveLeaf, stream: str) -> list[tuple[Setting, int]]:
+        """The numbers that a move takes from settings: bytes between rows of DRAM, rows between blocks of columns."""
+        if stream == "zero":
+            return []
+        operand = self._moved_operand(stream)
+        row = self._row_word(operand if operand in ("left", "right") else "result")
+        source = self._source(stream)
+        stride = source.along(row)
+        pitch = self._pitch(operand) if operand in ("left", "right") else self._pitch("result")
+        return [(leaf.stride, stride), (leaf.pitch, pitch)]
+
+    def _source(self, stream: str) -> Operand:
+        if stream.startswith("added"):
+            return self.computation.added[int(stream[5:])]
+        return self._operand(stream)
+
+    @staticmethod
+    def _moved_operand(stream: str) -> str:
+        return stream if stream in ("left", "right") else "result"
+
+    def configuration(self) -> Lines:
+        lines: Lines = []
+        for configure in self.leaves.product.settings:
+            lines.append(str(self.call(configure.instruction, configure.operands)))
+        done: set[tuple[str, int]] = set()
+        for stream, leaf in (*self._loads().items(), ("result", self.leaves.store)):
+            number = self._streams.get(stream, 0)
+            for configure in leaf.settings:
+                if (configure.instruction.name, number) in done:
+                    continue
+                done.add((configure.instruction.name, number))
+                lines.append(str(self.call(configure.instruction, self._setting(configure, leaf, stream, number))))
+        return lines
+
+    def _setting(self, configure: Configure, leaf: MoveLeaf, stream: str, number: int) -> dict[str, int | float]:
+        values = self._configured(leaf, stream)
+        found = {name: values.get(f"{configure.instruction.name}.{name}", v) for name, v in configure.operands.items()}
+        if configure.selector:
+            found[configure.selector] = number
+        return found
+
+    def call(self, instruction: m.Instruction, operands: Operands) -> Call:
+        return spelled(self.leaves.accelerator, instruction, operands)
+
+    def _move(self, stream: str, leaf: MoveLeaf, pointer: str, row: str, columns: str, rows: str) -> str:
+        """A move of so many rows and columns."""
+        operands: dict[str, str | int | float] = dict(leaf.operands)
+        for setting, number in self._strides(leaf, stream):
+            if setting.operand:
+                operands[setting.operand] = number
+        operands[leaf.address] = address(leaf.flags, leaf.space, row)
+        if pointer:
+            operands[leaf.pointer] = pointer
+        operands.update(dict.fromkeys(leaf.rows, rows))
+        operands.update(dict.fromkeys(leaf.columns, columns))
+        if leaf.selector:
+            operands[leaf.selector] = self._streams[stream]
+        return str(self.call(leaf.instruction, operands))
+
+    def _element_of(
+        self, operand: Operand, tile: Mapping[str, str], at: str, shift: Mapping[int, str] | None = None
+    ) -> str:
+        """`&T[i][j]` of a tile's first element."""
+        places = [self._subscript(s, tile, at) for s in operand.subscripts]
+        for dim, more in (shift or {}).items():
+            places[dim] += f" + {more}"
+        return f"&{operand.tensor.name}" + "".join(f"[{place}]" for place in places)
+
+    # --- moves of a panel
+
+    def _moves(self, operand: str, at: str) -> tuple[tuple[str, ...], list[str]]:
+        """The dimensions that a step's moves of an operand go through, and how many there are of each: tiles, and along
+        columns groups of them."""
+        column, width = self._column_word(operand), self._width(operand)
+        dims = tuple(d for d in self.tile_order(operand) if self.grid.block[d] > 1)
+        counts = []
+        for dim in dims:
+            count = self.count(dim, at)
+            counts.append(f"({count} + {width - 1}) / {width}" if dim == column and width > 1 else count)
+        return dims, counts
+
+    def unravelled(self, operand: str, number: str, at: str, suffix: str) -> tuple[Lines, dict[str, str]]:
+        """The coordinates in a block of the tile that a move begins at, from the move's number."""
+        dims, counts = self._moves(operand, at)
+        column, width = self._column_word(operand), self._width(operand)
+        lines: Lines = []
+        tile: dict[str, str] = {}
+        inside = "1"
+        for place, dim in reversed(list(enumerate(dims))):
+            name = f"{dim}{suffix}"
+            value = f"{number} / ({inside})" + (f" % ({counts[place]})" if place else "")
+            lines.append(f"const int {name} = ({value}) * {width if dim == column else 1};")
+            tile[dim] = name
+            inside = f"{inside} * ({counts[place]})"
+        return lines, tile
+
+    def total(self, operand: str, at: str) -> str:
+        """How many moves bring a step's tiles of an operand."""
+        _, counts = self._moves(operand, at)
+        return " * ".join(f"({count})" for count in counts) or "1"
+
+    def _wide(self, operand: str, tile: Mapping[str, str], at: str) -> str:
+        """The tiles of one move."""
+        column, width = self._column_word(operand), self._width(operand)
+        if width == 1:
+            return "1"
+        return minimum(f"{self.count(column, at)} - {tile.get(column, '0')}", str(width))
+
+    def load(self, operand: str, tile: Mapping[str, str], at: str, phase: str) -> Lines:
+        """The move that brings some tiles of an operand."""
+        leaf = self._leaf(operand)
+        row, column = self._row_word(operand), self._column_word(operand)
+        wide = self._wide(operand, tile, at)
+        columns = self._extent(column, tile.get(column, "0"), at, wide)
+        rows = self._extent(row, tile.get(row, "0"), at)
+        place = self._row(operand, tile, at, phase)
+        source = self._operand(operand)
+        if operand == "right" or not self.computation.clipped:
+            call = self._move(operand, leaf, self._element_of(source, tile, at), place, columns, rows)
+            used = self._is_used(tile, at) if operand == "right" else ""
+            return [f"if ({used}) {{", call, "}"] if used else [call]
+        if self._row_clips and row != self.computation.row:
+            raise NotApplicable("rows of an image at its edges lie across the columns of local memory")
+        shift: dict[int, str] = {}
+        lines: Lines = []
+        if self._row_clips:
+            lines += self._clipped_rows(tile, at)
+            dim = next(n for n, s in enumerate(source.subscripts) if s.factor(row))
+            shift = {dim: f"first * {source.subscripts[dim].factor(row)}"}
+            rows, place = "rows", f"{place} + first"
+        call = self._move(operand, leaf, self._element_of(source, tile, at, shift), place, columns, rows)
+        return ["{", *lines, f"if ({self._inside(tile, at)}) {{", call, "}", "}"]
+
+    def start(self, tile: Mapping[str, str], at: str, phase: str) -> Lines:
+        """The moves that start a tile of results."""
+        row, column = self.computation.row, self.computation.column
+        place = self._row("result", tile, at, phase)
+        rows, columns = (self._extent(d, tile.get(d, "0"), at) for d in (row, column))
+        if self._zeroed:
+            assert self.leaves.zero is not None
+            return [self._move("zero", self.leaves.zero, "", place, columns, rows)]
+        lines: Lines = []
+        for number, leaf in enumerate(self.leaves.added):
+            pointer = self._element_of(self.computation.added[number], tile, at)
+            lines.append(self._move(f"added{number}", leaf, pointer, place, columns, rows))
+        return lines
+
+    def store(self, tile: Mapping[str, str], at: str, phase: str) -> Lines:
+        """The move of some tiles of results to their tensor."""
+        row, column = self.computation.row, self.computation.column
+        columns = self._extent(column, tile.get(column, "0"), at, self._wide("result", tile, at))
+        rows = self._extent(row, tile.get(row, "0"), at)
+        pointer = self._element_of(self.computation.result, tile, at)
+        place = self._row("result", tile, at, phase)
+        return [self._move("result", self.leaves.store, pointer, place, columns, rows)]

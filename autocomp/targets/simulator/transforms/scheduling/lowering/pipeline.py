@@ -1,0 +1,203 @@
+"""The loop of a scheduled contraction in which moves go beside computation.
+
+A *step* multiplies one block's tiles for one block of the reduction. Loads that are made ahead bring the tiles of the
+next step, or of the next panel, between the products of this one. Stores that are deferred move out the block before.
+How many moves stand before each product follows from a running count: any number of moves is spread evenly over any
+number of products, at the edges too.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+
+from autocomp.targets.simulator.transforms.scheduling.lowering.nest import Nest
+from autocomp.targets.simulator.transforms.scheduling.lowering.text import LAST, NEXT, NOW, THEN, Lines
+from autocomp.targets.simulator.transforms.scheduling.schedule import OPERANDS
+
+
+@dataclass(frozen=True)
+class Stream:
+    """Moves that are spread over products: so many of them over so many products, all but the last `early` ones.
+    `begins`: the condition, at the head of a step, that the counting starts anew."""
+
+    name: str
+    total: str
+    over: str
+    begins: str
+    inside: Lines
+    early: int = 0
+
+
+class Pipeline:
+    """One loop over steps, with moves between the products of each."""
+
+    def __init__(self, nest: Nest) -> None:
+        self._nest = nest
+        self._grid = nest.grid
+        self._schedule = nest.schedule
+
+    def lines(self) -> Lines:
+        nest, grid = self._nest, self._grid
+        steps = grid.steps
+        streams = self._streams()
+        phases = {operand: nest.phase(operand, "step") for operand in (*OPERANDS, "result")}
+        lines: Lines = []
+        for stream in streams:
+            if stream.begins != "1":
+                lines.append(f"int {stream.name}s = 0;")
+                lines.append(f"int {stream.name}_due = 0;")
+        loop = nest.coordinates("step", NOW)
+        ahead = [o for o in OPERANDS if o in self._schedule.ahead]
+        if ahead and steps > 1:
+            loop += nest.coordinates("step + 1", NEXT)
+        if self._defers:
+            loop += nest.coordinates(
+                f"(step < {grid.steps_of_result} ? 0 : step - {grid.steps_of_result})", LAST, grid.outer
+            )
+            if nest.started:
+                loop += nest.coordinates(f"step + {grid.steps_of_result}", THEN, grid.outer)
+        loop += self._guarded("step > 0", nest.ordered("product", "load"))
+        for operand in OPERANDS:
+            if operand not in self._schedule.ahead:
+                loop += self._on_time(operand)
+        if nest.started and not self._defers:
+            loop += self._guarded(self._first_of_result(), nest.all_starts(NOW, phases["result"]))
+        on_time = set(OPERANDS) - self._schedule.ahead or (nest.started and not self._defers)
+        loop += self._guarded("1" if on_time else "step > 0", nest.ordered("load", "product"))
+        if self._defers:
+            order = [*nest.ordered("product", "store"), *([] if nest.started else nest.ordered("store", "product"))]
+            loop += self._guarded(f"step > 0 && {self._first_of_result()}", order)
+        before = self._guarded("step == 0", self._first_uses()) if steps > 1 else self._first_uses()
+        for stream in streams:
+            begin = [f"{stream.name}s = 0;", f"{stream.name}_due = 0;"]
+            if stream.begins == "1":
+                loop += [f"int {stream.name}s = 0;", f"int {stream.name}_due = 0;"]
+            else:
+                loop += self._guarded(stream.begins, begin)
+            loop.append(f"const int {stream.name}_moves = {stream.total};")
+            over = (
+                f"({stream.over}) > {2 * stream.early} ? ({stream.over}) - {stream.early} : (({stream.over}) + 1) / 2"
+            )
+            loop.append(f"const int {stream.name}_over = {over if stream.early else stream.over};")
+            name = stream.name
+            more = (
+                f"{name}_due >= {name}_over && {name}s < {name}_moves" if stream.early else f"{name}_due >= {name}_over"
+            )
+            head = f"for ({name}_due += {name}_moves; {more}; {name}_due -= {name}_over) {{"
+            before += [head, *stream.inside, f"{name}s++;", "}"]
+        loop += nest.products(NOW, phases, before)
+        if not self._defers:
+            stored = [*nest.ordered("product", "store"), *nest.all_stores(NOW, phases["result"])]
+            stored += nest.ordered("store", "load" if nest.started else "product")
+            loop += self._guarded(self._last_of_result(), stored)
+        lines += [f"for (int step = 0; step < {steps}; step++) {{", *loop, "}"]
+        if self._defers:
+            last = f"{steps - 1}"
+            lines += [
+                "{",
+                *nest.coordinates(last, LAST, grid.outer),
+                *nest.ordered("product", "store"),
+                *nest.all_stores(LAST, nest.phase("result", last)),
+                "}",
+            ]
+        return lines
+
+    @property
+    def _defers(self) -> bool:
+        return self._schedule.deferred and prod(self._grid.blocks[d] for d in self._grid.outer) > 1
+
+    @staticmethod
+    def _guarded(condition: str, lines: Lines) -> Lines:
+        if not lines or condition == "1":
+            return lines
+        return [f"if ({condition}) {{", *lines, "}"]
+
+    def _first_of_result(self) -> str:
+        return (
+            " && ".join(f"{self._nest.block_name(d)} == 0" for d in self._grid.order if d not in self._grid.outer)
+            or "1"
+        )
+
+    def _last_of_result(self) -> str:
+        dims = [d for d in self._grid.order if d not in self._grid.outer]
+        return " && ".join(f"{self._nest.block_name(d)} == {self._grid.blocks[d] - 1}" for d in dims) or "1"
+
+    def _first_uses(self) -> Lines:
+        """What the products of the first step need, each in front of the first product that needs it."""
+        nest = self._nest
+        lines: Lines = []
+        tile = nest.inner_tile()
+        for operand in OPERANDS:
+            if operand in self._schedule.ahead:
+                lines += self._guarded(nest.first_use(operand), nest.load(operand, tile, NOW, "0"))
+        if nest.started and self._defers:
+            reduced = [d for d in nest.inner if d in nest.computation.reduction]
+            lines += self._guarded(" && ".join(f"{d} == 0" for d in reduced) or "1", nest.start(tile, NOW, "0"))
+        return [*lines, *nest.ordered("load", "product")] if lines else []
+
+    def _on_time(self, operand: str) -> Lines:
+        """The loads of an operand that is not loaded ahead, at the head of the step that needs them first."""
+        nest = self._nest
+        return self._guarded(nest.first_visit(operand, NOW), nest.all_loads(operand, NOW, nest.phase(operand, "step")))
+
+    def _streams(self) -> list[Stream]:
+        found: list[Stream] = []
+        if self._defers:
+            found.append(self._results())
+        for operand in OPERANDS:
+            if operand in self._schedule.ahead and self._grid.steps > 1:
+                found.append(self._next_tiles(operand))
+        return found
+
+    def _next_tiles(self, operand: str) -> Stream:
+        """The loads of the next step's tiles, where it is the first to use them."""
+        nest, steps = self._nest, self._grid.steps
+        name = f"{operand}_load"
+        unravel, tile = nest.unravelled(operand, f"{name}s", NEXT, "_moved")
+        inside = [*unravel, *nest.load(operand, tile, NEXT, nest.phase(operand, "step + 1"))]
+        needed = nest.first_visit(operand, NEXT)
+        total = f"(step < {steps - 1} && ({needed})) ? {nest.total(operand, NEXT)} : 0"
+        return Stream(name, total, self._in_step(), "1", inside, self._schedule.early)
+
+    def _in_step(self) -> str:
+        return " * ".join(f"({self._nest.count(d, NOW)})" for d in self._nest.inner) or "1"
+
+    def _in_block(self) -> str:
+        """Products in all steps of a block of results."""
+        counts = [self._nest.count(d, NOW) for d in self._nest.inner if d not in self._nest.computation.reduction]
+        reduced = prod(self._grid.tiles[d] for d in self._nest.computation.reduction)
+        return " * ".join([*(f"({count})" for count in counts), str(reduced)])
+
+    def _results(self) -> Stream:
+        """The stores of the block before, and behind them what starts the results of the block to come, in the same
+        rows."""
+        nest, grid = self._nest, self._grid
+        block = grid.steps_of_result
+        phase = nest.phase("result", f"step + {block}")
+        unravel, tile = nest.unravelled("result", "results", LAST, "_moved")
+        inside = [*unravel, *nest.store(tile, LAST, phase)]
+        total = f"(step >= {block} ? {nest.total('result', LAST)} : 0)"
+        if nest.started:
+            dims = [d for d in nest.tile_order("result") if grid.block[d] > 1]
+            number = f"results - {total}"
+            begun: Lines = []
+            place: dict[str, str] = {}
+            inner = "1"
+            for dim in reversed(dims):
+                count = nest.count(dim, THEN)
+                begun.append(f"const int {dim}_begun = ({number}) / ({inner}) % ({count});")
+                place[dim] = f"{dim}_begun"
+                inner = f"{inner} * ({count})"
+            more = f"(step < {grid.steps - block} ? {inner} : 0)"
+            inside = [
+                f"if (results < {total}) {{",
+                *inside,
+                "} else {",
+                *begun,
+                *nest.ordered("store", "load"),
+                *nest.start(place, THEN, phase),
+                "}",
+            ]
+            total = f"{total} + {more}"
+        return Stream("result", total, self._in_block(), self._first_of_result(), inside)

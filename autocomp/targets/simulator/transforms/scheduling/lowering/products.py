@@ -1,0 +1,134 @@
+"""The commands that multiply a tile, whether they start a result or add to it, bring an operand or keep it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from autocomp.targets.simulator.transforms.errors import NotApplicable
+from autocomp.targets.simulator.transforms.scheduling.lowering.leaves import Part
+from autocomp.targets.simulator.transforms.scheduling.lowering.moves import Moves
+from autocomp.targets.simulator.transforms.scheduling.lowering.spelling import Call, spellings
+from autocomp.targets.simulator.transforms.scheduling.lowering.text import Lines, address, choice, merged
+
+
+class Products(Moves):
+    """Products of tiles that lie in local memory."""
+
+    def inner_tile(self) -> dict[str, str]:
+        """The coordinates, in its block, of the tile that the innermost loop is at."""
+        tile = {d: d for d in self.inner}
+        if self._rotated:
+            tile[self._rotated] = f"{self._rotated}_tile"
+        return tile
+
+    def first_use(self, operand: str) -> str:
+        """The condition that a product is the first one of a step to use a move's tiles of an operand."""
+        column, width = self._column_word(operand), self._width(operand)
+        tests = [f"{d} == 0" for d in self.inner if d not in self.grid.dims(operand)]
+        if width > 1:
+            tests.append(f"{column} % {width} == 0")
+        return " && ".join(tests) or "1"
+
+    def _rotation(self, at: str) -> Lines:
+        """The declaration of the tile of a loop whose last tile comes first."""
+        dim = self._rotated
+        count = self.count(dim, at) if dim else ""
+        return [f"const int {dim}_tile = ({dim} + {count} - 1) % {count};"] if dim else []
+
+    def _product(self, at: str, phases: Mapping[str, str]) -> Lines:
+        """The product of one tile, inside the loops over a block's tiles."""
+        computation = self.computation
+        tile = self.inner_tile()
+        lines: Lines = []
+        extents = {word: self._extent(dim, tile.get(dim, "0"), at) for dim, word in self._words.items()}
+        left = self._row("left", tile, at, phases["left"])
+        right = self._row("right", tile, at, phases["right"])
+        result = self._row("result", tile, at, phases["result"])
+        if self._row_clips:
+            lines += self._clipped_rows(tile, at)
+            extents["row"], left, result = "rows", f"{left} + first", f"{result} + first"
+        rows = {"left": left, "right": right, "result": result}
+        first = [f"{self._tile(d, tile.get(d, '0'), at)} == 0" for d in computation.reduction if self.grid.tiles[d] > 1]
+        starts = "0" if self.started else " && ".join(first) or "1"
+        fresh = self._fresh()
+        calls = self._variants(rows, extents, starts, fresh)
+        inside = self._inside(tile, at)
+        if fresh == "fresh":
+            calls.append("fresh = 0;")
+        return [*lines, *([f"if ({inside}) {{", *calls, "}"] if inside else calls)]
+
+    @property
+    def _stationary(self) -> tuple[str, ...]:
+        """The innermost loops, in all of which the right operand stays in the array."""
+        if not self.schedule.kept:
+            return ()
+        if not self.leaves.product.kept:
+            raise NotApplicable("the machine keeps no operand in its array from one product to the next")
+        found: list[str] = []
+        for dim in reversed(self.inner):
+            if dim in self.grid.dims("right"):
+                break
+            found.insert(0, dim)
+        return tuple(found)
+
+    @property
+    def _rotated(self) -> str:
+        """The loop whose last tile comes first."""
+        row = self.computation.row
+        ragged = self.computation.extents[row] % self.schedule.tile.get(row, 1) != 0
+        return row if self.schedule.short_first and self._stationary[-1:] == (row,) and ragged else ""
+
+    def _fresh(self) -> str:
+        """The condition that the right operand is brought into the array."""
+        if not self._stationary:
+            return ""
+        if self.computation.clipped:
+            return "fresh"
+        return " && ".join(f"{dim} == 0" for dim in self._stationary)
+
+    def _variants(self, rows: Mapping[str, str], extents: Mapping[str, str], starts: str, fresh: str) -> Lines:
+        """The commands of a product, in the forms that start and add to a result, and bring or keep an operand."""
+        product = self.leaves.product
+        lines: Lines = []
+        for number in range(len(product.adding or product.starting)):
+            forms = [
+                [None if not parts else self._spellings(parts[number], rows, extents) for parts in pair]
+                for pair in ((product.starting, product.adding), (product.kept_starting, product.kept))
+            ]
+            brought = self._either(starts, forms[0])
+            if fresh:
+                lines += choice(fresh, brought, self._either(starts, forms[1]))
+            else:
+                lines.append(str(brought[0]))
+        return lines
+
+    def _either(self, starts: str, forms: Sequence[list[Call] | None]) -> list[Call]:
+        """The form that starts or adds to a result, or one that does as its operands say, in all its spellings."""
+        starting, adding = forms
+        if starts in ("0", "1"):
+            chosen = starting if starts == "1" else adding
+            if chosen:
+                return chosen
+        elif starting and adding:
+            found = [c for a in starting for b in adding if (c := merged(starts, a, b)) is not None]
+            if found:
+                return found
+        raise NotApplicable("the machine has no product that starts, or adds to, a result")
+
+    def _spellings(self, part: Part, rows: Mapping[str, str], extents: Mapping[str, str]) -> list[Call]:
+        operands: dict[str, str | int | float] = dict(part.operands)
+        for name, word in part.addresses.items():
+            operands[name] = address(int(part.operands[name]), self.leaves.product.spaces[word], rows[word])
+        for name, word in part.extents.items():
+            operands[name] = extents[word]
+        return list(spellings(self.leaves.accelerator, part.instruction, operands))
+
+    def ordered(self, first: str, later: str) -> Lines:
+        """Calls that make what loads, products or stores do from here on wait for what others of them did so far."""
+        product = self.leaves.product.adding or self.leaves.product.starting
+        units = {
+            "load": self.leaves.left.instruction.unit,
+            "product": product[-1].instruction.unit,
+            "store": self.leaves.store.instruction.unit,
+        }
+        return self._order.between(units[first], units[later])

@@ -1,0 +1,176 @@
+"""Text of loops brought into the shape that a person would write: expressions folded as far as the bounds of variables
+allow, loops of one iteration and constants of one use gone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from autocomp.targets.simulator.kernel import ast
+from autocomp.targets.simulator.transforms.syntax.affine import Interval, Ranges, affine, interval, literal, truth
+from autocomp.targets.simulator.transforms.syntax.arithmetic import simplify
+from autocomp.targets.simulator.transforms.syntax.rewrite import assigned, blocks, substitute, walk, with_blocks
+
+Statements = tuple[ast.Statement, ...]
+
+
+def tidied(statements: Statements) -> Statements:
+    """The same statements in a shorter form."""
+    return _unused(_block(statements, {}, {}))
+
+
+def _block(given: Statements, ranges: Ranges, values: Mapping[str, ast.Expression]) -> Statements:
+    scope: dict[str, Interval] = dict(ranges)
+    known = dict(values)
+    changing = frozenset[str]().union(*map(assigned, given)) if given else frozenset[str]()
+    result: list[ast.Statement] = []
+    for statement in given:
+        if isinstance(statement, ast.Declaration):
+            kept = _declaration(statement, scope, known, changing)
+            result.extend([] if kept is None else [kept])
+        else:
+            result.extend(_statement(statement, scope, known))
+    return tuple(result)
+
+
+def _declaration(
+    statement: ast.Declaration, scope: dict[str, Interval], known: dict[str, ast.Expression], changing: frozenset[str]
+) -> ast.Declaration | None:
+    """What is left of a declaration: constants that are as short as their names go."""
+    (declarator,) = statement.declarators
+    if declarator.initializer is None:
+        return statement
+    value = simplify(substitute(declarator.initializer, known), scope)
+    scope.pop(declarator.name, None)
+    known.pop(declarator.name, None)
+    if statement.const and declarator.name not in changing:
+        if _is_short(value):
+            known[declarator.name] = value
+            return None
+        bounds = interval(value, scope)
+        if bounds is not None:
+            scope[declarator.name] = bounds
+    return replace(statement, declarators=(replace(declarator, initializer=value),))
+
+
+def _is_short(value: ast.Expression) -> bool:
+    """Whether an expression says as much as a name for it."""
+    if isinstance(value, ast.IntLiteral | ast.Name):
+        return True
+    total = affine(value)
+    return len(total.terms) == 1 and isinstance(total.terms[0][0], ast.Name)
+
+
+def _statement(statement: ast.Statement, scope: Ranges, known: Mapping[str, ast.Expression]) -> Statements:
+    if isinstance(statement, ast.ExpressionStatement):
+        return (replace(statement, expression=simplify(substitute(statement.expression, known), scope)),)
+    if isinstance(statement, ast.If):
+        return _if(statement, scope, known)
+    if isinstance(statement, ast.For):
+        return _for(statement, scope, known)
+    if isinstance(statement, ast.Block):
+        inside = _block(statement.statements, scope, known)
+        return (ast.Block(inside),) if any(isinstance(s, ast.Declaration) for s in inside) else inside
+    return (substitute(statement, known),)
+
+
+def _if(statement: ast.If, scope: Ranges, known: Mapping[str, ast.Expression]) -> Statements:
+    condition = simplify(substitute(statement.condition, known), scope)
+    verdict = truth(interval(condition, scope) or (0, 1))
+    other = statement.otherwise.statements if statement.otherwise is not None else ()
+    if verdict is not None:
+        chosen = _block(statement.then.statements if verdict else other, scope, known)
+        return (ast.Block(chosen),) if any(isinstance(s, ast.Declaration) for s in chosen) else chosen
+    then, otherwise = _block(statement.then.statements, scope, known), _block(other, scope, known)
+    if not then and not otherwise:
+        return ()
+    return (ast.If(condition, ast.Block(then), ast.Block(otherwise) if otherwise else None),)
+
+
+def _for(statement: ast.For, scope: Ranges, known: Mapping[str, ast.Expression]) -> Statements:
+    counted = _counter(statement)
+    if counted is None:
+        inner = replace(
+            statement,
+            initial=None if statement.initial is None else substitute(statement.initial, known),
+            condition=None if statement.condition is None else simplify(substitute(statement.condition, known), scope),
+            step=None if statement.step is None else simplify(substitute(statement.step, known), scope),
+            body=ast.Block(_block(statement.body.statements, scope, known)),
+        )
+        return (inner,)
+    name, bound, by = counted
+    count = simplify(substitute(bound, known), scope)
+    most = interval(count, scope)
+    inside = {key: value for key, value in known.items() if key != name}
+    if most is not None and most[1] <= by and most[0] >= 1:
+        body = _block(statement.body.statements, scope, {**inside, name: literal(0)})
+        return (ast.Block(body),) if any(isinstance(s, ast.Declaration) for s in body) else body
+    around = dict(scope)
+    around.pop(name, None)
+    if most is not None:
+        around[name] = (0, max(0, (most[1] - 1) // by * by))
+    body = _block(statement.body.statements, around, inside)
+    if not body:
+        return ()
+    assert isinstance(statement.condition, ast.Binary)
+    return (replace(statement, condition=replace(statement.condition, right=count), body=ast.Block(body)),)
+
+
+def _counter(statement: ast.For) -> tuple[str, ast.Expression, int] | None:
+    """The variable, the bound and the step of `for (int v = 0; v < bound; v += step)`."""
+    initial, condition, step = statement.initial, statement.condition, statement.step
+    if not isinstance(initial, ast.Declaration) or len(initial.declarators) != 1:
+        return None
+    (declarator,) = initial.declarators
+    if declarator.initializer != literal(0) or not isinstance(condition, ast.Binary) or condition.operator != "<":
+        return None
+    if condition.left != ast.Name(declarator.name):
+        return None
+    if isinstance(step, ast.Step) and step.operator == "++":
+        return declarator.name, condition.right, 1
+    if isinstance(step, ast.Assignment) and step.operator == "+" and isinstance(step.value, ast.IntLiteral):
+        return declarator.name, condition.right, step.value.value
+    return None
+
+
+def _unused(given: Statements) -> Statements:
+    """The statements without variables that nothing reads."""
+    while True:
+        read = _read(given)
+        kept = _without(given, read)
+        if kept == given:
+            return given
+        given = kept
+
+
+def _read(given: Statements) -> frozenset[str]:
+    """The variables that are read, other than to change themselves."""
+    found: set[str] = set()
+    for statement in given:
+        for node in walk(statement):
+            if isinstance(node, ast.ExpressionStatement) and _changed_by(node) is not None:
+                continue
+            if isinstance(node, ast.Name):
+                found.add(node.name)
+    return frozenset(found)
+
+
+def _changed_by(node: ast.ExpressionStatement) -> str | None:
+    change = node.expression
+    if isinstance(change, ast.Step | ast.Assignment) and isinstance(change.target, ast.Name):
+        return change.target.name
+    return None
+
+
+def _without(given: Statements, read: frozenset[str]) -> Statements:
+    result: list[ast.Statement] = []
+    for statement in given:
+        if isinstance(statement, ast.Declaration) and not any(d.name in read for d in statement.declarators):
+            continue
+        if isinstance(statement, ast.ExpressionStatement):
+            name = _changed_by(statement)
+            if name is not None and name not in read:
+                continue
+        result.append(with_blocks(statement, tuple(ast.Block(_without(b.statements, read)) for b in blocks(statement))))
+    return tuple(result)

@@ -1,0 +1,258 @@
+"""Where the tiles of a scheduled contraction are: in tensors, in local memory, and inside of an image's edges."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from math import prod
+
+from autocomp.targets.simulator.transforms.errors import NotApplicable
+from autocomp.targets.simulator.transforms.scheduling.computation import Contraction, Operand, Subscript
+from autocomp.targets.simulator.transforms.scheduling.lowering.layout import Buffer, placed
+from autocomp.targets.simulator.transforms.scheduling.lowering.leaves import Leaves, MoveLeaf
+from autocomp.targets.simulator.transforms.scheduling.lowering.order import Order
+from autocomp.targets.simulator.transforms.scheduling.lowering.text import Lines, minimum
+from autocomp.targets.simulator.transforms.scheduling.schedule import OPERANDS, Grid, Schedule
+
+
+@dataclass
+class Tiles:
+    """The coordinates, rows and extents of tiles, as text."""
+
+    computation: Contraction
+    schedule: Schedule
+    leaves: Leaves
+    grid: Grid = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.grid = Grid(self.computation, self.schedule)
+        self._words = {self.computation.row: "row", self.computation.column: "column", self.computation.depth: "depth"}
+        self._check()
+        self._order = Order(self.leaves.accelerator)
+        self._places = placed(self.leaves.accelerator, self._buffers())
+
+    # --- what fits
+
+    def _check(self) -> None:
+        computation, schedule = self.computation, self.schedule
+        most = self.leaves.product.most
+        for dim, size in schedule.tile.items():
+            if dim not in self._words or not 1 <= size <= most[self._words[dim]]:
+                raise NotApplicable(f"a tile of {size} along {dim!r} is not one of this machine's")
+        names = set(computation.extents)
+        for given in (schedule.order, schedule.inner):
+            if set(given) - names or len(set(given)) < len(given):
+                raise NotApplicable(f"the dimensions are {', '.join(computation.extents)}; got {', '.join(given)}")
+        order = self.grid.order
+        missing = [d for d in names if self.grid.blocks[d] > 1 and d not in order]
+        if missing:
+            raise NotApplicable(f"the order of blocks leaves out {', '.join(missing)}")
+        if list(order) != [*self.grid.outer, *(d for d in order if d not in self.grid.outer)]:
+            raise NotApplicable("results stay in local memory while they are reduced: reduced dimensions come last")
+        unnamed = [d for d in names if self.grid.block[d] > 1 and d not in schedule.inner]
+        if unnamed:
+            raise NotApplicable(f"the order inside a block leaves out {', '.join(unnamed)}")
+        if not self.leaves.product.adding and prod(self.grid.tiles[d] for d in computation.reduction) > 1:
+            raise NotApplicable("the machine does not add to results")
+
+    @property
+    def inner(self) -> tuple[str, ...]:
+        return tuple(d for d in self.schedule.inner if self.grid.block[d] > 1)
+
+    def _operand(self, name: str) -> Operand:
+        found: Mapping[str, Operand] = {
+            "left": self.computation.left,
+            "right": self.computation.right,
+            "result": self.computation.result,
+        }
+        return found[name]
+
+    def _leaf(self, name: str) -> MoveLeaf:
+        return {"left": self.leaves.left, "right": self.leaves.right, "result": self.leaves.store}[name]
+
+    # --- local memory
+
+    def _row_word(self, operand: str) -> str:
+        """The dimension along the local rows of an operand."""
+        words = {word: dim for dim, word in self._words.items()}
+        return words["row" if operand == "result" else self.leaves.product.rows[operand]]
+
+    def _column_word(self, operand: str) -> str:
+        """The dimension along its columns."""
+        pairs = {"left": ("row", "depth"), "right": ("depth", "column"), "result": ("row", "column")}
+        row = self._words[self._row_word(operand)]
+        other = next(word for word in pairs[operand] if word != row)
+        return next(dim for dim, word in self._words.items() if word == other)
+
+    def _pitch(self, operand: str) -> int:
+        """Rows from one tile to the next: as many as a tile has; of results as many as wide stores need."""
+        leaf = self._leaf(operand)
+        rows = self.schedule.tile.get(self._row_word(operand), 1)
+        fixed = leaf.pitch.constant
+        return max(rows, fixed) if self._width(operand) > 1 and fixed else rows
+
+    def _width(self, operand: str) -> int:
+        """Tiles in a move."""
+        leaf = self._leaf(operand)
+        tile = self.schedule.tile.get(self._column_word(operand), 1)
+        if tile < leaf.width:
+            return 1
+        wanted = self.schedule.width.get(operand, leaf.most_columns // tile)
+        return max(1, min(wanted, leaf.most_columns // tile, self.grid.block[self._column_word(operand)]))
+
+    def tile_order(self, operand: str) -> tuple[str, ...]:
+        """The dimensions of a panel's tiles, those farthest apart first: tiles side by side in DRAM are neighbours."""
+        row, column = self._row_word(operand), self._column_word(operand)
+        others = [d for d in self.computation.extents if d in self.grid.dims(operand) and d not in (row, column)]
+        return (*others, *(d for d in (row, column) if d in self.grid.dims(operand)))
+
+    def _buffers(self) -> Mapping[str, Buffer]:
+        memories = self.leaves.product.memories
+        return {
+            operand: Buffer(
+                memories[operand],
+                self.grid.held(operand) * self._pitch(operand),
+                prod(self.grid.blocks[d] for d in self._slots(operand)) * self.grid.phases(operand),
+            )
+            for operand in (*OPERANDS, "result")
+        }
+
+    def _slots(self, operand: str) -> tuple[str, ...]:
+        return () if operand == "result" else self.grid.slots(operand)
+
+    def _row(self, operand: str, tile: Mapping[str, str], at: str, phase: str) -> str:
+        """The local row of a tile of a block, given by its coordinates there, in the step `at`."""
+        terms: list[str] = []
+        stride = self._pitch(operand)
+        for dim in reversed(self.tile_order(operand)):
+            terms.append(f"({tile.get(dim, '0')}) * {stride}")
+            stride *= self.grid.block[dim]
+        place: list[str] = []
+        places = 1
+        for dim in reversed(self._slots(operand)):
+            place.append(f"{self.block_name(dim)}{at} * {places}")
+            places *= self.grid.blocks[dim]
+        if self.grid.phases(operand) > 1:
+            place.append(f"({phase}) % 2 * {places}")
+            places *= 2
+        first, *others = self._places[operand]
+        if others:  # even and odd places
+            number = " + ".join(place)
+            apart = others[0] - first
+            odd = f"({number}) % 2"
+            terms.append(f"{odd} * {apart}" if apart >= 0 else f"(1 - {odd}) * {-apart}")
+            if places > 2:
+                terms.append(f"({number}) / 2 * {stride}")
+        return " + ".join([*terms, str(min(self._places[operand]))])
+
+    # --- coordinates
+
+    @staticmethod
+    def block_name(dim: str) -> str:
+        return f"{dim}_block"
+
+    def coordinates(self, step: str, at: str, dims: Iterable[str] | None = None) -> Lines:
+        """The block of each loop in a step, and how many tiles it has."""
+        lines: Lines = []
+        inside = 1
+        values: dict[str, str] = {}
+        for dim in reversed(self.grid.order):
+            values[dim] = f"({step}) / {inside} % {self.grid.blocks[dim]}"
+            inside *= self.grid.blocks[dim]
+        chosen = self.grid.order if dims is None else [d for d in self.grid.order if d in set(dims)]
+        lines += [f"const int {self.block_name(dim)}{at} = {values[dim]};" for dim in chosen]
+        for dim in chosen:
+            if self._ragged(dim):
+                lines.append(f"const int {dim}_tiles{at} = {self._left_over(dim, at)};")
+        return lines
+
+    def _ragged(self, dim: str) -> bool:
+        return self.grid.blocks[dim] > 1 and self.grid.tiles[dim] % self.grid.block[dim] != 0
+
+    def _left_over(self, dim: str, at: str) -> str:
+        whole = self.grid.block[dim]
+        return minimum(f"{self.grid.tiles[dim]} - {self.block_name(dim)}{at} * {whole}", str(whole))
+
+    def count(self, dim: str, at: str) -> str:
+        """Tiles of a dimension in a block of a step."""
+        return f"{dim}_tiles{at}" if self._ragged(dim) else str(self.grid.block[dim])
+
+    def _tile(self, dim: str, inner: str, at: str) -> str:
+        """The number of a tile in the whole dimension."""
+        if self.grid.blocks[dim] == 1:
+            return f"({inner})"
+        return f"({self.block_name(dim)}{at} * {self.grid.block[dim]} + {inner})"
+
+    def _element(self, dim: str, inner: str, at: str) -> str:
+        """The coordinate of a tile's first element."""
+        return f"{self._tile(dim, inner, at)} * {self.schedule.tile.get(dim, 1)}"
+
+    def _extent(self, dim: str, inner: str, at: str, tiles: str = "1") -> str:
+        """Elements in some tiles of a dimension, from one on."""
+        size, extent = self.schedule.tile.get(dim, 1), self.computation.extents[dim]
+        whole = f"({tiles}) * {size}"
+        if extent % size == 0:
+            return whole
+        if tiles == "1":
+            return f"({self._tile(dim, inner, at)} == {self.grid.tiles[dim] - 1} ? {extent % size} : {size})"
+        return minimum(f"{extent} - {self._element(dim, inner, at)}", whole)
+
+    def _subscript(self, subscript: Subscript, tile: Mapping[str, str], at: str) -> str:
+        terms = [f"{self._element(dim, tile.get(dim, '0'), at)} * {factor}" for dim, factor in subscript.terms]
+        return " + ".join([*terms, str(subscript.constant)]) if terms or subscript.constant else "0"
+
+    # --- edges of an image
+
+    @property
+    def _row_clips(self) -> tuple[tuple[Subscript, int], ...]:
+        """The subscripts that leave out rows of a tile."""
+        return tuple((s, n) for s, n in self.computation.clipped if self.computation.row in s.dims)
+
+    def _inside(self, tile: Mapping[str, str], at: str) -> str:
+        """The condition that a tile has rows inside of the left operand."""
+        tests = []
+        for subscript, extent in self.computation.clipped:
+            if self.computation.row in subscript.dims:
+                continue
+            value = self._subscript(subscript, tile, at)
+            low, high = subscript.bounds(self.computation.extents)
+            tests += [f"{value} >= 0"] * (low < 0) + [f"{value} < {extent}"] * (high >= extent)
+        if self._row_clips:
+            tests.append("rows > 0")
+        return " && ".join(tests)
+
+    def _is_used(self, tile: Mapping[str, str], at: str) -> str:
+        """The condition that some product of a block uses a tile of the right operand: not all rows are outside."""
+        tests = []
+        revisits = self.grid.revisits("right")
+        for subscript, extent in self.computation.clipped:
+            if any(dim in revisits or self.grid.blocks[dim] == 1 for dim in subscript.dims - self.grid.dims("right")):
+                continue  # all of the dimension uses it
+            first = {dim: "0" for dim in subscript.dims if dim not in self.grid.dims("right")}
+            low, high = subscript.bounds(self.computation.extents)
+            value = self._subscript(subscript, {**tile, **first}, at)
+            reach = sum(
+                factor * (self.grid.block[dim] * self.schedule.tile.get(dim, 1) - 1)
+                for dim, factor in subscript.terms
+                if dim in first
+            )
+            tests += [f"{value} + {reach} >= 0"] * (low < 0) + [f"{value} < {extent}"] * (high >= extent)
+        return " && ".join(tests)
+
+    def _clipped_rows(self, tile: Mapping[str, str], at: str) -> Lines:
+        """Declarations of the first row of a tile that is inside of the left operand, and of how many are."""
+        row = self.computation.row
+        lines: Lines = []
+        first, end = ["0"], [self._extent(row, tile.get(row, "0"), at)]
+        for number, (subscript, extent) in enumerate(self._row_clips):
+            factor = subscript.factor(row)
+            if factor < 1:
+                raise NotApplicable("rows of a tile go backwards through an operand")
+            name = f"edge{number or ''}"
+            lines.append(f"const int {name} = {self._subscript(subscript, tile, at)};")
+            first.append(f"({name} < 0 ? (-{name} + {factor - 1}) / {factor} : 0)")
+            end.append(f"({extent} - {name} + {factor - 1}) / {factor}")
+        start = first[1] if len(first) == 2 else minimum(*first)
+        lines.append(f"const int first = {start};")
+        lines.append(f"const int rows = {minimum(*end)} - first;")
+        return lines

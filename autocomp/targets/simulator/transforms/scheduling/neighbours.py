@@ -1,0 +1,79 @@
+"""Schedules that differ from a given one in one decision."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from autocomp.targets.simulator.transforms.scheduling.choose import BOTH
+from autocomp.targets.simulator.transforms.scheduling.raised import Raised
+from autocomp.targets.simulator.transforms.scheduling.schedule import OPERANDS, Grid, Schedule
+
+_WIDTHS = (1, 2, 3, 4, 8)  # tiles in a move
+_EARLY = (0, 2, 4, 8, 12, 16, 24)  # products at the end of a step that no load is among
+
+
+def neighbours(given: Raised) -> Iterator[Schedule]:
+    """Whether they fit the machine or not."""
+    for choices in (_moves, _ahead, _kept, _blocks, _orders, _levels):
+        yield from choices(given)
+
+
+def _moves(given: Raised) -> Iterator[Schedule]:
+    """Wider and narrower moves."""
+    for stream in (*OPERANDS, "result"):
+        known = {given.model.width(stream, Grid(given.computation, given.schedule))}
+        for width in _WIDTHS:
+            changed = replace(given.schedule, width={**given.schedule.width, stream: width})
+            effective = given.model.width(stream, Grid(given.computation, changed))
+            if effective not in known:
+                known.add(effective)
+                yield changed
+
+
+def _ahead(given: Raised) -> Iterator[Schedule]:
+    """Loads and stores beside the products, or on time."""
+    for early in _EARLY:
+        yield replace(given.schedule, ahead=BOTH, early=early)
+    yield replace(given.schedule, deferred=not given.schedule.deferred)
+
+
+def _kept(given: Raised) -> Iterator[Schedule]:
+    """The right operand kept in the array, the short tile first or last."""
+    if not given.leaves.product.kept:
+        return
+    rows = [d for d in given.computation.parallel if d not in given.computation.right.dims]
+    inner = (*(d for d in given.schedule.inner if d not in rows), *rows)
+    for short in (True, False):
+        yield replace(given.schedule, kept=True, inner=inner, short_first=short)
+        yield replace(given.schedule, kept=True, short_first=short)
+
+
+def _blocks(given: Raised) -> Iterator[Schedule]:
+    """Larger and smaller blocks."""
+    grid = Grid(given.computation, given.schedule)
+    for dim, tiles in grid.tiles.items():
+        present = grid.block[dim]
+        for size in sorted({1, present // 2, present - 1, present + 1, present * 2, tiles}):
+            if 1 <= size <= tiles:
+                yield replace(given.schedule, block={**grid.block, dim: size})
+
+
+def _orders(given: Raised) -> Iterator[Schedule]:
+    """Neighbouring loops exchanged."""
+    schedule, parallel = given.schedule, set(given.computation.parallel)
+    for name in ("order", "inner"):
+        dims: tuple[str, ...] = getattr(schedule, name)
+        for at in range(len(dims) - 1):
+            swapped = (*dims[:at], dims[at + 1], dims[at], *dims[at + 2 :])
+            if name == "inner":
+                yield replace(schedule, inner=swapped)
+            elif (dims[at] in parallel) == (dims[at + 1] in parallel):
+                yield replace(schedule, order=swapped)
+
+
+def _levels(given: Raised) -> Iterator[Schedule]:
+    """Operands that stay in local memory for longer, or less long."""
+    for operand in OPERANDS:
+        for level in range(len(given.schedule.order) + 1):
+            yield replace(given.schedule, level={**given.schedule.level, operand: level})

@@ -1,0 +1,160 @@
+"""A kernel as what it computes and how: the contraction, its schedule, and the commands that it is carried out with.
+
+A kernel that was lowered from a schedule says so in a comment at its head. The comment counts if the schedule gives
+that very kernel. A kernel that was changed since, or written by hand, is taken for one tile at a time.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
+from typing import Any
+
+from autocomp.errors import KernelError
+from autocomp.targets.simulator import kernel as dialect
+from autocomp.targets.simulator.kernel import ast, canonical_hash
+from autocomp.targets.simulator.transforms.errors import NotApplicable
+from autocomp.targets.simulator.transforms.scheduling import steps
+from autocomp.targets.simulator.transforms.scheduling.choose import plain
+from autocomp.targets.simulator.transforms.scheduling.computation import Contraction
+from autocomp.targets.simulator.transforms.scheduling.cost import CostModel
+from autocomp.targets.simulator.transforms.scheduling.lifting.commands import Commands
+from autocomp.targets.simulator.transforms.scheduling.lifting.fit import contractions_of
+from autocomp.targets.simulator.transforms.scheduling.lifting.tracing import flow_of
+from autocomp.targets.simulator.transforms.scheduling.lowering.body import body
+from autocomp.targets.simulator.transforms.scheduling.lowering.leaves import Leaves
+from autocomp.targets.simulator.transforms.scheduling.lowering.reading import leaves_of
+from autocomp.targets.simulator.transforms.scheduling.lowering.tidy import tidied
+from autocomp.targets.simulator.transforms.scheduling.schedule import Schedule
+from autocomp.targets.simulator.transforms.syntax.heading import heading, with_heading
+from autocomp.targets.simulator.transforms.syntax.rewrite import with_body
+
+
+@dataclass(frozen=True)
+class Raised:
+    """`given`: the kernel was lowered from the schedule; else the schedule is that of a newcomer."""
+
+    computation: Contraction
+    leaves: Leaves
+    schedule: Schedule
+    given: bool
+    kernel: ast.Kernel
+
+    @cached_property
+    def model(self) -> CostModel:
+        """Estimates for this computation."""
+        return CostModel(self.computation, self.leaves)
+
+    @cached_property
+    def cycles(self) -> float:
+        """Estimated cycles of the schedule."""
+        return steps.cycles(self.model, self.schedule)
+
+    def estimate(self, schedule: Schedule) -> float:
+        """Estimated cycles of another schedule."""
+        return steps.cycles(self.model, schedule)
+
+    def lowered(self, schedule: Schedule) -> ast.Kernel:
+        """The kernel with another schedule. Raises NotApplicable where that does not fit the machine."""
+        return lower(self.kernel, self.computation, self.leaves, schedule)
+
+
+def raised(kernel: ast.Kernel, commands: Commands) -> Raised:
+    """What a kernel computes, and how. Raises NotApplicable, with the reason, where that is not seen."""
+    found = contractions_of(flow_of(commands))
+    if len(found) != 1:
+        raise NotApplicable(f"the kernel computes {len(found)} results, one after another")
+    computation, leaves = found[0].computation, leaves_of(found[0], commands)
+    schedule = _stated(kernel, computation)
+    if schedule is not None:
+        try:
+            if canonical_hash(lower(kernel, computation, leaves, schedule)) == canonical_hash(kernel):
+                return Raised(computation, leaves, schedule, True, kernel)
+        except NotApplicable:
+            pass
+    return Raised(computation, leaves, plain(computation, leaves), False, kernel)
+
+
+def lower(kernel: ast.Kernel, computation: Contraction, leaves: Leaves, schedule: Schedule) -> ast.Kernel:
+    """The kernel whose body carries out a computation by a schedule. Raises NotApplicable where it does not fit."""
+    text = f"void body() {{\n{body(computation, schedule, leaves)}\n}}"
+    try:
+        parsed = dialect.parse(text, "<lowered kernel>")
+    except KernelError as error:  # a fault of ours: show it, do not hide it
+        raise AssertionError(f"{error}\n{text}") from error
+    entry = ast.Kernel(kernel.functions[-1:], constants=kernel.constants)
+    lowered = with_body(entry, ast.Block(tidied(parsed.entry.body.statements)))
+    return with_heading(lowered, json.dumps(as_data(schedule), sort_keys=True))
+
+
+def _stated(kernel: ast.Kernel, computation: Contraction) -> Schedule | None:
+    """The schedule that a kernel states at its head."""
+    given = heading(kernel)
+    if not given:
+        return None
+    try:
+        return from_data(json.loads(given), computation)
+    except (ValueError, NotApplicable):
+        return None
+
+
+def as_data(schedule: Schedule) -> dict[str, Any]:
+    """A schedule as plain data; what is as it is by default is left out."""
+    found: dict[str, Any] = {}
+    for entry in fields(schedule):
+        value = getattr(schedule, entry.name)
+        if isinstance(value, frozenset):
+            value = sorted(value)
+        if isinstance(value, tuple):
+            value = list(value)
+        if isinstance(value, Mapping):
+            value = dict(value)
+        if value:
+            found[entry.name] = value
+    return found
+
+
+def from_data(data: Any, computation: Contraction, base: Schedule | None = None) -> Schedule:
+    """The schedule that plain data state, on top of another one. Raises NotApplicable, naming what is wrong."""
+    if not isinstance(data, Mapping):
+        raise NotApplicable(f"a schedule is a mapping of decisions, got {data!r}")
+    known = {entry.name for entry in fields(Schedule)}
+    unknown = sorted(set(map(str, data)) - known)
+    if unknown:
+        raise NotApplicable(f"unknown decision {unknown[0]!r}; known: {', '.join(sorted(known))}")
+    order = (*computation.parallel, *computation.reduction)
+    start = base or Schedule({}, {}, order, order, {})
+    changes: dict[str, Any] = {}
+    for name, value in data.items():
+        present = getattr(start, name)
+        if isinstance(present, Mapping):
+            changes[name] = {**present, **_sizes(name, value)}
+        elif isinstance(present, tuple):
+            changes[name] = _names(name, value)
+        elif isinstance(present, frozenset):
+            changes[name] = frozenset(_names(name, value))
+        elif isinstance(present, bool):
+            changes[name] = bool(value)
+        else:
+            changes[name] = _number(name, value)
+    return replace(start, **changes)
+
+
+def _sizes(name: str, value: Any) -> dict[str, int]:
+    if not isinstance(value, Mapping):
+        raise NotApplicable(f"{name!r} maps names to numbers, got {value!r}")
+    return {str(key): _number(f"{name}.{key}", number) for key, number in value.items()}
+
+
+def _names(name: str, value: Any) -> tuple[str, ...]:
+    if not isinstance(value, list | tuple) or not all(isinstance(item, str) for item in value):
+        raise NotApplicable(f"{name!r} is a list of names, got {value!r}")
+    return tuple(value)
+
+
+def _number(name: str, value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 1 << 31:
+        raise NotApplicable(f"{name!r} is a whole number from 0 on, got {value!r}")
+    return value

@@ -1,0 +1,115 @@
+"""How a contraction is carried out: tiles, blocks, order of loops, what stays in local memory, what is moved ahead."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from math import prod
+
+from autocomp.targets.simulator.transforms.scheduling.computation import Contraction
+
+OPERANDS = ("left", "right")
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """Decisions. All are by the names of dimensions, or of operands (left, right, result).
+
+    `tile`: elements of a dimension in one tile; 1 where it is left out. `block`: tiles of a dimension in a block; all
+    where it is left out. `order`: the loops over blocks, outermost first, those of the reduction innermost. `inner`:
+    the loops inside a block. `level`: how many of the loops over blocks are around the panel of an operand that is
+    loaded at a time. `width`: tiles in one move. `ahead`: operands whose next tiles come during the computation with
+    the present ones, all before its last `early` products. `deferred`: results are stored during the next block.
+    `kept`: the right operand stays in the array while it is used. `short_first`: the tile that is short comes first
+    among those that share the operand in the array.
+    """
+
+    tile: Mapping[str, int]
+    block: Mapping[str, int]
+    order: tuple[str, ...]
+    inner: tuple[str, ...]
+    level: Mapping[str, int]
+    width: Mapping[str, int] = field(default_factory=dict)
+    ahead: frozenset[str] = frozenset()
+    early: int = 0
+    deferred: bool = False
+    kept: bool = False
+    short_first: bool = False
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A computation cut up by a schedule: numbers of tiles and blocks, and what follows for buffers."""
+
+    computation: Contraction
+    schedule: Schedule
+
+    @cached_property
+    def tiles(self) -> Mapping[str, int]:
+        """Tiles of each dimension."""
+        extents = self.computation.extents
+        return {name: -(-extent // self.schedule.tile.get(name, 1)) for name, extent in extents.items()}
+
+    @cached_property
+    def block(self) -> Mapping[str, int]:
+        """Tiles of each dimension in a whole block."""
+        return {name: min(self.schedule.block.get(name, n), n) for name, n in self.tiles.items()}
+
+    @cached_property
+    def blocks(self) -> Mapping[str, int]:
+        """Blocks of each dimension."""
+        return {name: -(-n // self.block[name]) for name, n in self.tiles.items()}
+
+    @cached_property
+    def order(self) -> tuple[str, ...]:
+        """The loops over blocks that have more than one."""
+        return tuple(name for name in self.schedule.order if self.blocks[name] > 1)
+
+    @cached_property
+    def outer(self) -> tuple[str, ...]:
+        """Those of them over results."""
+        return tuple(name for name in self.order if name in self.computation.parallel)
+
+    @cached_property
+    def steps(self) -> int:
+        """Steps of computation: blocks of all loops."""
+        return prod(self.blocks[name] for name in self.order)
+
+    @property
+    def steps_of_result(self) -> int:
+        """Steps until a block of results is complete."""
+        return prod(self.blocks[name] for name in self.order if name not in self.outer)
+
+    def level(self, operand: str) -> int:
+        """How many of the loops over blocks, of those that there are, are around an operand's panel."""
+        given = self.schedule.order[: self.schedule.level.get(operand, len(self.schedule.order))]
+        return sum(name in given for name in self.order)
+
+    def slots(self, operand: str) -> tuple[str, ...]:
+        """The loops over blocks whose tiles a panel holds side by side."""
+        dims = self.dims(operand)
+        return tuple(name for name in self.order[self.level(operand) :] if name in dims)
+
+    def revisits(self, operand: str) -> tuple[str, ...]:
+        """The loops over blocks inside of a panel's that use its tiles again."""
+        dims = self.dims(operand)
+        return tuple(name for name in self.order[self.level(operand) :] if name not in dims)
+
+    def dims(self, operand: str) -> frozenset[str]:
+        """The dimensions that select the elements of an operand."""
+        return self.computation.operand_dims[operand]
+
+    def events(self, operand: str) -> int:
+        """How often an operand's panel is filled."""
+        return prod(self.blocks[name] for name in self.order[: self.level(operand)])
+
+    def phases(self, operand: str) -> int:
+        """Panels that an operand has in local memory at a time."""
+        if operand == "result":
+            return 2 if self.schedule.deferred and prod(self.blocks[n] for n in self.outer) > 1 else 1
+        return 2 if operand in self.schedule.ahead and self.events(operand) > 1 else 1
+
+    def held(self, operand: str) -> int:
+        """Tiles of an operand in a block."""
+        return prod(self.block[name] for name in self.tiles if name in self.dims(operand))

@@ -1,0 +1,147 @@
+"""What a schedule takes step by step: like the cost model's sums, but with the short blocks at edges where they are.
+
+Blocks of unequal size meet: the products of a short step hide little of the loads for a long one behind it. Sums over a
+whole computation do not see that, so the best schedules by these are looked at again here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import prod
+
+import numpy as np
+import numpy.typing as npt
+
+from autocomp.targets.simulator.transforms.analysis.requests import memory_number
+from autocomp.targets.simulator.transforms.scheduling.cost import CROWDING, CostModel
+from autocomp.targets.simulator.transforms.scheduling.schedule import OPERANDS, Grid, Schedule
+
+Steps = npt.NDArray[np.float64]
+_MOST_STEPS = 2048  # that are looked at one by one; of more, the first ones stand for all
+
+
+def cycles(model: CostModel, schedule: Schedule) -> float:
+    """Estimated cycles of a schedule."""
+    return _Estimate(model, Grid(model.computation, schedule)).cycles()
+
+
+class _Estimate:
+    def __init__(self, model: CostModel, grid: Grid) -> None:
+        self._model = model
+        self._grid = grid
+        self._steps = min(grid.steps, _MOST_STEPS)
+        self._at = self._blocks()
+
+    def _blocks(self) -> Mapping[str, npt.NDArray[np.int64]]:
+        """For each loop over blocks, the block that each step is at; the step behind the last one included."""
+        steps = np.arange(self._steps + 1)
+        found: dict[str, npt.NDArray[np.int64]] = {}
+        inside = 1
+        for dim in reversed(self._grid.order):
+            found[dim] = steps // inside % self._grid.blocks[dim]
+            inside *= self._grid.blocks[dim]
+        return found
+
+    def _tiles(self, dim: str) -> npt.NDArray[np.int64]:
+        """Tiles of a dimension in each step."""
+        block = self._grid.block[dim]
+        if dim not in self._at:
+            return np.full(self._steps + 1, block)
+        return np.minimum(self._grid.tiles[dim] - self._at[dim] * block, block)
+
+    def _last(self, dim: str) -> npt.NDArray[np.bool_]:
+        """The steps that contain the last tile of a dimension."""
+        if dim not in self._at:
+            return np.ones(self._steps + 1, dtype=bool)
+        return np.asarray(self._at[dim] == self._grid.blocks[dim] - 1)
+
+    def _short(self, dim: str) -> int:
+        """Elements in the last tile of a dimension."""
+        size, extent = self._grid.schedule.tile.get(dim, 1), self._grid.computation.extents[dim]
+        return extent % size or size
+
+    def _along(self, dim: str, whole: Steps | float, rest: Steps | float) -> Steps:
+        """The sum over a dimension's tiles in each step of what each takes: `rest` for one that is short."""
+        tiles = self._tiles(dim).astype(float)
+        if self._short(dim) == self._grid.schedule.tile.get(dim, 1):
+            return tiles * whole
+        short = self._last(dim).astype(float)
+        return np.asarray((tiles - short) * whole + short * rest)
+
+    def _moves(self, stream: str) -> Steps:
+        """Cycles of the moves of an operand for one step."""
+        model, grid = self._model, self._grid
+        row, column = model.row_dim(stream), model.column_dim(stream)
+        dims = grid.dims("result" if stream == "start" else stream)
+        size = min(grid.schedule.tile.get(row, 1), grid.computation.extents[row])
+        total = self._wide(stream, column, size)
+        if row in dims:
+            total = self._along(row, total, self._wide(stream, column, self._short(row)))
+        for dim in dims - {row, column}:
+            total = total * self._tiles(dim)
+        return total
+
+    def _wide(self, stream: str, column: str, rows: int) -> Steps:
+        """Cycles of the moves of one row of tiles, for each step."""
+        model, grid = self._model, self._grid
+        size, width = grid.schedule.tile.get(column, 1), model.width(stream, grid)
+        tiles, last = self._tiles(column), self._last(column)
+        found = np.zeros(self._steps + 1)
+        for count in set(tiles.tolist()):
+            for ends in (False, True):
+                chosen = (tiles == count) & (last == ends)
+                full, over = divmod(count * size - (size - self._short(column)) * ends, width * size)
+                cycles = full * model.move(stream, rows, width * size) if full else 0.0
+                found[chosen] = cycles + (model.move(stream, rows, over) if over else 0.0)
+        return found
+
+    def _loads(self, operand: str) -> Steps:
+        """Cycles of an operand's loads for each step, where the step is the first to use its tiles."""
+        cycles = self._moves(operand)
+        for dim in self._grid.revisits(operand):
+            cycles = np.where(self._at[dim] == 0, cycles, 0.0)
+        return cycles
+
+    def _products(self) -> Steps:
+        model, grid = self._model, self._grid
+        row = grid.computation.row
+        size = min(grid.schedule.tile.get(row, 1), grid.computation.extents[row])
+        stationary = model.stationary(grid)
+        each = self._along(row, *(model.tile(grid, rows, bool(stationary)) for rows in (size, self._short(row))))
+        others = np.ones(self._steps + 1)
+        for dim in grid.tiles.keys() - {row, *stationary}:
+            others = others * self._tiles(dim)
+        for dim in set(stationary) - {row}:
+            each = each * self._tiles(dim)
+        if not stationary:
+            return each * others
+        if row not in stationary:
+            tiles = self._tiles(row)
+            each, others = each / tiles, others * tiles
+        last = size if grid.schedule.short_first or row != stationary[0] else self._short(row)
+        return others * np.maximum(each + max(0.0, model.entering - last), model.entering)
+
+    def cycles(self) -> float:
+        model, grid = self._model, self._grid
+        scale = grid.steps / self._steps
+        products = self._products()[: self._steps]
+        none = np.zeros(self._steps + 1)
+        loads = {operand: self._loads(operand) for operand in OPERANDS}
+        ahead = sum((loads[o] for o in OPERANDS if o in grid.schedule.ahead), none)
+        on_time = sum((loads[o] for o in OPERANDS if o not in grid.schedule.ahead), none)
+        stores = self._moves("result")[: self._steps]
+        starts = self._moves("start")[: self._steps] if model.starts else none[: self._steps]
+        period = grid.steps_of_result
+        first = np.arange(self._steps) % period == 0
+        hidden = grid.schedule.deferred and prod(grid.blocks[d] for d in grid.outer) > 1
+        beside = stores / period if hidden else none[: self._steps]
+        following = ahead[1:].copy()
+        if grid.steps == self._steps:
+            following[-1] = 0.0
+        busy = following + (starts / period if hidden else 0.0)
+        total = float(np.maximum(np.maximum(products, busy), beside).sum())
+        total += CROWDING * float(np.minimum(products, busy).sum()) + float(on_time[: self._steps].sum())
+        begin = float(starts[0]) if hidden else float(starts[first].sum()) * scale
+        end = float(stores[-1]) if hidden else float(stores[first].sum()) * scale
+        latency = memory_number(model.leaves.accelerator.dram.settings, "latency")
+        return total * scale + max(0.0, float(ahead[0]) + begin - float(products[0]) / 2) + end + 3 * latency

@@ -1,0 +1,154 @@
+"""Kernels written anew from what they compute, by a schedule."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from autocomp.targets.simulator import kernel
+from autocomp.targets.simulator.evaluate import SimulatorEvaluator
+from autocomp.targets.simulator.kernel import ast
+from autocomp.targets.simulator.start.naive import starting_kernel
+from autocomp.targets.simulator.transforms import Facts, NotApplicable, analyse, applied, transformation
+from autocomp.targets.simulator.transforms.protocol import Parameters, Proposal, Rewriting
+from autocomp.workload import parse as parse_workload
+
+from .conftest import PROOF, Prove, facts_of, machine, naive, with_best
+
+FLAT = """
+void solution(int8_t A[35][64], int8_t B[64][48], int8_t C[35][48]) {
+    int8_t* a = (int8_t*)A;
+    gemmini_extended_config_ex(WEIGHT_STATIONARY, NO_ACTIVATION, 0, 1, false, false);
+    gemmini_extended3_config_ld(64 * sizeof(int8_t), 1.0f, false, 0);
+    gemmini_extended3_config_ld(48 * sizeof(int8_t), 1.0f, false, 1);
+    gemmini_config_st(48 * sizeof(int8_t));
+    for (int tile = 0; tile < 9; tile++) {
+        int i = tile / 3 * DIM, j = tile % 3 * DIM;
+        int rows = 35 - i < DIM ? 35 - i : DIM;
+        for (int k = 0; k < 64; k += DIM) {
+            gemmini_extended_mvin(a + i * 64 + k, 64 + k, DIM, rows);
+            gemmini_extended_mvin2(&B[k][j], 0, DIM, DIM);
+            gemmini_extended_preload(0, (1u << 31) | (k > 0 ? 1u << 30 : 0), DIM, DIM, DIM, rows);
+            gemmini_extended_compute_preloaded(64 + k, GARBAGE_ADDR, DIM, rows, DIM, rows);
+        }
+        gemmini_extended_mvout(&C[i][j], 1u << 31, DIM, rows);
+    }
+    gemmini_fence();
+}
+"""
+
+
+def proposals(facts: Facts) -> list[Parameters]:
+    return [proposal.parameters for proposal in transformation("schedule").candidates(facts)]
+
+
+@pytest.mark.parametrize("shape", [(35, 140, 60), (48, 32, 64), (1, 100, 90), (300, 18, 70)])
+def test_the_schedule_of_least_estimate_is_much_faster(prove: Prove, shape: tuple[int, int, int]) -> None:
+    facts = naive(*shape)
+    assert prove(with_best(facts, "schedule"), *shape) < prove(facts, *shape) / 2
+
+
+def test_what_a_kernel_computes_decides_and_not_its_text(prove: Prove) -> None:
+    flat = facts_of(FLAT)
+    assert proposals(flat) == proposals(naive(35, 64 - 16, 64))
+    prove(with_best(flat, "schedule"), 35, 48, 64)
+
+
+def test_a_kernel_says_how_it_was_scheduled_and_is_offered_schedules_near_that() -> None:
+    facts = with_best(naive(70, 48, 64), "schedule")
+    stated = proposals(naive(70, 48, 64))[0]
+    near = proposals(facts)
+    assert near
+    assert all(sum(stated.get(name) != one.get(name) for name in {*stated, *one}) <= 2 for one in near)
+
+
+def test_another_schedule_of_a_scheduled_kernel_is_that_of_the_computation(prove: Prove) -> None:
+    facts = with_best(naive(35, 48, 64), "schedule")
+    plain = {"block": {"i": 1, "j": 1, "k": 1}, "width": {"left": 1, "right": 1, "result": 1}}
+    again = applied(transformation("schedule"), facts, plain)
+    assert again.digest == applied(transformation("schedule"), naive(35, 48, 64), plain).digest
+    prove(again, 35, 48, 64)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "reason"),
+    [
+        ({"tile": {"i": 17}}, "not one of this machine's"),
+        ({"blocks": {}}, "unknown decision 'blocks'"),
+        ({"block": 3}, "maps names to numbers"),
+        ({"order": ["k", "i", "j"], "block": {"i": 1, "j": 1, "k": 1}}, "reduced dimensions come last"),
+        ({"inner": ["i"]}, "leaves out"),
+    ],
+)
+def test_a_schedule_that_does_not_fit_is_refused_with_the_reason(parameters: Parameters, reason: str) -> None:
+    with pytest.raises(NotApplicable, match=reason):
+        transformation("schedule").apply(naive(64, 64, 64), parameters)
+
+
+def test_what_is_more_than_one_contraction_is_left_alone() -> None:
+    text = kernel.print_kernel(naive(16, 16, 16).given).replace("fence();", "C[0][0] = 1; fence();")
+    assert not proposals(facts_of(text))
+
+
+@settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.integers(1, 90), st.integers(1, 90), st.integers(1, 90), st.lists(st.integers(0, 11), min_size=1, max_size=3))
+def test_schedules_in_any_order_compute_the_same(
+    prove: Prove, rows: int, cols: int, depth: int, choices: list[int]
+) -> None:
+    facts = naive(rows, cols, depth)
+    for choice in choices:
+        found = proposals(facts)
+        try:
+            facts = applied(transformation("schedule"), facts, found[choice % len(found)])
+        except NotApplicable:
+            continue
+    prove(facts, rows, cols, depth)
+
+
+@pytest.mark.parametrize(
+    "extra", ["bias: row\nactivation: relu", "bias: full", "transpose_b: true", "scale: 0.0078125"]
+)
+def test_what_is_done_to_results_and_operands_stays(extra: str) -> None:
+    text = f"operation: gemm\naccelerator: gemmini\ndims: {{I: 35, J: 50, K: 70}}\n{extra}\n"
+    workload = parse_workload(text, Path("gemm.yaml"))
+    start = starting_kernel(workload, machine())
+    facts = with_best(analyse(kernel.parse(start), machine(), workload.constants), "schedule")
+    evaluator = SimulatorEvaluator(machine(), workload)
+    before = evaluator.evaluate(start, stages=PROOF)
+    after = evaluator.evaluate(kernel.print_kernel(facts.written), stages=PROOF)
+    assert after.correct, after.failure
+    assert after.value is not None
+    assert before.value is not None
+    assert after.value < before.value / 2
+
+
+@dataclass(frozen=True)
+class _Wrong(Rewriting):
+    """Leaves out a statement that matters."""
+
+    text: str
+    name = "wrong"
+    title = "Wrong"
+
+    def candidates(self, facts: Facts) -> list[Proposal]:
+        return []
+
+    def apply(self, facts: Facts, parameters: Parameters) -> ast.Kernel:
+        return kernel.parse(kernel.print_kernel(facts.given).replace(self.text, ""))
+
+
+@pytest.mark.parametrize(
+    ("without", "reason"),
+    [
+        ("mvin2(&B[k][j], b_tile, 16, 16);", "rely on luck"),
+        ("config_st(48);", "."),
+        ("k == 0 ? c_tile : ", "rely on luck"),
+    ],
+)
+def test_a_rewriting_that_changes_results_is_refused_where_it_is_applied(without: str, reason: str) -> None:
+    with pytest.raises(NotApplicable, match=reason):
+        applied(_Wrong(without), naive(35, 48, 64), {})
