@@ -22,14 +22,14 @@ def errors_table(groups: Sequence[GroupError]) -> Table:
     """A row a group of cases."""
     table = Table(title="Error of simulated cycles against measured ones", title_justify="left")
     table.add_column("group", no_wrap=True)
-    for heading in ("cases", "not replayed", "mean", "95 %", "worst"):
+    for heading in ("cases", "not replayed", "exact", "mean", "95 %", "worst"):
         table.add_column(heading, justify="right")
     table.add_column("worst case", overflow="fold")
     for group in groups:
         errors = (group.mean, group.p95, group.worst_error)
         figures = [percent(error if group.count else None, digits=2) for error in errors]
         label = group.name if group.name == group.group else f"{group.group}  {group.name}"
-        table.add_row(label, str(group.count), str(group.unsupported), *figures, group.worst)
+        table.add_row(label, str(group.count), str(group.unsupported), str(group.exact), *figures, group.worst)
     return table
 
 

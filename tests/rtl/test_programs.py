@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from autocomp.targets.simulator import isa
 from autocomp.targets.simulator.rtl.differential import shrink
-from autocomp.targets.simulator.rtl.programs import laboratory, random_program
+from autocomp.targets.simulator.rtl.laboratory import laboratory
+from autocomp.targets.simulator.rtl.programs import random_program
 
 from .conftest import COPIER
 

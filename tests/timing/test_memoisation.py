@@ -93,6 +93,25 @@ def test_a_kernel_is_timed_alike() -> None:
         assert_same(lambda chosen: run_program(tables.machine, program, tensors, chosen), options)
 
 
+def test_rows_that_come_to_another_page_at_their_start_and_within_are_timed_alike() -> None:
+    accelerator, tables = machine("gemmini")
+    text = """
+void solution(int8_t inp[224][672], int8_t padded[225][675]) {
+    config_ld(672, 1.0f, 16, 0);
+    gemmini_extended_config_st(675, 0, 1.0f);
+    for (int piece = 0; piece < 14; piece++) {
+        for (int part = 0; part < 10; part++) {
+            mvin(&inp[piece * 16][part * 64], (piece * 10 + part) % 4 * 64, 64, 16);
+            mvout(&padded[piece * 16 + 1][3 + part * 64], (piece * 10 + part) % 4 * 64, 64, 16);
+        }
+    }
+}
+"""
+    program = kernel.link(kernel.compile(kernel.parse(text), accelerator), tables)
+    tensors = {"inp": np.zeros((224, 672), np.int8), "padded": np.zeros((225, 675), np.int8)}
+    assert_same(lambda options: run_program(tables.machine, program, tensors, options), Options(record_commands=True))
+
+
 def measured_cases() -> list[tuple[str, int]]:
     with (RTL / "cycles.csv").open(encoding="utf-8", newline="") as file:
         return [(row["case_id"], int(row["mem_latency"])) for row in csv.DictReader(file)]

@@ -61,11 +61,13 @@ class Case:
 
 @dataclass(frozen=True)
 class GroupError:
-    """Absolute relative errors of a group: `mean`, 95th percentile, and the worst case by name."""
+    """Cases whose cycles are `exact`, and absolute relative errors of a group: `mean`, 95th percentile, and the worst
+    case by name."""
 
     group: str
     count: int
     unsupported: int
+    exact: int
     mean: float
     p95: float
     worst: str
@@ -148,10 +150,11 @@ def _group(name: str, cases: Sequence[Case]) -> GroupError:
     errors = sorted((abs(case.error), case.case_id) for case in cases if case.error is not None)
     missing = len(cases) - len(errors)
     if not errors:
-        return GroupError(name, 0, missing, 0.0, 0.0, "", 0.0)
+        return GroupError(name, 0, missing, 0, 0.0, 0.0, "", 0.0)
     rank = max(0, -(-95 * len(errors) // 100) - 1)
     mean = sum(error for error, _ in errors) / len(errors)
-    return GroupError(name, len(errors), missing, mean, errors[rank][0], errors[-1][1], errors[-1][0])
+    exact = sum(error == 0 for error, _ in errors)
+    return GroupError(name, len(errors), missing, exact, mean, errors[rank][0], errors[-1][1], errors[-1][0])
 
 
 def rank_correlation(cases: Sequence[Case]) -> float | None:

@@ -48,6 +48,8 @@ Access access_from(const nb::dict& fields) {
       access.point_bytes = nb::cast<int64_t>(value);
     else if (name == "accumulate_read")
       access.accumulate_read = nb::cast<bool>(value);
+    else if (name == "tracked")
+      access.tracked = nb::cast<bool>(value);
     else if (name == "dims")
       for (const auto& [count, stride] : nb::cast<std::vector<std::pair<int32_t, int32_t>>>(value))
         access.dims.push_back({count, stride});

@@ -7,6 +7,7 @@ namespace autocomp {
 namespace {
 
 constexpr size_t kMaxEvents = size_t{1} << 25;
+constexpr int32_t kPaths = 3;  // that the writes of a unit may take
 
 size_t at(int64_t index) { return static_cast<size_t>(index); }
 
@@ -31,6 +32,36 @@ void each_point(const AccessInstance& access, Visit visit) {
 
 }  // namespace
 
+Discipline::Role Discipline::role_of(const Instruction& instruction) {
+  Role role;
+  for (const auto& [key, word] : instruction.words) {
+    if (key != "role") continue;
+    role.fence = word == "fence";
+    role.wait = word == "wait";
+    role.signal = word == "signal";
+    role.preload = word == "preload";
+    role.multiply = word == "multiply";
+  }
+  role.expands = !instruction.streams.empty();
+  for (size_t p = 0; p < instruction.properties.size(); ++p)
+    for (const auto& [key, index] : {std::pair{"semaphore", &role.semaphore}, std::pair{"pops", &role.pops},
+                                     std::pair{"pushes", &role.pushes}, std::pair{"path", &role.path}})
+      if (instruction.properties[p].key == key) *index = static_cast<int>(p);
+  return role;
+}
+
+// `paths`: its commands say which path their writes take.
+void Discipline::add_unit(const Unit& unit, bool paths) {
+  UnitRules rules{unit_setting(unit, "unordered_writes"), unit_setting(unit, "exact_base_reads"),
+                  unit_setting(unit, "exact_base_sums")};
+  for (const auto& [key, word] : unit.choices)
+    if ((key == "kind" && word == "systolic") || (key == "result_owner" && word == "preload"))
+      rules.preload_owns = true;
+  rules.timelines = paths ? kPaths : rules.preload_owns ? 2 : 1;
+  rules.first_timeline = rules_.empty() ? 0 : rules_.back().first_timeline + rules_.back().timelines;
+  rules_.push_back(rules);
+}
+
 Discipline::Discipline(const CompiledMachine& machine, const std::vector<TensorStore>& tensors, const Options& options)
     : machine_(machine),
       tensors_(tensors),
@@ -38,31 +69,23 @@ Discipline::Discipline(const CompiledMachine& machine, const std::vector<TensorS
       host_(static_cast<int32_t>(machine.machine().units.size())),
       tracked_(setting("hazards.tracked", 1) != 0),
       dram_by_clock_(setting("hazards.dram", tracked_ ? 0 : 1) != 0),
-      events_(1),
-      waited_(at(host_) + 1) {
-  const size_t timelines = at(host_) + 1;
+      events_(1) {
   const Machine& tables = machine.machine();
-  clocks_.assign(timelines, std::vector<int64_t>(timelines));
+  for (const auto& instruction : tables.instructions) roles_.push_back(role_of(instruction));
+  for (size_t u = 0; u < tables.units.size(); ++u) {
+    bool paths = false;
+    for (size_t i = 0; i < roles_.size(); ++i)
+      paths = paths || (at(tables.instructions[i].unit) == u && roles_[i].path >= 0);
+    add_unit(tables.units[u], paths);
+  }
+  add_unit(Unit{}, false);
+  const size_t timelines = at(rules_.back().first_timeline) + 1;
+  clocks_.assign(rules_.size(), Clock(timelines));
+  waited_.resize(timelines);
   now_.assign(timelines, 0);
   fenced_.assign(timelines, 0);
-  completed_.assign(timelines, 0);
-  for (const auto& unit : tables.units)
-    rules_.push_back({unit_setting(unit, "unordered_writes"), unit_setting(unit, "exact_base_reads")});
-  for (const auto& instruction : tables.instructions) {
-    Role role;
-    for (const auto& [key, word] : instruction.words) {
-      if (key != "role") continue;
-      role.fence = word == "fence";
-      role.wait = word == "wait";
-      role.signal = word == "signal";
-    }
-    role.expands = !instruction.streams.empty();
-    for (size_t p = 0; p < instruction.properties.size(); ++p)
-      for (const auto& [key, index] :
-           {std::pair{"semaphore", &role.semaphore}, std::pair{"pops", &role.pops}, std::pair{"pushes", &role.pushes}})
-        if (instruction.properties[p].key == key) *index = static_cast<int>(p);
-    roles_.push_back(role);
-  }
+  numbers_.assign(rules_.size(), 0);
+  pairs_.assign(rules_.size(), {});
   for (const auto& memory : tables.memories) {
     const size_t rows = memory.kind == MemoryKind::Local ? at(memory.rows) : 0;
     rows_.emplace_back();
@@ -106,14 +129,22 @@ int64_t Discipline::setting(const std::string& key, int64_t fallback) const {
   return fallback;
 }
 
-void Discipline::add_event(int32_t timeline, int32_t instruction, int32_t line) {
+void Discipline::add_event(int32_t unit, int32_t path, int32_t instruction, int32_t line) {
   if (events_.size() > kMaxEvents)
     throw Fault{"commands", "the memory discipline follows at most " + std::to_string(kMaxEvents) +
                                 " commands and host accesses in one run"};
-  events_.push_back({timeline, ++now_[at(timeline)], instruction, line});
-  clocks_[at(timeline)][at(timeline)] = now_[at(timeline)];
-  waited_.resize(events_.size() * clocks_.size());
+  const UnitRules& rules = rules_[at(unit)];
+  const int32_t timeline = rules.first_timeline + std::clamp(path, 0, rules.timelines - 1);
+  events_.push_back({unit, timeline, ++numbers_[at(unit)], ++now_[at(timeline)], instruction, line});
+  waited_.resize(events_.size() * now_.size());
   present_ = static_cast<int32_t>(events_.size()) - 1;
+}
+
+// What is complete when an event is.
+Discipline::Clock Discipline::completed(const Event& event) const {
+  Clock clock = clocks_[at(event.unit)];
+  clock[at(event.timeline)] = event.time;
+  return clock;
 }
 
 void Discipline::command(const OperationList& list) {
@@ -124,14 +155,17 @@ void Discipline::command(const OperationList& list) {
   host_events_.clear();
   if (role.fence) fence();
   if (unit < 0) return;
-  add_event(unit, operation.instruction, operation.line);
+  const int64_t path =
+      role.path >= 0 ? list.properties[operation.first_property + at(role.path)] : (role.preload ? 1 : 0);
+  add_event(unit, static_cast<int32_t>(path), operation.instruction, operation.line);
   if (role.expands) ++expansions_;
   if (operation.sender >= 0) events_.back().expansion = expansions_;
+  track(list, operation);
   semaphore(list, operation, role);
   const auto each_access = [&](bool write) {
     for (uint32_t i = 0; i < operation.access_count; ++i) {
       const AccessInstance& access = list.accesses[operation.first_access + i];
-      if (access.write != write) continue;
+      if (access.write != write || access.tracked) continue;
       if (access.memory != machine_.dram())
         local(access);
       else
@@ -141,30 +175,71 @@ void Discipline::command(const OperationList& list) {
   each_access(false);
   each_access(true);
   push(list, operation, role);
-  keep_clock();
+  keep_clock(present_);
+  // A result is complete when all that its multiply waited for is.
+  if (const int32_t preload = owner(true); preload != present_) keep_clock(preload);
+}
+
+// What is complete when the present command and all older ones of its unit are.
+Discipline::Clock Discipline::with_older() const {
+  Clock clock = clocks_[at(present().unit)];
+  const UnitRules& rules = rules_[at(present().unit)];
+  for (int32_t t = rules.first_timeline; t < rules.first_timeline + rules.timelines; ++t) clock[at(t)] = now_[at(t)];
+  return clock;
+}
+
+// Takes note of the rows that the machine tracks for the present command, and of pairs.
+void Discipline::track(const OperationList& list, const Operation& operation) {
+  Event& now = events_.back();
+  now.first_range = static_cast<int32_t>(ranges_.size());
+  const AccessInstance* accesses = list.accesses_of(operation);
+  for (const AccessInstance* a = accesses; a != accesses + operation.access_count; ++a)
+    if (a->tracked) ranges_.push_back({a->memory, a->write, a->first(), a->last()});
+  now.ranges = static_cast<int32_t>(ranges_.size()) - now.first_range;
+  for (size_t other = 0; other < pairs_.size() && tracked_; ++other) {
+    const Pair& pair = pairs_[other];
+    const bool states = now.ranges > 0 && pair.preload != 0 && events_[at(pair.preload)].ranges > 0;
+    if (other != at(now.unit) && pair.open && states && waits(present_, pair.preload)) early(pair.preload);
+  }
+  const Role& role = roles_[at(operation.instruction)];
+  Pair& pair = pairs_[at(now.unit)];
+  if (role.preload && rules_[at(now.unit)].preload_owns)
+    pair = {present_, true};
+  else if (role.multiply)
+    pair.open = false;
+  else
+    pair = {};
+}
+
+// Whose access it is for other units: a result is its preload's.
+int32_t Discipline::owner(bool result) const {
+  const Event& now = present();
+  if (!result || now.instruction < 0 || !roles_[at(now.instruction)].multiply) return present_;
+  const int32_t preload = pairs_[at(now.unit)].preload;
+  return preload != 0 ? preload : present_;
 }
 
 void Discipline::fence() {
   fenced_ = now_;
-  completed_ = now_;
-  for (auto& clock : clocks_)
-    for (size_t t = 0; t < clock.size(); ++t) clock[t] = std::max(clock[t], now_[t]);
+  for (Clock& clock : clocks_) clock = now_;
 }
 
-void Discipline::keep_clock() {
-  std::copy(clock().begin(), clock().end(), waited_.begin() + present_ * static_cast<int64_t>(clocks_.size()));
+void Discipline::keep_clock(int32_t event) {
+  const Clock clock = completed(events_[at(event)]);
+  std::copy(clock.begin(), clock.end(), waited_.begin() + event * static_cast<int64_t>(clock.size()));
 }
 
 void Discipline::join(const int64_t* other) {
-  auto& mine = clock();
-  const size_t self = at(present().timeline);
-  completed_[self] = std::max(completed_[self], other[self]);
+  Clock& mine = clocks_[at(present().unit)];
   for (size_t t = 0; t < mine.size(); ++t) mine[t] = std::max(mine[t], other[t]);
 }
 
 void Discipline::semaphore(const OperationList& list, const Operation& operation, const Role& role) {
   const auto property = [&](int index) { return list.properties[operation.first_property + at(index)]; };
-  if (role.signal && role.semaphore >= 0) signals_[property(role.semaphore)].push_back(clock());
+  if (role.signal && role.semaphore >= 0) {
+    clocks_[at(present().unit)] = with_older();
+    signals_[property(role.semaphore)].push_back(with_older());
+  }
   if (role.wait && role.semaphore >= 0) take(property(role.semaphore));
   if (role.pops < 0) return;
   for (auto left = static_cast<uint64_t>(property(role.pops)); left != 0; left &= left - 1)
@@ -183,7 +258,7 @@ void Discipline::push(const OperationList& list, const Operation& operation, con
   if (role.pushes < 0) return;
   const int64_t mask = list.properties[operation.first_property + at(role.pushes)];
   for (auto left = static_cast<uint64_t>(mask); left != 0; left &= left - 1)
-    signals_[std::countr_zero(left)].push_back(clock());
+    signals_[std::countr_zero(left)].push_back(with_older());
 }
 
 // --- local memory
@@ -213,7 +288,7 @@ void Discipline::initialised(int32_t memory, int64_t row, const AccessInstance& 
 
 void Discipline::local_row(int32_t memory, int64_t row, const AccessInstance& access) {
   Granules& g = rows_[at(memory)];
-  const int32_t now = present_;
+  const int32_t now = owner(access.write || access.accumulate_read);
   // Readers first: waiting for a reader of another unit is also waiting for the writer that it waited for.
   if (access.write)
     for (const auto& reader : g.reader)
@@ -226,26 +301,49 @@ void Discipline::local_row(int32_t memory, int64_t row, const AccessInstance& ac
     for (int64_t word = 0; word < use.words; ++word)
       use.columns[at(row * use.words + word)] |= column_mask(access.first_col, access.cols, word);
   } else {
-    g.reader[at(present().timeline)][at(row)] = now;
+    g.reader[at(events_[at(now)].timeline)][at(row)] = now;
   }
+}
+
+// Whether the machine makes a command wait for an older one of another unit.
+bool Discipline::waits(int32_t event, int32_t before) const {
+  const Event &mine = events_[at(event)], &theirs = events_[at(before)];
+  if (mine.ranges == 0 || theirs.ranges == 0) return true;
+  for (int32_t i = mine.first_range; i < mine.first_range + mine.ranges; ++i)
+    for (int32_t j = theirs.first_range; j < theirs.first_range + theirs.ranges; ++j) {
+      const Range &a = ranges_[at(i)], &b = ranges_[at(j)];
+      if (a.memory == b.memory && a.first < b.last && b.first < a.last && (a.write || b.write)) return true;
+    }
+  return false;
+}
+
+// Commands of a unit begin in order, and their writes arrive in order if they take the same path.
+bool Discipline::ordered_in_unit(const Event& earlier, bool was_write, const AccessInstance& access,
+                                 bool same_base) const {
+  const Event& now = present();
+  if (!was_write || complete(earlier) || (now.expansion > 0 && now.expansion == earlier.expansion)) return true;
+  const UnitRules& rules = rules_[at(now.unit)];
+  const int64_t distance = now.number - earlier.number;
+  if (access.write && events_[at(owner(true))].timeline != earlier.timeline) return false;
+  if (access.accumulate_read) return same_base || distance > rules.exact_base_sums;
+  if (access.write) return distance > rules.unordered_writes;
+  return same_base || distance > rules.exact_base_reads;
 }
 
 void Discipline::conflict_local(int32_t before, bool was_write, int32_t memory, int64_t row,
                                 const AccessInstance& access) {
   const Event& earlier = events_[at(before)];
-  const Event& now = present();
-  bool ordered = clock()[at(earlier.timeline)] >= earlier.time;
-  if (earlier.timeline == now.timeline) {
-    const UnitRules& rules = rules_[at(now.timeline)];
-    const int64_t distance = now.time - earlier.time;
-    const bool completed = completed_[at(now.timeline)] >= earlier.time;
-    if (was_write && access.write && !access.accumulate_read) ordered = completed || distance > rules.unordered_writes;
-    if (was_write && !access.write && !access.accumulate_read)
-      ordered = completed || distance > rules.exact_base_reads || rows_[at(memory)].base[at(row)] == access.base;
-    ordered = ordered || (now.expansion > 0 && now.expansion == earlier.expansion);
-  } else if (tracked_) {
-    join(waited_.data() + at(before) * clocks_.size());
-    return;
+  const int32_t who = owner(access.write || access.accumulate_read);
+  bool ordered = false;
+  if (earlier.unit == present().unit) {
+    ordered = ordered_in_unit(earlier, was_write, access, rows_[at(memory)].base[at(row)] == access.base);
+  } else {
+    ordered = complete(earlier);
+    if (!ordered && before > who) return early(before);
+    if (!ordered && tracked_ && waits(who, before)) {
+      join(waited_.data() + at(before) * now_.size());
+      ordered = true;
+    }
   }
   if (ordered) return;
   report("unordered-local",
@@ -254,6 +352,15 @@ void Discipline::conflict_local(int32_t before, bool was_write, int32_t memory, 
              "; the machine does not make the later one wait" +
              (tracked_ ? ": keep them further apart, or use other rows" : ": synchronise the units with a semaphore"),
          before);
+}
+
+// The present command and the other share rows, and one is the preload of a pair that the other is in the midst of.
+void Discipline::early(int32_t other) {
+  report("unordered-local",
+         text(present_) + " shares rows with " + text(other) +
+             " across a preload and its multiply: the machine makes the one between them wait until the result is"
+             " there; put it before the preload, or after its multiply",
+         other);
 }
 
 void Discipline::live(int32_t memory, int64_t row, bool write) {
@@ -313,14 +420,14 @@ void Discipline::dram_contents(Granules& g, int64_t tensor, int64_t begin, int64
   const auto place = [&](int64_t element) { return describe_place(store, element * size_of(store.dtype)); };
   if (write && g.read_only && begin < end)
     report("input-written", text(present_) + " writes " + place(begin) + ", which is an input", -1);
-  const bool host_reads = !write && present().timeline == host_ && !options_.host_data;
+  const bool host_reads = !write && present().unit == host_ && !options_.host_data;
   if (g.undefined.empty() && !host_reads) return;
   for (int64_t e = begin; e < end; ++e) {
     if (!g.undefined.empty() && write) g.undefined[at(e)] = false;
     if (!g.undefined.empty() && g.undefined[at(e)])
       return report("uninitialised-read", text(present_) + " reads " + place(e) + ", which nothing has written", -1);
     const int32_t before = g.writer[at(e)];
-    if (host_reads && before != 0 && events_[at(before)].timeline != host_)
+    if (host_reads && before != 0 && events_[at(before)].unit != host_)
       return report("host",
                     text(present_) + " reads " + place(e) + ", which " + text(before) +
                         " writes; the host may only control the accelerator",
@@ -330,12 +437,11 @@ void Discipline::dram_contents(Granules& g, int64_t tensor, int64_t begin, int64
 
 void Discipline::conflict_dram(int32_t before, bool was_write, bool write, int64_t tensor, int64_t element) {
   const Event& earlier = events_[at(before)];
-  const Event& now = present();
   // The host's own accesses are over before it issues a command.
-  if (earlier.timeline == now.timeline || earlier.timeline == host_) return;
+  if (earlier.unit == present().unit || earlier.unit == host_) return;
   bool ordered = fenced_[at(earlier.timeline)] >= earlier.time;
   // A write is on its way to DRAM when its command has completed; a read is over.
-  if (!was_write || dram_by_clock_) ordered = ordered || clock()[at(earlier.timeline)] >= earlier.time;
+  if (!was_write || dram_by_clock_) ordered = ordered || complete(earlier);
   if (ordered) return;
   const TensorStore& store = tensors_[at(tensor)];
   report("unordered-dram",
@@ -349,12 +455,12 @@ void Discipline::host_access(int64_t tensor, int64_t offset, int64_t bytes, bool
   // Between two commands all that the host does is one moment; an event for each line is enough to name it.
   const auto [known, fresh] = host_events_.try_emplace(line, 0);
   if (fresh) {
-    add_event(host_, -1, line);
+    add_event(host_, 0, -1, line);
     known->second = present_;
   }
   present_ = known->second;
   dram(tensor, offset, offset + bytes, write);
-  keep_clock();
+  keep_clock(present_);
 }
 
 // --- results

@@ -1,14 +1,21 @@
 // The memory discipline: any two accesses of one place, one of them a write, must be ordered by the machine.
 //
-// Each command is an event on the timeline of its unit; the host has a timeline of its own. An event happens before
-// another if the machine makes the second wait for the first: through a hazard that it tracks, a semaphore, a fence, or
-// the order within one unit. A clock per timeline (the latest event of every other one that it has waited for) is
-// joined at each of these. Every local row and every tensor element remembers its last writer and readers.
+// Each command is an event on a timeline of its unit, on which commands complete in order: a unit has one for each path
+// that its writes may take, and one for results, which complete with their preload. The host has a timeline of its own.
+// An event happens before another if the machine makes the second wait for the first: through a hazard that it tracks,
+// a semaphore, or a fence. A clock per unit (the latest event of every timeline that is complete when the unit issues
+// its next command) is joined at each of these. Every local row and every tensor element remembers its last writer and
+// readers.
+//
+// Commands that state the rows by which the machine tracks hazards are ordered by these, whatever they access. A
+// command of another unit that comes between a preload and its multiply, and shares rows with it, waits for a result
+// that the program wants later.
 //
 // Settings: hazards.tracked (default 1: local rows order units), hazards.dram (default: the opposite; 1: semaphores
 // order DRAM as well, 0: fences only), <unit>.unordered_writes = n (a write of a row that one of the n commands
 // before wrote is not ordered behind it), <unit>.exact_base_reads = n (likewise a read, unless it starts at
-// the row at which that write started). What one command expands to is in order within a unit: it is the machine's own.
+// the row at which that write started), <unit>.exact_base_sums = n (likewise an addition to it). What one command
+// expands to is in order within a unit: it is the machine's own.
 #pragma once
 
 #include <deque>
@@ -32,11 +39,18 @@ class Discipline {
   void finish(SimulationResult& result) const;
 
  private:
+  using Clock = std::vector<int64_t>;  // by timeline: its latest event that is complete
   struct Event {
-    int32_t timeline = -1;
-    int64_t time = 0;  // on its timeline, from 1
+    int32_t unit = -1, timeline = -1;
+    int64_t number = 0, time = 0;  // in its unit and on its timeline, from 1
     int32_t instruction = -1, line = 0;
-    int32_t expansion = 0;  // the one that sent it, from 1 on; 0: the host did
+    int32_t expansion = 0;                // the one that sent it, from 1 on; 0: the host did
+    int32_t first_range = 0, ranges = 0;  // tracked rows; 0: those that it accesses
+  };
+  struct Range {  // rows [first, last)
+    int32_t memory = -1;
+    bool write = false;
+    int64_t first = 0, last = 0;
   };
   struct Granules {  // last accesses of rows or elements, as indices into events_; 0: none
     std::vector<int32_t> writer;
@@ -53,13 +67,22 @@ class Discipline {
   };
   struct Role {
     bool fence = false, wait = false, signal = false;
-    bool expands = false;
-    int semaphore = -1, pops = -1, pushes = -1;  // indices of properties
+    bool expands = false, preload = false, multiply = false;
+    int semaphore = -1, pops = -1, pushes = -1, path = -1;  // indices of properties
   };
   struct UnitRules {
-    int64_t unordered_writes = 0, exact_base_reads = 0;
+    int64_t unordered_writes = 0, exact_base_reads = 0, exact_base_sums = 0;
+    bool preload_owns = false;  // results belong to the preload
+    int32_t first_timeline = 0, timelines = 1;
+  };
+  struct Pair {           // of a unit
+    int32_t preload = 0;  // the last one, an event; 0: none since the last fence or other command
+    bool open = false;    // its multiply has not come
   };
 
+  void add_unit(const Unit& unit, bool paths);
+  [[nodiscard]] static Role role_of(const Instruction& instruction);
+  void track(const OperationList& list, const Operation& operation);
   void local(const AccessInstance& access);
   void local_row(int32_t memory, int64_t row, const AccessInstance& access);
   void initialised(int32_t memory, int64_t row, const AccessInstance& access);
@@ -68,39 +91,50 @@ class Discipline {
   void dram(int64_t tensor, int64_t first, int64_t last, bool write);
   void dram_contents(Granules& granules, int64_t tensor, int64_t begin, int64_t end, bool write);
   void conflict_local(int32_t before, bool was_write, int32_t memory, int64_t row, const AccessInstance& access);
+  [[nodiscard]] bool ordered_in_unit(const Event& earlier, bool was_write, const AccessInstance& access,
+                                     bool same_base) const;
+  [[nodiscard]] bool waits(int32_t event, int32_t before) const;
+  void early(int32_t other);
+  [[nodiscard]] int32_t owner(bool result) const;
   void conflict_dram(int32_t before, bool was_write, bool write, int64_t tensor, int64_t element);
   void fence();
   void semaphore(const OperationList& list, const Operation& operation, const Role& role);
   void push(const OperationList& list, const Operation& operation, const Role& role);
   void take(int64_t semaphore);
-  void keep_clock();
+  void keep_clock(int32_t event);
   void join(const int64_t* clock);
+  [[nodiscard]] bool complete(const Event& event) const {
+    return clocks_[static_cast<size_t>(present().unit)][static_cast<size_t>(event.timeline)] >= event.time;
+  }
+  [[nodiscard]] Clock completed(const Event& event) const;
+  [[nodiscard]] Clock with_older() const;
   void report(const char* kind, const std::string& message, int32_t other);
-  void add_event(int32_t timeline, int32_t instruction, int32_t line);
+  void add_event(int32_t unit, int32_t path, int32_t instruction, int32_t line);
   [[nodiscard]] int64_t setting(const std::string& key, int64_t fallback) const;
   [[nodiscard]] int64_t unit_setting(const Unit& unit, const std::string& key) const;
   [[nodiscard]] std::string text(int32_t event) const;
   [[nodiscard]] const Event& present() const { return events_[static_cast<size_t>(present_)]; }
-  [[nodiscard]] std::vector<int64_t>& clock() { return clocks_[static_cast<size_t>(present().timeline)]; }
 
   const CompiledMachine& machine_;
   const std::vector<TensorStore>& tensors_;
   const Options& options_;
-  int32_t host_;  // timeline of the host, behind those of the units
+  int32_t host_;  // behind the units
   bool tracked_;
   bool dram_by_clock_;
   std::vector<Role> roles_;
-  std::vector<UnitRules> rules_;
+  std::vector<UnitRules> rules_;  // by unit, and the host's
   std::vector<Event> events_;
-  int32_t present_ = 0;                       // the event that is being checked
-  std::map<int32_t, int32_t> host_events_;    // by line: those since the last command
-  std::vector<int64_t> waited_;               // by event: the clock it started with
-  std::vector<std::vector<int64_t>> clocks_;  // by timeline
-  std::vector<int64_t> now_, fenced_;         // by timeline: its latest event; the latest one a fence has waited for
-  std::vector<int64_t> completed_;            // by timeline: its latest event that its next one has waited for
-  std::map<int64_t, std::deque<std::vector<int64_t>>> signals_;
+  int32_t present_ = 0;                     // the event that is being checked
+  std::map<int32_t, int32_t> host_events_;  // by line: those since the last command
+  std::vector<int64_t> waited_;             // by event: the clock of what is complete when it is
+  std::vector<Clock> clocks_;               // by unit
+  Clock now_, fenced_;                      // by timeline: its latest event; the latest one that a fence has waited for
+  std::vector<int64_t> numbers_;            // by unit: commands so far
+  std::map<int64_t, std::deque<Clock>> signals_;
   std::vector<Granules> rows_, elements_;  // by memory; by tensor
   std::vector<RowUse> uses_;               // by memory
+  std::vector<Range> ranges_;
+  std::vector<Pair> pairs_;  // by unit
   std::map<std::tuple<std::string, int32_t, int32_t>, size_t> known_;
   std::vector<Violation> violations_;
   int32_t commands_ = 0;

@@ -191,7 +191,8 @@ void Session::observe() {
   if (options_.record_detail) {
     const Operation& operation = operations_.operations.back();
     for (uint32_t a = 0; a < operation.access_count; ++a)
-      result.accesses.push_back({result.command_count, operations_.accesses_of(operation)[a]});
+      if (const AccessInstance& access = operations_.accesses_of(operation)[a]; !access.tracked)
+        result.accesses.push_back({result.command_count, access});
   }
   if (++result.command_count % kCommandsPerPoll == 0) evaluator_.budget.poll();  // commands can take long
   if (!timing_) {

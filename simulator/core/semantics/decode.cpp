@@ -17,6 +17,7 @@ bool instantiate(const CompiledMachine& machine, Evaluator& evaluator, const Acc
   out.memory = static_cast<int16_t>(access.memory);
   out.write = access.write;
   out.accumulate_read = access.accumulate_read;
+  out.tracked = access.tracked;
   out.parameter = static_cast<int8_t>(access.parameter);
   out.base = std::clamp(evaluator.integer(access.base), -kMaxBase, kMaxBase);
   for (const auto& dim : access.dims) {
@@ -141,7 +142,7 @@ std::string clip_last(const CompiledMachine& machine, OperationList& list) {
   for (uint32_t i = 0; i < operation.access_count; ++i) {
     AccessInstance& access = list.accesses[operation.first_access + i];
     const Memory& memory = machine.machine().memories[static_cast<size_t>(access.memory)];
-    if (memory.kind == MemoryKind::Dram) continue;
+    if (memory.kind == MemoryKind::Dram || access.tracked) continue;
     clip_columns(memory, access);
     const int64_t first = access.first();
     const int64_t last = access.last();

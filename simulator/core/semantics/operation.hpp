@@ -21,7 +21,8 @@ struct AccessInstance {
   int16_t memory = -1;
   bool write = false;
   bool accumulate_read = false;
-  int8_t dims = 0;  // dimensions with stride 0 or count 1 are dropped
+  bool tracked = false;  // rows by which the machine tracks hazards, which are not accessed
+  int8_t dims = 0;       // dimensions with stride 0 or count 1 are dropped
   int8_t parameter = -1;
   int32_t tensor = -1;  // DRAM only
   int64_t base = 0;     // first row; DRAM: byte offset in the tensor
@@ -66,6 +67,9 @@ inline void count_access(const AccessInstance& access, std::vector<Traffic>& tra
   total = scalar::add(total, amount_of(access));
 }
 
+// The page of main memory on which a unit's command begins, by those of its commands before.
+enum class Page : uint8_t { Other, Last, BeforeLast };
+
 struct Operation {
   int32_t instruction = -1;
   int32_t line = 0;         // source line, 0 for a trace without one
@@ -75,7 +79,9 @@ struct Operation {
   uint32_t first_property = 0;  // into OperationList::properties, in the order of Instruction::properties
   int32_t sender = -1;          // the expander that sends it, or -1: the host does
   int32_t plan = -1;            // operations with the same plan differ in where their accesses begin only; -1: unknown
-  int64_t partner = -1;         // of a preload: the number of its multiply, set by the timing engine
+  // Set by the timing engine.
+  int64_t partner = -1;     // of a preload: the number of its multiply
+  Page page = Page::Other;  // on which its access of main memory begins
 };
 
 // One command of a stream: its Emit statement and the values of the loop variables around it.

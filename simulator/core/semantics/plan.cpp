@@ -81,6 +81,7 @@ class PlanBuilder {
     planned.low = instance.first();
     planned.high = instance.last();
     planned.limit = memory.kind == MemoryKind::Dram ? -1 : memory.rows;
+    if (instance.tracked) planned.tracked();
     plan_->accesses.push_back(std::move(planned));
     return true;
   }

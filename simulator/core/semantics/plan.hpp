@@ -12,11 +12,17 @@
 namespace autocomp {
 
 struct PlannedAccess {
+  static constexpr int64_t kFar = int64_t{1} << 50;
   AccessInstance access;  // but for base and tensor
   FieldSum base;
   Field pointer;                         // DRAM
   int64_t low = 0, high = 0, limit = 0;  // reach around the base; rows of the memory, -1 for DRAM
 
+  // Rows that are tracked may lie outside of the memory.
+  void tracked() {
+    low = high = kFar;
+    limit = 2 * kFar;
+  }
   // Completes `access`. False: outside its memory, or no tensor's.
   [[nodiscard]] bool place(const Sources& sources, AccessInstance& out) const;
 };

@@ -156,6 +156,7 @@ struct Access {
   int32_t point = -1;
   std::vector<int32_t> loops;
   int64_t point_bytes = 0;  // DRAM: of each point
+  bool tracked = false;     // no access, but rows by which the machine tracks hazards, in place of those accessed
 };
 
 struct Property {  // a timing property: its key and the expression that gives its value for one command

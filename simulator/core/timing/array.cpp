@@ -356,12 +356,6 @@ void Array::step() {
     step_row();
 }
 
-int32_t Array::lone_preload() const {
-  if (running_ || flushing_ || !results_.empty() || queue_.size() != 1) return -1;
-  const Item& item = queue_.front();
-  return context_.command(item.slot).role == Role::Preload ? item.slot : -1;
-}
-
 void Array::schedule() {
   if (!results_.empty()) {
     context_.at(results_.front().cycle);

@@ -21,8 +21,6 @@ class Array {
   void archive(Archive& archive);
   [[nodiscard]] Cause cause() const;
   [[nodiscard]] bool active() const { return running_ || !queue_.empty() || !results_.empty(); }
-  // The slot of a preload that waits for a multiply which has not come, or -1.
-  [[nodiscard]] int32_t lone_preload() const;
 
  private:
   struct Item {  // a command in the queue; a doubled pair appears twice, the first time silently

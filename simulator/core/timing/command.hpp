@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "semantics/operation.hpp"
+#include "timing/archive.hpp"
 #include "timing/settings.hpp"
 #include "timing/timing.hpp"
 
@@ -40,6 +41,7 @@ struct Command {
   size_t demand_count = 0;
   std::optional<AccessInstance> write;  // local memory written
   std::optional<AccessInstance> dram;
+  Page page = Page::Other;               // on which the access of main memory begins
   bool accumulate = false;               // the write reads the old value
   std::optional<AccessInstance> result;  // preload: the write of its multiply, which this command owns
   int64_t host_cycles = 0;               // of the host's code in front of it
@@ -69,5 +71,36 @@ constexpr int64_t kMostPoints = int64_t{1} << 36;
   }
   return access.dims > 0 ? row + i * access.stride[0] : row;
 }
+
+// The number of the page, from the first one on, of a byte of an access that begins `offset` bytes into its page.
+[[nodiscard]] inline int64_t page_of(int64_t offset, int64_t page) { return page > 0 ? offset / page : 0; }
+
+// Numbers for the pages of main memory that a unit's commands access, one after the other.
+class PageNumbers {
+ public:
+  // The number of the page on which a command begins. It ends `last` pages further on.
+  int64_t begin(Page page, int64_t last) {
+    const int64_t first = page == Page::Last ? last_ : page == Page::BeforeLast ? before_ : newest_ + 1;
+    if (last != 0 || first != last_) before_ = last != 0 ? first : last_;
+    last_ = first + last;
+    newest_ = std::max(newest_, last_);
+    return first;
+  }
+  [[nodiscard]] int64_t newest() const { return newest_; }
+  void archive(Archive& archive) {
+    if (!archive.saves()) newest_ = kOrigin;
+    for (int64_t* number : {&last_, &before_}) relative(archive, *number);
+  }
+  // A number that follows from these.
+  void relative(Archive& archive, int64_t& number) const {
+    int64_t distance = newest_ - number;
+    archive.value(distance);
+    number = newest_ - distance;
+  }
+
+ private:
+  static constexpr int64_t kOrigin = int64_t{1} << 40;
+  int64_t newest_ = kOrigin, last_ = kOrigin, before_ = kOrigin;
+};
 
 }  // namespace autocomp::timing

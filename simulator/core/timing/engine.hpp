@@ -113,6 +113,7 @@ class Context {
   int64_t completing = 0;               // commands that wait for the completion arbiter, of all pools
   int64_t now = 0;
   bool progress = false;   // something changed in this cycle
+  bool forgets = false;    // address translations are void from the next cycle on
   bool may_issue = false;  // something has changed that a command may have waited for to issue
   int64_t timer = kNever;  // earliest cycle in which something is known to happen
 };

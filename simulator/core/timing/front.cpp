@@ -193,7 +193,8 @@ void Front::allocate() {
   if (queue.empty()) return;
   const Entry& head = queue.front();
   if (head.ready > context_.now) return;
-  if (head.role == Role::Immediate || head.unit < 0) {
+  if (head.role == Role::Immediate || head.role == Role::Forget || head.unit < 0) {
+    context_.forgets = head.role == Role::Forget;
     finish(head);
     queue.pop();
     return;
@@ -210,6 +211,7 @@ void Front::allocate() {
   command.times.allocated = context_.now;
   command.times.issued = command.times.started = -1;
   find_hazards(slot, unit);
+  if (head.role == Role::Preload || head.role == Role::Multiply) solitary_ = head.role == Role::Preload;
   context_.occupied |= uint64_t{1} << slot;
   ++pool.live;
   pool.unissued.push(slot);
@@ -326,7 +328,7 @@ void Front::archive(Archive& archive) {
   });
   archive.cycle(passes_from_, context_.settings.front_latency);
   archive.stamp(offer_);
-  archive.values(next_role_, counted_, fence_);
+  archive.values(next_role_, counted_, fence_, solitary_);
   for (uint64_t left = context_.occupied; left != 0; left &= left - 1) {
     const int slot = std::countr_zero(left);
     Command& command = context_.command(slot);

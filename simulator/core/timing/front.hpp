@@ -49,6 +49,10 @@ class Front {
   [[nodiscard]] bool at_fence() const { return fence_; }
   // Only an idle machine lets the host go on: it is in front of a fence or has issued everything.
   [[nodiscard]] bool awaits_idle() const { return drained() && (next_ >= count() || next_role_ == Role::Fence); }
+  // No command is in a pool but a preload, alone, whose multiply has not come.
+  [[nodiscard]] bool pools_idle() const {
+    return context_.occupied == 0 || (solitary_ && std::has_single_bit(context_.occupied));
+  }
   [[nodiscard]] int64_t blocked() const { return source().empty() ? -1 : source().front().operation; }
   // Why a unit without commands has none.
   [[nodiscard]] Cause idle_cause() const {
@@ -95,6 +99,7 @@ class Front {
   Ring<Entry> queue_;
   Ring<Entry> behind_;  // commands that have passed the unrollers, and those that these sent
   bool unrolling_ = false;
+  bool solitary_ = false;    // of preloads and multiplies a preload came last
   int64_t passes_from_ = 0;  // commands that are not theirs pass the unrollers from that cycle on
   Ring<int32_t> immediate_;
   int64_t next_ = 0;  // next operation of the host

@@ -50,6 +50,14 @@ const std::vector<Field>& unit_fields() {
       {"latency", &U::latency, 0},
       {"flush_first", &U::flush_first, 1},
       {"flush_period", &U::flush_period, 1},
+      {"scale_steps", &U::scale_steps, 0},
+      {"direct_latency", &U::direct_latency, 0},
+      {"read_queue", &U::read_queue, 1},
+      {"scale_queue", &U::scale_queue, 1},
+      {"scale_input", &U::scale_input, 1},
+      {"side", &U::side, 1},
+      {"unroll_queue", &U::unroll_queue, 2},
+      {"operand_queue", &U::operand_queue, 1},
       {"loops", &U::loops, 1},
       {"stage", &U::stage, 0},
   };
@@ -86,15 +94,22 @@ UnitSettings resolve_unit(const Unit& unit) {
         settings.kind = UnitKind::TransferOut;
       else if (word == "array")
         settings.kind = UnitKind::Array;
+      else if (word == "stream_in")
+        settings.kind = UnitKind::StreamIn;
+      else if (word == "stream_out")
+        settings.kind = UnitKind::StreamOut;
+      else if (word == "systolic")
+        settings.kind = UnitKind::Systolic;
       else if (word == "expander")
         settings.kind = UnitKind::Expander;
       else
-        fail(where, key, "is '" + word + "'; expected serial, transfer_in, transfer_out, array or expander");
+        fail(where, key, "is '" + word + "', which is no kind of unit");
     } else if (key == "result_owner") {
       if (word != "preload" && word != "multiply") fail(where, key, "is '" + word + "'; expected preload or multiply");
       settings.owner_preload = word == "preload";
     }
   }
+  if (settings.kind == UnitKind::Systolic) settings.owner_preload = true;
   if (settings.kind == UnitKind::Expander) settings.entries = 0;  // its commands enter no pool
   if (!std::has_single_bit(static_cast<uint64_t>(settings.request_min)))
     fail(where, "request_min", "is " + std::to_string(settings.request_min) + "; expected a power of two");
@@ -107,7 +122,8 @@ Role role_from(const std::string& where, const std::string& word) {
   static const std::vector<std::pair<const char*, Role>> roles = {
       {"work", Role::Work},           {"configure", Role::Configure}, {"transfer", Role::Transfer},
       {"preload", Role::Preload},     {"multiply", Role::Multiply},   {"fence", Role::Fence},
-      {"immediate", Role::Immediate}, {"wait", Role::Wait},           {"signal", Role::Signal}};
+      {"immediate", Role::Immediate}, {"forget", Role::Forget},       {"wait", Role::Wait},
+      {"signal", Role::Signal}};
   for (const auto& [name, role] : roles)
     if (word == name) return role;
   fail(where, "role", "is '" + word + "', which is no role");
@@ -121,7 +137,8 @@ InstructionTiming resolve_instruction(const Instruction& instruction, const std:
     timing.role = Role::Immediate;
   } else {
     const UnitKind kind = units.at(static_cast<size_t>(instruction.unit)).kind;
-    timing.role = kind == UnitKind::Serial ? Role::Work : kind == UnitKind::Array ? Role::Multiply : Role::Transfer;
+    const bool multiplies = kind == UnitKind::Array || kind == UnitKind::Systolic;
+    timing.role = kind == UnitKind::Serial ? Role::Work : multiplies ? Role::Multiply : Role::Transfer;
     if (kind == UnitKind::Expander) timing.role = instruction.streams.empty() ? Role::Configure : Role::Expand;
   }
   for (const auto& [key, word] : instruction.words) {
@@ -170,11 +187,15 @@ Settings resolve(const Machine& machine) {
     MemoryPorts ports;
     if (memory.kind == MemoryKind::Dram) settings.dram = static_cast<int32_t>(m);
     if (memory.kind == MemoryKind::Local) {
+      ports.rows = std::max<int64_t>(1, memory.rows);
+      ports.read_latency = number(machine, memory.name + ".read_latency", 1, 1);
+      ports.held_rows = number(machine, memory.name + ".held_rows", 1, ports.read_latency);
       ports.rows_per_bank = std::max<int64_t>(1, memory.rows / std::max<int64_t>(1, memory.banks));
       const auto per_bank = static_cast<uint64_t>(ports.rows_per_bank);
       if (std::has_single_bit(per_bank)) ports.shift = std::countr_zero(per_bank);
       ports.first_bank = settings.banks;
-      settings.banks += static_cast<size_t>((memory.rows + ports.rows_per_bank - 1) / ports.rows_per_bank) + 1;
+      ports.banks = static_cast<size_t>((memory.rows + ports.rows_per_bank - 1) / ports.rows_per_bank) + 1;
+      settings.banks += ports.banks;
       ports.bandwidth = number(machine, memory.name + ".bandwidth", 0, 0);
       ports.element = size_of(memory.dtype);
       ports.renamed = number(machine, memory.name + ".renamed", 0, 0) != 0;
@@ -189,6 +210,11 @@ Settings resolve(const Machine& machine) {
     const std::string& name = machine.memories[static_cast<size_t>(settings.dram)].name;
     settings.bus = number(machine, name + ".bus", 1, settings.bus);
     settings.latency = number(machine, name + ".latency", 0, settings.latency);
+    settings.page = number(machine, name + ".page", 0, settings.page);
+    if (settings.page != 0 &&
+        (!std::has_single_bit(static_cast<uint64_t>(settings.page)) || settings.page < settings.alignment))
+      fail("memory " + name, "page",
+           "is " + std::to_string(settings.page) + "; expected 0 or a power of two from the largest request on");
     settings.shared_requests = chosen(machine, name + ".request_port", "shared", "separate", false);
   }
   settings.host_issue = number(machine, "host.issue", 1, settings.host_issue);

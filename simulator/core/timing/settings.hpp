@@ -12,10 +12,22 @@
 namespace autocomp::timing {
 
 // What kind of pipeline a unit is: which mechanism times its commands.
-enum class UnitKind : uint8_t { Serial, TransferIn, TransferOut, Array, Expander };
+enum class UnitKind : uint8_t { Serial, TransferIn, TransferOut, Array, StreamIn, StreamOut, Systolic, Expander };
 
 // What a command does in its unit.
-enum class Role : uint8_t { Work, Configure, Transfer, Preload, Multiply, Fence, Immediate, Wait, Signal, Expand };
+enum class Role : uint8_t {
+  Work,
+  Configure,
+  Transfer,
+  Preload,
+  Multiply,
+  Fence,
+  Immediate,
+  Forget,
+  Wait,
+  Signal,
+  Expand
+};
 
 // Timing properties of a command that are numbers; absent ones have the default of kPropertyDefaults.
 enum class Key : uint8_t {
@@ -30,15 +42,34 @@ enum class Key : uint8_t {
   Window,
   ReadAhead,
   Semaphore,
+  Bytes,
+  Block,
+  BlockStep,
+  Path,
+  Stride,
+  Lines,
+  LineRows,
+  LineStep,
+  WindowStep,
+  ImageRows,
+  ImageColumns,
+  Above,
+  Before,
+  LeftRows,
+  LeftStep,
+  RightRows,
   Pops,
   Pushes,
   Count
 };
 constexpr size_t kKeys = static_cast<size_t>(Key::Count);
-constexpr std::array<const char*, kKeys> kKeyNames = {"busy",      "latency", "rows",   "passes", "early",
-                                                      "deferred",  "drain",   "scaled", "window", "read_ahead",
-                                                      "semaphore", "pops",    "pushes"};
-constexpr std::array<int64_t, kKeys> kPropertyDefaults = {1, 0, 1, 1, 0, 0, 0, 0, 1, 16, -1, 0, 0};
+constexpr std::array<const char*, kKeys> kKeyNames = {
+    "busy",      "latency",    "rows",       "passes",      "early",      "deferred",      "drain", "scaled",
+    "window",    "read_ahead", "semaphore",  "bytes",       "block",      "block_step",    "path",  "stride",
+    "lines",     "line_rows",  "line_step",  "window_step", "image_rows", "image_columns", "above", "before",
+    "left_rows", "left_step",  "right_rows", "pops",        "pushes"};
+constexpr std::array<int64_t, kKeys> kPropertyDefaults = {1, 0, 1, 1, 0, 0, 0, 0, 1, 16, -1, 0, 1, 0, 0,
+                                                          0, 0, 0, 0, 0, 0, 0, 0, 0, 0,  1,  0, 0, 0};
 
 struct UnitSettings {
   std::string name;
@@ -73,6 +104,14 @@ struct UnitSettings {
   int64_t min_rows = 1;          // fewest steps of an operation
   int64_t latency = 1;           // cycles from an operand row to its result row
   int64_t flush_first = 1, flush_period = 1;  // cycles from a last step to the end of the first flush, and of each next
+  // streams
+  int64_t scale_steps = 0;     // cycles of a row in the multipliers, one row's after the other's
+  int64_t direct_latency = 0;  // cycles of a row on the direct way around the scaler
+  int64_t read_queue = 2, scale_queue = 6, scale_input = 2;  // rows to be read, on either side of the scaler, and at it
+  // systolic
+  int64_t side = 1;           // rows of a preloaded operand
+  int64_t unroll_queue = 2;   // commands in front of the queue
+  int64_t operand_queue = 5;  // cycles of reading whose data have not reached the array
   // expander
   int64_t loops = 1;  // expansions in flight
   int64_t stage = 0;  // cycles from a command's acceptance by the front to the expander
@@ -84,9 +123,11 @@ struct MemoryPorts {
   int64_t bandwidth = 0;    // bytes a cycle that serial units share; 0: no limit
   int64_t element = 1;      // bytes of one
   bool renamed = false;     // a write gets rows of its own: it need not wait for older reads and writes
-  int64_t rows_per_bank = 1;
-  int shift = -1;  // its logarithm if it is a power of two
-  size_t first_bank = 0;
+  int64_t rows = 1, rows_per_bank = 1;
+  int64_t read_latency = 1;  // cycles from a read to its data, for units that stream
+  int64_t held_rows = 1;     // that were read and wait, for each kind of reader
+  int shift = -1;            // its logarithm if it is a power of two
+  size_t first_bank = 0, banks = 0;
 
   [[nodiscard]] size_t bank(int64_t row) const {
     return static_cast<size_t>(shift >= 0 ? row >> shift : row / rows_per_bank);
@@ -108,6 +149,7 @@ struct Settings {
   int64_t bus = 16;       // bytes a cycle of the memory's return bus
   int64_t latency = 0;    // cycles from a request's acceptance to its first beat or acknowledgement
   int64_t alignment = 1;  // bytes, a power of two: addresses that differ by a multiple are cut into requests alike
+  int64_t page = 0;       // bytes of a page of address translation, a power of two; 0: none
   bool shared_requests = false;  // one beat of a request leaves in a cycle, of all units together
   int64_t host_issue = 1;        // cycles between two commands of the host at least
   int64_t front_queue = 8, front_latency = 4;

@@ -21,9 +21,26 @@ void Stream::pair(int64_t number) {
   if (here.role == Role::Fence) std::fill(open_.begin(), open_.end(), -1);
 }
 
+// Notes on which page a command begins.
+void Stream::place(int64_t number, std::vector<Pages>& pages) {
+  const int32_t unit = timing(number).unit;
+  if (settings_.page == 0 || unit < 0) return;
+  Operation& operation = list_.at(number);
+  const auto found = vocabulary_.pages(list_, operation);
+  if (!found) return;
+  Pages& known = pages[static_cast<size_t>(unit)];
+  const auto [first, last] = *found;
+  operation.page = first == known.last ? Page::Last : first == known.before ? Page::BeforeLast : Page::Other;
+  if (last != first || first != known.last) known.before = last != first ? first : known.last;
+  known.last = last;
+}
+
 void Stream::supply(bool ended) {
   ended_ = ended;
-  for (; seen_ < list_.count(); ++seen_) pair(seen_);
+  for (; seen_ < list_.count(); ++seen_) {
+    pair(seen_);
+    if (list_.at(seen_).sender < 0) place(seen_, pages_);
+  }
   int64_t known = seen_;
   for (const int64_t open : open_)
     if (open >= 0) known = std::min(known, open);
@@ -51,7 +68,8 @@ void Stream::forget(int64_t before) {
   if (naming_) ids_.erase(ids_.begin(), ids_.begin() + std::min(list_.first - first, named()));
 }
 
-void Stream::decode(int64_t number, Command& command) const {
+void Stream::decode(int64_t number, Command& command) {
+  if (list_.at(number).sender >= 0) place(number, sent_pages_);  // in the order in which they leave
   if (const int32_t known = id(number); known >= 0)
     restore(number, known, command);
   else

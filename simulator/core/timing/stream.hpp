@@ -20,7 +20,9 @@ class Stream {
         list_(list),
         vocabulary_(settings, options.tensor_addresses),
         naming_(options.memoise),
-        open_(settings.units.size(), -1) {}
+        open_(settings.units.size(), -1),
+        pages_(settings.units.size()),
+        sent_pages_(settings.units.size()) {}
 
   // Looks at the operations appended since the last time. `ended`: there will be no more.
   void supply(bool ended);
@@ -31,7 +33,7 @@ class Stream {
   [[nodiscard]] const InstructionTiming& timing(int64_t number) const {
     return settings_.instructions[static_cast<size_t>(list_.at(number).instruction)];
   }
-  void decode(int64_t number, Command& command) const;
+  void decode(int64_t number, Command& command);
   void forget(int64_t before);
 
   // The ids of the commands from `next` on, as far as all they mean is known.
@@ -54,7 +56,11 @@ class Stream {
   }
 
  private:
+  struct Pages {  // of a unit's accesses of main memory
+    int64_t last = -1, before = -1;
+  };
   void pair(int64_t number);
+  void place(int64_t number, std::vector<Pages>& pages);
   [[nodiscard]] int64_t named() const { return static_cast<int64_t>(ids_.size()); }
 
   const Settings& settings_;
@@ -63,8 +69,9 @@ class Stream {
   bool naming_;                // commands get ids
   std::vector<int32_t> ids_;   // of the commands of the list, up to the last known
   std::vector<int64_t> open_;  // by unit: a preload behind which no other command of the unit has come yet, or -1
-  int64_t seen_ = 0;           // operations looked at
-  int64_t last_ = -1;          // the last that is no fence, known with all it needs, and followed by another
+  std::vector<Pages> pages_, sent_pages_;  // by unit: of the host's commands, and of those that loops send
+  int64_t seen_ = 0;                       // operations looked at
+  int64_t last_ = -1;  // the last that is no fence, known with all it needs, and followed by another
   bool ended_ = false;
 };
 

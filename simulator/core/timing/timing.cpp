@@ -7,6 +7,9 @@
 #include "timing/memo.hpp"
 #include "timing/semaphores.hpp"
 #include "timing/serial.hpp"
+#include "timing/stream_in.hpp"
+#include "timing/stream_out.hpp"
+#include "timing/systolic.hpp"
 #include "timing/transfer_in.hpp"
 #include "timing/transfer_out.hpp"
 #include "timing/unroller.hpp"
@@ -28,12 +31,16 @@ class Engine {
         context_(settings_),
         front_(context_, options, operations, unrollers_, log_),
         channel_(settings_.shared_requests),
+        link_(settings_),
         memoises_(options.memoise) {
     // Units keep references into the context, and their places: reserve before adding.
     const size_t count = settings_.units.size();
     ins_.reserve(count);
     outs_.reserve(count);
     arrays_.reserve(count);
+    streams_in_.reserve(count);
+    streams_out_.reserve(count);
+    systolics_.reserve(count);
     serials_.reserve(count);
     unrollers_.reserve(count);
     for (size_t u = 0; u < count; ++u) add_unit(static_cast<int32_t>(u));
@@ -94,6 +101,18 @@ class Engine {
         place = arrays_.size();
         arrays_.emplace_back(context_, unit);
         break;
+      case UnitKind::StreamIn:
+        place = streams_in_.size();
+        streams_in_.emplace_back(context_, link_, unit);
+        break;
+      case UnitKind::StreamOut:
+        place = streams_out_.size();
+        streams_out_.emplace_back(context_, link_, unit);
+        break;
+      case UnitKind::Systolic:
+        place = systolics_.size();
+        systolics_.emplace_back(context_, unit);
+        break;
       case UnitKind::Serial:
         place = serials_.size();
         serials_.emplace_back(context_, unit);
@@ -114,28 +133,24 @@ class Engine {
       case UnitKind::TransferIn: return action(ins_[place.index]);
       case UnitKind::TransferOut: return action(outs_[place.index]);
       case UnitKind::Array: return action(arrays_[place.index]);
+      case UnitKind::StreamIn: return action(streams_in_[place.index]);
+      case UnitKind::StreamOut: return action(streams_out_[place.index]);
+      case UnitKind::Systolic: return action(systolics_[place.index]);
       case UnitKind::Expander: return action(unrollers_[place.index]);
       case UnitKind::Serial: break;
     }
     return action(serials_[place.index]);
   }
 
-  // Nothing outstanding anywhere but preloads whose multiply has not come.
+  // Nothing outstanding anywhere but a preload, alone, whose multiply has not come.
   bool machine_idle() {
-    uint64_t lone = 0;
     for (const TransferOut& out : outs_)
       if (!out.idle()) return false;
-    for (const Array& array : arrays_)
-      if (const int32_t slot = array.lone_preload(); slot >= 0) lone |= uint64_t{1} << slot;
-    if ((context_.occupied & ~lone) == 0) return true;
-    // One that is still on its way to the array counts as well.
-    for (size_t u = 0; u < places_.size(); ++u) {
-      const Pool& pool = context_.pools[u];
-      if (settings_.units[u].kind == UnitKind::Array && pool.live == 1 && pool.unissued.size() == 1 &&
-          context_.command(pool.unissued.front()).role == Role::Preload)
-        lone |= uint64_t{1} << pool.unissued.front();
-    }
-    return (context_.occupied & ~lone) == 0;
+    for (const StreamIn& in : streams_in_)
+      if (!in.idle()) return false;
+    for (const StreamOut& out : streams_out_)
+      if (!out.idle()) return false;
+    return front_.pools_idle();
   }
 
   void cycle(bool idle) {
@@ -143,20 +158,34 @@ class Engine {
     issue();
     front_.unroll();
     for (int64_t n = 0; n < settings_.front_width; ++n) front_.allocate();
+    if (std::exchange(context_.forgets, false)) link_.translation().forget(context_.now);
     front_.host(idle);
     for (Array& array : arrays_)
       if (array.results_due()) array.write_results();
+    for (Systolic& array : systolics_) array.write_results();
     respond();
     // Who comes first has the ports: results, moves in, operands, moves out.
     for (TransferIn& in : ins_)
       if (in.writes_due()) in.write_rows();
+    for (StreamIn& in : streams_in_) in.write_rows();
+    for (StreamOut& out : streams_out_)
+      if (out.due()) out.send();
     for (Array& array : arrays_)
       if (array.due()) array.step();
+    for (Systolic& array : systolics_)
+      if (array.active()) array.step();
     for (Serial& serial : serials_) serial.step();
     for (TransferOut& out : outs_)
       if (out.due()) out.step(channel_);
     for (TransferIn& in : ins_)
       if (in.requests_due()) in.request(channel_);
+    for (StreamOut& out : streams_out_)
+      if (out.due()) out.read();
+    for (StreamIn& in : streams_in_) in.request();
+    if (!link_.quiet()) {
+      link_.receive(context_);
+      link_.send(context_);
+    }
     for (int64_t n = 0; n < settings_.front_width; ++n) front_.retire();
   }
 
@@ -182,17 +211,19 @@ class Engine {
       if (settings_.units[u].serial != 0 && !alone) continue;
       const bool synchronises = command.role == Role::Wait || command.role == Role::Signal;
       if (Semaphores::concerns(command) && !context_.semaphores.open(command, alone)) continue;
-      const bool at_once = synchronises || settings_.units[u].instant != 0 ||
-                           (command.role == Role::Configure && settings_.units[u].kind != UnitKind::Array);
-      if (!at_once && !with(u, [](auto& unit) { return unit.accepts(); })) continue;
+      const UnitKind kind = settings_.units[u].kind;
+      const bool configures = command.role == Role::Configure && kind != UnitKind::Array && kind != UnitKind::Systolic;
+      const bool at_once = synchronises || settings_.units[u].instant != 0 || configures;
+      // In units that stream a configuration is complete at once, and waits in the queue all the same.
+      const bool queues =
+          configures && settings_.units[u].instant == 0 && (kind == UnitKind::StreamIn || kind == UnitKind::StreamOut);
+      if ((!at_once || queues) && !with(u, [](auto& unit) { return unit.accepts(); })) continue;
       context_.semaphores.issue(command, u);
       pool.unissued.pop();
       command.times.issued = context_.now;
       context_.may_issue = context_.progress = true;
-      if (at_once)
-        front_.immediate(slot);
-      else
-        with(u, [slot](auto& unit) { unit.issue(slot); });
+      if (!at_once || queues) with(u, [&](auto& unit) { unit.issue(queues ? -1 : slot); });
+      if (at_once) front_.immediate(slot);
     }
   }
 
@@ -201,6 +232,7 @@ class Engine {
     context_.timer = kNever;
     front_.schedule();
     channel_.schedule(context_);
+    link_.schedule(context_);
     for (size_t u = 0; u < places_.size(); ++u) with(u, [](auto& unit) { unit.schedule(); });
     if (context_.timer == kNever) return false;
     account();
@@ -306,6 +338,10 @@ class Engine {
     for (Array& array : arrays_) array.archive(archive);
     for (Serial& serial : serials_) serial.archive(archive);
     for (TransferOut& out : outs_) out.archive(archive);
+    link_.archive(archive);
+    for (StreamIn& in : streams_in_) in.archive(archive);
+    for (Systolic& array : systolics_) array.archive(archive);
+    for (StreamOut& out : streams_out_) out.archive(archive);
     log_.archive(archive);
     context_.semaphores.archive(archive);
   }
@@ -324,9 +360,13 @@ class Engine {
   std::vector<Unroller> unrollers_;
   Front front_;
   Channel channel_;
+  Link link_;
   std::vector<TransferIn> ins_;
   std::vector<TransferOut> outs_;
   std::vector<Array> arrays_;
+  std::vector<StreamIn> streams_in_;
+  std::vector<StreamOut> streams_out_;
+  std::vector<Systolic> systolics_;
   std::vector<Serial> serials_;
   struct Place {
     UnitKind kind = UnitKind::Serial;

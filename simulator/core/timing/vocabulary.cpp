@@ -6,6 +6,7 @@ namespace autocomp::timing {
 namespace {
 
 constexpr size_t kMostCommands = 8192;  // kept at a time
+constexpr int64_t kTensorDistance = int64_t{1} << 40;
 
 // Accesses beyond the fixed number widen an earlier range of the same memory: never less is tracked.
 void add_range(Command& command, const AccessInstance& access) {
@@ -25,23 +26,41 @@ void add_range(Command& command, const AccessInstance& access) {
 
 }  // namespace
 
-int64_t Vocabulary::alignment(const AccessInstance& access) const {
+// Tensors without an address lie far apart, and begin on a page.
+int64_t Vocabulary::address(const AccessInstance& access) const {
   const auto tensor = static_cast<size_t>(access.tensor);
-  const int64_t address = tensor < tensor_addresses_.size() ? tensor_addresses_[tensor] : 0;
-  return (address + access.base) & (settings_.alignment - 1);
+  return tensor < tensor_addresses_.size() ? tensor_addresses_[tensor] + access.base
+                                           : int64_t{access.tensor} * kTensorDistance + access.base;
 }
 
-void Vocabulary::add_access(Command& command, const AccessInstance& access, bool owns_writes) const {
+std::optional<std::pair<int64_t, int64_t>> Vocabulary::pages(const OperationList& list,
+                                                             const Operation& operation) const {
+  const AccessInstance* accesses = list.accesses_of(operation);
+  for (const AccessInstance* a = accesses; a != accesses + operation.access_count; ++a) {
+    if (a->memory != settings_.dram) continue;
+    const int64_t start = address(*a);
+    return std::pair(start / settings_.page,
+                     (start + row_at(*a, points(*a) - 1) - a->base + a->bytes - 1) / settings_.page);
+  }
+  return std::nullopt;
+}
+
+// `tracks`: the rows that it accesses are those by which the machine tracks hazards.
+void Vocabulary::add_access(Command& command, const AccessInstance& access, bool tracks) const {
+  if (access.tracked) {
+    add_range(command, access);
+    return;
+  }
   if (access.memory == settings_.dram) {
     if (command.dram) return;
     command.dram = access;
-    command.dram->base = alignment(access);
+    command.dram->base = address(access) & (std::max(settings_.page, settings_.alignment) - 1);
     return;
   }
   add_demand(command, access);
   if (access.write) {
     if (!command.write) command.write = access;
-    if (owns_writes) add_range(command, access);
+    if (tracks) add_range(command, access);
     return;
   }
   if (access.accumulate_read) {
@@ -49,7 +68,7 @@ void Vocabulary::add_access(Command& command, const AccessInstance& access, bool
     return;
   }
   if (command.read_count < kMaxReads) command.reads[command.read_count++] = access;
-  add_range(command, access);
+  if (tracks) add_range(command, access);
 }
 
 // Of memories whose bandwidth is limited; those beyond the fixed number are left out.
@@ -76,6 +95,7 @@ void Vocabulary::decode(const OperationList& list, const Operation& operation, C
   command.dram.reset();
   command.result.reset();
   command.accumulate = false;
+  command.page = operation.page;
   command.hazard = Cause::ReadAfterWrite;
   command.times =
       CommandTiming{.instruction = operation.instruction, .line = operation.line, .sender = operation.sender};
@@ -86,16 +106,19 @@ void Vocabulary::decode(const OperationList& list, const Operation& operation, C
   const bool preload_owns = timing.unit >= 0 && settings_.units[static_cast<size_t>(timing.unit)].owner_preload;
   const bool owns_writes = !(preload_owns && timing.role == Role::Multiply);
   const AccessInstance* accesses = list.accesses_of(operation);
-  for (uint32_t a = 0; a < operation.access_count; ++a) add_access(command, accesses[a], owns_writes);
+  const bool derived = std::none_of(accesses, accesses + operation.access_count,
+                                    [](const AccessInstance& access) { return access.tracked; });
+  for (uint32_t a = 0; a < operation.access_count; ++a)
+    add_access(command, accesses[a], derived && (owns_writes || !accesses[a].write));
   if (operation.partner < 0) return;
   const Operation& multiply = list.at(operation.partner);
   accesses = list.accesses_of(multiply);
   for (uint32_t a = 0; a < multiply.access_count; ++a) {
     const AccessInstance& access = accesses[a];
     if (access.accumulate_read) command.accumulate = true;
-    if (!access.write || access.memory == settings_.dram) continue;
+    if (!access.write || access.memory == settings_.dram || access.tracked) continue;
     if (!command.result) command.result = access;
-    add_range(command, access);
+    if (derived) add_range(command, access);
   }
 }
 
@@ -103,6 +126,7 @@ void Vocabulary::decode(const OperationList& list, const Operation& operation, C
 void Vocabulary::spell(const OperationList& list, const Operation& operation) {
   words_.clear();
   words_.push_back(int64_t{operation.plan} << 32 | static_cast<uint32_t>(operation.sender));
+  words_.push_back(static_cast<int64_t>(operation.page));
   words_.push_back(operation.host_cycles);
   if (operation.plan < 0) {
     words_.push_back(operation.instruction);
@@ -120,15 +144,34 @@ void Vocabulary::spell_accesses(const OperationList& list, const Operation& oper
   const AccessInstance* accesses = list.accesses_of(operation);
   if (operation.plan < 0) words_.push_back(operation.access_count);  // which follows from a plan
   for (const AccessInstance* a = accesses; a != accesses + operation.access_count; ++a) {
-    words_.push_back(a->memory == settings_.dram ? alignment(*a) : a->base);
+    const bool dram = a->memory == settings_.dram;
+    words_.push_back(dram ? address(*a) & (settings_.alignment - 1) : a->base);
+    if (dram && settings_.page > 0) spell_pages(*a);
     if (operation.plan >= 0) continue;
     words_.push_back(int64_t{a->memory} << 32 | int64_t{a->parameter & 0xFF} << 16 | a->dims << 8 | (a->write ? 1 : 0) |
-                     (a->accumulate_read ? 2 : 0));
+                     (a->accumulate_read ? 2 : 0) | (a->tracked ? 4 : 0));
     words_.push_back(a->bytes);
     words_.push_back(a->cols);
     for (int d = 0; d < a->dims; ++d) {
       words_.push_back(a->count[d]);
       words_.push_back(a->stride[d]);
+    }
+  }
+}
+
+// Where an access comes to another page: in front of a row, or how far into it.
+void Vocabulary::spell_pages(const AccessInstance& access) {
+  const int64_t offset = address(access) & (settings_.page - 1), rows = points(access);
+  if (offset + row_at(access, rows - 1) - access.base + access.bytes <= settings_.page && access.dims < 2) return;
+  int64_t page = 0;
+  for (int64_t i = 0; i < rows; ++i) {
+    const int64_t start = offset + row_at(access, i) - access.base;
+    for (const int64_t byte : {start, start + access.bytes - 1}) {
+      const int64_t here = byte / settings_.page;
+      if (here == page) continue;
+      words_.push_back(-2 - (i << 20 | here));
+      words_.push_back(std::max<int64_t>(0, here * settings_.page - start));
+      page = here;
     }
   }
 }

@@ -2,6 +2,8 @@
 // timing. Of an address in main memory that is its alignment.
 #pragma once
 
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "semantics/operation.hpp"
@@ -21,11 +23,14 @@ class Vocabulary {
   [[nodiscard]] const Command& command(int32_t id) const { return commands_[static_cast<size_t>(id)]; }
   // Decodes a command, a preload with its multiply, into `command`, whatever that was before.
   void decode(const OperationList& list, const Operation& operation, Command& command) const;
+  // The pages of its access of main memory, first and last, if it has any.
+  [[nodiscard]] std::optional<std::pair<int64_t, int64_t>> pages(const OperationList& list,
+                                                                 const Operation& operation) const;
 
  private:
-  // The byte address of a DRAM access in as far as it decides how it is cut into requests.
-  [[nodiscard]] int64_t alignment(const AccessInstance& access) const;
-  void add_access(Command& command, const AccessInstance& access, bool owns_writes) const;
+  [[nodiscard]] int64_t address(const AccessInstance& access) const;
+  void spell_pages(const AccessInstance& access);
+  void add_access(Command& command, const AccessInstance& access, bool tracks) const;
   void add_demand(Command& command, const AccessInstance& access) const;
   void spell(const OperationList& list, const Operation& operation);
   void spell_accesses(const OperationList& list, const Operation& operation);

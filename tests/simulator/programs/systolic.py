@@ -77,6 +77,8 @@ class Draft:
     b_transpose: int = 0
     weights: bool = False  # the active plane holds weights
     summing: bool = False  # sums stand in the array
+    keeps: bool = False  # the last pair has left its sums there
+    flipped: bool = False  # the last pair has put new weights in the active plane
     loads: dict[int, tuple[int, int, int]] = field(default_factory=dict)  # shrunk, block stride, repeats
     pooled: int = 0  # rows of the image; 0: no pooling
 
@@ -120,13 +122,16 @@ class Draft:
         return float(np.float32(ordinary))
 
     def config_ex(self, first: bool = False) -> None:
+        if self.flipped:  # few rows would still be on their way to the array
+            self.issue("fence")
+            self.flipped = False
         if not first and self.below(4) == 0:
             self.strides()
             other = (self.below(2), self.below(2), self.below(32), self.scale())
             strides = (self.a_stride, self.c_stride)
             self.issue("configure_execute", *other, *strides, self.below(2), self.below(2), 1)
         else:
-            self.dataflow = self.below(2)
+            self.dataflow = 0 if self.keeps else self.below(2)
             self.strides()
             self.a_transpose, self.b_transpose = self.among(*[(0, 0), (1, 0), (0, 1) if self.dataflow else (1, 1)])
             act, shift = self.below(2), self.among(0, 0, 1, 3, 12, 31)
@@ -160,7 +165,7 @@ class Draft:
             return
         orows, ocols = self.below(6, 1), self.below(6, 1)
         window = (self.below(4, 1), self.below(4, 1))
-        output = (self.below(6), self.below(5), self.below(5))
+        output = (self.below(6), self.below(5, 1), self.below(5, 1))
         self.issue("configure_store", stride, act, factor, *window, *output, orows, ocols, self.below(4), self.below(4))
         self.pooled = orows * ocols
 
@@ -175,11 +180,14 @@ class Draft:
     def mvin(self) -> None:
         shape, index = self.geometry, self.below(3)
         shrunk, block, repeats = self.loads[index]
-        null, acc = self.below(6) == 0, repeats == 1 and self.below(2) == 1
+        null = self.below(6) == 0
+        acc = repeats == 1 and not (null and shrunk) and self.below(2) == 1
         rows = self.some(min(shape.dim, block), 1)
         blocks = shape.acc_blocks if acc and not shrunk and not null else shape.blocks
         blocks = min(blocks, ((shape.acc_rows if acc else shape.spad_rows) - rows) // block + 1)
         cols = self.some(shape.dim // repeats if repeats > 1 else blocks * shape.dim, 1)
+        if acc and null:
+            cols = min(cols, 2047 // (4 * rows))
         local = (self.acc if acc else self.spad)(rows + (cols - 1) // shape.dim * block)
         if acc and self.below(8) == 0:
             local |= FULL
@@ -218,45 +226,54 @@ class Draft:
         return self.spad(extent)
 
     def left(self) -> tuple[int, int, int]:
-        cols, rows = self.some(self.geometry.dim), self.some(self.geometry.dim)
+        cols, rows = self.some(self.geometry.dim, 1), self.some(self.geometry.dim, 1)
         return self.operand(cols if self.a_transpose else rows, self.a_stride), cols, rows
 
     def result(self, streamed: int) -> tuple[int, int, int]:
         dim = self.geometry.dim
-        rows = self.some(min(streamed, dim, dim if self.c_stride else 1))
-        return self.destination(rows), self.some(dim), rows
+        rows = self.some(min(streamed, dim, dim if self.c_stride else 1), 1)
+        return self.destination(rows), self.some(dim, 1), rows
 
     def weight_stationary(self) -> None:
         dim = self.geometry.dim
         keep, absent = self.weights and self.below(2) == 1, self.below(8) == 0
-        b_cols, b_rows = self.some(dim), self.some(dim)
-        if absent and not keep:  # without A only zero weights are harmless
-            b_cols, b_rows = self.among((0, b_rows), (b_cols, 0))
-        b = self.operand(b_cols if self.b_transpose else b_rows)
+        b_cols, b_rows = self.some(dim, 1), self.some(dim, 1)
+        b = self.zeros() if absent and not keep else self.operand(b_cols if self.b_transpose else b_rows)
         if keep and self.below(4):
             b = NONE
         a, a_cols, a_rows = self.left()
         if absent and not keep:
             a = NONE
-        d_cols, d_rows = self.some(dim), self.some(dim)
+        d_cols, d_rows = self.some(dim, 1), self.some(dim, 1)
         d = NONE if self.below(2) else self.operand(d_rows)
         streamed = dim if self.a_transpose else max(1 if a == NONE else a_rows, 1 if d == NONE else d_rows, 4)
         c, c_cols, c_rows = self.result(streamed) if self.below(8) else (NONE, dim, dim)
         self.issue("preload", b, c, b_cols, b_rows, c_cols, c_rows)
         self.issue("compute", 0 if keep else 1, a, d, a_cols, a_rows, d_cols, d_rows)
         self.weights = True
+        self.keeps, self.flipped = False, not keep
+
+    def zeros(self) -> int:
+        """Zero weights, which alone are harmless without A."""
+        dim = self.geometry.dim
+        row = self.row(self.geometry.spad_rows, dim)
+        self.issue("configure_load", 0, 0, 1.0, 0, dim, 1)
+        self.loads[0] = (0, dim, 1)
+        self.issue("move_in", 0, 0, row, dim, dim)
+        return row
 
     def output_stationary(self) -> None:
         dim = self.geometry.dim
         go_on = self.summing and self.below(3) > 0
-        d_cols, d_rows, b_cols, b_rows = (self.some(dim) for _ in range(4))
+        d_cols, d_rows, b_cols, b_rows = (self.some(dim, 1) for _ in range(4))
         d = NONE if self.below(2) else self.operand(d_rows)
         b = NONE if self.below(8) == 0 else self.operand(b_cols if self.b_transpose else b_rows)
         a, a_cols, a_rows = self.left()
         c, c_cols, c_rows = (NONE, dim, dim) if self.below(2) else self.result(dim)
         self.issue("preload", d, c, d_cols, d_rows, c_cols, c_rows)
         self.issue("compute", 0 if go_on else 1, a, b, a_cols, a_rows, b_cols, b_rows)
-        self.summing = c == NONE
+        self.summing = self.keeps = c == NONE
+        self.flipped = False
 
     def begin(self) -> None:
         for index in range(3):

@@ -10,13 +10,13 @@ from autocomp.targets.simulator.isa import algebra
 from autocomp.targets.simulator.isa.affine import Loops, UnboundedError, affine, interval
 from autocomp.targets.simulator.isa.model import Accelerator, Instruction
 from autocomp.targets.simulator.isa.regions import Read, Write, writes
-from autocomp.targets.simulator.isa.timing import TRANSFERS
+from autocomp.targets.simulator.isa.timing import ARRAYS, MOVES, TRANSFERS
 from autocomp.targets.simulator.isa.tree import Element, Expression, Name, Number, Require, Statement, When
 
 ROLE_KINDS: Mapping[str, tuple[str, ...]] = {
-    "preload": ("array",),
-    "multiply": ("array",),
-    "transfer": TRANSFERS,
+    "preload": ARRAYS,
+    "multiply": ARRAYS,
+    "transfer": MOVES,
     "work": ("serial",),
 }
 
@@ -75,7 +75,7 @@ def _free_traffic(accelerator: Accelerator) -> Iterator[Advice]:
         assigned = writes(accelerator, instruction)
         reads = any(read.element.element is not None for write in assigned for read in write.reads)
         stores = any(write.target.element is not None for write in assigned)
-        paid = kind in (*TRANSFERS, "expander") or "busy" in instruction.timing
+        paid = kind in (*MOVES, "expander") or "busy" in instruction.timing
         if (reads or stores) and instruction.unit is not None and not paid:
             yield Advice(
                 f"{instruction.name} {'reads' if reads else 'writes'} DRAM, and unit {instruction.unit} of kind {kind} "

@@ -18,7 +18,7 @@ from autocomp.targets.simulator.isa.analysis import Analysis
 from autocomp.targets.simulator.isa.model import Accelerator, Instruction
 from autocomp.targets.simulator.isa.ranges import Range, Ranges, ranges_of
 from autocomp.targets.simulator.isa.regions import Path, Write, writes
-from autocomp.targets.simulator.isa.timing import TRANSFERS
+from autocomp.targets.simulator.isa.timing import ARRAYS, MOVES
 from autocomp.targets.simulator.isa.tree import Binary, Call, Conditional, Expression, Number, Sum
 from autocomp.targets.simulator.isa.walk import has_element
 
@@ -69,7 +69,7 @@ def peak(accelerator: Accelerator) -> int:
         return 0
     known = {contraction.instruction: contraction.rate for contraction in contractions(accelerator)}
     fastest: dict[str | None, int] = {}
-    moving = {unit.name for unit in accelerator.units if unit.settings.get("kind") in TRANSFERS}
+    moving = {unit.name for unit in accelerator.units if unit.settings.get("kind") in MOVES}
     for instruction in accelerator.instructions:
         if instruction.unit in moving:
             continue
@@ -100,7 +100,7 @@ def _rate(accelerator: Accelerator, instruction: Instruction, rows: int | None) 
         return 0
     unit = next((u for u in accelerator.units if u.name == instruction.unit), None)
     kind = "" if unit is None else str(unit.settings.get("kind", "serial"))
-    if kind == "array":
+    if kind in ARRAYS:
         products = _products(written, ranges)
         steps = ranges.of(instruction.timing["rows"]).high if "rows" in instruction.timing else math.inf
         cycles = min(rows or math.inf, steps)  # one row a cycle enters the array

@@ -12,7 +12,7 @@ from lark import Token
 
 from autocomp.targets.simulator.isa.encoding import build_encoding
 from autocomp.targets.simulator.isa.expressions import build, evaluate_int, fail, is_tree, unknown
-from autocomp.targets.simulator.isa.model import Alias, EncodedField, Idiom, Instruction, Parameter, Procedure
+from autocomp.targets.simulator.isa.model import Alias, EncodedField, Idiom, Instruction, Parameter, Procedure, Track
 from autocomp.targets.simulator.isa.scope import Scope, Value
 from autocomp.targets.simulator.isa.statements import build_block, build_require, build_sequence, names_of, text_of
 from autocomp.targets.simulator.isa.streams import build_streams
@@ -43,6 +43,7 @@ def build_instruction(
     timing: dict[str, Expression] = {}
     words: dict[str, str] = {}
     streams: tuple[Stream, ...] = ()
+    tracks: tuple[Track, ...] = ()
     encoding: tuple[EncodedField, ...] = ()
     contraction: dict[str, int] = {}
     docs = []
@@ -52,6 +53,8 @@ def build_instruction(
                 docs.append(text_of(cast(SyntaxTree, item.children[0])))
             elif is_tree(item, "timing"):
                 _timing(inner, item, timing, words)
+            elif is_tree(item, "tracks"):
+                tracks += tuple(_track(inner, cast(SyntaxTree, part)) for part in item.children)
             elif is_tree(item, "expand"):
                 streams += build_streams(inner, item, known)
             elif is_tree(item, "encoding"):
@@ -68,7 +71,18 @@ def build_instruction(
                 body.extend(statements)
     place = scope.source.of(cast(Token, token))
     return Instruction(
-        str(token), parameters, unit, tuple(body), timing, words, " ".join(docs), place, streams, encoding, contraction
+        str(token),
+        parameters,
+        unit,
+        tuple(body),
+        timing,
+        words,
+        " ".join(docs),
+        place,
+        streams,
+        tracks,
+        encoding,
+        contraction,
     )
 
 
@@ -142,6 +156,17 @@ def _contraction(scope: Scope, node: SyntaxTree, stated: dict[str, int]) -> None
             if str(key) in stated:
                 fail(scope, item, f"{str(key)!r} is stated twice")
             stated[str(key)] = evaluate_int(scope, cast(SyntaxTree, item.children[1]), 1, 1 << 40)
+
+
+def _track(scope: Scope, node: SyntaxTree) -> Track:
+    direction, memory, first, rows, *guard = node.children
+    if direction not in ("read", "write"):
+        unknown(scope, cast(Token, direction), "direction", str(direction), ["read", "write"])
+    local = [name for name, found in scope.memories.items() if found.kind == "local"]
+    if str(memory) not in local:
+        unknown(scope, cast(Token, memory), "local memory", str(memory), local)
+    built = [build(scope, cast(SyntaxTree, part)).expression for part in (first, rows, *guard)]
+    return Track(direction == "write", str(memory), built[0], built[1], built[2] if guard else None)
 
 
 def build_alias(scope: Scope, node: SyntaxTree, known: Mapping[str, Sequence[int]]) -> Alias:

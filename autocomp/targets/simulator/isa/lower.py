@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from autocomp.errors import IsaError
 from autocomp.simulator import _core
-from autocomp.targets.simulator.isa.model import Accelerator, Instruction, Parameter
+from autocomp.targets.simulator.isa.model import Accelerator, Instruction, Parameter, Track
 from autocomp.targets.simulator.isa.nodes import Environment, Nodes
 from autocomp.targets.simulator.isa.regions import Region, derive
 from autocomp.targets.simulator.isa.tree import (
@@ -116,7 +116,10 @@ class _Lowering:
             -1 if instruction.unit is None else self.units[instruction.unit],
             [(p.name, p.kind == "float") for p in instruction.parameters],
             body + statements,
-            [self._access(nodes, region) for region in derive(self.accelerator, instruction)],
+            [
+                *(self._access(nodes, region) for region in derive(self.accelerator, instruction)),
+                *(self._track(nodes, track, environment) for track in instruction.tracks),
+            ],
             [(key, nodes.build(value, environment)) for key, value in instruction.timing.items()],
         )
         for key, word in instruction.words.items():
@@ -220,6 +223,18 @@ class _Lowering:
             pointer = nodes.build(Name(target.memory), environment)
             return self.builder.store_dram(pointer, indices[0], value, target.element)
         return self.builder.store(self.memories[target.memory], indices[0], indices[1], value)
+
+    def _track(self, nodes: Nodes, track: Track, environment: Environment) -> dict[str, object]:
+        return {
+            "memory": self.memories[track.memory],
+            "write": track.write,
+            "guard": -1 if track.guard is None else nodes.build(track.guard, environment),
+            "base": nodes.build(track.first, environment),
+            "dims": [(nodes.build(track.rows, environment), nodes.build(Number(1), environment))],
+            "first_col": nodes.build(Number(0), environment),
+            "cols": nodes.build(Number(1), environment),
+            "tracked": True,
+        }
 
     def _access(self, nodes: Nodes, region: Region) -> dict[str, object]:
         def build(expression: Expression | None) -> int:

@@ -84,6 +84,17 @@ class EncodedField:
 
 
 @dataclass(frozen=True)
+class Track:
+    """`rows` rows of a local memory, by which the machine orders the instruction with those of other units."""
+
+    write: bool
+    memory: str
+    first: Expression
+    rows: Expression
+    guard: Expression | None = None
+
+
+@dataclass(frozen=True)
 class Instruction:
     name: str
     parameters: tuple[Parameter, ...]
@@ -94,6 +105,7 @@ class Instruction:
     doc: str = ""
     place: Place | None = field(default=None, compare=False)
     streams: tuple[Stream, ...] = ()  # the commands that an expander sends instead of executing the instruction
+    tracks: tuple[Track, ...] = ()  # none: the machine tracks the rows that the semantics access
     encoding: tuple[EncodedField, ...] = ()  # its bits in the machine's command words; none: not stated
     contraction: Mapping[str, int] = field(default_factory=dict)  # what is stated of rows, columns, depth and peak
 

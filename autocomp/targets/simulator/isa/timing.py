@@ -17,13 +17,21 @@ from autocomp.targets.simulator.isa.model import Accelerator, Instruction, Unit
 MOST = 1 << 26  # of any setting: what an evaluation scales it by still fits the simulator's range
 MOST_ENTRIES = 64  # of all pools together: one machine word holds which of them wait for which
 TRANSFERS = ("transfer_in", "transfer_out")
-POOLED = ("serial", "transfer_in", "transfer_out", "array")  # their commands wait in pools
+STREAMS = ("stream_in", "stream_out")
+MOVES = (*TRANSFERS, *STREAMS)
+ARRAYS = ("array", "systolic")
+POOLED = ("serial", *MOVES, *ARRAYS)  # their commands wait in pools
 ALL = (*POOLED, "expander")
 KINDS: Mapping[str, str] = {
     "serial": "one command after the other, each for as long as it says",
     "transfer_in": "rows from DRAM into local memory: per-row requests, bounded in flight, one row written a cycle",
     "transfer_out": "rows from local memory to DRAM: reads, an optional scaler, a writer of aligned requests",
     "array": "operand rows from banks, a preload overlapping with the multiply before it, results after a latency",
+    "stream_in": "rows from DRAM into local memory through a chain of buffers: a controller, a reader of aligned"
+    " requests, a merger, a scaler and a repeater",
+    "stream_out": "rows from local memory to DRAM through a chain of queues, a scaler and a writer of aligned requests",
+    "systolic": "operands read a row at a time, each at its own pace, into an array whose results leave by the"
+    " destination that an earlier operation has named",
     "expander": "sends, in place of a command, the commands that it expands to: a hardware loop",
 }
 ROLES: Mapping[str, str] = {
@@ -34,6 +42,7 @@ ROLES: Mapping[str, str] = {
     "multiply": "streams operands through the array (the default there)",
     "fence": "the host waits until the machine is idle",
     "immediate": "takes effect at the head of the front queue",
+    "forget": "as immediate; what was translated of addresses is forgotten",
     "wait": "holds its unit until a semaphore is above 0, then takes 1 from it",
     "signal": "adds 1 to a semaphore when all older commands of its unit have completed",
 }
@@ -70,23 +79,28 @@ UNIT_KEYS: Mapping[str, Key] = {
         " both start at the same row",
         0,
     ),
+    "exact_base_sums": Key(
+        "commands within which a result is added to rows that an older one wrote in order only if both start at the"
+        " same row",
+        0,
+    ),
     "command_steps": Key("fewest cycles between the first steps of two commands", 1, TRANSFERS, low=1),
-    "in_flight": Key("commands between their first request and their completion", 2, ("transfer_in",), low=1),
+    "in_flight": Key("commands between their first request and their completion", 2, ("transfer_in", *STREAMS), low=1),
     "request_latency": Key("cycles from a row's step to its request at the memory's port", 0, ("transfer_in",)),
-    "request_queue": Key("rows stepped through and not yet requested", 8, ("transfer_in",), low=1),
-    "requests": Key("outstanding requests", 16, TRANSFERS, low=1),
+    "request_queue": Key("rows stepped through and not yet requested", 8, ("transfer_in", "stream_in"), low=1),
+    "requests": Key("outstanding requests", 16, MOVES, low=1),
     "recovery": Key("cycles a request counts as outstanding after its last beat or acknowledgement", 0, TRANSFERS),
-    "request_min": Key("bytes of the smallest request, a power of two", 16, TRANSFERS, low=1),
-    "request_max": Key("bytes of the largest request, a power of two", 64, TRANSFERS, low=1),
+    "request_min": Key("bytes of the smallest request, a power of two", 16, MOVES, low=1),
+    "request_max": Key("bytes of the largest request, a power of two", 64, MOVES, low=1),
     "write_buffer": Key(
         "rows that may wait for a port of local memory before the bus is held up", 4, ("transfer_in",), low=1
     ),
     "zero_latency": Key("cycles from a step to the write of a row that no memory supplies", 0, ("transfer_in",)),
-    "scale_slots": Key("rows in the scaler at a time", 1, ("transfer_in",), low=1),
-    "scale_latency": Key("cycles of a row in the scaler", 0, TRANSFERS),
+    "scale_slots": Key("rows in the scaler at a time", 1, ("transfer_in", "stream_in"), low=1),
+    "scale_latency": Key("cycles of a row in the scaler", 0, MOVES),
     "scale_interval": Key("cycles between rows leaving the scaler", 1, ("transfer_in",)),
     "scale_recovery": Key("cycles a row's place stays taken after it has left the scaler", 0, ("transfer_in",)),
-    "scale_window": Key("rows between the scaler's input and the writer", 1, ("transfer_out",), low=1),
+    "scale_window": Key("rows between the scaler's input and the writer", 1, ("transfer_out", "stream_out"), low=1),
     "read_recovery": Key(
         "cycles from the writer's taking a row until its place may be read into", 0, ("transfer_out",)
     ),
@@ -97,14 +111,12 @@ UNIT_KEYS: Mapping[str, Key] = {
         ("array",),
         ("preload", "multiply"),
     ),
-    "lookahead": Key(
-        "commands that must be visible for a multiply to overlap with the next preload", 3, ("array",), low=2
-    ),
-    "min_rows": Key("fewest steps of an operation", 1, ("array",), low=1),
+    "lookahead": Key("commands that must be visible for a multiply to overlap with the next preload", 3, ARRAYS, low=2),
+    "min_rows": Key("fewest steps of an operation", 1, ARRAYS, low=1),
     "latency": Key(
         "cycles from an operand row to its result row (array), from a stream's turn to its command (expander)",
         1,
-        ("array", "expander"),
+        (*ARRAYS, "expander"),
     ),
     "operations": Key("operations in the array at a time", 1 << 20, ("array",), low=1),
     "operation_exit": Key("cycles from an operation's last step until it no longer counts as one", 0, ("array",)),
@@ -112,6 +124,16 @@ UNIT_KEYS: Mapping[str, Key] = {
         "cycles from an operation's last step to the end of a flush right behind it", 1, ("array",), low=1
     ),
     "flush_period": Key("cycles of every other flush", 1, ("array",), low=1),
+    "scale_steps": Key(
+        "cycles of a row in the multipliers, one row after the other; 0: rows pass one a cycle", 0, ("stream_in",)
+    ),
+    "direct_latency": Key("cycles of a row on the direct way around the scaler", 0, ("stream_in",)),
+    "read_queue": Key("rows that wait to be read", 2, ("stream_out",), low=1),
+    "scale_queue": Key("rows before, and rows after, the scaler's input", 6, ("stream_out",), low=1),
+    "scale_input": Key("rows at the scaler's input", 2, ("stream_out",), low=1),
+    "side": Key("rows of a preloaded operand, and steps of a flush", 1, ("systolic",), low=1),
+    "unroll_queue": Key("issued commands in front of the unit's queue", 2, ("systolic",), low=2),
+    "operand_queue": Key("cycles of reading whose rows have not reached the array", 5, ("systolic",), low=1),
     "loops": Key("expansions in flight", 1, ("expander",), low=1),
     "stage": Key("cycles from a command's acceptance by the front to the unit", 0, ("expander",)),
 }
@@ -125,13 +147,39 @@ PROPERTY_KEYS: Mapping[str, Key] = {
         0,
         ("serial", *TRANSFERS),
     ),
-    "rows": Key("steps of the operation (array); DRAM rows asked for (transfers)", 1, ("array", *TRANSFERS)),
-    "passes": Key("times that the pair runs; only the last gives results", 1, ("array",)),
-    "early": Key("bit mask of operands, by parameter position, read with the preload before", 0, ("array",)),
-    "deferred": Key("1: results leave the array with the next operation", 0, ("array",)),
-    "drain": Key("1: waits until no result is in the array", 0, ("array",)),
-    "scaled": Key("1: goes through the scaler", 0, TRANSFERS),
-    "window": Key("local rows read for a row moved out, as in pooling, or written for a row moved in", 1, TRANSFERS),
+    "rows": Key("steps of the operation (arrays); rows of the move (moves)", 1, (*ARRAYS, *MOVES)),
+    "passes": Key("times that the pair runs; only the last gives results", 1, ARRAYS),
+    "early": Key("bit mask of operands, by parameter position, read with the preload before", 0, ARRAYS),
+    "deferred": Key("1: results leave the array with the next operation", 0, ARRAYS),
+    "drain": Key("1: waits until no result is in the array", 0, ARRAYS),
+    "scaled": Key("1: goes through the scaler", 0, MOVES),
+    "window": Key(
+        "local rows read for a row moved out (transfer_out), or written for a row moved in (transfer_in, stream_in);"
+        " side of the square of rows that one comes of, 0: no pooling (stream_out)",
+        1,
+        MOVES,
+    ),
+    "block": Key("bytes that a full local row has in DRAM", 1, STREAMS),
+    "block_step": Key("local rows between blocks of columns", 0, STREAMS),
+    "bytes": Key("of a row that no memory supplies, as it would be in DRAM", 0, ("stream_in",)),
+    "path": Key(
+        "of rows: 0: through scaler and repeater, 1: the direct way around them, 2: from no memory; writes on different"
+        " paths are not in order",
+        0,
+        ("stream_in",),
+    ),
+    "stride": Key("bytes between DRAM rows", 0, ("stream_out",)),
+    "lines": Key("rows of a pooled image", 0, ("stream_out",)),
+    "line_rows": Key("pixels in a row of a pooled image", 0, ("stream_out",)),
+    "line_step": Key("DRAM rows between rows of a pooled image", 0, ("stream_out",)),
+    "window_step": Key("pixels between windows of an image that is pooled", 0, ("stream_out",)),
+    "image_rows": Key("rows of an image that is pooled", 0, ("stream_out",)),
+    "image_columns": Key("pixels in a row of an image that is pooled", 0, ("stream_out",)),
+    "above": Key("rows of padding above an image that is pooled", 0, ("stream_out",)),
+    "before": Key("pixels of padding before each row of an image that is pooled", 0, ("stream_out",)),
+    "left_rows": Key("rows of the multiply's first operand, 0: it is absent", 0, ("systolic",)),
+    "left_step": Key("local rows between them", 1, ("systolic",)),
+    "right_rows": Key("rows of the multiply's second operand, 0: it is absent", 0, ("systolic",)),
     "read_ahead": Key("rows between reading and the writer", 16, ("transfer_out",)),
     "semaphore": Key("index of the semaphore of a wait or signal, 0 to 1023", -1),
     "pops": Key("bit mask of the semaphores 0 to 31 that the command takes 1 from before it issues", 0, POOLED),
@@ -146,11 +194,19 @@ DRAM, LOCAL = ("dram",), ("local",)  # kinds of memory
 MEMORY_KEYS: Mapping[str, Key] = {
     "bus": Key("bytes a cycle of the way back", 16, DRAM, low=1),
     "latency": Key("cycles from a request to its first data or acknowledgement", 0, DRAM),
+    "page": Key("bytes of a page of address translation, a power of two; 0: there is none", 0, DRAM),
     "request_port": Key(
         "moves in and out send a beat a cycle each, or one of both together, moves out first",
         "separate",
         DRAM,
         words=("shared", "separate"),
+    ),
+    "read_latency": Key("cycles from a read to its data, for units that stream and systolic arrays", 1, LOCAL, low=1),
+    "held_rows": Key(
+        "rows that were read and wait at their bank, for each kind of reader; by default read_latency",
+        1,
+        LOCAL,
+        low=1,
     ),
     "contention": Key("0: a port is never taken, to ask what more ports would bring", 1, LOCAL),
     "bandwidth": Key("bytes a cycle that units of kind serial share; 0: as many as they want", 0, LOCAL),
@@ -208,7 +264,7 @@ def check_timing(accelerator: Accelerator, places: Mapping[str, Place]) -> None:
             _check(where, key, value, UNIT_KEYS, places.get(f"{where}.{key}"))
             if kind not in UNIT_KEYS[key].kinds:
                 raise IsaError(f"{where}: {key!r} is no setting of kind {kind}", place=places.get(f"{where}.{key}"))
-        if kind in TRANSFERS:
+        if kind in MOVES:
             _check_requests(accelerator, unit, kind, places)
     _check_entries(accelerator, places)
     for memory in accelerator.memories:
@@ -251,7 +307,7 @@ def _check_requests(accelerator: Accelerator, unit: Unit, kind: str, places: Map
     if most < least:
         fail("request_max", f"expected at least request_min, {least}")
     bus = next((memory.settings.get("bus", 16) for memory in accelerator.memories if "bus" in memory.settings), 16)
-    if kind == "transfer_out" and number("requests") < 2 and most > int(bus):
+    if kind in ("transfer_out", "stream_out") and number("requests") < 2 and most > int(bus):
         fail("requests", f"expected 2 or more: every beat of a request of up to {most} bytes needs one that is free")
 
 
@@ -282,7 +338,7 @@ def _check_instruction(instruction: Instruction, kinds: Mapping[str, str]) -> No
                 f"{where}: {key!r} has no meaning in a {kinds[instruction.unit]} unit", place=instruction.place
             )
     role = instruction.words.get("role")
-    front = role in ("fence", "immediate")
+    front = role in ("fence", "immediate", "forget")
     if role is not None and front != (instruction.unit is None):
         raise IsaError(
             f"{where}: role {role} is for commands {'without' if front else 'of'} a unit", place=instruction.place

@@ -14,8 +14,9 @@ from autocomp.errors import ConfigError
 from autocomp.simulator import SimulationResult, _core
 from autocomp.targets.simulator.isa.model import Accelerator
 from autocomp.targets.simulator.rtl.build import RtlModel
+from autocomp.targets.simulator.rtl.laboratory import Laboratory, laboratory
 from autocomp.targets.simulator.rtl.machine import RtlMachine, most_cycles
-from autocomp.targets.simulator.rtl.programs import Laboratory, laboratory, random_program
+from autocomp.targets.simulator.rtl.programs import random_program
 
 SLACK = 8  # cycles that may differ whatever the bound: an end of a run is not a fraction of it
 RESULTS, CYCLES, STOPPED = "results differ", "cycles differ", "the hardware stopped"
@@ -86,7 +87,7 @@ class Differential:
 
     def case(self, path: Path) -> Comparison:
         """Compares the program of a case's file. Raises KernelError or ConfigError when it is none."""
-        result = self.lab.run(path.read_text(encoding="utf-8"))
+        result = self.lab.run_text(path.read_text(encoding="utf-8"))
         if result.error is not None or result.violations:
             message = result.error.message if result.error is not None else result.violations[0].message
             raise ConfigError(f"{path} is no legal program of {self.machine.accelerator.full_name}: {message}")

@@ -26,6 +26,7 @@ from autocomp.targets.simulator.transforms.syntax.affine import interval
 from autocomp.targets.simulator.transforms.syntax.loops import Loop
 from autocomp.targets.simulator.transforms.syntax.rewrite import names
 
+STREAM_RECOVERY = 7  # cycles of a request in the stages of units that stream, beside the memory's latency
 CROWDING = 0.1  # of the time of moves that are hidden behind computation, the part that shows nevertheless
 
 
@@ -48,9 +49,10 @@ def transfer_cycles(unit: Settings, dram: Settings, rows: int, blocks: int, traf
     The largest of: data, requests in flight (each held for the latency), and commands in flight. What moves out
     collects a row and then sends it, the first local row of the next one beside its last beat.
     """
-    latency, recovery = memory_number(dram, "latency"), unit_number(unit, "recovery")
+    streams = str(unit.get("kind")).startswith("stream")
+    latency, recovery = memory_number(dram, "latency"), STREAM_RECOVERY if streams else unit_number(unit, "recovery")
     requests = (traffic.requests * (latency + recovery) + traffic.beats) / unit_number(unit, "requests")
-    if unit.get("kind") == "transfer_out":
+    if unit.get("kind") in ("transfer_out", "stream_out"):
         return max(rows * (blocks - 1) + traffic.beats, requests)
     commands = (2.0 * recovery + latency + traffic.beats) / unit_number(unit, "in_flight")
     return max(float(rows * blocks), traffic.beats, requests, commands)

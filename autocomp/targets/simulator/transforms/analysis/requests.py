@@ -39,7 +39,7 @@ class Cutting:
     @classmethod
     def of(cls, unit: Settings, dram: Settings) -> Cutting:
         smallest, largest = unit_number(unit, "request_min"), unit_number(unit, "request_max")
-        return cls(smallest, largest, memory_number(dram, "bus"), unit.get("kind") == "transfer_in")
+        return cls(smallest, largest, memory_number(dram, "bus"), unit.get("kind") in ("transfer_in", "stream_in"))
 
     def rows(self, spans: Iterable[tuple[int, int]]) -> Traffic:
         """Of rows, each from a first byte to one behind the last; tensors start at multiples of the largest request."""
