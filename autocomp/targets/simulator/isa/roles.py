@@ -139,7 +139,7 @@ def _role(accelerator: m.Accelerator, analysis: Analysis, used: Mapping[tuple[st
         frozenset(analysis.reads),
         frozenset(analysis.writes),
         frozenset(analysis.states_read),
-        frozenset(analysis.sets_fields),
+        frozenset() if analysis.kind == "front end" else frozenset(analysis.sets_fields),  # those configure nothing
     )
 
 

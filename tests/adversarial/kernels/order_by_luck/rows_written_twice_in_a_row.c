@@ -1,4 +1,4 @@
-// A row is moved in twice, and the later move is expected to win.
+// Rows get zeros and then data, which take different ways; the later move is expected to win.
 // workload: gemm
 // refused: the machine does not make the later one wait: keep them further
 void solution(int8_t A[20][33], int8_t B[33][18], int8_t C[20][18]) {
@@ -15,7 +15,7 @@ void solution(int8_t A[20][33], int8_t B[33][18], int8_t C[20][18]) {
             const int cols = 18 - j < 16 ? 18 - j : 16;
             for (int k = 0; k < 33; k += 16) {
                 const int depth = 33 - k < 16 ? 33 - k : 16;
-                mvin(&A[0][0], a_tile, 16, 16);
+                mvin(NULL, a_tile, 16, 16);
                 mvin(&A[i][k], a_tile, depth, rows);
                 mvin2(&B[k][j], b_tile, cols, depth);
                 preload(b_tile, k == 0 ? c_tile : c_tile | 0x40000000, cols, depth, cols, rows);
