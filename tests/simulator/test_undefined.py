@@ -78,7 +78,7 @@ CASES: dict[str, tuple[str, list[Call]]] = {
     "more results than rows of A": ("C has more rows than A streams", [*READY, preload(), compute(rows=1)]),
     "more results than rows of D alone": (
         "C has more rows than A streams",
-        [*READY, preload(rows=0), compute(a=NONE, bd=0, rows=1)],
+        [*READY, preload(), compute(a=NONE, bd=0, rows=1)],
     ),
     "partial sums": (
         "only the last preload of an output-stationary chain",

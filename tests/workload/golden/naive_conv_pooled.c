@@ -27,6 +27,7 @@ void solution(int8_t inp[1][30][30][32], int8_t weights[3][3][32][64], int32_t b
                 }
             }
             gemmini_extended2_config_st(64, RELU, 0.0078125f, 2, 3, 14, 14, 14, 28, 28, 1, 1);
+            fence();
             mvout(&output[n][0][0][k], c_tile, 16, 0);
         }
     }
