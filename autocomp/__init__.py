@@ -19,6 +19,9 @@ if TYPE_CHECKING:
         Agents as Agents,
     )
     from autocomp.api import (
+        Answer as Answer,
+    )
+    from autocomp.api import (
         AutocompError as AutocompError,
     )
     from autocomp.api import (
@@ -55,6 +58,9 @@ if TYPE_CHECKING:
         lookup as lookup,
     )
     from autocomp.api import (
+        lookup_or_adapt as lookup_or_adapt,
+    )
+    from autocomp.api import (
         profile as profile,
     )
     from autocomp.api import (
@@ -66,6 +72,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Agents",
+    "Answer",
     "AutocompError",
     "Evaluation",
     "Match",
@@ -78,6 +85,7 @@ __all__ = [
     "load_target",
     "load_workload",
     "lookup",
+    "lookup_or_adapt",
     "profile",
     "resume",
     "search",

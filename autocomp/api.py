@@ -20,6 +20,7 @@ from autocomp.search.options import Options
 from autocomp.search.search import SearchResult
 from autocomp.search.session import Means, run_session
 from autocomp.search.snapshot import Request, create, restore
+from autocomp.serving import Answer, lookup_or_adapt
 from autocomp.targets import menu_file, registry
 from autocomp.targets.evaluation import Evaluation, Number, Objective
 from autocomp.targets.profile import Profile
@@ -28,6 +29,7 @@ from autocomp.workload import Workload
 
 __all__ = [
     "Agents",
+    "Answer",
     "AutocompError",
     "Evaluation",
     "Match",
@@ -40,6 +42,7 @@ __all__ = [
     "load_target",
     "load_workload",
     "lookup",
+    "lookup_or_adapt",
     "profile",
     "resume",
     "search",

@@ -23,6 +23,7 @@ RECORDS = 10_000
 LOOK_UPS = 2_000
 SIZES = [16 * n for n in range(1, 257)]
 SCALES = [round(0.001 * n, 3) for n in range(1, 1001)]
+USUAL = {"bias": "none", "activation": "none", "scale": 1.0}
 COLUMNS = ("look-up", "found", "median us", "99th percentile us", "slowest us")
 Ask = Callable[[], Match | None]
 
@@ -39,7 +40,21 @@ def library(generator: random.Random) -> tuple[Library, list[Entry]]:
         dims = {name: generator.choice(SIZES) for name in "IJK"}
         machine: dict[str, int | float] = {"DIM": generator.choice([16, 32]), "MEM_LATENCY": 40}
         entries.append(
-            Entry(f"{number}.yaml", "", "machine", machine, "gemm", dims, options, 1000, 0.9, f"record {number}")
+            Entry(
+                path=f"{number}.yaml",
+                sha256="",
+                target="simulator:machine",
+                parameters=machine,
+                operation="gemm",
+                dims=dims,
+                options=options,
+                usual=[name for name, value in USUAL.items() if options[name] == value],
+                value=1000,
+                unit="cycles",
+                direction="lower",
+                ratio=0.9,
+                identity=f"record {number}",
+            )
         )
     return Library(Stored(Path("/library"), entry) for entry in entries), entries
 

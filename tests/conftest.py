@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from autocomp.data import data_dir
 from autocomp.targets import registry
 
 if TYPE_CHECKING:
@@ -37,9 +36,10 @@ def pytest_unconfigure() -> None:
 @pytest.fixture(autouse=True)
 def own_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """No test, nor a command it starts, writes into the user's schedule store or answer cache, or reads the user's
-    keyring, or begins a search with a schedule that it did not make: the list of stores has an empty one alone."""
+    keyring, or begins a search with a schedule that it did not make: there is one store, and it is empty."""
     monkeypatch.setenv("PYTHON_KEYRING_BACKEND", "keyring.backends.null.Keyring")
     monkeypatch.setenv("AUTOCOMP_SCHEDULES", str(tmp_path / "schedule-store"))
+    monkeypatch.setenv("AUTOCOMP_SHIPPED_SCHEDULES", "0")
     monkeypatch.setenv("AUTOCOMP_CACHE", str(tmp_path / "answer-cache"))
     monkeypatch.setenv("AUTOCOMP_CONFIG", str(tmp_path / "configuration"))
 
@@ -47,7 +47,7 @@ def own_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def shipped_schedules(own_folders: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The shipped schedules are read too, as by a user."""
-    monkeypatch.setenv("AUTOCOMP_SCHEDULES", f"{tmp_path / 'schedule-store'}{os.pathsep}{data_dir('schedules')}")
+    monkeypatch.delenv("AUTOCOMP_SHIPPED_SCHEDULES")
 
 
 @pytest.fixture

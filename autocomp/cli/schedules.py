@@ -125,6 +125,57 @@ def verify(names: tuple[str, ...], renew: bool, trust: bool, paths: tuple[Path, 
 
 
 @schedules.command()
+@click.argument("names", nargs=-1, metavar="[NAME]...")
+@click.option(
+    "--evaluations", type=click.IntRange(1), default=8, show_default=True, help="Kernels that a search tries."
+)
+@click.option("--sample", type=click.IntRange(1), help="Take so many of the schedules, others each day.")
+@click.option("--check", is_flag=True, help="Say what is beaten, write nothing, and exit with 6 if anything is.")
+@trust_option
+@path_option
+@json_option
+def renew(
+    names: tuple[str, ...],
+    evaluations: int,
+    sample: int | None,
+    check: bool,
+    trust: bool,
+    paths: tuple[Path, ...],
+    as_json: bool,
+) -> None:
+    """Find the schedules NAME, or all, that a short search beats by more than 2 %, and replace them.
+
+    The search begins with the nearest other schedules; the record itself takes no part in it.
+    """
+    from random import Random
+
+    from autocomp.schedules.renew import STALE, freshness
+    from autocomp.schedules.store import Store, all_schedules, find
+
+    stored = [find(name, warn) for name in names] or all_schedules(warn)
+    if sample is not None:
+        day = datetime.now().date().toordinal()
+        stored = Random(day).sample(stored, min(sample, len(stored)))
+    documents = []
+    for item in stored:
+        found = freshness(item.path, evaluations, warn, paths, trust)
+        if found.found is not None and not check:
+            Store(item.root).put(found.found)
+        gain = round(found.gain, 3)
+        documents.append({"path": str(item.path), "outcome": found.outcome, "gain": gain, "message": found.message})
+        if not as_json:
+            detail = found.message or f"a search of {evaluations} is {found.gain:.3f} times as good"
+            say(f"{found.outcome:<8} {item.path.name}: {detail}")
+    stale = sum(1 for d in documents if d["outcome"] == STALE)
+    if as_json:
+        print_json(documents)
+    else:
+        say(f"{stale} of {len(documents)} schedules {'are beaten' if check else 'were beaten, and are renewed'}")
+    if check and stale:
+        raise click.exceptions.Exit(DOES_NOT_HOLD)
+
+
+@schedules.command()
 @click.argument("sources", nargs=-1, required=True, type=FOLDER, metavar="SOURCE...")
 @click.argument("target", type=FOLDER)
 @trust_option

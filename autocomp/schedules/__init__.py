@@ -5,6 +5,6 @@ What is imported here needs the standard library alone, so that a compiler can l
 """
 
 from autocomp.schedules.index import Entry, Stored
-from autocomp.schedules.library import Library, Match, lookup
+from autocomp.schedules.library import Library, Match, lookup, why_none
 
-__all__ = ["Entry", "Library", "Match", "Stored", "lookup"]
+__all__ = ["Entry", "Library", "Match", "Stored", "lookup", "why_none"]

@@ -29,6 +29,7 @@ class Entry:
     operation: str
     dims: dict[str, int]
     options: dict[str, Any]
+    usual: list[str]  # the options with the value that a workload file may leave out
     value: int | float
     unit: str
     direction: str  # of better values: lower or higher
@@ -97,6 +98,7 @@ def _well_formed(entry: Entry) -> bool:
         and isinstance(entry.dims, dict)
         and all(type(size) is int for size in entry.dims.values())
         and isinstance(entry.options, dict)
+        and isinstance(entry.usual, list)
         and entry.direction in ("lower", "higher")
         and entry.value > 0
     )
@@ -130,6 +132,8 @@ def user_root() -> Path:
 
 
 def default_roots() -> tuple[Path, ...]:
-    """The folders of AUTOCOMP_SCHEDULES and no others; without it the user's store, then the shipped one."""
-    roots = listed_roots() or (user_root(), data_dir("schedules"))
+    """The folders of AUTOCOMP_SCHEDULES, else the user's store; then the shipped one, unless
+    AUTOCOMP_SHIPPED_SCHEDULES is 0."""
+    shipped = () if os.environ.get("AUTOCOMP_SHIPPED_SCHEDULES") == "0" else (data_dir("schedules"),)
+    roots = (*(listed_roots() or (user_root(),)), *shipped)
     return tuple(dict.fromkeys(root.resolve() for root in roots))

@@ -6,7 +6,8 @@ import json
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from difflib import get_close_matches
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,11 @@ FEW = 16  # variants that are searched one by one; of more, enough records agree
 
 @dataclass(frozen=True)
 class Match:
-    """A schedule found. `distance` is the sum over the dimensions of |log2(size / size of the record)|: 0 is exact.
+    """A schedule found. `distance` is the sum over the dimensions of |log2(size / size of the record)|.
+
+    `not_compared` are the options and parameters of the record that the question left open. A match is `exact` if its
+    kernel computes what was asked for: the sizes are those, and each option left open has its usual value, as in a
+    workload file that leaves it out; `assumed` are the options that do not.
 
     `expected_ratio`, the share of the bound, is the record's own: measured if exact, an estimate otherwise. The kernel
     of a match that is not exact is one to start from, not one for the shape asked for.
@@ -28,10 +33,12 @@ class Match:
 
     stored: Stored
     distance: float
+    not_compared: Mapping[str, Any] = field(default_factory=dict)
+    assumed: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def exact(self) -> bool:
-        return self.distance == 0
+        return self.distance == 0 and not self.assumed
 
     @property
     def expected_ratio(self) -> float | None:
@@ -69,12 +76,45 @@ class Library:
         family = self._families.get((_spec(accelerator, target), operation, tuple(sorted(shape))))
         if family is None:
             return None
-        variants = family.variants(options or {}, parameters or {})
+        options, parameters = options or {}, parameters or {}
+        variants = family.variants(options, parameters)
         exact = family.exact(shape, variants)
+        usual = [item for item in exact if not _assumed(item, options)]
         if exact:
-            _refuse_ambiguity(exact, operation)
-            return Match(exact[0], 0.0)
-        return family.nearest(shape, variants)
+            _refuse_ambiguity(usual or exact, operation)
+            return _match((usual or exact)[0], 0.0, options, parameters)
+        found = family.nearest(shape, variants)
+        return found and _match(found[1], found[0], options, parameters)
+
+    def why_none(
+        self,
+        operation: str,
+        shape: Mapping[str, int],
+        accelerator: str | None = None,
+        *,
+        target: str | None = None,
+        options: Mapping[str, Any] | None = None,
+        parameters: Mapping[str, int | float] | None = None,
+    ) -> str:
+        """See `autocomp.schedules.why_none`."""
+        machine = _spec(accelerator, target)
+        machines = sorted({key[0] for key in self._families})
+        if machine not in machines:
+            return f"no schedule is for {machine}{_known(machine, machines)}"
+        operations = sorted({key[1] for key in self._families if key[0] == machine})
+        if operation not in operations:
+            return f"no schedule of {operation!r} is for {machine}{_known(operation, operations)}"
+        names = sorted(key[2] for key in self._families if key[:2] == (machine, operation))
+        family = self._families.get((machine, operation, tuple(sorted(shape))))
+        if family is None:
+            given, expected = ", ".join(sorted(shape)) or "none", " or ".join(", ".join(known) for known in names)
+            return f"{operation} has the dimensions {expected}; the look-up gives {given}"
+        lacking = family.lacking(options or {}, parameters or {})
+        if lacking:
+            return f"no schedule of {operation} for {machine} has {lacking}"
+        if not family.variants(options or {}, parameters or {}):
+            return f"no one schedule of {operation} for {machine} has all that the look-up states"
+        return f"there is a schedule of {operation} for {machine}: the look-up finds it"
 
 
 _Fact = tuple[str, str, Any]  # what a record states: option or parameter, its name, its value
@@ -109,16 +149,29 @@ class _Family:
         stating = [self._stating.get(fact, set()) for fact in _facts(options, parameters)]
         return set.intersection(*sorted(stating, key=len)) if stating else self._trees.keys()
 
+    def lacking(self, options: Mapping[str, Any], parameters: Mapping[str, int | float]) -> str:
+        """The first thing stated that no record has, with what the records have instead; empty where there is none."""
+        for fact in _facts(options, parameters):
+            if fact not in self._stating:
+                kind, name, value = fact
+                values = sorted({str(other[2]) for other in self._stating if other[:2] == (kind, name)})
+                names = sorted({other[1] for other in self._stating if other[0] == kind})
+                have = (
+                    f"schedules have {', '.join(values)}" if values else f"no {kind} has that name{_known(name, names)}"
+                )
+                return f"the {kind} {name} = {value}; {have}"
+        return ""
+
     def exact(self, shape: Mapping[str, int], variants: Set[int]) -> list[Stored]:
         return [item for number, item in self._at.get(self._point(shape), ()) if number in variants]
 
-    def nearest(self, shape: Mapping[str, int], variants: Set[int]) -> Match | None:
+    def nearest(self, shape: Mapping[str, int], variants: Set[int]) -> tuple[float, Stored] | None:
         point = self._point(shape)
         if len(variants) > FEW:
             found = nearest((self._whole,), point, lambda member: member[0] in variants)
         else:
             found = nearest([self._trees[number] for number in sorted(variants)], point)
-        return found and Match(found[1][1], found[0])
+        return found and (found[0], found[1][1])
 
     def _point(self, dims: Mapping[str, int]) -> Point:
         return tuple(math.log2(max(1, dims[name])) for name in self._names)
@@ -128,6 +181,25 @@ def _facts(options: Mapping[str, Any], parameters: Mapping[str, int | float]) ->
     for kind, values in (("option", options), ("parameter", parameters)):
         for name, value in values.items():
             yield kind, name, json.dumps(value, sort_keys=True) if isinstance(value, dict | list) else value
+
+
+def _match(stored: Stored, distance: float, options: Mapping[str, Any], parameters: Mapping[str, int | float]) -> Match:
+    entry = stored.entry
+    states = {**entry.parameters, **entry.options}
+    not_compared = {name: value for name, value in states.items() if name not in options and name not in parameters}
+    return Match(stored, distance, not_compared, _assumed(stored, options))
+
+
+def _assumed(stored: Stored, options: Mapping[str, Any]) -> dict[str, Any]:
+    """The record's options that were left open and do not have their usual values."""
+    entry = stored.entry
+    return {name: value for name, value in entry.options.items() if name not in options and name not in entry.usual}
+
+
+def _known(name: str, names: Sequence[str]) -> str:
+    """What to try instead of a name that is not known."""
+    near = get_close_matches(name, names, 1)
+    return f"; did you mean {near[0]}?" if near else f"; known: {', '.join(names) or 'none yet'}"
 
 
 def _refuse_ambiguity(exact: Sequence[Stored], operation: str) -> None:
@@ -153,11 +225,27 @@ def lookup(
 
     `shape` gives the dimensions by name, as in `{"I": 512, "J": 512, "K": 512}`; `accelerator` is a name or
     `name:configuration`, short for the `target` `simulator:name`. `options` of the operation and `parameters` of the
-    machine must equal the record's where they are given, and are not compared where they are not.
+    machine must equal the record's where they are given. An option that is left open counts with its usual value: a
+    record with another one is no exact match, and the match says what it `assumed`.
 
     Raises ConfigError where several records of this shape differ in what was not stated.
     """
     return _opened(tuple((root, _stamp(root)) for root in default_roots())).lookup(
+        operation, shape, accelerator, target=target, options=options, parameters=parameters
+    )
+
+
+def why_none(
+    operation: str,
+    shape: Mapping[str, int],
+    accelerator: str | None = None,
+    *,
+    target: str | None = None,
+    options: Mapping[str, Any] | None = None,
+    parameters: Mapping[str, int | float] | None = None,
+) -> str:
+    """Why `lookup` with the same arguments finds nothing, in one sentence, with what to ask for instead."""
+    return _opened(tuple((root, _stamp(root)) for root in default_roots())).why_none(
         operation, shape, accelerator, target=target, options=options, parameters=parameters
     )
 

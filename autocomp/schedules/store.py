@@ -15,6 +15,7 @@ from autocomp.data import check_regular, decode, read_regular, write_atomically
 from autocomp.errors import ConfigError, RunFolderError
 from autocomp.schedules.index import INDEX, Entry, Stored, default_roots, index_text, read_index, user_root
 from autocomp.schedules.record import ScheduleRecord, better, from_yaml, to_yaml
+from autocomp.workload.schema import usual_options
 
 __all__ = ["Store", "all_schedules", "find", "record_at", "user_root"]
 
@@ -136,6 +137,8 @@ def _read_entry(file: Path, name: str, known: dict[tuple[str, str], Entry], warn
 
 
 def _entry(record: ScheduleRecord, name: str, content: bytes) -> Entry:
+    usual = usual_options(record.operation.name)
+    options = record.operation.options
     return Entry(
         path=name,
         sha256=hashlib.sha256(content).hexdigest(),
@@ -143,7 +146,8 @@ def _entry(record: ScheduleRecord, name: str, content: bytes) -> Entry:
         parameters=record.target.parameters,
         operation=record.operation.name,
         dims=record.operation.dims,
-        options=record.operation.options,
+        options=options,
+        usual=sorted(name for name in options if name in usual and options[name] == usual[name]),
         value=record.result.value,
         unit=record.result.objective.unit,
         direction=record.result.objective.direction,

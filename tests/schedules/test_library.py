@@ -27,6 +27,7 @@ def stored(number: int = 0, cycles: int = 100, width: int = 16, bias: str = "non
         "gemm",
         dims,
         {"bias": bias},
+        ["bias"] if bias == "none" else [],
         cycles,
         "cycles",
         "lower",
@@ -91,12 +92,23 @@ def test_options_and_parameters_that_are_given_must_agree() -> None:
 
 
 def test_records_that_differ_in_what_was_not_stated_are_not_interchangeable() -> None:
-    library = Library([stored(0, I=4, J=4, K=4), stored(1, bias="row", I=4, J=4, K=4)])
+    library = Library([stored(0, width=16, I=4, J=4, K=4), stored(1, width=32, I=4, J=4, K=4)])
     with pytest.raises(ConfigError, match=r"several schedules(.|\n)*state the operation's options"):
         library.lookup("gemm", {"I": 4, "J": 4, "K": 4}, "toy")
-    match = library.lookup("gemm", {"I": 4, "J": 4, "K": 4}, "toy", options={"bias": "row"})
+    match = library.lookup("gemm", {"I": 4, "J": 4, "K": 4}, "toy", parameters={"DIM": 32})
     assert match is not None
     assert match.stored.entry.identity == "1"
+
+
+def test_an_option_that_is_left_open_counts_with_its_usual_value() -> None:
+    shape = {"I": 4, "J": 4, "K": 4}
+    unusual, usual = stored(0, bias="row", **shape), stored(1, **shape)
+    match = Library([unusual, usual]).lookup("gemm", shape, "toy")
+    assert match is not None
+    assert (match.stored, match.exact) == (usual, True)
+    alone = Library([unusual]).lookup("gemm", shape, "toy")
+    assert alone is not None
+    assert (alone.distance, alone.exact, alone.assumed) == (0, False, {"bias": "row"})
 
 
 def test_a_size_below_one_is_refused() -> None:
@@ -131,3 +143,39 @@ def test_a_look_up_needs_no_other_package() -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=root)
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("void solution(")
+
+
+@pytest.mark.usefixtures("shipped_schedules")
+def test_a_record_with_a_scale_that_nobody_asked_for_is_no_exact_match() -> None:
+    shape = {"I": 3136, "J": 24, "K": 144}
+    match = lookup("gemm", shape, "gemmini", options={"bias": "row"})
+    assert match is not None
+    assert (match.distance, match.exact, match.assumed) == (0, False, {"scale": 2**-10})
+    assert {"scale", "activation", "DIM"} <= match.not_compared.keys()
+    stated = lookup("gemm", shape, "gemmini", options={"bias": "row", "scale": 2**-10})
+    assert stated is not None
+    assert stated.exact
+
+
+@pytest.mark.parametrize(
+    ("question", "reason"),
+    [
+        ({"operation": "gem"}, "no schedule of 'gem' is for simulator:toy; did you mean gemm?"),
+        ({"accelerator": "tay"}, "no schedule is for simulator:tay; did you mean simulator:toy?"),
+        ({"shape": {"I": 4, "J": 4}}, "gemm has the dimensions I, J, K; the look-up gives I, J"),
+        (
+            {"options": {"bias": "full"}},
+            "no schedule of gemm for simulator:toy has the option bias = full; schedules have none, row",
+        ),
+        (
+            {"parameters": {"DIN": 16}},
+            "no schedule of gemm for simulator:toy has the parameter DIN = 16; "
+            "no parameter has that name; did you mean DIM?",
+        ),
+    ],
+    ids=["operation", "machine", "dimensions", "option", "parameter"],
+)
+def test_a_miss_has_a_reason(question: dict[str, object], reason: str) -> None:
+    known = Library([stored(0, I=8, J=8, K=8), stored(1, bias="row", I=8, J=8, K=8)])
+    asked = {"operation": "gemm", "shape": {"I": 8, "J": 8, "K": 8}, "accelerator": "toy", **question}
+    assert known.why_none(**asked) == reason

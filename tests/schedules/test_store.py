@@ -185,3 +185,5 @@ def test_where_new_records_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setenv("AUTOCOMP_SCHEDULES", f"{tmp_path / 'elsewhere'}:{tmp_path / 'shared'}")
     assert user_root() == tmp_path / "elsewhere"
     assert default_roots() == (tmp_path / "elsewhere", tmp_path / "shared")
+    monkeypatch.delenv("AUTOCOMP_SHIPPED_SCHEDULES")
+    assert default_roots() == (tmp_path / "elsewhere", tmp_path / "shared", data_dir("schedules").resolve())

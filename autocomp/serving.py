@@ -1,0 +1,130 @@
+"""Kernels as compilers ask for them: known or adapted, validated, run on the simulator, written as C."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy.typing as npt
+
+from autocomp import workload as workloads
+from autocomp.errors import ConfigError
+from autocomp.export import export_files
+from autocomp.export.host import run_on_simulator
+from autocomp.export.schedule import of_record
+from autocomp.schedules.fresh import fresh_record
+from autocomp.schedules.index import default_roots, user_root
+from autocomp.schedules.measured import machine_of, operation_of
+from autocomp.schedules.record import ScheduleRecord
+from autocomp.schedules.store import Store, all_schedules, record_at
+from autocomp.targets.protocol import Target
+from autocomp.targets.registry import load_target
+from autocomp.targets.simulator.target import accelerator_of
+from autocomp.workload import Workload
+
+EVALUATIONS = 16  # of a search that adapts: some seconds
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A validated kernel for exactly the workload asked for.
+
+    `origin` is `exact` where a store had it, and `adapted` where a search of `evaluations` kernels found it, which
+    begins with the plans of the nearest schedules. `path` is the record's file, if it was kept.
+    """
+
+    workload: Workload
+    target: Target
+    record: ScheduleRecord
+    origin: Literal["exact", "adapted"]
+    path: Path | None
+    evaluations: int = 0
+
+    @property
+    def kernel(self) -> str:
+        return self.record.kernel
+
+    def run(self, arrays: Mapping[str, npt.NDArray[Any]]) -> dict[str, npt.NDArray[Any]]:
+        """All tensors after the kernel ran on the simulator, by name; arrays have the shapes and types of the
+        workload's tensors. Raises ConfigError for other arrays or another kind of target, KernelError where it fails.
+        """
+        self._check(arrays)
+        accelerator = accelerator_of(self.target, "running a kernel on the simulator")
+        tensors, constants = self.workload.tensors, self.workload.constants
+        return run_on_simulator(self.kernel, self._name, tensors, constants, accelerator, arrays)
+
+    def to_c(self, vendor_header: str | None = None) -> dict[str, str]:
+        """The texts of `autocomp export` by file name; see `autocomp.export.export_files`."""
+        accelerator = accelerator_of(self.target, "writing C")
+        return export_files([of_record(self.record, self._name, accelerator)], accelerator, vendor_header)
+
+    @property
+    def _name(self) -> str:
+        return str(self.path or self.workload.name)
+
+    def _check(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
+        for tensor in self.workload.tensors:
+            array = arrays.get(tensor.name)
+            given = "nothing" if array is None else f"{array.dtype}{list(array.shape)}"
+            if given != f"{tensor.dtype}{list(tensor.shape)}":
+                raise ConfigError(
+                    f"tensor {tensor.name} of {self.workload.name} is {tensor.dtype}{list(tensor.shape)}, not {given}"
+                )
+
+
+def lookup_or_adapt(
+    workload: Workload | str, *, evaluations: int = EVALUATIONS, keep: bool = True, seed: int = 0
+) -> Answer:
+    """The kernel for a workload, a workload file or the name of a shipped one: the store's, else the best that a short
+    search makes of the nearest schedules, which the user's store then keeps.
+
+    A record for another description of the machine counts only if its kernel is still correct. Raises AutocompError
+    where there is no workload of that name, or where its naive kernel fails.
+    """
+    asked = workloads.load(workload) if isinstance(workload, str) else workload
+    target = load_target(asked.target, asked.overrides)
+    known = _known(asked, target)
+    if known is not None:
+        return Answer(asked, target, known[0], "exact", known[1])
+    record = fresh_record(asked, target, evaluations, _warn, seed=seed)
+    path = Store(user_root()).put(record)[0] if keep else None
+    return Answer(asked, target, record, "adapted", path, record.provenance.evaluations)
+
+
+def lookup_or_adapt_all(
+    asked: Sequence[Workload | str], *, evaluations: int = EVALUATIONS, keep: bool = True, seed: int = 0
+) -> list[Answer]:
+    """`lookup_or_adapt` for each; of equal workloads once."""
+    answers: dict[tuple[str, str], Answer] = {}
+    results = []
+    for one in asked:
+        workload = workloads.load(one) if isinstance(one, str) else one
+        target = load_target(workload.target, workload.overrides)
+        key = operation_of(workload).model_dump_json(), machine_of(target).model_dump_json()
+        if key not in answers:
+            answers[key] = lookup_or_adapt(workload, evaluations=evaluations, keep=keep, seed=seed)
+        results.append(answers[key])
+    return results
+
+
+def _known(workload: Workload, target: Target) -> tuple[ScheduleRecord, Path] | None:
+    """The stores' record of exactly this workload, if its kernel is correct on the machine as it is described now."""
+    operation, machine = operation_of(workload), machine_of(target)
+    for stored in all_schedules(_warn, default_roots()):
+        entry = stored.entry
+        if (entry.target, entry.operation, entry.dims) != (machine.spec, operation.name, operation.dims):
+            continue
+        record = record_at(stored)
+        if record.operation != operation or record.target.parameters != machine.parameters:
+            continue
+        if record.target.digest == machine.digest or target.evaluator(workload).evaluate(record.kernel).correct:
+            return record, stored.path
+        _warn(f"{stored.path} is for another description of {target.name}, and wrong on this one")
+    return None
+
+
+def _warn(message: str) -> None:
+    warnings.warn(message, stacklevel=2)

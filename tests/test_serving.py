@@ -1,0 +1,84 @@
+"""What a compiler asks for: a kernel for exactly this, from the library or adapted in seconds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from autocomp import workload as workloads
+from autocomp.errors import ConfigError
+from autocomp.schedules.index import user_root
+from autocomp.serving import Answer, lookup_or_adapt, lookup_or_adapt_all
+from autocomp.workload import Workload
+
+LAYER = """\
+accelerator: gemmini
+operation: gemm
+dims: {I: 20, J: 24, K: 36}
+bias: row
+activation: relu
+scale: 0.0123
+"""
+
+
+@pytest.fixture(scope="module")
+def layer() -> Workload:
+    return workloads.parse(LAYER, Path("layer.yaml"))
+
+
+@pytest.fixture
+def adapted(layer: Workload) -> Answer:
+    return lookup_or_adapt(layer, evaluations=4)
+
+
+def reference(layer: Workload, arrays: dict[str, np.ndarray]) -> np.ndarray:
+    bias, scale = arrays["bias"].astype(np.int64), np.float32(layer.options["scale"])
+    wide = arrays["A"].astype(np.int64) @ arrays["B"].astype(np.int64) + bias
+    return np.clip(np.rint(wide.astype(np.float32) * scale), 0, 127).astype(np.int8)
+
+
+def test_what_no_store_has_is_adapted_validated_and_kept(adapted: Answer, layer: Workload) -> None:
+    assert (adapted.origin, adapted.evaluations) == ("adapted", 5)  # the starting kernel counts
+    assert set(adapted.record.result.stages.values()) == {"passed"}
+    assert adapted.path is not None
+    assert adapted.path.is_relative_to(user_root())
+    again = lookup_or_adapt(layer)
+    assert (again.origin, again.kernel, again.path) == ("exact", adapted.kernel, adapted.path)
+
+
+def test_it_computes_with_the_scale_that_was_asked_for(adapted: Answer, layer: Workload) -> None:
+    generator = np.random.default_rng(7)
+    arrays = {
+        tensor.name: np.zeros(tensor.shape, tensor.dtype)
+        if tensor.role == "output"
+        else generator.integers(-100, 100, tensor.shape).astype(tensor.dtype)
+        for tensor in layer.tensors
+    }
+    assert np.array_equal(adapted.run(arrays)["C"], reference(layer, arrays))
+
+
+def test_arrays_of_another_shape_or_type_are_refused(adapted: Answer) -> None:
+    with pytest.raises(ConfigError, match=r"A of .* is int8\[20, 36\], not float32\[2\]"):
+        adapted.run({"A": np.zeros(2, np.float32)})
+
+
+def test_it_is_written_as_c(adapted: Answer) -> None:
+    assert any("0.0123" in text for name, text in adapted.to_c("vendor.h").items() if name.endswith(".c"))
+
+
+def test_another_scale_is_another_kernel(adapted: Answer) -> None:
+    other = workloads.parse(LAYER.replace("0.0123", "0.5"), Path("layer.yaml"))
+    assert lookup_or_adapt(other, evaluations=2, keep=False).origin == "adapted"
+
+
+def test_equal_layers_of_a_network_are_adapted_once(layer: Workload) -> None:
+    first, second = lookup_or_adapt_all([layer, layer], evaluations=2, keep=False)
+    assert first is second
+
+
+def test_nothing_is_kept_where_the_caller_says_so(layer: Workload) -> None:
+    answer = lookup_or_adapt(layer, evaluations=2, keep=False)
+    assert answer.path is None
+    assert not Path(user_root()).exists()
