@@ -62,6 +62,8 @@ class Connection:
             self._process.stdin.write(request + "\n")
             self._process.stdin.flush()
             line = self._process.stdout.readline()
+        except BrokenPipeError:  # it ended before it read the request
+            line = ""
         except OSError as error:
             raise self._lost(str(error)) from None
         if not line:
