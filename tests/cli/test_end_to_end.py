@@ -32,7 +32,7 @@ def start(folder: Path, *arguments: str) -> subprocess.Popen[str]:
     return subprocess.Popen(
         [sys.executable, "-m", "autocomp", *arguments],
         cwd=folder,
-        env={**os.environ, "AUTOCOMP_SCHEDULES": str(folder / "store")},
+        env={**os.environ, "AUTOCOMP_SCHEDULES": str(folder / "store"), "AUTOCOMP_SHIPPED_SCHEDULES": "0"},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

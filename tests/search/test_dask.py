@@ -76,7 +76,11 @@ def test_a_cluster_of_this_machine_ends_with_its_executor() -> None:
 
 
 def test_ctrl_c_ends_a_search_with_its_cluster_and_leaves_a_run_that_resumes(tmp_path: Path) -> None:
-    places = {"AUTOCOMP_CACHE": str(tmp_path / "cache"), "AUTOCOMP_SCHEDULES": str(tmp_path / "schedules")}
+    places = {
+        "AUTOCOMP_CACHE": str(tmp_path / "cache"),
+        "AUTOCOMP_SCHEDULES": str(tmp_path / "schedules"),
+        "AUTOCOMP_SHIPPED_SCHEDULES": "0",
+    }
     autocomp = [sys.executable, "-m", "autocomp"]
     arguments = ["--executor", "local-cluster:2", "--run-dir", "run", "--evaluations", "60", "--reuse", "0", "--plain"]
     search = subprocess.Popen(

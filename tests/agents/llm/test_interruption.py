@@ -50,7 +50,11 @@ def started(folder: Path, *arguments: str) -> subprocess.Popen[str]:
         ("few.yaml", MENU),
     ):
         (folder / name).write_text(text)
-    places = {"AUTOCOMP_CACHE": str(folder / "cache"), "AUTOCOMP_SCHEDULES": str(folder / "schedules")}
+    places = {
+        "AUTOCOMP_CACHE": str(folder / "cache"),
+        "AUTOCOMP_SCHEDULES": str(folder / "schedules"),
+        "AUTOCOMP_SHIPPED_SCHEDULES": "0",
+    }
     return subprocess.Popen(
         [sys.executable, "-m", "autocomp", *arguments],
         cwd=folder,

@@ -22,7 +22,7 @@ sys.path.insert(0, str(Path(__file__).parent))  # lets the tests import `opened`
 def searched(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
     """A finished run of a few evaluations; not to be changed."""
     folder = tmp_path_factory.mktemp("page") / "run"
-    environment = {"AUTOCOMP_SCHEDULES": str(folder.parent / "schedules")}
+    environment = {"AUTOCOMP_SCHEDULES": str(folder.parent / "schedules"), "AUTOCOMP_SHIPPED_SCHEDULES": "0"}
     options = ["--evaluations", "7", "--executor", "inline", "--no-cache", "--plain", "--run-dir", str(folder)]
     done = CliRunner(env=environment).invoke(autocomp, ["search", "tiny_gemm", *options])
     assert done.exit_code == 0, done.output
