@@ -42,6 +42,7 @@ def own_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AUTOCOMP_SHIPPED_SCHEDULES", "0")
     monkeypatch.setenv("AUTOCOMP_CACHE", str(tmp_path / "answer-cache"))
     monkeypatch.setenv("AUTOCOMP_CONFIG", str(tmp_path / "configuration"))
+    monkeypatch.setenv("COLUMNS", "120")
 
 
 @pytest.fixture

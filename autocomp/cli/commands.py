@@ -16,7 +16,7 @@ from autocomp.cli.isa import isa
 from autocomp.cli.mcp import mcp
 from autocomp.cli.menu import menu
 from autocomp.cli.model import model
-from autocomp.cli.options import say, wants_json
+from autocomp.cli.options import CommandGroup, say, wants_json
 from autocomp.cli.profile import profile
 from autocomp.cli.prompt import prompt
 from autocomp.cli.report import report
@@ -53,7 +53,7 @@ class UserError(click.ClickException):
             click.echo(json.dumps(self._document))
 
 
-class Commands(click.Group):
+class Commands(CommandGroup):
     """A group that turns errors of the input, and those of the file system that no command expects, into messages and
     exit codes."""
 

@@ -11,8 +11,7 @@ import click
 from autocomp.search.verdict import with_verdict
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
+    from autocomp.report.grid import Grid
     from autocomp.search import RunFolder, SearchResult
     from autocomp.search.candidate import Candidate
     from autocomp.search.snapshot import Request
@@ -86,26 +85,20 @@ def kept(confirmed: Sequence[Confirmed]) -> Candidate | None:
     return min(passed, key=lambda entry: entry.confirmation.cycles or 0).candidate if passed else None
 
 
-def confirmation_table(confirmed: Sequence[Confirmed]) -> Table:
+def confirmation_table(confirmed: Sequence[Confirmed]) -> Grid:
     """A row a kernel: what the simulator said, what the hardware says."""
-    from rich.table import Table
-    from rich.text import Text
-
+    from autocomp.report.grid import Grid, figure, name, words
     from autocomp.report.terminal import amount_text, percent
 
-    table = Table(title="On the hardware description", title_justify="left")
-    table.add_column("kernel", no_wrap=True)
-    for heading in ("simulated", "measured", "error"):
-        table.add_column(heading, justify="right", no_wrap=True)
-    table.add_column("verdict", no_wrap=True)
-    table.add_column("message", ratio=1)
+    figures = [figure(heading) for heading in ("simulated", "measured", "error")]
+    grid = Grid("On the hardware description", name("kernel"), *figures, name("verdict"), words("message"))
     for entry in confirmed:
         found = entry.confirmation
         measured = amount_text(found.cycles) if found.cycles is not None else ""
         error = percent(found.error, digits=2) if found.error is not None else ""
-        name = f"candidate {entry.candidate.id}"
-        table.add_row(name, amount_text(entry.candidate.value), measured, error, found.status, Text(found.message))
-    return table
+        label = f"candidate {entry.candidate.id}"
+        grid.add(label, amount_text(entry.candidate.value), measured, error, found.status, found.message)
+    return grid
 
 
 def conclusion(confirmed: Sequence[Confirmed]) -> str:

@@ -6,9 +6,8 @@ import sys
 from dataclasses import asdict
 from typing import Any
 
-from rich.table import Table
-
 from autocomp.report import make_console
+from autocomp.report.grid import Grid, figure, name, words
 from autocomp.targets.simulator.isa.explain import Explanation
 
 
@@ -23,20 +22,24 @@ def explanation_document(explanation: Explanation) -> dict[str, Any]:
 def print_explanation(explanation: Explanation, plain: bool) -> None:
     """Roles of call forms, contractions with tiles and rates, and what is missing."""
     console = make_console(sys.stdout, plain)
-    forms = Table(title="roles")
-    for heading in ("call", "kind", "unit", "operands", "reads", "writes"):
-        forms.add_column(heading, overflow="fold")
+    sides = [words(heading) for heading in ("operands", "reads", "writes")]
+    forms = Grid("Roles", name("call"), name("kind"), name("unit"), *sides)
     for form in explanation.forms:
-        operands = ", ".join(f"{name}: {role}" for name, role in form.operands)
-        forms.add_row(form.name, form.kind, form.unit, operands, ", ".join(form.reads), ", ".join(form.writes))
+        operands = ", ".join(f"{operand}: {role}" for operand, role in form.operands)
+        forms.add(form.name, form.kind, form.unit, operands, ", ".join(form.reads), ", ".join(form.writes))
     console.print(forms)
-    tiles = Table(title="contractions")
-    for heading in ("instruction", "unit", "rows x columns x depth", "products a cycle", ""):
-        tiles.add_column(heading, overflow="fold")
+    tiles = Grid(
+        "Contractions",
+        name("instruction"),
+        name("unit"),
+        figure("rows x columns x depth"),
+        figure("products a cycle"),
+        name(""),
+    )
     for item in explanation.contractions:
         tile = f"unknown {item.unknown}" if item.tile is None else " x ".join(map(str, item.tile))
         rate = "unknown" if item.rate is None else str(item.rate)
-        tiles.add_row(item.instruction, item.unit or "", tile, rate, "stated" if item.stated else "derived")
+        tiles.add(item.instruction, item.unit or "", tile, rate, "stated" if item.stated else "derived")
     console.print(tiles)
     console.print(f"peak: {explanation.peak or 'unknown: no'} multiply-accumulates a cycle bound a workload")
     for sentence in explanation.missing:

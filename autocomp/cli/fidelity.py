@@ -23,7 +23,11 @@ from autocomp.errors import ConfigError
 @click.option("--random", "count", type=click.IntRange(min=0), help="Random programs to run there (default: 20).")
 @click.option("--seed", type=click.IntRange(min=0), help="Of the first of them (default: 0).")
 @click.option("--length", type=click.IntRange(min=1), help="Commands of each at most (default: 40).")
-@click.option("--bound", type=click.FloatRange(min=0), help="Error of cycles that is no difference (default: 0.05).")
+@click.option(
+    "--bound",
+    type=click.FloatRange(min=0),
+    help="Error of cycles that counts as equal (default: 0.05).",
+)
 @click.option("--seconds", type=click.FloatRange(min=0), help="Begin no program after this time (default: no limit).")
 @set_option
 @path_option

@@ -8,14 +8,23 @@ from typing import TYPE_CHECKING
 
 import click
 
-from autocomp.cli.options import output_options, path_option, print_json, say, set_option, show_content, warn
+from autocomp.cli.options import (
+    CommandGroup,
+    output_options,
+    path_option,
+    print_json,
+    say,
+    set_option,
+    show_content,
+    warn,
+)
 from autocomp.errors import AutocompError
 
 if TYPE_CHECKING:
     from autocomp.targets.simulator.isa.model import Accelerator
 
 
-@click.group()
+@click.group(cls=CommandGroup)
 def isa() -> None:
     """Read and check descriptions of accelerators."""
 
@@ -74,30 +83,27 @@ def show(
 @output_options
 def list_(paths: tuple[Path, ...], as_json: bool, plain: bool) -> None:
     """List the accelerators found by name, and their configurations."""
-    from rich.table import Table
-
     from autocomp.cli.listing import named_files
     from autocomp.report import make_console
+    from autocomp.report.grid import Grid, name, words
     from autocomp.targets.simulator import isa as language
 
-    table = Table()
-    for heading in ("accelerator", "what it is"):
-        table.add_column(heading, overflow="fold")
+    grid = Grid("", name("accelerator"), words("description"))
     document: list[dict[str, str]] = []
-    for name, file in sorted(named_files("isa", ".isa", paths).items()):
+    for machine, file in sorted(named_files("isa", ".isa", paths).items()):
         try:
             accelerator = language.load(file)
         except AutocompError as error:
             warn(f"left out {file}: {error}")
             continue
-        entries = {name: accelerator.doc, **{f"{name}:{c.name}": c.doc for c in accelerator.configurations}}
+        entries = {machine: accelerator.doc, **{f"{machine}:{c.name}": c.doc for c in accelerator.configurations}}
         for entry, doc in entries.items():
-            table.add_row(entry, doc)
+            grid.add(entry, doc)
             document.append({"name": entry, "doc": doc, "path": str(file)})
     if as_json:
         print_json(document)
         return
-    make_console(sys.stdout, plain).print(table)
+    make_console(sys.stdout, plain).print(grid)
 
 
 @isa.command()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from autocomp.cli.agents import agent_options, chosen_agents
-from autocomp.cli.options import output_options, path_option, print_json, say, warn
+from autocomp.cli.options import CommandGroup, output_options, path_option, print_json, say, warn
 from autocomp.data import write_output
 from autocomp.errors import ConfigError, ModelError
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     pass
 
 
-@click.group()
+@click.group(cls=CommandGroup)
 def menu() -> None:
     """List and show optimisation menus."""
 
@@ -27,10 +27,9 @@ def menu() -> None:
 @output_options
 def list_(paths: tuple[Path, ...], as_json: bool, plain: bool) -> None:
     """List the menus that --menu finds by name."""
-    from rich.table import Table
-
     from autocomp.cli.listing import named_files
     from autocomp.report import make_console
+    from autocomp.report.grid import Grid, figure, name
     from autocomp.targets import menu_file as menus
 
     files = named_files("menus", ".yaml", paths)
@@ -38,13 +37,10 @@ def list_(paths: tuple[Path, ...], as_json: bool, plain: bool) -> None:
     if as_json:
         print_json([{"name": name, "options": counts[name], "path": str(file)} for name, file in files.items()])
         return
-    table = Table()
-    table.add_column("menu")
-    table.add_column("options", justify="right")
-    table.add_column("file", overflow="fold")
-    for name, file in files.items():
-        table.add_row(name, str(counts[name]), str(file))
-    make_console(sys.stdout, plain).print(table)
+    grid = Grid("", name("menu"), figure("options"), name("file"))
+    for menu_name, file in files.items():
+        grid.add(menu_name, str(counts[menu_name]), str(file))
+    make_console(sys.stdout, plain).print(grid)
 
 
 @menu.command()
@@ -55,24 +51,19 @@ def show(names: tuple[str, ...], paths: tuple[Path, ...], as_json: bool, plain: 
     """Show the options of the menus NAMES, merged in this order."""
     import dataclasses
 
-    from rich.table import Table
-    from rich.text import Text
-
     from autocomp.report import make_console
+    from autocomp.report.grid import Grid, name, words
     from autocomp.targets import menu_file as menus
 
     merged = menus.load(names, paths)
     if as_json:
         print_json({"name": merged.name, "options": [dataclasses.asdict(option) for option in merged.options]})
         return
-    table = Table()
-    for heading in ("option", "title", "transformation", "against"):
-        table.add_column(heading, overflow="fold")
+    grid = Grid("", name("option"), name("transformation"), words("title"), words("against"))
     for option in merged.options:
-        table.add_row(
-            option.id, Text(option.title), option.transformation or "-", ", ".join(option.applies.causes) or "-"
-        )
-    make_console(sys.stdout, plain).print(table)
+        against = ", ".join(option.applies.causes) or "-"
+        grid.add(option.id, option.transformation or "-", option.title, against)
+    make_console(sys.stdout, plain).print(grid)
 
 
 @menu.command()

@@ -49,7 +49,7 @@ PRECEDENTS = 2  # nearest schedules that a search begins with
     "--search",
     "evaluations",
     type=click.IntRange(min=1),
-    help="Search for the kernels that are worth it, with so many evaluations in all; the results become schedules.",
+    help="Search for the kernels that are worth it, with N evaluations in total; the results become schedules.",
 )
 @click.option(
     "--quantise",
@@ -170,7 +170,7 @@ def _searcher(
         )
         now = datetime.now().astimezone()
         run = create(new_run_path(Path("runs"), name, now), request, now)
-        with SearchProgress(console, f"{name}, {evaluations} evaluations") as progress:
+        with SearchProgress(console, name, request.options) as progress:
             result = run_session(request, run, means, progress)
         schedule = keep(request, run, result, result.best)
         return Found(int(result.best.value), schedule.name if schedule else "naive", result.evaluations)

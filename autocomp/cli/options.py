@@ -16,6 +16,15 @@ from autocomp.printable import printable
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
+class CommandGroup(click.Group):
+    """A group whose help lists its commands with whole sentences, wrapped to the width."""
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        rows = [(name, self.commands[name].get_short_help_str(limit=1000)) for name in self.list_commands(ctx)]
+        with formatter.section("Commands"):
+            formatter.write_dl(rows)
+
+
 def _note_json(ctx: click.Context, _: click.Parameter, value: bool) -> bool:
     ctx.find_root().meta["autocomp.json"] = value
     return value

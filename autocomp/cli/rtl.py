@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from autocomp.cli.options import output_options, path_option, print_json
+from autocomp.cli.options import CommandGroup, output_options, path_option, print_json
 
 if TYPE_CHECKING:
     from autocomp.targets.simulator.rtl.build import RtlModel
 
 
-@click.group()
+@click.group(cls=CommandGroup)
 def rtl() -> None:
     """Build and list models of hardware descriptions (Verilog), made with Verilator."""
 

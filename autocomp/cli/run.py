@@ -21,7 +21,7 @@ from autocomp.cli.options import (
 )
 from autocomp.cli.over_time import print_shape, shape_of
 from autocomp.cli.problem import load_problem
-from autocomp.data import MAX_TEXT, decode, read_bytes
+from autocomp.data import MAX_TEXT, decode, read_bytes, reason
 from autocomp.errors import CandidateFailure, KernelError
 
 if TYPE_CHECKING:
@@ -133,5 +133,5 @@ def read_kernel(kernel: Path) -> str:
     try:
         data = sys.stdin.buffer.read(MAX_TEXT) if str(kernel) == "-" else read_bytes(kernel)
     except OSError as error:
-        raise KernelError(f"cannot read the kernel {kernel}: {error}") from None
+        raise KernelError(f"cannot read the kernel {kernel}: {reason(error)}") from None
     return decode(data, str(kernel), KernelError)

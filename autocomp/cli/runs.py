@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from autocomp.cli.options import output_options, print_json, warn
+from autocomp.cli.options import CommandGroup, output_options, print_json, warn
 from autocomp.errors import RunFolderError
 
 if TYPE_CHECKING:
     from autocomp.report.runs import RunSummary
 
 
-@click.group()
+@click.group(cls=CommandGroup)
 def runs() -> None:
     """List, show and compare the runs of searches."""
 

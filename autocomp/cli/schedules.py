@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from autocomp.cli.options import (
+    CommandGroup,
     json_option,
     output_options,
     path_option,
@@ -28,7 +29,7 @@ DOES_NOT_HOLD = 6
 FOLDER = click.Path(path_type=Path, file_okay=False)
 
 
-@click.group()
+@click.group(cls=CommandGroup)
 def schedules() -> None:
     """List, show, verify and merge schedules: the fastest kernels known, with how they came about."""
 
@@ -37,9 +38,8 @@ def schedules() -> None:
 @output_options
 def list_(as_json: bool, plain: bool) -> None:
     """List all schedules of the user's store and the shipped one."""
-    from rich.table import Table
-
     from autocomp.report import make_console
+    from autocomp.report.grid import Grid, figure, name
     from autocomp.report.terminal import amount_text, percent
     from autocomp.schedules.store import all_schedules
 
@@ -47,22 +47,15 @@ def list_(as_json: bool, plain: bool) -> None:
     if as_json:
         print_json([_document(s) for s in stored])
         return
-    table = Table()
-    for heading in ("target", "operation", "dims", "value", "of bound", "file"):
-        table.add_column(heading, justify="right" if heading in ("value", "of bound") else "left", overflow="fold")
+    about = [name(heading) for heading in ("target", "operation", "dims")]
+    grid = Grid("", *about, figure("value"), figure("of bound"), name("file"))
     for s in stored:
-        dims = " ".join(f"{name}={size}" for name, size in s.entry.dims.items())
         entry = s.entry
-        table.add_row(
-            entry.target.removeprefix("simulator:"),
-            entry.operation,
-            dims,
-            f"{amount_text(entry.value)} {entry.unit}",
-            percent(entry.ratio),
-            s.path.name,
-        )
+        dims = " ".join(f"{dimension}={size}" for dimension, size in entry.dims.items())
+        machine, value = entry.target.removeprefix("simulator:"), f"{amount_text(entry.value)} {entry.unit}"
+        grid.add(machine, entry.operation, dims, value, percent(entry.ratio), s.path.name)
     console = make_console(sys.stdout, plain)
-    console.print(table if stored else "no schedules yet; autocomp search writes one")
+    console.print(grid if stored else "no schedules yet; autocomp search writes one")
 
 
 @schedules.command()

@@ -20,6 +20,7 @@ from autocomp.data import write_atomically
 from autocomp.report import RunView, SearchProgress, make_console, print_paths, print_search
 from autocomp.report.evaluation import UTILISATION
 from autocomp.report.runs import comparison, summary_of, with_units
+from autocomp.report.terminal import amount_text
 from autocomp.schedules.from_run import record_of
 from autocomp.schedules.store import Store, user_root
 from autocomp.search import RunFolder, SearchResult
@@ -51,10 +52,11 @@ def search_and_report(
     for position, (folder, request) in enumerate(runs):
         title = f"{request.workload.name} on {request.target.name}"
         try:
-            with SearchProgress(console, title) as progress:
+            with SearchProgress(console, title, request.options) as progress:
                 result = run_session(request, folder, means, progress, grant, recheck=resumed, most=most)
         except KeyboardInterrupt:
-            _interrupted([unfinished for unfinished, _ in runs[position:]], as_json)
+            kernel = _keep_best(folder, progress.view)
+            _interrupted([unfinished for unfinished, _ in runs[position:]], kernel, progress.view, as_json)
         confirmed = confirm_best(request, folder, result) if confirm is not None else ()
         chosen = kept(confirmed) if confirmed else result.best
         best = chosen or result.best
@@ -78,13 +80,23 @@ def search_and_report(
         console.print(comparison([summary_of(folder) for folder, _ in runs]))
 
 
-def _interrupted(folders: Sequence[RunFolder], as_json: bool) -> NoReturn:
-    """Say how to go on, and end."""
+def _keep_best(folder: RunFolder, view: RunView) -> Path | None:
+    """Write the best validated kernel of an interrupted search; None before there is any."""
+    if view.best is None:
+        return None
+    write_atomically(folder.best_kernel, folder.kernel(view.candidates[view.best_id]["kernel"]))
+    return folder.best_kernel
+
+
+def _interrupted(folders: Sequence[RunFolder], kernel: Path | None, view: RunView, as_json: bool) -> NoReturn:
+    """Name the best kernel so far and the command that continues, and end."""
     paths = [str(folder.path) for folder in folders]
+    if kernel is not None:
+        say(f"best kernel so far, {amount_text(view.best)} {view.objective.unit}: {kernel}", err=True)
     say(f"interrupted; continue with: autocomp resume {' '.join(paths)}", err=True)
     if as_json:
         runs = {"run": paths[0]} if len(paths) == 1 else {"runs": paths}
-        print_json({"interrupted": True, **runs, "exit_code": INTERRUPTED})
+        print_json({"interrupted": True, **runs, "kernel": str(kernel) if kernel else None, "exit_code": INTERRUPTED})
     raise click.exceptions.Exit(INTERRUPTED) from None
 
 

@@ -15,12 +15,11 @@ from autocomp.cli.options import output_options, path_option, print_json, warn
 @output_options
 def workloads(paths: tuple[Path, ...], as_json: bool, plain: bool) -> None:
     """List the workloads that a search finds by name."""
-    from rich.table import Table
-
     from autocomp import workload as loader
     from autocomp.cli.listing import named_files
     from autocomp.errors import AutocompError
     from autocomp.report import make_console
+    from autocomp.report.grid import Grid, name
 
     found = []
     for file in named_files("workloads", ".yaml", paths).values():
@@ -44,10 +43,8 @@ def workloads(paths: tuple[Path, ...], as_json: bool, plain: bool) -> None:
             ]
         )
         return
-    table = Table()
-    for heading in ("workload", "operation", "accelerator", "dims", "file"):
-        table.add_column(heading, overflow="fold")
+    grid = Grid("", *(name(heading) for heading in ("workload", "operation", "accelerator", "dims", "file")))
     for w in found:
-        dims = " ".join(f"{name}={size}" for name, size in w.dims.items())
-        table.add_row(w.name, w.operation, w.accelerator, dims, Path(w.path).name)
-    make_console(sys.stdout, plain).print(table)
+        dims = " ".join(f"{dimension}={size}" for dimension, size in w.dims.items())
+        grid.add(w.name, w.operation, w.accelerator, dims, Path(w.path).name)
+    make_console(sys.stdout, plain).print(grid)

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
+from autocomp.report.grid import Grid, figure, name, source, words
 from autocomp.report.terminal import amount_text, percent
 from autocomp.targets.evaluation import Evaluation, Number
 
@@ -18,13 +17,13 @@ MARKS = {"passed": "green", "failed": "red", "skipped": "dim"}
 
 
 def print_evaluation(console: Console, evaluation: Evaluation) -> None:
-    """All views of an evaluation; those after the verdicts only if the kernel ran."""
+    """All views of an evaluation; those after the verdicts for a correct kernel only. Cycles of a wrong one mislead."""
     console.print(stages_table(evaluation))
-    if evaluation.measurement is None:
+    if evaluation.measurement is None or not evaluation.correct:
         return
     console.print(measurement_text(evaluation))
     if evaluation.bound is not None and evaluation.bound.explanation:
-        console.print(Text(f"bound: {evaluation.bound.explanation}"))
+        console.print(f"bound: {evaluation.bound.explanation}")
     drawn = "" if evaluation.seed is None else f"; inputs of --judge-seed {evaluation.seed}"
     figures = "".join(f"{text}; " for text in figures_text(evaluation))
     console.print(f"{figures}evaluated in {evaluation.seconds:.2f} s{drawn}")
@@ -34,16 +33,12 @@ def print_evaluation(console: Console, evaluation: Evaluation) -> None:
             console.print(table)
 
 
-def stages_table(evaluation: Evaluation) -> Table:
-    table = Table(title="Correct" if evaluation.correct else "NOT correct", title_justify="left")
-    table.add_column("stage", no_wrap=True)
-    table.add_column("verdict", no_wrap=True)
-    table.add_column("line", justify="right")
-    table.add_column("message", ratio=1)
+def stages_table(evaluation: Evaluation) -> Grid:
+    title = "Correct" if evaluation.correct else "NOT correct"
+    grid = Grid(title, name("stage"), name("verdict"), figure("line"), words("message"))
     for stage in evaluation.stages:
-        verdict = Text(stage.status, style=MARKS.get(stage.status, ""))
-        table.add_row(stage.stage, verdict, str(stage.line or ""), Text(stage.message))
-    return table
+        grid.add(stage.stage, stage.status, str(stage.line or ""), stage.message, style=MARKS.get(stage.status, ""))
+    return grid
 
 
 def measurement_text(evaluation: Evaluation) -> str:
@@ -66,51 +61,46 @@ def figures_text(evaluation: Evaluation) -> list[str]:
     return [f"{amount_text(value)} {name.replace('_', ' ')}" for name, value in shown.items()]
 
 
-def causes_by_part(parts: Mapping[str, Mapping[str, Number]], unit: str) -> Table:
-    """What each part of the machine spent by cause: a row a cause, busy first, then the most costly."""
+def causes_by_part(parts: Mapping[str, Mapping[str, Number]], unit: str) -> Grid:
+    """The cycles of each part of the machine by cause: a row a cause, busy first, then the most costly. Parts without
+    work have no cause of their own; a note names them."""
+    used = {part: causes for part, causes in parts.items() if causes.get("Busy")}
     causes: dict[str, Number] = {}
-    for by_cause in parts.values():
+    for by_cause in used.values():
         for cause, value in by_cause.items():
             causes[cause] = causes.get(cause, 0) + value
     shown = sorted((c for c in causes if causes[c]), key=lambda c: (c != "Busy", c == "Idle", -causes[c]))
-    table = Table(title=f"{unit[:1].upper()}{unit[1:]} of each unit by cause", title_justify="left")
-    table.add_column("cause", no_wrap=True)
-    for part in parts:
-        table.add_column(part, justify="right", no_wrap=True)
+    unused = [part for part in parts if part not in used]
+    note = f"without work: {', '.join(unused)}" if unused else ""
+    title = f"{unit[:1].upper()}{unit[1:]} of each unit by cause"
+    grid = Grid(title, name("cause"), *(figure(part) for part in used), note=note)
     for cause in shown:
-        table.add_row(cause, *(_share(by.get(cause, 0), sum(by.values()) or 1) for by in parts.values()))
-    return table
+        grid.add(cause, *(_share(by.get(cause, 0), sum(by.values()) or 1) for by in used.values()))
+    return grid
 
 
-def resources_table(evaluation: Evaluation) -> Table:
-    """What the kernel occupies of each memory."""
-    table = Table(title="Memories", title_justify="left")
-    table.add_column("memory", no_wrap=True)
-    table.add_column("touched", justify="right")
-    table.add_column("of", justify="right")
-    table.add_column("used", justify="right")
-    for name, (touched, there) in evaluation.evidence.resources.items():
-        table.add_row(name, f"{touched:,}", f"{there:,}", percent(touched / there) if there else "-")
-    return table
+def resources_table(evaluation: Evaluation) -> Grid:
+    """The use of each memory, in rows."""
+    grid = Grid("Memories", name("memory"), figure("touched"), figure("of"), figure("used"))
+    for memory, (touched, there) in evaluation.evidence.resources.items():
+        grid.add(memory, f"{touched:,}", f"{there:,}", percent(touched / there) if there else "-")
+    return grid
 
 
-def lines_table(evaluation: Evaluation) -> Table:
+def lines_table(evaluation: Evaluation) -> Grid:
     """The source lines that cost most."""
-    table = Table(title="Hottest lines", title_justify="left")
-    table.add_column("line", justify="right")
-    table.add_column("commands", justify="right")
-    table.add_column("waited", justify="right")
-    table.add_column("for", no_wrap=True)
-    table.add_column("source", ratio=1)
+    grid = Grid(
+        "Hottest lines",
+        figure("line"),
+        figure("commands"),
+        figure("waited"),
+        name("for"),
+        source("source"),
+        note="commands wait at the same time: these waits overlap, and add up to more than the kernel's cycles",
+    )
     for line in evaluation.evidence.lines[:SHOWN_LINES]:
-        table.add_row(
-            str(line.line),
-            f"{line.count:,}",
-            amount_text(line.cost),
-            _main_causes(line.causes),
-            Text(line.text.strip()),
-        )
-    return table
+        grid.add(str(line.line), f"{line.count:,}", amount_text(line.cost), _main_causes(line.causes), line.text)
+    return grid
 
 
 def _share(value: Number, total: Number) -> str:

@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import jinja2
-from rich.table import Table
-from rich.text import Text
 
+from autocomp.report.grid import Grid, figure, name, words
 from autocomp.report.terminal import amount_text
 from autocomp.search.explore import Point, pareto_front
 
@@ -20,31 +19,33 @@ LEFT, RIGHT, TOP, BOTTOM = 90, 110, 40, 50  # its margins
 MARGIN = 0.06  # of the logarithmic range, around the points
 
 
-def points_table(points: Sequence[Point]) -> Table:
+def points_table(points: Sequence[Point]) -> Grid:
     """A row for each point, the smallest machine first, those that cannot run last with the reason."""
     front = pareto_front(points)
     energies = any(point.total_energy is not None for point in points)
     weighed = "cycles and energy" if energies else "cycles"
-    table = Table(title=f"Total {weighed} against area (* on the Pareto front)", title_justify="left")
-    table.add_column("", no_wrap=True)
-    table.add_column("point", overflow="fold")
-    for heading in ("area", "cycles", *(("energy (nJ)",) if energies else ()), "cycles x area"):
-        table.add_column(heading, justify="right", no_wrap=True)
-    table.add_column("evaluations", justify="right", no_wrap=True)
-    table.add_column("why it cannot run", overflow="fold")
+    headings = ("area", "cycles", *(("energy (nJ)",) if energies else ()), "cycles x area", "evaluations")
+    grid = Grid(
+        f"Total {weighed} against area",
+        name(""),
+        name("point"),
+        *(figure(heading) for heading in headings),
+        words("why it cannot run"),
+        note=f"* on the Pareto front: no other point is better in {weighed} or area and at least as good in all",
+    )
     for point in sorted(points, key=lambda p: (p.total is None, p.area or 0)):
         product = None if point.total is None or point.area is None else point.total * point.area
-        table.add_row(
+        grid.add(
             "*" if point in front else "",
-            Text(point.name.replace(",", " ")),
+            point.name.replace(",", " "),
             _figure(point.area),
             _figure(point.total),
             *((amount_text(point.total_energy),) if energies else ()),
             "-" if product is None else f"{product:.3g}",
             str(point.evaluations),
-            Text(point.reason or ""),
+            point.reason or "",
         )
-    return table
+    return grid
 
 
 def document(points: Sequence[Point], note: str) -> dict[str, Any]:

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-from rich.table import Table
-from rich.text import Text
 
+from autocomp.report.grid import Grid, figure, name, words
 from autocomp.report.terminal import amount_text, percent
 from autocomp.targets.simulator.fidelity import GroupError
 
@@ -18,35 +17,27 @@ if TYPE_CHECKING:
     from autocomp.targets.simulator.rtl.differential import Comparison
 
 
-def errors_table(groups: Sequence[GroupError]) -> Table:
+def errors_table(groups: Sequence[GroupError]) -> Grid:
     """A row a group of cases."""
-    table = Table(title="Error of simulated cycles against measured ones", title_justify="left")
-    table.add_column("group", no_wrap=True)
-    for heading in ("cases", "not replayed", "exact", "mean", "95 %", "worst"):
-        table.add_column(heading, justify="right")
-    table.add_column("worst case", overflow="fold")
+    figures = [figure(heading) for heading in ("cases", "not replayed", "exact", "mean", "95 %", "worst")]
+    grid = Grid("Error of simulated cycles against measured ones", name("group"), *figures, name("worst case"))
     for group in groups:
         errors = (group.mean, group.p95, group.worst_error)
-        figures = [percent(error if group.count else None, digits=2) for error in errors]
+        shown = [percent(error if group.count else None, digits=2) for error in errors]
         label = group.name if group.name == group.group else f"{group.group}  {group.name}"
-        table.add_row(label, str(group.count), str(group.unsupported), str(group.exact), *figures, group.worst)
-    return table
+        counts = (str(group.count), str(group.unsupported), str(group.exact))
+        grid.add(label, *counts, *shown, group.worst)
+    return grid
 
 
-def programs_table(comparisons: Sequence[Comparison]) -> Table:
+def programs_table(comparisons: Sequence[Comparison]) -> Grid:
     """A row a program that differs, with its shrunk case."""
-    table = Table(title="Programs that differ", title_justify="left")
-    table.add_column("program", no_wrap=True)
-    for heading in ("commands", "simulated", "measured"):
-        table.add_column(heading, justify="right", no_wrap=True)
-    table.add_column("difference", ratio=1)
-    table.add_column("case", overflow="fold")
+    figures = [figure(heading) for heading in ("commands", "simulated", "measured")]
+    grid = Grid("Programs that differ", name("program"), *figures, words("difference"), words("case"))
     for found in comparisons:
         cycles = (amount_text(found.simulated), amount_text(found.measured))
-        table.add_row(
-            found.name, f"{found.commands:,}", *cycles, Text(f"{found.difference}: {found.detail}"), found.case
-        )
-    return table
+        grid.add(found.name, f"{found.commands:,}", *cycles, f"{found.difference}: {found.detail}", found.case)
+    return grid
 
 
 CLOSE = 0.01  # the relative error that a summary counts beside exact cycles

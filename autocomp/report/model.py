@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from rich.table import Table
-
 from autocomp.models import Forecast, Model, Prediction
 from autocomp.models.search import Improvement
+from autocomp.report.grid import Grid, figure, name
 from autocomp.report.terminal import amount_text, percent
 
 
@@ -50,20 +49,19 @@ def document(
 
 def operations_table(
     model: Model, costs: Forecast, worth: Sequence[Prediction], rest: Sequence[Prediction], host_cycles: float
-) -> Table:
+) -> Grid:
     """A row for each group of equal operations, those worth a search first, and for what stays on the host."""
-    table = Table()
-    for heading in ("operation", "times", "naive", "best", "bound", "share", "speed-up", "from"):
-        table.add_column(heading, justify="left" if heading in ("operation", "from") else "right", overflow="fold")
+    figures = [figure(heading) for heading in ("times", "naive", "best", "bound", "share", "speed-up")]
+    grid = Grid("", name("operation"), *figures, name("from"))
     for p in [*worth, *rest]:
         share = percent(p.count * p.best / costs.after)
         gain = f"{costs.speed_up(p):.2f} x" if p in worth else "-"
         cycles = [amount_text(value) for value in (p.naive, p.best, p.bound)]
-        table.add_row(p.operation.name, str(p.count), *cycles, share, gain, p.source)
+        grid.add(p.operation.name, str(p.count), *cycles, share, gain, p.source)
     for h in model.host:
         cost = round(h.work * host_cycles)
-        table.add_row(f"host: {h.name}", str(h.nodes), "", amount_text(cost), "", percent(cost / costs.after), "-", "")
-    return table
+        grid.add(f"host: {h.name}", str(h.nodes), "", amount_text(cost), "", percent(cost / costs.after), "-", "")
+    return grid
 
 
 def summary(model: Model, costs: Forecast, worth: int, rest: int, host_cycles: float) -> list[str]:

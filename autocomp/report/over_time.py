@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rich.console import Console
-from rich.table import Table
 
+from autocomp.report.grid import Grid, figure, name
 from autocomp.report.terminal import percent, sparkline
 
 if TYPE_CHECKING:
@@ -18,19 +18,18 @@ SPARKS = 48  # characters of a line over time
 def print_over_time(console: Console, shape: OverTime) -> None:
     """A row for each unit and local memory that is used; lines over time only on a terminal."""
     drawn = console.is_terminal
-    scale = f"; over time: {scale_text(shape.cycles, -(-shape.cycles // shape.window))}" if drawn else ""
-    console.print(f"Busy units, and most rows live in local memories{scale}", style="italic")
-    table = Table(show_header=False)
+    scale = scale_text(shape.cycles, -(-shape.cycles // shape.window)) if drawn else ""
+    grid = Grid("Busy units, and most rows live in local memories", name(""), figure(""), name(""), note=scale)
     for unit in shape.units:
         if any(unit.occupancy):
             line = [sparkline(unit.occupancy, 1.0, SPARKS)] if drawn else []
-            table.add_row(unit.name, percent(unit.causes.get("Busy", 0) / max(1, shape.cycles)), *line)
+            grid.add(unit.name, percent(unit.causes.get("Busy", 0) / max(1, shape.cycles)), *line)
     for memory, live in shape.live.items():
         most = max(live, default=0)
         if most:
             line = [sparkline(live, float(most), SPARKS)] if drawn else []
-            table.add_row(memory, f"{most:,} rows", *line)
-    console.print(table)
+            grid.add(memory, f"{most:,} rows", *line)
+    console.print(grid)
 
 
 def scale_text(cycles: int, windows: int) -> str:

@@ -7,9 +7,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
+from autocomp.report.grid import Grid, figure, name
 from autocomp.report.run import RunView
 from autocomp.report.terminal import percent
 
@@ -65,15 +64,12 @@ def print_calibrations(console: Console, view: RunView) -> None:
     rows = calibrations(predictions(view))
     if not rows:
         return
-    table = Table(title="Predicted speed-ups against those that came out", title_justify="left")
-    table.add_column("planner", overflow="fold")
-    table.add_column("plans", justify="right")
-    table.add_column("inside their interval", justify="right")
-    table.add_column("rank correlation", justify="right")
+    figures = [figure(heading) for heading in ("plans", "inside their interval", "rank correlation")]
+    grid = Grid("Predicted speed-ups against those that came out", name("planner"), *figures)
     for row in rows:
         correlation = "-" if row.correlation is None else f"{row.correlation:.2f}"
-        table.add_row(Text(row.author), str(row.predictions), percent(row.inside), correlation)
-    console.print(table)
+        grid.add(row.author, str(row.predictions), percent(row.inside), correlation)
+    console.print(grid)
 
 
 def _calibration(author: str, found: Sequence[Prediction]) -> Calibration:

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
+from autocomp.report.grid import Grid, figure, name, source, words
 from autocomp.report.over_time import SPARKS, scale_text
 from autocomp.report.terminal import percent, sparkline
 from autocomp.targets.profile import Causes, Profile
 
+BUSY = "Busy"  # the cause of cycles with work
 SHOWN_SEGMENTS = 8
 SHOWN_CAUSES = 3
+SHOWN_LINES = 24
 
 
 def print_profile(console: Console, profile: Profile) -> None:
@@ -36,56 +35,65 @@ def print_profile(console: Console, profile: Profile) -> None:
             console.print(table)
 
 
-def path_table(profile: Profile) -> Table:
-    table = _table("Critical path", "share>", "cycles>", "times>", "what it does")
+def path_table(profile: Profile) -> Grid:
+    grid = Grid("Critical path", figure("share"), figure("cycles"), figure("times"), words("activity"))
     for segment in profile.path[:SHOWN_SEGMENTS]:
-        table.add_row(percent(segment.share), f"{segment.cycles:,}", f"{segment.count:,}", Text(segment.words))
+        grid.add(percent(segment.share), f"{segment.cycles:,}", f"{segment.count:,}", segment.words)
     rest = profile.path[SHOWN_SEGMENTS:]
     if rest:
         cycles = sum(segment.cycles for segment in rest)
-        table.add_row(_share(cycles, profile), f"{cycles:,}", "", Text(f"{len(rest)} more segments"))
-    return table
+        grid.add(_share(cycles, profile), f"{cycles:,}", "", f"{len(rest)} more segments")
+    return grid
 
 
-def what_if_table(profile: Profile) -> Table:
-    table = _table("What if", "cycles>", "saved>", "change")
+def what_if_table(profile: Profile) -> Grid:
+    grid = Grid("What if", figure("cycles"), figure("saved"), words("change"))
     for answer in profile.what_if:
-        table.add_row(f"{answer.cycles:,}", percent(answer.saved), Text(answer.words))
-    return table
+        grid.add(f"{answer.cycles:,}", percent(answer.saved), answer.words)
+    return grid
 
 
-def units_table(profile: Profile, drawn: bool) -> Table:
-    table = _table("Units", "unit", "busy>", *(["over time"] if drawn else []), "otherwise")
+def units_table(profile: Profile, drawn: bool) -> Grid:
+    used = _used(profile)
+    unused = [unit.name for unit in profile.units if unit.name not in used]
+    note = f"without work: {', '.join(unused)}" if unused else ""
+    shape = [name("over time")] if drawn else []
+    grid = Grid("Units", name("unit"), figure("busy"), *shape, words("waits"), note=note)
     for unit in profile.units:
-        waits = {cause: cycles for cause, cycles in unit.causes.items() if cause != "Busy"}
-        busy = _share(unit.causes.get("Busy", 0), profile)
-        shape = [sparkline(unit.occupancy, 1.0, SPARKS)] if drawn else []
-        table.add_row(unit.name, busy, *shape, _causes(waits, profile.cycles))
-    return table
+        if unit.name in used:
+            busy = _share(unit.causes[BUSY], profile)
+            line = [sparkline(unit.occupancy, 1.0, SPARKS)] if drawn else []
+            waits = {cause: cycles for cause, cycles in unit.causes.items() if cause != BUSY}
+            grid.add(unit.name, busy, *line, _causes(waits, profile.cycles))
+    return grid
 
 
-def overlap_table(profile: Profile) -> Table:
+def overlap_table(profile: Profile) -> Grid:
     """Shares of the makespan in which two units were busy together; on the diagonal, each by itself or with others."""
-    table = _table("Busy together", "unit", *(f"{unit}>" for unit in profile.overlap))
-    for unit, row in profile.overlap.items():
-        table.add_row(unit, *(_share(cycles, profile) for cycles in row.values()))
-    return table
+    units = _used(profile)
+    grid = Grid("Busy together", name("unit"), *(figure(unit) for unit in units))
+    for unit in units:
+        grid.add(unit, *(_share(profile.overlap[unit][other], profile) for other in units))
+    return grid
 
 
-def memories_table(profile: Profile, drawn: bool) -> Table:
-    over_time = ["live over time"] if drawn else []
-    table = _table("Local memories", "memory", "rows>", "most live>", *over_time, "bank conflicts cost>")
+def memories_table(profile: Profile, drawn: bool) -> Grid:
+    shape = [name("live over time")] if drawn else []
+    grid = Grid(
+        "Local memories", name("memory"), figure("rows"), figure("most live"), figure("bank conflicts cost"), *shape
+    )
     for memory in profile.memories:
-        shape = [sparkline(memory.live, float(memory.live_peak), SPARKS)] if drawn else []
+        line = [sparkline(memory.live, float(memory.live_peak), SPARKS)] if drawn else []
         conflicts = _share(memory.conflict_cycles, profile)
-        table.add_row(memory.name, f"{memory.rows:,}", f"{memory.live_peak:,}", *shape, conflicts)
-    return table
+        grid.add(memory.name, f"{memory.rows:,}", f"{memory.live_peak:,}", conflicts, *line)
+    return grid
 
 
-def operands_table(profile: Profile) -> Table:
-    table = _table("Operands", "tensor", "bytes>", "read>", "written>", "moved>", "used for each move>")
+def operands_table(profile: Profile) -> Grid:
+    figures = [figure(heading) for heading in ("bytes", "read", "written", "moved", "used for each move")]
+    grid = Grid("Operands", name("tensor"), *figures)
     for operand in profile.operands:
-        table.add_row(
+        grid.add(
             operand.tensor,
             f"{operand.bytes:,}",
             f"{operand.read:,}",
@@ -93,47 +101,50 @@ def operands_table(profile: Profile) -> Table:
             f"{operand.transfers:.2f} x",
             f"{operand.reuse:.2f} x",
         )
-    return table
+    return grid
 
 
-def regions_table(profile: Profile) -> Table:
-    table = _table("Loops and regions", "lines", "path>", "commands>", "bytes>", "exposed stalls", "name")
+def regions_table(profile: Profile) -> Grid:
+    figures = [figure(heading) for heading in ("path", "commands", "bytes")]
+    grid = Grid("Loops and regions", name("lines"), *figures, words("exposed stalls"), source("name"))
     for region in profile.regions:
         cost = region.cost
-        table.add_row(
+        grid.add(
             f"{region.first}-{region.last}",
             _share(cost.path_cycles, profile),
             f"{cost.commands:,}",
             f"{cost.bytes_read + cost.bytes_written:,}",
             _causes(cost.stalls, profile.cycles),
-            Text("  " * region.depth + region.name),
+            "  " * region.depth + region.name,
         )
-    return table
+    return grid
 
 
-def lines_table(profile: Profile) -> Table:
-    table = _table("Lines", "line>", "path>", "commands>", "bytes>", "busy>", "exposed stalls", "source")
-    for line in profile.lines:
+def lines_table(profile: Profile) -> Grid:
+    """The lines with most of the critical path, in the order of the source."""
+    shown = sorted(profile.lines, key=lambda line: -line.cost.path_cycles)[:SHOWN_LINES]
+    left = len(profile.lines) - len(shown)
+    rest = sum(line.cost.path_cycles for line in profile.lines if line not in shown)
+    note = f"{left} more lines hold {_share(rest, profile)} of the critical path; --json prints all of them"
+    figures = [figure(heading) for heading in ("line", "path", "commands", "bytes", "busy")]
+    grid = Grid("Lines", *figures, words("exposed stalls"), source("source"), note=note if left else "")
+    for line in sorted(shown, key=lambda line: line.line):
         cost = line.cost
-        table.add_row(
+        grid.add(
             str(line.line),
             _share(cost.path_cycles, profile),
             f"{cost.commands:,}",
             f"{cost.bytes_read + cost.bytes_written:,}",
             f"{cost.busy:,}",
             _causes(cost.stalls, profile.cycles),
-            Text(line.text),
+            line.text,
         )
-    return table
+    return grid
 
 
-def _table(title: str, *columns: str) -> Table:
-    """A table whose columns named with a `>` behind hold numbers; the last may wrap."""
-    table = Table(title=title, title_justify="left")
-    for column in columns:
-        justify: Literal["left", "right"] = "right" if column.endswith(">") else "left"
-        table.add_column(column.rstrip(">"), justify=justify, no_wrap=column is not columns[-1])
-    return table
+def _used(profile: Profile) -> list[str]:
+    """The units that did any work, by name."""
+    return [unit.name for unit in profile.units if unit.causes.get(BUSY)]
 
 
 def _share(cycles: int, profile: Profile) -> str:
@@ -142,4 +153,4 @@ def _share(cycles: int, profile: Profile) -> str:
 
 def _causes(causes: Causes, total: int) -> str:
     ranked = sorted(causes.items(), key=lambda item: (-item[1], item[0]))[:SHOWN_CAUSES]
-    return ", ".join(f"{cause} {percent(cycles / max(1, total), 0)}" for cause, cycles in ranked)
+    return ", ".join(f"{cause} {percent(cycles / max(1, total), 0)}" for cause, cycles in ranked if cycles)

@@ -1,28 +1,42 @@
-"""What a running search shows: a live panel on a terminal, a line a step elsewhere."""
+"""A running search: a line for each better kernel, and a live display of its state on a terminal."""
 
 from __future__ import annotations
 
 from types import TracebackType
 
-from rich.console import Console, Group
+from rich.console import Console
 from rich.live import Live
-from rich.table import Table
 from rich.text import Text
 
 from autocomp.report.run import RunView
 from autocomp.report.terminal import amount_text, percent, sparkline
+from autocomp.search.budget import Budget
+from autocomp.search.candidate import CORRECT
 from autocomp.search.journal import Event
+from autocomp.search.options import Options
 
 REFRESHES_PER_SECOND = 4
 SPARKS = 48  # characters of a line over the evaluations
+PHASES = {
+    "": "evaluating the starting kernel",
+    "select": "planning",
+    "plan": "writing kernels",
+    "code": "evaluating",
+    "evaluate": "evaluating",
+    "repair": "evaluating",
+    "stop": "done",
+}  # of a search, by the event before it; planning follows all others
 
 
 class SearchProgress:
-    """A journal listener; use as a context manager around the search."""
+    """A journal listener; use as a context manager around the search. On a terminal it is a live display; everywhere it
+    prints a line for each better kernel."""
 
-    def __init__(self, console: Console, title: str) -> None:
+    def __init__(self, console: Console, title: str, options: Options) -> None:
         self._console = console
         self._title = title
+        self._budget = Budget.of(options)
+        self._steps = options.max_steps
         self.view = RunView()
         self._live: Live | None = None
 
@@ -46,23 +60,59 @@ class SearchProgress:
             self._live.stop()
 
     def __call__(self, event: Event) -> None:
+        before = self.view.best
         self.view.add(event)
-        if event["kind"] == "step":
-            self._console.print(step_line(self.view))
+        if event["kind"] == "grant":
+            self._budget += Budget.from_json(event)
+        if self.view.best != before and event["kind"] != "stop":
+            self._console.print(best_line(self.view, self._budget))
 
-    def _panel(self) -> Group:
-        view = self.view
-        rate = view.evaluations / view.seconds if view.seconds else 0.0
-        table = Table.grid(padding=(0, 2))
-        unit = view.objective.unit
-        table.add_row("best", f"{amount_text(view.best)} {unit}", f"naive {amount_text(view.naive)}")
-        table.add_row("bound", f"{amount_text(view.bound)} {unit}", f"reached {percent(view.ratio)}")
-        table.add_row("", trajectory_line(view), "its speed over the evaluations")
-        table.add_row("evaluations", f"{view.evaluations}", f"{rate:.1f}/s")
-        table.add_row("candidates", outcomes_text(view.outcomes))
+    def _panel(self) -> Text:
+        """Five short lines: they fit 80 columns."""
+        view, unit = self.view, self.view.objective.unit
+        lines = [
+            f"{self._title}: step {view.step + 1} of at most {self._steps}, {phase(view)}",
+            f"best    {amount_text(view.best)} {unit}, validated; naive {amount_text(view.naive)}",
+            f"bound   {amount_text(view.bound)} {unit}; {percent(view.ratio)} of it reached",
+            f"budget  {', '.join(budget_parts(view, self._budget))}",
+            f"speed   |{trajectory_line(view)}|",
+            f"kernels {outcomes_text(view.outcomes)}",
+        ]
         if usage_text(view):
-            table.add_row("model", usage_text(view))
-        return Group(Text(f"{self._title} - step {view.step + 1}, {view.seconds:.0f} s", style="bold"), table)
+            lines.append(f"models  {usage_text(view)}")
+        return Text("\n".join(lines))
+
+
+def phase(view: RunView) -> str:
+    """The present activity of a search, from the last event of its log."""
+    best = view.candidates.get(view.step_best)
+    if view.latest == "step" and best is not None and best["outcome"] != CORRECT:
+        return "validating"
+    return PHASES.get(view.latest, "planning")
+
+
+def budget_parts(view: RunView, budget: Budget) -> list[str]:
+    """Each budget as used and granted, and an estimate of the time left."""
+    evaluations = "" if budget.evaluations is None else f" of {budget.evaluations}"
+    seconds = "" if budget.seconds is None else f" of {budget.seconds:.0f}"
+    parts = [f"{view.evaluations}{evaluations} evaluations", f"{view.seconds:.0f}{seconds} s"]
+    if budget.tokens is not None:
+        used = view.usage["prompt_tokens"] + view.usage["completion_tokens"]
+        parts.append(f"{used:,} of {budget.tokens:,} tokens")
+    if budget.money is not None:
+        parts.append(f"{view.usage['money']:.4g} of {budget.money:g} spent")
+    left = seconds_left(view, budget)
+    return parts if left is None else [*parts, f"at most {left:.0f} s left"]
+
+
+def seconds_left(view: RunView, budget: Budget) -> float | None:
+    """Time until the first budget is spent, evaluations at their mean rate so far; None without a bound."""
+    ends = []
+    if budget.seconds is not None:
+        ends.append(budget.seconds - view.seconds)
+    if budget.evaluations is not None and view.evaluations:
+        ends.append((budget.evaluations - view.evaluations) * view.seconds / view.evaluations)
+    return max(0.0, min(ends)) if ends else None
 
 
 def trajectory_line(view: RunView) -> str:
@@ -70,13 +120,11 @@ def trajectory_line(view: RunView) -> str:
     return sparkline(view.trajectory, max(view.trajectory, default=0.0), SPARKS)
 
 
-def step_line(view: RunView) -> str:
-    """One step in one line."""
-    best = f"{amount_text(view.best):>13} {view.objective.unit}"
-    return (
-        f"step {view.step:>3}  best {best}  {percent(view.ratio):>7} of bound  "
-        f"{view.evaluations:>5} evaluations  {view.seconds:>6.1f} s  {outcomes_text(view.outcomes)}"
-    )
+def best_line(view: RunView, budget: Budget) -> str:
+    """A new best kernel in one line."""
+    granted = "" if budget.evaluations is None else f" of {budget.evaluations}"
+    value = f"{amount_text(view.best):>13} {view.objective.unit}  {percent(view.ratio):>7} of bound"
+    return f"{view.seconds:>7.1f} s  {value}  {view.evaluations:>4}{granted} evaluations"
 
 
 def usage_text(view: RunView) -> str:

@@ -12,14 +12,15 @@ from autocomp.errors import RunFolderError
 from autocomp.search.candidate import CORRECT, DUPLICATE, ERROR, FAILED, PLAUSIBLE, SKIPPED, in_order
 from autocomp.search.journal import Event, read_events
 from autocomp.search.search import AFTER_FAILURE
-from autocomp.targets.evaluation import Evaluation, Number, Objective
+from autocomp.targets.evaluation import Number, Objective
 from autocomp.targets.serial import evaluation_from_json
 
 
 @dataclass
 class RunView:
     """Folds events, one after the other; usable live and afterwards. Values are None until the first evaluation, and
-    the bound where none is known."""
+    the bound where none is known. The best kernel is the best that passed every stage: a faster one that was only
+    screened may still fail."""
 
     candidates: dict[int, Event] = field(default_factory=dict)
     objective: Objective = field(default_factory=lambda: Objective("cycles"))
@@ -28,13 +29,15 @@ class RunView:
     best: Number | None = None
     best_id: int = 0
     step: int = 0
+    step_best: int = 0  # the best kernel of the last step, which may not be validated yet
     evaluations: int = 0
     cached: int = 0  # of the evaluations and proofs, those taken from the cache
     damaged: int = 0  # entries of the cache that were not as they were written
     seconds: float = 0.0
+    latest: str = ""  # kind of the last event that a search wrote when an effect ended
     reason: str | None = None
     agent_messages: Counter[str] = field(default_factory=Counter)
-    trajectory: list[float] = field(default_factory=list)  # `ratio` after each evaluation; 0 before a kernel holds
+    trajectory: list[float] = field(default_factory=list)  # `ratio` after each evaluation, validation included
     replay: Event | None = None  # the schedules that the run began with, what came of their plans
     conditions: list[Event] = field(default_factory=list)  # how the best kernel holds, beside the vendor's routine
     _live: Counter[str] = field(default_factory=Counter)
@@ -57,6 +60,7 @@ class RunView:
         handler = getattr(self, f"_on_{event['kind']}", None)
         try:
             self.seconds = max(self.seconds, float(event.get("t", 0.0)))
+            self.latest = event["kind"]
             if handler is not None:
                 handler(event)
         except (AttributeError, KeyError, TypeError, ValueError) as error:
@@ -169,7 +173,9 @@ class RunView:
         if self.naive is not None:
             self._live[f"{FAILED}{failure.stage}" if failure else PLAUSIBLE] += 1
         if failure is None and evaluation.value is not None:
-            self._improve(evaluation, evaluation.value)
+            self.objective = evaluation.objective
+            self.bound = evaluation.bound.value if evaluation.bound is not None else None
+            self.naive = evaluation.value if self.naive is None else self.naive
 
     def _on_prove(self, event: Event) -> None:
         self.cached += bool(event.get("cached"))
@@ -177,18 +183,27 @@ class RunView:
     def _on_cache(self, event: Event) -> None:
         self.damaged += event["damaged"]
 
-    def _improve(self, evaluation: Evaluation, value: Number) -> None:
-        self.objective = evaluation.objective
-        self.bound = evaluation.bound.value if evaluation.bound is not None else None
-        self.naive = value if self.naive is None else self.naive
-        self.best = value if self.best is None else min(value, self.best, key=self.objective.rank)
-
     def _on_candidate(self, event: Event) -> None:
         self.candidates[event["id"]] = event
         self._live.clear()
+        self._contend(event)
 
     def _on_verdict(self, event: Event) -> None:
         self.candidates[event["id"]] = event
+        self._contend(event)
+
+    def _contend(self, candidate: Event) -> None:
+        """Take a candidate for the best if it passed every stage and no other that did is as good."""
+        value, rank = candidate["value"], self.objective.rank
+        if candidate["outcome"] != CORRECT or value is None:
+            return
+        if self.best is None or rank(value) < rank(self.best):
+            self._settle_on(candidate["id"], value)
+
+    def _settle_on(self, number: int, value: Number) -> None:
+        self.best_id, self.best = number, value
+        if self.trajectory:
+            self.trajectory[-1] = self.ratio or 0.0
 
     def _on_measure(self, event: Event) -> None:
         for number, measurement in zip(event["candidates"], event["measurements"], strict=True):
@@ -196,21 +211,19 @@ class RunView:
                 value = measurement["value"]
                 ratio = None if self.bound is None else self.objective.ratio(self.bound, value)
                 self.candidates[number] = {**self.candidates[number], "value": value, "ratio": ratio}
+        self.best = None
+        for candidate in self.candidates.values():
+            self._contend(candidate)
 
     def _on_step(self, event: Event) -> None:
-        self.step = event["step"]
-        self._settle_best(event)
+        self.step, self.step_best = event["step"], event["best"]
 
     def _on_condition(self, event: Event) -> None:
         self.conditions.append(event)
 
     def _on_stop(self, event: Event) -> None:
         self.reason = event["reason"]
-        self._settle_best(event)
-
-    def _settle_best(self, event: Event) -> None:
-        """The best kernel so far: a better one may have failed a later stage, or a second measurement."""
-        self.best_id, self.best = event["best"], event["value"]
+        self._settle_on(event["best"], event["value"])
 
 
 def first_line(message: Any) -> str:

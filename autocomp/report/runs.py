@@ -8,9 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from rich.table import Table
-from rich.text import Text
-
+from autocomp.report.grid import Grid, figure, name, words
 from autocomp.report.run import RunView
 from autocomp.report.terminal import amount_text, percent
 from autocomp.search.folder import RunFolder
@@ -86,33 +84,26 @@ def _with_unit(value: Number | None, objective: Objective) -> str:
     return amount_text(value) if value is None else f"{amount_text(value)} {objective.unit}"
 
 
-def listing(summaries: Sequence[RunSummary]) -> Table:
+def listing(summaries: Sequence[RunSummary]) -> Grid:
     """One line a run."""
-    table = Table()
-    for heading in ("run", "workload", "target", "strategy", "seed"):
-        table.add_column(heading, overflow="fold", justify="right" if heading == "seed" else "left")
-    table.add_column("state", no_wrap=True)
-    for heading in ("best", "of bound", "evaluations", "seconds"):
-        table.add_column(heading, justify="right", no_wrap=True)
+    about = [name(heading) for heading in ("run", "workload", "target", "strategy")]
+    reached = [figure(heading) for heading in ("best", "of bound", "evaluations", "seconds")]
+    grid = Grid("", *about, figure("seed"), name("state"), *reached)
     for s in summaries:
-        told = [Text(text) for text in (s.run, s.workload, s.target, s.strategy, str(s.seed), s.state)]
-        figures = (_with_unit(s.best, s.objective), percent(s.ratio), str(s.evaluations), f"{s.seconds:.0f}")
-        table.add_row(*told, *figures)
-    return table
+        told = (s.run, s.workload, s.target, s.strategy, str(s.seed), s.state)
+        grid.add(*told, _with_unit(s.best, s.objective), percent(s.ratio), str(s.evaluations), f"{s.seconds:.0f}")
+    return grid
 
 
-def comparison(summaries: Sequence[RunSummary]) -> Table:
+def comparison(summaries: Sequence[RunSummary]) -> Grid:
     """Runs beside each other, the figures that matter and the way to the best kernel of each."""
-    table = Table(title="Runs compared", title_justify="left")
-    for heading in ("run", "workload", "strategy"):
-        table.add_column(heading, overflow="fold")
-    for heading in ("naive", "best", "gain", "of bound", "evaluations", "seconds"):
-        table.add_column(heading, justify="right", no_wrap=True)
-    table.add_column("options", overflow="fold")
+    about = [name(heading) for heading in ("run", "workload", "strategy")]
+    reached = [figure(heading) for heading in ("naive", "best", "gain", "of bound", "evaluations", "seconds")]
+    grid = Grid("Runs compared", *about, *reached, words("options"))
     for s in summaries:
-        table.add_row(
-            Text(s.run),
-            Text(s.workload),
+        grid.add(
+            s.run,
+            s.workload,
             s.strategy,
             _with_unit(s.naive, s.objective),
             _with_unit(s.best, s.objective),
@@ -120,9 +111,9 @@ def comparison(summaries: Sequence[RunSummary]) -> Table:
             percent(s.ratio),
             str(s.evaluations),
             f"{s.seconds:.0f}",
-            Text(" > ".join(s.options)),
+            " > ".join(s.options),
         )
-    return table
+    return grid
 
 
 def _number(snapshot: Any, *keys: str) -> int:

@@ -7,9 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
+from autocomp.report.grid import Grid, figure, name, words
 from autocomp.report.predictions import print_calibrations
 from autocomp.report.progress import outcomes_text, trajectory_line, usage_text
 from autocomp.report.run import RunView, first_line
@@ -19,55 +18,46 @@ from autocomp.targets.evaluation import Objective
 SHOWN_CAUSES = 6
 
 
-def lineage_table(view: RunView) -> Table:
-    """Each step from the naive kernel to the best: option, plan, value, speed-up over the step before, ratio."""
-    table = Table(title="Lineage of the best kernel", title_justify="left")
-    table.add_column("step", justify="right")
-    table.add_column("option", no_wrap=True)
-    table.add_column("plan", ratio=1)
-    table.add_column(view.objective.unit, justify="right", no_wrap=True)
-    table.add_column("gain", justify="right", no_wrap=True)
-    table.add_column("of bound", justify="right", no_wrap=True)
+def lineage_table(view: RunView) -> Grid:
+    """Each step from the naive kernel to the best: option, value, speed-up over the step before, ratio, plan."""
+    figures = [figure(heading) for heading in (view.objective.unit, "gain", "of bound")]
+    grid = Grid("Lineage of the best kernel", figure("step"), name("option"), *figures, words("plan"))
     for candidate in view.lineage():
         gain = view.gain_of(candidate)
         plan = candidate["plan"]
-        table.add_row(
+        grid.add(
             "reuse" if plan and candidate["step"] == 0 else str(candidate["step"]),
-            Text((plan["option"] or "free") if plan else "naive"),
-            Text(first_line(plan["text"]) if plan else "the starting kernel"),
+            (plan["option"] or "free") if plan else "naive",
             amount_text(candidate["value"]),
             "" if gain is None else f"{gain:.2f}x",
             percent(candidate["ratio"]),
+            first_line(plan["text"]) if plan else "the starting kernel",
         )
-    return table
+    return grid
 
 
-def causes_table(view: RunView) -> Table | None:
+def causes_table(view: RunView) -> Grid | None:
     """Why candidates failed, by stage and cause; None if none did."""
     causes = view.causes()
     if not causes:
         return None
-    table = Table(title="Candidates that did not work", title_justify="left")
-    table.add_column("count", justify="right")
-    table.add_column("outcome", no_wrap=True)
-    table.add_column("cause", ratio=1)
+    grid = Grid("Candidates that did not work", figure("count"), name("outcome"), words("cause"))
     for outcome, message, count in causes[:SHOWN_CAUSES]:
-        table.add_row(str(count), outcome, Text(message))
+        grid.add(str(count), outcome, message)
     rest = causes[SHOWN_CAUSES:]
     if rest:
-        table.add_row(str(sum(count for *_, count in rest)), "", f"{len(rest)} other causes; see events.jsonl")
-    return table
+        grid.add(str(sum(count for *_, count in rest)), "", f"{len(rest)} other causes; see events.jsonl")
+    return grid
 
 
-def conditions_table(view: RunView) -> Table | None:
+def conditions_table(view: RunView) -> Grid | None:
     """How the best kernel holds in each condition, beside the vendor's routine; None where nothing was compared."""
     if not view.conditions:
         return None
     with_routine = any(event["routine"] is not None for event in view.conditions)
-    table = Table(title="In other conditions", title_justify="left")
-    table.add_column("condition")
-    for heading in (view.objective.unit, "of nominal", *(("vendor's routine", "gain over it") if with_routine else ())):
-        table.add_column(heading, justify="right", no_wrap=True)
+    routine_figures = ("vendor's routine", "gain over it") if with_routine else ()
+    figures = [figure(heading) for heading in (view.objective.unit, "of nominal", *routine_figures)]
+    grid = Grid("In other conditions", name("condition"), *figures)
     nominal = view.conditions[0]["value"]
     for event in view.conditions:
         value, routine = event["value"], event["routine"]
@@ -76,8 +66,8 @@ def conditions_table(view: RunView) -> Table | None:
         if with_routine:
             gain = None if routine is None or value is None else view.objective.gain(routine, value)
             cells += [amount_text(routine), "-" if gain is None else f"{gain:.2f}x"]
-        table.add_row(event["name"], *cells)
-    return table
+        grid.add(event["name"], *cells)
+    return grid
 
 
 def print_search(console: Console, view: RunView, utilisation: float | None = None) -> None:
@@ -91,9 +81,9 @@ def print_search(console: Console, view: RunView, utilisation: float | None = No
         console.print(conditions)
     print_calibrations(console, view)
     for message, count in view.agent_messages.most_common(3):
-        console.print(Text(f"planner said ({count}x): {message}"))
+        console.print(f"planner said ({count}x): {message}")
     for reused in view.reuse():
-        console.print(Text(reuse_text(reused, view.objective)), soft_wrap=True)
+        console.print(reuse_text(reused, view.objective))
     speedup = f" ({view.gain:.1f}x faster)" if view.gain is not None else ""
     console.print(
         f"{amount_text(view.naive)} -> {amount_text(view.best)} {view.objective.unit}{speedup}; "

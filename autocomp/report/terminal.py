@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import sys
-from collections.abc import Iterable, Sequence
+import textwrap
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
-from typing import TextIO
+from typing import Any, TextIO
 
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
@@ -14,11 +16,18 @@ from autocomp.printable import printable
 from autocomp.targets.evaluation import Number
 
 SPARKS = " ▁▂▃▄▅▆▇█"
-PLAIN_WIDTH = 160  # a pipe has no width of its own
+PLAIN_WIDTH = 120  # columns where neither a terminal nor COLUMNS states any
 
 
 class PlainConsole(Console):
-    """A console that takes no text as markup, and shows control characters instead of sending them."""
+    """A console that takes no text as markup, and shows control characters instead of sending them. Lines break between
+    words only: a word that is longer than a line, such as a path, stays whole."""
+
+    def print(self, *objects: Any, soft_wrap: bool | None = None, **options: Any) -> None:
+        """Print as rich does; with `soft_wrap`, texts are not wrapped at all."""
+        if not soft_wrap:
+            objects = tuple("\n".join(wrapped(o, self.width)) if isinstance(o, str) else o for o in objects)
+        super().print(*objects, **{"overflow": "ignore", "crop": False, **options})
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
         for segment in super().render(renderable, options):
@@ -26,7 +35,8 @@ class PlainConsole(Console):
 
 
 def make_console(stream: TextIO | None = None, plain: bool = False) -> Console:
-    """A console on a stream (standard output by default); plain when asked for or when the stream is no terminal."""
+    """A console on a stream (standard output by default). It is plain, without colours or a live display, when asked
+    for or when the stream is not a terminal. Its width is that of the terminal; COLUMNS overrides it."""
     stream = stream or sys.stdout
     if plain or not stream.isatty():
         return PlainConsole(
@@ -36,9 +46,25 @@ def make_console(stream: TextIO | None = None, plain: bool = False) -> Console:
             markup=False,
             emoji=False,
             force_terminal=False,
-            width=PLAIN_WIDTH,
+            width=plain_width(stream),
         )
     return PlainConsole(file=stream, highlight=False, markup=False, emoji=False)
+
+
+def wrapped(text: str, width: int, indent: str = "") -> Iterator[str]:
+    """Lines of at most `width` characters; a word that is longer stays whole. Lines keep their own indentation."""
+    for line in text.split("\n"):
+        own = indent + " " * (len(line) - len(line.lstrip()))
+        parts = textwrap.wrap(line.strip(), max(1, width - len(own)), break_long_words=False, break_on_hyphens=False)
+        yield from (own + part for part in parts or [""])
+
+
+def plain_width(stream: TextIO) -> int:
+    """Columns of plain output."""
+    stated = os.environ.get("COLUMNS", "")
+    if stated.isdecimal() and int(stated) > 0:
+        return int(stated)
+    return (os.get_terminal_size(stream.fileno()).columns if stream.isatty() else 0) or PLAIN_WIDTH
 
 
 def percent(ratio: float | None, digits: int = 1) -> str:

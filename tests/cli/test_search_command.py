@@ -75,7 +75,10 @@ def test_interruption_leaves_a_run_that_resumes(
         result = autocomp("search", "gemm", "--workers", 1, "--run-dir", "here", "--json")
     assert result.exit_code == 130
     assert "continue with: autocomp resume here" in result.stderr
-    assert json.loads(result.stdout)["run"] == "here"
+    document = json.loads(result.stdout)
+    assert (document["run"], document["kernel"]) == ("here", "here/best.c")
+    assert "best kernel so far, 882 cycles: here/best.c" in result.stderr
+    assert Path("here/best.c").read_text() == "naive hoist"
     assert autocomp("resume", "here", "--workers", 1).exit_code == 0
 
 
@@ -92,7 +95,7 @@ def test_key_and_address_do_not_reach_the_run_folder_unasked(
     [
         (["search", "gemn"], 3, "did you mean 'gemm'"),
         (["search", "gemm", "--planner", "oracle"], 3, "rules, or openai:MODEL"),
-        (["search", "gemm", "--menu", "nonsense"], 3, "no menus file called 'nonsense'"),
+        (["search", "gemm", "--menu", "nonsense"], 3, "no menu named 'nonsense'"),
         (["search", "gemm", "--dropout", "2"], 3, "dropout is 2.0"),
         (["search", "gemm", "--set", "DIM"], 2, "'DIM' is not NAME=NUMBER"),
         (["search", "gemm", "--set", "DIN=4"], 4, "DIN"),
@@ -101,8 +104,8 @@ def test_key_and_address_do_not_reach_the_run_folder_unasked(
         (["search"], 2, "Missing argument"),
         (["resume", "."], 7, "is not a run folder"),
         (["resume", "nowhere"], 7, "is not a run folder"),
-        (["schedules", "show", "nothing"], 3, "no schedule called 'nothing'"),
-        (["isa", "check", "nowhere.isa"], 3, "no isa file called"),
+        (["schedules", "show", "nothing"], 3, "no schedule named 'nothing'"),
+        (["isa", "check", "nowhere.isa"], 3, "no accelerator named"),
         (["run", "nowhere.c", "--workload", "gemm"], 5, "cannot read the kernel nowhere.c"),
         (["frobnicate"], 2, "No such command"),
     ],

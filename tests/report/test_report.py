@@ -13,8 +13,9 @@ from rich.console import Console
 from toy_search import Toy, ToyEvaluator
 
 from autocomp.report import RunView, SearchProgress, make_console, print_evaluation, print_over_time, print_search
-from autocomp.report.terminal import SPARKS
+from autocomp.report.terminal import SPARKS, PlainConsole
 from autocomp.search.journal import read_events
+from autocomp.search.options import Options
 from autocomp.targets.evaluation import Evidence, LineCost
 from autocomp.targets.profile import OverTime, UnitProfile
 
@@ -38,22 +39,39 @@ def test_end_of_a_search(toy: Toy, golden: Golden) -> None:
     golden(text_of(lambda console: print_search(console, view, 0.25)))
 
 
-def test_progress_without_a_terminal_is_a_line_a_step(toy: Toy, golden: Golden) -> None:
+def test_progress_without_a_terminal_is_a_line_for_each_better_kernel(toy: Toy, golden: Golden) -> None:
     def show(console: Console) -> None:
-        with SearchProgress(console, "toy") as progress:
+        with SearchProgress(console, "toy", Options(evaluations=60, seconds=100)) as progress:
             toy.run(progress)
 
     golden(text_of(show))
 
 
-def test_progress_on_a_terminal_shows_best_bound_rate_and_outcomes(toy: Toy) -> None:
+def test_progress_on_a_terminal_shows_best_bound_budget_and_outcomes(toy: Toy) -> None:
     stream = io.StringIO()
     console = Console(file=stream, force_terminal=True, width=120)
-    with SearchProgress(console, "toy") as progress:
+    with SearchProgress(console, "toy", Options(evaluations=60, seconds=100)) as progress:
         toy.run(progress)
         console.print(progress._panel())
-    for words in ("naive 1,001", "reached", "/s", "correct", "failed check"):
+    for words in (
+        "validated; naive 1,001",
+        "reached",
+        "of 60 evaluations",
+        "of 100 s",
+        "s left",
+        "correct",
+        "failed check",
+    ):
         assert words in stream.getvalue()
+
+
+def test_the_best_of_a_view_passed_every_stage(toy: Toy) -> None:
+    toy.run()
+    events, _ = read_events(toy.folder / "events.jsonl")
+    for end in range(2, len(events)):
+        view = RunView.folded(events[:end])
+        assert view.candidates[view.best_id]["outcome"] == "correct"
+        assert view.candidates[view.best_id]["value"] == view.best
 
 
 def test_the_view_agrees_with_the_search(toy: Toy) -> None:
@@ -93,7 +111,7 @@ def test_units_and_memories_over_time(drawn: bool, golden: Golden) -> None:
     )
     shape = OverTime(1000, 250, units, {"spad": (4096, 8192, 8192, 16), "acc": (0, 0, 0, 0)})
     stream = io.StringIO()
-    print_over_time(Console(file=stream, force_terminal=drawn, color_system=None, width=100), shape)
+    print_over_time(PlainConsole(file=stream, force_terminal=drawn, color_system=None, width=100), shape)
     golden(stream.getvalue())
 
 
@@ -101,7 +119,7 @@ def test_a_plain_log_of_a_search_has_no_drawings(toy: Toy) -> None:
     toy.run()
     view = RunView.of(toy.folder / "events.jsonl")
     stream = io.StringIO()
-    print_search(Console(file=stream, force_terminal=True, width=120), view)
+    print_search(PlainConsole(file=stream, force_terminal=True, width=120), view)
     assert "speed of the best" in stream.getvalue()
     assert not set(SPARKS[1:]) & set(text_of(lambda console: print_search(console, view)))
 
