@@ -123,7 +123,8 @@ def load_target(
     if isinstance(spec, Workload):
         if not spec.target:
             raise ConfigError(
-                f"{spec.path} names no target", hint="say `target: KIND:MACHINE` in it, or give --target KIND:MACHINE"
+                f"{spec.path}: key 'target' is missing",
+                hint="add `target: KIND:MACHINE` or `accelerator: MACHINE`, or give --target KIND:MACHINE",
             )
         near = (*paths, Path(spec.path).parent)
         found = registry.load_target(spec.target, {**spec.overrides, **(parameters or {})}, near)

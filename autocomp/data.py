@@ -17,6 +17,8 @@ from autocomp.errors import AutocompError, ConfigError, Place
 
 MAX_TEXT = 1 << 22  # bytes of any text; what reads them has bounds of its own, below
 KINDS = ("isa", "menus", "workloads", "schedules")
+NOUNS = {"isa": "accelerator", "menus": "menu", "workloads": "workload", "schedules": "schedule"}
+MOST_LISTED = 12  # names in a message
 
 
 def read_bytes(path: Path, limit: int = MAX_TEXT) -> bytes:
@@ -27,6 +29,12 @@ def read_bytes(path: Path, limit: int = MAX_TEXT) -> bytes:
     if len(data) > limit:
         raise OSError(errno.EFBIG, f"it is larger than {limit:,} bytes")
     return data
+
+
+def reason(error: OSError) -> str:
+    """The cause of a failed read or write, without the system's number and the path, which messages name anyway."""
+    text = error.strerror or str(error)
+    return text[:1].lower() + text[1:]
 
 
 def check_name(path: Path) -> None:
@@ -155,9 +163,15 @@ def find(kind: str, name: str, suffix: str, extra: Sequence[Path] = ()) -> Path:
     known = sorted({p.stem for folder in search_path(kind, extra)[-1:] for p in folder.glob(f"*{suffix}")})
     hint = closest(Path(name).stem, known)
     raise ConfigError(
-        f"no {kind} file called {name!r}" + (": that is a folder" if os.path.isdir(given) else ""),
-        hint=(f"did you mean {hint!r}? " if hint else "") + f"known: {', '.join(known) or 'none'}",
+        f"no {NOUNS[kind]} named {name!r}" + (": that is a folder" if os.path.isdir(given) else ""),
+        hint=(f"did you mean {hint!r}? " if hint else "") + f"known: {listing(known)}",
     )
+
+
+def listing(names: Sequence[str]) -> str:
+    """The first names, and how many more there are."""
+    more = len(names) - MOST_LISTED
+    return ", ".join(names[:MOST_LISTED] or ("none",)) + (f" and {more} more" if more > 0 else "")
 
 
 def closest(word: str, known: Sequence[str]) -> str | None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from autocomp.data import closest, decode, read_bytes
+from autocomp.data import closest, decode, read_bytes, reason
 from autocomp.errors import ConfigError
 from autocomp.yaml_text import read_yaml
 
@@ -20,10 +20,11 @@ def read_mapping(path: Path, kind: str) -> dict[str, Any]:
     try:
         data = read_bytes(path)
     except OSError as error:
-        raise ConfigError(f"{path}: cannot read {kind}: {error}") from error
+        raise ConfigError(f"{path}: cannot read {kind}: {reason(error)}") from error
     content, _ = read_yaml(decode(data, str(path), ConfigError), str(path))
     if not isinstance(content, dict):
-        raise ConfigError(f"{path}: {kind} is a mapping of keys to values, this is {str(content)[:60]}")
+        found = "an empty file" if content is None else repr(content)[:60]
+        raise ConfigError(f"{path}: {kind} holds keys and values; found {found}")
     return content
 
 
@@ -40,7 +41,7 @@ def problems(error: ValidationError, content: Mapping[str, Any], known_keys: Kno
         elif fault["type"] == "missing":
             message = "is missing"
         elif isinstance(fault["input"], str | int | float | bool):
-            message += f", found {fault['input']!r}"
+            message = f"{message.replace('Input should be', 'expected', 1)}, found {fault['input']!r}"
         found.append(f"{_where(fault['loc'], content)}: {message}")
     return found
 

@@ -55,7 +55,7 @@ class _Loader(yaml.SafeLoader):
         node = super().compose_node(parent, index)
         self.depth -= 1
         if named and id(node) not in self.sizes:
-            raise yaml.MarkedYAMLError(problem="an alias stands inside what it names", problem_mark=mark)
+            raise yaml.MarkedYAMLError(problem="an alias is inside of what it names", problem_mark=mark)
         self.nodes += self.sizes[id(node)] if named else 1
         self.sizes[id(node)] = self.nodes - before
         if self.nodes > MAX_NODES:

@@ -129,7 +129,7 @@ def load(path: Path) -> Agents:
         return agents
     folder = (path.parent / agents.templates).resolve()
     if not folder.is_dir():
-        raise ConfigError(f"{path}: there is no folder of templates {folder}")
+        raise ConfigError(f"{path}: no template folder {folder}")
     return replace(agents, templates=str(folder))
 
 
@@ -148,7 +148,7 @@ def from_words(
     if kind is None:
         return agents
     if kind not in KINDS:
-        raise ConfigError(f"--agent {kind!r} is no agent", hint=f"known: {', '.join(KINDS)}")
+        raise ConfigError(f"unknown kind of agent {kind!r}", hint=f"known: {', '.join(KINDS)}")
     if kind == RULES:
         return Agents()
     if not agents.models:
@@ -210,4 +210,4 @@ def describe(members: Sequence[Member]) -> str:
 
 def unknown_model(spec: str) -> ConfigError:
     near = closest(spec, [RULES])
-    return ConfigError(f"{spec!r} is no agent", hint=(f"did you mean {near!r}? " if near else "") + f"give {FORMS}")
+    return ConfigError(f"unknown agent {spec!r}", hint=(f"did you mean {near!r}? " if near else "") + f"give {FORMS}")

@@ -198,4 +198,4 @@ def _refuse_calls_in_expressions(body: ast.Block, forms: Forms, pointers: Mappin
         if not isinstance(node, ast.Call) or id(node) in stands or node.function in pointers:
             continue
         if forms.knows(node.function):
-            raise KernelError(f"{node.function!r} stands within an expression; in C it must be a statement of its own")
+            raise KernelError(f"{node.function!r} is part of an expression; in C it must be a statement of its own")

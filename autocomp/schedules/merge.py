@@ -32,7 +32,7 @@ def merge(sources: Sequence[Path], target: Path, warn: Warn, doubt: Doubt = lamb
     """
     for source in sources:
         if not source.is_dir():
-            raise ConfigError(f"{source} is no folder of schedules")
+            raise ConfigError(f"not a schedule folder: {source}")
     store = Store(target)
     counts = {"copied": 0, "left": 0, "doubted": 0}
     for source in sources:

@@ -170,7 +170,7 @@ def from_yaml(text: str, source: str) -> ScheduleRecord:
     """
     document, _ = read_yaml(text, source)
     if not isinstance(document, Mapping):
-        raise ConfigError(f"{source}: a schedule is a mapping, this is {type(document).__name__}")
+        raise ConfigError(f"{source}: a schedule holds keys and values, found {type(document).__name__}")
     version = document.get("version")
     if version not in (_WITHOUT_DIGEST, _OF_ACCELERATORS, VERSION):
         raise ConfigError(f"{source}: schedule version {version!r}; this program reads up to {VERSION}")

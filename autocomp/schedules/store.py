@@ -179,5 +179,5 @@ def find(name: str, warn: Warn, roots: Sequence[Path] | None = None) -> Stored:
         if matches:
             raise ConfigError(f"{name!r} means several schedules: {', '.join(s.entry.path for s in matches)}")
     raise ConfigError(
-        f"no schedule called {name!r}", hint="known: " + (", ".join(s.entry.path for s in stored) or "none yet")
+        f"no schedule named {name!r}", hint="known: " + (", ".join(s.entry.path for s in stored) or "none yet")
     )

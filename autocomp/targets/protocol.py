@@ -152,11 +152,11 @@ class Transformations:
     def proposals(self, name: str, kernel: str, workload: Workload) -> Sequence[Proposal]:
         """Parameters that suit this kernel, best first; not all of them need to apply. Raises KernelError for a kernel
         that does not parse, NotApplicable for an unknown name."""
-        raise NotApplicable(f"no transformation is called {name!r}", hint=f"known: {', '.join(self.names) or 'none'}")
+        raise NotApplicable(f"unknown transformation {name!r}", hint=f"known: {', '.join(self.names) or 'none'}")
 
     def apply(self, name: str, kernel: str, workload: Workload, parameters: Mapping[str, Any]) -> str:
         """The rewritten kernel. Raises NotApplicable with the reason, KernelError as above."""
-        raise NotApplicable(f"no transformation is called {name!r}", hint=f"known: {', '.join(self.names) or 'none'}")
+        raise NotApplicable(f"unknown transformation {name!r}", hint=f"known: {', '.join(self.names) or 'none'}")
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ def kind_of(name: str) -> type[Target]:
     if point is None:
         near = closest(name, kinds())
         hint = (f"did you mean {near!r}? " if near else "") + f"installed: {', '.join(kinds()) or 'none'}"
-        raise ConfigError(f"no kind of target is called {name!r}", hint=hint)
+        raise ConfigError(f"unknown kind of target {name!r}", hint=hint)
     try:
         found = point.load()
     except ImportError as error:

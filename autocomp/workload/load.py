@@ -228,7 +228,7 @@ def _custom(file: schema.CustomFile, path: Path) -> Workload:
     names = [tensor.name for tensor in tensors]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
-        raise ConfigError(f"{path}: key 'tensors': two tensors are called {twice!r}")
+        raise ConfigError(f"{path}: key 'tensors': two tensors are named {twice!r}")
     if all(tensor.role == "input" for tensor in tensors):
         raise ConfigError(f"{path}: key 'tensors': no tensor is an output", hint="give one `role: output`")
     ranges = {entry.name: list(entry.range) for entry in file.tensors if entry.range is not None}

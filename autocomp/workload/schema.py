@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError,
 from pydantic_core import ErrorDetails
 from typing_extensions import Self
 
-from autocomp.data import closest, decode, read_bytes
+from autocomp.data import closest, decode, read_bytes, reason
 from autocomp.errors import ConfigError, Place
 from autocomp.workload.model import Host
 from autocomp.yaml_text import read_yaml
@@ -229,7 +229,7 @@ def parse(text: str, source: str) -> File:
     _refuse_duplicates(tree, text, source)
     if tree is None or not isinstance(document, dict):
         raise ConfigError(
-            f"{source}: a workload file is a mapping of keys to values, this is {_shown(document)}",
+            f"{source}: expected keys and values, found {'an empty file' if document is None else _shown(document)}",
             hint="start with `operation: gemm`",
         )
     try:
@@ -249,7 +249,7 @@ def _refuse_duplicates(node: yaml.Node | None, text: str, source: str) -> None:
         for key, value in node.value:
             if key.value in seen:
                 mark = key.start_mark
-                raise ConfigError(f"key {key.value!r} stands twice", place=_place(text, source, mark.line, mark.column))
+                raise ConfigError(f"key {key.value!r} occurs twice", place=_place(text, source, mark.line, mark.column))
             seen.add(key.value)
             _refuse_duplicates(value, text, source)
 
@@ -377,5 +377,5 @@ def read(path: Path) -> str:
     try:
         data = read_bytes(path)
     except OSError as error:
-        raise ConfigError(f"cannot read {path}: {error}") from None
+        raise ConfigError(f"cannot read {path}: {reason(error)}") from None
     return decode(data, str(path), ConfigError)

@@ -51,8 +51,8 @@ def test_templates_lie_beside_the_file(tmp_path: Path) -> None:
         ("planner: [{weight: 1}]", "model: is missing"),
         ("planner: []", "names nobody"),
         ("plans: poems", "plans: .*found 'poems'"),
-        ("templates: nowhere", "no folder of templates"),
-        ("- a", "an agents file is a mapping of keys to values, this is \\['a'\\]"),
+        ("templates: nowhere", "no template folder"),
+        ("- a", "an agents file holds keys and values; found \\['a'\\]"),
         ("planner: [", "not valid YAML"),
     ],
 )
@@ -99,7 +99,7 @@ def test_models_and_rules_plan_side_by_side(monkeypatch: pytest.MonkeyPatch) -> 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
-    [(("oracle", ["openai:a"], []), "is no agent"), (("llm", [], []), "needs a model")],
+    [(("oracle", ["openai:a"], []), "unknown kind of agent"), (("llm", [], []), "needs a model")],
 )
 def test_words_that_name_no_agent_are_refused(arguments: tuple[str, list[str], list[str]], message: str) -> None:
     with pytest.raises(ConfigError, match=message):

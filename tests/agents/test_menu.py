@@ -135,7 +135,7 @@ def test_dropout_of_zero_keeps_all_and_of_one_keeps_one() -> None:
         ),
         (f"options: [{OPTION}, {OPTION}]", "option 'tile' is there twice"),
         ("option: []", "option: unknown key; did you mean 'options'"),
-        ("[]", "a menu is a mapping"),
+        ("[]", "a menu holds keys and values"),
         ("{}", "a menu needs 'options'"),
         ("remove: [tile]", "'remove' names 'tile'"),
         ("options: [\n  - x: {", r"menu\.yaml:2:3"),

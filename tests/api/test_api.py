@@ -60,7 +60,7 @@ def test_parameters_of_the_machine_can_be_set() -> None:
     workload = autocomp.load_workload(WORKLOAD, parameters={"MEM_LATENCY": 99})
     assert autocomp.load_target(workload).parameters["MEM_LATENCY"] == 99
     assert autocomp.load_target("simulator:tiny", parameters={"MEM_LATENCY": 7}).parameters["MEM_LATENCY"] == 7
-    with pytest.raises(ConfigError, match="no kind of target"):
+    with pytest.raises(ConfigError, match="unknown kind of target"):
         autocomp.load_target("simulater:tiny")
 
 

@@ -26,8 +26,8 @@ SEARCHED = {
     "schedules_list": "schedules list",
 }
 SIMULATED = {
-    "run": "run slow.c --workload small.yaml",
-    "run_wrong": "run wrong.c --workload small.yaml",
+    "run": "run slow.c --workload small.yaml --judge-seed 1",
+    "run_wrong": "run wrong.c --workload small.yaml --judge-seed 1",
     "profile": "profile slow.c --workload small.yaml",
     "compare": "compare slow.c wrong.c --workload small.yaml",
     "explore": "explore small.yaml --sweep DIM=2,4 --evaluations 1 --workers 1",

@@ -186,7 +186,7 @@ def test_discipline_wants_a_fence_between_a_store_and_a_load_of_the_same_dram(
     evaluator: SimulatorEvaluator, naive: str
 ) -> None:
     reread = replaced(naive, "    fence();\n", "    {fence}config_ld(18, 1.0f, DIM, 0);\n" + REREAD)
-    # "{fence}" stands twice: the first is where the fence belongs
+    # "{fence}" occurs twice: the first is where the fence belongs
     good = reread.replace("{fence}", "fence();\n    ", 1).replace("{fence}", "")
     assert evaluator.evaluate(good).correct, evaluator.evaluate(good).failure
     bad = reread.replace("{fence}", "")

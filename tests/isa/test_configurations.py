@@ -62,18 +62,18 @@ def test_a_file_or_name_is_followed_by_a_colon_and_the_configuration(tmp_path: P
     odd = tmp_path / "a:b.isa"
     odd.write_text(TEXT)
     assert isa.load(odd).configuration == ""
-    with pytest.raises(ConfigError, match="no isa file called 'theirs'"):
+    with pytest.raises(ConfigError, match="no accelerator named 'theirs'"):
         isa.load("theirs:small", extra_paths=[tmp_path])
 
 
 @pytest.mark.parametrize("name", ["smal", "Small", "smalls"])
 def test_an_unknown_configuration_is_answered_with_the_closest(name: str) -> None:
-    with pytest.raises(IsaError, match=f"no configuration called '{name}'[\\s\\S]*did you mean 'small'"):
+    with pytest.raises(IsaError, match=f"no configuration named '{name}'[\\s\\S]*did you mean 'small'"):
         machine(name)
 
 
 def test_every_configuration_is_checked_whichever_is_selected() -> None:
-    with pytest.raises(IsaError, match=r"no parameter called 'M'"):
+    with pytest.raises(IsaError, match=r"no parameter named 'M'"):
         isa.parse(TEXT.replace("N = 2;", "M = 2;"), "m.isa")
     with pytest.raises(IsaError, match="configuration small is declared twice"):
         isa.parse(TEXT.replace("configuration real", "configuration small"), "m.isa")
@@ -137,7 +137,7 @@ def test_a_condition_that_is_decided_on_the_left_hides_the_right() -> None:
     text = TEXT.replace("semantics {", 'require FLOAT && dst.deep == 1 : "deep"; semantics {', 1)
     text = text.replace("field row = 31..0;", "when FLOAT { field deep = 31; } field row = 31 - FLOAT..0;")
     assert [f[0] for f in isa.parse(text, "m.isa", None, "real").space("row_of").fields] == ["deep", "row"]
-    with pytest.raises(IsaError, match="no field of address row_of called 'deep'"):
+    with pytest.raises(IsaError, match="no field of address row_of named 'deep'"):
         isa.parse(text.replace("FLOAT && dst", "!FLOAT && dst"), "m.isa")
     folded = isa.parse(text, "m.isa").instructions[0].body[0]
     assert folded.condition == Number(0)  # type: ignore[union-attr]

@@ -61,7 +61,7 @@ def test_messages(golden) -> None:  # type: ignore[no-untyped-def]
 
 def test_a_let_cannot_outlive_the_state_it_was_taken_from() -> None:
     text = HEAD + "instruction f() { semantics { let s = ld[0].stride; ld[0].stride = 1; ld[1].stride = s; } } }"
-    assert "`let s` is used behind a statement that changes ld.stride" in error_of(text)
+    assert "`let s` is used after a statement that changes ld.stride" in error_of(text)
 
 
 def test_a_setting_for_the_core_must_be_whole() -> None:

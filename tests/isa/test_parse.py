@@ -37,7 +37,7 @@ def test_an_override_reaches_everything_derived(systolic: Accelerator) -> None:
 def test_an_override_must_be_sensible() -> None:
     with pytest.raises(IsaError, match="power of two"):
         isa.load("gemmini", {"DIM": 12})
-    with pytest.raises(IsaError, match=r"no parameter called 'DIMM'[\s\S]*did you mean 'DIM'"):
+    with pytest.raises(IsaError, match=r"no parameter named 'DIMM'[\s\S]*did you mean 'DIM'"):
         isa.load("gemmini", {"DIMM": 12})
     with pytest.raises(IsaError, match="is an integer"):
         isa.load("gemmini", {"DIM": 16.5})

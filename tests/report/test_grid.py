@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from autocomp.report.grid import Column, Grid, figure, name, source, words
@@ -70,6 +70,7 @@ WORD = st.text("abcxyz019", min_size=1, max_size=12)
 KINDS = (figure, name, words, source)
 
 
+@settings(suppress_health_check=[HealthCheck.too_slow])
 @given(
     st.lists(st.sampled_from(KINDS), min_size=1, max_size=6),
     st.integers(20, 200),

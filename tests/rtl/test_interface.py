@@ -46,7 +46,7 @@ def test_a_missing_port_is_named(missing: str) -> None:
 @pytest.mark.parametrize("name", ["clock", "reset"])
 def test_clock_and_reset_are_known_by_their_exact_names(name: str) -> None:
     ports = tuple(Port(f"io_{p.name}" if p.name == name else p.name, p.bits, p.is_input) for p in listed())
-    with pytest.raises(ConfigError, match=f"an input called {name}; it has io_{name}"):
+    with pytest.raises(ConfigError, match=f"an input named {name}; it has io_{name}"):
         find_interface(ports, isa.load("gemmini"))
 
 

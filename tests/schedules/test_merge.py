@@ -81,7 +81,7 @@ def test_corrupt_records_stay_behind_by_name(tmp_path: Path) -> None:
 
 
 def test_a_source_that_is_no_folder_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="no folder of schedules"):
+    with pytest.raises(ConfigError, match="not a schedule folder"):
         merge([tmp_path / "none"], tmp_path / "b", no_warning)
 
 

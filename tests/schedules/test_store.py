@@ -171,7 +171,7 @@ def test_records_are_found_by_path_name_and_start(tmp_path: Path) -> None:
         assert find(name, no_warning, (tmp_path,)).path == path.resolve()
     with pytest.raises(ConfigError, match="several"):
         find("I4", no_warning, (tmp_path,))
-    with pytest.raises(ConfigError, match=r"no schedule called 'zzz'(.|\n)*" + other.name):
+    with pytest.raises(ConfigError, match=r"no schedule named 'zzz'(.|\n)*" + other.name):
         find("zzz", no_warning, (tmp_path,))
 
 

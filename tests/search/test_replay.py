@@ -136,7 +136,7 @@ def test_an_operand_stays_in_local_memory_where_the_plans_on_their_own_would_wai
     ("plan", "reason"),
     [
         (Plan("", "as the model saw fit"), "free plan: names no transformation"),
-        (replace(KEEP, transformation="no_such"), "keep: no transformation is called"),
+        (replace(KEEP, transformation="no_such"), "keep: unknown transformation"),
     ],
 )
 def test_a_plan_that_cannot_be_replayed_is_left_out_with_the_reason(plan: Plan, reason: str) -> None:

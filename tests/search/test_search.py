@@ -261,5 +261,5 @@ def test_one_worker_runs_in_this_process_and_more_are_processes() -> None:
 
 @pytest.mark.parametrize("spec", ["processes", "processes:0", "processes:x", "dask://here", "dask:here:1", "threads:0"])
 def test_an_executor_that_is_none_is_refused(spec: str) -> None:
-    with pytest.raises(ConfigError, match=f"--executor '{spec}'"):
+    with pytest.raises(ConfigError, match=f"executor '{spec}'"):
         make_executor(spec, 1)

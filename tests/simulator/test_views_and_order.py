@@ -162,7 +162,7 @@ def test_disjoint_gathers_raise_no_false_alarm() -> None:
         ("view w of bytes { row: i32[5]; }", "a row of w has 160 bits, one of bytes 128"),
         ("view w of sums { row: i8[16]; }", "which is smaller"),
         ("view w of byte { row: i32[4]; }", "did you mean 'bytes'"),
-        ("instruction f() { semantics { for r < 4 { repeat k < 4: sums[r][k] = 1; } } }", "cannot stand in a for"),
+        ("instruction f() { semantics { for r < 4 { repeat k < 4: sums[r][k] = 1; } } }", "cannot be inside a for"),
     ],
 )
 def test_wrong_views_and_loops_are_errors(text: str, message: str) -> None:

@@ -24,7 +24,7 @@ def add(installed: dict[str, EntryPoint], name: str, value: str) -> None:
 
 def test_an_unknown_kind_is_an_error_with_the_nearest_name(installed: dict[str, EntryPoint]) -> None:
     add(installed, "triton", "somewhere:Triton")
-    with pytest.raises(ConfigError, match="no kind of target is called 'tritn'") as error:
+    with pytest.raises(ConfigError, match="unknown kind of target 'tritn'") as error:
         registry.load_target("tritn:h200")
     assert error.value.hint == "did you mean 'triton'? installed: triton"
 

@@ -23,7 +23,7 @@ def parse(dram: str = "", memory: str = "", unit: str = "", timing: str = "", on
         ({"unit": "entry: 4;"}, "did you mean entries"),
         ({"unit": "kind: magic;"}, "expected serial"),
         ({"unit": "entries: many;"}, "expected a number"),
-        ({"unit": "kind: serial; scale_slots: 2;"}, "no setting of kind serial"),
+        ({"unit": "kind: serial; scale_slots: 2;"}, "kind serial has no setting 'scale_slots'"),
         ({"dram": "latencies: 4;"}, "did you mean latency"),
         ({"memory": "ports: triple;"}, "expected shared, separate"),
         ({"memory": "bus: 8;"}, "'bus' has no meaning here; it is for dram memory, and this is local memory"),

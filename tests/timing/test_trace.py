@@ -46,7 +46,7 @@ def test_unknown_commands_are_counted() -> None:
         ("mvin dram=0x10 cols=16 rows=16", "lacks local"),
         ("mvin dram=0x10 local=sp:1 cols=16 rows=16 depth=2", "no operand depth"),
         ("mvin dram=0x10 local=xx:1 cols=16 rows=16", "names no memory"),
-        ("mvin dram=0x10 local=sp:1+fast cols=16 rows=16", "no flag"),
+        ("mvin dram=0x10 local=sp:1+fast cols=16 rows=16", "unknown flag 'fast'"),
         ("mvin dram=0x10 local", "operand=value"),
         ("mvin dram=zz local=sp:1 cols=16 rows=16", "zz"),
         ("@cycle-gap", "one number"),

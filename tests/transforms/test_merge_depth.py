@@ -70,7 +70,7 @@ def test_channels_that_do_not_fill_the_array_are_continued_with_those_of_the_nex
         ({"C": 8, "S": 3}, {"dilation": 2}, ["s"], "do not follow one another in 'inp'"),
         ({"C": 8, "S": 3}, {}, ["r", "s"], "do not follow one another in 'inp'"),
         ({"C": 16, "S": 3}, {}, ["s"], "fill the depth of the array"),
-        ({"C": 8, "S": 3}, {"padding": 1}, ["s"], "no sums of the loops' counters"),
+        ({"C": 8, "S": 3}, {"padding": 1}, ["s"], "not sums of the loops' counters"),
         ({"C": 8, "S": 3}, {}, ["q"], "no product is directly inside"),
     ],
 )

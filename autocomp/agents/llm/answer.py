@@ -57,7 +57,7 @@ def parse_completion(body: str) -> Answer:
     try:
         completion = _Completion.model_validate(document)
     except ValidationError as error:
-        raise MalformedAnswerError(f"the endpoint's answer is no chat completion: {_shortened(body)!r}") from error
+        raise MalformedAnswerError(f"the endpoint's answer is not a chat completion: {_shortened(body)!r}") from error
     return _answer(completion)
 
 

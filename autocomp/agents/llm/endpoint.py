@@ -97,12 +97,12 @@ def _checked(address: str) -> str:
         parts = urlsplit(address)
         well_formed = bool(_HOST.fullmatch(parts.hostname or "")) and (parts.port is None or parts.port > 0)
     except ValueError:  # of brackets, or a port out of range
-        raise ConfigError(f"{address!r} is no http(s) address of a model endpoint", hint=_FORM) from None
+        raise ConfigError(f"{address!r} is not an http(s) address of a model endpoint", hint=_FORM) from None
     if parts.username or parts.password or parts.query:
         raise ConfigError(
             "the address of a model endpoint carries a secret or a query",
             hint="give the plain address, and the key as OPENAI_API_KEY",
         )
     if parts.scheme not in ("http", "https") or not well_formed or re.search(r"[\s\x00-\x1f\x7f]", address):
-        raise ConfigError(f"{address!r} is no http(s) address of a model endpoint", hint=_FORM)
+        raise ConfigError(f"{address!r} is not an http(s) address of a model endpoint", hint=_FORM)
     return address.rstrip("/")

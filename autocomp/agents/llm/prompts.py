@@ -200,6 +200,6 @@ def _amount(value: Number) -> str:
 
 def _template_error(error: jinja2.TemplateError, name: str, templates: Path | None) -> ConfigError:
     if isinstance(error, jinja2.TemplateNotFound):
-        return ConfigError(f"there is no prompt template {error.name!r}", hint=f"looked in {templates or SHIPPED}")
+        return ConfigError(f"no prompt template {error.name!r}", hint=f"looked in {templates or SHIPPED}")
     where = f"{error.filename}:{error.lineno}" if isinstance(error, jinja2.TemplateSyntaxError) else f"{name}.j2"
     return ConfigError(f"prompt template {where}: {error.message}", hint=f"the shipped templates are in {SHIPPED}")

@@ -38,9 +38,9 @@ def check_executor(spec: str) -> None:
     kind, _, rest = spec.partition(":")
     if kind in ("threads", "processes", "local-cluster"):
         if not rest.isdecimal() or int(rest) < 1:
-            raise ConfigError(f"--executor {spec!r} has no number of workers, at least 1, behind the colon")
+            raise ConfigError(f"--executor {spec!r}: expected a number of workers, at least 1, after the colon")
     elif spec != "inline" and not (kind == "dask" and rest.startswith("//") and rest.rpartition(":")[2].isdecimal()):
-        raise ConfigError(f"--executor {spec!r} is no executor", hint=f"known: {FORMS}")
+        raise ConfigError(f"unknown executor {spec!r}", hint=f"known: {FORMS}")
 
 
 def available_cores() -> int:

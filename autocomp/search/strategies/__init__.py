@@ -36,7 +36,7 @@ def make_strategy(name: str, options: Options, enumerates: bool = False) -> Stra
     if name not in STRATEGIES:
         near = closest(name, list(STRATEGIES))
         hint = (f"did you mean {near!r}? " if near else "") + f"known: {', '.join(STRATEGIES)}"
-        raise ConfigError(f"no search strategy called {name!r}", hint=hint)
+        raise ConfigError(f"unknown search strategy {name!r}", hint=hint)
     if name == Exhaustive.name and not enumerates:
         raise ConfigError(
             "the strategy 'exhaustive' needs a planner that lists all its plans, and a language model does not",

@@ -177,7 +177,7 @@ def _address(text: str, space: AddressSpace) -> int:
     for flag in flags:
         field = dict(space.text_flags).get(flag)
         if field is None:
-            _fail(f"{flag!r} is no flag of an address")
+            _fail(f"unknown flag {flag!r} of an address")
         value |= 1 << space.field(field)[1]
     return value
 

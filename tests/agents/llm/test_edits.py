@@ -68,7 +68,7 @@ def test_an_edit_is_applied_to_one_place_or_refused(lines: list[str], search: li
         ([Edit("x", "y")], "block 1 matches nowhere: the kernel has no line 'x'"),
         ([Edit("b", "y")], r"the kernel has no line 'b'; the nearest line is 4: 'b;'"),
         ([Edit("a", "y")], r"matches at 2 places \(lines 1, 5\)"),
-        ([Edit("c\na", "y")], "not one behind the other"),
+        ([Edit("c\na", "y")], "do not follow each other"),
         ([Edit("", "y")], "searches for nothing"),
         ([Edit("  b\nc", "y"), Edit("c\nb;", "z")], "block 2 overlaps another block at line 3"),
     ],

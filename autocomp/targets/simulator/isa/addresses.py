@@ -23,7 +23,7 @@ def build_address(scope: Scope, node: SyntaxTree) -> AddressSpace:
     for item in items:
         space = _with_item(scope, space, item)
     if "row" not in [f for f, _, _ in space.fields]:
-        fail(scope, token, f"address {token} needs a field called row")
+        fail(scope, token, f"address {token} needs a field named row")
     if not space.memories:
         fail(scope, token, f"address {token} selects no memory", "add `memory NAME when FIELD == VALUE;`")
     return space

@@ -61,5 +61,5 @@ def select(configurations: Sequence[Configuration], name: str, source_name: str)
         names = [c.name for c in configurations]
         guess = closest(name, names)
         hint = (f"did you mean {guess!r}? " if guess else "") + f"configurations: {', '.join(names) or 'none'}"
-        raise IsaError(f"{source_name} has no configuration called {name!r}", hint=hint)
+        raise IsaError(f"{source_name} has no configuration named {name!r}", hint=hint)
     return chosen.values

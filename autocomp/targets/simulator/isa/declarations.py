@@ -38,7 +38,7 @@ from autocomp.targets.simulator.isa.model import (
 )
 from autocomp.targets.simulator.isa.scope import Scope
 from autocomp.targets.simulator.isa.statements import build_function, doc_text, text_of
-from autocomp.targets.simulator.isa.syntax import Source, SyntaxTree, parse_syntax
+from autocomp.targets.simulator.isa.syntax import RequirementError, Source, SyntaxTree, parse_syntax
 from autocomp.targets.simulator.isa.timing import check_timing
 from autocomp.targets.simulator.isa.tree import ElementType, element_bits, is_float
 
@@ -121,7 +121,7 @@ def _check_overrides(draft: _Draft, source_name: str) -> None:
             guess = closest(name, list(draft.parameters))
             known = ", ".join(draft.parameters) or "none"
             hint = f"did you mean {guess!r}?" if guess else f"parameters: {known}"
-            raise IsaError(f"{source_name} has no parameter called {name!r}", hint=hint)
+            raise IsaError(f"{source_name} has no parameter named {name!r}", hint=hint)
 
 
 def _finish(draft: _Draft, name: Token, text: str, source_name: str) -> Accelerator:
@@ -240,7 +240,8 @@ def _require(draft: _Draft, node: SyntaxTree) -> None:
     condition, text = cast(list[SyntaxTree], node.children)
     if not evaluate(draft.scope, condition):
         values = ", ".join(f"{k} = {v}" for k, v in draft.parameters.items())
-        fail(draft.scope, node, text_of(text), f"the parameters are {values}" if values else None)
+        hint = f"the parameters are {values}" if values else None
+        raise RequirementError(text_of(text), place=draft.scope.source.of(node), hint=hint)
 
 
 def _function(draft: _Draft, node: SyntaxTree) -> None:
@@ -381,7 +382,7 @@ def _state(draft: _Draft, node: SyntaxTree) -> None:
             if not is_float(element) and not isinstance(initial, int):
                 fail(draft.scope, item, f"{item.children[0]} is an integer; {initial} is not")
             if str(item.children[0]) in [f[0] for f in fields]:
-                fail(draft.scope, item, f"{token} has two fields called {item.children[0]}")
+                fail(draft.scope, item, f"{token} has two fields named {item.children[0]}")
             fields.append((str(item.children[0]), element, float(initial) if is_float(element) else initial))
     if not fields:
         fail(draft.scope, token, f"state {token} has no fields")

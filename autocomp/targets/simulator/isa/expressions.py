@@ -65,7 +65,7 @@ def unknown(scope: Scope, node: SyntaxTree | Token, what: str, name: str, known:
         raise FollowUpError(f"{name!r} is not declared", place=scope.source.of(node))
     guess = closest(name, known)
     listing = ", ".join(known[:12]) or "none"
-    fail(scope, node, f"no {what} called {name!r}", f"did you mean {guess!r}?" if guess else f"known: {listing}")
+    fail(scope, node, f"no {what} named {name!r}", f"did you mean {guess!r}?" if guess else f"known: {listing}")
 
 
 def parse_number(scope: Scope, token: Token) -> int | float:
@@ -241,7 +241,7 @@ def _call(scope: Scope, node: SyntaxTree) -> Value:
 
 def _check_count(scope: Scope, node: SyntaxTree, name: str, wanted: int, given: int) -> None:
     if wanted != given:
-        fail(scope, node, f"{name} takes {wanted} argument{'s' if wanted != 1 else ''}, {given} given")
+        fail(scope, node, f"{name} needs {wanted} argument{'s' if wanted != 1 else ''}, {given} given")
 
 
 def _expand(scope: Scope, node: SyntaxTree, function: Function, arguments: list[Value]) -> Value:
@@ -307,7 +307,7 @@ def _fma_chain(scope: Scope, node: SyntaxTree) -> Value:
     total = _total(scope, Tree("total", node.children[:-1], node.meta))
     chain = cast(Sum, total.expression)
     if total.kind != "float" or not (isinstance(chain.body, Binary) and chain.body.operator == "*"):
-        fail(scope, body_node, "fma_chain needs a product of two floats behind the colon")
+        fail(scope, body_node, "fma_chain needs a product of two floats after the colon")
     start = build(scope, start_node)
     if start.kind == "int" and isinstance(start.expression, Number):
         start = constant(float(start.expression.value))

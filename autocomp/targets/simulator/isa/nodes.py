@@ -186,7 +186,7 @@ class Nodes:
     def _name(self, name: str, environment: Environment) -> int:
         if name in environment.stale:
             raise IsaError(
-                f"`let {name}` is used behind a statement that changes {environment.stale[name]}, which it depends on",
+                f"`let {name}` is used after a statement that changes {environment.stale[name]}, which it depends on",
                 place=self.instruction.place,
                 hint=f"this happens in the instruction {self.instruction.name}; use the value before, or a new let",
             )

@@ -199,7 +199,7 @@ def _of_block(accelerator: Accelerator, body: Sequence[Statement], context: _Con
         if isinstance(statement, Let):
             value = context.resolve(statement.value)
             if algebra.is_larger(value, MAX_LET):
-                raise IsaError(f"`let {statement.name}` stands for more than {MAX_LET} terms", hint="split it up")
+                raise IsaError(f"`let {statement.name}` expands to more than {MAX_LET} terms", hint="split it up")
             context = replace(context, lets={**context.lets, statement.name: value})
         elif isinstance(statement, Assign):
             regions.extend(_of_assignment(accelerator, statement, context))

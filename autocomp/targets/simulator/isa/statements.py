@@ -115,7 +115,7 @@ def build_require(scope: Scope, node: SyntaxTree) -> Require:
 def _loop(scope: Scope, node: SyntaxTree, loops: int) -> For:
     ordered = is_tree(node, "repeat")
     if ordered and scope.parallel:
-        fail(scope, node, "a repeat cannot stand in a for", "values of a for are computed before any is stored")
+        fail(scope, node, "a repeat cannot be inside a for", "values of a for are computed before any is stored")
     variables: list[tuple[str, Expression]] = []
     *heads, body = cast(list[SyntaxTree], node.children)
     for head in heads:
@@ -129,7 +129,7 @@ def _loop(scope: Scope, node: SyntaxTree, loops: int) -> For:
     nodes = cast(list[SyntaxTree], body.children) if is_tree(body, "block") else [body]
     for inner in nodes:
         if is_tree(inner, "require"):
-            fail(scope, inner, "a requirement cannot stand in a loop", "state it before the loop")
+            fail(scope, inner, "a requirement cannot be inside a loop", "state it before the loop")
     return For(tuple(variables), build_block(scope, nodes, loops + len(variables)), ordered)
 
 

@@ -156,7 +156,7 @@ class _Builder:
         if instruction.streams or instruction.unit is None:
             fail(scope, call, f"{token} cannot be sent by a stream", "only a command of a unit, and no expansion")
         if len(arguments) != len(instruction.parameters):
-            fail(scope, call, f"{token} takes {len(instruction.parameters)} arguments, {len(arguments)} given")
+            fail(scope, call, f"{token} needs {len(instruction.parameters)} arguments, {len(arguments)} given")
         return Emit(
             str(token),
             tuple(

@@ -54,6 +54,10 @@ class FollowUpError(IsaError):
     """An error that another one causes: a name whose declaration failed."""
 
 
+class RequirementError(IsaError):
+    """Parameters that a description refuses. Other errors of the same text follow from them."""
+
+
 class Source:
     """A text and its name: makes places for messages, and keeps the errors that were found in it."""
 
@@ -86,8 +90,9 @@ class Source:
 
     def fail(self) -> None:
         """Raise an IsaError with all errors so far, in the order of the text; return if there are none."""
-        if self.errors:
-            first, *others = sorted(self.errors, key=lambda e: (e.place.line, e.place.column) if e.place else (0, 0))
+        found = [error for error in self.errors if isinstance(error, RequirementError)] or self.errors
+        if found:
+            first, *others = sorted(found, key=lambda e: (e.place.line, e.place.column) if e.place else (0, 0))
             raise IsaError(first.message, place=first.place, hint=first.hint, others=tuple(others))
 
     def place(self, line: int, column: int, width: int = 1) -> Place:
@@ -200,7 +205,7 @@ def _early_end(source: Source, expected: set[str]) -> IsaError:
 def _syntax_hint(error: UnexpectedToken, expected: set[str]) -> str | None:
     before = error.token_history[-1] if error.token_history else None
     if before is not None and "SEMICOLON" in expected and before.end_line != error.token.line:
-        return f"is a ';' missing behind {str(before)[:40]!r} on line {before.end_line}?"
+        return f"is a ';' missing after {str(before)[:40]!r} on line {before.end_line}?"
     keywords = [word for word in (_keyword(t.name) for t in _parser().terminals) if word.isalpha()]
     known = [word for word in keywords if word in {_keyword(terminal) for terminal in expected}]
     guess = closest(str(error.token), known)

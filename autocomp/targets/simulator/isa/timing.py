@@ -263,7 +263,7 @@ def check_timing(accelerator: Accelerator, places: Mapping[str, Place]) -> None:
         for key, value in unit.settings.items():
             _check(where, key, value, UNIT_KEYS, places.get(f"{where}.{key}"))
             if kind not in UNIT_KEYS[key].kinds:
-                raise IsaError(f"{where}: {key!r} is no setting of kind {kind}", place=places.get(f"{where}.{key}"))
+                raise IsaError(f"{where}: kind {kind} has no setting {key!r}", place=places.get(f"{where}.{key}"))
         if kind in MOVES:
             _check_requests(accelerator, unit, kind, places)
     _check_entries(accelerator, places)

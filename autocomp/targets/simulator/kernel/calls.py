@@ -105,7 +105,7 @@ class Calls:
 
     def _arity(self, node: ast.Call, expected: str) -> NoReturn:
         given = len(node.arguments)
-        self._unit.fail(node, f"{node.function!r} does not take {given} argument{'s' * (given != 1)}", expected)
+        self._unit.fail(node, f"wrong number of arguments of {node.function!r}: {given} given", expected)
 
     # --- helpers and host builtins ---
 

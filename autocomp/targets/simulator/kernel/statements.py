@@ -116,7 +116,7 @@ class FunctionCompiler:
         """Names the program's first tensors, which are the entry's parameters."""
         for index, (parameter, kind) in enumerate(parameters):
             if self._scope.declared_here(parameter.name):
-                self._unit.fail(parameter, f"two parameters are called {parameter.name!r}")
+                self._unit.fail(parameter, f"two parameters are named {parameter.name!r}")
             self._scope.declare(parameter.name, Tensor(kind, index))
 
     def _add_tensor(self, name: str, kind: CType, initial: bytes | None, node: Any) -> int:
@@ -351,7 +351,7 @@ class FunctionCompiler:
 
     def _leave(self, statement: ast.Break | ast.Continue, which: int, word: str) -> None:
         if not self._loops:
-            self._unit.fail(statement, f"{word!r} stands in no loop")
+            self._unit.fail(statement, f"{word!r} is outside of a loop")
         self._emitter.jump(self._loops[-1][which])
 
     def _return(self, statement: ast.Return) -> None:

@@ -38,7 +38,7 @@ def place(sizes: Sequence[int]) -> tuple[int, ...]:
         addresses.append(free)
         free += -(-size // PAGE) * PAGE + GUARD
     if free > ADDRESS_END:
-        raise ConfigError(f"tensors of {sum(sizes):,} bytes do not fit behind the design's bus")
+        raise ConfigError(f"tensors of {sum(sizes):,} bytes do not fit the address range of the design's bus")
     return tuple(addresses)
 
 

@@ -90,7 +90,7 @@ class Differential:
         result = self.lab.run_text(path.read_text(encoding="utf-8"))
         if result.error is not None or result.violations:
             message = result.error.message if result.error is not None else result.violations[0].message
-            raise ConfigError(f"{path} is no legal program of {self.machine.accelerator.full_name}: {message}")
+            raise ConfigError(f"{path} is not a legal program of {self.machine.accelerator.full_name}: {message}")
         return self._judged(path.name, result)
 
     def _compare(self, name: str, commands: Sequence[str]) -> Comparison | None:

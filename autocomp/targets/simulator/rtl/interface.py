@@ -104,8 +104,8 @@ def _require_input(ports: Mapping[str, Port], name: str) -> None:
     if name not in ports or not ports[name].is_input:
         like = [port.name for port in ports.values() if port.is_input and name in port.name]
         raise ConfigError(
-            f"the design needs an input called {name}; it has {', '.join(like) or 'none'}",
-            hint=f"give a top module whose {name} is called so",
+            f"the design needs an input named {name}; it has {', '.join(like) or 'none'}",
+            hint=f"give a top module whose {name} has that name",
         )
 
 

@@ -80,6 +80,6 @@ def transformation(name: str) -> Transformation:
     known = [item.name for item in TRANSFORMATIONS]
     near = closest(name, known)
     raise NotApplicable(
-        f"no transformation is called {name!r}",
+        f"unknown transformation {name!r}",
         hint=(f"did you mean {near!r}? " if near else "") + f"known: {', '.join(known)}",
     )

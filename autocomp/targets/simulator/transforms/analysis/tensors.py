@@ -46,7 +46,7 @@ def known_tensor(facts: Facts, name: str) -> Tensor:
     """The array of a name. Raises NotApplicable where there is none in scope everywhere."""
     found = tensors(facts).get(name)
     if found is None or not found.extents or name not in _outermost(facts):
-        raise NotApplicable(f"{name!r} is no array with constant extents")
+        raise NotApplicable(f"{name!r} is not an array with constant extents")
     return found
 
 

@@ -193,7 +193,7 @@ def check_indices(rest: Statements, moving: Statements) -> None:
     hidden = frozenset[str]().union(*(declared(s) for s in rest if isinstance(s, ast.Declaration)))
     needed = hidden & frozenset[str]().union(*(names(s) - declared(s) for s in moving))
     if needed:
-        raise NotApplicable(f"moves depend on {min(needed)!r}, which stands behind other statements of the loop")
+        raise NotApplicable(f"moves depend on {min(needed)!r}, which comes after other statements of the loop")
 
 
 def computing_part(facts: Facts, statements: Statements) -> Statements:

@@ -168,7 +168,7 @@ def _only_read(facts: Facts, where: Pointer) -> Tensor:
     changed = (node.target for node in walk(facts.body) if isinstance(node, ast.Assignment | ast.Step))
     parameters = {parameter.name for parameter in facts.kernel.entry.parameters}
     if where.tensor not in parameters - stored.union(*map(names, changed)):
-        raise NotApplicable(f"{where.tensor!r} is no parameter that the kernel only reads")
+        raise NotApplicable(f"{where.tensor!r} is not a parameter that the kernel only reads")
     array = known_tensor(facts, where.tensor)
     if len(where.subscripts) != len(array.extents) or len(array.extents) < 2:
         raise NotApplicable(f"{where.tensor!r} has no rows and columns")
@@ -186,7 +186,7 @@ def _check_calls(facts: Facts, found: _Groups) -> None:
         raise NotApplicable(f"iterations of {variable!r} differ in more than the columns that they move")
     for site in found.sites:
         if site.kind not in ("load", "store", "preload", "contraction"):
-            raise NotApplicable(f"{site.call.function} in the loop over {variable!r} is no part of a product")
+            raise NotApplicable(f"{site.call.function} in the loop over {variable!r} is not part of a product")
         if site.kind in ("load", "store"):
             _check_columns(found, site)
         pointer = site.role.position("pointer")

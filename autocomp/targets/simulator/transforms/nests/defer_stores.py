@@ -64,7 +64,7 @@ class DeferStores(Rewriting):
             raise NotApplicable("no loop was named")
         late = next((b.tensor for b in facts.buffers if b.is_result and runs_behind(b)), None)
         if late is not None:
-            raise NotApplicable(f"the stores of {late!r} run behind their computation already")
+            raise NotApplicable(f"the stores of {late!r} run after their computation already")
         facts, variable = collapsed(facts, loops)
         tensors = [
             b.tensor

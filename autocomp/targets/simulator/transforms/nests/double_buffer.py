@@ -39,7 +39,7 @@ class DoubleBuffer(Rewriting):
             fills = min(_fills(facts, able[tensor]) for tensor in group)
             gain = overlap_gain(facts, [able[tensor] for tensor in group], fills)
             for apart, places in _ARRANGEMENTS:
-                where = "two banks" if apart == "bank" else "one behind the other"
+                where = "two banks" if apart == "bank" else "consecutive rows"
                 reason = f"successive blocks of {', '.join(group)} go to {places} places in turn, {where}"
                 candidates.append(Proposal({"tensors": list(group), "apart": apart, "places": places}, reason, gain))
         return candidates
@@ -50,7 +50,7 @@ class DoubleBuffer(Rewriting):
         tensors = names_of(parameters, "tensors")
         places = number_of(parameters, "places", 2)
         if places < 2:
-            raise NotApplicable(f"to alternate takes two places at least, not {places}")
+            raise NotApplicable(f"double buffering needs at least 2 buffers, got {places}")
         apart = name_of(parameters, "apart", "bank")
         if not tensors:
             raise NotApplicable("no tensor was named")

@@ -65,7 +65,7 @@ class DropFence(Rewriting):
 
 def _without(facts: Facts, gone: Collection[Path]) -> ast.Kernel:
     if not gone:
-        raise NotApplicable("no fence stands in a loop")
+        raise NotApplicable("no loop contains a fence")
     body = rewrite_statements(facts.body, lambda statement, path: () if path in gone else None)
     return with_body(facts.kernel, body)
 

@@ -72,7 +72,7 @@ class LoadAtFirstUse(Rewriting):
 
         body = with_statements(facts.body, visit(facts.body.statements))
         if left:
-            raise NotApplicable(f"no loads of {min(left)!r} alone stand in front of a computing nest")
+            raise NotApplicable(f"no loads of {min(left)!r} alone precede a computing nest")
         return with_body(facts.kernel, body)
 
 

@@ -163,7 +163,7 @@ def _operand(facts: Facts, load: Site, steps: Mapping[str, int], depth: ast.Expr
     found = {name: offset.coefficient(name) for name in steps}
     rest = offset - Affine(0, tuple((ast.Name(name), factor) for name, factor in found.items()))
     if not steps.keys().isdisjoint(names(expression(rest))):
-        raise NotApplicable(f"the subscripts of {where.tensor!r} are no sums of the loops' counters")
+        raise NotApplicable(f"the subscripts of {where.tensor!r} are not sums of the loops' counters")
     apart, odd = (1, 0) if in_columns else divmod(dram_stride(facts, load), array.size)
     along = [number for number, stride in enumerate(array.strides) if stride == apart]
     fits = not odd and load.argument("cols" if in_columns else "rows") == depth

@@ -60,7 +60,7 @@ class NegateOnStore(Rewriting):
             raise NotApplicable(f"{tensor!r} is not stored by one call and then negated by one nest of the host's")
         store, negation = stores[0], negations[0]
         if store.path[:-1] != negation.path[:-1] or store.path > negation.path:
-            raise NotApplicable(f"the host does not negate {tensor!r} in the block that stores it, behind the store")
+            raise NotApplicable(f"the host does not negate {tensor!r} in the block that stores it, after the store")
         count = (store.highest("rows") or 0) * (store.highest("cols") or 0)
         if count != negation.count:
             raise NotApplicable(f"the store moves {count} elements of {tensor!r}, the host negates {negation.count}")

@@ -149,7 +149,7 @@ def _tiles(facts: Facts, name: str) -> list[_Tile]:
     (load,) = buffer.sites("load")
     sites = tuple(site for site in facts.sites if site.path[:-1] == load.path[:-1])
     if not {"contraction"} <= {site.kind for site in sites} <= {"load", "preload", "contraction"}:
-        raise NotApplicable(f"the load of {name!r} does not stand beside the product that it is for")
+        raise NotApplicable(f"the load of {name!r} is not next to the product that it serves")
     if any(operand.site not in sites for operand in buffer.operands):
         raise NotApplicable(f"{name!r} is used elsewhere than where it is loaded")
     if not any(operand.site.kind == "contraction" for operand in buffer.operands):

@@ -30,7 +30,7 @@ class PlaceInBanks(Rewriting):
         """`memory` is the local memory whose buffers are set apart."""
         name = name_of(parameters, "memory")
         if name not in {memory.name for memory in facts.accelerator.local_memories}:
-            raise NotApplicable(f"no local memory is called {name!r}")
+            raise NotApplicable(f"unknown local memory {name!r}")
         buffers = [buffer for buffer in facts.buffers if buffer.memory == name]
         for buffer in buffers:
             _check_whole(facts, buffer, buffers)

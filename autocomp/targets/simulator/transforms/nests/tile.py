@@ -78,7 +78,7 @@ def tile_nest(facts: Facts, factors: Mapping[str, int], below: Callable[[Loop], 
         size = factors[first]
         while True:
             if size < 1:
-                raise NotApplicable(f"a block of {size} iterations of {item.variable!r} is none")
+                raise NotApplicable(f"block size for loop {item.variable!r} must be at least 1, got {size}")
             blocks.add(item, min(size, item.trips))
             if not remaining:
                 break

@@ -189,7 +189,7 @@ def scaled(facts: Facts, setting: ast.Call, factor: float) -> ast.Call:
         sign = -1.0 if isinstance(given, ast.Unary) and given.operator == "-" else 1.0
         size = given.operand if isinstance(given, ast.Unary) else given
         if not isinstance(size, ast.FloatLiteral | ast.IntLiteral):
-            raise NotApplicable(f"the scale of {setting.function} is no number")
+            raise NotApplicable(f"the scale of {setting.function} is not a number")
         return with_arguments(setting, {position: float_literal(sign * size.value * factor)})
     for form in facts.machine.roles.values():
         if takes_scale(facts, role, form):

@@ -61,7 +61,7 @@ class _Execution:
         for parameter in function.parameters:
             kind = self._folding.type_of(parameter.type, parameter)
             if not isinstance(kind, Array):
-                raise NotApplicable(f"{parameter.name!r} is no array")
+                raise NotApplicable(f"{parameter.name!r} is not an array")
             self._kinds[parameter.name] = kind
             self._folding.declare_array(parameter.name, kind, parameter.name)
         self._body(function)

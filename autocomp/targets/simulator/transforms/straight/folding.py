@@ -53,7 +53,7 @@ class Folding:
         """Gives a variable a value."""
         meaning = self.scope.find(name.name)
         if not isinstance(meaning, Symbol):
-            raise NotApplicable(f"{name.name!r} is no variable")
+            raise NotApplicable(f"{name.name!r} is not a variable")
         self.scope.replace(name.name, Symbol(self.converted(value, meaning.value.type), const=False))
 
     # --- what expressions come to

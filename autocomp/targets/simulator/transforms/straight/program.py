@@ -147,7 +147,7 @@ class _Reader:
         instruction = accelerator.instruction(role.instruction)
         assert instruction is not None
         if role.kind in ("synchronisation", "elementwise", "copy") or instruction.streams:
-            raise NotApplicable(f"{call.function} is none of the commands that can be followed one by one")
+            raise NotApplicable(f"{call.function} is not among the commands that can be followed one by one")
         values = [self.folding.operand(argument) for argument in call.arguments]
         operands = operands_of(accelerator, call.function, values)
         if role.kind == "configuration":
@@ -156,7 +156,7 @@ class _Reader:
         if instruction.words.get("role") == "fence":
             return Step("fence", "", (call,), ())
         if role.kind not in ("load", "store", "preload", "contraction"):
-            raise NotApplicable(f"{call.function} is none of the commands that can be followed one by one")
+            raise NotApplicable(f"{call.function} is not among the commands that can be followed one by one")
         self._need(role, operands)
         first = self.number - len(self.pending)
         self.pending.append(call)
@@ -228,7 +228,7 @@ class _Reader:
         if isinstance(node, ast.Call):
             tensors = _COUNTS_OF_BUILTINS.get(node.function)
             if tensors is None:
-                raise NotApplicable(f"{node.function} is no function that can be followed")
+                raise NotApplicable(f"{node.function} is not a function that can be followed")
             values = [self.folding.operand(argument) for argument in node.arguments]
             length = 4 * prod(value for value in values[tensors:] if isinstance(value, int))
             for number, value in enumerate(values[:tensors]):

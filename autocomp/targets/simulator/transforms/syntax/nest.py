@@ -132,7 +132,7 @@ def sink(how: Sinking, given: Statements, guards: Sequence[ast.Expression] = ())
             result.extend(sink(how, statement.then.statements, (*guards, *conjuncts(statement.condition))))
         else:
             if isinstance(statement, ast.Declaration):
-                raise NotApplicable(f"a declaration at line {statement.line} stands between the loops")
+                raise NotApplicable(f"a declaration at line {statement.line} is between the loops")
             group.append(statement)
     close()
     return tuple(result)
