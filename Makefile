@@ -20,7 +20,7 @@ test: $(VENV)/.test  ## set up, then the test suite
 
 # build/package is the package as it is installed, autocomp/simulator included, for tools that read the file tree;
 # -S keeps the import hook of the editable install out of their way.
-check: $(VENV)/.dev  ## lint, formatting, types, dependency rules
+check: $(VENV)/.dev  ## lint of code and prose, formatting, types, dependency rules
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	rm -rf build/package && mkdir -p build/package
@@ -29,6 +29,7 @@ check: $(VENV)/.dev  ## lint, formatting, types, dependency rules
 	cd build/package && PYTHONPATH=.:$$($(abspath $(BIN))/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))') \
 	  $(abspath $(BIN))/python -S -c 'from importlinter.cli import lint_imports_command as lint; lint()' --config ../../pyproject.toml
 	$(BIN)/clang-format --dry-run --Werror $(CORE) $(FUZZERS) $(HARNESS)
+	$(BIN)/python docs/prose.py --check
 
 check-long: $(VENV)/.model $(VENV)/.perfetto  ## everything that takes longer: long tests, a real model, Perfetto, sanitizers, the whole RTL data set
 	$(BIN)/python -m pytest -n $(WORKERS) -q -m "long"
@@ -116,6 +117,10 @@ build: $(VENV)/.python  ## rebuild the native core, and pick up new Python files
 .PHONY: docs
 docs: $(VENV)/.docs  ## the documentation site, in build/site
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
+
+.PHONY: prose
+prose: $(VENV)/.python  ## readability of the pages: number and length of sentences
+	$(BIN)/python docs/prose.py --pages
 
 clean:
 	rm -rf $(VENV) build dist

@@ -75,7 +75,7 @@ class Commands(CommandGroup):
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120})
 @click.version_option(metadata.version("autocomp"), prog_name="autocomp")
 def autocomp() -> None:
-    """Search for fast, proven kernels for tensor accelerators.
+    """Search for fast, validated kernels for tensor accelerators.
 
     Start with: autocomp search gemm.yaml
     """
