@@ -42,7 +42,7 @@ class DaskExecutor:
             n_workers=workers,
             threads_per_worker=1,
             processes=True,
-            dashboard_address=None,
+            scheduler_kwargs={"dashboard": False, "dashboard_address": "127.0.0.1:0"},  # a free port, not 8787
             silence_logs=logging.ERROR,  # lost calls are told of by `lost`
             preload=__name__,
         )
