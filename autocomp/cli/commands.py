@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from autocomp.cli.compare import compare
+from autocomp.cli.completion import complete_values
 from autocomp.cli.explore import explore
 from autocomp.cli.export import export
 from autocomp.cli.fidelity import fidelity
@@ -104,3 +105,4 @@ COMMANDS = (
 )
 for command in COMMANDS:
     autocomp.add_command(command)
+complete_values(autocomp)
