@@ -126,6 +126,7 @@ def document(
             {"option": step.plan.option, **with_units({"": step.value}, best.objective)}
             for step in result.history.lineage(best)
         ],
+        "starts": view.starts(),
         "conditions": {
             event["name"]: with_units({"": event["value"], "routine": event["routine"]}, best.objective)
             for event in view.conditions

@@ -13,6 +13,7 @@ from autocomp.search.candidate import CORRECT, DUPLICATE, ERROR, FAILED, PLAUSIB
 from autocomp.search.journal import Event, read_events
 from autocomp.search.search import AFTER_FAILURE
 from autocomp.targets.evaluation import Number, Objective
+from autocomp.targets.planning import GENERATED
 from autocomp.targets.serial import evaluation_from_json
 
 
@@ -134,6 +135,22 @@ class RunView:
             "value": min((c["value"] for c in made if c["value"] is not None), key=self.objective.rank, default=None),
             "evaluations": sum(1 for c in made if c["outcome"] != SKIPPED or c["message"] == AFTER_FAILURE),
         }
+
+    def starts(self) -> dict[str, Number]:
+        """Where a user's kernel and the generated one were both tried, the value of the best kernel that came of each;
+        nothing where there was one start."""
+        plans = {number: candidate.get("plan") or {} for number, candidate in self.candidates.items()}
+        generated = {number for number, plan in plans.items() if plan.get("option") == GENERATED}
+        found: dict[str, Number] = {}
+        for number, candidate in self.candidates.items() if generated else ():
+            if candidate["outcome"] not in (CORRECT, PLAUSIBLE) or candidate["value"] is None:
+                continue
+            start = number
+            while start and start not in generated:
+                start = self.candidates[start]["parent"] or 0
+            name = "the generated kernel" if start else "the kernel given"
+            found[name] = min(found.get(name, candidate["value"]), candidate["value"], key=self.objective.rank)
+        return found
 
     def _on_replay(self, event: Event) -> None:
         self.replay = event

@@ -84,6 +84,11 @@ def print_search(console: Console, view: RunView, utilisation: float | None = No
         console.print(f"planner said ({count}x): {message}")
     for reused in view.reuse():
         console.print(reuse_text(reused, view.objective))
+    starts = view.starts()
+    if starts:
+        best = min(starts, key=lambda name: view.objective.rank(starts[name]))
+        reached = ", ".join(f"{amount_text(value)} from {name}" for name, value in starts.items())
+        console.print(f"{best} was the better start: {reached}")
     speedup = f" ({view.gain:.1f}x faster)" if view.gain is not None else ""
     console.print(
         f"{amount_text(view.naive)} -> {amount_text(view.best)} {view.objective.unit}{speedup}; "

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 
 from autocomp.agents.factory import AgentPair, make_agents
 from autocomp.data import cache_folder
-from autocomp.errors import RunFolderError
+from autocomp.errors import ConfigError, RunFolderError
 from autocomp.search.budget import Budget
 from autocomp.search.cache import EvaluationCache, scope_of
 from autocomp.search.candidate import Candidate
@@ -22,6 +23,7 @@ from autocomp.search.strategies import make_strategy
 from autocomp.search.strategy import Strategy
 from autocomp.search.targets import AgentTarget, EvaluationTarget
 from autocomp.targets.conditions import NOMINAL, WorstOf, conditions_of
+from autocomp.targets.planning import GENERATED, Plan, Replay, Replayed
 from autocomp.targets.protocol import Evaluator, Target
 from autocomp.workload import fresh_seed
 from autocomp.workload.model import Workload
@@ -170,13 +172,43 @@ def make_problem(request: Request, agents: AgentPair, judge_seed: int | None = N
         starting_kernel=start,
         agents=agents_target,
         evaluation=EvaluationTarget(judge_of(request), judge_seed),
-        opening=partial(target.replay, request.precedents, start, workload) if request.precedents else None,
+        opening=_opening(request, start),
         routine=target.routine(workload),
         conditions={
             name: EvaluationTarget(machine.evaluator(workload), judge_seed)
             for name, machine in {NOMINAL: target, **conditions}.items()
         },
     )
+
+
+def _opening(request: Request, start: str) -> Callable[[], Replay] | None:
+    """What is tried before the first step: the kernel that the target generates, where the user gave one, and the plans
+    of precedents, on the generated one if there is one."""
+    target, workload, precedents = request.target, request.workload, request.precedents
+    generated = _generated(workload, target)
+    if generated is None:
+        return partial(target.replay, precedents, start, workload) if precedents else None
+
+    def replay() -> Replay:
+        text = "Begin with the generated kernel, in place of the one given."
+        first = Replayed("the target", Plan(GENERATED, text), generated, None)
+        found = target.replay(precedents, generated, workload) if precedents else Replay()
+        later = (replace(s, parent=0 if s.parent is None else s.parent + 1) for s in found.steps)
+        return replace(found, steps=(first, *later))
+
+    return replay
+
+
+def _generated(workload: Workload, target: Target) -> str | None:
+    """The kernel that the target generates beside the user's; None where that is all there is, or the same one."""
+    if workload.starting_kernel is None:
+        return None
+    try:
+        text = target.starting_kernel(replace(workload, starting_kernel=None))
+    except ConfigError:
+        return None
+    print_of = target.language.fingerprint
+    return None if print_of(text) == print_of(workload.starting_kernel) else text
 
 
 def judge_of(request: Request) -> Evaluator:

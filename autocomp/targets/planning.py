@@ -67,6 +67,9 @@ class Precedent:
     lineage: tuple[LineageStep, ...]
 
 
+GENERATED = "generated_start"  # of plans: to begin with the kernel that a target generates, in place of the user's
+
+
 @dataclass(frozen=True)
 class Replayed:
     """A plan that was carried out and the kernel it gave. `parent` is the position in the replay of what it was applied

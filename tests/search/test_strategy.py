@@ -16,7 +16,7 @@ from autocomp.search.strategies import Evolve, Exhaustive, Greedy, RandomSearch,
 from autocomp.search.strategies.evolve import three_of
 from autocomp.search.strategy import Select
 from autocomp.targets.evaluation import Measurement
-from autocomp.targets.planning import LineageStep, Peer, Plan, Usage
+from autocomp.targets.planning import GENERATED, LineageStep, Peer, Plan, Usage
 
 
 def candidate(number: int, cycles: int | None, step: int = 1, parent: int = 0) -> Candidate:
@@ -49,6 +49,16 @@ def test_dives_take_one_plan_of_the_whole_menu_at_a_time_until_two_in_a_row_brin
     decisions = [diving.decide(History(NAIVE, steps[:taken])) for taken in range(len(steps) + 1)]
     shown = [([p.id for p in d.parents], d.plans, d.whole_menu) for d in decisions if isinstance(d, Expand)]
     assert shown == [*(([parent], 1, True) for parent in (0, 1, 1, 0, 0, 0, 0)), ([1, 2], 6, False)]
+
+
+def test_beside_a_users_kernel_the_generated_one_has_its_turn_in_the_dives() -> None:
+    generated = replace(candidate(1, 4000, 0), plan=Plan(GENERATED, "begin anew"))
+    opening = Step(0, (), (generated,))
+    steps = tuple(Step(n, (0,), (candidate(n + 1, 2000, n),)) for n in (1, 2))
+    decisions = [
+        BeamSearch(NO_LIMITS, dives=True).decide(History(NAIVE, taken, opening=opening)) for taken in ((), steps)
+    ]
+    assert [p.id for d in decisions if isinstance(d, Expand) for p in d.parents] == [0, 1]
 
 
 def test_steps_of_dives_are_not_what_patience_is_for() -> None:

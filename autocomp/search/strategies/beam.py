@@ -9,6 +9,7 @@ from autocomp.search.candidate import Candidate, History
 from autocomp.search.options import Options
 from autocomp.search.strategy import EXHAUSTED_AFTER, Decision, Expand, Stop, Strategy, ended, exhausted
 from autocomp.targets.evaluation import Number
+from autocomp.targets.planning import GENERATED
 
 PATIENCE = 4
 DIVES = 3
@@ -23,9 +24,10 @@ class BeamSearch(Strategy):
     beam before is exempt.
 
     If it `dives`, the planner's first plan alone is carried out on the starting kernel, then on the result if that is
-    faster, until two in a row were not; then its next plan for the starting kernel, and one more. Only then come the
-    beams. A few evaluations then show what comes after the first options. Without, the starting kernel is the second
-    parent of the first step after an opening. Either way the search does not keep to what suited another problem.
+    faster, until two in a row were not; then its next plan for the starting kernel, and one more. Beside a user's
+    starting kernel, the generated one has its turn in these. Only then come the beams. A few evaluations then show what
+    comes after the first options. Without, the starting kernel is the second parent of the first step after an opening.
+    Either way the search does not keep to what suited another problem.
     """
 
     options: Options
@@ -104,7 +106,8 @@ def _dive(history: History, codes: int) -> tuple[int, Candidate | None]:
     """How many of the first steps were dives from the starting kernel, and the kernel that the present one has come to;
     None if all are over, as each is when so many plans in a row brought nothing as exhaust a kernel. Each of these
     steps carried out one plan, in `codes` kernels at most."""
-    head, fruitless, over = history.root, 0, 0
+    starts = _starts(history)
+    head, fruitless, over = starts[0], 0, 0
     for number, step in enumerate(history.steps):
         if step.parents != (head.id,) or len(step.candidates) > codes or over == DIVES:
             return number, None
@@ -112,8 +115,16 @@ def _dive(history: History, codes: int) -> tuple[int, Candidate | None]:
         head = min(better, key=lambda c: c.rank, default=head)
         fruitless = 0 if better else fruitless + 1
         if fruitless == EXHAUSTED_AFTER:
-            head, fruitless, over = history.root, 0, over + 1
+            over += 1
+            head, fruitless = starts[over % len(starts)], 0
     return len(history.steps), head if over < DIVES else None
+
+
+def _starts(history: History) -> tuple[Candidate, ...]:
+    """The starting kernel and, where that is the user's, the generated one."""
+    opening = history.opening.candidates if history.opening is not None else ()
+    generated = (c for c in opening if c.promising and c.plan is not None and c.plan.option == GENERATED)
+    return (history.root, *generated)
 
 
 def options_of(history: History, candidate: Candidate) -> frozenset[str]:
