@@ -112,6 +112,25 @@ void solution(int8_t inp[224][672], int8_t padded[225][675]) {
     assert_same(lambda options: run_program(tables.machine, program, tensors, options), Options(record_commands=True))
 
 
+def test_moves_that_are_scaled_after_others_that_are_not_are_timed_alike() -> None:
+    accelerator, tables = machine("gemmini")
+    text = """
+void solution(int8_t inp[{rows}][64]) {{
+    config_ld(64, 1.0f, 16, 0);
+    for (int turn = 0; turn < {plain}; turn++) mvin(&inp[0][0], turn % 4 * 64, 64, {rows});
+    config_ld(64, 0.5f, 16, 0);
+    for (int turn = 0; turn < 60; turn++) mvin(&inp[0][0], turn % 4 * 64, 64, {rows});
+    fence();
+}}
+"""
+    for plain, rows in ((99, 1), (100, 1), (101, 1), (200, 15), (201, 7)):
+        checked = kernel.compile(kernel.parse(text.format(plain=plain, rows=rows)), accelerator)
+        program = kernel.link(checked, tables)
+        tensors = {"inp": np.zeros((rows, 64), np.int8)}
+        options = Options(record_commands=True)
+        assert_same(lambda chosen, p=program, t=tensors: run_program(tables.machine, p, t, chosen), options)
+
+
 def measured_cases() -> list[tuple[str, int]]:
     with (RTL / "cycles.csv").open(encoding="utf-8", newline="") as file:
         return [(row["case_id"], int(row["mem_latency"])) for row in csv.DictReader(file)]

@@ -59,6 +59,7 @@ class Context {
     one_array = std::count_if(settings.units.begin(), settings.units.end(),
                               [](const UnitSettings& unit) { return unit.kind == UnitKind::Array; }) == 1;
     bandwidth_free.resize(settings.memories.size());
+    passed.resize(settings.units.size());
     slots.resize(static_cast<size_t>(slot));
     waits_for.resize(static_cast<size_t>(slot));
     unit_of.resize(static_cast<size_t>(slot));
@@ -110,7 +111,11 @@ class Context {
   bool one_array = false;  // what it books, no other array can have asked for first
   uint64_t occupied = 0;
   std::vector<int64_t> bandwidth_free;  // by memory: when it has served what has been asked of it
-  int64_t completing = 0;               // commands that wait for the completion arbiter, of all pools
+  // By unit: rows that passed its scaler before any was multiplied. Whose turn it is at the multipliers follows from
+  // it then, once; no state holds it.
+  std::vector<int64_t> passed;
+  bool took_turn = false;  // … and did so, since this was last cleared
+  int64_t completing = 0;  // commands that wait for the completion arbiter, of all pools
   int64_t now = 0;
   bool progress = false;   // something changed in this cycle
   bool forgets = false;    // address translations are void from the next cycle on

@@ -20,6 +20,7 @@ class Memo {
     State* to = nullptr;
     int64_t cycles = 0;
     Log::Part log;
+    std::vector<int64_t> passed;  // what Context::passed grew by
 
     [[nodiscard]] int64_t issued() const { return static_cast<int64_t>(commands.size()) - 1; }
   };

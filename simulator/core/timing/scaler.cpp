@@ -35,6 +35,13 @@ void Scaler::push(const LocalRow& row, bool scaled, int64_t now) {
   waiting_ = true;
 }
 
+// The multipliers' first turn is counted from the first place of all.
+void Scaler::take_turn(Context& context) {
+  const int64_t first = ((tail_ - passed_) % places_ + places_) % places_;
+  turn_ = first * parts_;
+  multiplied_ = context.took_turn = true;
+}
+
 // A part of a row that is there: the next in turn that needs one.
 void Scaler::multiply(Context& context) {
   const int64_t all = parts_ * places_, full = (int64_t{1} << parts_) - 1;
@@ -43,6 +50,7 @@ void Scaler::multiply(Context& context) {
   for (size_t i = 0; i < rows_.size(); ++i) {
     Row& row = rows_[i];
     if (row.from > context.now || row.taken == full) continue;
+    if (!multiplied_) take_turn(context);
     for (int64_t part = 0; part < parts_; ++part) {
       const int64_t distance = (row.place * parts_ + part - turn_ - 1 + all) % all;
       if ((row.taken >> part & 1) != 0 || distance >= best_distance) continue;
@@ -68,6 +76,7 @@ void Scaler::step(Context& context) {
   const int64_t done = multiplied ? kNever : now + (parts_ > 0 ? 1 : latency_);
   rows_.push({copy(), now + 1, done, multiplied ? 0 : (int64_t{1} << parts_) - 1, tail_});
   tail_ = (tail_ + 1) % places_;
+  if (parts_ > 0 && !multiplied_) ++passed_;
   context.progress = true;
   advance();
 }
@@ -83,7 +92,7 @@ void Scaler::turn(int64_t first) {
   const auto place = [&](int64_t old) { return (old - first + places_) % places_; };
   for (size_t i = 0; i < rows_.size(); ++i) rows_[i].place = place(rows_[i].place);
   tail_ = place(tail_);
-  if (parts_ > 0) turn_ = place(turn_ / parts_) * parts_ + turn_ % parts_;
+  if (multiplied_) turn_ = place(turn_ / parts_) * parts_ + turn_ % parts_;
 }
 
 void Scaler::archive(Archive& archive) {
@@ -102,7 +111,8 @@ void Scaler::archive(Archive& archive) {
     archive.cycle(row.done);
     archive.values(row.taken, row.place);
   });
-  archive.value(turn_);
+  archive.value(multiplied_);
+  if (multiplied_) archive.value(turn_);
   if (!archive.saves()) popped_ = -1;
 }
 

@@ -20,7 +20,9 @@ class Scaler {
  public:
   // `parts`: cycles of a row in the multipliers, one after the other for all rows; 0: rows pass one a cycle. `latency`:
   // from the last of them, or from entering, to leaving.
-  Scaler(int64_t places, int64_t parts, int64_t latency) : places_(places), parts_(parts), latency_(latency) {}
+  // `passed`: counts the rows that enter before any is multiplied.
+  Scaler(int64_t places, int64_t parts, int64_t latency, int64_t& passed)
+      : places_(places), parts_(parts), latency_(latency), passed_(passed) {}
 
   // The row that leaves, if one may in this cycle.
   [[nodiscard]] std::optional<LocalRow> head(int64_t now) const;
@@ -44,15 +46,18 @@ class Scaler {
   [[nodiscard]] LocalRow copy() const;
   void advance();
   void multiply(Context& context);
+  void take_turn(Context& context);
   void turn(int64_t first);
 
   int64_t places_, parts_, latency_;
+  int64_t& passed_;
   bool waiting_ = false, scaled_ = false;  // a row waits for a place
   LocalRow next_;
   int64_t next_from_ = 0;
   Ring<Row> rows_;
   int64_t popped_ = -1, tail_ = 0;
-  int64_t turn_ = 0;  // of the multipliers: place x parts + part
+  bool multiplied_ = false;
+  int64_t turn_ = 0;  // of the multipliers, once they have multiplied: place x parts + part
 };
 
 }  // namespace autocomp::timing

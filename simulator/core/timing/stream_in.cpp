@@ -14,8 +14,9 @@ StreamIn::StreamIn(Context& context, Link& link, int32_t unit)
       queue_(settings_.queue),
       trackers_(static_cast<size_t>(settings_.in_flight)),
       rows_(settings_.request_queue),
-      scaler_(settings_.scale_slots, settings_.scale_steps, settings_.scale_latency),
-      direct_(settings_.direct_latency, 0, settings_.direct_latency),
+      scaler_(settings_.scale_slots, settings_.scale_steps, settings_.scale_latency,
+              context.passed[static_cast<size_t>(unit)]),
+      direct_(settings_.direct_latency, 0, settings_.direct_latency, context.passed[static_cast<size_t>(unit)]),
       cause_(context.now) {}
 
 void StreamIn::fill(Move& m, const Command& command) {

@@ -274,7 +274,7 @@ class Engine {
       archive(saving);
       here_ = memo_.state(words_, front_.next() - front_.oldest_under_way());
     }
-    if (from_ != nullptr && here_ != nullptr) connect();
+    if (from_ != nullptr && here_ != nullptr && !context_.took_turn) connect();
     from_ = nullptr;
     place_ = std::max(front_.next() + 1, front_.stream().place_behind(front_.next()));
     memoises_ = memo_.pays();
@@ -288,10 +288,13 @@ class Engine {
     const std::span<const int32_t> ids = front_.stream().ids(from_next_);
     const auto count = static_cast<size_t>(front_.next() - from_next_) + 1;
     if (count > ids.size() || std::count(ids.begin(), ids.begin() + static_cast<int64_t>(count), -1) > 0) return;
+    std::vector<int64_t> passed = context_.passed;
+    for (size_t u = 0; u < passed.size(); ++u) passed[u] -= from_passed_[u];
     memo_.connect(*from_, {.commands = {ids.begin(), ids.begin() + static_cast<int64_t>(count)},
                            .to = here_,
                            .cycles = context_.now - from_now_,
-                           .log = log_.part(context_.now)});
+                           .log = log_.part(context_.now),
+                           .passed = std::move(passed)});
   }
 
   // Goes on by what is remembered of the present state, if anything is.
@@ -299,6 +302,7 @@ class Engine {
     const Memo::Transition* transition = memo_.find(*here_, front_.stream().ids(front_.next()));
     if (transition == nullptr || context_.now + transition->cycles > options_.max_cycles) return false;
     log_.append(transition->log, context_.now, front_.next());
+    for (size_t u = 0; u < context_.passed.size(); ++u) context_.passed[u] += transition->passed[u];
     context_.now += transition->cycles;
     front_.jump(front_.next() + transition->issued());
     here_ = transition->to;
@@ -318,6 +322,8 @@ class Engine {
     from_ = std::exchange(here_, nullptr);
     from_now_ = context_.now;
     from_next_ = front_.next();
+    from_passed_ = context_.passed;
+    context_.took_turn = false;
     place_ = place < 0 ? kNever : place;
     log_.begin_part(from_now_, from_next_);
     return true;
@@ -381,6 +387,7 @@ class Engine {
   bool behind_ = false;                   // the mechanisms stand where they were when recalling began
   Memo::State* from_ = nullptr;           // the last one remembered that was stepped on from …
   int64_t from_now_ = 0, from_next_ = 0;  // … and when
+  std::vector<int64_t> from_passed_;      // Context::passed then
   int64_t place_ = 0;                     // the host's command before which to look at the state again
 };
 
