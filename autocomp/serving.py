@@ -15,6 +15,7 @@ from autocomp.errors import ConfigError
 from autocomp.export import export_files
 from autocomp.export.host import run_on_simulator
 from autocomp.export.schedule import of_record
+from autocomp.schedules.arguments import bound
 from autocomp.schedules.fresh import fresh_record
 from autocomp.schedules.index import default_roots, user_root
 from autocomp.schedules.measured import machine_of, operation_of
@@ -45,7 +46,9 @@ class Answer:
 
     @property
     def kernel(self) -> str:
-        return self.record.kernel
+        """The record's kernel, with the values that this workload has of its arguments."""
+        present = self.record.operation.bound
+        return bound(self.record.kernel, present, {name: self.workload.options[name] for name in present})
 
     def run(self, arrays: Mapping[str, npt.NDArray[Any]]) -> dict[str, npt.NDArray[Any]]:
         """All tensors after the kernel ran on the simulator, by name; arrays have the shapes and types of the
@@ -88,7 +91,7 @@ def lookup_or_adapt(
     target = load_target(asked.target, asked.overrides)
     known = _known(asked, target)
     if known is not None:
-        return Answer(asked, target, known[0], "exact", known[1])
+        return known
     record = fresh_record(asked, target, evaluations, _warn, seed=seed)
     path = Store(user_root()).put(record)[0] if keep else None
     return Answer(asked, target, record, "adapted", path, record.provenance.evaluations)
@@ -110,7 +113,7 @@ def lookup_or_adapt_all(
     return results
 
 
-def _known(workload: Workload, target: Target) -> tuple[ScheduleRecord, Path] | None:
+def _known(workload: Workload, target: Target) -> Answer | None:
     """The stores' record of exactly this workload, if its kernel is correct on the machine as it is described now."""
     operation, machine = operation_of(workload), machine_of(target)
     for stored in all_schedules(_warn, default_roots()):
@@ -118,10 +121,11 @@ def _known(workload: Workload, target: Target) -> tuple[ScheduleRecord, Path] | 
         if (entry.target, entry.operation, entry.dims) != (machine.spec, operation.name, operation.dims):
             continue
         record = record_at(stored)
-        if record.operation != operation or record.target.parameters != machine.parameters:
+        if not record.operation.computes(operation) or record.target.parameters != machine.parameters:
             continue
-        if record.target.digest == machine.digest or target.evaluator(workload).evaluate(record.kernel).correct:
-            return record, stored.path
+        answer = Answer(workload, target, record, "exact", stored.path)
+        if record.target.digest == machine.digest or target.evaluator(workload).evaluate(answer.kernel).correct:
+            return answer
         _warn(f"{stored.path} is for another description of {target.name}, and wrong on this one")
     return None
 

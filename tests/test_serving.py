@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 
 from autocomp import workload as workloads
@@ -39,6 +41,16 @@ def reference(layer: Workload, arrays: dict[str, np.ndarray]) -> np.ndarray:
     return np.clip(np.rint(wide.astype(np.float32) * scale), 0, 127).astype(np.int8)
 
 
+def _arrays(layer: Workload) -> dict[str, npt.NDArray[Any]]:
+    generator = np.random.default_rng(7)
+    return {
+        tensor.name: np.zeros(tensor.shape, tensor.dtype)
+        if tensor.role == "output"
+        else generator.integers(-100, 100, tensor.shape).astype(tensor.dtype)
+        for tensor in layer.tensors
+    }
+
+
 def test_what_no_store_has_is_adapted_validated_and_kept(adapted: Answer, layer: Workload) -> None:
     assert (adapted.origin, adapted.evaluations) == ("adapted", 5)  # the starting kernel counts
     assert set(adapted.record.result.stages.values()) == {"passed"}
@@ -49,13 +61,7 @@ def test_what_no_store_has_is_adapted_validated_and_kept(adapted: Answer, layer:
 
 
 def test_it_computes_with_the_scale_that_was_asked_for(adapted: Answer, layer: Workload) -> None:
-    generator = np.random.default_rng(7)
-    arrays = {
-        tensor.name: np.zeros(tensor.shape, tensor.dtype)
-        if tensor.role == "output"
-        else generator.integers(-100, 100, tensor.shape).astype(tensor.dtype)
-        for tensor in layer.tensors
-    }
+    arrays = _arrays(layer)
     assert np.array_equal(adapted.run(arrays)["C"], reference(layer, arrays))
 
 
@@ -65,12 +71,16 @@ def test_arrays_of_another_shape_or_type_are_refused(adapted: Answer) -> None:
 
 
 def test_it_is_written_as_c(adapted: Answer) -> None:
-    assert any("0.0123" in text for name, text in adapted.to_c("vendor.h").items() if name.endswith(".c"))
+    assert "const int32_t *bias, int8_t *C, float scale);" in adapted.to_c("vendor.h")["kernels.h"]
 
 
-def test_another_scale_is_another_kernel(adapted: Answer) -> None:
-    other = workloads.parse(LAYER.replace("0.0123", "0.5"), Path("layer.yaml"))
-    assert lookup_or_adapt(other, evaluations=2, keep=False).origin == "adapted"
+@pytest.mark.parametrize("scale", ["0.5", "1.0", "3.7e-4"])
+def test_the_scale_is_an_argument_of_the_kernel(adapted: Answer, scale: str) -> None:
+    other = workloads.parse(LAYER.replace("0.0123", scale), Path("layer.yaml"))
+    answer = lookup_or_adapt(other, evaluations=2, keep=False)
+    assert (answer.origin, answer.path) == ("exact", adapted.path)
+    arrays = _arrays(other)
+    assert np.array_equal(answer.run(arrays)["C"], reference(other, arrays))
 
 
 def test_equal_layers_of_a_network_are_adapted_once(layer: Workload) -> None:

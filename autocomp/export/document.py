@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from autocomp.export.any_size import AnySize
 from autocomp.export.schedule import Schedule
 from autocomp.export.source import DISPATCH, HEADER, dispatch_name
 from autocomp.schedules.record import Tensor
@@ -37,8 +38,21 @@ class Kernel(_Part):
     dims: dict[str, int]
     options: dict[str, Any]
     tensors: tuple[Tensor, ...]
+    arguments: tuple[str, ...] = Field((), description="options that follow the tensors, each as a float")
     cycles: int = Field(gt=0, description="on the simulator")
     bound_cycles: int = Field(description="no kernel takes fewer")
+
+
+class Fallback(_Part):
+    """What a dispatch function does with other sizes: call `function`, whose arguments are the sizes, then the tensors,
+    of which those in `strided` are each followed by the elements from row to row, then `arguments`. Without a function
+    it returns -1, for this `reason`."""
+
+    function: str | None
+    file: str | None
+    strided: tuple[str, ...] = ()
+    arguments: tuple[str, ...] = ()
+    reason: str | None = None
 
 
 class Export(_Part):
@@ -50,9 +64,12 @@ class Export(_Part):
     header: str
     dispatch: str
     kernels: tuple[Kernel, ...]
+    fallbacks: dict[str, Fallback] = Field({}, description="by dispatch function")
 
 
-def document(schedules: Sequence[Schedule], accelerator: Accelerator, vendor_header: str) -> Export:
+def document(
+    schedules: Sequence[Schedule], fallbacks: Mapping[str, AnySize | str], accelerator: Accelerator, vendor_header: str
+) -> Export:
     """What `export.json` holds."""
     return Export(
         accelerator=Machine(
@@ -70,9 +87,19 @@ def document(schedules: Sequence[Schedule], accelerator: Accelerator, vendor_hea
                 dims=dict(s.dims),
                 options=dict(s.options),
                 tensors=tuple(Tensor(name=t.name, dtype=t.dtype, shape=t.shape, role=t.role) for t in s.tensors),
+                arguments=tuple(s.arguments),
                 cycles=s.cycles,
                 bound_cycles=s.bound_cycles,
             )
             for s in schedules
         ),
+        fallbacks={name: _fallback(found) for name, found in fallbacks.items()},
+    )
+
+
+def _fallback(found: AnySize | str) -> Fallback:
+    if isinstance(found, str):
+        return Fallback(function=None, file=None, reason=found)
+    return Fallback(
+        function=found.function, file=f"{found.function}.c", strided=found.strided, arguments=found.arguments
     )

@@ -11,11 +11,21 @@ import numpy as np
 import numpy.typing as npt
 
 from autocomp.errors import CandidateFailure
+from autocomp.export.any_size import TRIALS, AnySize, draw, fallbacks
 from autocomp.export.document import document
 from autocomp.export.header import accelerator_header, recorder
 from autocomp.export.host import Host, compile_library, run_on_simulator
 from autocomp.export.schedule import Schedule, check_names
-from autocomp.export.source import DISPATCH, HEADER, dispatch_name, dispatch_source, kernel_source, kernels_header
+from autocomp.export.source import (
+    DISPATCH,
+    HEADER,
+    any_size_source,
+    dispatch_name,
+    dispatch_source,
+    kernel_source,
+    kernels_header,
+)
+from autocomp.schedules.arguments import binary32, bound
 from autocomp.targets.simulator.isa.model import Accelerator
 from autocomp.workload import TensorSpec
 
@@ -33,9 +43,13 @@ def export_files(schedules: Sequence[Schedule], accelerator: Accelerator, vendor
     check_names(schedules)
     header = vendor_header or f"{accelerator.name}.h"
     files = {f"{s.function}.c": kernel_source(s, accelerator, header) for s in schedules}
-    files[HEADER] = kernels_header(schedules)
-    files[DISPATCH] = dispatch_source(schedules)
-    files[DOCUMENT] = document(schedules, accelerator, header).model_dump_json(indent=2) + "\n"
+    others = fallbacks(schedules, accelerator)
+    files |= {
+        f"{k.function}.c": any_size_source(k, accelerator, header) for k in others.values() if isinstance(k, AnySize)
+    }
+    files[HEADER] = kernels_header(schedules, others)
+    files[DISPATCH] = dispatch_source(schedules, others)
+    files[DOCUMENT] = document(schedules, others, accelerator, header).model_dump_json(indent=2) + "\n"
     if any(instruction.encoding for instruction in accelerator.instructions):
         files[f"{HOST_FOLDER}/{header}"] = accelerator_header(accelerator)
         files[f"{HOST_FOLDER}/{RECORDER}"] = recorder(accelerator)
@@ -45,8 +59,8 @@ def export_files(schedules: Sequence[Schedule], accelerator: Accelerator, vendor
 def check_export(
     schedules: Sequence[Schedule], files: Mapping[str, str], accelerator: Accelerator, seed: int = 0
 ) -> None:
-    """Compile the files for this computer, call every function and its dispatch on random tensors, and compare the
-    memory with what the simulator makes of the kernel.
+    """Compile the files for this computer, call every function and its dispatch on random tensors and arguments, and
+    compare the memory with what the simulator makes of the kernel.
 
     Raises CandidateFailure where they differ, KernelError where the compiler or the simulator refuses, and IsaError
     where the description has no encoding.
@@ -63,13 +77,30 @@ def check_export(
         host = Host(library, accelerator)
         for schedule in schedules:
             arrays = {t.name: _random(t, generator) for t in schedule.tensors}
+            given = {name: binary32(generator.uniform(0.5, 2.0) * value) for name, value in schedule.arguments.items()}
+            text = bound(schedule.kernel, schedule.arguments, given)
             expected = run_on_simulator(
-                schedule.kernel, schedule.source, schedule.tensors, schedule.constants, accelerator, arrays
+                text, schedule.source, schedule.tensors, schedule.constants, accelerator, arrays
             )
-            _call(host, schedule, schedule.function, (), arrays, expected)
+            numbers = tuple(given.values())
+            _call(host, schedule, schedule.function, (), arrays, numbers, expected)
             dispatch = dispatch_name(schedule)
             if dispatch is not None:
-                _call(host, schedule, dispatch, tuple(schedule.dims.values()), arrays, expected)
+                _call(host, schedule, dispatch, tuple(schedule.dims.values()), arrays, numbers, expected)
+        for kernel in fallbacks(schedules, accelerator).values():
+            if isinstance(kernel, AnySize):
+                _call_any_size(host, kernel, accelerator, generator)
+
+
+def _call_any_size(host: Host, kernel: AnySize, accelerator: Accelerator, generator: np.random.Generator) -> None:
+    for _ in range(TRIALS):
+        trial = draw(kernel, accelerator, generator)
+        memory = {name: array.copy() for name, array in trial.arrays.items()}
+        strides = dict(zip(kernel.strided, trial.numbers[3:], strict=True))
+        result = host.call(kernel.function, trial.tensors, memory, trial.numbers[:3], trial.values, strides)
+        wrong = trial.wrong(memory)
+        if result != 0 or wrong:
+            raise CandidateFailure(f"{kernel.function}{trial.numbers} returns {result}, and {wrong} elements are wrong")
 
 
 def _call(
@@ -78,10 +109,11 @@ def _call(
     function: str,
     sizes: tuple[int, ...],
     arrays: Mapping[str, npt.NDArray[Any]],
+    numbers: tuple[float, ...],
     expected: Mapping[str, npt.NDArray[Any]],
 ) -> None:
     memory = {name: array.copy() for name, array in arrays.items()}
-    result = host.call(function, schedule.tensors, memory, sizes)
+    result = host.call(function, schedule.tensors, memory, sizes, numbers)
     if sizes and result != 0:
         raise CandidateFailure(f"{function}{sizes} of {schedule.source} finds no kernel")
     for name, array in memory.items():

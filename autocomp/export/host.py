@@ -60,8 +60,17 @@ class Host:
         self._accelerator = accelerator
         self._tables = isa.lower(accelerator)
 
-    def call(self, function: str, tensors: Sequence[TensorSpec], arrays: Arrays, sizes: Sequence[int] = ()) -> int:
-        """Call a function, which changes the arrays as it does the memory; what a dispatch function returns.
+    def call(
+        self,
+        function: str,
+        tensors: Sequence[TensorSpec],
+        arrays: Arrays,
+        sizes: Sequence[int] = (),
+        numbers: Sequence[float] = (),
+        strides: Mapping[str, int] | None = None,
+    ) -> int:
+        """Call a function, which changes the arrays as it does the memory; what a dispatch function returns. `numbers`
+        are its arguments of type float; each of the `strides` follows the tensor of its name.
 
         `arrays` are by the tensors' names, contiguous and writable. Raises KernelError where the simulator refuses
         what the kernel does.
@@ -83,8 +92,11 @@ class Host:
         self._library.autocomp_forget()
         self._library.autocomp_forget_memory()
         self._library.autocomp_when_waiting(callback)
-        pointers = [ctypes.c_void_p(array.ctypes.data) for array in given]
-        result = int(getattr(self._library, function)(*map(ctypes.c_size_t, sizes), *pointers))
+        values: list[Any] = [*map(ctypes.c_size_t, sizes)]
+        for tensor, array in zip(tensors, given, strict=True):
+            values.append(ctypes.c_void_p(array.ctypes.data))
+            values += [ctypes.c_size_t(stride) for name, stride in (strides or {}).items() if name == tensor.name]
+        result = int(getattr(self._library, function)(*values, *map(ctypes.c_float, numbers)))
         self._library.autocomp_when_waiting(None)
         if failed:
             raise failed[0]

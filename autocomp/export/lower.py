@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from autocomp.errors import KernelError, Place
 from autocomp.export.arguments import guarded, variables_of
 from autocomp.export.forms import Forms
+from autocomp.schedules.arguments import binary32
 from autocomp.targets.simulator.isa.model import Accelerator
 from autocomp.targets.simulator.kernel import ast
 from autocomp.targets.simulator.kernel.calls import BUILTINS
@@ -35,21 +36,35 @@ class Lowered:
 
 
 def lower(
-    kernel: ast.Kernel, accelerator: Accelerator, constants: Mapping[str, int], *, fenced: bool = True
+    kernel: ast.Kernel,
+    accelerator: Accelerator,
+    constants: Mapping[str, int],
+    arguments: Mapping[str, float] | None = None,
+    *,
+    fenced: bool = True,
 ) -> Lowered:
-    """The kernel, which must be a checked one, for C; `fenced`: it returns when the machine is done.
+    """The kernel, which must be a checked one, for C; `fenced`: it returns when the machine is done. The numbers of its
+    entry that have the values of `arguments` become parameters of these names.
 
     Raises KernelError for what C cannot say, with its line.
     """
     known: dict[str, int | float] = {**accelerator.constants, **constants}
     forms = Forms(accelerator, known)
     procedures = {procedure.name for procedure in accelerator.procedures}
-    taken = {**dict.fromkeys(known), **dict.fromkeys(accelerator.types), **dict.fromkeys(procedures)}
+    arguments = arguments or {}
+    taken = {
+        **dict.fromkeys(arguments),
+        **dict.fromkeys(known),
+        **dict.fromkeys(accelerator.types),
+        **dict.fromkeys(procedures),
+    }
     helpers = {f.name: f"{f.name}_" for f in kernel.functions[:-1] if f.name in taken or forms.knows(f.name)}
     functions = []
     pointers: dict[str, tuple[bool, ...]] = {}
     for function in kernel.functions:
         lowered = _renamed(function, taken.keys() & _declared(function))
+        if function is kernel.entry:
+            lowered = _with_arguments(lowered, arguments)
         lowered = _calls(_storage(lowered, kernel, function is kernel.entry), forms, helpers, pointers)
         if function is kernel.entry and fenced:
             lowered = _fenced(lowered, forms.fence())
@@ -95,6 +110,18 @@ def _renamed(function: ast.Function, names: set[str]) -> ast.Function:
     parameters = tuple(replace(p, name=new.get(p.name, p.name)) for p in function.parameters)
     body = rewrite_statements(map_expressions(function.body, use), change)
     return replace(function, parameters=parameters, body=body)
+
+
+def _with_arguments(function: ast.Function, arguments: Mapping[str, float]) -> ast.Function:
+    names = {binary32(value): name for name, value in arguments.items()}
+
+    def use(node: ast.Expression) -> ast.Expression:
+        name = names.get(binary32(node.value)) if isinstance(node, ast.FloatLiteral) else None
+        return node if name is None else ast.Name(name)
+
+    added = tuple(ast.KernelParameter(name, ast.Type("float")) for name in arguments)
+    parameters = (*function.parameters, *added)
+    return replace(function, parameters=parameters, body=map_expressions(function.body, use))
 
 
 def _storage(function: ast.Function, kernel: ast.Kernel, entry: bool) -> ast.Function:

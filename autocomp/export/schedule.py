@@ -5,20 +5,26 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from autocomp.errors import CandidateFailure, ConfigError
+from autocomp.schedules.arguments import binary32
+from autocomp.schedules.measured import arguments_of, operation_of
 from autocomp.schedules.record import SIMULATED, ScheduleRecord
 from autocomp.targets.protocol import Target
+from autocomp.targets.simulator import kernel
 from autocomp.targets.simulator.isa.model import Accelerator
+from autocomp.targets.simulator.kernel import ast
+from autocomp.targets.simulator.kernel.walk import walk
 from autocomp.workload import TensorSpec, Workload
 from autocomp.workload.schema import usual_options
 
 
 @dataclass(frozen=True)
 class Schedule:
-    """One kernel. `source` is what messages call it; `cycles` are measured on the simulator."""
+    """One kernel. `source` is what messages call it; `cycles` are measured on the simulator. `arguments` are the
+    options that its function takes at run time, with the values that stand in the kernel's text."""
 
     operation: str
     dims: Mapping[str, int]
@@ -29,11 +35,12 @@ class Schedule:
     source: str
     cycles: int
     bound_cycles: int
+    arguments: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def unusual(self) -> dict[str, Any]:
-        """The options that are not what a workload file leaves out."""
-        usual = usual_options(self.operation)
+        """The options that are neither arguments nor what a workload file leaves out."""
+        usual = {name: value for name, value in usual_options(self.operation).items() if name not in self.arguments}
         return {name: value for name, value in self.options.items() if name in usual and value != usual[name]}
 
     @property
@@ -43,12 +50,17 @@ class Schedule:
 
     @property
     def function(self) -> str:
-        """The C name, as in `gemm_I512_J512_K512_bias_row`: the same for every kernel of the same operation."""
+        """The C name, as in `gemm_I512_J512_K512_bias_row_scale` of a kernel that takes its scale as an argument: the
+        same for every kernel of the same operation."""
         sizes = [f"{name}{size}" for name, size in self.dims.items()]
         return _identifier("_".join([self.operation, *sizes, *self._option_words()]))
 
     def _option_words(self) -> list[str]:
-        return [f"{name}_{_word(value)}" for name, value in sorted(self.unusual.items())]
+        words = {
+            **{name: f"{name}_{_word(value)}" for name, value in self.unusual.items()},
+            **dict.fromkeys(self.arguments),
+        }
+        return [word or name for name, word in sorted(words.items())]
 
 
 def of_record(record: ScheduleRecord, source: str, accelerator: Accelerator) -> Schedule:
@@ -73,6 +85,7 @@ def of_record(record: ScheduleRecord, source: str, accelerator: Accelerator) -> 
         source,
         int(record.result.value),
         int(record.result.bound or 0),
+        _in_entry(record.kernel, source, operation.bound),
     )
 
 
@@ -82,6 +95,7 @@ def of_kernel(text: str, source: str, workload: Workload, target: Target) -> Sch
     if evaluation.failure is not None or evaluation.value is None or evaluation.bound is None:
         reason = evaluation.failure.message if evaluation.failure is not None else "it did not finish"
         raise CandidateFailure(f"{source} is not exported, since it is wrong: {reason}")
+    arguments = arguments_of(workload, target, text, evaluation.value)
     return Schedule(
         workload.name if workload.operation == "custom" else workload.operation,
         workload.dims,
@@ -92,7 +106,15 @@ def of_kernel(text: str, source: str, workload: Workload, target: Target) -> Sch
         source,
         int(evaluation.value),
         int(evaluation.bound.value),
+        _in_entry(text, source, operation_of(workload, arguments).bound),
     )
+
+
+def _in_entry(text: str, source: str, arguments: Mapping[str, float]) -> dict[str, float]:
+    """The arguments whose values stand in the kernel's entry alone; a helper has its numbers as they are."""
+    *helpers, _ = kernel.parse(text, source).functions
+    fixed = [node.value for helper in helpers for node in walk(helper) if isinstance(node, ast.FloatLiteral)]
+    return {n: value for n, value in arguments.items() if binary32(value) not in map(binary32, fixed)}
 
 
 def check_names(schedules: Sequence[Schedule]) -> None:

@@ -8,11 +8,13 @@ from dataclasses import replace
 import numpy as np
 
 from autocomp.errors import ConfigError
+from autocomp.export.any_size import MOST, AnySize
 from autocomp.export.forms import c_number
 from autocomp.export.lower import MEMORY, Lowered, lower
 from autocomp.export.schedule import Schedule
 from autocomp.targets.simulator.isa.model import Accelerator
 from autocomp.targets.simulator.kernel import ast, parse, print_kernel
+from autocomp.targets.simulator.start.any_size import NAME
 from autocomp.workload import TensorSpec
 
 HEADER = "kernels.h"
@@ -37,7 +39,7 @@ _BUILTINS = {
 def kernel_source(schedule: Schedule, accelerator: Accelerator, vendor_header: str) -> str:
     """The C file of one kernel: its helpers and the kernel itself for this file alone, then the function for callers,
     which returns when the result is in memory. Raises KernelError for what C cannot say."""
-    lowered = lower(parse(schedule.kernel, schedule.source), accelerator, schedule.constants)
+    lowered = lower(parse(schedule.kernel, schedule.source), accelerator, schedule.constants, schedule.arguments)
     share = schedule.bound_cycles / schedule.cycles
     string = "#include <string.h>\n" if lowered.has_arrays else ""
     parts = [
@@ -54,30 +56,68 @@ def kernel_source(schedule: Schedule, accelerator: Accelerator, vendor_header: s
     return "\n".join(parts)
 
 
-def kernels_header(schedules: Sequence[Schedule]) -> str:
+def any_size_source(kernel: AnySize, accelerator: Accelerator, vendor_header: str) -> str:
+    """The C file of a kernel for any size and stride."""
+    lowered = lower(parse(kernel.kernel, kernel.function), accelerator, {})
+    tensors = kernel.workload.tensors
+    sizes = ["I", "J", "K", *(f"stride_{name}" for name in kernel.strided)]
+    pointers = [f"({_c_type(t)} *){t.name}" for t in tensors]
+    call = ", ".join([*pointers, *(f"(int){name}" for name in sizes), *kernel.arguments])
+    limits = " || ".join(f"{name} < 1 || {name} > {MOST}" for name in sizes)
+    parts = [
+        f"// {kernel.family} of any size on {accelerator.full_name}; correct, and not searched for.\n"
+        f'{_STANDARD}#include "{vendor_header}"\n#include "{HEADER}"\n',
+        *(_constant(name, value) for name, value in lowered.constants.items()),
+        *_functions(lowered),
+        f"{_any_size_head(kernel)} {{\n    if ({limits}) {{\n        return -1;\n    }}\n"
+        f"    {NAME}({call});\n    return 0;\n}}\n",
+    ]
+    return "\n".join(parts)
+
+
+def _any_size_head(kernel: AnySize) -> str:
+    parameters = [f"size_t {name}" for name in "IJK"]
+    for tensor in kernel.workload.tensors:
+        parameters.append(_parameters([tensor], ()))
+        parameters += [f"size_t stride_{tensor.name}"] * (tensor.name in kernel.strided)
+    return f"int {kernel.function}({', '.join([*parameters, *(f'float {name}' for name in kernel.arguments)])})"
+
+
+def kernels_header(schedules: Sequence[Schedule], fallbacks: Mapping[str, AnySize | str]) -> str:
     """The declarations of all functions."""
     lines = [
         "// Kernels of one accelerator. A function returns when its result is in memory; tensors are row-major and do",
         "// not overlap. A dispatch function returns 0, or -1 where it has no kernel for the sizes and did nothing.",
+        "// Strides are the elements from the begin of one row to that of the next.",
         "#pragma once",
         _STANDARD,
-        *(f"void {schedule.function}({_parameters(schedule.tensors)});" for schedule in schedules),
+        *(f"void {schedule.function}({_parameters(schedule.tensors, schedule.arguments)});" for schedule in schedules),
         *(f"{_dispatch_head(name, group[0])};" for name, group in _families(schedules)),
+        *(f"{_any_size_head(kernel)};" for kernel in fallbacks.values() if isinstance(kernel, AnySize)),
     ]
     return "\n".join(lines) + "\n"
 
 
-def dispatch_source(schedules: Sequence[Schedule]) -> str:
-    """One function for each operation, which chooses the kernel by the sizes."""
+def dispatch_source(schedules: Sequence[Schedule], fallbacks: Mapping[str, AnySize | str]) -> str:
+    """One function for each operation, which chooses the kernel by the sizes, and falls back on that of any size."""
     parts = [f'#include "{HEADER}"\n']
     for name, group in _families(schedules):
         lines = [f"{_dispatch_head(name, group[0])} {{"]
         for schedule in group:
             sizes = " && ".join(f"{dim} == {size}" for dim, size in schedule.dims.items())
-            call = f"{schedule.function}({', '.join(_tensor_names(schedule))});"
+            call = f"{schedule.function}({', '.join([*_tensor_names(schedule), *schedule.arguments])});"
             lines += [f"    if ({sizes}) {{", f"        {call}", "        return 0;", "    }"]
-        parts.append("\n".join([*lines, "    return -1;", "}\n"]))
+        parts.append("\n".join([*lines, *_otherwise(fallbacks[name]), "}\n"]))
     return "\n".join(parts)
+
+
+def _otherwise(fallback: AnySize | str) -> list[str]:
+    if isinstance(fallback, str):
+        return [f"    // No kernel for other sizes: {fallback}.", "    return -1;"]
+    given = list("IJK")
+    for tensor in fallback.workload.tensors:
+        given += [tensor.name, *([fallback.strides[tensor.name]] if tensor.name in fallback.strides else [])]
+    return [f"    return {fallback.function}({', '.join([*given, *fallback.arguments])});"]
 
 
 def dispatch_name(schedule: Schedule) -> str | None:
@@ -105,7 +145,7 @@ def _dispatch_head(name: str, first: Schedule) -> str:
         replace(tensor, name=tensor_name)
         for tensor, tensor_name in zip(first.tensors, _tensor_names(first), strict=True)
     )
-    return f"int {name}({sizes}, {_parameters(tuple(tensors))})"
+    return f"int {name}({sizes}, {_parameters(tuple(tensors), first.arguments)})"
 
 
 def _tensor_names(schedule: Schedule) -> list[str]:
@@ -130,17 +170,19 @@ def _functions(lowered: Lowered) -> Iterator[str]:
         yield "static " + print_kernel(ast.Kernel((function,)))
 
 
-def _parameters(tensors: Sequence[TensorSpec]) -> str:
-    return ", ".join(f"{'const ' if t.role == 'input' else ''}{_c_type(t)} *{t.name}" for t in tensors)
+def _parameters(tensors: Sequence[TensorSpec], arguments: Iterable[str]) -> str:
+    pointers = [f"{'const ' if t.role == 'input' else ''}{_c_type(t)} *{t.name}" for t in tensors]
+    return ", ".join([*pointers, *(f"float {name}" for name in arguments)])
 
 
 def _public(schedule: Schedule, lowered: Lowered) -> str:
     entry = lowered.kernel.entry
-    arguments = ", ".join(
+    pointers = [
         f"({_c_type(t)} (*){_inner(t)}){t.name}" if len(t.shape) > 1 else f"({_c_type(t)} *){t.name}"
         for t in schedule.tensors
-    )
-    return f"void {schedule.function}({_parameters(schedule.tensors)}) {{\n    {entry.name}({arguments});\n}}\n"
+    ]
+    call = f"{entry.name}({', '.join([*pointers, *schedule.arguments])});"
+    return f"void {schedule.function}({_parameters(schedule.tensors, schedule.arguments)}) {{\n    {call}\n}}\n"
 
 
 def _inner(tensor: TensorSpec) -> str:

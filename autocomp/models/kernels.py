@@ -29,10 +29,10 @@ def known_kernel(workload: Workload, target: Target) -> tuple[str, str]:
         parameters=target.parameters,
     )
     if match is not None and match.exact:
-        record = record_at(match.stored)
-        same = record.target.digest == target.digest
-        if same or target.evaluator(workload).evaluate(record.kernel).correct:
-            return record.kernel, match.stored.path.name
+        text = match.kernel()
+        same = record_at(match.stored).target.digest == target.digest
+        if same or target.evaluator(workload).evaluate(text).correct:
+            return text, match.stored.path.name
         _warn(f"{match.stored.path} is for another description of {target.name}, and wrong on this one")
     return starting_kernel(workload, target), NAIVE
 

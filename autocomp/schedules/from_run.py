@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from autocomp.agents.config import describe
-from autocomp.schedules.measured import figures, machine_of, operation_of
+from autocomp.schedules.measured import arguments_of, figures, machine_of, operation_of
 from autocomp.schedules.record import PlanStep, Provenance, ScheduleRecord
 from autocomp.search import SearchResult
 from autocomp.search.candidate import Candidate
@@ -24,9 +24,11 @@ def record_of(
     if evaluation is None or not evaluation.correct or naive is None:
         raise ValueError("only a correct kernel is a schedule")
     evaluation, naive = nominal(evaluation), nominal(naive)  # a record is of the machine itself
+    value = evaluation.value or 0
+    arguments = arguments_of(request.workload, request.target, kernel, value)
     return ScheduleRecord(
         target=machine_of(request.target),
-        operation=operation_of(request.workload),
+        operation=operation_of(request.workload, arguments),
         result=figures(evaluation, naive.value or 0),
         plans=tuple(PlanStep.model_validate(_plan(step)) for step in result.history.lineage(best)),
         provenance=Provenance(

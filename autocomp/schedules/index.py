@@ -6,7 +6,7 @@ import hashlib
 import json
 import math
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +35,7 @@ class Entry:
     direction: str  # of better values: lower or higher
     ratio: float | None
     identity: str
+    arguments: dict[str, Any] = field(default_factory=dict)  # options that the kernel takes at run time: usual values
 
     @property
     def rank(self) -> int | float:
@@ -99,6 +100,8 @@ def _well_formed(entry: Entry) -> bool:
         and all(type(size) is int for size in entry.dims.values())
         and isinstance(entry.options, dict)
         and isinstance(entry.usual, list)
+        and isinstance(entry.arguments, dict)
+        and entry.arguments.keys() <= entry.options.keys()
         and entry.direction in ("lower", "higher")
         and entry.value > 0
     )

@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from autocomp.errors import ConfigError
-from autocomp.schedules.index import INDEX, Stored, default_roots, read_index
+from autocomp.schedules.arguments import bound
+from autocomp.schedules.index import INDEX, Entry, Stored, default_roots, read_index
 from autocomp.schedules.nearest import Point, build, nearest
 
 FEW = 16  # variants that are searched one by one; of more, enough records agree for a search among all
@@ -27,6 +28,9 @@ class Match:
     kernel computes what was asked for: the sizes are those, and each option left open has its usual value, as in a
     workload file that leaves it out; `assumed` are the options that do not.
 
+    `arguments` are the options that its kernel takes at run time, with the values asked for or else the usual ones;
+    `kernel` is the kernel's text with them.
+
     `expected_ratio`, the share of the bound, is the record's own: measured if exact, an estimate otherwise. The kernel
     of a match that is not exact is one to start from, not one for the shape asked for.
     """
@@ -35,6 +39,12 @@ class Match:
     distance: float
     not_compared: Mapping[str, Any] = field(default_factory=dict)
     assumed: Mapping[str, Any] = field(default_factory=dict)
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+
+    def kernel(self) -> str:
+        """The kernel's text, with the values of its arguments."""
+        entry = self.stored.entry
+        return bound(self.stored.kernel(), {name: entry.options[name] for name in self.arguments}, self.arguments)
 
     @property
     def exact(self) -> bool:
@@ -82,7 +92,8 @@ class Library:
         usual = [item for item in exact if not _assumed(item, options)]
         if exact:
             _refuse_ambiguity(usual or exact, operation)
-            return _match((usual or exact)[0], 0.0, options, parameters)
+            best = min(usual or exact, key=lambda item: item.entry.rank)
+            return _match(best, 0.0, options, parameters)
         found = family.nearest(shape, variants)
         return found and _match(found[1], found[0], options, parameters)
 
@@ -118,6 +129,7 @@ class Library:
 
 
 _Fact = tuple[str, str, Any]  # what a record states: option or parameter, its name, its value
+_ANY = "any"  # the value of an option that is an argument of the kernel
 _Member = tuple[int, Stored]  # a record behind the number of its variant
 
 
@@ -130,7 +142,8 @@ class _Family:
         numbers: dict[frozenset[_Fact], int] = {}
         members: list[tuple[Point, _Member]] = []
         for item in stored:
-            facts = frozenset(_facts(item.entry.options, item.entry.parameters))
+            options = {**item.entry.options, **dict.fromkeys(item.entry.arguments, _ANY)}
+            facts = frozenset(_facts(options, item.entry.parameters))
             members.append((self._point(item.entry.dims), (numbers.setdefault(facts, len(numbers)), item)))
         self._at: dict[Point, list[_Member]] = defaultdict(list)
         of_variant: dict[int, list[tuple[Point, _Member]]] = defaultdict(list)
@@ -146,13 +159,13 @@ class _Family:
 
     def variants(self, options: Mapping[str, Any], parameters: Mapping[str, int | float]) -> Set[int]:
         """Those that state all that is given."""
-        stating = [self._stating.get(fact, set()) for fact in _facts(options, parameters)]
+        stating = [self._stating_of(fact) for fact in _facts(options, parameters)]
         return set.intersection(*sorted(stating, key=len)) if stating else self._trees.keys()
 
     def lacking(self, options: Mapping[str, Any], parameters: Mapping[str, int | float]) -> str:
         """The first thing stated that no record has, with what the records have instead; empty where there is none."""
         for fact in _facts(options, parameters):
-            if fact not in self._stating:
+            if not self._stating_of(fact):
                 kind, name, value = fact
                 values = sorted({str(other[2]) for other in self._stating if other[:2] == (kind, name)})
                 names = sorted({other[1] for other in self._stating if other[0] == kind})
@@ -161,6 +174,12 @@ class _Family:
                 )
                 return f"the {kind} {name} = {value}; {have}"
         return ""
+
+    def _stating_of(self, fact: _Fact) -> set[int]:
+        """The variants with this fact, or with any value of the option."""
+        stating = self._stating.get(fact, set())
+        anything = self._stating.get((*fact[:2], _ANY))
+        return stating | anything if anything else stating
 
     def exact(self, shape: Mapping[str, int], variants: Set[int]) -> list[Stored]:
         return [item for number, item in self._at.get(self._point(shape), ()) if number in variants]
@@ -187,13 +206,15 @@ def _match(stored: Stored, distance: float, options: Mapping[str, Any], paramete
     entry = stored.entry
     states = {**entry.parameters, **entry.options}
     not_compared = {name: value for name, value in states.items() if name not in options and name not in parameters}
-    return Match(stored, distance, not_compared, _assumed(stored, options))
+    arguments = {name: options.get(name, usual) for name, usual in entry.arguments.items()}
+    return Match(stored, distance, not_compared, _assumed(stored, options), arguments)
 
 
 def _assumed(stored: Stored, options: Mapping[str, Any]) -> dict[str, Any]:
     """The record's options that were left open and do not have their usual values."""
     entry = stored.entry
-    return {name: value for name, value in entry.options.items() if name not in options and name not in entry.usual}
+    settled = {*options, *entry.usual, *entry.arguments}
+    return {name: value for name, value in entry.options.items() if name not in settled}
 
 
 def _known(name: str, names: Sequence[str]) -> str:
@@ -203,13 +224,20 @@ def _known(name: str, names: Sequence[str]) -> str:
 
 
 def _refuse_ambiguity(exact: Sequence[Stored], operation: str) -> None:
-    """Records of the same shape that compute something else, or on another machine, are not interchangeable."""
-    if len(exact) > 1:
+    """Records of the same shape that compute something else, or on another machine, are not interchangeable. They may
+    differ in what one of them takes at run time: then the others have the value asked for."""
+    arguments = {name for item in exact for name in item.entry.arguments}
+    if len({_meaning(item.entry, arguments) for item in exact}) > 1:
         paths = ", ".join(str(item.path) for item in exact)
         raise ConfigError(
             f"several schedules of {operation} have this shape: {paths}",
             hint="state the operation's options or the accelerator's parameters in which they differ",
         )
+
+
+def _meaning(entry: Entry, arguments: Set[str]) -> str:
+    options = {name: value for name, value in entry.options.items() if name not in arguments}
+    return json.dumps([options, entry.parameters], sort_keys=True)
 
 
 def lookup(

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import hashlib
+import secrets
+from dataclasses import replace
 
+from autocomp.schedules.arguments import binary32, bound, has_number
 from autocomp.schedules.record import Machine, Operation, Result
 from autocomp.targets.evaluation import Evaluation, Number
 from autocomp.targets.protocol import Target
 from autocomp.workload.model import Workload
+from autocomp.workload.schema import usual_options
+
+TRIALS = 2  # other values of an option for which a kernel must be correct, before it counts as an argument
 
 
-def operation_of(workload: Workload) -> Operation:
+def operation_of(workload: Workload, arguments: tuple[str, ...] = ()) -> Operation:
     """What is computed. A user's own operation is known by its workload's name and its reference's text."""
     text = workload.reference_text
     own = text is not None
@@ -23,8 +29,32 @@ def operation_of(workload: Workload) -> Operation:
                 {"name": t.name, "dtype": t.dtype, "shape": list(t.shape), "role": t.role} for t in workload.tensors
             ],
             "reference": None if text is None else hashlib.sha256(text.encode()).hexdigest(),
+            "arguments": arguments,
         }
     )
+
+
+def arguments_of(workload: Workload, target: Target, kernel: str, value: Number) -> tuple[str, ...]:
+    """The options that a correct kernel takes as arguments: those that are numbers other than the usual ones, for which
+    a kernel with another number in its text is correct for that one, at the same `value`. Two other numbers are drawn
+    from fresh entropy, and judged by all stages.
+    """
+    usual = usual_options(workload.operation)
+    numbers = {n: v for n, v in workload.options.items() if isinstance(v, float) and n in usual and v != usual[n]}
+    return tuple(name for name in numbers if _takes(name, workload, target, kernel, value))
+
+
+def _takes(name: str, workload: Workload, target: Target, kernel: str, value: Number) -> bool:
+    present = {name: float(workload.options[name])}
+    if not has_number(kernel, present[name]):
+        return False
+    for exponent in secrets.SystemRandom().sample(range(-9, -1), TRIALS):
+        other = binary32((1 + secrets.randbelow(1 << 20) / (1 << 20)) * 2.0**exponent)
+        asked = replace(workload, options={**workload.options, name: other})
+        evaluation = target.evaluator(asked).evaluate(bound(kernel, present, {name: other}))
+        if not evaluation.correct or evaluation.value != value:
+            return False
+    return True
 
 
 def figures(evaluation: Evaluation, naive: Number) -> Result:

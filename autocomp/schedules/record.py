@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, SerializerFunctionWrapHandler, ValidationError, model_serializer
 from typing_extensions import TypeAliasType
 
 from autocomp.errors import ConfigError
@@ -60,13 +60,37 @@ class Tensor(_Part):
 
 
 class Operation(_Part):
-    """What is computed. `reference` is the digest of a user's own definition, which `name` alone does not identify."""
+    """What is computed. `reference` is the digest of a user's own definition, which `name` alone does not identify.
+    `arguments` are the options that the kernel takes at run time: `options` has the values that it was measured with,
+    which stand in its text as numbers, and any others may stand there."""
 
     name: str = Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]*$")
     dims: dict[Identifier, int]
     options: dict[Identifier, Option] = {}
     tensors: tuple[Tensor, ...]
     reference: str | None = None
+    arguments: tuple[Identifier, ...] = ()
+
+    @model_serializer(mode="wrap")
+    def _without_an_empty_list(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """As before there were arguments, so that the digests of records without them stay."""
+        content: dict[str, Any] = handler(self)
+        return content if self.arguments else {name: value for name, value in content.items() if name != "arguments"}
+
+    @property
+    def bound(self) -> dict[str, float]:
+        """The arguments with the values that stand in the kernel's text."""
+        return {name: float(str(self.options[name])) for name in self.arguments}
+
+    def general(self) -> Operation:
+        """The operation for any values of its arguments."""
+        return self.model_copy(update={"options": {**self.options, **dict.fromkeys(self.arguments)}})
+
+    def computes(self, asked: Operation) -> bool:
+        """Whether the kernel, with the asked values of its arguments, computes what is asked for."""
+        if not self.arguments:
+            return self == asked
+        return self.general() == asked.model_copy(update={"arguments": self.arguments}).general()
 
 
 class PlanStep(_Part):
@@ -123,7 +147,7 @@ class ScheduleRecord(_Part):
         target = self.target
         simulated = {"accelerator": [target.name, target.parameters]}  # as in all records before there were others
         machine = simulated if target.kind == SIMULATED else {"target": [target.kind, target.name, target.parameters]}
-        parts = {**machine, "operation": self.operation.model_dump(mode="json")}
+        parts = {**machine, "operation": self.operation.general().model_dump(mode="json")}
         return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
     @property

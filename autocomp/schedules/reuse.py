@@ -81,9 +81,8 @@ def _problem(entry: Entry) -> str:
 
 def _distance(entry: Entry, workload: Workload, parameters: Mapping[str, int | float]) -> float:
     sizes = math.fsum(octaves(size, entry.dims[name]) for name, size in workload.dims.items())
-    return (
-        sizes + math.fsum(_of_parameters(entry.parameters, parameters)) + _of_options(entry.options, workload.options)
-    )
+    options = {**entry.options, **{name: workload.options.get(name) for name in entry.arguments}}
+    return sizes + math.fsum(_of_parameters(entry.parameters, parameters)) + _of_options(options, workload.options)
 
 
 def _of_parameters(one: Mapping[str, float], other: Mapping[str, float]) -> Iterator[float]:

@@ -153,6 +153,7 @@ def _entry(record: ScheduleRecord, name: str, content: bytes) -> Entry:
         direction=record.result.objective.direction,
         ratio=record.result.ratio,
         identity=record.identity,
+        arguments={name: usual.get(name) for name in record.operation.arguments},
     )
 
 

@@ -13,7 +13,7 @@ import yaml
 from autocomp import workload as workloads
 from autocomp.data import decode, read_regular
 from autocomp.errors import AutocompError, ConfigError
-from autocomp.schedules.measured import figures, machine_of, operation_of
+from autocomp.schedules.measured import arguments_of, figures, machine_of, operation_of
 from autocomp.schedules.record import PlanStep, ScheduleRecord, from_yaml
 from autocomp.search.session import starting_kernel
 from autocomp.search.snapshot import versions
@@ -58,10 +58,15 @@ def verify(path: Path, now: datetime, extra_paths: Sequence[Path] = (), say_trus
     if evaluation.failure is not None or evaluation.value is None:
         failure = evaluation.failure
         return Verification(path, WRONG, f"{failure.stage}: {failure.message}" if failure else "it did not finish")
+    arguments = arguments_of(workload, target, record.kernel, evaluation.value)
     differences = _differences(record, target, evaluation)
+    if arguments != record.operation.arguments:
+        differences.append(f"run-time options ({', '.join(record.operation.arguments)}) -> ({', '.join(arguments)})")
     if not differences:
         return Verification(path, HOLDS)
-    return Verification(path, CHANGED, "; ".join(differences), _renewed(record, target, workload, evaluation, now))
+    return Verification(
+        path, CHANGED, "; ".join(differences), _renewed(record, target, workload, evaluation, now, arguments)
+    )
 
 
 def workload_of(record: ScheduleRecord, target: Target, path: Path, extra_paths: Sequence[Path]) -> Workload:
@@ -76,7 +81,7 @@ def workload_of(record: ScheduleRecord, target: Target, path: Path, extra_paths:
         workload = workloads.parse(yaml.safe_dump(document), path, parameters)
     else:
         workload = workloads.load(operation.name, extra_paths, parameters)
-    if operation_of(workload) != operation:
+    if operation_of(workload, operation.arguments) != operation:
         raise ConfigError(f"{operation.name} is defined otherwise than when the record was made")
     return workload
 
@@ -98,7 +103,12 @@ def _differences(record: ScheduleRecord, target: Target, evaluation: Evaluation)
 
 
 def _renewed(
-    record: ScheduleRecord, target: Target, workload: Workload, evaluation: Evaluation, now: datetime
+    record: ScheduleRecord,
+    target: Target,
+    workload: Workload,
+    evaluation: Evaluation,
+    now: datetime,
+    arguments: tuple[str, ...],
 ) -> ScheduleRecord:
     """The record with the present machine and figures. The plans before the last keep the values of their search."""
     naive = target.evaluator(workload).evaluate(starting_kernel(workload, target), SCREEN).value
@@ -109,6 +119,7 @@ def _renewed(
     measured = {"versions": versions(), "created": now.isoformat(timespec="seconds")}
     changes: dict[str, Any] = {
         "target": machine_of(target),
+        "operation": operation_of(workload, arguments),
         "result": result,
         "plans": tuple(plans),
         "provenance": record.provenance.model_copy(update=measured),

@@ -110,9 +110,30 @@ def test_kernels_of_the_systolic_array_compute_in_c_what_they_compute_here() -> 
         of_kernel(LIBRARY_CONVOLUTION, "hardware loop over a convolution", convolution, SimulatorTarget(MACHINE)),
     ]
     files = proved(schedules, MACHINE)
-    source = files["gemm_I20_J37_K50_activation_relu_bias_row_scale_0_05_transpose_b_true.c"]
+    source = files["gemm_I20_J37_K50_activation_relu_bias_row_scale_transpose_b_true.c"]
+    assert "bool transpose" not in source
+    assert "0.05" not in source
     body = source[source.index("static void solution") : source.index("\n}\n")]
     assert {name for name in re.findall(r"\b(\w+)\(", body) if not name.startswith("gemmini_")} == {"solution"}
+
+
+@pytest.mark.parametrize("accelerator", ["gemmini", "tiny", "tpu_v1"])
+def test_the_dispatch_falls_back_on_a_kernel_of_any_size_and_stride(accelerator: str) -> None:
+    machine = isa.load(accelerator)
+    plain = parsed(f"{{operation: gemm, accelerator: {accelerator}, dims: {{I: 8, J: 8, K: 8}}}}")
+    schedules = [of_kernel(starting_kernel(plain, machine), "naive", plain, SimulatorTarget(machine))]
+    encoded = any(instruction.encoding for instruction in machine.instructions)
+    files = proved(schedules, machine) if encoded else export_files(schedules, machine, None)
+    assert "    return gemm_any(I, J, K, A, K, B, J, C, J);" in files["dispatch.c"]
+    assert json.loads(files["export.json"])["fallbacks"]["gemm"]["strided"] == ["A", "B", "C"]
+
+
+def test_without_a_kernel_of_any_size_the_dispatch_says_why() -> None:
+    convolution = parsed(CONVOLUTION)
+    files = proved([of_kernel(LIBRARY_CONVOLUTION, "loop", convolution, SimulatorTarget(MACHINE))], MACHINE)
+    reason = "kernels of any size are made for gemm alone, not for conv2d"
+    assert f"    // No kernel for other sizes: {reason}.\n    return -1;" in files["dispatch.c"]
+    assert [f["reason"] for f in json.loads(files["export.json"])["fallbacks"].values()] == [reason]
 
 
 def test_a_kernel_with_the_host_in_the_loop_takes_turns_with_it() -> None:

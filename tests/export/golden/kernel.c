@@ -1,4 +1,4 @@
-// gemm I=20 J=37 K=50 bias=row activation=relu scale=0.05 transpose_b=True on gemmini.
+// gemm I=20 J=37 K=50 bias=row activation=relu transpose_b=True on gemmini.
 // … cycles
 // Signed sums wrap, and products are rounded before they are added: compile with -fwrapv -ffp-contract=off.
 #include <stdbool.h>
@@ -22,7 +22,7 @@ _Static_assert(NO_ACTIVATION == 0, "made for NO_ACTIVATION = 0");
 #endif
 _Static_assert(RELU == 1, "made for RELU = 1");
 
-static void solution(int8_t A[20][50], int8_t B[37][50], int32_t bias[1][37], int8_t C[20][37]) {
+static void solution(int8_t A[20][50], int8_t B[37][50], int32_t bias[1][37], int8_t C[20][37], float scale) {
     const uint32_t a_tile = 0;
     const uint32_t b_tile = 16;
     const uint32_t c_tile = 0x80000000;
@@ -30,7 +30,7 @@ static void solution(int8_t A[20][50], int8_t B[37][50], int32_t bias[1][37], in
     gemmini_config_ld(50);
     gemmini_extended3_config_ld(50, 1.0f, 0, 1);
     gemmini_extended3_config_ld(0, 1.0f, 0, 2);
-    gemmini_extended_config_st(37, RELU, 0.05000000074505806f);
+    gemmini_extended_config_st(37, RELU, scale);
     for (int i = 0; i < 20; i += 16) {
         const int rows = 20 - i < 16 ? 20 - i : 16;
         for (int j = 0; j < 37; j += 16) {
@@ -49,6 +49,6 @@ static void solution(int8_t A[20][50], int8_t B[37][50], int32_t bias[1][37], in
     gemmini_fence();
 }
 
-void gemm_I20_J37_K50_activation_relu_bias_row_scale_0_05_transpose_b_true(const int8_t *A, const int8_t *B, const int32_t *bias, int8_t *C) {
-    solution((int8_t (*)[50])A, (int8_t (*)[50])B, (int32_t (*)[37])bias, (int8_t (*)[37])C);
+void gemm_I20_J37_K50_activation_relu_bias_row_scale_transpose_b_true(const int8_t *A, const int8_t *B, const int32_t *bias, int8_t *C, float scale) {
+    solution((int8_t (*)[50])A, (int8_t (*)[50])B, (int32_t (*)[37])bias, (int8_t (*)[37])C, scale);
 }

@@ -112,11 +112,11 @@ def tile_of(workload: Workload, accelerator: Accelerator) -> tuple[int, int, int
 
 
 def signature(tensors: tuple[TensorSpec, ...]) -> str:
-    declared = (f"{_c_type(t.dtype)} {t.name}{''.join(f'[{extent}]' for extent in t.shape)}" for t in tensors)
+    declared = (f"{c_type(t.dtype)} {t.name}{''.join(f'[{extent}]' for extent in t.shape)}" for t in tensors)
     return f"void solution({', '.join(declared)})"
 
 
-def _c_type(dtype: str) -> str:
+def c_type(dtype: str) -> str:
     return {"float32": "float", "float64": "double"}.get(dtype, f"{dtype}_t")
 
 
@@ -211,10 +211,10 @@ def _value(accelerator: Accelerator, memory: Memory, row: int) -> int:
     return row
 
 
-def tile_extent(name: str, variable: str, extent: int, size: int) -> tuple[str, str]:
-    """A tile's size along a loop over `extent` in steps of `size`, and the declaration that computes it if it is
-    smaller at the edge."""
-    if extent % size == 0:
+def tile_extent(name: str, variable: str, extent: int | str, size: int) -> tuple[str, str]:
+    """A tile's size along a loop over `extent`, a number or a name of C, in steps of `size`, and the declaration that
+    computes it if it may be smaller at the edge."""
+    if size == 1 or (isinstance(extent, int) and extent % size == 0):
         return str(size), ""
     left = f"{extent} - {variable}"
     return name, f"const int {name} = {left} < {size} ? {left} : {size};"

@@ -43,23 +43,34 @@ def naive_gemm(workload: Workload, accelerator: Accelerator) -> str:
     layouts = {
         name: operand_layout(name, text, workload.dims) for name, text in workload.options.get("layout", {}).items()
     }
+    holes = gemm_holes(workload) | _pointers(workload) | _stored(workload, tile, layouts)
+    return tiled_gemm(workload, accelerator, signature(workload.tensors), workload.dims, holes)
+
+
+def tiled_gemm(
+    workload: Workload,
+    accelerator: Accelerator,
+    head: str,
+    dims: Mapping[str, int | str],
+    holes: Mapping[str, str],
+) -> str:
+    """The loops over tiles of a GEMM; `dims` are the extents of the loops, as numbers or names of C."""
+    tile = tile_of(workload, accelerator)
     a_rows = tile[2] if workload.options["transpose_a"] else tile[0]
     b_rows = tile[1] if workload.options["transpose_b"] else tile[2]
     addresses = tile_addresses(workload, accelerator, a_rows, b_rows)
-    extents, sizes = _extents(workload, tile)
-    holes = {name: name for name, _ in addresses} | gemm_holes(workload) | _pointers(workload) | extents
-    holes |= _stored(workload, tile, layouts)
+    extents, sizes = _extents(workload, tile, dims)
+    filled = {**{name: name for name, _ in addresses}, **extents, **holes}
 
     def idiom(name: str) -> str:
-        return fill(accelerator, name, holes)
+        return fill(accelerator, name, filled)
 
     def loop(variable: str, step: int) -> str:
-        extent = workload.dims[variable.upper()]
-        head = f"for (int {variable} = 0; {variable} < {extent}; {variable} += {step})"
-        return f"{head} {{ {sizes[variable]}"
+        extent = dims[variable.upper()]
+        return f"for (int {variable} = 0; {variable} < {extent}; {variable} += {step}) {{ {sizes[variable]}"
 
     lines = [
-        signature(workload.tensors) + " {",
+        head + " {",
         *(f"const uint32_t {name} = {value};" for name, value in addresses),
         idiom("gemm_configure"),
         loop("i", tile[0]),
@@ -119,12 +130,14 @@ def _stored(workload: Workload, tile: tuple[int, int, int], layouts: Mapping[str
     return holes
 
 
-def _extents(workload: Workload, tile: tuple[int, int, int]) -> tuple[dict[str, str], dict[str, str]]:
+def _extents(
+    workload: Workload, tile: tuple[int, int, int], dims: Mapping[str, int | str]
+) -> tuple[dict[str, str], dict[str, str]]:
     """Holes for a tile's sizes, and the declarations that compute those that are smaller at the edge, by loop."""
     holes: dict[str, str] = {}
     declarations: dict[str, str] = {}
     for variable, name, size in zip("ijk", ("rows", "cols", "depth"), tile, strict=True):
-        holes[name], declarations[variable] = tile_extent(name, variable, workload.dims[variable.upper()], size)
+        holes[name], declarations[variable] = tile_extent(name, variable, dims[variable.upper()], size)
     rows, cols, depth = holes["rows"], holes["cols"], holes["depth"]
     holes["a_rows"], holes["a_cols"] = (depth, rows) if workload.options["transpose_a"] else (rows, depth)
     holes["b_rows"], holes["b_cols"] = (cols, depth) if workload.options["transpose_b"] else (depth, cols)
