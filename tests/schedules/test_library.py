@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from autocomp.errors import ConfigError
 from autocomp.schedules import Entry, Library, Stored, lookup
+from autocomp.schedules.arguments import has_number
 
 SIZES = st.integers(1, 5000)
 SHAPES = st.fixed_dictionaries({"I": SIZES, "J": SIZES, "K": SIZES})
@@ -146,15 +147,19 @@ def test_a_look_up_needs_no_other_package() -> None:
 
 
 @pytest.mark.usefixtures("shipped_schedules")
-def test_a_record_with_a_scale_that_nobody_asked_for_is_no_exact_match() -> None:
-    shape = {"I": 3136, "J": 24, "K": 144}
-    match = lookup("gemm", shape, "gemmini", options={"bias": "row"})
+@pytest.mark.parametrize("scale", [0.0123, 2**-10, 1.0])
+def test_a_shipped_schedule_answers_for_every_scale(scale: float) -> None:
+    match = lookup("gemm", {"I": 3136, "J": 24, "K": 144}, "gemmini", options={"bias": "row", "scale": scale})
     assert match is not None
-    assert (match.distance, match.exact, match.assumed) == (0, False, {"scale": 2**-10})
-    assert {"scale", "activation", "DIM"} <= match.not_compared.keys()
-    stated = lookup("gemm", shape, "gemmini", options={"bias": "row", "scale": 2**-10})
-    assert stated is not None
-    assert stated.exact
+    assert match.exact
+    assert {"activation", "DIM"} <= match.not_compared.keys()
+    assert has_number(match.kernel(), scale)
+
+
+def test_a_record_with_an_option_that_nobody_asked_for_is_no_exact_match() -> None:
+    match = Library([stored(bias="row", I=4, J=4, K=4)]).lookup("gemm", {"I": 4, "J": 4, "K": 4}, "toy")
+    assert match is not None
+    assert (match.distance, match.exact, match.assumed) == (0, False, {"bias": "row"})
 
 
 @pytest.mark.parametrize(
