@@ -75,6 +75,8 @@ def run_document(folder: RunFolder, request: Request | None = None) -> dict[str,
     index = {digest: number for number, digest in enumerate(kernels)}
     return {
         "run": _run(folder, view),
+        "about": _about(folder, request),
+        "causes": {name: cause.meaning for name, cause in request.target.glossary.items()},
         "machine": _machine(request),
         "candidates": [_candidate(view, c, place, index) for c in view.candidates.values()],
         "evaluations": evaluations,
@@ -107,6 +109,25 @@ def _run(folder: RunFolder, view: RunView) -> dict[str, Any]:
         "seconds": view.seconds,
         "usage": dict(view.usage),
         "conditions": [{name: event[name] for name in ("name", "value", "routine")} for event in view.conditions],
+    }
+
+
+def _about(folder: RunFolder, request: Request) -> dict[str, Any]:
+    """All that decides the result of the run: workload, machine, options, versions."""
+    config = folder.snapshot()
+    target = request.target
+    return {
+        "workload": {"name": request.workload.name, "text": config["workload"]["text"]},
+        "machine": {
+            "name": f"{target.kind}:{target.name}",
+            "digest": target.digest,
+            "parameters": dict(target.parameters),
+            "area": target.area,
+            "area_note": target.area_note,
+        },
+        "options": {name: value for name, value in config["options"].items() if value is not None},
+        "versions": config["versions"],
+        "suffix": target.language.suffix,
     }
 
 

@@ -12,7 +12,9 @@ import jinja2
 
 ASSETS = Path(__file__).parent / "assets"
 # In this order they make one module: each may use what stands before it, main.js starts.
+STYLES = ("uplot/uPlot.min.css", "style.css")
 SCRIPTS = (
+    "uplot/uPlot.iife.min.js",
     "dom.js",
     "run.js",
     "chart.js",
@@ -43,7 +45,7 @@ def render(document: dict[str, Any], live: bool = False) -> str:
     return environment.get_template("page.html.j2").render(
         title=f"{run['workload']} on {run['target']}",
         live=live,
-        style=(ASSETS / "style.css").read_text(encoding="utf-8"),
+        style="\n".join((ASSETS / name).read_text(encoding="utf-8") for name in STYLES),
         scripts=[(ASSETS / name).read_text(encoding="utf-8") for name in SCRIPTS],
         data=base64.b64encode(packed(document)).decode(),
     )

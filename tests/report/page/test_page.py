@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Literal
 
 import pytest
 from opened import append_events, ready
@@ -40,7 +41,7 @@ def test_the_page_opens_on_the_best_candidate(page: Page, written: str) -> None:
     expect(page.locator("#heading")).to_contain_text("best")
     expect(page.locator(".row[aria-selected=true] .dot.best")).to_be_visible()
     for chart in ("#trajectory", "#roofline"):
-        assert painted(page, chart) > 1000
+        assert painted(page, f"{chart} canvas") > 1000
 
 
 def test_a_click_on_a_row_shows_that_candidate(page: Page, written: str) -> None:
@@ -59,7 +60,7 @@ def test_each_tab_has_its_view(page: Page, written: str) -> None:
         "Resources": ".bars .bar",
         "Profile": ".critical li",
         "Timeline": "canvas.timeline",
-        "Compare": "table",
+        "Compare": ".beside .add",
         "Plan": ".stages",
     }.items():
         page.get_by_role("tab", name=tab, exact=True).click()
@@ -135,7 +136,7 @@ def test_of_the_critical_path_what_takes_least_is_folded(page: Page, written: st
 
 def test_a_segment_of_the_critical_path_leads_to_its_line(page: Page, written: str) -> None:
     ready(page, written + "#0/profile")
-    assert painted(page, "canvas.area") > 1000
+    assert painted(page, ".area canvas") > 1000
     button = page.locator(".critical button").first
     line = button.inner_text().removeprefix("line ")
     button.click()
@@ -176,6 +177,75 @@ def test_light_and_dark_follow_the_system_and_the_button(browser: Browser, writt
     page.get_by_role("button", name="light and dark").click()
     expect(page.locator("html")).to_have_attribute("data-theme", "light")
     context.close()
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("view", ["plan", "changes", "source", "resources", "profile", "timeline", "compare/0"])
+def test_axe_finds_no_barrier(browser: Browser, written: str, theme: Literal["light", "dark"], view: str) -> None:
+    from axe_playwright_python.sync_playwright import Axe
+
+    context = browser.new_context(color_scheme=theme, viewport={"width": 1440, "height": 900})
+    page = ready(context.new_page(), written)
+    page.evaluate("view => { location.hash = location.hash.split('/')[0] + '/' + view }", view)
+    page.wait_for_selector(f"#tab-{view.split('/')[0]}[aria-selected=true]")
+    found = Axe().run(page)
+    assert found.violations_count == 0, found.generate_report()
+    context.close()
+
+
+def test_a_kernel_is_copied_and_downloaded(browser: Browser, written: str, searched: RunFolder, tmp_path: Path) -> None:
+    context = browser.new_context(permissions=["clipboard-read", "clipboard-write"])
+    page = ready(context.new_page(), written)
+    page.get_by_role("tab", name="Source", exact=True).click()
+    page.get_by_role("button", name="Copy").click()
+    expect(page.locator(".kernel-tools [role=status]")).to_have_text("copied")
+    best = searched.best_kernel.read_text()
+    assert page.evaluate("navigator.clipboard.readText()") == best
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Download").click()
+    download.value.save_as(tmp_path / "kernel.c")
+    assert download.value.suggested_filename.endswith(".c")
+    assert (tmp_path / "kernel.c").read_text() == best
+    context.close()
+
+
+def test_the_page_says_what_decides_the_result(page: Page, written: str) -> None:
+    ready(page, written)
+    page.locator("#about summary").click()
+    for text in ("operation: gemm", "DIM = 4", "seed = 0", "autocomp = "):
+        expect(page.locator("#about")).to_contain_text(text)
+
+
+def test_legends_are_in_view_without_scrolling(browser: Browser, written: str) -> None:
+    context = browser.new_context(viewport={"width": 1440, "height": 900})
+    page = ready(context.new_page(), written)
+    for legend in page.locator(".overview .legend").all():
+        place = legend.bounding_box()
+        assert place is not None
+        assert place["y"] + place["height"] <= 900
+    context.close()
+
+
+def test_a_cause_has_one_colour_in_every_view_and_no_other_cause_has_it(page: Page, written: str) -> None:
+    colours: dict[str, set[str]] = {}
+    ready(page, written)
+    for number in (0, 1):
+        page.evaluate("number => { location.hash = `#${number}/resources` }", number)
+        page.wait_for_selector(f"#candidate-{number}[aria-selected=true]")
+        for entry in page.locator("#panel > div > .legend span").all():
+            colours.setdefault(entry.inner_text(), set()).add(entry.evaluate("node => node.style.cssText"))
+    tints = [tint for found in colours.values() for tint in found]
+    assert len(colours) > 3
+    assert len(tints) == len(set(tints)) == len(colours)
+
+
+def test_paper_shows_the_candidate_and_no_controls(page: Page, written: str) -> None:
+    ready(page, written)
+    page.emulate_media(media="print")
+    expect(page.locator("#panel")).to_be_visible()
+    expect(page.locator("#trajectory")).to_be_visible()
+    for control in (".list-pane", "#tabs", ".actions"):
+        expect(page.locator(control)).to_be_hidden()
 
 
 def test_nothing_is_fetched(page: Page, written: str) -> None:

@@ -71,7 +71,7 @@ class CandidateList {
       element("span", { class: "number" }, String(candidate.id)),
       element("span", { class: `dot ${run.standing(candidate)}`, style: { "margin-left": `${Math.min(depth, 12) * 12}px` } }),
       element("span", { class: "what" }, run.name(candidate)),
-      candidate.value != null ? element("span", { class: "value" }, amount(candidate.value)) : element("span", { class: "note" }, candidate.outcome),
+      candidate.value != null ? element("span", { class: "value" }, amount(candidate.value)) : element("span", { class: "note" }, candidate.plan ? candidate.outcome : ""),
       element("span", { class: "gain" }, times(run.gain(candidate))),
     );
   }

@@ -1,9 +1,9 @@
-// A chart of points and lines on a canvas: thousands of points, the nearest of which can be picked.
-const MARGIN = { left: 54, right: 16, top: 10, bottom: 36 };
+// Plots, drawn by uPlot: axes with names and round ticks, and points of which the nearest can be picked.
 const HIT = 18; // pixels
+const PLOT = { font: "11px system-ui, sans-serif", across: 52, up: 30 }; // pixels that a tick needs on each axis
 
 const linear = (low, high) => ({
-  place: (value) => (high > low ? (value - low) / (high - low) : 0.5),
+  low, high, log: false,
   ticks: (most) => {
     const rough = (high - low) / most || 1;
     const power = 10 ** Math.floor(Math.log10(rough));
@@ -14,142 +14,114 @@ const linear = (low, high) => ({
 });
 
 const logarithmic = (low, high) => ({
-  place: (value) => (high > low ? Math.log(value / low) / Math.log(high / low) : 0.5),
+  low, high, log: true,
   ticks: (most) => {
     if (high < 2 * low) return linear(low, high).ticks(most);
     const powers = Array.from({ length: Math.ceil(Math.log10(high / low)) + 1 }, (_, index) => 10 ** (Math.floor(Math.log10(low)) + index));
     const inside = (digits) => powers.flatMap((power) => digits.map((digit) => digit * power)).filter((value) => value >= low && value <= high);
     const every = (values) => values.filter((_, index) => index % Math.ceil(values.length / most) === 0);
-    const fine = inside([1, 1.5, 2, 3, 4, 5, 7]);
+    const fine = inside([1, 1.5, 2, 3, 5, 7]);
     return fine.length <= most ? fine : every(inside([1, 2, 5]));
   },
 });
 
+// An axis of uPlot for {scale, label}; `most` ticks at most.
+function axisOf({ scale, label }, side, text = brief) {
+  return {
+    scale: side, label: scale.log ? label.replace(/\)$|$/, (end) => (end ? ", log scale)" : " (log scale)")) : label, labelSize: 18, labelGap: 0, size: side === "x" ? 24 : 46, gap: 4,
+    font: PLOT.font, labelFont: PLOT.font, stroke: colour("soft"), grid: { stroke: colour("line"), width: 1 }, ticks: { show: false },
+    splits: (plot) => scale.ticks(Math.max(2, Math.floor((side === "x" ? plot.width / PLOT.across : plot.height / PLOT.up)))),
+    filter: (_, splits) => splits,
+    values: (_, splits) => splits.map(text),
+  };
+}
+
+const scaleOf = ({ scale }) => ({ time: false, distr: scale.log ? 3 : 1, range: () => [scale.low, scale.high] });
+
+// A plot in a box, whose size it follows. `shape` are the axes x and y of axisOf, and series, hooks and padding of uPlot.
+function plotted(box, { x, y, series, hooks = {}, padding = [8, 14, 0, 0], text }, data) {
+  const options = {
+    width: box.clientWidth || 300, height: box.clientHeight || 200, padding, legend: { show: false }, cursor: { show: false }, hooks,
+    scales: { x: scaleOf(x), y: scaleOf(y) }, axes: [axisOf(x, "x"), axisOf(y, "y", text)], series: [{}, ...series],
+  };
+  const plot = new uPlot(options, data, box);
+  new ResizeObserver(() => box.isConnected && box.clientWidth && plot.setSize({ width: box.clientWidth, height: box.clientHeight })).observe(box);
+  return plot;
+}
+
+const STANDINGS = { none: ["faint", 6, "not measured"], bad: ["bad", 6, "failed"], fair: ["fair", 6, "screened"], good: ["good", 6, "correct"], best: ["accent", 9, "best"] };
+
 class Chart {
-  constructor(canvas, pick, describe) {
-    Object.assign(this, { canvas, pick, describe, content: null });
-    canvas.addEventListener("mousemove", (event) => {
-      const near = this.nearest(event.offsetX, event.offsetY);
+  constructor(box, pick, describe) {
+    Object.assign(this, { box, pick, describe, content: null, plot: null });
+    this.legend = box.parentElement.appendChild(element("div", { class: "legend" }));
+    box.addEventListener("mousemove", (event) => {
+      const near = this.nearest(event);
       showTip(near && this.describe(near), event);
     });
-    canvas.addEventListener("mouseleave", () => showTip(""));
-    canvas.addEventListener("click", (event) => {
-      const near = this.nearest(event.offsetX, event.offsetY);
+    box.addEventListener("mouseleave", () => showTip(""));
+    box.addEventListener("click", (event) => {
+      const near = this.nearest(event);
       if (near) this.pick(near.id);
     });
-    canvas.addEventListener("keydown", (event) => this.key(event));
-    new ResizeObserver(() => this.draw()).observe(canvas);
+    box.addEventListener("keydown", (event) => this.key(event));
   }
 
-  // content: {x, y: {scale, label}, lines: [{points, tint, weight, dash, label, below}], points: [{x, y, id, standing}], selected, compared}
-  show(content) {
+  // content: {x, y: {scale, label}, lines: [{points, tint, weight, dash, name}], points: [{x, y, id, standing}]}
+  show(content, selected, compared) {
+    Object.assign(this, { selected, compared });
+    if (content === this.content) return this.plot.redraw(false);
     this.content = content;
-    this.draw();
+    this.plot?.destroy();
+    const standings = Object.keys(STANDINGS).filter((standing) => content.points.some((point) => point.standing === standing));
+    const groups = [...content.lines.map((line) => line.points), ...standings.map((standing) => content.points.filter((point) => point.standing === standing))];
+    const rows = groups.flatMap((points, group) => points.map((point) => ({ ...point, group }))).sort((a, b) => a.x - b.x);
+    const data = [rows.map((row) => row.x), ...groups.map((_, group) => rows.map((row) => (row.group === group ? row.y : null)))];
+    const lines = content.lines.map(({ tint, weight = 1, dash }) => ({ stroke: colour(tint), width: weight, dash, spanGaps: true, points: { show: false } }));
+    const dots = standings.map((standing) => {
+      const [tint, size] = STANDINGS[standing];
+      return { paths: () => null, points: { show: true, size, width: 0, fill: `color-mix(in srgb, ${colour(tint)} ${standing === "best" ? 100 : 65}%, transparent)` } };
+    });
+    this.plot = plotted(this.box, { ...content, series: [...lines, ...dots], hooks: { draw: [() => this.rings()] } }, data);
+    this.legend.replaceChildren(
+      ...content.lines.map(({ name, tint, dash }) => element("span", { class: dash ? "dashed" : "drawn", style: { "--swatch": `var(--${tint})` } }, name)),
+      ...standings.toReversed().map((standing) => element("span", { class: "round", style: { "--swatch": `var(--${STANDINGS[standing][0]})` } }, STANDINGS[standing][2])),
+    );
   }
 
   key(event) {
     const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
     if (!step || !this.content?.points.length) return;
     const known = this.content.points.filter((point) => point.id != null).sort((a, b) => a.x - b.x);
-    const at = known.findIndex((point) => point.id === this.content.selected);
+    const at = known.findIndex((point) => point.id === this.selected);
     this.pick(known[Math.max(0, Math.min(known.length - 1, at + step))].id);
     event.preventDefault();
     event.stopPropagation();
   }
 
-  nearest(x, y) {
+  nearest({ clientX, clientY }) {
+    if (!this.plot) return null;
+    const { left, top } = this.plot.over.getBoundingClientRect();
     let best = null;
     let distance = HIT;
-    for (const point of this.content?.points ?? []) {
-      const [px, py] = this.at(point);
-      const far = Math.hypot(px - x, py - y);
+    for (const point of this.content.points) {
+      const far = Math.hypot(this.plot.valToPos(point.x, "x") + left - clientX, this.plot.valToPos(point.y, "y") + top - clientY);
       if (far < distance && point.id != null) [best, distance] = [point, far];
     }
     return best;
   }
 
-  at({ x, y }) {
-    const { clientWidth: width, clientHeight: height } = this.canvas;
-    const { x: across, y: up } = this.content;
-    return [
-      MARGIN.left + across.scale.place(x) * (width - MARGIN.left - MARGIN.right),
-      height - MARGIN.bottom - up.scale.place(y) * (height - MARGIN.top - MARGIN.bottom),
-    ];
-  }
-
-  draw() {
-    const drawing = this.content && surface(this.canvas);
-    if (!drawing) return;
-    this.axes(drawing);
-    for (const line of this.content.lines) this.line(drawing, line);
-    const order = { none: 0, bad: 0, fair: 1, good: 2, best: 3 };
-    const points = [...this.content.points].sort((a, b) => order[a.standing] - order[b.standing]);
-    for (const point of points) this.point(drawing.pen, point);
-  }
-
-  axes({ pen, width, height }) {
-    const { x, y } = this.content;
-    pen.strokeStyle = colour("line");
-    pen.fillStyle = colour("soft");
-    pen.lineWidth = 1;
-    pen.textBaseline = "middle";
-    pen.textAlign = "right";
-    for (const tick of y.scale.ticks(Math.max(2, Math.floor(height / 45)))) {
-      const level = Math.round(height - MARGIN.bottom - y.scale.place(tick) * (height - MARGIN.top - MARGIN.bottom)) + 0.5;
+  rings() {
+    const { plot } = this;
+    const pen = plot?.ctx;
+    if (!pen) return;
+    for (const point of this.content.points) {
+      if (point.id == null || (point.id !== this.selected && point.id !== this.compared)) continue;
+      pen.strokeStyle = colour(point.id === this.selected ? "ink" : "faint");
+      pen.lineWidth = 2 * devicePixelRatio;
       pen.beginPath();
-      pen.moveTo(MARGIN.left, level);
-      pen.lineTo(width - MARGIN.right, level);
+      pen.arc(plot.valToPos(point.x, "x", true), plot.valToPos(point.y, "y", true), 7.5 * devicePixelRatio, 0, 2 * Math.PI);
       pen.stroke();
-      pen.fillText(brief(tick), MARGIN.left - 6, level);
     }
-    pen.textAlign = "center";
-    for (const tick of x.scale.ticks(Math.max(2, Math.floor(width / 75)))) {
-      pen.fillText(brief(tick), MARGIN.left + x.scale.place(tick) * (width - MARGIN.left - MARGIN.right), height - MARGIN.bottom + 12);
-    }
-    pen.fillStyle = colour("faint");
-    pen.fillText(x.label, MARGIN.left + (width - MARGIN.left - MARGIN.right) / 2, height - 8);
-    pen.save();
-    pen.translate(10, MARGIN.top + (height - MARGIN.top - MARGIN.bottom) / 2);
-    pen.rotate(-Math.PI / 2);
-    pen.fillText(y.label, 0, 0);
-    pen.restore();
-  }
-
-  line({ pen, width, height }, { points, tint, weight = 1, dash = [], label, below = false }) {
-    if (!points.length) return;
-    pen.save();
-    pen.beginPath();
-    pen.rect(MARGIN.left, MARGIN.top - 4, width - MARGIN.left - MARGIN.right, height - MARGIN.top - MARGIN.bottom + 8);
-    pen.clip();
-    pen.strokeStyle = colour(tint);
-    pen.lineWidth = weight;
-    pen.setLineDash(dash);
-    pen.beginPath();
-    points.forEach((point, index) => pen[index ? "lineTo" : "moveTo"](...this.at(point)));
-    pen.stroke();
-    pen.restore();
-    if (!label) return;
-    const [x, y] = this.at(points.at(-1));
-    pen.fillStyle = colour("soft");
-    pen.textAlign = "right";
-    pen.fillText(label, x - 2, below || y - 8 < MARGIN.top ? y + 10 : y - 8);
-  }
-
-  point(pen, point) {
-    const [x, y] = this.at(point);
-    const tint = { best: "accent", good: "good", fair: "fair", bad: "bad", none: "faint" }[point.standing];
-    const chosen = point.id != null && (point.id === this.content.selected || point.id === this.content.compared);
-    pen.globalAlpha = point.standing === "best" || chosen ? 1 : 0.55;
-    pen.fillStyle = colour(tint);
-    pen.beginPath();
-    pen.arc(x, y, point.standing === "best" ? 4.5 : 3, 0, 2 * Math.PI);
-    pen.fill();
-    pen.globalAlpha = 1;
-    if (!chosen) return;
-    pen.strokeStyle = colour(point.id === this.content.selected ? "ink" : "faint");
-    pen.lineWidth = 2;
-    pen.beginPath();
-    pen.arc(x, y, 7.5, 0, 2 * Math.PI);
-    pen.stroke();
   }
 }

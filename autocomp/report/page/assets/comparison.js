@@ -1,8 +1,15 @@
-// Two candidates side by side: figures, what each unit spent by cause, and the difference of their kernels.
-function comparisonView(run, left, right, choose) {
+// Two candidates side by side: figures, what each unit spent by cause, their timelines and the difference of their kernels.
+// The timelines share one scale, so that lengths can be compared.
+function timelinesView(run, go, ...candidates) {
+  const longest = Math.max(...candidates.map((candidate) => candidate.value ?? 0));
+  return element("div", {}, candidates.map((candidate) => element("div", {}, element("p", { class: "note" }, `#${candidate.id} ${run.name(candidate)}: ${run.measured(candidate)}`),
+    profiledTab(run, candidate, ({ timeline }) => new TimelineView(timeline, (line) => go({ selected: candidate.id, tab: "source", line }), longest).node))));
+}
+
+function comparisonView(run, left, right, go) {
   const others = run.candidates.filter((candidate) => candidate.kernel != null && candidate.id !== left.id);
   const select = element(
-    "select", { "aria-label": "Compare with", onchange: (event) => choose(Number(event.target.value)) },
+    "select", { "aria-label": "Compare with", onchange: (event) => go({ compared: Number(event.target.value) }) },
     others.slice(0, 500).concat(others.slice(500).filter((candidate) => candidate.id === right?.id)).map((candidate) =>
       element("option", { value: candidate.id, selected: candidate.id === right?.id }, `#${candidate.id} ${run.name(candidate)} ${candidate.value != null ? amount(candidate.value) : candidate.outcome}`)),
   );
@@ -22,13 +29,14 @@ function comparisonView(run, left, right, choose) {
   const signed = (x, y) => (x == null || y == null ? "" : (x - y > 0 ? "+" : "") + amount(x - y));
   const table = element(
     "table", {},
-    element("tr", {}, ["", `#${left.id}`, `#${right.id}`, "difference"].map((text) => element("th", { scope: "col" }, text))),
+    element("tr", {}, ["figure", `#${left.id}`, `#${right.id}`, "difference"].map((text) => element("th", { scope: "col" }, text))),
     rows.map(([name, x, y]) => element("tr", {}, element("td", {}, name), element("td", {}, amount(x)), element("td", {}, amount(y)), element("td", {}, signed(x, y)))),
   );
   const texts = [run.source(right), run.source(left)];
   return element(
     "div", {}, head, element("div", { class: "scroll" }, table),
-    element("h3", {}, `From #${right.id} to #${left.id}`),
-    texts.includes(null) ? element("p", { class: "note" }, "One of them has no kernel.") : differenceView(...texts),
+    element("h3", {}, "Timelines"), timelinesView(run, go, right, left),
+    element("h3", {}, `Kernels: #${right.id} on the left, #${left.id} on the right`),
+    texts.includes(null) ? element("p", { class: "note" }, "One of them has no kernel.") : besideView(...texts),
   );
 }

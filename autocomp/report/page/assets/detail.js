@@ -64,7 +64,7 @@ function tabView(state, run, candidate, go) {
     case "resources": return resourcesView(run, candidate);
     case "profile": return profiledTab(run, candidate, ({ profile }) => profileView(profile, openLine));
     case "timeline": return profiledTab(run, candidate, ({ timeline }) => new TimelineView(timeline, openLine).node);
-    case "compare": return comparisonView(run, candidate, run.get(state.compared) ?? run.parent(candidate), (id) => go({ compared: id }));
+    case "compare": return comparisonView(run, candidate, run.get(state.compared) ?? run.parent(candidate), go);
     default: return planView(run, candidate, (id) => go({ selected: id }));
   }
 }

@@ -40,7 +40,7 @@ const CONTEXT = 3; // unchanged lines shown around a change
 function differenceView(before, after) {
   const lines = differences(before, after);
   const near = lines.map((_, at) => lines.slice(Math.max(0, at - CONTEXT), at + CONTEXT + 1).some((line) => line.kind !== "same"));
-  const box = element("div", { class: "code" });
+  const box = element("div", { class: "code", tabindex: "0", role: "group", "aria-label": "Difference" });
   let number = 0;
   let hidden = 0;
   const flush = () => {
@@ -56,4 +56,35 @@ function differenceView(before, after) {
   });
   flush();
   return lines.every((line) => line.kind === "same") ? element("p", { class: "note" }, "Both kernels are the same.") : box;
+}
+
+// The same difference with the texts beside one another: what was removed on the left, what was added on the right.
+function besideView(before, after) {
+  const lines = differences(before, after);
+  if (lines.every((line) => line.kind === "same")) return element("p", { class: "note" }, "Both kernels are the same.");
+  const near = lines.map((_, at) => lines.slice(Math.max(0, at - CONTEXT), at + CONTEXT + 1).some((line) => line.kind !== "same"));
+  const numbers = { left: 0, right: 0 };
+  const cell = (side, kind, text) => (text == null ? element("div", { class: "empty" }) : element("div", { class: kind }, element("span", { class: "at" }, String(side)), element("span", { class: "text" }, ...highlighted(text))));
+  const box = element("div", { class: "beside" });
+  let [removed, added, hidden] = [[], [], 0];
+  const flush = () => {
+    for (let at = 0; at < Math.max(removed.length, added.length); at++) box.append(removed[at] ?? cell(), added[at] ?? cell());
+    if (hidden) box.append(element("div", { class: "skipped" }, `${hidden} unchanged ${hidden === 1 ? "line" : "lines"}`));
+    [removed, added, hidden] = [[], [], 0];
+  };
+  lines.forEach(({ kind, text }, at) => {
+    if (kind !== "add") numbers.left++;
+    if (kind !== "del") numbers.right++;
+    if (kind === "del") removed.push(cell(numbers.left, kind, text));
+    else if (kind === "add") added.push(cell(numbers.right, kind, text));
+    else if (near[at]) {
+      flush();
+      box.append(cell(numbers.left, kind, text), cell(numbers.right, kind, text));
+    } else {
+      if (removed.length || added.length) flush();
+      hidden++;
+    }
+  });
+  flush();
+  return box;
 }

@@ -56,12 +56,17 @@ function showTab(tab) {
   if (place.left < bar.left || place.right > bar.right) tab.parentElement.scrollLeft += place.left - bar.left - (bar.width - place.width) / 2;
 }
 
+let contents = {}; // of the charts, as long as run, axis and theme are the same
+
 function drawCharts() {
-  const contents = { trajectory: trajectory(run, state.axis), roofline: roofline(run), predictions: predictions(run) };
-  for (const [name, content] of Object.entries(contents)) {
+  const key = [run.evaluations.length, run.candidates.length, state.axis, document.documentElement.dataset.theme].join();
+  if (contents.key !== key) contents = { key, trajectory: trajectory(run, state.axis), roofline: roofline(run), predictions: predictions(run) };
+  for (const [name, chart] of Object.entries(charts)) {
+    const content = contents[name];
     byId(name).closest("figure").hidden = !content;
-    if (content) charts[name].show({ ...content, selected: state.selected, compared: state.compared });
-    if (content) byId(name).setAttribute("aria-label", `${name}: ${content.points.length} candidates`);
+    if (!content) continue;
+    chart.show(content, state.selected, state.compared);
+    byId(name).setAttribute("aria-label", `${name}: ${content.points.length} candidates, ${content.y.label} over ${content.x.label}; left and right arrows select`);
   }
 }
 
@@ -76,11 +81,24 @@ function drawRun() {
   if (facts.usage.money) figures.push(["money", brief(facts.usage.money)]);
   if (facts.usage.requests) figures.push(["requests", count(facts.usage.requests)], ["tokens", brief(facts.usage.prompt_tokens + facts.usage.completion_tokens)]);
   byId("figures").replaceChildren(...figures.map(([name, value]) => element("div", {}, element("dt", {}, name), element("dd", {}, value))));
+  byId("about").querySelector("div").replaceChildren(...aboutView(run));
   byId("axes").replaceChildren(...axesOf(run).map((name) => element("button", { type: "button", "aria-pressed": String(name === state.axis), onclick: () => { state.axis = name; drawRun(); drawCharts(); } }, name)));
   const outcomes = new Map();
   for (const candidate of run.candidates) outcomes.set(candidate.outcome, (outcomes.get(candidate.outcome) ?? 0) + 1);
   byId("outcome").replaceChildren(element("option", { value: "" }, "all outcomes"), ...[...outcomes].map(([outcome, number]) => element("option", { value: outcome, selected: outcome === state.outcome }, `${outcome} (${number})`)));
   drawList();
+}
+
+// Everything that decides the result: the workload's file, the machine's parameters, the options, the versions.
+function aboutView({ about }) {
+  const part = (title, ...content) => element("section", {}, element("h3", {}, title), ...content);
+  const stated = (entries) => element("p", { class: "stated" }, Object.entries(entries).filter(([, value]) => !(Array.isArray(value) && !value.length)).map(([name, value]) => element("code", {}, `${name} = ${parameter(value)}`)));
+  return [
+    part(`Workload ${about.workload.name}`, element("pre", {}, about.workload.text)),
+    part(`Machine ${about.machine.name}`, stated(about.machine.parameters), element("p", { class: "note" }, `Digest ${about.machine.digest.slice(0, 16)}${about.machine.area == null ? "" : `, area ${amount(about.machine.area)} ${about.machine.area_note}`}`)),
+    part(`Search: ${run.run.strategy}, seed ${run.run.seed}`, stated(about.options)),
+    part("Versions", stated(about.versions)),
+  ];
 }
 
 function drawList() {
@@ -146,6 +164,9 @@ async function start() {
   setTheme(dark.matches ? "dark" : "light");
   dark.addEventListener("change", () => setTheme(dark.matches ? "dark" : "light"));
   byId("theme").addEventListener("click", () => setTheme(document.documentElement.dataset.theme === "dark" ? "light" : "dark"));
+  let shown = null; // the theme on the screen, while light paper is printed
+  addEventListener("beforeprint", () => { shown = document.documentElement.dataset.theme; byId("about").open = true; setTheme("light"); });
+  addEventListener("afterprint", () => setTheme(shown ?? "light"));
   byId("help-open").addEventListener("click", () => byId("help").showModal());
   byId("skip").addEventListener("click", (event) => { event.preventDefault(); byId("candidates").focus(); });
   run = new Run(await unpacked(Uint8Array.from(atob(byId("document").textContent), (letter) => letter.charCodeAt(0))));

@@ -1,9 +1,9 @@
 // The three charts above: how the best came down, what limits each kernel, and what planners foresaw.
 const AXES = {
-  evaluations: { label: "evaluations", of: (_, index) => index + 1 },
-  seconds: { label: "seconds", of: (evaluation) => evaluation.seconds },
-  tokens: { label: "tokens", of: (evaluation) => evaluation.tokens },
-  money: { label: "money", of: (evaluation) => evaluation.money },
+  evaluations: { label: "evaluations (count)", of: (_, index) => index + 1 },
+  seconds: { label: "time since the start (s)", of: (evaluation) => evaluation.seconds },
+  tokens: { label: "tokens of models (count)", of: (evaluation) => evaluation.tokens },
+  money: { label: "money (in the currency of the agents file)", of: (evaluation) => evaluation.money },
 };
 
 // Axes on which this run moves at all.
@@ -34,10 +34,10 @@ function trajectory(run, name) {
   const [low, high] = points.length ? spread([...(bound ? [run.lower ? bound / 1.2 : bound * 1.2] : []), ...points.map((point) => point.y)], 1.12) : [1, 10];
   return {
     x: { scale: linear(start, Math.max(end, start + 1e-9)), label: axis.label },
-    y: { scale: logarithmic(low, high), label: run.unit },
+    y: { scale: logarithmic(low, high), label: run.unit === "cycles" ? "time (cycles)" : run.unit },
     lines: [
-      ...(bound ? [{ points: [{ x: start, y: bound }, { x: end, y: bound }], tint: "faint", dash: [4, 4], label: "bound", below: true }] : []),
-      ...(points.length ? [{ points: best, tint: "accent", weight: 2 }] : []),
+      ...(bound ? [{ points: [{ x: start, y: bound }, { x: end, y: bound }], tint: "soft", dash: [4, 4], name: "bound: nothing is faster" }] : []),
+      ...(points.length ? [{ points: best, tint: "accent", weight: 2, name: "best so far" }] : []),
     ],
     points,
   };
@@ -57,11 +57,10 @@ function roofline(run) {
   const [left, right] = spread([ridge, ...points.map((point) => point.x)], 1.6);
   const [bottom] = spread([...points.map((point) => point.y), peak], 1.6);
   return {
-    x: { scale: logarithmic(left, right), label: "multiply-accumulates per DRAM byte" },
-    y: { scale: logarithmic(bottom, peak * 1.5), label: "per cycle" },
+    x: { scale: logarithmic(left, right), label: "multiply-accumulates (MACs) per DRAM byte" },
+    y: { scale: logarithmic(bottom, peak * 1.5), label: `MACs per ${run.unit.replace(/s$/, "")}` },
     lines: [
-      ...(bus ? [{ points: [{ x: left, y: left * bus }, { x: ridge, y: peak }], tint: "soft", weight: 1.5 }] : []),
-      { points: [{ x: ridge, y: peak }, { x: right, y: peak }], tint: "soft", weight: 1.5, label: `peak ${count(peak)}` },
+      { points: [...(bus ? [{ x: left, y: left * bus }] : []), { x: ridge, y: peak }, { x: right, y: peak }], tint: "soft", weight: 1.5, name: `roof: ${bus ? `${brief(bus)} B, ` : ""}${count(peak)} MACs a cycle` },
     ],
     points,
   };
@@ -79,9 +78,9 @@ function predictions(run) {
   const [low, high] = spread(points.flatMap((point) => [point.x, point.y]), 1.15);
   const scale = logarithmic(low, high);
   return {
-    x: { scale, label: "predicted speed-up" },
-    y: { scale, label: "speed-up" },
-    lines: [{ points: [{ x: low, y: low }, { x: high, y: high }], tint: "faint", dash: [4, 4] }],
+    x: { scale, label: "predicted speed-up (×)" },
+    y: { scale, label: "measured (×)" },
+    lines: [{ points: [{ x: low, y: low }, { x: high, y: high }], tint: "soft", dash: [4, 4], name: "as predicted" }],
     points,
   };
 }

@@ -1,5 +1,4 @@
 // Where a kernel's cycles went: the critical path, what would change it, and units and memories over time.
-const AREA = 44; // pixels
 const TELLING = 0.01; // share of the critical path from which on a segment is listed at once
 const NOTABLE = 0.005; // share of the cycles from which on a stall of a loop or region is named
 const LISTED = 3; // segments that are in any case
@@ -11,13 +10,13 @@ function profileView(profile, openLine) {
   return element(
     "div", {},
     element("h3", {}, "Critical path: who held the kernel up, and where"), criticalPath(profile, openLine, share),
-    element("h3", {}, "Loops and regions"), partsTable(profile, openLine, share),
+    ...(profile.regions.length ? [element("h3", {}, "Loops and regions"), partsTable(profile, openLine, share)] : []),
     element("h3", {}, "What if"), table(["change", "cycles", "saved"], profile.what_if.map((answer) => [answer.words, count(answer.cycles), percent(answer.saved)])),
     element("h3", {}, `Over time: each step is ${count(profile.window)} cycles`),
     element(
       "div", { class: "areas" },
-      busy.map((unit) => area(`${unit.name}: busy ${share(unit.causes.Busy ?? 0)}`, unit.occupancy, 1, profile, (value) => `${percent(value)} busy`)),
-      profile.memories.map((memory) => area(`${memory.name}: at most ${count(Math.max(0, ...memory.live))} of ${count(memory.rows)} rows live, bank conflicts ${share(memory.conflict_cycles)}`, memory.live, memory.rows, profile, (value) => `${count(value)} rows live`)),
+      busy.map((unit) => area(`${unit.name}: busy ${share(unit.causes.Busy ?? 0)}`, unit.occupancy, 1, "busy (%)", profile, (value) => `${percent(value)} busy`)),
+      profile.memories.map((memory) => area(`${memory.name}: at most ${count(Math.max(0, ...memory.live))} of ${count(memory.rows)} rows live, bank conflicts ${share(memory.conflict_cycles)}`, memory.live, memory.rows, "live rows", profile, (value) => `${count(value)} rows live`)),
     ),
     element("h3", {}, "Units busy together, of all cycles"), overlapTable(profile, busy.map((unit) => unit.name), share),
     element("h3", {}, "Operands"),
@@ -65,31 +64,27 @@ function partsTable({ regions, cycles }, openLine, share) {
 
 function overlapTable({ overlap }, units, share) {
   const shade = (cycles) => element("span", { class: "share", style: { "--share": parseFloat(share(cycles)) / 100 } }, share(cycles));
-  return table(["", ...units], units.map((unit) => [unit, ...units.map((other) => shade(overlap[unit][other]))]));
+  return table(["unit", ...units], units.map((unit) => [unit, ...units.map((other) => shade(overlap[unit][other]))]));
 }
 
-// Values over time as an area under steps, up to `highest`.
-function area(label, values, highest, profile, words) {
-  const canvas = element("canvas", { class: "area", role: "img", "aria-label": label, style: { height: `${AREA}px` } });
+// Values over time as an area under steps, up to `highest`; `unit` names the vertical axis.
+function area(label, values, highest, unit, profile, words) {
+  const box = element("div", { class: "plot area", role: "img", "aria-label": label });
   const draw = () => {
-    const drawing = surface(canvas);
-    if (!drawing) return;
-    const { pen, width, height } = drawing;
-    pen.fillStyle = colour("hover");
-    pen.fillRect(0, 0, width, height);
-    pen.fillStyle = colour("accent");
-    values.forEach((value, index) => {
-      const [left, right] = [index, index + 1].map((step) => Math.round(width * Math.min(1, (step * profile.window) / profile.cycles)));
-      const level = value ? Math.max(1, (height * value) / highest) : 0;
-      pen.fillRect(left, height - level, right - left, level);
-    });
+    box.replaceChildren();
+    const starts = [...values.map((_, index) => index * profile.window), profile.cycles];
+    const axes = { x: { scale: linear(0, profile.cycles), label: "time (cycles)" }, y: { scale: linear(0, highest), label: unit }, text: highest === 1 ? (share) => count(100 * share) : brief };
+    const series = [{ stroke: colour("accent"), fill: colour("accent-soft"), width: 1, paths: uPlot.paths.stepped({ align: 1 }), points: { show: false } }];
+    plotted(box, { ...axes, series }, [starts, [...values, values.at(-1) ?? 0]]);
   };
-  canvas.addEventListener("mousemove", (event) => {
-    const index = Math.max(0, Math.min(values.length - 1, Math.floor((event.offsetX / canvas.clientWidth) * profile.cycles / profile.window)));
+  box.addEventListener("mousemove", (event) => {
+    const over = box.querySelector(".u-over")?.getBoundingClientRect();
+    if (!over) return;
+    const index = Math.max(0, Math.min(values.length - 1, Math.floor((((event.clientX - over.left) / over.width) * profile.cycles) / profile.window)));
     const start = index * profile.window;
     showTip(`cycles ${count(start)} to ${count(Math.min(profile.cycles, start + profile.window))}: ${words(values[index])}`, event);
   });
-  canvas.addEventListener("mouseleave", () => showTip(""));
-  new ResizeObserver(draw).observe(canvas);
-  return element("div", {}, element("p", { class: "note" }, label), canvas);
+  box.addEventListener("mouseleave", () => showTip(""));
+  requestAnimationFrame(draw);
+  return element("div", {}, element("p", { class: "note" }, label), box);
 }

@@ -44,7 +44,7 @@ class Run {
 
   measured(candidate) { return candidate.value == null ? candidate.outcome : `${amount(candidate.value)} ${this.unit}`; }
 
-  name(candidate) { return candidate.plan ? candidate.plan.option || "free plan" : "naive"; }
+  name(candidate) { return candidate.plan ? candidate.plan.option || "free plan" : candidate.parent == null ? "naive" : candidate.outcome; }
 
   // How a candidate is shown: best, good, fair (not validated in full yet), bad or neither.
   standing(candidate) {

@@ -5,6 +5,7 @@ const RULER = 24;
 const CLOSEST = 20; // cycles across the view
 const MOST_LANES = 6;
 const HUES = [214, 26, 152, 282, 340, 190, 50, 110];
+const SEEN = []; // instructions in the order of their hues, the same in all timelines of the page
 
 // The columns as the page keeps them: starts as they are, and for each track and lane its spans in order.
 function readTimeline(packed) {
@@ -21,11 +22,13 @@ function readTimeline(packed) {
 }
 
 class TimelineView {
-  constructor(timeline, openLine) {
+  // `longest` cycles are shown, if more than this timeline has.
+  constructor(timeline, openLine, longest = 0) {
     this.timeline = timeline;
+    this.all = Math.max(timeline.cycles, longest);
     this.openLine = openLine;
     this.from = 0;
-    this.to = timeline.cycles;
+    this.to = this.all;
     this.canvas = element("canvas", { class: "timeline", tabindex: "0", role: "img", "aria-label": "Timeline of the commands" });
     this.range = element("p", { class: "note", role: "status" });
     this.inspect = element("div", { class: "inspect" }, element("p", { class: "note" }, "Drag to move; +, −, Ctrl and the wheel, or a double click to zoom. Click a command to see its line."));
@@ -47,7 +50,7 @@ class TimelineView {
     const left = element("p", { class: "note" }, said.join(" "));
     this.node = element(
       "div", {},
-      element("div", { class: "timeline-tools" }, button("−", "Zoom out", () => this.zoom(2)), button("+", "Zoom in", () => this.zoom(0.5)), button("All", "Show all", () => this.view(0, timeline.cycles)), this.range),
+      element("div", { class: "timeline-tools" }, button("−", "Zoom out", () => this.zoom(2)), button("+", "Zoom in", () => this.zoom(0.5)), button("All", "Show all", () => this.view(0, this.all)), this.range),
       this.canvas, this.legend(), left, this.inspect,
     );
   }
@@ -58,8 +61,9 @@ class TimelineView {
   }
 
   tint(instruction) {
-    const order = (this.order ??= [...new Set(this.timeline.instruction)]);
-    return `hsl(${HUES[order.indexOf(instruction) % HUES.length]} 58% 56%)`;
+    const name = this.timeline.instructions[instruction];
+    if (!SEEN.includes(name)) SEEN.push(name);
+    return `hsl(${HUES[SEEN.indexOf(name) % HUES.length]} 58% 56%)`;
   }
 
   listen() {
@@ -94,7 +98,7 @@ class TimelineView {
     canvas.addEventListener("keydown", (event) => {
       const width = this.to - this.from;
       const act = {
-        "+": () => this.zoom(0.5), "=": () => this.zoom(0.5), "-": () => this.zoom(2), 0: () => this.view(0, this.timeline.cycles),
+        "+": () => this.zoom(0.5), "=": () => this.zoom(0.5), "-": () => this.zoom(2), 0: () => this.view(0, this.all),
         ArrowLeft: () => this.view(this.from - width / 5, this.to - width / 5), ArrowRight: () => this.view(this.from + width / 5, this.to + width / 5),
       }[event.key];
       if (!act) return;
@@ -111,7 +115,7 @@ class TimelineView {
   }
 
   view(from, to) {
-    const all = this.timeline.cycles;
+    const { all } = this;
     const width = Math.max(Math.min(CLOSEST, all), Math.min(all, to - from));
     this.from = Math.max(0, Math.min(all - width, from));
     this.to = this.from + width;
@@ -166,7 +170,7 @@ class TimelineView {
     const { pen, width, height } = drawing;
     const { timeline } = this;
     const scale = width / (this.to - this.from);
-    this.range.textContent = `cycles ${count(this.from)} to ${count(this.to)} of ${count(timeline.cycles)}`;
+    this.range.textContent = `cycles ${count(this.from)} to ${count(Math.min(this.to, timeline.cycles))} of ${count(timeline.cycles)}`;
     this.ruler(pen, width, height, scale);
     for (const [key, spans] of timeline.lanes) {
       const top = this.tops[Math.floor(key / 1000)] + (key % 1000) * LANE;
@@ -194,7 +198,8 @@ class TimelineView {
       pen.moveTo(x, 0);
       pen.lineTo(x, height);
       pen.stroke();
-      if (x + 4 + pen.measureText(count(tick)).width <= width) pen.fillText(count(tick), x + 4, 10);
+      const text = tick === 0 ? "0 cycles" : count(tick);
+      if (x + 4 + pen.measureText(text).width <= width) pen.fillText(text, x + 4, 10);
     }
     pen.fillStyle = colour("ink");
     this.timeline.tracks.forEach((track, index) => this.tops[index] != null && pen.fillText(track.name, 4, this.tops[index] - 8));
