@@ -2,52 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING
 
 import click
+
+from autocomp.cli.folding import folded
 
 if TYPE_CHECKING:
     from autocomp.agents.config import Agents
 
-Function = TypeVar("Function", bound=Callable[..., Any])
 _MODEL = "openai:MODEL[@BASE_URL]"
-
-
-def agent_options(function: Function) -> Function:
-    """--agent, --planner-model, --coder-model and --agents; `chosen_agents` makes of them what is to be asked."""
-    options = (
-        click.option(
-            "--agent", type=str, default=None, help="rules, llm or llm+rules (default: llm where a model is named)."
-        ),
-        click.option(
-            "--planner-model",
-            "--planner",
-            "planner_models",
-            multiple=True,
-            metavar="SPEC",
-            help=f"Who plans: {_MODEL}, or rules; repeatable.",
-        ),
-        click.option(
-            "--coder-model",
-            "--coder",
-            "coder_models",
-            multiple=True,
-            metavar="SPEC",
-            help="Who writes kernels, like --planner-model (default: the same); repeatable.",
-        ),
-        click.option(
-            "--agents",
-            "agents_file",
-            type=click.Path(path_type=Path, dir_okay=False),
-            default=None,
-            help="YAML file with ensembles, prices, limits and modes.",
-        ),
-    )
-    for option in reversed(options):
-        function = option(function)
-    return function
 
 
 def chosen_agents(
@@ -58,3 +23,35 @@ def chosen_agents(
 
     loaded = config.load(agents_file) if agents_file is not None else None
     return config.from_words(agent, planner_models, coder_models, loaded)
+
+
+agent_options = folded(
+    "agents",
+    chosen_agents,
+    click.option(
+        "--agent", type=str, default=None, help="rules, llm or llm+rules (default: llm where a model is named)."
+    ),
+    click.option(
+        "--planner-model",
+        "--planner",
+        "planner_models",
+        multiple=True,
+        metavar="SPEC",
+        help=f"Who plans: {_MODEL}, or rules; repeatable.",
+    ),
+    click.option(
+        "--coder-model",
+        "--coder",
+        "coder_models",
+        multiple=True,
+        metavar="SPEC",
+        help="Who writes kernels, like --planner-model (default: the same); repeatable.",
+    ),
+    click.option(
+        "--agents",
+        "agents_file",
+        type=click.Path(path_type=Path, dir_okay=False),
+        default=None,
+        help="YAML file with ensembles, prices, limits and modes.",
+    ),
+)

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from autocomp.cli.agents import agent_options, chosen_agents
+from autocomp.cli.agents import agent_options
+from autocomp.cli.folding import model_options
 from autocomp.cli.options import (
-    cache_option,
-    executor_option,
+    means_options,
     number_of,
     output_options,
     path_option,
@@ -22,14 +22,14 @@ from autocomp.cli.options import (
     say,
     set_option,
     trust_option,
-    workers_option,
 )
 from autocomp.cli.problem import load_problem
+from autocomp.search.options import Options
 
 if TYPE_CHECKING:
     from autocomp.agents.config import Agents
-    from autocomp.search import Options
     from autocomp.search.explore import Point
+    from autocomp.search.session import Means
     from autocomp.search.snapshot import Request
     from autocomp.targets.planning import Precedent
     from autocomp.targets.protocol import Target
@@ -61,13 +61,6 @@ def _sweeps(ctx: click.Context, option: click.Parameter, values: tuple[str, ...]
     metavar="NAME=NUMBER,...",
     help="Values of a parameter of the accelerator, as in --sweep DIM=8,16,32; repeatable: all combinations.",
 )
-@click.option(
-    "--evaluations",
-    type=click.IntRange(min=1),
-    default=30,
-    show_default=True,
-    help="Evaluations at most, of each workload at each point.",
-)
 @agent_options
 @click.option(
     "--reuse",
@@ -84,7 +77,7 @@ def _sweeps(ctx: click.Context, option: click.Parameter, values: tuple[str, ...]
     metavar="NAME",
     help="Search for kernels of the least cycles, energy or edp (energy x cycles); repeatable, a point for each.",
 )
-@click.option("--seed", type=int, default=0, show_default=True, help="Same seed, same result.")
+@model_options(Options, "options", only=("evaluations", "seed"), defaults={"evaluations": 30})
 @click.option(
     "--folder",
     type=click.Path(path_type=Path, file_okay=False),
@@ -93,9 +86,7 @@ def _sweeps(ctx: click.Context, option: click.Parameter, values: tuple[str, ...]
     help="Where the runs are kept; the same command continues there.",
 )
 @click.option("--plot", "plot_file", type=click.Path(path_type=Path, dir_okay=False), help="Write the front as SVG.")
-@workers_option
-@executor_option
-@cache_option
+@means_options
 @trust_option
 @set_option
 @path_option
@@ -103,19 +94,13 @@ def _sweeps(ctx: click.Context, option: click.Parameter, values: tuple[str, ...]
 def explore(
     workloads: tuple[str, ...],
     sweep: Sweep,
-    evaluations: int,
-    agent: str | None,
-    planner_models: tuple[str, ...],
-    coder_models: tuple[str, ...],
-    agents_file: Path | None,
+    agents: Agents,
     reuse: int,
     objectives: tuple[str, ...],
-    seed: int,
+    options: Options,
     folder: Path,
     plot_file: Path | None,
-    workers: int | None,
-    executor: str | None,
-    cache: bool,
+    means: Means,
     trust: bool,
     overrides: dict[str, int | float],
     paths: tuple[Path, ...],
@@ -125,28 +110,22 @@ def explore(
     """Sweep parameters of the accelerator of the WORKLOADs, and weigh the cycles and the energy of their kernels
     against its area.
 
-    At each point the best kernel of every workload is searched for, beginning with the plans of the nearest points. The
-    area is what the description of the accelerator states with `area = …;`. Kernels stay in the run folders; none
-    becomes a schedule.
+    At each point the best kernel of every workload is searched for, beginning with the plans of the nearest points;
+    --evaluations bounds each of these searches. The area is what the description of the accelerator states with
+    `area = …;`. Kernels stay in the run folders; none becomes a schedule.
     """
     from autocomp.agents.factory import make_agents
     from autocomp.data import write_output
     from autocomp.report import make_console
     from autocomp.report.explore import document, plot, points_table
-    from autocomp.search import Options
-    from autocomp.search.executors import available_cores
     from autocomp.search.explore import explore_point, grid, nearest_first, point_name
-    from autocomp.search.session import Means
 
     for name in sweep:
         if name in overrides:
             raise click.UsageError(f"{name} is both set and swept; leave out --set {name}={overrides[name]}")
     base, names = _base(workloads, sweep, overrides, paths, trust)
     note = base.area_note or "in units that the description does not name"
-    options = Options(seed=seed, evaluations=evaluations)
-    agents = chosen_agents(agent, planner_models, coder_models, agents_file)
     make_agents(agents, base)  # refuses what cannot work before there is a folder
-    means = Means(workers or available_cores(), executor, cache)
     points: list[Point] = []
     for objective in objectives:
         base.pursuing(objective)

@@ -7,8 +7,10 @@ from pathlib import Path
 
 import click
 
+from autocomp.cli.folding import model_options
 from autocomp.cli.options import path_option, say, set_option, target_option, trust_option
 from autocomp.cli.problem import load_problem
+from autocomp.search.options import Options
 
 RUNS = Path("runs")
 LOOPBACK = "127.0.0.1"
@@ -16,7 +18,7 @@ LOOPBACK = "127.0.0.1"
 
 @click.command()
 @click.argument("workload", required=False)
-@click.option("--evaluations", type=click.IntRange(min=1), default=60, show_default=True, help="Evaluations at most.")
+@model_options(Options, "options", only=("evaluations",), defaults={"evaluations": 60})
 @click.option("--http", "port", type=click.IntRange(1, 65535), default=None, help="Serve streamable HTTP on this port.")
 @click.option(
     "--run-dir",
@@ -30,7 +32,7 @@ LOOPBACK = "127.0.0.1"
 @path_option
 def mcp(
     workload: str | None,
-    evaluations: int,
+    options: Options,
     port: int | None,
     run_dir: Path | None,
     trust: bool,
@@ -49,7 +51,6 @@ def mcp(
     from autocomp.errors import ConfigError
     from autocomp.mcp.server import serve
     from autocomp.mcp.session import Session
-    from autocomp.search import Options
     from autocomp.search.folder import RunFolder, new_run_path
     from autocomp.search.snapshot import Request, create, restore
     from autocomp.search.strategies import OUTSIDE
@@ -68,7 +69,7 @@ def mcp(
         menu = for_target((), loaded, target, paths)
         agents = Agents((Member(OUTSIDE),))
         now = datetime.now().astimezone()
-        request = Request(loaded, target, menu, agents, Options(evaluations=evaluations), OUTSIDE)
+        request = Request(loaded, target, menu, agents, options, OUTSIDE)
         folder = create(run_dir or new_run_path(RUNS, loaded.name, now), request, now)
 
     def note(message: str) -> None:

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from autocomp.cli.agents import agent_options, chosen_agents
+from autocomp.cli.agents import agent_options
 from autocomp.cli.options import CommandGroup, output_options, path_option, print_json, say, warn
 from autocomp.data import write_output
 from autocomp.errors import ConfigError, ModelError
 
 if TYPE_CHECKING:
-    pass
+    from autocomp.agents.config import Agents
 
 
 @click.group(cls=CommandGroup)
@@ -75,10 +75,7 @@ def suggest(
     run: Path,
     count: int,
     out: Path,
-    agent: str | None,
-    planner_models: tuple[str, ...],
-    coder_models: tuple[str, ...],
-    agents_file: Path | None,
+    agents: Agents,
 ) -> None:
     """Have a model propose new options from the log of the folder RUN, for you to look over."""
     from autocomp.agents.factory import make_ensemble
@@ -89,7 +86,6 @@ def suggest(
     from autocomp.search import RunFolder
     from autocomp.search.snapshot import restore
 
-    agents = chosen_agents(agent, planner_models, coder_models, agents_file)
     if not agents.models:
         raise ConfigError("the rules propose no options", hint="name a model: --planner-model openai:MODEL[@BASE_URL]")
     if out.exists():

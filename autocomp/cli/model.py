@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from autocomp.cli.agents import chosen_agents
 from autocomp.cli.options import output_options, path_option, print_json, say, set_option, warn, workers_option
 from autocomp.data import write_output
 
@@ -141,6 +140,7 @@ def _searcher(
 ) -> Callable[[Prediction, int], Found]:
     """Searches by the rules agent, each in a run folder of its own; what they find becomes a schedule."""
     from autocomp import workload as workloads
+    from autocomp.agents.config import Agents
     from autocomp.cli.session import keep
     from autocomp.models.search import Found
     from autocomp.report import SearchProgress, make_console
@@ -153,7 +153,6 @@ def _searcher(
     from autocomp.targets.menu_file import for_target
 
     console = make_console(sys.stderr, plain)
-    agents = chosen_agents(None, (), (), None)
     means = Means(workers or available_cores())
 
     def search(prediction: Prediction, evaluations: int) -> Found:
@@ -164,7 +163,7 @@ def _searcher(
             workload,
             machine,
             for_target((), workload, machine, paths),
-            agents,
+            Agents(),
             Options(evaluations=evaluations),
             precedents=near,
         )

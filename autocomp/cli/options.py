@@ -7,11 +7,15 @@ import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from autocomp.cli.folding import folded
 from autocomp.printable import printable
+
+if TYPE_CHECKING:
+    from autocomp.search.session import Means
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -122,16 +126,30 @@ workers_option = click.option(
     default=None,
     help="Kernels evaluated at a time (default: the cores at hand).",
 )
-executor_option = click.option(
-    "--executor",
-    metavar="SPEC",
-    help="Where kernels are evaluated: inline, threads:N, processes:N, dask://HOST:PORT or local-cluster:N.",
-)
-cache_option = click.option(
-    "--cache/--no-cache",
-    default=True,
-    show_default=True,
-    help="Take verdicts from your cache, and keep them there.",
+
+
+def _means(workers: int | None, executor: str | None, cache: bool) -> Means:
+    from autocomp.search.executors import available_cores
+    from autocomp.search.session import Means
+
+    return Means(workers or available_cores(), executor, cache)
+
+
+means_options = folded(
+    "means",
+    _means,
+    workers_option,
+    click.option(
+        "--executor",
+        metavar="SPEC",
+        help="Where kernels are evaluated: inline, threads:N, processes:N, dask://HOST:PORT or local-cluster:N.",
+    ),
+    click.option(
+        "--cache/--no-cache",
+        default=True,
+        show_default=True,
+        help="Take verdicts from your cache, and keep them there.",
+    ),
 )
 
 

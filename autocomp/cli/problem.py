@@ -3,13 +3,44 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from autocomp.cli.folding import folded
+from autocomp.cli.options import objective_option, path_option, set_option, target_option, trust_option
 
 if TYPE_CHECKING:
     from autocomp.targets.protocol import Target
     from autocomp.workload import Workload
+
+
+@dataclass(frozen=True)
+class ProblemOptions:
+    """What options say of any workload that a command is given: with `trust` its reference may run, `target_spec` takes
+    the place of the target that its file names, and `objective` that of the target's usual one."""
+
+    trust: bool
+    target_spec: str | None
+    objective: str | None
+    overrides: Mapping[str, int | float]
+    paths: tuple[Path, ...]
+
+    def load(self, workload: str) -> tuple[Workload, Target]:
+        """The workload by its file or name, and its target, whose description may lie beside it or in one of `paths`.
+
+        Raises ConfigError where neither file nor options name a target.
+        """
+        from autocomp.api import load_target, load_workload
+
+        loaded = load_workload(workload, paths=self.paths, parameters=self.overrides, trust=self.trust)
+        asked = loaded if self.target_spec is None else replace(loaded, target=self.target_spec)
+        return loaded, load_target(asked, paths=self.paths, objective=self.objective)
+
+
+problem_options = folded(
+    "problem", ProblemOptions, trust_option, target_option, objective_option, set_option, path_option
+)
 
 
 def load_problem(
@@ -21,14 +52,5 @@ def load_problem(
     trust: bool = False,
     objective: str | None = None,
 ) -> tuple[Workload, Target]:
-    """The workload by its file or name, and its target, whose description may lie beside it or in one of `paths`. With
-    `trust` the user says that its reference may run; `target` takes the place of the target that the file names, and
-    `objective` that of the target's usual one.
-
-    Raises ConfigError where neither names one.
-    """
-    from autocomp.api import load_target, load_workload
-
-    loaded = load_workload(workload, paths=paths, parameters=overrides, trust=trust)
-    asked = loaded if target is None else replace(loaded, target=target)
-    return loaded, load_target(asked, paths=paths, objective=objective)
+    """The same for a command that has some of these options."""
+    return ProblemOptions(trust, target, objective, overrides, paths).load(workload)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from autocomp.cli.agents import agent_options, chosen_agents
+from autocomp.cli.agents import agent_options
 from autocomp.cli.options import (
     json_option,
     path_option,
@@ -24,6 +24,7 @@ from autocomp.cli.problem import load_problem
 from autocomp.cli.run import read_kernel
 
 if TYPE_CHECKING:
+    from autocomp.agents.config import Agents
     from autocomp.agents.llm.prompts import Asked, Message, Phase
     from autocomp.targets.planning import Context
     from autocomp.targets.protocol import Target
@@ -74,10 +75,7 @@ def prompt(
     dropout: float,
     seed: int,
     sections: bool,
-    agent: str | None,
-    planner_models: tuple[str, ...],
-    coder_models: tuple[str, ...],
-    agents_file: Path | None,
+    agents: Agents,
     trust: bool,
     target_spec: str | None,
     overrides: dict[str, int | float],
@@ -94,7 +92,6 @@ def prompt(
     from autocomp.agents.llm.tokens import estimate_prompt
     from autocomp.targets.menu_file import for_target
 
-    agents = chosen_agents(agent, planner_models, coder_models, agents_file)
     loaded, target = load_problem(workload, paths, overrides, target_spec, trust=trust)
     menu = for_target(menus, loaded, target, paths).dropout(Random(f"menu/{seed}"), dropout)
     context = _context(read_kernel(kernel), str(kernel), loaded, target, menu, seed)

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from autocomp.cli.agents import agent_options, chosen_agents
+from autocomp.cli.agents import agent_options
 from autocomp.cli.confirm import confirm_option
-from autocomp.cli.options import cache_option, executor_option, output_options, trust_option, warn, workers_option
+from autocomp.cli.options import means_options, output_options, trust_option, warn
+
+if TYPE_CHECKING:
+    from autocomp.agents.config import Agents
+    from autocomp.search.session import Means
 
 
 @click.command()
@@ -16,23 +21,16 @@ from autocomp.cli.options import cache_option, executor_option, output_options, 
 @agent_options
 @click.option("--tokens", type=click.IntRange(min=0), default=None, help="Tokens of its models at most, of each run.")
 @click.option("--money", type=click.FloatRange(min=0), default=None, help="Price of their tokens at most, of each run.")
-@workers_option
-@executor_option
-@cache_option
+@means_options
 @confirm_option
 @trust_option
 @output_options
 def resume(
     runs: tuple[Path, ...],
-    agent: str | None,
-    planner_models: tuple[str, ...],
-    coder_models: tuple[str, ...],
-    agents_file: Path | None,
+    agents: Agents,
     tokens: int | None,
     money: float | None,
-    workers: int | None,
-    executor: str | None,
-    cache: bool,
+    means: Means,
     confirm: str | None,
     trust: bool,
     as_json: bool,
@@ -48,12 +46,9 @@ def resume(
     from autocomp.schedules.store import Store, user_root
     from autocomp.search import RunFolder
     from autocomp.search.budget import Budget
-    from autocomp.search.executors import available_cores
-    from autocomp.search.session import Means
     from autocomp.search.snapshot import check_judge, granted, restore, version_changes
 
-    given = chosen_agents(agent, planner_models, coder_models, agents_file)
-    found = [(folder, granted(restore(folder, trust), folder, given)) for folder in map(RunFolder.open, runs)]
+    found = [(folder, granted(restore(folder, trust), folder, agents)) for folder in map(RunFolder.open, runs)]
     for folder, request in found:
         changes = version_changes(folder.snapshot())
         if changes:
@@ -62,6 +57,5 @@ def resume(
         if judged:
             warn(f"{folder.path}: {judged}")
     Store(user_root()).require_writable()
-    means = Means(workers or available_cores(), executor, cache)
     most = Budget(tokens=tokens, money=money)
     search_and_report(found, means, confirm=confirm, as_json=as_json, plain=plain, resumed=True, most=most)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
@@ -42,7 +41,7 @@ def fresh_record(
         target,
         menu_file.load([workload.operation]).for_operation(workload.operation),
         Agents(),
-        replace(SHORT, evaluations=evaluations, seed=seed),
+        SHORT.replace(evaluations=evaluations, seed=seed),
         precedents=precedents_for(workload, target, PRECEDENTS, warn, roots),
     )
     now = datetime.now().astimezone()

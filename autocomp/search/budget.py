@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from autocomp.errors import ConfigError
@@ -34,13 +34,13 @@ class Budget:
 
     def within(self, options: Options) -> Options:
         """The options with this budget."""
-        return replace(options, **self.to_json())
+        return options.replace(**self.to_json())
 
     def over_models(self, options: Options) -> Options:
         """The options with the bounds on tokens and money that this budget has."""
         tokens = options.tokens if self.tokens is None else self.tokens
         money = options.money if self.money is None else self.money
-        return replace(options, tokens=tokens, money=money)
+        return options.replace(tokens=tokens, money=money)
 
     def shared(self, parts: int) -> tuple[Budget, ...]:
         """Equal shares; what does not divide goes to the first. Raises ConfigError if there is not an evaluation for

@@ -1,96 +1,91 @@
-"""What a user sets about a search."""
+"""What a user sets about a search: the one place for its names, defaults, bounds and descriptions.
+
+The options of `autocomp search`, the section `options` of a run folder, and the table in `docs/reference/strategies.md`
+are made from this model.
+"""
 
 from __future__ import annotations
 
-import json
-from dataclasses import dataclass, fields
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import ConfigDict, TypeAdapter, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ModelWrapValidatorHandler, ValidationError, model_validator
 
 from autocomp.documents import problems
 from autocomp.errors import ConfigError
+from autocomp.flags import Flag
 from autocomp.targets.planning import Usage
 
 MOST = 10_000  # of what a step makes: plans, kernels, parents
-MOST_CONDITIONS = 16  # each takes a measurement of every kernel
+MOST_CONDITIONS = 16  # each costs a measurement of every kernel
 
 
-@dataclass(frozen=True)
-class Options:
-    """Shape and budgets of a search; `seconds`, `evaluations`, `tokens` and `money` are None for no budget.
+class Options(BaseModel):
+    """Shape and budgets of a search. Raises ConfigError for what is unknown or out of bounds."""
 
-    `dropout` is the probability that a menu option is withheld from one planning; `patience` the number of steps
-    without a better kernel after which the search ends (None: as the strategy sees fit); `ratio` the share of the
-    bound that is good enough; `gate` how many times worse than its parent a kernel may be to be built on
-    (None: any number); `alike` how many kernels made by the same options a beam takes before it takes others. With
-    `black_box` the agents see measurements and failures, and nothing of how kernels behave. With `robust` the worst of
-    several conditions counts: those in `conditions`, each as `NAME=NUMBER,…`, or those that the target knows.
-    `judge_seed` is what the judge draws its inputs from; without one it is fresh entropy, which the run's log keeps.
-    """
+    model_config = ConfigDict(frozen=True, strict=True, extra="forbid", allow_inf_nan=False)
 
-    __pydantic_config__ = ConfigDict(strict=True, allow_inf_nan=False)
-    seed: int = 0
-    beam: int = 6
-    plans_per_parent: int = 6
-    codes_per_plan: int = 1
-    dropout: float = 0.25
-    keep_parents: bool = True
-    gate: float | None = None
-    alike: int = 2
-    black_box: bool = False
-    patience: int | None = None
-    max_steps: int = 40
-    evaluations: int | None = None
-    seconds: float | None = None
-    tokens: int | None = None  # of language models, prompts and answers together
-    money: float | None = None  # in the currency of the prices stated for the models
-    ratio: float = 0.995
-    repair: bool = True
-    robust: bool = False
-    conditions: tuple[str, ...] = ()
-    judge_seed: int | None = None
+    seed: Annotated[int, Field(description="Same seed, same run.")] = 0
+    beam: Annotated[int, Field(ge=1, le=MOST, description="Kernels expanded in each step.")] = 6
+    plans_per_parent: Annotated[int, Flag("plans"), Field(ge=1, le=MOST, description="Plans for each parent.")] = 6
+    codes_per_plan: Annotated[int, Flag("codes"), Field(ge=1, le=MOST, description="Kernels for each plan.")] = 1
+    dropout: Annotated[
+        float, Field(ge=0, lt=1, description="Chance that an option of the menu is withheld from one planning.")
+    ] = 0.25
+    keep_parents: Annotated[bool, Field(description="Parents stay in the beam, beside their children.")] = True
+    gate: Annotated[
+        float | None,
+        Field(gt=0, description="Expand a kernel only if it is at most this many times worse than its parent."),
+    ] = None
+    alike: Annotated[
+        int, Field(ge=1, le=MOST, description="Kernels made by the same options that a beam takes first.")
+    ] = 2
+    black_box: Annotated[
+        bool, Field(description="Agents see measurements and failures only, not how kernels behave.")
+    ] = False
+    patience: Annotated[int | None, Field(ge=1, description="Steps without gain to end (default: the strategy's).")] = (
+        None
+    )
+    max_steps: Annotated[int, Flag("steps"), Field(ge=0, description="Steps at most.")] = 40
+    evaluations: Annotated[int | None, Field(ge=1, description="Evaluations at most.")] = None
+    seconds: Annotated[float | None, Field(ge=0, description="Wall-clock time at most.")] = None
+    tokens: Annotated[
+        int | None, Field(ge=0, description="Tokens of language models at most: prompts and answers.")
+    ] = None
+    money: Annotated[
+        float | None, Field(ge=0, description="Price of their tokens at most, in the currency of the agents file.")
+    ] = None
+    ratio: Annotated[float, Field(ge=0, description="Share of the bound that is good enough to end.")] = 0.995
+    repair: Annotated[bool, Field(description="Let the coder mend a failed kernel once.")] = True
+    robust: Annotated[bool, Field(description="Find the kernel whose worst measurement in all conditions is best.")] = (
+        False
+    )
+    conditions: Annotated[
+        tuple[str, ...],
+        Flag("condition", "NAME=NUMBER,..."),
+        Field(
+            max_length=MOST_CONDITIONS,
+            strict=False,
+            description="Parameters of a machine on which the result has to hold too; repeatable "
+            "(default: the target's conditions).",
+        ),
+    ] = ()
+    judge_seed: Annotated[
+        int | None, Field(ge=0, description="Judge on the inputs of an earlier judgement (default: on fresh ones).")
+    ] = None
 
-    def __post_init__(self) -> None:
-        for name, low in (
-            ("beam", 1),
-            ("plans_per_parent", 1),
-            ("codes_per_plan", 1),
-            ("patience", 1),
-            ("alike", 1),
-            ("gate", 0),
-            ("max_steps", 0),
-            ("evaluations", 1),
-            ("seconds", 0),
-            ("tokens", 0),
-            ("money", 0),
-            ("judge_seed", 0),
-        ):
-            value = getattr(self, name)
-            if value is not None and value < low:
-                raise ConfigError(f"search option {name} is {value}; it must be at least {low}")
-        for name in ("beam", "plans_per_parent", "codes_per_plan", "alike"):
-            if getattr(self, name) > MOST:
-                raise ConfigError(f"search option {name} is {getattr(self, name)}; it must be at most {MOST:,}")
-        if not 0 <= self.dropout < 1:
-            raise ConfigError(f"search option dropout is {self.dropout}; it must be at least 0 and below 1")
-        if len(self.conditions) > MOST_CONDITIONS:
-            raise ConfigError(f"{len(self.conditions)} conditions are given; at most {MOST_CONDITIONS} may be")
+    def replace(self, **changes: Any) -> Options:
+        """These options with other values for some, which are checked like the first ones."""
+        return Options(**{**dict(self), **changes})
 
+    @model_validator(mode="wrap")
     @classmethod
-    def from_json(cls, document: dict[str, Any]) -> Options:
-        """Options from a snapshot; names that this version does not know are an error."""
-        known = {f.name for f in fields(cls)}
-        unknown = sorted(set(document) - known)
-        if unknown:
-            raise ConfigError(f"unknown search options {', '.join(unknown)}", hint=f"known: {', '.join(sorted(known))}")
+    def _explained(cls, values: Any, handler: ModelWrapValidatorHandler[Options]) -> Options:
         try:
-            return _OPTIONS.validate_json(json.dumps(document))
+            return handler(values)
         except ValidationError as error:
-            raise ConfigError("; ".join(problems(error, document, lambda _: []))) from None
-
-
-_OPTIONS: TypeAdapter[Options] = TypeAdapter(Options)
+            given = values if isinstance(values, dict) else {}
+            found = "; ".join(problems(error, given, lambda _: sorted(cls.model_fields)))
+            raise ConfigError(f"search options: {found}") from None
 
 
 def spent_budget(usage: Usage, options: Options) -> str | None:

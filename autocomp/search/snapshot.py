@@ -97,7 +97,7 @@ class _Snapshot(_Part):
     menu: Menu
     agents: Agents
     strategy: _Name
-    options: dict[str, Any]
+    options: Options
     precedents: tuple[Precedent, ...]
 
 
@@ -133,7 +133,7 @@ def create(path: Path, request: Request, now: datetime) -> RunFolder:
             "menu": _MENU.dump_python(request.menu, mode="json"),
             "agents": AGENTS.dump_python(request.agents, mode="json"),
             "strategy": request.strategy,
-            "options": dataclasses.asdict(request.options),
+            "options": request.options.model_dump(mode="json"),
             "precedents": _PRECEDENTS.dump_python(request.precedents, mode="json"),
         },
     )
@@ -173,7 +173,7 @@ def restore(folder: RunFolder, say_trusted: bool = False) -> Request:
             target=target,
             menu=snapshot.menu,
             agents=snapshot.agents,
-            options=Options.from_json(snapshot.options),
+            options=snapshot.options,
             strategy=snapshot.strategy,
             precedents=snapshot.precedents,
         )

@@ -107,4 +107,4 @@ def _begun(path: Path, request: Request) -> tuple[RunFolder, Request]:
     folder = RunFolder.open(path)
     used = max((float(event.get("t", 0.0)) for event in map(json.loads, (path / "events.jsonl").open())), default=0.0)
     seconds = None if request.options.seconds is None else used + request.options.seconds
-    return folder, replace(request, options=replace(request.options, seconds=seconds))
+    return folder, replace(request, options=request.options.replace(seconds=seconds))

@@ -96,7 +96,7 @@ def test_key_and_address_do_not_reach_the_run_folder_unasked(
         (["search", "gemn"], 3, "did you mean 'gemm'"),
         (["search", "gemm", "--planner", "oracle"], 3, "rules, or openai:MODEL"),
         (["search", "gemm", "--menu", "nonsense"], 3, "no menu named 'nonsense'"),
-        (["search", "gemm", "--dropout", "2"], 3, "dropout is 2.0"),
+        (["search", "gemm", "--dropout", "2"], 2, "2.0 is not in the range 0<=x<1"),
         (["search", "gemm", "--set", "DIM"], 2, "'DIM' is not NAME=NUMBER"),
         (["search", "gemm", "--set", "DIN=4"], 4, "DIN"),
         (["search", "gemm", "--workers", "0"], 2, "--workers"),

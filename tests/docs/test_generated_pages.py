@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from autocomp.cli.folding import flag_of
 from autocomp.data import data_dir
+from autocomp.search import Options
 from autocomp.targets.simulator import isa
 from autocomp.targets.simulator.isa.timing import KINDS, ROLES, reference_table
 
@@ -38,6 +42,40 @@ def test_the_timing_reference_lists_every_key(request: pytest.FixtureRequest) ->
     if request.config.getoption("--update-golden"):
         PAGE.write_text(page())
     assert PAGE.read_text() == page()
+
+
+SEARCH_OPTIONS = PAGE.parent / "search-options.md"
+SEARCH_INTRODUCTION = """# Options of a search
+
+One model, `autocomp.Options`, holds them for programs, for the command line and for the run folder. A program writes
+`autocomp.Options(beam=4, evaluations=30)`, the command `--beam 4 --evaluations 30`, and `config.json` keeps them under
+`options` by their fields. A wrong name or value is an error that names it. [Strategies](strategies.md) says what an
+option does in each strategy.
+
+| field | option | type | default | bounds | meaning |
+|---|---|---|---|---|---|
+"""
+
+
+def search_options_page() -> str:
+    fields = Options.model_json_schema()["properties"]
+    return SEARCH_INTRODUCTION + "".join(_option_row(name, field) for name, field in fields.items())
+
+
+def _option_row(name: str, field: dict[str, Any]) -> str:
+    kind = next((one for one in field.get("anyOf", ()) if one["type"] != "null"), field)
+    signs = {"minimum": "≥", "exclusiveMinimum": ">", "maximum": "≤", "exclusiveMaximum": "<"}
+    bounds = ", ".join(f"{sign} {kind[key]:,}" for key, sign in signs.items() if key in kind)
+    most = f"≤ {kind['maxItems']} of them" if "maxItems" in kind else ""
+    default = "" if field["default"] is None else f"`{json.dumps(field['default'])}`"
+    flag = flag_of(Options, name).name
+    return f"| `{name}` | `{flag}` | {kind['type']} | {default} | {bounds or most} | {field['description']} |\n"
+
+
+def test_the_page_of_search_options_is_their_model(request: pytest.FixtureRequest) -> None:
+    if request.config.getoption("--update-golden"):
+        SEARCH_OPTIONS.write_text(search_options_page())
+    assert SEARCH_OPTIONS.read_text() == search_options_page()
 
 
 def machine_page(name: str) -> str:

@@ -61,7 +61,7 @@ def test_a_kernel_that_does_not_hold_in_a_condition_has_no_value_there(tmp_path:
 
 
 def test_a_comparison_is_made_once_and_when_time_is_up_too(tmp_path: Path) -> None:
-    toy = Compared(tmp_path / "run", options=replace(SMALL, seconds=0.0))
+    toy = Compared(tmp_path / "run", options=SMALL.replace(seconds=0.0))
     toy.run()
     log = (toy.folder / "events.jsonl").read_bytes()
     assert log.count(b'"kind":"condition"') == 2
@@ -71,7 +71,7 @@ def test_a_comparison_is_made_once_and_when_time_is_up_too(tmp_path: Path) -> No
 
 def test_the_routine_is_the_result_where_nothing_that_was_found_is_better(tmp_path: Path) -> None:
     """Within the budget, and the same when the run is replayed."""
-    toy = Compared(tmp_path / "run", options=replace(SMALL, max_steps=1), words=("hoist", "unroll"))
+    toy = Compared(tmp_path / "run", options=SMALL.replace(max_steps=1), words=("hoist", "unroll"))
     assert toy.run().best.value == 702
     result = toy.run()
     best = result.best
@@ -85,7 +85,7 @@ def test_a_routine_that_does_not_hold_is_no_result(tmp_path: Path) -> None:
         def problem(self) -> Problem:
             return replace(super().problem(), routine="naive tile stage pipeline lucky")
 
-    toy = Broken(tmp_path / "run", options=replace(SMALL, max_steps=1), words=("hoist",))
+    toy = Broken(tmp_path / "run", options=SMALL.replace(max_steps=1), words=("hoist",))
     result = toy.run()
     assert (result.best.plan and result.best.plan.option) == "hoist"
     assert [c.outcome for c in result.history][-1] == "failed adversarial"

@@ -53,7 +53,7 @@ def replayed(sizes: tuple[int, int, int], *precedents: Precedent, dim: int = 16)
 
 
 def test_the_opening_is_a_chain_from_the_naive_kernel_and_no_step(tmp_path: Path) -> None:
-    result = Opened(tmp_path / "run", replace(SMALL, max_steps=0)).run()
+    result = Opened(tmp_path / "run", SMALL.replace(max_steps=0)).run()
     assert [(c.id, c.step, c.parent, c.plan and c.plan.option) for c in result.history] == [
         (0, 0, None, None),
         (1, 0, 0, "tile"),
@@ -70,7 +70,7 @@ def test_a_beam_begins_at_the_starting_kernel_after_an_opening_too(tmp_path: Pat
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_all_strategies_go_on_from_the_opening(tmp_path: Path, strategy: str) -> None:
-    options = replace(SMALL, keep_parents=False, dropout=0.0, plans_per_parent=8, max_steps=9)
+    options = SMALL.replace(keep_parents=False, dropout=0.0, plans_per_parent=8, max_steps=9)
     result = Opened(tmp_path / "run", options, strategy=strategy).run()
     assert {step.number for step in result.history.steps} == set(range(1, len(result.history.steps) + 1))
     assert set((tmp_path / "run" / "best.c").read_text().split()) >= {"tile", "stage", "hoist"}
@@ -83,11 +83,11 @@ def test_what_follows_a_kernel_that_does_not_hold_is_skipped(tmp_path: Path) -> 
 
 
 def test_the_opening_keeps_to_the_budget_of_evaluations(tmp_path: Path) -> None:
-    assert Opened(tmp_path / "run", replace(SMALL, evaluations=2)).run().evaluations == 2
+    assert Opened(tmp_path / "run", SMALL.replace(evaluations=2)).run().evaluations == 2
 
 
 def test_a_run_with_an_opening_resumes_from_any_event_to_the_same_result(tmp_path: Path) -> None:
-    toy = Opened(tmp_path / "run", replace(SMALL, max_steps=1))
+    toy = Opened(tmp_path / "run", SMALL.replace(max_steps=1))
     whole = toy.run()
     log = toy.folder / "events.jsonl"
     lines = log.read_bytes().splitlines(keepends=True)

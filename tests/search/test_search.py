@@ -182,7 +182,7 @@ def test_every_strategy_finds_something_and_the_same_again(tmp_path: Path, strat
 
 
 def test_random_search_differs_by_seed(tmp_path: Path) -> None:
-    runs = [Toy(tmp_path / str(s), replace(SMALL, seed=s), strategy="random").run() for s in (1, 2)]
+    runs = [Toy(tmp_path / str(s), SMALL.replace(seed=s), strategy="random").run() for s in (1, 2)]
     assert summary(runs[0]) != summary(runs[1])
 
 
@@ -200,7 +200,7 @@ def test_evolution_keeps_its_findings_in_the_run_folder_and_shows_them_to_later_
             problem = super().problem()
             return replace(problem, agents=replace(problem.agents, planner=Reading()))
 
-    toy = ReadingToy(tmp_path / "run", replace(SMALL, max_steps=3, dropout=0.0), strategy="evolve")
+    toy = ReadingToy(tmp_path / "run", SMALL.replace(max_steps=3, dropout=0.0), strategy="evolve")
     result = toy.run()
     assert seen[0] == ""
     for step, document in zip(result.history.steps, seen[1:], strict=False):
@@ -224,7 +224,7 @@ def test_a_black_box_shows_cycles_and_nothing_of_where_they_went(tmp_path: Path)
             problem = super().problem()
             return replace(problem, agents=replace(problem.agents, planner=Looking()))
 
-    LookingToy(tmp_path / "run", replace(SMALL, black_box=True)).run()
+    LookingToy(tmp_path / "run", SMALL.replace(black_box=True)).run()
     assert len(shown) > 2
     for evaluation in shown:
         assert evaluation.value
@@ -245,7 +245,7 @@ def test_planners_see_what_was_tried_on_a_kernel_and_what_it_gained(tmp_path: Pa
             problem = super().problem()
             return replace(problem, agents=replace(problem.agents, planner=Looking()))
 
-    LookingToy(tmp_path / "run", replace(SMALL, dropout=0.0, beam=9), words=("tile", "wrong")).run()
+    LookingToy(tmp_path / "run", SMALL.replace(dropout=0.0, beam=9), words=("tile", "wrong")).run()
     assert seen[0] == ()
     by_option = {attempt.plan.option: attempt for attempt in reversed(seen[-1])}
     assert by_option["tile"].gain == pytest.approx(cycles_of(NAIVE) / cycles_of("naive tile"))

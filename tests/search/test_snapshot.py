@@ -75,7 +75,7 @@ def test_edits_to_the_users_files_do_not_matter(tmp_path: Path) -> None:
         (lambda s: s.pop("menu"), "menu"),
         (lambda s: s["target"].update(digest="0"), "another digest"),
         (lambda s: s["target"]["machine"].update(source="accelerator x {"), "cannot be restored"),
-        (lambda s: s["options"].update(beem=3), "unknown search options beem"),
+        (lambda s: s["options"].update(beem=3), "beem: unknown key; did you mean 'beam'"),
         (lambda s: s.update(format=99), "format 99"),
     ],
 )
@@ -88,9 +88,9 @@ def test_a_damaged_snapshot_is_an_error_that_names_the_place(tmp_path: Path, cha
         restore(folder)
 
 
-def test_unknown_options_name_the_known_ones() -> None:
+def test_an_unknown_option_names_the_nearest_one() -> None:
     with pytest.raises(ConfigError, match="beam"):
-        Options.from_json({"beem": 1})
+        Options.model_validate({"beem": 1})
 
 
 def test_changed_versions_are_told(tmp_path: Path) -> None:

@@ -63,7 +63,7 @@ def test_beside_a_users_kernel_the_generated_one_has_its_turn_in_the_dives() -> 
 
 def test_steps_of_dives_are_not_what_patience_is_for() -> None:
     steps = tuple(Step(number, (0,), (candidate(number, 1000 + number, number),), 1) for number in range(1, 8))
-    impatient = BeamSearch(replace(NO_LIMITS, patience=1), dives=True)
+    impatient = BeamSearch(NO_LIMITS.replace(patience=1), dives=True)
     assert isinstance(impatient.decide(History(NAIVE, steps[:6])), Expand)
     assert impatient.decide(History(NAIVE, steps)) == Stop("no better kernel in 1 steps")
 
@@ -76,17 +76,17 @@ def test_the_fastest_are_expanded_and_ties_go_to_the_older() -> None:
 def test_parents_compete_with_their_children() -> None:
     step = Step(1, (0,), (candidate(1, 2000), candidate(2, 3000)))
     assert parents(NO_LIMITS, step) == [0, 1]
-    assert parents(replace(NO_LIMITS, keep_parents=False), step) == [1, 2]
+    assert parents(NO_LIMITS.replace(keep_parents=False), step) == [1, 2]
 
 
 def test_without_children_the_last_generation_stays() -> None:
-    options = replace(NO_LIMITS, keep_parents=False)
+    options = NO_LIMITS.replace(keep_parents=False)
     first = Step(1, (0,), (candidate(1, 500),))
     assert parents(options, first, Step(2, (1,), (candidate(2, None, 2, 1),))) == [1]
 
 
 def test_a_parent_that_bears_nothing_new_twice_gives_its_place_away() -> None:
-    options = replace(NO_LIMITS, beam=1)
+    options = NO_LIMITS.replace(beam=1)
     first = Step(1, (0,), (candidate(1, 500), candidate(2, 600)))
     barren = [Step(n, (1,), (candidate(n + 10, None, n, 1),)) for n in (2, 3)]
     assert parents(options, first, barren[0]) == [1]
@@ -96,9 +96,9 @@ def test_a_parent_that_bears_nothing_new_twice_gives_its_place_away() -> None:
 @pytest.mark.parametrize(
     ("options", "reason"),
     [
-        (replace(NO_LIMITS, max_steps=1), "all steps taken"),
-        (replace(NO_LIMITS, patience=1), "no better kernel in 1 steps"),
-        (replace(NO_LIMITS, ratio=0.1), "target ratio reached"),
+        (NO_LIMITS.replace(max_steps=1), "all steps taken"),
+        (NO_LIMITS.replace(patience=1), "no better kernel in 1 steps"),
+        (NO_LIMITS.replace(ratio=0.1), "target ratio reached"),
     ],
 )
 def test_reasons_to_stop(options: Options, reason: str) -> None:
@@ -110,7 +110,7 @@ def test_reasons_to_stop(options: Options, reason: str) -> None:
 def test_steps_that_cost_nothing_try_nobodys_patience(usage: Usage) -> None:
     first = Step(1, (0,), (candidate(1, 500), candidate(2, 600), candidate(3, 700)), evaluations=3)
     barren = [Step(n, (1, 2), (candidate(n + 10, None, n, 1),), usage=usage) for n in (2, 3)]
-    decision = BeamSearch(replace(NO_LIMITS, patience=2)).decide(History(NAIVE, (first, *barren)))
+    decision = BeamSearch(NO_LIMITS.replace(patience=2)).decide(History(NAIVE, (first, *barren)))
     assert isinstance(decision, Expand if usage == Usage() else Stop)
 
 
@@ -118,7 +118,7 @@ def test_steps_that_cost_nothing_try_nobodys_patience(usage: Usage) -> None:
 def test_the_gate_admits_by_the_parents_cycles_and_exempts_incumbents(gate: float | None, expected: list[int]) -> None:
     first = Step(1, (0,), (candidate(1, 950),))
     second = Step(2, (1,), (candidate(2, 1200, 2, 1), candidate(3, 1100, 2, 1)))
-    assert parents(replace(NO_LIMITS, beam=9, alike=9, gate=gate), first, second) == expected
+    assert parents(NO_LIMITS.replace(beam=9, alike=9, gate=gate), first, second) == expected
 
 
 def made_by(option: str, number: int, cycles: int) -> Candidate:
@@ -135,14 +135,14 @@ def test_without_a_dive_the_first_step_after_an_opening_expands_the_starting_ker
 def test_kernels_made_alike_do_not_fill_the_beam() -> None:
     same = [made_by("tile", n, 500 + n) for n in (1, 2, 3)]
     step = Step(1, (0,), (*same, made_by("stage", 4, 900)))
-    assert parents(replace(NO_LIMITS, beam=3, alike=2), step) == [1, 2, 4]
-    assert parents(replace(NO_LIMITS, beam=3, alike=3), step) == [1, 2, 3]
+    assert parents(NO_LIMITS.replace(beam=3, alike=2), step) == [1, 2, 4]
+    assert parents(NO_LIMITS.replace(beam=3, alike=3), step) == [1, 2, 3]
 
 
 def test_a_kernel_as_fast_as_its_parent_waits_behind_others() -> None:
     first = Step(1, (0,), (candidate(1, 500),))
     second = Step(2, (1,), (candidate(2, 500, 2, 1), candidate(3, 600, 2, 1)))
-    assert parents(replace(NO_LIMITS, alike=2), first, second) == [1, 3]
+    assert parents(NO_LIMITS.replace(alike=2), first, second) == [1, 3]
 
 
 def test_greedy_keeps_what_is_faster_and_reverts_the_rest() -> None:
@@ -176,7 +176,7 @@ def test_random_search_draws_parents_and_plans_with_equal_chances() -> None:
     plans = [Plan(word, "") for word in "abcd"]
     drawn: Counter[tuple[int, str]] = Counter()
     for seed in range(400):
-        decision = RandomSearch(replace(NO_LIMITS, seed=seed, plans_per_parent=1)).decide(History(NAIVE, (step,)))
+        decision = RandomSearch(NO_LIMITS.replace(seed=seed, plans_per_parent=1)).decide(History(NAIVE, (step,)))
         assert isinstance(decision, Expand)
         (parent,), (plan,) = decision.parents, decision.choose(decision.parents[0], plans)
         drawn[parent.id, plan.option] += 1

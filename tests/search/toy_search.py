@@ -191,7 +191,7 @@ class Toy:
     executor: Callable[[], Executor] = field(default=InlineExecutor)
 
     def with_options(self, **changes: Any) -> Toy:
-        return replace(self, options=replace(self.options, **changes))
+        return replace(self, options=self.options.replace(**changes))
 
     def problem(self) -> Problem:
         menu = Menu(tuple(MenuOption(word, word, word) for word in self.words))
