@@ -74,22 +74,9 @@ def test_forms_are_told_apart_by_their_number_of_arguments(compiled: Callable[..
 
 def test_constant_operands_are_loaded_once_outside_the_loop(compiled: Callable[..., CompiledProgram]) -> None:
     text = "void solution(int8_t A[64][4]) { for (int i = 0; i < 16; i++) move_in(&A[i * 4][0], 0, 4, 4); }"
-    codes = [Code(int(code)).name for code in compiled(text, final_fence=False).code[:, 0]]
+    codes = [Code(int(code)).name for code in compiled(text).code[:, 0]]
     loop = codes[codes.index("Jump") + 1 :]
     assert loop == ["Mul", "Add", "Issue", "Add", "Lt", "JumpIfNotZero", "Halt"]
-
-
-def test_a_final_fence_is_added_unless_the_kernel_ends_in_one(compiled: Callable[..., CompiledProgram]) -> None:
-    def fences(text: str, **options: bool) -> int:
-        return int(
-            np.count_nonzero(compiled(f"void solution(int8_t A[4]) {{ {text} }}", **options).code[:, 0] == Code.Issue)
-        )
-
-    assert fences("") == 1
-    assert fences("fence();") == 1
-    assert fences("if (A[0]) fence();") == 2
-    assert fences("if (A[0]) return; fence();") == 2
-    assert fences("", final_fence=False) == 0
 
 
 def test_a_helper_that_nothing_calls_may_need_more_registers_than_the_entry(run: Run) -> None:

@@ -38,7 +38,7 @@ def machine(code: int = 1) -> tuple[Accelerator, MachineTables]:
 def simulate(body: str, code: int = 1, helpers: str = "", **options: Any) -> SimulationResult:
     accelerator, tables = machine(code)
     text = f"{helpers}\nvoid solution(int8_t A[64][64], int8_t B[64][64], float f[8], int32_t n[8]) {{ {body} }}"
-    program = kernel.link(kernel.compile(kernel.parse(text), accelerator, final_fence=False), tables)
+    program = kernel.link(kernel.compile(kernel.parse(text), accelerator), tables)
     tensors = {
         "A": np.zeros((64, 64), np.int8),
         "B": np.zeros((64, 64), np.int8),

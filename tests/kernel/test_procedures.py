@@ -61,7 +61,7 @@ def test_commands_of_a_procedure_count_for_the_line_that_calls_it(accelerator: A
     machine = with_procedures(accelerator, SCALE_ROWS)
     result = outcome(machine, COPY, timing=False, record_trace=True)
     assert result.trace is not None
-    *commands, _fence = result.trace.commands(isa.lower(machine).machine)
+    commands = result.trace.commands(isa.lower(machine).machine)
     assert len(commands) == 7
     assert {line for *_, line in commands} == {2}
 

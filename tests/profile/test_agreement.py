@@ -103,6 +103,7 @@ void solution(int8_t A[{i}][{k}], int8_t B[{k}][{j}], int8_t C[{i}][{j}]) {{
     tiled_matmul_auto({i}, {j}, {k}, A, B, NULL, C, {k}, {j}, {j}, {j}, 1.0f, 1.0f, 1.0f, 0, 1.0f, 0,
                       false, false, false, false, false, 0, WS);
     mvin(A, 0, 16, 4);
+    fence();
 }}
 """
 

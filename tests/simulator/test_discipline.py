@@ -30,7 +30,8 @@ def kinds(result: SimulationResult) -> list[tuple[str, int, int | None]]:
 
 
 def test_data_moved_in_and_out_is_in_order_where_the_machine_tracks_rows() -> None:
-    assert kinds(run([("read", [A, 0, 4]), ("write", [B, 0, 4])], outputs=["B"])) == []
+    commands = [("read", [A, 0, 4]), ("write", [B, 0, 4]), ("fence", [])]
+    assert kinds(run(commands, outputs=["B"])) == []
 
 
 def test_a_row_that_nothing_wrote_is_an_uninitialised_read() -> None:
@@ -100,8 +101,17 @@ def test_a_unit_may_see_its_own_results_by_their_first_row_only() -> None:
     assert kinds(run([("read", [A, 0, 4]), ("copy", [8, 2, 2])], settings)) == [("unordered-local", 2, 1)]
 
 
+def test_a_program_returns_when_its_outputs_have_arrived() -> None:
+    commands = [("read", [A, 0, 4]), ("write", [B, 0, 2]), ("fence", []), ("write", [B + 16, 2, 2])]
+    result = run(commands, outputs=["B"])
+    assert kinds(result) == [("unfinished-store", 4, None)]
+    assert result.violations[0].message.startswith("write (line 4) writes B[2][0] ")
+    assert result.violations[0].message.endswith("nothing waits for it before the kernel returns; end with fence()")
+    assert kinds(run([*commands, ("fence", [])], outputs=["B"])) == []
+
+
 def test_every_element_of_an_output_must_be_written() -> None:
-    result = run([("read", [A, 0, 4]), ("write", [B, 0, 3])], outputs=["B"])
+    result = run([("read", [A, 0, 4]), ("write", [B, 0, 3]), ("fence", [])], outputs=["B"])
     assert kinds(result) == [("unwritten-output", 0, None)]
     assert result.violations[0].count == 8
     assert "B[3][0]" in result.violations[0].message

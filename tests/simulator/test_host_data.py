@@ -79,7 +79,7 @@ def test_the_machine_reads_no_array_of_the_kernel_that_nothing_wrote() -> None:
 
 
 def test_an_input_is_not_written() -> None:
-    text = f"void solution(float A[4][4], float B[4][4]) {{ {MOVE} mvout(A, 0, 4, 4); mvout(B, 0, 4, 4); }}"
+    text = f"void solution(float A[4][4], float B[4][4]) {{ {MOVE} mvout(A, 0, 4, 4); mvout(B, 0, 4, 4); fence(); }}"
     program = kernel.link(kernel.compile(kernel.parse(text), MACHINE), TABLES)
     tensors = {"A": np.ones((4, 4), np.float32), "B": np.ones((4, 4), np.float32)}
     run = run_program(TABLES.machine, program, tensors, Options(discipline=True, inputs=["A"], outputs=["B"]))
@@ -98,7 +98,7 @@ def test_a_run_may_begin_on_a_machine_that_was_used_before() -> None:
     after = run_program(TABLES.machine, program, new, Options(), before=used)
     assert after.error is None
     assert after.outputs["B"].tolist() == [[7.0] * 4] * 3 + [[1.0] * 4]
-    assert after.command_count == 2
+    assert after.command_count == 1
     assert used["B"][0][0] == 9
 
 

@@ -53,6 +53,7 @@ void solution(int8_t A[64][80], int8_t B[80][48], int8_t C[64][48]) {{
         }}
         i = i + TILE;
     }}
+    fence();
 }}
 """
 GENERATED = f"""

@@ -479,6 +479,28 @@ void Discipline::report(const char* kind, const std::string& message, int32_t ot
   ++violations_[entry->second].count;
 }
 
+// Stores that are on their way when the program returns: nobody may read an output then, or reuse an array's memory.
+void Discipline::returned() {
+  const auto fence = std::find_if(roles_.begin(), roles_.end(), [](const Role& role) { return role.fence; });
+  if (fence == roles_.end()) return;  // nothing that a program could wait with
+  const std::string& name = machine_.machine().instructions[at(fence - roles_.begin())].name;
+  for (size_t t = 0; t < elements_.size(); ++t) {
+    const auto& writer = elements_[t].writer;
+    const bool read_later = !tensors_[t].parameter || std::ranges::count(options_.outputs, static_cast<int32_t>(t)) > 0;
+    for (size_t e = 0; e < writer.size() && read_later; ++e) {
+      const Event& store = events_[at(writer[e])];
+      if (store.unit < 0 || store.unit == host_ || fenced_[at(store.timeline)] >= store.time) continue;
+      if (e > 0 && writer[e] == writer[e - 1]) continue;
+      present_ = writer[e];
+      const auto byte = static_cast<int64_t>(e) * size_of(tensors_[t].dtype);
+      report("unfinished-store",
+             text(present_) + " writes " + describe_place(tensors_[t], byte) +
+                 ", and nothing waits for it before the kernel returns; end with " + name + "()",
+             -1);
+    }
+  }
+}
+
 void Discipline::finish(SimulationResult& result) const {
   result.violations = violations_;
   for (const int32_t output : options_.outputs) {

@@ -7,6 +7,8 @@
 // its next command) is joined at each of these. Every local row and every tensor element remembers its last writer and
 // readers.
 //
+// A program returns when all that it stored has arrived: where a machine has a fence, one comes after the last store.
+//
 // Commands that state the rows by which the machine tracks hazards are ordered by these, whatever they access. A
 // command of another unit that comes between a preload and its multiply, and shares rows with it, waits for a result
 // that the program wants later.
@@ -36,6 +38,7 @@ class Discipline {
   void command(const OperationList& list);  // the last operation of the list
   void host_access(int64_t tensor, int64_t offset, int64_t bytes, bool write, int32_t line);
   void undefine(int64_t tensor);
+  void returned();  // the program, not a trace
   void finish(SimulationResult& result) const;
 
  private:

@@ -268,6 +268,11 @@ void Session::fail(const Fault& fault, int32_t line) {
   result.error = {fault.kind, fault.message, fault.line != 0 ? fault.line : line};
 }
 
+void Session::returned(int64_t tail_cycles) {
+  if (discipline_) discipline_->returned();
+  finish(tail_cycles);
+}
+
 void Session::finish(int64_t tail_cycles) {
   if (discipline_) discipline_->finish(result);
   if (!timing_) return;

@@ -34,6 +34,7 @@ class Session final : public CommandSink {
   void fail(const Fault& fault, int32_t line);
   // Adds the observers' findings to the result. The host goes on for `tail_cycles` behind the last command.
   void finish(int64_t tail_cycles);
+  void returned(int64_t tail_cycles);  // likewise at the end of a program
 
   SimulationResult result;
 

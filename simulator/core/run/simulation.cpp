@@ -69,7 +69,7 @@ bool execute(const Program& program, Session& session, const Options& options, E
   if (end.failed)
     session.fail(end.fault, end.line);
   else
-    session.finish(end.tail_cycles);
+    session.returned(end.tail_cycles);
   return !end.failed;
 }
 

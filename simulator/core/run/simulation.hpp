@@ -33,7 +33,7 @@ struct Options {
   uint64_t seed = 0;                        // initial contents of local memories and registers; 0: zeros
   double host_scale = 1.0;                  // multiplies the host's cycles between commands
   std::vector<std::pair<std::string, int64_t>> settings;  // overrides: of a unit as "unit.key", or of Machine::settings
-  std::vector<int32_t> outputs;  // tensors of which every element must be written before it is read
+  std::vector<int32_t> outputs;  // tensors that are read after the run; every element must be written before it is read
   std::vector<int32_t> inputs;   // tensors that may not be written
   bool host_data = true;         // the kernel's own code may read and write what tensors hold
   std::function<void()> poll;    // called every few thousand steps; may throw to end the run

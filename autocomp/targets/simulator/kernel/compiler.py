@@ -54,7 +54,7 @@ class MachineTables(Protocol):
 
 @dataclass(frozen=True)
 class CheckedKernel:
-    """A kernel without mistakes that can be seen before it runs. `program` ends in a fence."""
+    """A kernel without mistakes that can be seen before it runs."""
 
     kernel: ast.Kernel
     program: CompiledProgram
@@ -70,7 +70,6 @@ def check(
     constants: Mapping[str, int | float] | None = None,
     signature: Sequence[TensorLike] | None = None,
     *,
-    final_fence: bool = True,
     host_time: bool | None = None,
     fixed_commands: bool = False,
 ) -> CheckedKernel:
@@ -92,7 +91,7 @@ def check(
         unit.functions[function.name] = declared
     entry = FunctionCompiler(unit, kernel.entry, None, forms)
     entry.declare_tensors(parameters)
-    codes.append(entry.compile(_fence(accelerator) if final_fence else None))
+    codes.append(entry.compile())
     if fixed_commands:
         _refuse_dependence(unit, codes)
     program = _assemble(unit, codes)
@@ -105,11 +104,9 @@ def compile(  # noqa: A001 - the module's verb
     kernel: ast.Kernel,
     accelerator: Accelerator,
     constants: Mapping[str, int | float] | None = None,
-    *,
-    final_fence: bool = True,
 ) -> CompiledProgram:
     """The bytecode of a kernel; see `check`."""
-    return check(kernel, accelerator, constants, final_fence=final_fence).program
+    return check(kernel, accelerator, constants).program
 
 
 def link(program: CompiledProgram, tables: MachineTables) -> _core.Program:
@@ -126,14 +123,6 @@ def link(program: CompiledProgram, tables: MachineTables) -> _core.Program:
     frames = (program.frame_size, program.stack_size)
     messages = list(program.messages)
     return _core.Program(tables.machine, code, program.lines, tensors, *frames, program.host_cycles, messages)
-
-
-def _fence(accelerator: Accelerator) -> int | None:
-    """The number of the front end's instruction whose role is to wait for everything, if it needs no operand."""
-    for number, instruction in enumerate(accelerator.instructions):
-        if instruction.unit is None and instruction.words.get("role") == "fence" and not instruction.parameters:
-            return number
-    return None
 
 
 def check_procedures(accelerator: Accelerator) -> None:

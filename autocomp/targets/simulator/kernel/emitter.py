@@ -303,14 +303,6 @@ class Emitter:
 
     # --- the finished function ---
 
-    def is_last_issue(self, instruction: int) -> bool:
-        """Whether the last bytecode issues an instruction and no jump lands behind it."""
-        return (
-            bool(self._code)
-            and self._code[-1][0] == Code.Issue
-            and (self._code[-1][4] == instruction and len(self._code) not in self._labels)
-        )
-
     def prologue_store(self, value: Constant, slot: int) -> None:
         """Loads a constant once, when the function is entered."""
         code = Code.LoadFloat if isinstance(value.value, float) else Code.LoadInt

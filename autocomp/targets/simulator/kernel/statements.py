@@ -60,7 +60,6 @@ class FunctionCompiler:
         self._assigned = assigned_names(function)
         self._loops: list[tuple[int, int]] = []  # (label of break, label of continue)
         self._start: dict[int, tuple[int, int]] = {}  # register -> bounds of its variable's initial value
-        self._returns = False
         self._end = self._emitter.new_label()
         self._rules: dict[type, Callable[[Any], None]] = {
             ast.Declaration: self._declaration,
@@ -76,8 +75,8 @@ class FunctionCompiler:
             ast.Comment: lambda s: None,
         }
 
-    def compile(self, fence: int | None = None) -> FunctionCode:
-        """The function's code; the entry issues instruction `fence` at its end unless it just has."""
+    def compile(self) -> FunctionCode:
+        """The function's code."""
         if self._signature is not None:
             for name, kind in self._signature.parameters:
                 self._declare_variable(name, kind, self._function)
@@ -86,11 +85,7 @@ class FunctionCompiler:
             self._statement(statement)
         self._emitter.line = self._function.body.end_line or self._emitter.line
         if self._signature is None:
-            if fence is not None and (self._returns or not self._emitter.is_last_issue(fence)):
-                self._emitter.put_label(self._end)
-                self._emitter.emit(Code.Issue, imm=fence)
-            else:
-                self._emitter.put_label(self._end)
+            self._emitter.put_label(self._end)
             self._emitter.emit(Code.Halt)
         else:
             result = self._signature.result
@@ -364,7 +359,6 @@ class FunctionCompiler:
         else:
             value = self._expressions.assigned(self._expressions.value(statement.value), result, statement.value)
             self._emitter.into(value, 0)
-        self._returns = True
         self._emitter.jump(self._end)
 
     def _bound_loop_variable(self, loop: ast.For) -> None:
