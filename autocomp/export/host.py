@@ -10,6 +10,7 @@ import ctypes
 import os
 import shutil
 import subprocess
+import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
@@ -40,10 +41,19 @@ def compiler() -> str:
     return found
 
 
-def compile_library(sources: Sequence[Path], include: Sequence[Path], library: Path) -> None:
+def knows_flags(flags: Sequence[str]) -> bool:
+    """Whether the compiler makes a shared library with these flags that can be loaded."""
+    with tempfile.TemporaryDirectory() as name:
+        source, library = Path(name) / "flags.c", Path(name) / "flags.so"
+        source.write_text("int shifted(int by) { return 1 << by; }\n", encoding="utf-8")
+        command = [compiler(), *FLAGS, *flags, "-Werror", "-Wl,--no-undefined", "-o", str(library), str(source)]
+        return subprocess.run(command, capture_output=True, check=False).returncode == 0
+
+
+def compile_library(sources: Sequence[Path], include: Sequence[Path], library: Path, flags: Sequence[str] = ()) -> None:
     """A shared library of C files. Raises KernelError with what the compiler says."""
     folders = [f"-I{folder}" for folder in include]
-    command = [compiler(), *FLAGS, *folders, "-o", str(library), *map(str, sources)]
+    command = [compiler(), *FLAGS, *flags, *folders, "-o", str(library), *map(str, sources)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise KernelError(f"the C compiler refuses the exported kernels:\n{done.stderr.strip()}")

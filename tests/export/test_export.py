@@ -302,3 +302,30 @@ def test_the_command_exports_a_schedule_and_a_users_kernel(tmp_path: Path, monke
     assert wrong.exit_code == 6
     assert "is not exported" in wrong.stderr
     assert CliRunner().invoke(autocomp, ["export"]).exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("kernel", "good", "bad", "found"),
+    [
+        ("{ int n = 0; load(x, 0); if (n == 0) add(0, 1); store(y, 0); }", "n = 0;", "n;", "something else in C"),
+        (
+            "{ int8_t t[4] = {1, 2}; int i = 4; load(x, 0); add(0, t[i - 4]); store(y, 0); }",
+            "t[i - 4]",
+            "t[i]",
+            "index 4",
+        ),
+    ],
+)
+def test_what_c_does_not_define_fails_the_check(kernel: str, good: str, bad: str, found: str) -> None:
+    plan = schedule(f"void solution(int8_t x[2][4], int8_t y[2][4]) {kernel}")
+    files = export_files([plan], adder(), None)
+    assert good in files["shift.c"]
+    files["shift.c"] = files["shift.c"].replace(good, bad)
+    with pytest.raises(CandidateFailure, match=found):
+        check_export([plan], files, adder())
+
+
+def test_a_kernel_that_reads_what_has_no_value_is_refused_by_the_check() -> None:
+    plan = schedule("void solution(int8_t x[2][4], int8_t y[2][4]) { uint32_t row; load(x, row & 7); store(y, 0); }")
+    with pytest.raises(KernelError, match="'row' is read before it has a value"):
+        check_export([plan], export_files([plan], adder(), None), adder())
