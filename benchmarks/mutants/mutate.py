@@ -14,15 +14,25 @@ OPERATORS = {"+": "-", "-": "+", "*": "+", "/": "*", "%": "/", "|": "&", "&": "|
 COMPARISONS = {"<": "<=", "<=": "<", ">": ">=", ">=": ">", "==": "!=", "!=": "=="}
 
 
-def mutant(kernel: ast.Kernel, random: Random) -> tuple[str, ast.Kernel] | None:
-    """One change, with its name, or None where the chosen sort of change finds nothing."""
-    name, change = random.choice(CHANGES)
-    places = [(path, node) for path, node in nodes(kernel) if change(node, Random(0)) is not None]
-    if not places:
-        return None
-    path, node = random.choice(places)
-    changed = change(node, random)
-    return None if changed is None or changed == node else (name, _with(kernel, path, changed))
+class Mutable:
+    """A kernel, with the places where each sort of change finds something."""
+
+    def __init__(self, kernel: ast.Kernel) -> None:
+        self.kernel = kernel
+        found = list(nodes(kernel))
+        self._places = {
+            name: [(path, node) for path, node in found if change(node, Random(0)) is not None]
+            for name, change in CHANGES
+        }
+
+    def mutant(self, random: Random) -> tuple[str, ast.Kernel] | None:
+        """One change, with its name, or None where the chosen sort of change finds nothing."""
+        name, change = random.choice(CHANGES)
+        if not self._places[name]:
+            return None
+        path, node = random.choice(self._places[name])
+        changed = change(node, random)
+        return None if changed is None or changed == node else (name, _with(self.kernel, path, changed))
 
 
 def nodes(node: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
