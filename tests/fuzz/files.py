@@ -30,7 +30,8 @@ import yaml
 from autocomp import workload as workloads
 from autocomp.agents import config
 from autocomp.agents.config import Agents
-from autocomp.agents.llm.answer import MalformedAnswerError, parse_completion, parse_stream
+from autocomp.agents.llm.answer import Answer, MalformedAnswerError, parse_completion, parse_stream
+from autocomp.agents.llm.cache import AnswerCache
 from autocomp.agents.llm.edits import EditError, apply_edits, parse_edits
 from autocomp.agents.llm.parsing import parse_avenues, parse_plans, parse_selection
 from autocomp.data import data_dir
@@ -45,10 +46,12 @@ from autocomp.schedules.record import from_yaml
 from autocomp.schedules.store import Store, all_schedules
 from autocomp.schedules.verify import workload_of
 from autocomp.search import Options, RunFolder
+from autocomp.search.cache import EvaluationCache
 from autocomp.search.session import Means, run_session
 from autocomp.search.snapshot import Request, create, granted, restore
 from autocomp.targets import menu_file
 from autocomp.targets.menu import Menu
+from autocomp.targets.planning import Usage
 from autocomp.targets.protocol import Language
 from autocomp.targets.registry import load_target
 from autocomp.targets.simulator import isa
@@ -59,6 +62,7 @@ from .hunt import hunt
 from .texts import changed
 
 NOW = datetime(2026, 1, 1)
+KEY = "0" * 64
 VALUES: tuple[Any, ...] = (
     *(None, True, -1, 0, 1, 2**31, 2**63, 10**30, -(10**30), 0.5, 1e308, float("nan"), float("inf")),
     *("", "x", "../../x", "a\nb", "\x00", "\x1b[2J", "\ud800", "openai:m@http://h/v1", "gemmini", "0" * 64),
@@ -307,17 +311,64 @@ tensors:
   - {name: x, dtype: int8, shape: [N, N + 1], role: input, range: [-3, 3]}
   - {name: y, dtype: float32, shape: [4, N * 2], role: inout}
 constants: {N: 4}
-reference: tiny_add.py:add
-kernel: tiny_add.c
+reference: own.py:double
+kernel: own.c
 tolerance: {relative: 0.001}
+"""
+REFERENCE = b"""\
+import numpy as np
+
+def double(x, y):
+    wide = np.concatenate([x, x], axis=1)[:, : y.shape[1]]
+    return (2 * y + wide).astype(np.float32)
 """
 
 
+def beside(reference: bytes = REFERENCE) -> None:
+    """The files that CUSTOM names."""
+    (folder() / "own.py").write_bytes(reference)
+    (folder() / "own.c").write_text("void solution(int8_t x[4][5], float y[4][8]) { fence(); }")
+
+
 def read_workload(path: Path) -> None:
+    beside()
     loaded = workloads.load(path)
     if sum(tensor.bytes for tensor in loaded.tensors) < 1 << 22:
         for input_set in workloads.input_sets(loaded, "adversarial", 0):
             workloads.make_inputs(loaded, input_set)
+
+
+def read_reference(data: bytes) -> None:
+    """A user's Python, which runs."""
+    beside(data)
+    (folder() / "c.yaml").write_bytes(CUSTOM)
+    loaded = workloads.load(folder() / "c.yaml")
+    workloads.make_case(loaded, workloads.InputSet("random", "random", 0))
+
+
+@cache
+def honest_answer() -> list[bytes]:
+    AnswerCache(folder() / "answers").put(KEY, {"model": "m"}, Answer("ok", "text", Usage(prompt_tokens=3)))
+    return [next((folder() / "answers").rglob("*.json")).read_bytes()]
+
+
+def read_kept_answer(data: bytes) -> None:
+    honest_answer()
+    next((folder() / "answers").rglob("*.json")).write_bytes(data)
+    AnswerCache(folder() / "answers").get(KEY)
+
+
+@cache
+def honest_verdict() -> list[bytes]:
+    EvaluationCache(folder() / "verdicts", "scope").keep("screen", "void", {"stages": [], "seed": 1})
+    return [next((folder() / "verdicts").glob("*/*")).read_bytes()]
+
+
+def read_kept_verdict(data: bytes) -> None:
+    cache = EvaluationCache(folder() / "verdicts", "scope")
+    cache.keep("screen", "void", {})
+    next((folder() / "verdicts").glob("*/*")).write_bytes(data)
+    cache.find("screen", "void")
 
 
 # --- models, archives, traces ----------------------------------------------------------------------------------------
@@ -438,6 +489,9 @@ KINDS: Mapping[str, Kind] = {
     "menu": Kind(some("menus", ".yaml", 9), from_file("m.yaml", lambda p: menu_file.load([str(p)])), changed_yaml),
     "agents": Kind(lambda: [AGENTS], from_file("a.yaml", config.load), changed_yaml),
     "task": Kind(lambda: [CUSTOM, *some("workloads", ".yaml", 12)()], from_file("w.yaml", read_workload), changed_yaml),
+    "reference": Kind(lambda: [REFERENCE], read_reference, changed_bytes),
+    "kept-answer": Kind(honest_answer, read_kept_answer, changed_bytes),
+    "kept-verdict": Kind(honest_verdict, read_kept_verdict, changed_bytes),
     "onnx": Kind(honest_models, from_file("m.onnx", read_model), changed_bytes),
     "samples": Kind(honest_samples, from_file("s.npz", read_samples), changed_bytes),
     "archive": Kind(
