@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cache
 from types import ModuleType
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from threadpoolctl import ThreadpoolController
 
 from autocomp.errors import ConfigError
 from autocomp.workload.convolution import EXACT_DEPTH, convolution, pool, sums
@@ -37,16 +35,8 @@ class Case:
 def make_case(workload: Workload, input_set: InputSet) -> Case:
     """The case of an input set. Raises ConfigError when the user's reference function does not deliver."""
     arrays = make_inputs(workload, input_set)
-    with _libraries().limit(limits=1, user_api="blas"):
-        expected = compute(workload, arrays)
-        return Case(input_set, arrays, expected, bounds(workload, arrays, expected))
-
-
-@cache
-def _libraries() -> ThreadpoolController:
-    """The numerical libraries of this process. Several threads of several workers wait for one another on a product
-    that one does in a few milliseconds."""
-    return ThreadpoolController()
+    expected = compute(workload, arrays)
+    return Case(input_set, arrays, expected, bounds(workload, arrays, expected))
 
 
 def compute(workload: Workload, arrays: Arrays) -> dict[str, Array]:

@@ -8,7 +8,7 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
@@ -20,6 +20,8 @@ from autocomp.search.executors.protocol import Target, call_pickled
 
 IMPORTED_ONCE = ["__main__", "autocomp.search.targets"]
 SAFE_PATH = "PYTHONSAFEPATH"  # keeps the current folder out of the module path; Python 3.11 and later
+# Several threads of several workers would wait for one another on a product that one does in a few milliseconds.
+ONE_THREAD = {f"{library}_NUM_THREADS": "1" for library in ("OPENBLAS", "OMP", "MKL", "VECLIB", "BLIS")}
 
 
 class InlineExecutor:
@@ -100,7 +102,7 @@ class ProcessExecutor:
     def _ready(self) -> ProcessPoolExecutor:
         if self._pool is None:
             if self._forks:
-                with _safe_path():
+                with _environment({**ONE_THREAD, **os.environ, SAFE_PATH: "1"}):
                     forkserver.ensure_running()
             self._pool = ProcessPoolExecutor(
                 self.capacity, mp_context=self._context, initializer=_start_worker, initargs=(self._watched,)
@@ -109,25 +111,25 @@ class ProcessExecutor:
 
 
 @contextmanager
-def _safe_path() -> Iterator[None]:
-    """Processes that start meanwhile do not look for modules in the current folder.
+def _environment(variables: Mapping[str, str]) -> Iterator[None]:
+    """The environment of processes that start meanwhile.
 
-    The server that forks workers would: a folder `autocomp` there, such as that of a checkout, would take the place of
-    the installed package. Workers themselves have this process's module path.
+    They must not look for modules in the current folder. The server that forks workers would: a folder `autocomp`
+    there, such as that of a checkout, would take the place of the installed package. Workers themselves have this
+    process's module path. Numerical libraries read how many threads they may use when they are loaded.
     """
-    before = os.environ.get(SAFE_PATH)
-    os.environ[SAFE_PATH] = "1"
+    before = dict(os.environ)
+    os.environ.update(variables)
     try:
         yield
     finally:
-        if before is None:
-            del os.environ[SAFE_PATH]
-        else:
-            os.environ[SAFE_PATH] = before
+        os.environ.clear()
+        os.environ.update(before)
 
 
 def _start_worker(watched: Connection) -> None:
     """Leave Ctrl-C to the main process, and end with it: workers of a killed pool would wait for work for ever."""
+    os.environ.update({**ONE_THREAD, **os.environ})  # where no server was there to fork it
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, args=(watched,), daemon=True).start()
 
