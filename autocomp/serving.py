@@ -61,8 +61,7 @@ class Answer:
 
     def to_c(self, vendor_header: str | None = None) -> dict[str, str]:
         """The texts of `autocomp export` by file name; see `autocomp.export.export_files`."""
-        accelerator = accelerator_of(self.target, "writing C")
-        return export_files([of_record(self.record, self._name, accelerator)], accelerator, vendor_header)
+        return to_c([self], vendor_header)
 
     @property
     def _name(self) -> str:
@@ -111,6 +110,15 @@ def lookup_or_adapt_all(
             answers[key] = lookup_or_adapt(workload, evaluations=evaluations, keep=keep, seed=seed)
         results.append(answers[key])
     return results
+
+
+def to_c(answers: Sequence[Answer], vendor_header: str | None = None) -> dict[str, str]:
+    """One export of several answers for one machine, each kernel once. Raises ConfigError for several machines."""
+    if not answers:
+        return {}
+    accelerator = accelerator_of(answers[0].target, "writing C")
+    schedules = {answer.record.identity: of_record(answer.record, answer._name, accelerator) for answer in answers}
+    return export_files(list(schedules.values()), accelerator, vendor_header)
 
 
 def _known(workload: Workload, target: Target) -> Answer | None:
