@@ -78,13 +78,20 @@ FieldSum sum_of(const CompiledMachine& machine, const std::vector<uint8_t>& cove
 void Guard::require(const Sources& sources, const Field& field) {
   const uint64_t mask = field.mask << field.shift;
   const uint64_t value = sources.word(field) & mask;
-  for (Check& check : equal_)
-    if (check.field.source == field.source && check.field.index == field.index) {
-      check.mask |= mask;
-      check.value |= value;
-      return;
-    }
-  equal_.push_back({field, mask, value});
+  const auto widen = [&](auto& check) {
+    check.mask |= mask;
+    check.value |= value;
+  };
+  if (field.is_float) {
+    for (Check& check : reals_)
+      if (check.field.source == field.source && check.field.index == field.index) return widen(check);
+    reals_.push_back({field, mask, value});
+    return;
+  }
+  std::vector<Word>& words = integers_[static_cast<size_t>(field.source)];
+  for (Word& word : words)
+    if (word.index == field.index) return widen(word);
+  words.push_back({field.index, mask, value});
 }
 
 void Guard::require_truth(const Sources& sources, const Field& field) {

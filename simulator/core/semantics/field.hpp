@@ -76,7 +76,10 @@ class Guard {
 
   [[nodiscard]] bool holds(const Sources& sources) const {
     uint64_t difference = 0;
-    for (const Check& check : equal_) difference |= (sources.word(check.field) & check.mask) ^ check.value;
+    for (size_t s = 0; s < integers_.size(); ++s)
+      for (const Word& word : integers_[s])
+        difference |= (scalar::u(sources.values[s][word.index].i) & word.mask) ^ word.value;
+    for (const Check& check : reals_) difference |= (sources.word(check.field) & check.mask) ^ check.value;
     if (difference != 0) return false;
     for (const Check& check : unequal_)
       if (sources.bits(check.field) == check.value) return false;
@@ -90,8 +93,14 @@ class Guard {
     uint64_t value = 0;
   };
 
-  std::vector<Check> equal_;    // words, at most one of each source and index
-  std::vector<Check> unequal_;  // fields
+  struct Word {
+    int32_t index = -1;
+    uint64_t mask = 0, value = 0;
+  };
+
+  std::array<std::vector<Word>, 3> integers_;  // by source, at most one of each index
+  std::vector<Check> reals_;                   // likewise
+  std::vector<Check> unequal_;                 // fields
 };
 
 }  // namespace autocomp

@@ -61,13 +61,13 @@ class PlanBuilder {
       if (!covered(dim.count) || !covered(dim.stride)) return false;
     if (!covered(access.first_col) || !covered(access.cols) || !covered(access.bytes)) return false;
     PlannedAccess planned;
-    if (!instantiate(machine_, evaluator_, access, planned.access)) {
+    AccessInstance instance;
+    if (!instantiate(machine_, evaluator_, access, instance)) {
       // Without a tensor there is no access, which depends on the pointer; all else follows from the key.
       return access.pointer < 0 || split_pointer(evaluator_.integer(access.pointer)).tensor >= 0;
     }
     planned.base = sum(access.base);
     need(planned.base);
-    AccessInstance& instance = planned.access;
     instance.base = 0;
     instance.tensor = -1;
     const Memory& memory = machine_.machine().memories[at(access.memory)];
@@ -82,6 +82,7 @@ class PlanBuilder {
     planned.high = instance.last();
     planned.limit = memory.kind == MemoryKind::Dram ? -1 : memory.rows;
     if (instance.tracked) planned.tracked();
+    plan_->instances.push_back(instance);
     plan_->accesses.push_back(std::move(planned));
     return true;
   }

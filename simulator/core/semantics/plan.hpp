@@ -11,9 +11,9 @@
 
 namespace autocomp {
 
+// Where an access of Plan::instances lies.
 struct PlannedAccess {
   static constexpr int64_t kFar = int64_t{1} << 50;
-  AccessInstance access;  // but for base and tensor
   FieldSum base;
   Field pointer;                         // DRAM
   int64_t low = 0, high = 0, limit = 0;  // reach around the base; rows of the memory, -1 for DRAM
@@ -23,7 +23,7 @@ struct PlannedAccess {
     low = high = kFar;
     limit = 2 * kFar;
   }
-  // Completes `access`. False: outside its memory, or no tensor's.
+  // Sets base and tensor of the access. False: outside its memory, or no tensor's.
   [[nodiscard]] bool place(const Sources& sources, AccessInstance& out) const;
 };
 
@@ -43,11 +43,12 @@ struct PlannedStep {
 struct Plan {
   int32_t instruction = -1;
   std::vector<uint64_t> key;
-  bool usable = false;        // false: commands with this key are executed without a plan
-  int32_t number = -1;        // no other has it
-  Guard guard;                // holds for commands with this key only
-  std::vector<int32_t> tape;  // computes the fields that are nodes
-  std::vector<PlannedAccess> accesses;
+  bool usable = false;                    // false: commands with this key are executed without a plan
+  int32_t number = -1;                    // no other has it
+  Guard guard;                            // holds for commands with this key only
+  std::vector<int32_t> tape;              // computes the fields that are nodes
+  std::vector<AccessInstance> instances;  // the accesses, but for base and tensor …
+  std::vector<PlannedAccess> accesses;    // … which these say
   std::vector<int64_t> properties;
   std::vector<PlannedStep> steps;
   std::vector<BlockForm> blocks;

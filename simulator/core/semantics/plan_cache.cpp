@@ -88,10 +88,11 @@ PlanCache::Slot* PlanCache::find(Table& table, int32_t instruction, const Value*
 // False: one of them lies outside its memory; none is appended.
 bool PlanCache::append_accesses(const Plan& plan, bool detailed, OperationList& list) const {
   const size_t before = list.accesses.size();
+  if (detailed) list.accesses.insert(list.accesses.end(), plan.instances.begin(), plan.instances.end());
+  const Sources sources = evaluator_.sources();
   AccessInstance unused;
-  for (const auto& planned : plan.accesses) {
-    if (detailed) list.accesses.push_back(planned.access);
-    if (planned.place(evaluator_.sources(), detailed ? list.accesses.back() : unused)) continue;
+  for (size_t i = 0; i < plan.accesses.size(); ++i) {
+    if (plan.accesses[i].place(sources, detailed ? list.accesses[before + i] : unused)) continue;
     list.accesses.resize(before);
     return false;
   }
