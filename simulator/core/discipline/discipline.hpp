@@ -31,6 +31,17 @@
 
 namespace autocomp {
 
+constexpr int64_t kColumnsPerWord = 64;  // of a row, whose written columns are bits
+
+// Calls visit(position) for every point of the access: a row, or the first byte of a contiguous piece.
+template <typename Visit>
+void each_point(const AccessInstance& access, Visit visit) {
+  for (int64_t i = 0; i < access.count[0]; ++i)
+    for (int64_t j = 0; j < access.count[1]; ++j)
+      for (int64_t k = 0; k < access.count[2]; ++k)
+        visit(access.base + i * access.stride[0] + j * access.stride[1] + k * access.stride[2]);
+}
+
 class Discipline {
  public:
   Discipline(const CompiledMachine& machine, const std::vector<TensorStore>& tensors, const Options& options);

@@ -1,0 +1,142 @@
+// The memory discipline of local memories: the last accesses of each row, and what of it was written.
+#include <algorithm>
+#include <bit>
+
+#include "discipline/discipline.hpp"
+
+namespace autocomp {
+namespace {
+
+size_t at(int64_t index) { return static_cast<size_t>(index); }
+
+// Of the columns [first, first + cols), those of a word.
+uint64_t column_mask(int64_t first, int64_t cols, int64_t word) {
+  const int64_t low = std::clamp<int64_t>(first - word * kColumnsPerWord, 0, kColumnsPerWord);
+  const int64_t high = std::clamp<int64_t>(first + cols - word * kColumnsPerWord, low, kColumnsPerWord);
+  const auto below = [](int64_t column) {
+    return column == kColumnsPerWord ? ~uint64_t{0} : (uint64_t{1} << column) - 1;
+  };
+  return below(high) & ~below(low);
+}
+
+}  // namespace
+
+void Discipline::local(const AccessInstance& access) {
+  each_point(access, [&](int64_t row) {
+    if (!access.write) initialised(access.memory, row, access);
+    local_row(access.memory, row, access);
+    live(access.memory, row, access.write);
+  });
+}
+
+void Discipline::initialised(int32_t memory, int64_t row, const AccessInstance& access) {
+  const RowUse& use = uses_[at(memory)];
+  int64_t word = 0;
+  const auto missing_in = [&](int64_t w) {
+    return column_mask(access.first_col, access.cols, w) & ~use.columns[at(row * use.words + w)];
+  };
+  while (word < use.words && missing_in(word) == 0) ++word;
+  if (word == use.words) return;
+  report("uninitialised-read",
+         text(present_) + " reads " + machine_.machine().memories[at(memory)].name + "[" + std::to_string(row) + "][" +
+             std::to_string(word * kColumnsPerWord + std::countr_zero(missing_in(word))) +
+             "], which nothing has written; move data there first, or read fewer rows or columns",
+         -1);
+}
+
+void Discipline::local_row(int32_t memory, int64_t row, const AccessInstance& access) {
+  Granules& g = rows_[at(memory)];
+  const int32_t now = owner(access.write || access.accumulate_read);
+  // Readers first: waiting for a reader of another unit is also waiting for the writer that it waited for.
+  if (access.write)
+    for (const auto& reader : g.reader)
+      if (reader[at(row)] != 0 && reader[at(row)] != now) conflict_local(reader[at(row)], false, memory, row, access);
+  if (g.writer[at(row)] != 0 && g.writer[at(row)] != now) conflict_local(g.writer[at(row)], true, memory, row, access);
+  if (access.write) {
+    g.writer[at(row)] = now;
+    g.base[at(row)] = access.base;
+    RowUse& use = uses_[at(memory)];
+    for (int64_t word = 0; word < use.words; ++word)
+      use.columns[at(row * use.words + word)] |= column_mask(access.first_col, access.cols, word);
+  } else {
+    g.reader[at(events_[at(now)].timeline)][at(row)] = now;
+  }
+}
+
+// Whether the machine makes a command wait for an older one of another unit.
+bool Discipline::waits(int32_t event, int32_t before) const {
+  const Event &mine = events_[at(event)], &theirs = events_[at(before)];
+  if (mine.ranges == 0 || theirs.ranges == 0) return true;
+  for (int32_t i = mine.first_range; i < mine.first_range + mine.ranges; ++i)
+    for (int32_t j = theirs.first_range; j < theirs.first_range + theirs.ranges; ++j) {
+      const Range &a = ranges_[at(i)], &b = ranges_[at(j)];
+      if (a.memory == b.memory && a.first < b.last && b.first < a.last && (a.write || b.write)) return true;
+    }
+  return false;
+}
+
+// Commands of a unit begin in order, and their writes arrive in order if they take the same path.
+bool Discipline::ordered_in_unit(const Event& earlier, bool was_write, const AccessInstance& access,
+                                 bool same_base) const {
+  const Event& now = present();
+  if (!was_write || complete(earlier) || (now.expansion > 0 && now.expansion == earlier.expansion)) return true;
+  const UnitRules& rules = rules_[at(now.unit)];
+  const int64_t distance = now.number - earlier.number;
+  if (access.write && events_[at(owner(true))].timeline != earlier.timeline) return false;
+  if (access.accumulate_read) return same_base || distance > rules.exact_base_sums;
+  if (access.write) return distance > rules.unordered_writes;
+  return same_base || distance > rules.exact_base_reads;
+}
+
+void Discipline::conflict_local(int32_t before, bool was_write, int32_t memory, int64_t row,
+                                const AccessInstance& access) {
+  const Event& earlier = events_[at(before)];
+  const int32_t who = owner(access.write || access.accumulate_read);
+  bool ordered = false;
+  if (earlier.unit == present().unit) {
+    ordered = ordered_in_unit(earlier, was_write, access, rows_[at(memory)].base[at(row)] == access.base);
+  } else {
+    ordered = complete(earlier);
+    if (!ordered && before > who) return early(before);
+    if (!ordered && tracked_ && waits(who, before)) {
+      join(waited_.data() + at(before) * now_.size());
+      ordered = true;
+    }
+  }
+  if (ordered) return;
+  report("unordered-local",
+         text(present_) + (access.write ? " writes " : " reads ") + machine_.machine().memories[at(memory)].name +
+             " row " + std::to_string(row) + ", which " + text(before) + (was_write ? " writes" : " reads") +
+             "; the machine does not make the later one wait" +
+             (tracked_ ? ": keep them further apart, or use other rows" : ": synchronise the units with a semaphore"),
+         before);
+}
+
+// The present command and the other share rows, and one is the preload of a pair that the other is in the midst of.
+void Discipline::early(int32_t other) {
+  report("unordered-local",
+         text(present_) + " shares rows with " + text(other) +
+             " across a preload and its multiply: the machine makes the one between them wait until the result is"
+             " there; put it before the preload, or after its multiply",
+         other);
+}
+
+void Discipline::live(int32_t memory, int64_t row, bool write) {
+  RowUse& use = uses_[at(memory)];
+  if (write && use.born[at(row)] != commands_) {
+    close(use, at(row));
+    use.born[at(row)] = commands_;
+  }
+  if (use.born[at(row)] >= 0) use.last_used[at(row)] = commands_;
+}
+
+void Discipline::close(RowUse& use, size_t row) const {
+  if (use.born[row] < 0) return;
+  if (use.change.size() < at(commands_) + 2) use.change.resize(2 * at(commands_) + 2);
+  // A row read and overwritten by one command counts once there.
+  const bool replaced = use.last_used[row] == commands_ && use.born[row] < commands_;
+  ++use.change[at(use.born[row])];
+  --use.change[at(use.last_used[row]) + (replaced ? 0 : 1)];
+}
+
+}  // namespace autocomp
