@@ -42,6 +42,11 @@ class Dictionary {
     return std::nullopt;
   }
   [[nodiscard]] size_t size() const { return begins_.size(); }
+  [[nodiscard]] std::span<const int64_t> spelled(int32_t number) const {
+    const auto n = static_cast<size_t>(number);
+    const size_t end = n + 1 < begins_.size() ? begins_[n + 1] : words_.size();
+    return std::span(words_).subspan(begins_[n], end - begins_[n]);
+  }
 
  private:
   struct Slot {
@@ -53,11 +58,6 @@ class Dictionary {
     return static_cast<uint32_t>(WordsHash{}(words));
   }
   [[nodiscard]] size_t mask() const { return slots_.size() - 1; }
-  [[nodiscard]] std::span<const int64_t> spelled(int32_t number) const {
-    const auto n = static_cast<size_t>(number);
-    const size_t end = n + 1 < begins_.size() ? begins_[n + 1] : words_.size();
-    return std::span(words_).subspan(begins_[n], end - begins_[n]);
-  }
   void put(Slot slot) {
     size_t place = slot.tag & mask();
     while (slots_[place].number >= 0) place = (place + 1) & mask();

@@ -122,45 +122,50 @@ void Vocabulary::decode(const OperationList& list, const Operation& operation, C
   }
 }
 
-// Everything that decode() makes a command of, but for its line.
-void Vocabulary::spell(const OperationList& list, const Operation& operation) {
-  words_.clear();
-  words_.push_back(int64_t{operation.plan} << 32 | static_cast<uint32_t>(operation.sender));
-  words_.push_back(static_cast<int64_t>(operation.page));
-  words_.push_back(operation.host_cycles);
+template <typename Put>
+void Vocabulary::spell(const OperationList& list, const Operation& operation, Put& put) const {
+  put(int64_t{operation.plan} << 32 | static_cast<uint32_t>(operation.sender));
+  put(static_cast<int64_t>(operation.page));
+  put(operation.host_cycles);
   if (operation.plan < 0) {
-    words_.push_back(operation.instruction);
+    put(operation.instruction);
     const int64_t* properties = list.properties_of(operation);
     for (const auto& [key, position] : settings_.instructions[static_cast<size_t>(operation.instruction)].keys)
-      words_.push_back(properties[position]);
+      put(properties[position]);
   }
-  spell_accesses(list, operation);
+  spell_accesses(list, operation, put);
   if (operation.partner < 0) return;
-  words_.push_back(list.at(operation.partner).plan);
-  spell_accesses(list, list.at(operation.partner));
+  const Operation& multiply = list.at(operation.partner);
+  put(multiply.plan);
+  spell_accesses(list, multiply, put);
 }
 
-void Vocabulary::spell_accesses(const OperationList& list, const Operation& operation) {
-  const AccessInstance* accesses = list.accesses_of(operation);
-  if (operation.plan < 0) words_.push_back(operation.access_count);  // which follows from a plan
-  for (const AccessInstance* a = accesses; a != accesses + operation.access_count; ++a) {
-    const bool dram = a->memory == settings_.dram;
-    words_.push_back(dram ? address(*a) & (settings_.alignment - 1) : a->base);
-    if (dram && settings_.page > 0) spell_pages(*a);
+template <typename Put>
+void Vocabulary::spell_accesses(const OperationList& list, const Operation& operation, Put& put) const {
+  const AccessInstance *begin = list.accesses_of(operation), *end = begin + operation.access_count;
+  if (operation.plan < 0) put(operation.access_count);  // which follows from a plan
+  for (const AccessInstance* a = begin; a != end; ++a) {
+    if (a->memory != settings_.dram) {
+      put(a->base);
+    } else {
+      put(address(*a) & (settings_.alignment - 1));
+      if (settings_.page > 0) spell_pages(*a, put);
+    }
     if (operation.plan >= 0) continue;
-    words_.push_back(int64_t{a->memory} << 32 | int64_t{a->parameter & 0xFF} << 16 | a->dims << 8 | (a->write ? 1 : 0) |
-                     (a->accumulate_read ? 2 : 0) | (a->tracked ? 4 : 0));
-    words_.push_back(a->bytes);
-    words_.push_back(a->cols);
+    put(int64_t{a->memory} << 32 | int64_t{a->parameter & 0xFF} << 16 | a->dims << 8 | (a->write ? 1 : 0) |
+        (a->accumulate_read ? 2 : 0) | (a->tracked ? 4 : 0));
+    put(a->bytes);
+    put(a->cols);
     for (int d = 0; d < a->dims; ++d) {
-      words_.push_back(a->count[d]);
-      words_.push_back(a->stride[d]);
+      put(a->count[d]);
+      put(a->stride[d]);
     }
   }
 }
 
 // Where an access comes to another page: in front of a row, or how far into it.
-void Vocabulary::spell_pages(const AccessInstance& access) {
+template <typename Put>
+void Vocabulary::spell_pages(const AccessInstance& access, Put& put) const {
   const int64_t offset = address(access) & (settings_.page - 1), rows = points(access);
   if (offset + row_at(access, rows - 1) - access.base + access.bytes <= settings_.page && access.dims < 2) return;
   int64_t page = 0;
@@ -169,24 +174,61 @@ void Vocabulary::spell_pages(const AccessInstance& access) {
     for (const int64_t byte : {start, start + access.bytes - 1}) {
       const int64_t here = byte / settings_.page;
       if (here == page) continue;
-      words_.push_back(-2 - (i << 20 | here));
-      words_.push_back(std::max<int64_t>(0, here * settings_.page - start));
+      put(-2 - (i << 20 | here));
+      put(std::max<int64_t>(0, here * settings_.page - start));
       page = here;
     }
   }
 }
 
-int32_t Vocabulary::id(const OperationList& list, const Operation& operation) {
-  // What a command expands to lies outside the operation.
-  if (settings_.instructions[static_cast<size_t>(operation.instruction)].role == Role::Expand) return -1;
-  spell(list, operation);
+namespace {
+
+// Compares words as they come with others.
+class Comparison {
+ public:
+  explicit Comparison(std::span<const int64_t> others) : at_(others.data()), end_(at_ + others.size()) {}
+  void operator()(int64_t word) {
+    if (at_ == end_ || *at_ != word)
+      same_ = false;
+    else
+      ++at_;
+  }
+  [[nodiscard]] bool equal() const { return same_ && at_ == end_; }
+
+ private:
+  const int64_t *at_, *end_;
+  bool same_ = true;
+};
+
+}  // namespace
+
+int32_t Vocabulary::look_up(const OperationList& list, const Operation& operation) {
+  words_.clear();
+  const auto append = [this](int64_t word) { words_.push_back(word); };
+  spell(list, operation, append);
   if (ids_.size() == kMostCommands) return ids_.find(words_).value_or(-1);
   const int32_t id = ids_.number(words_);
   if (ids_.size() > commands_.size()) {
     decode(list, operation, commands_.emplace_back());
     commands_.back().id = id;
+    next_.push_back(-1);
   }
   return id;
+}
+
+// Programs repeat themselves: most often the command is the one that came after the latest the last time.
+int32_t Vocabulary::id(const OperationList& list, const Operation& operation) {
+  // What a command expands to lies outside the operation.
+  if (settings_.instructions[static_cast<size_t>(operation.instruction)].role == Role::Expand) return latest_ = -1;
+  int32_t id = latest_ < 0 ? -1 : next_[static_cast<size_t>(latest_)];
+  if (id >= 0) {
+    Comparison known(ids_.spelled(id));
+    spell(list, operation, known);
+    if (!known.equal()) id = -1;
+  }
+  if (id < 0) id = look_up(list, operation);
+  if (latest_ >= 0) next_[static_cast<size_t>(latest_)] = id;
+  return latest_ = id;
 }
 
 }  // namespace autocomp::timing

@@ -29,16 +29,23 @@ class Vocabulary {
 
  private:
   [[nodiscard]] int64_t address(const AccessInstance& access) const;
-  void spell_pages(const AccessInstance& access);
+  // Calls put(word) for everything that decode() makes a command of, but for its line.
+  template <typename Put>
+  void spell(const OperationList& list, const Operation& operation, Put& put) const;
+  template <typename Put>
+  void spell_accesses(const OperationList& list, const Operation& operation, Put& put) const;
+  template <typename Put>
+  void spell_pages(const AccessInstance& access, Put& put) const;
   void add_access(Command& command, const AccessInstance& access, bool tracks) const;
   void add_demand(Command& command, const AccessInstance& access) const;
-  void spell(const OperationList& list, const Operation& operation);
-  void spell_accesses(const OperationList& list, const Operation& operation);
+  [[nodiscard]] int32_t look_up(const OperationList& list, const Operation& operation);
 
   const Settings& settings_;
   std::vector<int64_t> tensor_addresses_;
   Dictionary ids_;
   std::vector<Command> commands_;  // by id
+  std::vector<int32_t> next_;      // by id: the one that came after it last; -1: none has
+  int32_t latest_ = -1;            // id
   std::vector<int64_t> words_;     // that tell the present command from others
 };
 
