@@ -69,6 +69,13 @@ class Ports {
 
   // The bank of a row, by which the functions below know it.
   [[nodiscard]] int32_t bank(int32_t memory, int64_t row) const { return static_cast<int32_t>(index(memory, row)); }
+  // Rows [first, last) of a memory that lie in the bank of that row; none if it has no such row.
+  [[nodiscard]] std::pair<int64_t, int64_t> rows_of_bank(int32_t memory, int64_t row) const {
+    const MemoryPorts& ports = memories_[static_cast<size_t>(memory)];
+    if (row < 0 || row >= ports.rows) return {0, 0};
+    const int64_t first = static_cast<int64_t>(ports.bank(row)) * ports.rows_per_bank;
+    return {first, std::min(first + ports.rows_per_bank, ports.rows)};
+  }
   void write_result(int32_t memory, int64_t row, bool accumulate, int64_t now) {
     Bank& bank = at(memory, row);
     claim(bank, accumulate, now);
@@ -140,7 +147,7 @@ class Ports {
   }
   void note(Bank& bank, int64_t row, int64_t now) {
     if (bank.shared_port) return;
-    std::copy_backward(bank.recent.begin(), bank.recent.end() - 1, bank.recent.end());
+    for (size_t i = bank.recent.size() - 1; i > 0; --i) bank.recent[i] = bank.recent[i - 1];
     bank.recent[0] = {now, row};
   }
   [[nodiscard]] bool under_way(const Bank& bank, int64_t row, int64_t now) const {

@@ -1,6 +1,7 @@
 #include "timing/systolic.hpp"
 
 #include <algorithm>
+#include <tuple>
 
 namespace autocomp::timing {
 
@@ -70,11 +71,6 @@ bool Systolic::tagged(const Item& preload, const Item& multiply) {
       if (tagged(command.reads[i])) return true;
   }
   return false;
-}
-
-void Systolic::change(State state) {
-  state_ = state;
-  context_.progress = true;
 }
 
 void Systolic::configure(int32_t slot) {
@@ -186,7 +182,9 @@ void Systolic::place(size_t operand) {
   o.zeros = index >= o.rows;
   o.row = o.base + index * o.step;
   if (o.row >= rows) o.row %= rows;
+  if (o.row >= o.bank_first && o.row < o.bank_last) return;
   o.bank = context_.ports.bank(o.memory, o.row);
+  std::tie(o.bank_first, o.bank_last) = context_.ports.rows_of_bank(o.memory, o.row);
 }
 
 void Systolic::advance(size_t operand) {
@@ -196,6 +194,11 @@ void Systolic::advance(size_t operand) {
   place(operand);
 }
 
+bool Systolic::shares(size_t operand, size_t other) const {
+  const Operand &mine = operands_[operand], &theirs = operands_[other];
+  return mine.memory >= 0 && mine.memory == theirs.memory && mine.bank == theirs.bank;
+}
+
 // For another operand that has not come as far, or that shares the bank and comes first.
 bool Systolic::waits(size_t operand) const {
   const Operand& mine = operands_[operand];
@@ -203,10 +206,21 @@ bool Systolic::waits(size_t operand) const {
     const Operand& theirs = operands_[other];
     if (other == operand) continue;
     if (mine.started && mine.next == (theirs.next + 1 == rows_ ? 0 : theirs.next + 1)) return true;
-    const bool shares = mine.memory >= 0 && mine.memory == theirs.memory && mine.bank == theirs.bank;
-    if (other < operand && shares && mine.started == theirs.started && mine.next == theirs.next) return true;
+    if (other < operand && shares(operand, other) && mine.started == theirs.started && mine.next == theirs.next)
+      return true;
   }
   return false;
+}
+
+// The operands that wait for no other.
+Systolic::Operands Systolic::able() const {
+  const Operand &a = operands_[0], &b = operands_[1], &c = operands_[2];
+  const bool level = a.next == b.next && b.next == c.next && a.started == b.started && b.started == c.started;
+  if (level && rows_ > 1 && !shares(1, 0) && !shares(2, 0) && !shares(2, 1)) return kAll;
+  Operands result = 0;
+  for (size_t i = 0; i < kOperands; ++i)
+    if (!waits(i)) result |= static_cast<Operands>(1U << i);
+  return result;
 }
 
 void Systolic::read_operands() {
@@ -214,8 +228,7 @@ void Systolic::read_operands() {
   const int64_t now = context_.now;
   Control control;
   control.first = !(operands_[0].started || operands_[1].started || operands_[2].started);
-  for (size_t i = 0; i < kOperands; ++i)
-    if (!waits(i)) control.fired |= static_cast<Operands>(1U << i);
+  control.fired = able();
   bool all = !control.first;
   for (size_t i = 0; i < kOperands; ++i) {
     const auto bit = static_cast<Operands>(1U << i);
@@ -380,59 +393,6 @@ Cause Systolic::cause() const {
   if (state_ == State::Flush || state_ == State::Flushing) return Cause::Drain;
   if (wait_ != Cause::Idle) return wait_;
   return Cause::Pipeline;
-}
-
-// --- state
-
-void Systolic::Tag::archive(Archive& archive) {
-  archive.values(owner, memory, base, step, rows, accumulate, reversed, operation);
-  archive.cycle(from);
-  archive.cycle(until, 1);
-}
-
-void Systolic::archive(Archive& archive, Operand& operand) {
-  archive.values(operand.memory, operand.base, operand.step, operand.rows, operand.started, operand.next);
-  archive.values(operand.bank, operand.row, operand.zeros);
-}
-
-void Systolic::archive(Archive& archive, Control& control) {
-  archive.values(control.fired, control.reads, control.first);
-  archive.cycle(control.data);
-  for (int32_t& bank : control.bank) archive.value(bank);
-}
-
-// Operations are numbered anew, after the last one.
-void Systolic::renumber() {
-  const auto number = [&](int64_t& old) { old = (old - operation_ + kNumbers) % kNumbers; };
-  for (size_t i = 0; i < operations_.size(); ++i) number(operations_[i].tag.operation);
-  for (size_t i = 0; i < tags_.size(); ++i) number(tags_[i].operation);
-  for (size_t i = 0; i < totals_.size(); ++i) number(totals_[i]);
-  for (size_t i = 0; i < leaving_.size(); ++i) number(leaving_[i].operation);
-  operation_ = 0;
-}
-
-void Systolic::archive(Archive& archive) {
-  if (archive.saves()) renumber();
-  const auto item = [&](Item& item) { archive.values(item.slot, item.silent, item.empty); };
-  arrived_.archive(archive, item);
-  queue_.archive(archive, item);
-  archive.values(unrolled_, state_, multiplies_, preloads_, deferring_, rows_, wait_);
-  if (state_ == State::Running)
-    for (Operand& operand : operands_) this->archive(archive, operand);
-  archive.ring(operations_, [&](Operation& operation) {
-    operation.tag.archive(archive);
-    archive.value(operation.rows);
-  });
-  control_.archive(archive, [&](Control& control) { this->archive(archive, control); });
-  archive.values(pending_[0], pending_[1], there_, entering_, flushing_, entered_, entering_rows_, operation_);
-  archive.cycle(pending_from_);
-  archive.ring(tags_, [&](Tag& tag) { tag.archive(archive); });
-  archive.ring(totals_);
-  archive.ring(leaving_, [&](Leaving& leaving) {
-    archive.exact_cycle(leaving.cycle);
-    archive.values(leaving.count, leaving.operation, leaving.index, leaving.rows);
-  });
-  if (!archive.saves()) completed_ = left_ = -1;
 }
 
 }  // namespace autocomp::timing

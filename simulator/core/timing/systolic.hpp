@@ -44,9 +44,10 @@ class Systolic {
     int32_t memory = -1;                   // -1: nothing is read
     int64_t base = 0, step = 1, rows = 0;  // rows beyond these are zeros
     bool started = false;
-    int64_t next = 0;   // which row
-    int32_t bank = -1;  // of that row
+    int64_t next = 0;  // which row
     int64_t row = 0;
+    int32_t bank = -1;                       // of that row …
+    int64_t bank_first = 0, bank_last = -1;  // … and the rows of the memory in it, which may lie further on
     bool zeros = true;
   };
   struct Tag {  // the destination of results to come
@@ -82,7 +83,10 @@ class Systolic {
   [[nodiscard]] bool tagged(const Item& preload, const Item& multiply);
   [[nodiscard]] bool tagged(const AccessInstance& access) const;
   void configure(int32_t slot);
-  void change(State state);
+  void change(State state) {
+    state_ = state;
+    context_.progress = true;
+  }
   void begin(bool multiply, bool preload);
   void add_operands(const Item& multiply, bool early);
   void add_preloaded(const Item& preload);
@@ -90,7 +94,9 @@ class Systolic {
   void read_operands();
   void place(size_t operand);
   void advance(size_t operand);
+  [[nodiscard]] bool shares(size_t operand, size_t other) const;
   [[nodiscard]] bool waits(size_t operand) const;
+  [[nodiscard]] Operands able() const;
   void finish();
   void complete();
   // The array

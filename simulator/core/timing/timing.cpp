@@ -2,17 +2,10 @@
 
 #include <utility>
 
-#include "timing/array.hpp"
 #include "timing/front.hpp"
 #include "timing/memo.hpp"
 #include "timing/semaphores.hpp"
-#include "timing/serial.hpp"
-#include "timing/stream_in.hpp"
-#include "timing/stream_out.hpp"
-#include "timing/systolic.hpp"
-#include "timing/transfer_in.hpp"
-#include "timing/transfer_out.hpp"
-#include "timing/unroller.hpp"
+#include "timing/units.hpp"
 
 namespace autocomp {
 namespace timing {
@@ -23,28 +16,14 @@ class Engine {
  public:
   Engine(const CompiledMachine& compiled, const Machine& machine, const TimingOptions& options,
          OperationList& operations)
-      : compiled_(compiled),
-        settings_(resolve(machine)),
+      : settings_(resolve(machine)),
         options_(options),
         operations_(operations),
         log_(machine.units.size(), options),
         context_(settings_),
-        front_(context_, options, operations, unrollers_, log_),
-        channel_(settings_.shared_requests),
-        link_(settings_),
-        memoises_(options.memoise) {
-    // Units keep references into the context, and their places: reserve before adding.
-    const size_t count = settings_.units.size();
-    ins_.reserve(count);
-    outs_.reserve(count);
-    arrays_.reserve(count);
-    streams_in_.reserve(count);
-    streams_out_.reserve(count);
-    systolics_.reserve(count);
-    serials_.reserve(count);
-    unrollers_.reserve(count);
-    for (size_t u = 0; u < count; ++u) add_unit(static_cast<int32_t>(u));
-  }
+        units_(context_, compiled, operations),
+        front_(context_, options, operations, units_.unrollers(), log_),
+        memoises_(options.memoise) {}
 
   // As far as the operations there allow.
   void advance(bool ended) {
@@ -57,7 +36,7 @@ class Engine {
         if (here_ != nullptr && recall()) continue;
         if (here_ != nullptr && !leave(ended)) break;
       }
-      const bool idle = front_.awaits_idle() && machine_idle();
+      const bool idle = front_.awaits_idle() && units_.idle() && front_.pools_idle();
       if (idle && front_.host_done()) break;
       cycle(idle);
       if (context_.progress) {
@@ -85,123 +64,20 @@ class Engine {
   }
 
  private:
-  void add_unit(int32_t unit) {
-    size_t place = 0;
-    const UnitKind kind = settings_.units[static_cast<size_t>(unit)].kind;
-    switch (kind) {
-      case UnitKind::TransferIn:
-        place = ins_.size();
-        ins_.emplace_back(context_, unit);
-        break;
-      case UnitKind::TransferOut:
-        place = outs_.size();
-        outs_.emplace_back(context_, unit);
-        break;
-      case UnitKind::Array:
-        place = arrays_.size();
-        arrays_.emplace_back(context_, unit);
-        break;
-      case UnitKind::StreamIn:
-        place = streams_in_.size();
-        streams_in_.emplace_back(context_, link_, unit);
-        break;
-      case UnitKind::StreamOut:
-        place = streams_out_.size();
-        streams_out_.emplace_back(context_, link_, unit);
-        break;
-      case UnitKind::Systolic:
-        place = systolics_.size();
-        systolics_.emplace_back(context_, unit);
-        break;
-      case UnitKind::Serial:
-        place = serials_.size();
-        serials_.emplace_back(context_, unit);
-        break;
-      case UnitKind::Expander:
-        place = unrollers_.size();
-        unrollers_.emplace_back(context_, unit, compiled_, operations_);
-        break;
-    }
-    places_.push_back({kind, place});
-  }
-
-  // Calls `action` with the unit as what it is.
-  template <typename Action>
-  decltype(auto) with(size_t u, Action&& action) {
-    const Place place = places_[u];
-    switch (place.kind) {
-      case UnitKind::TransferIn: return action(ins_[place.index]);
-      case UnitKind::TransferOut: return action(outs_[place.index]);
-      case UnitKind::Array: return action(arrays_[place.index]);
-      case UnitKind::StreamIn: return action(streams_in_[place.index]);
-      case UnitKind::StreamOut: return action(streams_out_[place.index]);
-      case UnitKind::Systolic: return action(systolics_[place.index]);
-      case UnitKind::Expander: return action(unrollers_[place.index]);
-      case UnitKind::Serial: break;
-    }
-    return action(serials_[place.index]);
-  }
-
-  // Nothing outstanding anywhere but a preload, alone, whose multiply has not come.
-  bool machine_idle() {
-    for (const TransferOut& out : outs_)
-      if (!out.idle()) return false;
-    for (const StreamIn& in : streams_in_)
-      if (!in.idle()) return false;
-    for (const StreamOut& out : streams_out_)
-      if (!out.idle()) return false;
-    return front_.pools_idle();
-  }
-
   void cycle(bool idle) {
     context_.progress = false;
     issue();
     front_.unroll();
     for (int64_t n = 0; n < settings_.front_width; ++n) front_.allocate();
-    if (std::exchange(context_.forgets, false)) link_.translation().forget(context_.now);
+    if (std::exchange(context_.forgets, false)) units_.forget_translations();
     front_.host(idle);
-    for (Array& array : arrays_)
-      if (array.results_due()) array.write_results();
-    for (Systolic& array : systolics_) array.write_results();
-    respond();
-    // Who comes first has the ports: results, moves in, operands, moves out.
-    for (TransferIn& in : ins_)
-      if (in.writes_due()) in.write_rows();
-    for (StreamIn& in : streams_in_) in.write_rows();
-    for (StreamOut& out : streams_out_)
-      if (out.due()) out.send();
-    for (Array& array : arrays_)
-      if (array.due()) array.step();
-    for (Systolic& array : systolics_)
-      if (array.active()) array.step();
-    for (Serial& serial : serials_) serial.step();
-    for (TransferOut& out : outs_)
-      if (out.due()) out.step(channel_);
-    for (TransferIn& in : ins_)
-      if (in.requests_due()) in.request(channel_);
-    for (StreamOut& out : streams_out_)
-      if (out.due()) out.read();
-    for (StreamIn& in : streams_in_) in.request();
-    if (!link_.quiet()) {
-      link_.receive(context_);
-      link_.send(context_);
-    }
+    units_.step();
     for (int64_t n = 0; n < settings_.front_width; ++n) front_.retire();
-  }
-
-  void respond() {
-    Response* response = channel_.front(context_.now);
-    if (response == nullptr) return;
-    const size_t place = places_[static_cast<size_t>(response->unit)].index;
-    if (response->acknowledge)
-      outs_[place].acknowledge(channel_);
-    else if (ins_[place].ready_for_beat())
-      ins_[place].take_beat(channel_, *response);
   }
 
   void issue() {
     if (!std::exchange(context_.may_issue, false)) return;
-    for (size_t u = 0; u < places_.size(); ++u) {
+    for (size_t u = 0; u < units_.count(); ++u) {
       Pool& pool = context_.pools[u];
       if (pool.unissued.empty()) continue;
       const int32_t slot = pool.unissued.front();
@@ -217,12 +93,12 @@ class Engine {
       // In units that stream a configuration is complete at once, and waits in the queue all the same.
       const bool queues =
           configures && settings_.units[u].instant == 0 && (kind == UnitKind::StreamIn || kind == UnitKind::StreamOut);
-      if ((!at_once || queues) && !with(u, [](auto& unit) { return unit.accepts(); })) continue;
+      if ((!at_once || queues) && !units_.with(u, [](auto& unit) { return unit.accepts(); })) continue;
       context_.semaphores.issue(command, u);
       pool.unissued.pop();
       command.times.issued = context_.now;
       context_.may_issue = context_.progress = true;
-      if (!at_once || queues) with(u, [&](auto& unit) { unit.issue(queues ? -1 : slot); });
+      if (!at_once || queues) units_.with(u, [&](auto& unit) { unit.issue(queues ? -1 : slot); });
       if (at_once) front_.immediate(slot);
     }
   }
@@ -231,9 +107,7 @@ class Engine {
   bool skip() {
     context_.timer = kNever;
     front_.schedule();
-    channel_.schedule(context_);
-    link_.schedule(context_);
-    for (size_t u = 0; u < places_.size(); ++u) with(u, [](auto& unit) { unit.schedule(); });
+    units_.schedule();
     if (context_.timer == kNever) return false;
     account();
     context_.now = context_.timer;
@@ -242,7 +116,7 @@ class Engine {
 
   // `none`: why a unit without commands has none.
   Cause cause_of(size_t u, Cause none) {
-    return with(u, [&](const auto& unit) { return cause_of(unit, context_.pools[u], none); });
+    return units_.with(u, [&](const auto& unit) { return cause_of(unit, context_.pools[u], none); });
   }
   template <typename Unit>
   Cause cause_of(const Unit& unit, const Pool& pool, Cause none) {
@@ -261,7 +135,7 @@ class Engine {
   // Takes note of what units do from this cycle on where that is something else than before.
   void account() {
     const Cause none = front_.idle_cause();
-    for (size_t u = 0; u < places_.size(); ++u) log_.unit(u, cause_of(u, none), context_.now);
+    for (size_t u = 0; u < units_.count(); ++u) log_.unit(u, cause_of(u, none), context_.now);
   }
 
   // --- going on as before
@@ -339,15 +213,7 @@ class Engine {
   void archive(Archive& archive) {
     context_.archive(archive);
     front_.archive(archive);
-    channel_.archive(archive);
-    for (TransferIn& in : ins_) in.archive(archive);
-    for (Array& array : arrays_) array.archive(archive);
-    for (Serial& serial : serials_) serial.archive(archive);
-    for (TransferOut& out : outs_) out.archive(archive);
-    link_.archive(archive);
-    for (StreamIn& in : streams_in_) in.archive(archive);
-    for (Systolic& array : systolics_) array.archive(archive);
-    for (StreamOut& out : streams_out_) out.archive(archive);
+    units_.archive(archive);
     log_.archive(archive);
     context_.semaphores.archive(archive);
   }
@@ -355,7 +221,6 @@ class Engine {
   std::string deadlock();
   void fail(const char* kind, const std::string& message);
 
-  const CompiledMachine& compiled_;
   const Settings settings_;
   const TimingOptions options_;
   OperationList& operations_;
@@ -363,22 +228,8 @@ class Engine {
   int64_t rounds_ = 0;
   Log log_;
   Context context_;
-  std::vector<Unroller> unrollers_;
+  Units units_;
   Front front_;
-  Channel channel_;
-  Link link_;
-  std::vector<TransferIn> ins_;
-  std::vector<TransferOut> outs_;
-  std::vector<Array> arrays_;
-  std::vector<StreamIn> streams_in_;
-  std::vector<StreamOut> streams_out_;
-  std::vector<Systolic> systolics_;
-  std::vector<Serial> serials_;
-  struct Place {
-    UnitKind kind = UnitKind::Serial;
-    size_t index = 0;  // among the units of its kind
-  };
-  std::vector<Place> places_;  // of each unit
   // remembered states
   Memo memo_;
   Archive::Words words_;
@@ -394,7 +245,7 @@ class Engine {
 // What each unit waits for.
 std::string Engine::deadlock() {
   std::string message = "no unit can go on at cycle " + std::to_string(context_.now) + ":";
-  for (size_t u = 0; u < places_.size(); ++u) {
+  for (size_t u = 0; u < units_.count(); ++u) {
     const Pool& pool = context_.pools[u];
     if (pool.live == 0) continue;
     message += " unit " + settings_.units[u].name + " holds " + std::to_string(pool.live) + " command(s)";
