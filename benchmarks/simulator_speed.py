@@ -2,6 +2,11 @@
 
 Each size is measured in a process of its own, on one core, with one thread for NumPy. The ratio compares, in the same
 run, a simulation with cycles to NumPy's float32 product of the same sizes. `--json` prints the same as one object.
+
+    python -m benchmarks.simulator_speed --base FOLDER [--rounds 3] [--sizes 256,256,256 512,512,512]
+
+compares the times with another version: FOLDER is a checkout with its own `.venv`. Each round measures every size with
+either version in turn; each time is the shortest of all rounds.
 """
 
 from __future__ import annotations
@@ -15,6 +20,7 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from pathlib import Path
 
 import numpy as np
 from autocomp.simulator import Options, _core, run_program
@@ -37,6 +43,7 @@ EXO = [
 ORACLE = {EXO[0]: "130", **dict.fromkeys(EXO[1:], "78-211")}
 GROWTH = [(n, n, n) for n in (256, 512, 1024, 2048)]
 SECONDS = 2.0  # of repeating one measurement
+COMPARED = {"functional_ms": "functional", "timing_ms": "timing", "both_ms": "both"}
 COLUMNS = {
     "sizes": "I x J x K",
     "commands": "instructions",
@@ -135,14 +142,31 @@ def measure(sizes: tuple[int, int, int]) -> Measurement:
     )
 
 
-def measure_apart(sizes: tuple[int, int, int]) -> Measurement:
-    """In a process of its own, so that its peak memory is its own."""
+def measure_apart(sizes: tuple[int, int, int], version: Path | None = None) -> Measurement:
+    """In a process of its own, so that its peak memory is its own. `version`: another checkout; None: this one."""
     one = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
-    command = [sys.executable, "-m", "benchmarks.simulator_speed", "--one", *map(str, sizes)]
-    done = subprocess.run(command, env={**os.environ, **one}, capture_output=True, text=True, check=False)
+    python = sys.executable if version is None else str(version.resolve() / ".venv" / "bin" / "python")
+    command = [python, "-m", "benchmarks.simulator_speed", "--one", *map(str, sizes)]
+    environment = {**os.environ, **one}
+    done = subprocess.run(command, cwd=version, env=environment, capture_output=True, text=True, check=False)
     if done.returncode:
-        raise SystemExit(f"measuring {sizes} failed:\n{done.stderr}")
+        raise SystemExit(f"measuring {sizes} with {python} failed:\n{done.stderr}")
     return Measurement(**{**json.loads(done.stdout), "sizes": sizes})
+
+
+def compare(base: Path, every: list[tuple[int, int, int]], rounds: int) -> Table:
+    """Milliseconds of both versions and their ratios."""
+    out = Table(title=f"Milliseconds: {base}, this version, and the ratio")
+    for heading in ("I x J x K", *COMPARED.values()):
+        out.add_column(heading, justify="right", no_wrap=True)
+    for sizes in every:
+        turns = [(measure_apart(sizes, base), measure_apart(sizes)) for _ in range(rounds)]
+        cells = []
+        for name in COMPARED:
+            before, after = (min(getattr(version, name) for version in column) for column in zip(*turns, strict=True))
+            cells.append(f"{before:.1f} {after:.1f} {after / before:.2f}")
+        out.add_row(shown(sizes), *cells)
+    return out
 
 
 def shown(value: object) -> str:
@@ -169,9 +193,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--json", action="store_true", help="one object instead of tables")
     parser.add_argument("--one", type=int, nargs=3, metavar=("I", "J", "K"), help="measure here, print JSON")
+    parser.add_argument("--base", type=Path, metavar="FOLDER", help="compare with the version of this checkout")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--sizes", nargs="+", metavar="I,J,K", help="those to compare, instead of all")
     arguments = parser.parse_args()
     if arguments.one:
         print(json.dumps(asdict(measure(tuple(arguments.one)))))
+        return
+    if arguments.base is not None:
+        given = [(i, j, k) for i, j, k in (map(int, sizes.split(",")) for sizes in arguments.sizes or [])]
+        Console(width=120).print(compare(arguments.base, given or [*EXO, *GROWTH], arguments.rounds))
         return
     exo, growth = ([measure_apart(sizes) for sizes in group] for group in (EXO, GROWTH))
     code = _core.machine_codes()[-1]
