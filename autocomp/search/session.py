@@ -222,7 +222,8 @@ def judge_of(request: Request) -> Evaluator:
 def strategy_of(request: Request) -> Strategy:
     """The strategy of a request. Raises ConfigError if it is unknown, or does not go with the agents."""
     enumerates = all(member.is_rules for member in request.agents.planner)
-    return make_strategy(request.strategy, request.options, enumerates)
+    rules = request.target.rules()
+    return make_strategy(request.strategy, request.options, enumerates, dives=rules is None or rules.dives)
 
 
 def starting_kernel(workload: Workload, target: Target) -> str:

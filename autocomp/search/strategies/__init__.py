@@ -23,8 +23,9 @@ OUTSIDE = "mcp"  # of runs whose next step an agent decides, from outside
 __all__ = ["OUTSIDE", "STRATEGIES", "BeamSearch", "Evolve", "Exhaustive", "Greedy", "RandomSearch", "make_strategy"]
 
 
-def make_strategy(name: str, options: Options, enumerates: bool = False) -> Strategy:
-    """A strategy by name. `enumerates` says whether the planner can list all plans that it has for a kernel.
+def make_strategy(name: str, options: Options, enumerates: bool = False, dives: bool = True) -> Strategy:
+    """A strategy by name. `enumerates` says whether the planner can list all plans that it has for a kernel, `dives`
+    whether it pays to follow single ones first.
 
     Raises ConfigError for an unknown name, and for a strategy that needs such a planner and has none.
     """
@@ -43,7 +44,8 @@ def make_strategy(name: str, options: Options, enumerates: bool = False) -> Stra
             hint="use the rules agent, or another strategy",
         )
     if name == BeamSearch.name:
-        return BeamSearch(options, dives=enumerates)  # a model is asked for many plans at once, and each question costs
+        # A model is asked for many plans at once, and each question costs.
+        return BeamSearch(options, dives=enumerates and dives)
     if name == RandomSearch.name:
         return RandomSearch(options, plans=None if enumerates else options.plans_per_parent)
     return STRATEGIES[name](options)  # type: ignore[call-arg]

@@ -163,7 +163,7 @@ class TritonTarget(Target):
         return RecordedKernel(answer, kernel, self.name, int(self.greeting["shared_bytes"]), workload)
 
     def rules(self) -> Rules:
-        return Rules(TritonPlanner(self.device), RewritingCoder())
+        return Rules(TritonPlanner(self.device), RewritingCoder(), dives=False)
 
 
 def _host(name: str, paths: Sequence[Path]) -> Host:
