@@ -6,6 +6,9 @@ of rewrites, each left out where it does not apply.
 
 from __future__ import annotations
 
+import ast
+import itertools
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,12 +16,19 @@ from typing import Any
 from autocomp.errors import NotApplicable
 from autocomp.targets.triton.language import Module
 from autocomp.targets.triton.rewrites import Setting
-from autocomp.targets.triton.rewrites.parameters import SetParameters
+from autocomp.targets.triton.rewrites.parameters import SCALE_BLOCK, SetParameters
+from autocomp.targets.triton.rewrites.ranks import rank, ranks_of
 from autocomp.targets.triton.rewrites.registry import rewrite
 from autocomp.targets.triton.rewrites.tree import calls_in, has_dot, launches_of, main_kernels
 
 Step = tuple[str, Mapping[str, Any]]
 MOST_EACH = 128  # elements that a thread holds: more of them spill, and take minutes to compile
+FEWEST_EACH = 4  # elements that a thread holds: fewer leave it waiting
+BEST_EACH = {"whole": 24, "block": 48, "short": 8}  # elements that a thread held where it was fastest, on an H200
+BLOCKS = (8192, 4096, 2048)  # of rows that do not fit into registers, the fastest first
+WIDEST = 16_384  # elements of a row that one block still holds well
+UNSURE = 0.5  # gain of warp specialisation, whose kernels leave a tile unwritten now and then (docs/gpu-results.md)
+SHORT_SUM = 4  # rounds of a loop over products up to which storing the results takes longer
 CLEANING = ("uniform_index", "skip_masked", "implied_mask", "exp2", "defer_scale", "reciprocal")
 
 
@@ -116,14 +126,14 @@ def _tile_offers(way: _Way) -> list[Mapping[str, int]]:
 def _tiles(start: _Way) -> Iterator[Route]:
     """Products: descriptors for loads or for stores too, groups, large tiles; persistent, with split stores."""
     modern = start.setting.capability >= (9, 0)
+    if modern and any(_promotes(function) for function in start.module.kernels.values()):
+        yield from _promoted(start)
     for position, values in enumerate(_tile_offers(start)[:6]):
         gain = 0.9 - 0.03 * position
         shown = " x ".join(str(v) for v in list(values.values())[:-2])
         for stores in (True, False) if modern else (False,):
             way = start.copy()
-            if modern and not way.each("tensor_descriptors", dots=True, stores=stores):
-                way.each("tensor_descriptors", dots=True, stores=False)
-            way.each("group_programs", dots=True, group=8)
+            _described(way, stores)
             way.set(True, values)
             what = f"tiles of {shown}" + (", loads and stores by descriptors" if stores else ", loads by descriptors")
             yield way.done(what if modern else f"tiles of {shown} in groups", gain - (0.02 if stores else 0.0))
@@ -134,9 +144,52 @@ def _tiles(start: _Way) -> Iterator[Route]:
                     far.each("split_store", dots=True)
                     how = "flattened" if flatten else "nested"
                     yield far.done(f"{what}, persistent in {how} loops, stores in halves", gain + 0.01)
+                    if flatten and far.take("overlap_launches"):
+                        yield far.done(f"{what}, persistent, stores in halves, launches overlap", gain + 0.02)
                 halves = way.copy()
                 halves.each("split_store", dots=True)
                 yield halves.done(f"{what}, stores in halves", gain - 0.01)
+
+
+def _described(way: _Way, stores: bool, group: int = 8) -> None:
+    """Descriptors where the device has them, and tiles in groups of rows."""
+    modern = way.setting.capability >= (9, 0)
+    if modern and not way.each("tensor_descriptors", dots=True, stores=stores):
+        way.each("tensor_descriptors", dots=True, stores=False)
+    way.each("group_programs", dots=True, group=group)
+
+
+def _promotes(function: ast.FunctionDef) -> bool:
+    """Whether a loop scales each product before it is added to the sum, which keeps tensor cores waiting."""
+    sums = [node.value for node in ast.walk(function) if isinstance(node, ast.AugAssign)]
+    scaled = [part for value in sums for part in ast.walk(value) if isinstance(part, ast.BinOp)]
+    return any(isinstance(part.op, ast.Mult) and has_dot([ast.Expr(part)]) for part in scaled)
+
+
+def _promoted(start: _Way) -> Iterator[Route]:
+    """Products that are scaled one by one. Short sums: results are most of the traffic, and two programs a
+    multiprocessor store them beside each other's products. Long ones: groups of warps add and multiply in turns."""
+    long = start.setting.dims.get("K", 0) // SCALE_BLOCK > SHORT_SUM
+    names = list(_tile_offers(start)[0])[:2]
+    for position, (rows, cols, stages, group) in enumerate(((128, 128, 4, 8), (128, 128, 4, 4), (128, 128, 3, 8))):
+        way = start.copy()
+        _described(way, False, group)
+        way.set(True, {**dict(zip(names, (rows, cols), strict=True)), "num_stages": stages})
+        way.each("persistent", dots=True, programs=start.setting.multiprocessors, flatten=False)
+        if way.each("warp_specialise", dots=True):
+            reason = (
+                f"tiles of {rows} x {cols}, {stages} stages in groups of {group}, warps load or multiply, persistent"
+            )
+            yield way.done(reason, UNSURE - 0.02 * position)
+    for position, (rows, cols, stages, group) in enumerate(
+        ((64, 128, 3, 8), (64, 128, 3, 16), (128, 64, 3, 8), (64, 128, 4, 8))
+    ):
+        way = start.copy()
+        _described(way, True, group)
+        way.set(True, {**dict(zip(names, (rows, cols), strict=True)), "num_warps": 4, "num_stages": stages})
+        way.each("persistent", dots=True, programs=2 * start.setting.multiprocessors, flatten=True)
+        reason = f"tiles of {rows} x {cols}, {stages} stages in groups of {group}, two programs each, persistent"
+        yield way.done(reason, (0.75 if long else 0.95) - 0.02 * position)
 
 
 def _attention(start: _Way) -> Iterator[Route]:
@@ -157,12 +210,15 @@ def _attention(start: _Way) -> Iterator[Route]:
         plain.set(True, values)
         yield plain.done(f"tiles of {shown}", gain - 0.2)
     names = list(offers[0])[:2] if offers else []
-    for rows, cols, stages in ((128, 128, 2), (128, 64, 2), (128, 64, 3), (64, 128, 2)):
+    for rows, cols, stages, options in ((128, 128, 2, {"maxnreg": 168}), (128, 128, 2, {}), (128, 64, 2, {})):
         way = start.copy()
         way.each("tensor_descriptors", dots=True, stores=False)
         if names and way.each("warp_specialise", dots=True):
-            way.set(True, {**dict(zip(names, (rows, cols), strict=True)), "num_stages": stages})
-            yield way.done(f"tiles of {rows} x {cols}, warps load or multiply", 0.5)
+            way.set(True, {**dict(zip(names, (rows, cols), strict=True)), "num_stages": stages, **options})
+            limit = ", 168 registers" if options else ""
+            yield way.done(
+                f"tiles of {rows} x {cols}, warps load or multiply{limit}", 0.9 - (0.02 if not options else 0)
+            )
 
 
 # --- kernels bound by memory -----------------------------------------------------------------------------------------
@@ -178,7 +234,7 @@ def _rows(module: Module, setting: Setting) -> Iterator[Route]:
         if not looped.take("online_softmax", kernel=kernel):
             looped.take("one_block", kernel=kernel)
     short = setting.dims.get("width", 1 << 20) <= 1024
-    for way, blocks in ((whole, (0,)), (looped, (4096, 8192, 2048))):
+    for way, blocks in ((whole, (0,)), (looped, BLOCKS)):
         for name in ("exp2", "reciprocal"):
             way.each(name)
         for block in blocks:
@@ -189,27 +245,39 @@ def _rows(module: Module, setting: Setting) -> Iterator[Route]:
 
 def _row_settings(way: _Way, block: int, short: bool) -> Iterator[Route]:
     rows = (8, 16, 4) if short else (1, 2)
-    widest = max(way.setting.dims.values(), default=0)
-    for count in rows if not block else (1,):
-        for policy in ("evict_last", "evict_first", ""):
-            for warps in (4, 8, 16) if not short else (4, 8):
-                if not short and count * (block or widest) > MOST_EACH * 32 * warps:
-                    continue
-                found = way.copy()
-                if count > 1 and not found.each("rows_per_program", rows=count):
-                    continue
-                if policy:
-                    found.each("cache_hints", policy=policy)
-                kernels = _row_kernels(found.module, found.setting)
-                values = {"num_warps": warps} | ({"BLOCK": block} if block else {})
-                for kernel in kernels[:1]:
-                    found.take("set_parameters", kernel=kernel, values=values)
-                what = f"blocks of {block}" if block else "whole rows"
-                gain = 0.9 - 0.02 * rows.index(count) - (0.1 if not policy else 0.0) - 0.005 * warps
-                if block:
-                    gain -= 0.03 * (1 + (4096, 8192, 2048).index(block))
-                reason = f"{what} in registers, {count} at a time, {warps} warps" + (f", {policy}" if policy else "")
-                yield found.done(reason, gain)
+    dims = way.setting.dims
+    widest = dims["width"] if short else max(dims.values(), default=0)
+    first = _row_kernels(way.module, way.setting)[0]
+    best = BEST_EACH["block" if block else "short" if short else "whole"]
+    policies = (
+        ("evict_last", "evict_first", "") if _stores_rows(way.module, first) else ("evict_first", "", "evict_last")
+    )
+    for count, policy, warps in itertools.product(rows if not block else (1,), policies, (2, 4, 8, 16, 32)):
+        each = count * (block or widest) / (32 * warps)
+        if not (FEWEST_EACH <= each <= MOST_EACH):
+            continue
+        found = way.copy()
+        if count > 1 and not found.each("rows_per_program", rows=count):
+            continue
+        if policy:
+            found.each("cache_hints", policy=policy)
+        values = {"num_warps": warps} | ({"BLOCK": block} if block else {})
+        found.take("set_parameters", kernel=first, values=values)
+        if way.setting.capability >= (9, 0):
+            found.take("overlap_launches")
+        what = f"blocks of {block}" if block else "whole rows"
+        reason = f"{what} in registers, {count} at a time, {warps} warps" + (f", {policy}" if policy else "")
+        gain = 0.9 - 0.015 * rows.index(count) - 0.03 * policies.index(policy) - 0.02 * abs(math.log2(each / best))
+        gain -= 0.01 * BLOCKS.index(block) if block else 0.0
+        gain -= 0.2 if bool(block) != (widest > WIDEST) else 0.0
+        yield found.done(reason, gain)
+
+
+def _stores_rows(module: Module, kernel: str) -> bool:
+    """Whether a kernel writes rows as it reads them, and not one number for each."""
+    function = module.kernels[kernel]
+    ranks = ranks_of(function)
+    return any(call.args and rank(call.args[0], ranks) > 0 for call in calls_in([function], "store"))
 
 
 def _row_kernels(module: Module, setting: Setting) -> Sequence[str]:

@@ -63,3 +63,19 @@ def test_a_rewrite_applies_somewhere_and_gives_the_language(rewrite: Rewrite) ->
                 check_module(changed)
                 applies += 1
     assert applies
+
+
+def test_a_halved_operand_is_loaded_from_a_row_that_no_other_offset_is_made_of() -> None:
+    specialised = stations("scaled_matmul", "warp_specialise")[-1].text
+    assert "warp_specialize=True" in specialised
+    assert "a_desc.load([BLOCK_M * pid_m + origin, BLOCK_K * block])" in specialised
+    assert "origin=0" in specialised
+
+
+def test_short_sums_of_scaled_products_are_stored_beside_other_products() -> None:
+    def first(depth: int) -> str:
+        workload = load("scaled_matmul", dims={"M": 1024, "N": 1024, "K": depth})
+        return routes(start("scaled_matmul"), Device().setting(workload))[0].reason
+
+    assert "two programs each" in first(256)
+    assert "two programs each" not in first(8192)

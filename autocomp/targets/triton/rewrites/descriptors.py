@@ -143,9 +143,9 @@ class _Conversion:
 
     def _find_tiles(self) -> list[Tile]:
         found, reasons = [], []
-        multiplied = _multiplied(self._kernel)
+        in_products = multiplied_loads(self._kernel)
         for access in Accesses(self._kernel).tiles():
-            if not (_key(access) in multiplied if access.is_load else self._stores):
+            if not (_key(access) in in_products if access.is_load else self._stores):
                 continue
             try:
                 found.append(self._tile(access))
@@ -313,7 +313,7 @@ class _Conversion:
         replace_calls(fast.body, replaced)
 
 
-def _multiplied(function: ast.FunctionDef) -> set[str]:
+def multiplied_loads(function: ast.FunctionDef) -> set[str]:
     """Loads whose tiles are operands of products: others gain nothing, and would take shared memory."""
     operands = {
         n.id

@@ -154,33 +154,31 @@ def _retile_grid(launch: Launch, name: str, old: ast.expr | None, value: int) ->
 
 _PRODUCTS = (  # rows, columns, depth, warps, stages: in the order in which they were fast on Hopper
     (128, 256, 64, 8, 3, 0.6),
-    (128, 128, 64, 8, 4, 0.55),
-    (128, 256, 64, 8, 4, 0.55),
-    (128, 128, 64, 4, 4, 0.5),
-    (256, 128, 64, 8, 3, 0.5),
-    (64, 128, 64, 4, 4, 0.4),
-    (64, 256, 64, 4, 4, 0.3),
+    (128, 256, 64, 8, 4, 0.57),
+    (128, 128, 64, 4, 4, 0.55),
+    (64, 256, 64, 4, 4, 0.5),
+    (256, 128, 64, 8, 3, 0.45),
+    (128, 128, 64, 8, 4, 0.4),
+    (64, 128, 64, 4, 4, 0.3),
     (128, 64, 64, 4, 4, 0.3),
 )
 _SCALED = (
-    (128, 128, 8, 4, 0.5),
     (64, 128, 4, 4, 0.5),
-    (128, 128, 8, 3, 0.4),
-    (64, 128, 4, 5, 0.35),
-    (64, 128, 4, 3, 0.35),
-    (64, 64, 4, 5, 0.3),
-    (64, 64, 4, 4, 0.25),
+    (64, 128, 4, 3, 0.45),
+    (128, 128, 8, 4, 0.4),
+    (128, 128, 8, 5, 0.35),
+    (64, 64, 4, 3, 0.3),
+    (128, 64, 8, 4, 0.25),
 )
 SCALE_BLOCK = 128  # rows and columns that share a scale in products of 8-bit floats: then a tile's depth too
 _ATTENTION = (  # query rows, key rows, warps, stages, blocks that share the registers of a multiprocessor
-    (128, 64, 8, 2, 2, 0.55),
-    (64, 64, 4, 3, 0, 0.5),
-    (64, 64, 4, 2, 3, 0.45),
+    (64, 64, 4, 3, 0, 0.55),
+    (64, 64, 4, 3, 3, 0.5),
+    (128, 64, 8, 2, 2, 0.45),
     (128, 64, 8, 3, 0, 0.4),
-    (64, 64, 4, 4, 0, 0.4),
     (128, 128, 8, 2, 0, 0.35),
-    (64, 32, 4, 3, 3, 0.35),
-    (64, 128, 4, 2, 0, 0.3),
+    (64, 64, 4, 2, 3, 0.35),
+    (64, 32, 4, 3, 3, 0.3),
 )
 REGISTERS = 65_536  # of a multiprocessor (CUDA programming guide, compute capabilities from 5.0 on)
 MOST_REGISTERS = 255  # of a thread

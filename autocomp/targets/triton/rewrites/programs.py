@@ -133,7 +133,7 @@ class Persistent(Rewrite):
         for kernel in main_kernels(module):
             dots = has_dot([module.kernels[kernel]])
             for each, flatten, gain in (
-                ((1, True, 0.06), (1, False, 0.04)) if dots else ((8, False, 0.02), (4, False, 0.02))
+                ((1, True, 0.06), (2, True, 0.05), (1, False, 0.04)) if dots else ((8, False, 0.02), (4, False, 0.02))
             ):
                 given = {"kernel": kernel, "programs": each * setting.multiprocessors, "flatten": flatten}
                 try:
