@@ -37,7 +37,8 @@ def measure_all(
     folder: Path, names: Sequence[str], checkout: Path | None, at_once: int, seconds: float, targets: Sequence[str]
 ) -> None:
     """Every row in a process of its own: they compile beside each other and are timed one after the other."""
-    chosen = [known.name for known in ROWS if not names or known.name in names or known.operation in names]
+    rows = [known for known in ROWS if not names or known.name in names or known.operation in names]
+    chosen = [known.name for known in sorted(rows, key=lambda known: known.operation not in UNCOMPILED)]
     running: list[subprocess.Popen[bytes]] = []
     ends = time.monotonic() + seconds
     while (chosen or running) and time.monotonic() < ends:
