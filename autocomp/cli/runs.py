@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from autocomp.cli.options import CommandGroup, output_options, print_json, warn
+from autocomp.cli.options import CommandGroup, output_options, print_json, say, warn
 from autocomp.errors import RunFolderError
 
 if TYPE_CHECKING:
@@ -74,6 +74,29 @@ def compare(folders: tuple[Path, ...], as_json: bool, plain: bool) -> None:
         print_json([summary_document(summary) for summary in summaries])
         return
     make_console(sys.stdout, plain).print(comparison(summaries))
+
+
+@runs.command()
+@click.argument("folders", metavar="RUN...", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option("--to", "tracker", required=True, type=click.Choice(("mlflow", "wandb", "tensorboard")), help="Tracker.")
+@click.option(
+    "--dir", "output", type=click.Path(path_type=Path), default=Path("tracked"), show_default=True, help="Its folder."
+)
+@output_options
+def track(folders: tuple[Path, ...], tracker: str, output: Path, as_json: bool, plain: bool) -> None:
+    """Copy runs into an experiment tracker: options, figures after each evaluation, the best kernel.
+
+    Nothing leaves this computer unless MLFLOW_TRACKING_URI or WANDB_MODE says so.
+    """
+    from autocomp.report.trackers import track as copied
+    from autocomp.search import RunFolder
+
+    shown = {str(folder): copied(RunFolder.open(folder), tracker, output) for folder in folders}
+    if as_json:
+        print_json([{"run": run, "show": command} for run, command in shown.items()])
+        return
+    for run, command in shown.items():
+        say(f"{run} is in {tracker}; see it with: {command}")
 
 
 def _summary(path: Path) -> RunSummary | None:
