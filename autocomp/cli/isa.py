@@ -107,6 +107,15 @@ def list_(paths: tuple[Path, ...], as_json: bool, plain: bool) -> None:
 
 
 @isa.command()
+def server() -> None:
+    """Serve editors of descriptions on standard input and output, by the Language Server Protocol: mistakes as one
+    types, hover and completion."""
+    from autocomp.editors.server import make_server
+
+    make_server().start_io()
+
+
+@isa.command()
 @click.argument("file")
 @click.option(
     "--explain", "explained", is_flag=True, help="Also print what is derived: roles, tiles, the peak, what is missing."

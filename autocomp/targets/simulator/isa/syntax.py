@@ -206,12 +206,16 @@ def _syntax_hint(error: UnexpectedToken, expected: set[str]) -> str | None:
     before = error.token_history[-1] if error.token_history else None
     if before is not None and "SEMICOLON" in expected and before.end_line != error.token.line:
         return f"is a ';' missing after {str(before)[:40]!r} on line {before.end_line}?"
-    keywords = [word for word in (_keyword(t.name) for t in _parser().terminals) if word.isalpha()]
-    known = [word for word in keywords if word in {_keyword(terminal) for terminal in expected}]
+    known = [word for word in keywords() if word in {_keyword(terminal) for terminal in expected}]
     guess = closest(str(error.token), known)
     if guess is None and expected == {"LBRACE"} and before is not None:  # a misspelt keyword reads as a section
-        guess = closest(str(before), keywords)
+        guess = closest(str(before), keywords())
     return f"did you mean {guess!r}?" if guess is not None and guess != str(error.token) else None
+
+
+def keywords() -> list[str]:
+    """The words of the language itself."""
+    return [word for word in (_keyword(terminal.name) for terminal in _parser().terminals) if word.isalpha()]
 
 
 def _keyword(terminal: str) -> str:

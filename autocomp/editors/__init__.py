@@ -1,0 +1,1 @@
+"""Help for editors of machine descriptions (`.isa`): mistakes as one types, hover and completion."""
