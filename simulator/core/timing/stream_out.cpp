@@ -114,7 +114,10 @@ void StreamOut::step_rows() {
     if (all <= 0) context_.complete(slot, context_.now + 1);
   }
   if (!read_.room(context_.now)) return;
-  if (all > 0) read_.push({row_of(*head, next_), slot}, context_.now);
+  if (all > 0) {
+    read_.push({row_of(*head, next_), slot}, context_.now);
+    ++under_way_;
+  }
   context_.progress = true;
   if (++next_ < all) return;
   single_ = all == 1;
@@ -197,6 +200,7 @@ void StreamOut::collect() {
   page_ = request_page_ = head->page;
   left_ = head->bytes;
   issued_.pop(context_.now);
+  --under_way_;
   context_.progress = true;
   cause_ = Cause::Busy;
 }
@@ -318,6 +322,7 @@ void StreamOut::archive(Archive& archive) {
   });
   for (Fifo<Row>* rows : {&normed_, &scaling_, &issued_})
     rows->archive(archive, [&](Row& row) { this->archive(archive, row); });
+  under_way_ = read_.size() + normed_.size() + scaling_.size() + issued_.size();
   scaler_input_.archive(archive, [](Entry&) {});
   archive.cycles(scaled_);
   archive.values(writing_, translating_, translated_, repeated_, open_);

@@ -23,9 +23,7 @@ class StreamOut {
   void schedule();
   void archive(Archive& archive);
   // No row is on its way, and all writes were acknowledged.
-  [[nodiscard]] bool idle() const {
-    return read_.empty() && normed_.empty() && scaling_.empty() && issued_.empty() && !writing_ && open_ == 0;
-  }
+  [[nodiscard]] bool idle() const { return under_way_ == 0 && !writing_ && open_ == 0; }
   [[nodiscard]] Cause cause() const;
   [[nodiscard]] bool active() const { return due(); }
 
@@ -85,6 +83,7 @@ class StreamOut {
   Fifo<Row> normed_, scaling_, issued_;
   Fifo<Entry> scaler_input_;
   Ring<int64_t> scaled_;  // cycle in which each row leaves the scaler
+  size_t under_way_ = 0;  // rows in all of these queues, from the first to the writer
   // the writer
   bool writing_ = false;
   int64_t writing_from_ = 0, address_ = 0, left_ = 0;  // of the row: bytes not yet requested

@@ -135,7 +135,8 @@ class Engine {
   // Takes note of what units do from this cycle on where that is something else than before.
   void account() {
     const Cause none = front_.idle_cause();
-    for (size_t u = 0; u < units_.count(); ++u) log_.unit(u, cause_of(u, none), context_.now);
+    units_.each(
+        [&](size_t u, const auto& unit) { log_.unit(u, cause_of(unit, context_.pools[u], none), context_.now); });
   }
 
   // --- going on as before

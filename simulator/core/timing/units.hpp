@@ -53,6 +53,12 @@ class Units {
     return action(serials_[place.index]);
   }
 
+  // Calls action(number, unit) for each unit.
+  template <typename Action>
+  void each(Action action) {
+    for (size_t u = 0; u < count(); ++u) with(u, [&](auto& unit) { action(u, unit); });
+  }
+
   // No request to main memory is outstanding, and no row is on its way there.
   [[nodiscard]] bool idle() const {
     for (const TransferOut& out : outs_)
@@ -99,7 +105,7 @@ class Units {
   void schedule() {
     channel_.schedule(context_);
     link_.schedule(context_);
-    for (size_t u = 0; u < count(); ++u) with(u, [](auto& unit) { unit.schedule(); });
+    each([](size_t, auto& unit) { unit.schedule(); });
   }
 
   void archive(Archive& archive) {
