@@ -6,7 +6,7 @@ run, a simulation with cycles to NumPy's float32 product of the same sizes. `--j
     python -m benchmarks.simulator_speed --base FOLDER [--rounds 3] [--sizes 256,256,256 512,512,512]
 
 compares the times with another version: FOLDER is a checkout with its own `.venv`. Each round measures every size with
-either version in turn; each time is the shortest of all rounds.
+either version in turn, in processes of their own; each time is the shortest of all, of the processor.
 """
 
 from __future__ import annotations
@@ -43,7 +43,32 @@ EXO = [
 ORACLE = {EXO[0]: "130", **dict.fromkeys(EXO[1:], "78-211")}
 GROWTH = [(n, n, n) for n in (256, 512, 1024, 2048)]
 SECONDS = 2.0  # of repeating one measurement
-COMPARED = {"functional_ms": "functional", "timing_ms": "timing", "both_ms": "both"}
+HERE = Path(__file__).parents[1]
+COMPARED = ("functional", "timing", "both")
+# Runs in either version; older ones have the compiler elsewhere.
+TIMES = """
+import json, sys, time
+import numpy as np
+from autocomp.simulator import Options, run_program
+try:
+    from autocomp.targets.simulator import isa, kernel
+except ImportError:
+    from autocomp import isa, kernel
+from benchmarks.gemm_kernels import gemm_kernel
+i, j, k = map(int, sys.argv[1:])
+accelerator = isa.load("gemmini", {})
+tables = isa.lower(accelerator)
+program = kernel.link(kernel.compile(kernel.parse(gemm_kernel(i, j, k)), accelerator, {}), tables)
+shapes = {"A": (i, k), "B": (k, j), "C": (i, j)}
+tensors = {name: np.ones(shape, np.int8) for name, shape in shapes.items()}
+def milliseconds(timing):
+    start = time.process_time()
+    run_program(tables.machine, program, tensors, Options(timing=timing))
+    return 1000 * (time.process_time() - start)
+milliseconds(True)
+times = [(milliseconds(False), milliseconds(True)) for _ in range(10)]
+print(json.dumps(dict(zip(("functional", "both"), map(min, zip(*times))))))
+"""
 COLUMNS = {
     "sizes": "I x J x K",
     "commands": "instructions",
@@ -142,31 +167,44 @@ def measure(sizes: tuple[int, int, int]) -> Measurement:
     )
 
 
-def measure_apart(sizes: tuple[int, int, int], version: Path | None = None) -> Measurement:
-    """In a process of its own, so that its peak memory is its own. `version`: another checkout; None: this one."""
+def measure_apart(sizes: tuple[int, int, int]) -> Measurement:
+    """In a process of its own, so that its peak memory is its own."""
+    command = [sys.executable, "-m", "benchmarks.simulator_speed", "--one", *map(str, sizes)]
+    return Measurement(**{**run_apart(command), "sizes": sizes})
+
+
+def run_apart(command: list[str], folder: Path | None = None) -> dict[str, object]:
+    """The object that a process prints, which has one thread for NumPy and runs in `folder`, or here."""
     one = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
-    python = sys.executable if version is None else str(version.resolve() / ".venv" / "bin" / "python")
-    command = [python, "-m", "benchmarks.simulator_speed", "--one", *map(str, sizes)]
     environment = {**os.environ, **one}
-    done = subprocess.run(command, cwd=version, env=environment, capture_output=True, text=True, check=False)
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
     if done.returncode:
-        raise SystemExit(f"measuring {sizes} with {python} failed:\n{done.stderr}")
-    return Measurement(**{**json.loads(done.stdout), "sizes": sizes})
+        raise SystemExit(f"{command[0]} failed in {folder or Path.cwd()}:\n{done.stderr}")
+    found: dict[str, object] = json.loads(done.stdout)
+    return found
 
 
 def compare(base: Path, every: list[tuple[int, int, int]], rounds: int) -> Table:
-    """Milliseconds of both versions and their ratios."""
-    out = Table(title=f"Milliseconds: {base}, this version, and the ratio")
-    for heading in ("I x J x K", *COMPARED.values()):
+    """Milliseconds of processor time of both versions, and their ratios."""
+    out = Table(title=f"Milliseconds of processor time: {base}, this version, and the ratio")
+    for heading in ("I x J x K", *COMPARED):
         out.add_column(heading, justify="right", no_wrap=True)
     for sizes in every:
-        turns = [(measure_apart(sizes, base), measure_apart(sizes)) for _ in range(rounds)]
+        turns = [[times_of(version, sizes) for version in (base, HERE)] for _ in range(rounds)]
         cells = []
         for name in COMPARED:
-            before, after = (min(getattr(version, name) for version in column) for column in zip(*turns, strict=True))
+            before, after = (min(times[name] for times in column) for column in zip(*turns, strict=True))
             cells.append(f"{before:.1f} {after:.1f} {after / before:.2f}")
         out.add_row(shown(sizes), *cells)
     return out
+
+
+def times_of(version: Path, sizes: tuple[int, int, int]) -> dict[str, float]:
+    """The shortest times of a version, in milliseconds of processor time."""
+    python = version.resolve() / ".venv" / "bin" / "python"
+    found = run_apart([str(python), "-c", TIMES, *map(str, sizes)], version)
+    functional, both = (float(str(found[name])) for name in ("functional", "both"))
+    return {"functional": functional, "timing": both - functional, "both": both}
 
 
 def shown(value: object) -> str:
