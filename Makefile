@@ -57,7 +57,7 @@ test-rtl: $(VENV)/.test  ## hardware descriptions: needs Verilator and a C++ com
 .PHONY: test-triton
 test-triton: $(VENV)/.test  ## GPU kernels on Triton's interpreter: downloads PyTorch, needs no GPU
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation -e ".[triton]"
-	$(BIN)/python -m pytest -q $(REPEATABLE) -m triton tests/targets/triton
+	$(BIN)/python -m pytest -n $(WORKERS) -q $(REPEATABLE) -m triton tests/targets/triton
 
 .PHONY: test-tvm
 test-tvm: $(VENV)/.test  ## the integration with TVM: downloads apache-tvm

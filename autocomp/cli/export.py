@@ -1,4 +1,4 @@
-"""`autocomp export`: kernels as C for compilers."""
+"""`autocomp export`: kernels as C for compilers, or as Python for GPUs."""
 
 from __future__ import annotations
 
@@ -50,6 +50,9 @@ def export(
 
     One function a kernel for the vendor's header, a dispatch function over sizes, a description as JSON, and what it
     takes to compile and run them on a computer without the hardware.
+
+    Schedules of GPU kernels become a Python package instead, with a function an operation that chooses by device and
+    sizes.
     """
     from autocomp.data import write_output
     from autocomp.export import check_export, export_files
@@ -58,6 +61,14 @@ def export(
     given = [bool(names and not workload), bool(workload), bool(accelerator and not names)]
     if sum(given) != 1 or (workload and len(names) != 1):
         raise click.UsageError("give schedules, or one kernel's file with --workload, or --accelerator alone")
+    if names and workload is None and (files := _package(names)):
+        for name, text in files.items():
+            write_output(output / name, text)
+        if as_json:
+            print_json({"folder": str(output), "files": sorted(files)})
+        else:
+            click.echo(f"{len(files)} files in {output}")
+        return
     if workload is not None:
         schedules, machine = _kernel(names[0], workload, overrides, paths, trust)
     else:
@@ -78,6 +89,17 @@ def export(
         console.print("compiled, run on random tensors: equal to the simulator's results")
         for flags in lacking:
             console.print(f"not checked with {flags}, which this C compiler lacks", markup=False)
+
+
+def _package(names: tuple[str, ...]) -> dict[str, str]:
+    """The files of a Python package with these schedules, if the first is of a GPU kernel; else none."""
+    from autocomp.export.python_package import GPU, package_files
+    from autocomp.schedules.store import find, record_at
+
+    stored = [find(name, warn) for name in dict.fromkeys(names)]
+    if not stored[0].entry.target.startswith(f"{GPU}:"):
+        return {}
+    return package_files([record_at(item) for item in stored])
 
 
 def _kernel(
