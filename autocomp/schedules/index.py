@@ -100,6 +100,7 @@ def _well_formed(entry: Entry) -> bool:
         and all(type(size) is int for size in entry.dims.values())
         and isinstance(entry.options, dict)
         and isinstance(entry.usual, list)
+        and all(isinstance(name, str) for name in entry.usual)
         and isinstance(entry.arguments, dict)
         and entry.arguments.keys() <= entry.options.keys()
         and entry.direction in ("lower", "higher")

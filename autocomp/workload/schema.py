@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 
+import numpy as np
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, model_validator
 from pydantic_core import ErrorDetails
@@ -134,6 +136,22 @@ class TensorEntry(_Strict):
     shape: Annotated[list[int | str], Field(min_length=1, max_length=4)]
     role: Literal["input", "output", "inout"]
     range: tuple[float, float] | None = None
+
+    @model_validator(mode="after")
+    def _range_holds_values(self) -> Self:
+        if self.range is None:
+            return self
+        low, high = self.range
+        if not math.isfinite(low) or not math.isfinite(high):
+            raise ValueError("both ends of `range` are finite")
+        if self.dtype.startswith("float"):  # half of what the type holds, so that their distance is a number too
+            least, most = float(np.finfo(self.dtype).min) / 2, float(np.finfo(self.dtype).max) / 2
+        else:
+            least, most = int(np.iinfo(self.dtype).min), int(np.iinfo(self.dtype).max)
+            low, high = math.ceil(low), math.floor(high)
+        if not least <= low <= high <= most:
+            raise ValueError(f"`range` is [low, high], with values of {self.dtype} from {least:g} to {most:g}")
+        return self
 
 
 class Tolerance(_Strict):

@@ -34,6 +34,12 @@ BROKEN = {
     "tensor_dtype": CUSTOM + "tensors:\n  - {name: x, dtype: int9, shape: [3], role: input}\n",
     "tensor_role": CUSTOM + "tensors:\n  - {name: x, dtype: int8, shape: [3], role: out}\n",
     "tensor_name": CUSTOM + "tensors:\n  - {name: 1x, dtype: int8, shape: [3], role: input}\n",
+    "range_without_end": CUSTOM
+    + "tensors:\n  - {name: x, dtype: float32, shape: [3], role: output, range: [-.inf, 1]}\n",
+    "range_beyond_the_type": CUSTOM
+    + "tensors:\n  - {name: x, dtype: uint8, shape: [3], role: output, range: [-1, 1]}\n",
+    "range_without_values": CUSTOM
+    + "tensors:\n  - {name: x, dtype: int8, shape: [3], role: output, range: [0.2, 0.7]}\n",
     "no_output": CUSTOM + "tensors:\n  - {name: x, dtype: int8, shape: [3], role: input}\n",
     "unknown_constant": CUSTOM + "tensors:\n  - {name: x, dtype: int8, shape: [N], role: output}\n",
     "bad_extent": CUSTOM + "tensors:\n  - {name: x, dtype: int8, shape: ['3 +'], role: output}\n",
