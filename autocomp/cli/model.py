@@ -80,7 +80,8 @@ def model(
     as_json: bool,
     plain: bool,
 ) -> None:
-    """Predict the cycles of the ONNX model MODEL, and rank its operations by what a faster kernel would gain.
+    """Predict the cycles of MODEL, an ONNX model or a StableHLO module (.mlir), and rank its operations by what a
+    faster kernel would gain.
 
     Matrix multiplications and convolutions run on the accelerator as int8: with the best kernel that the schedules
     have, else with the naive one, simulated. All else stays on the host.

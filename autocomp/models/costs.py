@@ -92,7 +92,8 @@ def _schedule(workload: Workload, target: Target, stored: Sequence[Stored]) -> t
     options = dict(workload.options)
     for item in stored:
         entry = item.entry
-        if (entry.target, entry.parameters, entry.operation, entry.dims) != wanted or entry.options != options:
+        usual = {**entry.options, **{name: options.get(name) for name in entry.arguments}}
+        if (entry.target, entry.parameters, entry.operation, entry.dims) != wanted or usual != options:
             continue
         record = record_at(item)
         if record.target.digest == target.digest:

@@ -52,7 +52,7 @@ class Model:
     folded: int
 
 
-def import_model(path: Path) -> Model:
+def import_onnx(path: Path) -> Model:
     """Read an ONNX model. Raises ConfigError when it is none, `onnx` is not installed, or shapes are not known."""
     graph = load_model(path).graph
     try:

@@ -1,0 +1,70 @@
+"""StableHLO modules as JAX 0.10 wrote them: `jax.jit(f).lower(…).as_text()`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from autocomp.errors import ConfigError
+from autocomp.models import import_model
+
+FOLDER = Path(__file__).parent / "stablehlo"
+
+
+def operations(name: str) -> dict[str, int]:
+    return {operation.name: count for operation, count in import_model(FOLDER / name).operations.items()}
+
+
+def test_convolutions_and_products_are_found_with_their_biases_and_activations() -> None:
+    assert operations("network.mlir") == {
+        "conv2d_N1_H16_W16_C3_K16_R3_S3_activation_relu_bias_row_padding_1_stride_2": 1,
+        "conv2d_N1_H8_W8_C16_K16_R3_S3_activation_relu_groups_16_padding_1": 1,
+        "gemm_I64_J32_K16": 1,  # a convolution of one tap
+        "gemm_I1_J10_K2048_bias_row": 1,
+    }
+
+
+def test_products_of_several_matrices_count_once_for_each() -> None:
+    assert operations("attention.mlir") == {
+        "gemm_I64_J64_K32_transpose_b_True": 4,
+        "gemm_I64_J32_K64": 4,
+        "gemm_I64_J128_K128_activation_relu": 1,
+    }
+
+
+def test_all_else_stays_on_the_host() -> None:
+    model = import_model(FOLDER / "attention.mlir")
+    assert [h.name for h in model.host] == [
+        *("multiply", "subtract", "divide", "reduce", "exponential", "transpose", "maximum")
+    ]
+    assert model.host[0].work == 3 * 4 * 64 * 64  # two operands and a result
+
+
+def test_integers_are_multiplied_as_they_are_stored() -> None:
+    assert operations("int8.mlir") == {"gemm_I32_J48_K64_transpose_b_True": 1}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "reason"),
+    [
+        ("tensor<32x64xi8>", "tensor<?x64xi8>", "the size of a tensor is not known"),
+        ("stablehlo.dot_general", "stablehlo.while", "how often stablehlo.while runs its operations is not known"),
+        ("func.func public", "module", "a StableHLO module has functions; this has none"),
+    ],
+)
+def test_what_cannot_be_counted_is_refused(tmp_path: Path, old: str, new: str, reason: str) -> None:
+    path = tmp_path / "changed.mlir"
+    path.write_text((FOLDER / "int8.mlir").read_text().replace(old, new))
+    with pytest.raises(ConfigError, match=reason.replace(".", r"\.")):
+        import_model(path)
+
+
+def test_functions_that_call_one_another_for_ever_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "loop.mlir"
+    path.write_text(
+        "func.func public @main(%a: tensor<4xf32>) -> tensor<4xf32> {\n"
+        "  %0 = call @main(%a) : (tensor<4xf32>) -> tensor<4xf32>\n  return %0 : tensor<4xf32>\n}\n"
+    )
+    with pytest.raises(ConfigError, match="calls itself"):
+        import_model(path)
