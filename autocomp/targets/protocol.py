@@ -71,6 +71,10 @@ class Language(ABC):
     def signature(self, workload: Workload) -> str:
         """The head of the entry function, as a prompt shows it."""
 
+    def entry_of(self, kernel: str) -> str:
+        """The name of a kernel's entry function."""
+        return self.entry
+
     def fingerprint(self, kernel: str) -> str:
         """A digest that is equal for kernels that differ in nothing that matters, such as names and comments. Never
         raises: a text that does not parse has a fingerprint too."""

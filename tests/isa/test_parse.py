@@ -97,7 +97,7 @@ def test_functions_expand_where_they_are_used() -> None:
     )
     from autocomp.targets.simulator.isa.show import show_statements
 
-    assert list(show_statements(machine.instructions[0].body)) == ["for i < 2 {", "  r[i][0] = 2 * i + n;", "}"]
+    assert list(show_statements(machine.instructions[0].body)) == ["for i < 2: r[i][0] = 2 * i + n;"]
 
 
 def test_one_file_loads_from_a_path_and_by_name(tmp_path) -> None:  # type: ignore[no-untyped-def]

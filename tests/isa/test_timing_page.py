@@ -53,15 +53,6 @@ def test_a_wider_bus_makes_moves_cheaper_and_nothing_else() -> None:
     assert "1 bytes a cycle in each direction" in timing_page(narrow)
 
 
-def test_only_what_a_prompt_is_about_is_told() -> None:
-    machine = isa.load("gemmini", {}, ())
-    page = timing_page(machine, only={"move_in", "compute"}, operation="conv2d")
-    assert "`move_in`" in page
-    assert "`move_out`" not in page
-    assert "`convolver`" not in page
-    assert "A fast kernel: gemm" not in page
-
-
 @given(st.integers(0, 300), st.integers(1, 300), st.sampled_from([(1, 1), (8, 32), (16, 64), (16, 16)]))
 def test_requests_cover_a_row_and_are_aligned_powers_of_two(address: int, length: int, sizes: tuple[int, int]) -> None:
     cut = requests(address, length, *sizes)

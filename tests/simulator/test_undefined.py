@@ -75,9 +75,9 @@ CASES: dict[str, tuple[str, list[Call]]] = {
     "operand B in the accumulator": ("come from the scratchpad", [*READY, preload(bd=ACC)]),
     "operand D in the accumulator": ("come from the scratchpad", [*READY, preload(), compute(bd=ACC)]),
     # results
-    "more results than rows of A": ("C has more rows than A streams", [*READY, preload(), compute(rows=1)]),
+    "more results than rows of A": ("C has no more rows than A streams", [*READY, preload(), compute(rows=1)]),
     "more results than rows of D alone": (
-        "C has more rows than A streams",
+        "C has no more rows than A streams",
         [*READY, preload(), compute(a=NONE, bd=0, rows=1)],
     ),
     "partial sums": (
@@ -103,12 +103,12 @@ CASES: dict[str, tuple[str, list[Call]]] = {
     # moves out
     "a move out that was never configured": ("call config_st before", [move_out(0)]),
     "a move out of nothing": ("not the absent operand", [store(), move_out(NONE)]),
-    "a move out without rows": ("a move without rows", [store(), move_out(0, rows=0)]),
+    "a move out without rows": ("a move that does not pool has at least one row", [store(), move_out(0, rows=0)]),
     "a wide full move": ("full-width move spans at most DIM", [store(), move_out(ACC | FULL, cols=DIM + 1)]),
     "a wide pooled move": ("pooled move spans at most DIM", [store(*POOL, 2, 2, 0, 0), move_out(ACC, cols=DIM + 1)]),
     "pooling of full rows": ("clear the full bit", [store(*POOL, 2, 2, 0, 0), move_out(ACC | FULL)]),
     "pooling without an image": ("orows and ocols", [store(*POOL, 0, 2, 0, 0), move_out(ACC)]),
-    "pooling of a huge image": ("larger than the memory", [store(*POOL, 255, 255, 0, 0), move_out(ACC)]),
+    "pooling of a huge image": ("image to be pooled fits the memory", [store(*POOL, 255, 255, 0, 0), move_out(ACC)]),
     "a pool size alone": ("undocumented mode", [store(0, 2, 1, 1, 1, 2, 2, 0, 0)]),
     "pooling by nothing": ("pool size of at least 1", [store(1, 0, 1, 1, 1, 2, 2, 0, 0)]),
     # operands out of range, activations and normalisations that the configuration lacks

@@ -7,6 +7,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from autocomp.agents.llm.feedback import unnumbered
+
 SEARCH, DIVIDER, REPLACE = "<<<<<<< SEARCH", "=======", ">>>>>>> REPLACE"
 
 
@@ -35,7 +37,7 @@ def parse_edits(answer: str) -> tuple[Edit, ...]:
         elif part == SEARCH and mark == DIVIDER:
             part = DIVIDER
         elif part == DIVIDER and mark == REPLACE:
-            edits.append(Edit("\n".join(search), "\n".join(replace)))
+            edits.append(Edit(_text(search), _text(replace)))
             part = ""
         elif re.fullmatch(r"<{7}.*|>{7}.*", mark):
             raise EditError(f"line {number} of the answer, {mark!r}, is out of place: each block is {_FORM}")
@@ -59,6 +61,12 @@ def apply_edits(text: str, edits: Sequence[Edit]) -> str:
         result += lines[position:start] + (edit.replace.split("\n") if edit.replace else [])
         position = end
     return "\n".join([*result, *lines[position:]]) + "\n"
+
+
+def _text(lines: Sequence[str]) -> str:
+    """The lines of a block; without the numbers that they bore in the question, where they were copied."""
+    text = "\n".join(lines)
+    return text if unnumbered(text) == text else unnumbered(text).removesuffix("\n")
 
 
 _FORM = f"'{SEARCH}', lines, '{DIVIDER}', lines, '{REPLACE}'"

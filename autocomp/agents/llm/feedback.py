@@ -7,20 +7,23 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from autocomp.targets.evaluation import Evaluation, LineCost, Number
+from autocomp.targets.evaluation import Cause, Evaluation, LineCost, Number
 from autocomp.targets.planning import Context
 
 HOTTEST_LINES = 8
+WORTH = 0.02  # share of the measurement below which a cause is not told
 _NUMBER = re.compile(r" *\d+ \|( |$)")
 
 
 @dataclass(frozen=True)
 class Feedback:
     """`stalls` gives for each part of the machine its causes with their amount and share of the measurement, largest
-    first; `story` says in words what limits the kernel; `lines` are those that cost most."""
+    first, those that matter; `causes` are what the target's glossary says of them; `story` says in words what limits
+    the kernel; `lines` are those that cost most."""
 
     evaluation: Evaluation
     stalls: tuple[tuple[str, tuple[tuple[str, Number, float], ...]], ...]
+    causes: tuple[tuple[str, Cause], ...]
     story: tuple[str, ...]
     lines: tuple[LineCost, ...]
 
@@ -29,7 +32,11 @@ def feedback(context: Context) -> Feedback:
     """What there is to say of the context's kernel."""
     evaluation = context.evaluation
     story = context.target.story(evaluation, context.diagnosis)
-    return Feedback(evaluation, _stalls(evaluation), story, evaluation.evidence.lines[:HOTTEST_LINES])
+    stalls = _stalls(evaluation)
+    named = {cause for _, causes in stalls for cause, _, _ in causes}
+    glossary = tuple((name, cause) for name, cause in context.target.glossary.items() if name in named)
+    lines = tuple(line for line in evaluation.evidence.lines if line.cost)[:HOTTEST_LINES]
+    return Feedback(evaluation, stalls, glossary, story, lines)
 
 
 def annotated(kernel: str, evaluation: Evaluation) -> str:
@@ -72,7 +79,7 @@ def relevance(context: Context) -> Mapping[str, float]:
 def _stalls(evaluation: Evaluation) -> tuple[tuple[str, tuple[tuple[str, Number, float], ...]], ...]:
     total = evaluation.value or 1
     return tuple(
-        (part, tuple((cause, amount, amount / total) for cause, amount in _ranked(causes)))
+        (part, tuple((cause, amount, amount / total) for cause, amount in _ranked(causes) if amount >= WORTH * total))
         for part, causes in evaluation.evidence.parts.items()
     )
 

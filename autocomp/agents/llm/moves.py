@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -10,18 +12,20 @@ from autocomp.targets.menu import MenuOption
 from autocomp.targets.planning import Context
 
 MOVES_PER_OPTION = 3
+MOST_VALUES = 4  # of a parameter that are told, where they are no numbers
 
 
 @dataclass(frozen=True)
 class Move:
     """A transformation with parameters that fit the kernel, why it might help, and how much of the
-    objective it is estimated to save."""
+    objective it is estimated to save. `ranges` says which values its parameters have in all its proposals here."""
 
     option: str
     transformation: str
     parameters: Mapping[str, Any]
     reason: str
     saving: float = 0.0
+    ranges: str = ""
 
 
 def move_id(position: int) -> str:
@@ -40,10 +44,44 @@ def _moves(option: MenuOption, context: Context, seen: set[str]) -> Iterator[Mov
     name, count = option.transformation, 0
     if name not in context.target.transformations.names:  # a user's menu may name one that this version does not have
         return
+    most = _most_saved(context)
     for proposal, fingerprint in context.target.ready(name, context.kernel, context.workload):
         if fingerprint not in seen:
             seen.add(fingerprint)
             count += 1
-            yield Move(option.id, name, proposal.parameters, proposal.reason, proposal.gain)
+            ranges = "" if count > 1 else _ranges(name, context)
+            yield Move(option.id, name, proposal.parameters, proposal.reason, min(proposal.gain, most), ranges)
         if count == MOVES_PER_OPTION:
             return
+
+
+def _most_saved(context: Context) -> float:
+    """How far the kernel is from its bound: no estimate may promise more."""
+    value, bound = context.evaluation.value, context.evaluation.bound
+    return math.inf if value is None or bound is None else abs(value - bound.value)
+
+
+def _ranges(name: str, context: Context) -> str:
+    """The values that each parameter of a transformation has in its proposals, where it has several."""
+    found: dict[str, list[Any]] = {}
+    for proposal in context.target.transformations.proposals(name, context.kernel, context.workload):
+        for path, value in _leaves(proposal.parameters):
+            if value not in found.setdefault(path, []):
+                found[path].append(value)
+    return "; ".join(f"{path} {_span(values)}" for path, values in found.items() if len(values) > 1)
+
+
+def _leaves(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
+    if not isinstance(value, Mapping):
+        yield path, value
+        return
+    for key, inner in value.items():
+        yield from _leaves(inner, f"{path}.{key}" if path else str(key))
+
+
+def _span(values: list[Any]) -> str:
+    """From the least to the largest number, or the first few values."""
+    if all(type(value) in (int, float) for value in values):
+        return f"{min(values):g} to {max(values):g}"
+    shown = " or ".join(json.dumps(value, default=str) for value in values[:MOST_VALUES])
+    return f"{shown} or others" if len(values) > MOST_VALUES else shown

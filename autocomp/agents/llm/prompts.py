@@ -13,8 +13,9 @@ import jinja2
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from autocomp.agents.llm.edits import DIVIDER, REPLACE, SEARCH
-from autocomp.agents.llm.feedback import annotated, feedback, numbered, relevance
+from autocomp.agents.llm.feedback import annotated, feedback, numbered
 from autocomp.agents.llm.moves import Move, move_id
+from autocomp.agents.llm.offers import offers
 from autocomp.agents.llm.schema import GAINS
 from autocomp.agents.scientist import fastest_first
 from autocomp.data import decode, read_regular
@@ -119,13 +120,14 @@ def _facts(phase: Phase, context: Context, asked: Asked) -> Mapping[str, Any]:
     focus = Focus(kernels, uses, everything=phase == "translate")
     return {
         "phase": phase,
+        "planning": phase in PLANNING,
         "target": target,
         "language": target.language,
         "objective": target.objective,
         "knowledge": target.knowledge(context.workload, focus),
         "workload": context.workload,
-        "signature": target.language.signature(context.workload),
-        "skeleton": target.language.skeleton(context.workload),
+        "signature": _named(target.language.signature(context.workload), context),
+        "skeleton": _named(target.language.skeleton(context.workload), context),
         "reference_function": _reference_function(context.workload),
         "kernel": context.kernel.strip(),
         "annotated_kernel": annotated(context.kernel, context.evaluation),
@@ -139,7 +141,7 @@ def _facts(phase: Phase, context: Context, asked: Asked) -> Mapping[str, Any]:
         "findings": context.findings,
         "precedents": context.precedents,
         "menu": context.menu.options,
-        "relevance": relevance(context) if phase in PLANNING else {},
+        "offers": offers(context, asked.moves) if phase in PLANNING else None,
         "moves": [(move_id(position), move) for position, move in enumerate(asked.moves)],
         "gains": GAINS,
         "count": asked.count,
@@ -154,6 +156,13 @@ def _facts(phase: Phase, context: Context, asked: Asked) -> Mapping[str, Any]:
         "divider": DIVIDER,
         "replace_mark": REPLACE,
     }
+
+
+def _named(head: str, context: Context) -> str:
+    """A head with the name of the kernel's own entry function, whatever its file calls it."""
+    language = context.target.language
+    own = language.entry_of(context.kernel)
+    return re.sub(rf"\b{re.escape(language.entry)}\b", lambda _: own, head, count=1)
 
 
 def _reference_function(workload: Workload) -> str | None:

@@ -45,6 +45,13 @@ class Dialect(Language):
         except KernelError:
             return hashlib.sha256(b"text " + kernel.encode()).hexdigest()
 
+    def entry_of(self, kernel: str) -> str:
+        """The name of the last function; of a text that does not parse, the usual one."""
+        try:
+            return dialect.parse(kernel).entry.name
+        except KernelError:
+            return ENTRY
+
     def signature(self, workload: Workload) -> str:
         parameters = (f"{_c_type(t.dtype)} {t.name}{''.join(f'[{n}]' for n in t.shape)}" for t in workload.tensors)
         return f"void {ENTRY}({', '.join(parameters)})"

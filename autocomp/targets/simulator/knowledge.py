@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
@@ -10,10 +9,9 @@ import jinja2
 
 from autocomp.errors import KernelError
 from autocomp.targets.protocol import Focus, Knowledge
-from autocomp.targets.simulator import isa, kernel
-from autocomp.targets.simulator.guide import timing_page
+from autocomp.targets.simulator import kernel
+from autocomp.targets.simulator.guide import brief, used_instructions
 from autocomp.targets.simulator.isa.model import Accelerator
-from autocomp.targets.simulator.isa.roles import instruction_roles
 from autocomp.targets.simulator.kernel import ast
 from autocomp.targets.simulator.kernel.walk import walk
 from autocomp.workload.model import Workload
@@ -38,49 +36,22 @@ TRANSLATION = (
 
 
 def knowledge(accelerator: Accelerator, workload: Workload, signature: str, focus: Focus) -> Knowledge:
-    """The sections for one workload; instructions that `focus` has no use for are left out."""
-    only = None if focus.everything else used_instructions(accelerator, focus)
-    machine = _template("machine").render(
-        reference=isa.reference(accelerator, markdown=True, only=only),
-        rules=isa.rules(accelerator, only),
-        timing=timing_page(accelerator, only, workload.operation),
-    )
-    language = _template("language").render(signature=signature)
+    """The sections for one workload; instructions that `focus` has no use for are left out. They depend on the calls of
+    the kernels and on nothing else of the question, so that prompts of a search begin alike."""
+    called = sorted({name for text in focus.kernels for name in _called(text)})
+    every = [*(i.name for i in accelerator.instructions), *(p.name for p in accelerator.procedures)]
+    only = every if focus.everything else used_instructions(accelerator, called, focus.uses)
+    language = _template("language").render(signature=signature, host=workload.host)
+    machine = brief(accelerator, only, called, workload.operation)
     return Knowledge(ROLE, language, machine, SUBJECT, PLANS, CODING, TRANSLATION)
 
 
-def used_instructions(accelerator: Accelerator, focus: Focus) -> frozenset[str]:
-    """Names of the instructions and procedures that the kernels call, of the kinds that may come in, of what configures
-    them, and of what orders."""
-    used: set[str] = set()
-    for text in focus.kernels:
-        try:
-            tree = kernel.parse(text)
-        except KernelError:
-            continue
-        calls = {node.function for node in walk(tree) if isinstance(node, ast.Call)}
-        used |= _issued(accelerator, sorted(calls))
-    kinds = (focus.uses | {"synchronisation", "front end"}) - {"configuration"}
-    roles = instruction_roles(accelerator)
-    used |= {name for name, role in roles.items() if role.kind in kinds}
-    needed = {state for name, role in roles.items() if name in used for state in role.states_read}
-    return frozenset(used | {name for name, role in roles.items() if role.states_written & needed})
-
-
-def _issued(accelerator: Accelerator, calls: Sequence[str]) -> set[str]:
-    """The instructions and procedures that calls of these names come to; an alias may expand into aliases."""
-    names = {i.name for i in accelerator.instructions} | {p.name for p in accelerator.procedures}
-    issued: set[str] = set()
-    seen: set[str] = set()
-    open_calls = set(calls)
-    while open_calls:
-        name = open_calls.pop()
-        seen.add(name)
-        if name in names:
-            issued.add(name)
-        inner = {n for alias in accelerator.aliases if alias.name == name for n, _ in alias.expansion}
-        open_calls |= inner - seen
-    return issued
+def _called(text: str) -> set[str]:
+    """Names of the functions that a kernel calls; none where it does not parse."""
+    try:
+        return {node.function for node in walk(kernel.parse(text)) if isinstance(node, ast.Call)}
+    except KernelError:
+        return set()
 
 
 @cache

@@ -257,18 +257,13 @@ A_MOVE = Move("tile", "tile", {"loops": {"k": 4}}, "work on 4 iterations of k at
 def context(monkeypatch: pytest.MonkeyPatch) -> Context:
     """A context that depends on nothing that ships, so that its golden prompts change with the templates alone."""
     monkeypatch.setattr(
-        "autocomp.targets.simulator.isa.reference",
-        lambda accelerator, markdown, only: f"Reference of {accelerator.name}.",
-        raising=False,
+        "autocomp.targets.simulator.knowledge.brief",
+        lambda accelerator, only, called, operation: f"# The machine: {accelerator.name}\n\nIts reference.",
     )
     monkeypatch.setattr("autocomp.agents.llm.planner.moves", lambda context: (A_MOVE,))
     lineage = (
         LineageStep(Plan("tile", "Cut k into blocks of 4."), 2400, 1.5),
         LineageStep(Plan("", "Move the store out\nof the loop."), 1200, 2.0),
-    )
-    monkeypatch.setattr(
-        "autocomp.targets.simulator.isa.rules",
-        lambda accelerator, only: ("rows: 1 to 4", "the destination must be a row"),
     )
     return Context(
         SimulatorTarget(an_accelerator()), a_workload(), KERNEL, an_evaluation(), lineage, a_menu(), Random(5)

@@ -89,3 +89,8 @@ def test_an_incomplete_block_is_refused(answer: str) -> None:
 
 def test_an_answer_without_blocks_has_none() -> None:
     assert parse_edits("I would not change anything.\n=======\n") == ()
+
+
+def test_line_numbers_that_a_block_copied_from_the_question_are_taken_off() -> None:
+    answer = f"{SEARCH}\n 2 |   b();\n 3 |   c();\n{DIVIDER}\n  d();\n{REPLACE}\n"
+    assert apply_edits("a();\n  b();\n  c();\n", parse_edits(answer)) == "a();\n  d();\n"

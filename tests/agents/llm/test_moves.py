@@ -28,9 +28,7 @@ WORKLOAD = "operation: gemm\naccelerator: gemmini\ndims: {I: 128, J: 128, K: 128
 @pytest.fixture
 def naive(monkeypatch: pytest.MonkeyPatch) -> Context:
     """The naive kernel of a small GEMM, with a part of the shipped menu."""
-    monkeypatch.setattr(
-        "autocomp.targets.simulator.isa.reference", lambda accelerator, markdown, only: "", raising=False
-    )
+    monkeypatch.setattr("autocomp.targets.simulator.knowledge.brief", lambda *_: "")
     menu = load(["general"])
     few = replace(menu, options=tuple(menu.get(name) for name in ("tile", "reuse_weights", "reorder")))
     small = workload.parse(WORKLOAD, Path("small.yaml"))
@@ -80,3 +78,11 @@ def test_the_model_is_asked_where_a_move_does_not_fit(
     plan = Plan("tile", "Tile it.", "tile", parameters)
     assert LlmCoder(one_model(server, tmp_path), Agents()).implement(naive, plan).kernel == naive.kernel
     assert "Not applicable mechanically" in server.requests[0].prompt
+
+
+def test_no_estimate_promises_more_than_the_bound_leaves_and_ranges_are_told(naive: Context) -> None:
+    found = moves(naive)
+    assert naive.evaluation.bound is not None
+    assert max(move.saving for move in found) <= (naive.evaluation.value or 0) - naive.evaluation.bound.value
+    first = next(move for move in found if move.option == "tile")
+    assert "to" in first.ranges

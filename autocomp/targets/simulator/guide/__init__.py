@@ -1,5 +1,6 @@
-"""The timing page of a machine: what its units do at the same time, what commands cost, why they wait, what is fast."""
+"""How long commands of a machine take, and what a fast kernel does: from its description and the simulator."""
 
+from autocomp.targets.simulator.guide.brief import brief, used_instructions
 from autocomp.targets.simulator.guide.page import timing_page
 
-__all__ = ["timing_page"]
+__all__ = ["brief", "timing_page", "used_instructions"]

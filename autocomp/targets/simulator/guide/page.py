@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from autocomp.data import decode, read_regular
@@ -18,29 +18,37 @@ from autocomp.targets.simulator.isa.show import show
 from autocomp.targets.simulator.isa.timing import KINDS, MEMORY_KEYS, POOLED, PROPERTY_KEYS, SECTION_KEYS, UNIT_KEYS
 from autocomp.targets.simulator.stalls import STALLS, glossary_lines
 
+TOLD = {  # properties that a kernel's author plans with
+    "busy": "until the unit takes its next command",
+    "latency": "more until completion",
+    "passes": "times that the pair runs",
+    "drain": "1: waits until the array is empty",
+    "deferred": "1: results leave with the next operation",
+    "semaphore": "its number",
+}
 SHORT = ("entries", "in_flight", "requests", "operations", "loops")  # settings that a kernel's author plans with
 EXAMPLES = "examples"  # folder beside descriptions: MACHINE_OPERATION.c
 
 
-def timing_page(accelerator: Accelerator, only: Collection[str] | None = None, operation: str | None = None) -> str:
-    """The page; of the instructions named in `only` if it is given. `operation` names the class of workloads of which
-    an example is shown; None shows all that there are."""
-    return "\n".join(_page(accelerator, only, operation)) + "\n"
+def timing_page(accelerator: Accelerator) -> str:
+    """The page, of all instructions, with all examples that there are."""
+    return "\n".join(_page(accelerator)) + "\n"
 
 
-def _page(accelerator: Accelerator, only: Collection[str] | None, operation: str | None) -> Iterator[str]:
+def _page(accelerator: Accelerator) -> Iterator[str]:
     yield from ("# How long things take", "", "### Units", "")
-    yield from _overlap(accelerator)
+    yield from overlap(accelerator)
     yield ""
-    yield from (_unit(unit, SHORT if only is not None else None) for unit in _used(accelerator, only))
-    yield from _instructions(accelerator, only)
-    yield from _memories(accelerator)
+    yield from units(accelerator)
+    yield from _instructions(accelerator)
+    if accelerator.memories:
+        yield from ("", "### Memories", "", *memory_times(accelerator))
     yield from ("", "### Why commands wait", "", *glossary_lines(_possible(accelerator)))
-    limits = list(_limits(accelerator))
-    if limits:
-        yield from ("", "### What limits a kernel", "", *limits)
-    yield from ("", "### What a fast kernel does", "", *_advice(accelerator))
-    for name, text in examples(accelerator, operation).items():
+    bounds = list(limits(accelerator))
+    if bounds:
+        yield from ("", "### What limits a kernel", "", *bounds)
+    yield from ("", "### What a fast kernel does", "", *advice(accelerator))
+    for name, text in examples(accelerator).items():
         yield from ("", f"### A fast kernel: {name}", "", "```c", text.strip(), "```")
 
 
@@ -56,7 +64,8 @@ def _section(accelerator: Accelerator, name: str) -> int:
     return int(accelerator.settings.get(name, SECTION_KEYS[section][key].default))
 
 
-def _overlap(accelerator: Accelerator) -> Iterator[str]:
+def overlap(accelerator: Accelerator) -> Iterator[str]:
+    """How commands reach their units, and what works at the same time."""
     pooled = [unit.name for unit in accelerator.units if _kind(unit) in POOLED]
     issue, queue = _section(accelerator, "host.issue"), _section(accelerator, "front.queue")
     width = _section(accelerator, "front.width")
@@ -79,6 +88,11 @@ def _overlap(accelerator: Accelerator) -> Iterator[str]:
 def _rate(issue: int, width: int) -> str:
     commands = f"{width} commands" if width > 1 else "a command"
     return f"{commands} {'every cycle' if issue <= 1 else f'every {issue} cycles'} at most"
+
+
+def units(accelerator: Accelerator, only: Collection[str] | None = None) -> Iterator[str]:
+    """The units with all their settings; of the instructions named in `only`, with those that one plans with."""
+    yield from (_unit(unit, SHORT if only is not None else None) for unit in _used(accelerator, only))
 
 
 def _used(accelerator: Accelerator, only: Collection[str] | None) -> list[Unit]:
@@ -115,9 +129,9 @@ def _possible(accelerator: Accelerator) -> set[str]:
 # --- instructions ------------------------------------------------------------------------------------------------
 
 
-def _instructions(accelerator: Accelerator, only: Collection[str] | None) -> Iterator[str]:
+def _instructions(accelerator: Accelerator) -> Iterator[str]:
     kinds = {unit.name: _kind(unit) for unit in accelerator.units}
-    chosen = [i for i in accelerator.instructions if i.unit and (only is None or i.name in only)]
+    chosen = [i for i in accelerator.instructions if i.unit]
     timed = [i for i in chosen if i.timing or kinds[i.unit or ""] in POOLED]
     if not timed:
         return
@@ -148,10 +162,23 @@ def _instruction(accelerator: Accelerator, instruction: Instruction, figures: tu
     parts = [f"role {role}"] if role else []
     parts += [f"{key} = `{show(value)}`" for key, value in instruction.timing.items()]
     text = f"- `{instruction.name}`{called}: {'; '.join(parts) or 'a cycle'}."
-    if not figures:
-        return text
-    with_preload = " with its preload" if role == "multiply" and _has_preload(accelerator, instruction) else ""
-    return f"{text} Measured{with_preload}: {'; '.join(map(_figures, figures))}."
+    return f"{text} Measured{_paired(accelerator, instruction)}: {_listed(figures)}." if figures else text
+
+
+def times(accelerator: Accelerator, instruction: Instruction, figures: Sequence[Measured]) -> str:
+    """What a command of an instruction costs, in short; empty where nothing is known."""
+    told = [f"{key} = `{show(value)}` ({TOLD[key]})" for key, value in instruction.timing.items() if key in TOLD]
+    known = [f"{_listed(figures)} in a row{_paired(accelerator, instruction)}"] if figures else []
+    return f"Cycles: {'; '.join([*known, *told])}." if known or told else ""
+
+
+def _listed(figures: Sequence[Measured]) -> str:
+    return "; ".join(map(_figures, figures))
+
+
+def _paired(accelerator: Accelerator, instruction: Instruction) -> str:
+    multiplies = instruction.words.get("role") == "multiply"
+    return " with its preload" if multiplies and _has_preload(accelerator, instruction) else ""
 
 
 def _has_preload(accelerator: Accelerator, multiply: Instruction) -> bool:
@@ -166,9 +193,8 @@ def _figures(found: Measured) -> str:
 # --- memories ----------------------------------------------------------------------------------------------------
 
 
-def _memories(accelerator: Accelerator) -> Iterator[str]:
-    if accelerator.memories:
-        yield from ("", "### Memories", "")
+def memory_times(accelerator: Accelerator) -> Iterator[str]:
+    """Bandwidth, latency, how rows are cut into requests, and ports of banks."""
     bus = _bus(accelerator)
     for dram in (memory for memory in accelerator.memories if memory.kind == "dram"):
         latency = int(dram.settings.get("latency", 0))
@@ -176,9 +202,12 @@ def _memories(accelerator: Accelerator) -> Iterator[str]:
             f"- `{dram.name}`: {bus} bytes a cycle in each direction; {latency} cycles from a request to its first "
             "data, so moves have to be in flight well before their data is needed."
         )
+    cut: dict[str, list[str]] = {}
     for unit in accelerator.units:
-        if "request_min" in UNIT_KEYS and _kind(unit) in UNIT_KEYS["request_min"].kinds:
-            yield _splitting(unit, bus)
+        if _kind(unit) in UNIT_KEYS["request_min"].kinds:
+            cut.setdefault(_splitting(unit, bus), []).append(unit.name)
+    for words, names in cut.items():
+        yield f"- {', '.join(f'`{name}`' for name in names)}: {words}"
     yield from (_banks(memory) for memory in accelerator.local_memories)
 
 
@@ -194,8 +223,8 @@ def _splitting(unit: Unit, bus: int) -> str:
     aligned, shifted = (requests(address, most, least, most) for address in (0, least))
     words = [f"{' + '.join(map(str, sizes))} ({beats(sizes, bus)} cycles of the bus)" for sizes in (aligned, shifted)]
     return (
-        f"- `{unit.name}` cuts each DRAM row of a move into naturally aligned requests of {least} to {most} bytes, a "
-        f"power of two each. {most} bytes from a multiple of {most}: {words[0]}; from {least} bytes later: {words[1]}; "
+        f"each DRAM row of a move is cut into naturally aligned requests of {least} to {most} bytes, a power of two "
+        f"each. {most} bytes from a multiple of {most}: {words[0]}; from {least} bytes later: {words[1]}; "
         f"a single byte still costs {least}."
     )
 
@@ -213,7 +242,8 @@ def _banks(memory: Memory) -> str:
 # --- what is fast ------------------------------------------------------------------------------------------------
 
 
-def _limits(accelerator: Accelerator) -> Iterator[str]:
+def limits(accelerator: Accelerator) -> Iterator[str]:
+    """What no kernel can be faster than."""
     rate, bus = peak(accelerator), _bus(accelerator)
     if rate or bus:
         yield "No kernel takes fewer cycles than the larger of:"
@@ -231,7 +261,8 @@ def _limits(accelerator: Accelerator) -> Iterator[str]:
         yield f"One contraction does {tile[0]} x {tile[1]} x {tile[2]} at most; smaller ones waste the rest."
 
 
-def _advice(accelerator: Accelerator) -> Iterator[str]:
+def advice(accelerator: Accelerator) -> Iterator[str]:
+    """What a fast kernel does on a machine with these instructions."""
     kinds = {role.kind for role in instruction_roles(accelerator).values()}
     tracked = bool(_section(accelerator, "hazards.tracked"))
     if {"load", "contraction"} <= kinds:

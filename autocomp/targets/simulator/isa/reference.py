@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 
 from autocomp.targets.simulator.isa.model import Accelerator, Alias, Instruction, Memory, Parameter, Procedure
 from autocomp.targets.simulator.isa.rules import requirements
 from autocomp.targets.simulator.isa.show import show, show_number, show_statements, show_streams
 
 
-def reference(accelerator: Accelerator, markdown: bool = False, only: Collection[str] | None = None) -> str:
-    """The page as Markdown, or as plain text for a terminal. `only` names the instructions and procedures that a
-    reader needs, if not all: of other instructions just their forms and the start of what they do, and neither other
-    configurations of the machine nor requirements, which `rules` states."""
-    page = "\n".join(_page(accelerator, only)) + "\n"
+def reference(accelerator: Accelerator, markdown: bool = False) -> str:
+    """The page as Markdown, or as plain text for a terminal."""
+    page = "\n".join(_page(accelerator)) + "\n"
     return page if markdown else plain(page)
 
 
-def _page(accelerator: Accelerator, only: Collection[str] | None) -> Iterator[str]:
+def _page(accelerator: Accelerator) -> Iterator[str]:
     yield f"# {accelerator.full_name}"
     yield from ("", accelerator.doc)
-    if only is None:
-        yield from _configurations(accelerator)
+    yield from _configurations(accelerator)
     yield from _numbers("Parameters", accelerator.parameters, accelerator.notes)
     constants = {k: v for k, v in accelerator.constants.items() if k not in accelerator.parameters}
     yield from _numbers("Constants", constants, accelerator.notes)
@@ -32,23 +29,12 @@ def _page(accelerator: Accelerator, only: Collection[str] | None) -> Iterator[st
     yield from (_memory(memory) for memory in accelerator.memories)
     yield from _addresses(accelerator)
     yield from ("", "## Instructions")
-    left_out = [i for i in accelerator.instructions if only is not None and i.name not in only]
     for instruction in accelerator.instructions:
-        if instruction not in left_out:
-            yield from _instruction(accelerator, instruction, required=only is None)
-    if left_out:
-        yield from ("", "### Other instructions, in short", "")
-        yield from (_brief(instruction) for instruction in left_out)
-    procedures = [p for p in accelerator.procedures if only is None or p.name in only]
+        yield from _instruction(accelerator, instruction)
+    procedures = accelerator.procedures
     if procedures:
         yield from ("", "## Procedures", "")
         yield from (_procedure(procedure) for procedure in procedures)
-
-
-def _brief(instruction: Instruction) -> str:
-    sentence = instruction.doc.split(". ")[0].rstrip(".")
-    names = ", ".join(p.name for p in instruction.parameters)
-    return f"- `{instruction.name}({names})`" + (f": {sentence}." if sentence else "")
 
 
 def _configurations(accelerator: Accelerator) -> Iterator[str]:
@@ -87,15 +73,15 @@ def _addresses(accelerator: Accelerator) -> Iterator[str]:
             yield f"- absent operand: {show_number(space.none)}"
 
 
-def _instruction(accelerator: Accelerator, instruction: Instruction, required: bool) -> Iterator[str]:
+def _instruction(accelerator: Accelerator, instruction: Instruction) -> Iterator[str]:
     names = ", ".join(p.name for p in instruction.parameters)
     yield from ("", f"### {instruction.name}({names})", "")
     runs = "the front end" if instruction.unit is None else f"unit {instruction.unit}"
     yield f"{instruction.doc} Runs on {runs}.".strip()
     if instruction.parameters:
         yield ""
-        yield from (_operand(p) for p in instruction.parameters)
-    needs = list(requirements(instruction.body)) if required else []
+        yield from (f"- {operand(p)}" for p in instruction.parameters)
+    needs = list(requirements(instruction.body))
     if needs:
         yield from ("", "Required:", "")
         yield from (f"- {message}" for message in needs)
@@ -118,14 +104,15 @@ def _procedure(procedure: Procedure) -> str:
     return f"- `{head}`" + (f": {procedure.doc}" if procedure.doc else "")
 
 
-def _operand(parameter: Parameter) -> str:
+def operand(parameter: Parameter) -> str:
+    """Its name, kind, range and meaning."""
     kinds = {
         "pointer": "DRAM address",
         "address": f"address `{parameter.space}`",
         "float": "float",
         "integer": "integer",
     }
-    text = f"- `{parameter.name}`: {kinds[parameter.kind]}"
+    text = f"`{parameter.name}`: {kinds[parameter.kind]}"
     if parameter.low is not None:
         text += f", {show_number(parameter.low)} to {show_number(parameter.high or 0)}"
     if parameter.choices:

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
-from autocomp.targets.simulator.isa.model import Accelerator, AddressSpace, Alias, Instruction, Parameter
+from autocomp.targets.simulator.isa.model import Accelerator, AddressSpace, Alias, Instruction, Memory, Parameter
 from autocomp.targets.simulator.isa.tree import Name, Require, Statement, When
 
 
-def rules(accelerator: Accelerator, only: Collection[str] | None = None) -> tuple[str, ...]:
-    """Constraints as sentences: memory sizes first, then one line of operand ranges and requirements a call, of the
-    instructions named in `only` if it is given."""
-    found = [*_memory_rules(accelerator)]
+def rules(accelerator: Accelerator) -> tuple[str, ...]:
+    """Constraints as sentences: memory sizes first, then one line of operand ranges and requirements a call."""
+    found = [memory_rule(accelerator, memory) for memory in accelerator.local_memories]
     for instruction in accelerator.instructions:
-        if only is not None and instruction.name not in only:
-            continue
         forms = spellings(accelerator, instruction)
         parts = [*_ranges(instruction, forms), *dict.fromkeys(requirements(instruction.body))]
         if parts:
@@ -49,14 +46,13 @@ def requirements(body: Sequence[Statement]) -> Iterator[str]:
             yield from requirements(statement.otherwise)
 
 
-def _memory_rules(accelerator: Accelerator) -> Iterator[str]:
-    for memory in accelerator.local_memories:
-        spelled = [example for space in accelerator.spaces if (example := _example(space, memory.name))]
-        banks = f", in {memory.banks} banks of {memory.rows // memory.banks} rows" if memory.banks > 1 else ""
-        yield (
-            f"{memory.name} has {memory.rows} rows of {memory.cols} {memory.element} elements{banks}"
-            + (f"; {spelled[0]}." if spelled else ".")
-        )
+def memory_rule(accelerator: Accelerator, memory: Memory) -> str:
+    """The size of a local memory, and how its rows are addressed."""
+    spelled = [example for space in accelerator.spaces if (example := _example(space, memory.name))]
+    banks = f", in {memory.banks} banks of {memory.rows // memory.banks} rows" if memory.banks > 1 else ""
+    return f"{memory.name} has {memory.rows} rows of {memory.cols} {memory.element} elements{banks}" + (
+        f"; {spelled[0]}." if spelled else "."
+    )
 
 
 def _example(space: AddressSpace, memory: str) -> str:

@@ -124,8 +124,12 @@ def show_statements(statements: Sequence[Statement], indent: str = "") -> Iterat
             yield f"{indent}{show(statement.target)} = {show(statement.value)};"
         elif isinstance(statement, For):
             heads = ", ".join(f"{name} < {show(bound, 8)}" for name, bound in statement.variables)
+            inner = list(show_statements(statement.body))
+            if len(inner) == 1:
+                yield f"{indent}for {heads}: {inner[0]}"
+                continue
             yield f"{indent}for {heads} {{"
-            yield from show_statements(statement.body, indent + "  ")
+            yield from (f"{indent}  {line}" for line in inner)
             yield f"{indent}}}"
         else:
             yield from _show_when(statement, indent, "")

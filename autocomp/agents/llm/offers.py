@@ -1,0 +1,58 @@
+"""The options of a menu as a prompt tells them: in full where they promise something for this kernel, else by title."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from autocomp.agents.llm.feedback import relevance
+from autocomp.agents.llm.moves import Move, move_id
+from autocomp.targets.menu import MenuOption
+from autocomp.targets.planning import Context
+
+MOST_DETAILED = 6  # options that are told in full
+IDLE = 0.03  # weight of the causes' share where only a hand-written change is possible
+WORTH = 0.02  # share of the measurement that an option without a ready move has to be against
+
+
+@dataclass(frozen=True)
+class Offer:
+    """An option with the moves that are ready, by the numbers that a prompt gives them. `share` is how much of the
+    measurement the causes that it is against account for; None where it names none."""
+
+    option: MenuOption
+    moves: tuple[tuple[str, Move], ...]
+    share: float | None
+
+
+@dataclass(frozen=True)
+class Offers:
+    """`detailed` are those with the largest promise, the best first."""
+
+    detailed: tuple[Offer, ...]
+    brief: tuple[Offer, ...]
+
+
+def offers(context: Context, moves: Sequence[Move]) -> Offers:
+    """The menu's options for the context's kernel. Where nothing is known of its causes, none is left out."""
+    shares = relevance(context)
+    made = [_offer(option, moves, shares) for option in context.menu.options]
+    if not any(shares.values()):
+        return Offers(tuple(made), ())
+    total = abs(context.evaluation.value or 1) or 1
+
+    def promise(offer: Offer) -> float:
+        """As the rules rank: what moves are estimated to save, and a tenth of the causes' share. Less where the
+        target's own transformation finds nothing to do."""
+        saved = max((move.saving for _, move in offer.moves), default=0.0)
+        idle = not offer.moves and offer.option.transformation in context.target.transformations.names
+        return saved / total + (IDLE if idle else 0.1) * (1.0 if offer.share is None else offer.share)
+
+    ranked = sorted(made, key=lambda offer: -promise(offer))
+    detailed = [offer for offer in ranked if promise(offer) >= 0.1 * WORTH][:MOST_DETAILED]
+    return Offers(tuple(detailed), tuple(offer for offer in ranked if offer not in detailed))
+
+
+def _offer(option: MenuOption, moves: Sequence[Move], shares: Mapping[str, float]) -> Offer:
+    ready = tuple((move_id(n), move) for n, move in enumerate(moves) if move.option == option.id)
+    return Offer(option, ready, shares.get(option.id))

@@ -1,0 +1,213 @@
+"""The machine in a prompt: what the author of a kernel needs, each fact once and in few words.
+
+The pages of `autocomp isa show` say the same at length, for all instructions.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Sequence
+
+from autocomp.targets.simulator.guide.measured import measured
+from autocomp.targets.simulator.guide.page import advice, examples, limits, memory_times, overlap, times, units
+from autocomp.targets.simulator.guide.semantics import copied_records, fields_read, shortened
+from autocomp.targets.simulator.isa.model import Accelerator, Alias, Instruction, Memory, Parameter
+from autocomp.targets.simulator.isa.roles import instruction_roles
+from autocomp.targets.simulator.isa.rules import memory_rule, requirements, spellings
+from autocomp.targets.simulator.isa.show import show, show_number, show_streams
+from autocomp.targets.simulator.isa.tree import Number
+
+USUAL = frozenset({"load", "store", "contraction", "preload", "synchronisation", "front end"})
+_WORD = re.compile(r"\w+")
+
+
+def brief(accelerator: Accelerator, only: Collection[str], called: Collection[str], operation: str) -> str:
+    """The page as Markdown. `only` names the instructions and procedures to describe, `called` the call forms that
+    kernels use, `operation` the class of workloads of which an example is shown."""
+    return "\n".join(_page(accelerator, only, called, operation)) + "\n"
+
+
+def _page(accelerator: Accelerator, only: Collection[str], called: Collection[str], operation: str) -> Iterator[str]:
+    instructions = "\n".join(_instructions(accelerator, only, called))
+    times = "\n".join(_times(accelerator, only, operation))
+    words = set(_WORD.findall(f"{accelerator.doc} {instructions} {times}"))
+    yield from (f"# The machine: {accelerator.full_name}", "", accelerator.doc, "")
+    yield from _names(accelerator, words)
+    yield from (_memory(accelerator, memory) for memory in accelerator.memories if memory.kind != "register")
+    yield from _registers(accelerator, set(re.findall(r"(\w+)\[", instructions)))
+    yield from _addresses(accelerator)
+    yield from ("", instructions, "", times)
+
+
+def _instructions(accelerator: Accelerator, only: Collection[str], called: Collection[str]) -> Iterator[str]:
+    yield "# Instructions"
+    chosen = [i for i in accelerator.instructions if i.name in only]
+    read = frozenset(field for i in chosen for field in fields_read(i.body))
+    others: list[str] = []
+    for instruction in chosen:
+        told, names = _forms(accelerator, instruction, called)
+        others += names
+        yield from _instruction(accelerator, instruction, told, read)
+    for procedure in accelerator.procedures:
+        if procedure.name in only:
+            head = " ".join(procedure.text.partition("{")[0].split())
+            yield from ("", f"Procedure `{head}`" + (f": {procedure.doc}" if procedure.doc else ""))
+    left = [i.name for i in accelerator.instructions if i.name not in only]
+    if left:
+        yield from ("", f"Left out are {len(left)} instructions that this kernel does not need, such as `{left[-1]}`.")
+    if others:
+        yield from ("", f"The vendor's other names for these calls are known too, as is `{others[-1]}`.")
+
+
+def _times(accelerator: Accelerator, only: Collection[str], operation: str) -> Iterator[str]:
+    yield from ("# How long things take", "", *overlap(accelerator), *units(accelerator, only))
+    yield from memory_times(accelerator)
+    yield from ("", *limits(accelerator), "", "A fast kernel:", *advice(accelerator))
+    for name, text in examples(accelerator, operation).items():
+        yield from ("", f"A fast {name} of other sizes, as an example:", "", "```c", text.strip(), "```")
+
+
+def _names(accelerator: Accelerator, words: Collection[str]) -> Iterator[str]:
+    """The parameters and constants that the page names, with their values and what they mean."""
+    notes = accelerator.notes
+    values = {**accelerator.parameters, **accelerator.constants}
+    stated = [
+        f"`{name}` = {show_number(value)}" + (f" ({notes[name]})" if name in notes else "")
+        for name, value in values.items()
+        if name in words
+    ]
+    if stated:
+        yield f"Names for numbers: {', '.join(stated)}."
+    if accelerator.types:
+        yield f"Types: {', '.join(f'`{name}` is {element}' for name, element in accelerator.types.items())}."
+
+
+def _registers(accelerator: Accelerator, words: Collection[str]) -> Iterator[str]:
+    told = [
+        f"`{m.name}`, {m.rows} rows of {m.cols} {m.element}" + (f" ({m.doc.rstrip('.')})" if m.doc else "")
+        for m in accelerator.memories
+        if m.kind == "register" and m.name in words
+    ]
+    if told:
+        yield f"- Registers: {'; '.join(told)}."
+
+
+def _memory(accelerator: Accelerator, memory: Memory) -> str:
+    doc = f" {memory.doc}" if memory.doc else ""
+    if memory.kind == "dram":
+        return f"- `{memory.name}`: main memory, addressed in bytes.{doc}"
+    return f"- {memory_rule(accelerator, memory)}{doc}"
+
+
+def _addresses(accelerator: Accelerator) -> Iterator[str]:
+    for space in accelerator.spaces:
+        bits = ", ".join(
+            f"`{name}` bit{f' {high}' if high == low else f's {high} to {low}'}" for name, high, low in space.fields
+        )
+        absent = "" if space.none is None else f"; absent operand: {show_number(space.none)}"
+        yield f"- An address `{space.name}` is 32 bits: {bits}{absent}. {space.doc}".rstrip()
+
+
+# --- instructions ------------------------------------------------------------------------------------------------
+
+
+def _instruction(
+    accelerator: Accelerator, instruction: Instruction, told: Sequence[Alias], read: Collection[tuple[str, str]]
+) -> Iterator[str]:
+    names = ", ".join(p.name for p in instruction.parameters)
+    runs = "" if instruction.unit is None else f", on unit {instruction.unit}"
+    yield from ("", f"## {instruction.name}({names}){runs}", "", instruction.doc)
+    if instruction.parameters:
+        yield f"Operands: {_operands(instruction.parameters)}."
+    if told:
+        yield f"Calls: {'; '.join(_form(accelerator, form) for form in told)}."
+    needs = list(dict.fromkeys(requirements(instruction.body)))
+    if needs:
+        yield "Rules: " + " ".join(_sentence(need) for need in needs)
+    time = times(accelerator, instruction, measured(accelerator).get(instruction.name, ()))
+    if time:
+        yield time
+    copied = copied_records(instruction.body)
+    if copied:
+        yield f"Sets {', '.join(f'`{record}`' for record in copied)} by the names of its operands."
+    body = shortened(instruction.body, read)
+    if body:
+        yield from ("```", body, "```")
+    if instruction.streams:
+        yield from ("Sends, in place of itself:", "```", *show_streams(instruction.streams), "```")
+
+
+def _operands(parameters: Sequence[Parameter]) -> str:
+    """Those of one kind, range and meaning together."""
+    groups: dict[str, list[str]] = {}
+    for parameter in parameters:
+        groups.setdefault(_operand(parameter), []).append(f"`{parameter.name}`")
+    return "; ".join(f"{', '.join(names)} {words}" for words, names in groups.items())
+
+
+def _operand(parameter: Parameter) -> str:
+    kind = {"pointer": "DRAM address", "address": f"address `{parameter.space}`"}.get(parameter.kind, parameter.kind)
+    if parameter.choices:
+        kind = " or ".join(parameter.choices)
+    elif parameter.low is not None:
+        kind = f"{show_number(parameter.low)}..{show_number(parameter.high or 0)}"
+    return f"{kind} ({parameter.doc})" if parameter.doc else kind
+
+
+def _forms(
+    accelerator: Accelerator, instruction: Instruction, called: Collection[str]
+) -> tuple[list[Alias], list[str]]:
+    """The plain spellings and those that kernels use; of the others the names."""
+    forms = [a for a in accelerator.aliases if not a.trace and any(c == instruction.name for c, _ in a.expansion)]
+    plain = spellings(accelerator, instruction)
+    told = [form for form in forms if form in plain or form.name in called]
+    return told, [form.name for form in forms if form not in told]
+
+
+def _form(accelerator: Accelerator, alias: Alias) -> str:
+    """A call form by what it sets, or, where it is more than one instruction with its operands, in full."""
+    doc = f" ({alias.doc})" if alias.doc else ""
+    call = f"`{alias.name}({', '.join(alias.parameters)})`"
+    name, arguments = alias.expansion[0]
+    inner = accelerator.instruction(name)
+    if len(alias.expansion) == 1 and inner is not None:
+        pairs = [(p.name, a) for p, a in zip(inner.parameters, arguments, strict=True)]
+        if all(isinstance(a, Number) or show(a) == p for p, a in pairs):
+            fixed = [(p, a.value) for p, a in pairs if isinstance(a, Number)]
+            stated = [f"{p} = {show_number(value)}" for p, value in fixed if value or len(fixed) < 3]
+            rest = ["all else 0"] if len(stated) < len(fixed) else []
+            return f"{call}{' with ' if fixed else ''}{', '.join([*stated, *rest])}{doc}"
+    calls = "; ".join(f"{name}({', '.join(show(a) for a in arguments)})" for name, arguments in alias.expansion)
+    return f"{call} = `{calls}`{doc}"
+
+
+def _sentence(message: str) -> str:
+    first = message.split()[0]
+    return (message if "_" in first else message[0].upper() + message[1:]).rstrip(".") + "."
+
+
+def used_instructions(accelerator: Accelerator, called: Collection[str], uses: Collection[str]) -> frozenset[str]:
+    """Names of the instructions and procedures that the calls come to, of the usual kinds and those in `uses`, and of
+    what configures them."""
+    used = _issued(accelerator, called)
+    kinds = (USUAL | frozenset(uses)) - {"configuration"}
+    roles = instruction_roles(accelerator)
+    used |= {name for name, role in roles.items() if role.kind in kinds}
+    needed = {state for name, role in roles.items() if name in used for state in role.states_read}
+    return frozenset(used | {name for name, role in roles.items() if role.states_written & needed})
+
+
+def _issued(accelerator: Accelerator, calls: Collection[str]) -> set[str]:
+    """The instructions and procedures that calls of these names come to; an alias may expand into aliases."""
+    names = {i.name for i in accelerator.instructions} | {p.name for p in accelerator.procedures}
+    issued: set[str] = set()
+    seen: set[str] = set()
+    open_calls = set(calls)
+    while open_calls:
+        name = open_calls.pop()
+        seen.add(name)
+        if name in names:
+            issued.add(name)
+        inner = {n for alias in accelerator.aliases if alias.name == name for n, _ in alias.expansion}
+        open_calls |= inner - seen
+    return issued
