@@ -90,7 +90,8 @@ class Agents:
     `plans` is the form of a plan: in words; structured, under a JSON schema; or the choice of one ready transformation,
     with a prompt that fits a small context. `codes` is the form of a kernel: whole, or edits of the parent.
     `phases` 1 asks for plan and kernel in one answer. `combine` is the chance that a plan is asked to combine the
-    parent with a peer. `templates` is a folder of the user's own prompt templates.
+    parent with a peer. `templates` is a folder of the user's own prompt templates. `fallback` says who answers where no
+    model can: nobody, and the search ends, or the rules.
     """
 
     __pydantic_config__ = _STRICT
@@ -102,6 +103,7 @@ class Agents:
     combine: Annotated[float, Field(ge=0, le=1)] = 0.0
     plans_per_request: Count = 4
     templates: str | None = None
+    fallback: Literal["none", "rules"] = "none"
 
     @property
     def coders(self) -> tuple[Member, ...]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from autocomp.agents.config import Agents, Member, unknown_model
+from autocomp.agents.config import RULES, Agents, Member, unknown_model
 from autocomp.agents.mixed import MixedPlanner
 from autocomp.errors import ConfigError
 from autocomp.targets.planning import Coder, Planner
@@ -40,6 +40,8 @@ def make_agents(agents: Agents, target: Target, tokens: int | None = None, money
         rules = _rules_of(target)
         return AgentPair(rules.planner, rules.coder, "processor")
     _check_models(agents.models, money)
+    if agents.fallback == RULES:
+        _rules_of(target)
     from autocomp.agents.llm import Ledger, LlmCoder, LlmPlanner, OpenPlanner
 
     ledger = Ledger(tokens, money)

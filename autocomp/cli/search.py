@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import click
 
 from autocomp.cli.agents import agent_options
 from autocomp.cli.confirm import checked_model, confirm_option
 from autocomp.cli.folding import model_options
-from autocomp.cli.options import means_options, output_options, warn
+from autocomp.cli.options import means_options, output_options, say, warn
 from autocomp.cli.problem import ProblemOptions, problem_options
 from autocomp.search.options import Options
 
@@ -36,6 +37,11 @@ RUNS = Path("runs")
     metavar="N",
     help="Begin with the plans of the N nearest schedules; 0 for none.",
 )
+@click.option("--forecast", is_flag=True, help="Say what the language models would cost, and stop.")
+@click.option(
+    "--rules-first", is_flag=True, help="The rules agent searches first, as long; models begin with its best."
+)
+@click.option("--fallback", type=click.Choice(("none", "rules")), default=None, help="Who answers if no model can.")
 @click.option("--run-dir", type=click.Path(path_type=Path), default=None, help="Folder of the run (default: runs/...).")
 @means_options
 @confirm_option
@@ -48,6 +54,9 @@ def search(
     strategy: str,
     options: Options,
     reuse: int,
+    forecast: bool,
+    rules_first: bool,
+    fallback: Literal["none", "rules"] | None,
     run_dir: Path | None,
     means: Means,
     confirm: str | None,
@@ -61,7 +70,8 @@ def search(
     what the ones before it left over.
     """
     from autocomp.agents.factory import make_agents
-    from autocomp.cli.session import search_and_report
+    from autocomp.cli.forecast import forecast_text
+    from autocomp.cli.session import search_and_report, search_by_rules
     from autocomp.schedules.reuse import precedents_for
     from autocomp.schedules.store import Store, user_root
     from autocomp.search.budget import Budget
@@ -72,6 +82,7 @@ def search(
     from autocomp.targets.menu_file import for_target
     from autocomp.workload import require_trusted
 
+    agents = agents if fallback is None else replace(agents, fallback=fallback)
     requests = []
     for name, share in zip(workloads, Budget.of(options).shared(len(workloads)), strict=True):
         workload, target = problem.load(name)
@@ -85,11 +96,19 @@ def search(
     strategy_of(requests[0])
     for request in requests:
         conditions_of(request.target, options.conditions)
+    told = [text for text in map(forecast_text, requests) if text is not None]
+    for text in told or ["forecast: no language model is asked"] * forecast:
+        say(text, err=not forecast)
+    if forecast:
+        return
     Store(user_root()).require_writable()
     now = datetime.now().astimezone()
     runs = []
     for request in requests:
         name = request.workload.name
         own = run_dir / name if run_dir and len(requests) > 1 else run_dir
-        runs.append((create(own or new_run_path(RUNS, name, now), request, now), request))
+        path = own or new_run_path(RUNS, name, now)
+        if rules_first and request.agents.models:
+            request = search_by_rules(request, path.with_name(f"{path.name}-rules"), means, plain=plain or as_json)
+        runs.append((create(path, request, now), request))
     search_and_report(runs, means, confirm=confirm, as_json=as_json, plain=plain)

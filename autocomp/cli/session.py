@@ -18,6 +18,7 @@ from autocomp.cli.options import print_json, say
 from autocomp.cli.over_time import print_shape, shape_of
 from autocomp.data import write_atomically
 from autocomp.report import RunView, SearchProgress, make_console, print_paths, print_search
+from autocomp.report.costs import costs_document
 from autocomp.report.evaluation import UTILISATION
 from autocomp.report.runs import comparison, summary_of, with_units
 from autocomp.report.terminal import amount_text
@@ -26,8 +27,9 @@ from autocomp.schedules.store import Store, user_root
 from autocomp.search import RunFolder, SearchResult
 from autocomp.search.budget import Budget
 from autocomp.search.candidate import Candidate
+from autocomp.search.rules_first import after_rules, without_models
 from autocomp.search.session import Means, left_over, run_session
-from autocomp.search.snapshot import Request
+from autocomp.search.snapshot import Request, create
 from autocomp.targets.evaluation import Objective
 
 INTERRUPTED = 130
@@ -78,6 +80,18 @@ def search_and_report(
         print_json(documents if len(runs) > 1 else documents[0])
     elif len(runs) > 1:
         console.print(comparison([summary_of(folder) for folder, _ in runs]))
+
+
+def search_by_rules(request: Request, path: Path, means: Means, *, plain: bool) -> Request:
+    """The request with what the rules agent finds first, in a run folder of its own."""
+    console = make_console(sys.stderr, plain)
+    folder = create(path, without_models(request), datetime.now().astimezone())
+    title = f"{request.workload.name} by the rules alone"
+    with SearchProgress(console, title, request.options) as progress:
+        changed = after_rules(request, folder, means, progress)
+    view = progress.view
+    say(f"the rules alone: {amount_text(view.best)} {view.objective.unit}, in {path}", err=True)
+    return changed
 
 
 def _keep_best(folder: RunFolder, view: RunView) -> Path | None:
@@ -132,6 +146,7 @@ def document(
             for event in view.conditions
         },
         "usage": dict(view.usage),
+        "costs": costs_document(view),
         "cached": view.cached,
         "reuse": [_valued(reused, best.objective) for reused in view.reuse()],
         "kernel": str(folder.best_kernel),

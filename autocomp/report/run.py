@@ -41,6 +41,7 @@ class RunView:
     trajectory: list[float] = field(default_factory=list)  # `ratio` after each evaluation, validation included
     replay: Event | None = None  # the schedules that the run began with, what came of their plans
     conditions: list[Event] = field(default_factory=list)  # how the best kernel holds, beside the vendor's routine
+    costs: Counter[tuple[str, str, int, str]] = field(default_factory=Counter)  # by model, phase, step, name of `Usage`
     _live: Counter[str] = field(default_factory=Counter)
     _settled: Counter[str] = field(default_factory=Counter)  # of calls that are recorded, by the names of `Usage`
     _charged: dict[str, Counter[str]] = field(default_factory=dict)  # of calls under way
@@ -157,6 +158,9 @@ class RunView:
 
     def _on_charge(self, event: Event) -> None:
         self._charged.setdefault(event["call"], Counter()).update(event["cost"])
+        phase, step = phase_of(event["call"])
+        for name, amount in event["cost"].items():
+            self.costs[event.get("model", ""), phase, step, name] += amount
 
     def _settle(self, event: Event) -> None:
         self._charged.pop(event["key"], None)
@@ -246,3 +250,9 @@ class RunView:
 def first_line(message: Any) -> str:
     lines = str(message).strip().splitlines()
     return lines[0] if lines else ""
+
+
+def phase_of(call: str) -> tuple[str, int]:
+    """What a call of an agent was for, and the step that it was made in; a selection is of no step."""
+    phase, *numbers = call.split("/")
+    return phase or "other", int(numbers[0]) if len(numbers) == 2 and numbers[0].isdecimal() else 0

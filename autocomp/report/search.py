@@ -8,6 +8,7 @@ from typing import Any
 
 from rich.console import Console
 
+from autocomp.report.costs import costs_table
 from autocomp.report.grid import Grid, figure, name, words
 from autocomp.report.predictions import print_calibrations
 from autocomp.report.progress import outcomes_text, trajectory_line, usage_text
@@ -104,6 +105,9 @@ def print_search(console: Console, view: RunView, utilisation: float | None = No
     if view.cached or view.damaged:
         damaged = f"; {view.damaged} damaged entries were ignored" if view.damaged else ""
         console.print(f"cache: {view.cached} verdicts were known from before{damaged}")
+    costs = costs_table(view)
+    if costs is not None:
+        console.print(costs)
     if usage_text(view):
         console.print(f"language models: {usage_text(view)}")
 

@@ -136,6 +136,7 @@ class Coded(_Keyed):
 class Charge(_Event):
     call: Name
     cost: Cost
+    model: NotRequired[Name]
 
 
 class Evaluated(_Keyed):

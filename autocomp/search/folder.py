@@ -17,6 +17,7 @@ from pydantic_core import from_json
 
 from autocomp.data import check_regular, read_regular, write_atomically
 from autocomp.errors import RunFolderError
+from autocomp.search.exchanges import Exchanges
 
 FORMAT = 2
 MOST_BYTES = 1 << 24  # of what a run was asked
@@ -42,6 +43,11 @@ class RunFolder:
     @property
     def best_kernel(self) -> Path:
         return self.path / f"best{self.suffix}"
+
+    @property
+    def exchanges(self) -> Exchanges:
+        """What models were asked and answered."""
+        return Exchanges(self.path / "exchanges")
 
     @property
     def findings(self) -> Path:

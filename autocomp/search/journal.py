@@ -102,9 +102,9 @@ class Journal:
 
     # --- what agents' calls cost ---------------------------------------------------------------------------------
 
-    def charge(self, call: str, cost: Usage) -> None:
+    def charge(self, call: str, cost: Usage, model: str) -> None:
         """Record what an answer cost before anything is done with it: a call that is cut off is charged as well."""
-        self.note("charge", {"call": call, "cost": asdict(cost)})
+        self.note("charge", {"call": call, "cost": asdict(cost), "model": model})
         self._add_charge(call, cost)
 
     def charged(self, call: str) -> Usage:

@@ -109,7 +109,7 @@ def _search(
     strategy = strategy_of(request)
     agents = make_agents(request.agents, request.target, options.tokens, options.money)
     if agents.ledger is not None:
-        agents.ledger.resume(journal.usage, journal.charge)
+        agents.ledger.resume(journal.usage, journal.charge, folder.exchanges.keep)
     problem = make_problem(request, agents, _judge_seed(options, journal))
     agent_executor: Executor = ThreadExecutor(NETWORK_CALLS) if agents.waits_on == "network" else executor
     try:
@@ -164,6 +164,7 @@ def make_problem(request: Request, agents: AgentPair, judge_seed: int | None = N
         black_box=request.options.black_box,
         precedents=request.precedents,
         account=nullcontext if agents.ledger is None else agents.ledger.on_account_of,
+        fallback=target.rules() if request.agents.fallback == "rules" else None,
         diagnoses=bool(request.agents.models),  # the rules alone gain nothing by it: benchmarks/feedback.py
         conditions=conditions if request.options.robust else {},
     )

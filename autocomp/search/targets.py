@@ -24,10 +24,11 @@ from autocomp.targets.planning import (
     Peer,
     Plan,
     Planner,
+    Planning,
     Precedent,
     Usage,
 )
-from autocomp.targets.protocol import Evaluator, Target
+from autocomp.targets.protocol import Evaluator, Rules, Target
 from autocomp.targets.serial import evaluation_to_json
 from autocomp.workload import derived_seed
 from autocomp.workload.model import Workload
@@ -79,9 +80,9 @@ class AgentTarget:
     """The two agents and what all their contexts share.
 
     An agent that raises is recorded as having failed at this call; only ModelError ends the search, since it says
-    that no answer can be had: nothing is recorded then, and resuming asks again. What models charge during a call is
-    put down to its key by `account`. Where kernels have to hold in several `conditions`, agents are asked about the one
-    in which the kernel is worst.
+    that no answer can be had: nothing is recorded then, and resuming asks again. With a `fallback` the rules stand in
+    instead. What models charge during a call is put down to its key by `account`. Where kernels have to hold in several
+    `conditions`, agents are asked about the one in which the kernel is worst.
     """
 
     planner: Planner
@@ -93,6 +94,7 @@ class AgentTarget:
     black_box: bool = False
     precedents: tuple[Precedent, ...] = ()
     account: Callable[[str], AbstractContextManager[object]] = nullcontext
+    fallback: Rules | None = None
     diagnoses: bool = False  # planners get a closer look at each kernel
     conditions: Mapping[str, Target] = field(default_factory=dict)
 
@@ -110,8 +112,11 @@ class AgentTarget:
         try:
             with self.account(call.key):
                 selected = scientist.select(self.planner, self._context(asked, self.menu))
-        except ModelError:
-            raise
+        except ModelError as error:
+            if self.fallback is None:
+                raise
+            selected = scientist.by_speed(call.population)
+            selected = replace(selected, reason=f"{selected.reason}; {error.message}")
         except Exception as error:
             selected = scientist.by_speed(call.population)
             selected = replace(selected, reason=f"{selected.reason}; the selector failed: {describe(error)}")
@@ -126,10 +131,7 @@ class AgentTarget:
             context = self._context(call, self.menu.dropout(Random(f"menu/{call.chance}"), dropout))
             context = replace(context, diagnosis=self._diagnosis(call))
             with self.account(call.key):
-                if call.avenues:
-                    planning = scientist.design(self.planner, context, call.avenues, count)
-                else:
-                    planning = self.planner.plan(context, count)
+                planning = self._planned(call, context, count)
         except ModelError:
             raise
         except Exception as error:
@@ -140,6 +142,22 @@ class AgentTarget:
             "usage": dataclasses.asdict(planning.usage),
         }
         return {**document, "avenues": list(planning.avenues)} if planning.avenues else document
+
+    def _planned(self, call: AgentCall, context: Context, count: int) -> Planning:
+        """The planner's plans, or those of the fallback where no model answers."""
+
+        def ask(planner: Planner) -> Planning:
+            if call.avenues:
+                return scientist.design(planner, context, call.avenues, count)
+            return planner.plan(context, count)
+
+        try:
+            return ask(self.planner)
+        except ModelError as error:
+            if self.fallback is None:
+                raise
+            planning = ask(self.fallback.planner)
+            return replace(planning, messages=(f"{error.message}; the rules planned instead", *planning.messages))
 
     def implement(self, call: AgentCall) -> dict[str, Any]:
         return self._implementation(lambda plan: self.coder.implement(self._context(call, self.menu), plan), call)
@@ -163,8 +181,10 @@ class AgentTarget:
         try:
             with self.account(call.key):
                 answer = ask(call.plan)
-        except ModelError:
-            raise
+        except ModelError as error:
+            if self.fallback is None:
+                raise
+            return {"kernel": None, "message": error.message}
         except Exception as error:
             return {"kernel": None, "message": describe(error), "error": not isinstance(error, AutocompError)}
         document = {"kernel": answer.kernel, "message": answer.message, "usage": dataclasses.asdict(answer.usage)}

@@ -94,7 +94,7 @@ def test_a_run_may_begin_on_a_machine_that_was_used_before() -> None:
     new = {"A": np.ones((4, 4), np.float32), "B": np.ones((4, 4), np.float32)}
     used = {"A": np.full((4, 4), 7, np.float32), "B": np.full((4, 4), 9, np.float32)}
     alone = run_program(TABLES.machine, program, new, Options())
-    assert "not configured" in (alone.error.message if alone.error else "")
+    assert "need config_st" in (alone.error.message if alone.error else "")
     after = run_program(TABLES.machine, program, new, Options(), before=used)
     assert after.error is None
     assert after.outputs["B"].tolist() == [[7.0] * 4] * 3 + [[1.0] * 4]

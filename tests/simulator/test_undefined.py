@@ -66,7 +66,7 @@ CASES: dict[str, tuple[str, list[Call]]] = {
     "two computes for one preload": ("its own preload", [*READY, preload(), compute(), compute()]),
     "two preloads in a row": ("followed by its compute, not by another preload", [*READY, preload(), preload()]),
     "a configuration inside a pair": ("not by a configuration", [*READY, preload(), execute()]),
-    "an array that was never configured": ("call config_ex before", [load(), move_in(0), preload()]),
+    "an array that was never configured": ("the array needs config_ex before", [load(), move_in(0), preload()]),
     # operands
     "no operand A": ("without operand A", [*READY, preload(), compute(a=NONE, bd=0)]),
     "no operand A, output-stationary": ("need operand A", [*READY, execute(0), preload(), compute(a=NONE)]),
@@ -101,7 +101,7 @@ CASES: dict[str, tuple[str, list[Call]]] = {
     ),
     "a stride of more than 40 bits": ("40 bits", [load(stride=1 << 40)]),
     # moves out
-    "a move out that was never configured": ("call config_st before", [move_out(0)]),
+    "a move out that was never configured": ("moves out need config_st before", [move_out(0)]),
     "a move out of nothing": ("not the absent operand", [store(), move_out(NONE)]),
     "a move out without rows": ("a move that does not pool has at least one row", [store(), move_out(0, rows=0)]),
     "a wide full move": ("full-width move spans at most DIM", [store(), move_out(ACC | FULL, cols=DIM + 1)]),

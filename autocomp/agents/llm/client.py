@@ -18,7 +18,13 @@ from autocomp.agents.llm.gate import Gate
 from autocomp.agents.llm.ledger import Ledger
 from autocomp.agents.llm.prompts import Message
 from autocomp.agents.llm.tokens import estimate_prompt, estimate_tokens
-from autocomp.agents.llm.transport import EndpointRefusalError, TransientError, Transport, UnreachableError
+from autocomp.agents.llm.transport import (
+    EndpointRefusalError,
+    TooSmallError,
+    TransientError,
+    Transport,
+    UnreachableError,
+)
 from autocomp.data import cache_folder
 from autocomp.errors import ModelError
 from autocomp.targets.planning import Usage
@@ -47,11 +53,11 @@ class _Question:
         """The schema, if the request holds it."""
         return self.schema if "json_schema" in self.request.get("response_format", {}) else None
 
-    def charge(self, ledger: Ledger, usage: Usage) -> None:
+    def charge(self, ledger: Ledger, usage: Usage, model: str) -> None:
         cost = replace(usage, requests=self.attempts)
         self.attempts = 0
         self.spent += cost
-        ledger.charge(cost)
+        ledger.charge(cost, model)
 
 
 class Client:
@@ -83,12 +89,14 @@ class Client:
         Raises EndpointRefusalError where no request can succeed, EndpointDownError where this one did not after all
         attempts, BudgetSpentError where a budget forbids it, ModelError where the request itself is at fault.
         """
-        kept = self.kept(messages, sample=sample, schema=schema)
-        if kept is not None:
-            return kept
         request = self.body(messages, schema)
-        answer = self._ask(_Question(messages, schema, request))
-        return replace(answer, unkept=self._cache.put(self._key(request, sample), request, answer))
+        key = self._key(request, sample)
+        answer = self._cache.get(key)
+        if answer is None:
+            answer = self._ask(_Question(messages, schema, request))
+            answer = replace(answer, unkept=self._cache.put(key, request, answer))
+        self.ledger.exchanged(self.name, key, request, answer.outcome, answer.text, answer.usage)
+        return answer
 
     def kept(self, messages: Sequence[Message], *, sample: int = 0, schema: Schema | None = None) -> Answer | None:
         """The answer that the cache has, if it has one."""
@@ -175,6 +183,11 @@ class Client:
                 raise self._transport.error(UnreachableError, f"{failure}{tried}", hint) from None
             self.gate.failed()
             raise self._transport.error(EndpointDownError, f"{failure}{tried}", failure.hint) from None
+        except TooSmallError as error:
+            if self.gate.answered:  # it is this prompt that is too long for it
+                raise ModelError(error.message, hint=error.hint) from None
+            self.gate.refused()
+            raise
         except EndpointRefusalError:
             self.gate.refused()
             raise
@@ -192,10 +205,10 @@ class Client:
             except TransientError as error:
                 self.gate.answered = self.gate.answered or error.connection
                 if error.lost:  # it was perhaps made, and paid for
-                    question.charge(self.ledger, most)
+                    question.charge(self.ledger, most, self.name)
                 raise
             answer = self._priced(answer, question)
-            question.charge(self.ledger, answer.usage)
+            question.charge(self.ledger, answer.usage, self.name)
         return replace(answer, usage=question.spent)
 
     def _enough(self, state: tenacity.RetryCallState) -> bool:

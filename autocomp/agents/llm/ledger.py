@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -11,7 +11,8 @@ from autocomp.agents.llm.tokens import Meter
 from autocomp.errors import ModelError
 from autocomp.targets.planning import Usage
 
-Book = Callable[[str, Usage], None]
+Book = Callable[[str, Usage, str], None]  # the call, the cost, the model
+Keep = Callable[[str, str, str, Mapping[str, Any], str, str, Usage], None]
 
 
 class BudgetSpentError(ModelError):
@@ -29,6 +30,7 @@ class Ledger:
         self._reserved_money = 0.0
         self._open = 0
         self._book: Book | None = None
+        self._keep: Keep | None = None
         self._meters: dict[str, Meter] = {}
         self._make_locks()
 
@@ -36,11 +38,12 @@ class Ledger:
         self._changed = threading.Condition()
         self._thread = threading.local()
 
-    def resume(self, spent: Usage, book: Book) -> None:
+    def resume(self, spent: Usage, book: Book, keep: Keep | None = None) -> None:
         """Begin with what earlier sessions of a run spent. From now on `book` is told every charge, and the call that
-        it was made for, before it counts."""
+        it was made for, before it counts; `keep` every exchange, also one that the cache answers."""
         self.spent = spent
         self._book = book
+        self._keep = keep
 
     @contextmanager
     def on_account_of(self, call: str) -> Iterator[None]:
@@ -60,11 +63,18 @@ class Ledger:
     def limited(self) -> bool:
         return self.tokens is not None or self.money is not None
 
-    def charge(self, usage: Usage) -> None:
-        """Count what an answer cost."""
+    def exchanged(
+        self, model: str, key: str, request: Mapping[str, Any], outcome: str, text: str, usage: Usage
+    ) -> None:
+        """Have what was asked and answered kept with the run; `key` is the digest of the request."""
+        if self._keep is not None:
+            self._keep(getattr(self._thread, "call", ""), model, key, request, outcome, text, usage)
+
+    def charge(self, usage: Usage, model: str = "") -> None:
+        """Count what an answer of a model cost."""
         try:
             if self._book is not None:
-                self._book(getattr(self._thread, "call", ""), usage)
+                self._book(getattr(self._thread, "call", ""), usage, model)
         finally:
             with self._changed:
                 self.spent += usage
@@ -108,7 +118,13 @@ class Ledger:
         return "not sent, to keep within the budget: " + "; ".join(parts)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_changed": None, "_thread": None, "_book": None}  # a copy keeps its own account
+        return {
+            **self.__dict__,
+            "_changed": None,
+            "_thread": None,
+            "_book": None,
+            "_keep": None,
+        }  # a copy keeps its own account
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import sys
 import threading
 from collections.abc import Callable, Mapping
@@ -23,6 +24,10 @@ from autocomp.errors import ModelError
 if TYPE_CHECKING:
     import openai
 
+TOO_LONG = ("context_length_exceeded", "exceed_context_size_error")
+TOO_LONG_SAID = re.compile(
+    r"context (length|size|window)|maximum context|prompt is too long|too many tokens", re.IGNORECASE
+)
 MOST_BYTES = 16 << 20  # of an answer; the longest that models give are a hundredth of it
 
 
@@ -34,6 +39,12 @@ class UnreachableError(EndpointRefusalError):
     """Nobody answers at the endpoint's address."""
 
     exit_code = 11
+
+
+class TooSmallError(EndpointRefusalError):
+    """The endpoint's context is too small for a prompt."""
+
+    exit_code = 13
 
 
 class TransientError(Exception):
@@ -148,6 +159,8 @@ class Transport:
             return self.error(EndpointRefusalError, message, "check the key (OPENAI_API_KEY) and what it may use")
         if status == 404:
             return self.error(EndpointRefusalError, message, "check the model's name and the address (it ends in /v1)")
+        if (isinstance(error, dict) and error.get("code") in TOO_LONG) or TOO_LONG_SAID.search(reason):
+            return self.error(TooSmallError, message, "give it a larger context, or ask for less: `plans: choice`")
         if "response_format" in reason:
             return self.error(ModelError, message, "say `answers: json` or `answers: text` for it in the agents file")
         return self.error(ModelError, message)

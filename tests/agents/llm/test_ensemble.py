@@ -255,14 +255,14 @@ def test_a_ledger_never_spends_more_than_it_has(requests: list[tuple[int, int]])
 
 
 def test_a_ledger_goes_on_with_what_was_spent_and_books_each_charge_to_its_call() -> None:
-    booked: list[tuple[str, Usage]] = []
+    booked: list[tuple[str, Usage, str]] = []
     ledger = Ledger(tokens=100)
-    ledger.resume(Usage(60, 30), lambda call, usage: booked.append((call, usage)))
+    ledger.resume(Usage(60, 30), lambda call, usage, model: booked.append((call, usage, model)))
     with pytest.raises(BudgetSpentError, match="90 of 100 tokens are spent"), ledger.reserved(11, 0.0):
         pass
     with ledger.on_account_of("plan/1/0"), ledger.reserved(10, 0.0):
-        ledger.charge(Usage(5))
-    assert booked == [("plan/1/0", Usage(5))]
+        ledger.charge(Usage(5), "m")
+    assert booked == [("plan/1/0", Usage(5), "m")]
     assert ledger.spent.tokens == 95
 
 

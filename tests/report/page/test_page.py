@@ -61,6 +61,7 @@ def test_each_tab_has_its_view(page: Page, written: str) -> None:
         "Profile": ".critical li",
         "Timeline": "canvas.timeline",
         "Compare": ".beside .add",
+        "Exchanges": ".note",
         "Plan": ".stages",
     }.items():
         page.get_by_role("tab", name=tab, exact=True).click()

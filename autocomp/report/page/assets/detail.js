@@ -1,5 +1,5 @@
 // One candidate: what was planned, what came of it, and its views.
-const TABS = [["plan", "Plan"], ["changes", "Changes"], ["source", "Source"], ["resources", "Resources"], ["profile", "Profile"], ["timeline", "Timeline"], ["compare", "Compare"]];
+const TABS = [["plan", "Plan"], ["changes", "Changes"], ["source", "Source"], ["resources", "Resources"], ["profile", "Profile"], ["timeline", "Timeline"], ["compare", "Compare"], ["exchanges", "Exchanges"]];
 
 function headingView(run, candidate) {
   const standing = run.standing(candidate);
@@ -55,6 +55,17 @@ function changesView(run, candidate) {
   return element("div", {}, element("p", { class: "note" }, `From its parent #${parent.id} ${run.name(parent)}`), differenceView(...texts));
 }
 
+// What models were asked for this candidate, and what they answered.
+function exchangesView(run, candidate) {
+  const calls = [`plan/${candidate.step}/${candidate.parent}`, `code/${candidate.step}/${candidate.id}`, `repair/${candidate.step}/${candidate.id}`];
+  const blocks = calls.flatMap((call) => (run.exchanges[call] ?? []).map((exchange) => element(
+    "details", {}, element("summary", {}, `${call}: ${exchange.model}, ${exchange.outcome}`),
+    ...exchange.messages.flatMap(([role, text]) => [element("h3", {}, role), element("pre", {}, text)]),
+    element("h3", {}, "answer"), element("pre", {}, exchange.text))));
+  const left = run.exchanges_left ? [element("p", { class: "note" }, `${run.exchanges_left} exchanges are left out of this page; they are in the run folder.`)] : [];
+  return element("div", {}, ...(blocks.length ? blocks : [element("p", { class: "note" }, "No model was asked for this candidate.")]), ...left);
+}
+
 // Views of a tab; profile and timeline come when they are fetched.
 function tabView(state, run, candidate, go) {
   const openLine = (line) => go({ tab: "source", line });
@@ -65,6 +76,7 @@ function tabView(state, run, candidate, go) {
     case "profile": return profiledTab(run, candidate, ({ profile }) => profileView(profile, openLine));
     case "timeline": return profiledTab(run, candidate, ({ timeline }) => new TimelineView(timeline, openLine).node);
     case "compare": return comparisonView(run, candidate, run.get(state.compared) ?? run.parent(candidate), go);
+    case "exchanges": return exchangesView(run, candidate);
     default: return planView(run, candidate, (id) => go({ selected: id }));
   }
 }

@@ -1,0 +1,42 @@
+"""What the models of a search will cost, said before the first request."""
+
+from __future__ import annotations
+
+from random import Random
+
+from autocomp.search.session import starting_kernel
+from autocomp.search.snapshot import Request
+from autocomp.targets.evaluation import SCREEN
+from autocomp.targets.planning import Context
+
+
+def forecast_text(request: Request) -> str | None:
+    """The forecast in words; None where no model is asked, or the starting kernel cannot be planned for."""
+    if not request.agents.models:
+        return None
+    from autocomp.agents.llm.forecast import Shape, forecast
+
+    target, workload, options = request.target, request.workload, request.options
+    start = starting_kernel(workload, target)
+    evaluation = target.evaluator(workload).evaluate(start, SCREEN)
+    if evaluation.value is None or target.language.is_foreign(start):
+        return None
+    context = Context(target, workload, start, evaluation, (), request.menu, Random(0), precedents=request.precedents)
+    shape = Shape(
+        options.beam,
+        options.plans_per_parent,
+        options.codes_per_plan,
+        options.max_steps,
+        options.evaluations,
+        options.repair,
+        options.tokens,
+        options.money,
+    )
+    found = forecast(request.agents, context, shape)
+    money = "no price is stated" if found.money is None else f"price {found.money:.4g}"
+    text = (
+        f"forecast: {found.requests:,} requests ({found.most_requests:,} with every repair), "
+        f"{found.prompt_tokens:,} tokens of prompts (a plan {found.plan_prompt:,}, a kernel {found.code_prompt:,}) and "
+        f"{found.completion_tokens:,} of answers, {money}"
+    )
+    return text + (f"; {found.budget} ends it before" if found.budget else "; fewer if it ends early")

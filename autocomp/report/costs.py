@@ -1,0 +1,53 @@
+"""What the models of a run cost: by model, by phase and by step."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+from rich.table import Table
+
+from autocomp.report.run import RunView
+
+NAMES = ("requests", "prompt_tokens", "prompt_cached", "completion_tokens", "reasoning", "money")
+Key = tuple[str, str, int]  # model, phase, step
+
+
+def costs_table(view: RunView) -> Table | None:
+    """A row for each model and phase; None where no model was paid."""
+    rows = _grouped(view, lambda key: key[:2])
+    if not rows:
+        return None
+    table = Table(title="What the models cost", title_justify="left")
+    table.add_column("model", overflow="fold")
+    table.add_column("phase")
+    for name in ("requests", "prompt", "of it cached", "answers", "thoughts", "money"):
+        table.add_column(name, justify="right")
+    for (model, phase), amounts in sorted(rows.items()):
+        figures = [f"{int(amounts[name]):,}" for name in NAMES[:-1]]
+        table.add_row(model or "-", phase, *figures, f"{amounts['money']:.4g}" if amounts["money"] else "-")
+    return table
+
+
+def costs_document(view: RunView) -> dict[str, list[dict[str, Any]]]:
+    """The same for programs, and for each step."""
+    by_model = _grouped(view, lambda key: (key[0],))
+    by_phase = _grouped(view, lambda key: (key[1],))
+    by_step = _grouped(view, lambda key: (key[2],))
+    return {
+        "models": [{"model": key[0], **_figures(amounts)} for key, amounts in sorted(by_model.items())],
+        "phases": [{"phase": key[0], **_figures(amounts)} for key, amounts in sorted(by_phase.items())],
+        "steps": [{"step": key[0], **_figures(amounts)} for key, amounts in sorted(by_step.items())],
+    }
+
+
+def _grouped(view: RunView, group: Callable[[Key], tuple[Any, ...]]) -> dict[tuple[Any, ...], Counter[str]]:
+    found: dict[tuple[Any, ...], Counter[str]] = {}
+    for (model, phase, step, name), amount in view.costs.items():
+        found.setdefault(group((model, phase, step)), Counter())[name] += amount
+    return found
+
+
+def _figures(amounts: Counter[str]) -> dict[str, Any]:
+    return {name: amounts[name] for name in NAMES}
