@@ -91,7 +91,8 @@ class Agents:
     with a prompt that fits a small context. `codes` is the form of a kernel: whole, or edits of the parent.
     `phases` 1 asks for plan and kernel in one answer. `combine` is the chance that a plan is asked to combine the
     parent with a peer. `templates` is a folder of the user's own prompt templates. `fallback` says who answers where no
-    model can: nobody, and the search ends, or the rules.
+    model can: nobody, and the search ends, or the rules. `shares` says what the models' shares follow: their weights
+    alone, or also what their plans gained for their price (`bandit.py`).
     """
 
     __pydantic_config__ = _STRICT
@@ -104,6 +105,7 @@ class Agents:
     plans_per_request: Count = 4
     templates: str | None = None
     fallback: Literal["none", "rules"] = "none"
+    shares: Literal["weights", "gain"] = "weights"
 
     @property
     def coders(self) -> tuple[Member, ...]:

@@ -27,7 +27,12 @@ RUNS = Path("runs")
 @click.argument("workloads", metavar="WORKLOAD...", nargs=-1, required=True)
 @agent_options
 @click.option("--menu", "menus", multiple=True, help="Optimisation menu, by name or path; repeatable.")
-@click.option("--strategy", default="beam", show_default=True, help="beam, evolve, greedy, random or exhaustive.")
+@click.option(
+    "--strategy",
+    default="beam",
+    show_default=True,
+    help="beam, evolve, islands, archive, greedy, random or exhaustive.",
+)
 @model_options(Options, "options")
 @click.option(
     "--reuse",

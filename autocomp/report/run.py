@@ -255,4 +255,4 @@ def first_line(message: Any) -> str:
 def phase_of(call: str) -> tuple[str, int]:
     """What a call of an agent was for, and the step that it was made in; a selection is of no step."""
     phase, *numbers = call.split("/")
-    return phase or "other", int(numbers[0]) if len(numbers) == 2 and numbers[0].isdecimal() else 0
+    return phase or "other", int(numbers[0]) if len(numbers) > 1 and numbers[0].isdecimal() else 0

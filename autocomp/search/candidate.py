@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -21,6 +22,7 @@ WORKER_LOST = "worker lost"
 DEVICE_FAILED = "device failed"
 ERROR = "error"
 PENDING = "pending"  # on the way; no candidate of a finished step is
+ASSUMED = 3  # plans of an author that are assumed to be as good as all together
 TELLING = 0.02  # change of the objective by which an attempt teaches something
 FAILED = "failed "  # a stage, which is named after it
 OUTCOMES = (CORRECT, PLAUSIBLE, DUPLICATE, NO_PLAN, NOT_IMPLEMENTED, FAILED, WORKER_LOST, DEVICE_FAILED, ERROR, SKIPPED)
@@ -221,6 +223,18 @@ class History:
         if candidate.parent is None or not candidate.promising or not self[candidate.parent].promising:
             return None
         return candidate.objective.gain(self[candidate.parent].value, candidate.value)
+
+    def credit(self) -> Mapping[str, float]:
+        """What the plans of each author gained on average: the logarithm of the speed-up, nothing where there was none.
+        Few plans count as if there were some more, as good as all together."""
+        gained: dict[str, list[float]] = {}
+        for candidate in self:
+            if candidate.plan is not None and candidate.parent is not None:
+                gain = self.gain(candidate)
+                gained.setdefault(candidate.plan.author, []).append(math.log(max(1.0, gain or 1.0)))
+        every = [gain for gains in gained.values() for gain in gains]
+        mean = sum(every) / len(every) if every else 0.0
+        return {who: (ASSUMED * mean + sum(gains)) / (ASSUMED + len(gains)) for who, gains in gained.items()}
 
     def outcomes(self) -> Mapping[str, int]:
         """Candidates by outcome, in a fixed order, without zeros; the naive kernel is not counted."""

@@ -22,7 +22,7 @@ from autocomp.errors import RunFolderError
 from autocomp.targets.planning import Usage
 
 MOST_BYTES = 1 << 24  # of one file, unpacked
-_NAME = re.compile(r"[a-z]+(-\d+)*-[0-9a-f]{12}\.json\.gz")
+_NAME = re.compile(r"[a-z]+(-\d+)*(-again)?-[0-9a-f]{12}\.json\.gz")
 
 
 class Exchange(TypedDict):

@@ -33,6 +33,7 @@ from autocomp.search.verdict import failure_text
 from autocomp.targets.evaluation import Measurement
 from autocomp.targets.planning import Peer, Plan, Replay, Usage
 
+KNOWN = "(An answer to this plan gave a kernel that is known already: carry it out in another way, or go further.)"
 AFTER_FAILURE = "follows a kernel that does not hold"
 ROUTINE = Plan("routine", "Call the vendor's own routine: nothing that was found is faster", author="search")
 LEADERS = 4  # kernels that are measured again beside their parents before the search ends, where there is noise
@@ -267,6 +268,7 @@ class Search:
             self._effects.record_candidate("candidate", candidate)
         asked = [f"plan/{number}/{parent.id}" for parent in request.parents]
         asked += [f"{kind}/{number}/{candidate.id}" for candidate in judged for kind in ("code", "repair")]
+        asked += [f"code/{number}/{candidate.id}/again" for candidate in judged]
         return Step(
             number, tuple(parent.id for parent in request.parents), tuple(judged), made, self._effects.usage(asked)
         )
@@ -306,9 +308,34 @@ class Search:
                 peers = () if partner is None else (self._peer(history, history[partner]),)
                 calls[f"code/{number}/{draft.id}"] = replace(call, plan=draft.plan, peers=peers)
         self._effects.ask("code", "implement", calls)
-        return [
+        made = [
             self._draft(d, self._effects.answer(f"code/{number}/{d.id}")) if d.plan is not None else d for d in drafts
         ]
+        return self._asked_again(history, number, made, calls) if self._problem.agents.writes else made
+
+    def _asked_again(
+        self, history: History, number: int, made: Sequence[Candidate], calls: Mapping[str, AgentCall]
+    ) -> list[Candidate]:
+        """The drafts with another kernel where a written one is known already: its plan is asked once more, and says
+        so. What a transformation gives, it gives again."""
+        seen = set(history.hashes)
+        known: dict[int, AgentCall] = {}
+        for draft in made:
+            if draft.plan is not None and draft.plan.transformation is None and draft.hash in seen:
+                call = calls[f"code/{number}/{draft.id}"]
+                plan = replace(draft.plan, text=f"{draft.plan.text}\n{KNOWN}")
+                known[draft.id] = replace(call, plan=plan, chance=f"{call.chance}/again")
+            seen.add(draft.hash)
+        self._effects.ask("code", "implement", {f"code/{number}/{i}/again": call for i, call in known.items()})
+        return [
+            self._otherwise(draft, self._effects.answer(f"code/{number}/{draft.id}/again"))
+            if draft.id in known
+            else draft
+            for draft in made
+        ]
+
+    def _otherwise(self, draft: Candidate, answer: Mapping[str, Any]) -> Candidate:
+        return replace(draft, kernel=answer["kernel"], hash=answer["hash"]) if answer.get("kernel") else draft
 
     def _evaluate(
         self, drafts: Sequence[Candidate], seen: frozenset[str], left: int | None
@@ -395,6 +422,7 @@ class Search:
             chance=f"{self._options.seed}/{label}",
             attempts=history.attempts(parent),
             lessons=history.lessons(parent),
+            credit=history.credit(),
         )
 
     def _draft(self, candidate: Candidate, answer: Mapping[str, Any]) -> Candidate:

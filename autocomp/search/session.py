@@ -165,6 +165,7 @@ def make_problem(request: Request, agents: AgentPair, judge_seed: int | None = N
         precedents=request.precedents,
         account=nullcontext if agents.ledger is None else agents.ledger.on_account_of,
         fallback=target.rules() if request.agents.fallback == "rules" else None,
+        writes=bool(request.agents.models),
         diagnoses=bool(request.agents.models),  # the rules alone gain nothing by it: benchmarks/feedback.py
         conditions=conditions if request.options.robust else {},
     )

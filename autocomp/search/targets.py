@@ -62,6 +62,7 @@ class AgentCall:
     attempts: tuple[Attempt, ...] = ()
     lessons: tuple[Attempt, ...] = ()
     findings: str = ""
+    credit: Mapping[str, float] = field(default_factory=dict)
     key: str = ""
 
 
@@ -95,6 +96,7 @@ class AgentTarget:
     precedents: tuple[Precedent, ...] = ()
     account: Callable[[str], AbstractContextManager[object]] = nullcontext
     fallback: Rules | None = None
+    writes: bool = False  # the coder writes kernels by hand, and may write another one for the same plan
     diagnoses: bool = False  # planners get a closer look at each kernel
     conditions: Mapping[str, Target] = field(default_factory=dict)
 
@@ -209,6 +211,7 @@ class AgentTarget:
             lessons=call.lessons,
             findings=call.findings,
             precedents=self.precedents,
+            credit=call.credit,
         )
 
     def _machine(self, evaluation: Evaluation) -> Target:

@@ -108,7 +108,8 @@ class Context:
     on this kernel before, in the order of their making, or all of the run where `findings`, a document of what the run
     has shown, sum them up; `lessons` are telling attempts on other kernels of the run. `precedents`
     are schedules of similar operations, the nearest first. `diagnosis`
-    is a closer look at what limits the kernel; None for repairs and kernels, which are written to a plan, and where
+    is a closer look at what limits the kernel; `credit` is what the plans of each author gained on average, as the
+    logarithm of their speed-up; None for repairs and kernels, which are written to a plan, and where
     agents may not see it.
     """
 
@@ -126,6 +127,7 @@ class Context:
     findings: str = ""
     precedents: Sequence[Precedent] = ()
     diagnosis: Evidence | None = None
+    credit: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

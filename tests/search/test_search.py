@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from toy_search import NAIVE, SMALL, STAGES, Toy, ToyPlanner, canonical_hash, cycles_of, summary
+from toy_search import NAIVE, SMALL, STAGES, Toy, ToyCoder, ToyPlanner, canonical_hash, cycles_of, summary
 
 from autocomp.errors import CandidateFailure, ConfigError, KernelError
 from autocomp.search import Options, Problem
 from autocomp.search.executors import Executor, InlineExecutor, ProcessExecutor, ThreadExecutor, make_executor
 from autocomp.search.journal import read_events
+from autocomp.search.search import KNOWN
 from autocomp.search.strategies import STRATEGIES
 from autocomp.targets.evaluation import Evaluation, Evidence
-from autocomp.targets.planning import Attempt, Context, Planning
+from autocomp.targets.planning import Attempt, Context, Implementation, Plan, Planning
 
 ALL_GOOD = ("tile", "hoist", "unroll", "stage", "pipeline")
 
@@ -263,3 +265,30 @@ def test_one_worker_runs_in_this_process_and_more_are_processes() -> None:
 def test_an_executor_that_is_none_is_refused(spec: str) -> None:
     with pytest.raises(ConfigError, match=f"executor '{spec}'"):
         make_executor(spec, 1)
+
+
+def test_a_written_kernel_that_is_known_is_asked_for_once_more(tmp_path: Path) -> None:
+    class Repeating(ToyCoder):
+        """Gives the parent again, unless it is told that the kernel is known."""
+
+        def implement(self, context: Context, plan: Plan) -> Implementation:
+            return super().implement(context, plan) if KNOWN in plan.text else Implementation(context.kernel)
+
+    class WritingToy(Toy):
+        def problem(self) -> Problem:
+            problem = super().problem()
+            return replace(problem, agents=replace(problem.agents, coder=Repeating(), writes=True))
+
+    toy = WritingToy(tmp_path / "run", SMALL.replace(max_steps=2))
+    result = toy.run()
+    assert result.best.value < result.naive.value
+    assert all(c.plan is None or KNOWN not in c.plan.text for c in result.history)
+    assert summary(toy.run()) == summary(result)
+    keys = [event.get("key", "") for event in read_events(toy.folder / "events.jsonl")[0]]
+    assert any(key.endswith("/again") for key in keys)
+
+
+def test_credit_is_what_the_plans_of_an_author_gained(tmp_path: Path) -> None:
+    history = Toy(tmp_path / "run", SMALL.replace(max_steps=2)).run().history
+    gains = [math.log(max(1.0, history.gain(c) or 1.0)) for c in history if c.plan is not None]
+    assert history.credit() == {"rules": pytest.approx(sum(gains) / len(gains))}

@@ -13,7 +13,9 @@ from autocomp.errors import ConfigError
 from autocomp.search import BeamSearch, Candidate, Expand, History, Options, Stop
 from autocomp.search.candidate import Selection, Step
 from autocomp.search.strategies import Evolve, Exhaustive, Greedy, RandomSearch, make_strategy
+from autocomp.search.strategies.archive import Archive, elites_of, kind_of
 from autocomp.search.strategies.evolve import three_of
+from autocomp.search.strategies.islands import Islands
 from autocomp.search.strategy import Select
 from autocomp.targets.evaluation import Measurement
 from autocomp.targets.planning import GENERATED, LineageStep, Peer, Plan, Usage
@@ -228,3 +230,63 @@ def test_a_strategy_that_lists_all_plans_needs_a_planner_that_can() -> None:
         make_strategy("exhaustive", NO_LIMITS, enumerates=False)
     with pytest.raises(ConfigError, match="did you mean 'greedy'"):
         make_strategy("gredy", NO_LIMITS)
+
+
+def found(number: int, cycles: int, cause: str, used: int, step: int = 1) -> Candidate:
+    """A candidate that waits for a cause, and uses a part of 64 rows."""
+    made = candidate(number, cycles, step)
+    assert made.evaluation is not None
+    evidence = replace(made.evaluation.evidence, parts={"unit": {cause: 10}}, resources={"memory": (used, 64)})
+    return replace(made, evaluation=replace(made.evaluation, evidence=evidence))
+
+
+def test_an_archive_keeps_the_best_of_each_kind() -> None:
+    made = (found(1, 900, "Bus", 4), found(2, 500, "Bus", 60), found(3, 800, "Idle", 60), found(4, 700, "Idle", 50))
+    kept = elites_of(History(found(0, 1000, "Bus", 4, 0), (Step(1, (0,), made),)))
+    assert {kind: c.id for kind, c in kept.items()} == {
+        ("unit", "Bus", 1): 1,
+        ("unit", "Bus", 4): 2,
+        ("unit", "Idle", 4): 4,
+    }
+
+
+def test_an_archive_expands_the_best_and_then_the_kinds_that_were_expanded_least() -> None:
+    made = (found(1, 900, "Bus", 4), found(2, 500, "Bus", 60), found(3, 800, "Idle", 60))
+    steps = (Step(1, (0,), made), Step(2, (2, 1), (found(4, 950, "Idle", 20, 2),)))
+    decision = Archive(NO_LIMITS.replace(beam=3)).decide(History(found(0, 1000, "Bus", 4, 0), steps))
+    assert isinstance(decision, Expand)
+    assert decision.parents[0].id == 2
+    assert {parent.id for parent in decision.parents[1:]} == {3, 4}
+
+
+def test_evidence_without_parts_and_memories_is_one_kind() -> None:
+    plain = candidate(1, 900)
+    assert plain.evaluation is not None
+    bare = replace(plain, evaluation=plain.evaluation.without_evidence())
+    assert kind_of(bare) == ("", "", 0)
+
+
+def test_islands_take_turns_and_start_from_plans_of_their_own() -> None:
+    plans = [Plan(word, "") for word in "abcdef"]
+    taken = []
+    history = History(NAIVE)
+    for number in (1, 2, 3):
+        decision = Islands(NO_LIMITS.replace(plans_per_parent=2), enumerates=True).decide(history)
+        assert isinstance(decision, Expand)
+        assert decision.parents == (NAIVE,)
+        taken.append([plan.option for plan in decision.choose(NAIVE, plans)])
+        history = history.extended(Step(number, (0,), (candidate(number, 1000 - number, number),), 1))
+    assert taken == [["a", "d"], ["b", "e"], ["c", "f"]]
+    fourth = Islands(NO_LIMITS).decide(history)
+    assert isinstance(fourth, Expand)
+    assert [parent.id for parent in fourth.parents] == [1]
+
+
+def test_the_best_of_a_neighbour_comes_to_an_island_every_third_round() -> None:
+    steps = tuple(Step(n, (0,), (candidate(n, 1000 - n, n),), 1) for n in range(1, 10))
+    decision = Islands(NO_LIMITS).decide(History(NAIVE, steps))
+    assert isinstance(decision, Expand)
+    assert [parent.id for parent in decision.parents] == [7, 9]
+    before = Islands(NO_LIMITS).decide(History(NAIVE, steps[:6]))
+    assert isinstance(before, Expand)
+    assert [parent.id for parent in before.parents] == [4]

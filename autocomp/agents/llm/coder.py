@@ -90,7 +90,7 @@ class LlmCoder:
     def _sampled(self, context: Context, job: _Job, read: Callable[[Reply], Implementation]) -> Implementation:
         """The first of a model's samples that parses and checks, else the last that is a kernel at all."""
         messages = render_prompt(job.phase, context, job.asked, templates_of(self.agents))
-        client = self.ensemble.pick(context.random)
+        client = self.ensemble.pick(context.random, context.credit if self.agents.shares == "gain" else None)
         usage = Usage()
         best: Implementation | None = None
         for _ in range(client.member.samples):

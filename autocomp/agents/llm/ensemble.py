@@ -3,10 +3,11 @@ where one is down, refuses or breaks off."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
 
+from autocomp.agents.llm.bandit import shares
 from autocomp.agents.llm.client import Client, Schema
 from autocomp.agents.llm.ledger import BudgetSpentError
 from autocomp.agents.llm.prompts import Message
@@ -33,9 +34,13 @@ class Ensemble:
         self.clients = tuple(clients)
         self.name = ", ".join(dict.fromkeys(client.name for client in self.clients))
 
-    def pick(self, random: Random) -> Client:
-        """A client by chance and weight."""
-        return random.choices(self.clients, [client.member.weight for client in self.clients])[0]
+    def pick(self, random: Random, credit: Mapping[str, float] | None = None) -> Client:
+        """A client by chance and weight, or by what their plans gained for their price."""
+        return random.choices(self.clients, self.shares(credit or {}))[0]
+
+    def shares(self, credit: Mapping[str, float]) -> list[float]:
+        """The clients' weights."""
+        return shares([client.member for client in self.clients], credit)
 
     def ask(
         self, messages: Sequence[Message], random: Random, schema: Schema | None = None, first: Client | None = None

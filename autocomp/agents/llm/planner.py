@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from random import Random
 
 from autocomp.agents import scientist
 from autocomp.agents.config import Agents
@@ -87,7 +86,7 @@ class LlmPlanner:
 
     def _plans(self, context: Context, count: int, ready: tuple[Move, ...]) -> Planning:
         planning = Planning(())
-        for client, wanted in self._requests(count, context.random):
+        for client, wanted in self._requests(count, context):
             peer = self._peer(context)
             question = planning_question(self.agents, context, wanted, ready, peer)
             planning = self._with(
@@ -105,7 +104,7 @@ class LlmPlanner:
         planning = Planning(())
         left = list(ready)
         context.random.shuffle(left)
-        for client, _ in self._requests(count, context.random, each=1):
+        for client, _ in self._requests(count, context, each=1):
             if not left:
                 break
             question = planning_question(self.agents, context, 1, tuple(left[:MOST_CHOICES]))
@@ -120,10 +119,11 @@ class LlmPlanner:
             left = [move for move in left if dict(move.parameters) not in taken]
         return planning
 
-    def _requests(self, count: int, random: Random, each: int | None = None) -> Iterator[tuple[Client, int]]:
+    def _requests(self, count: int, context: Context, each: int | None = None) -> Iterator[tuple[Client, int]]:
         """Whom to ask for how many plans."""
         clients = self.ensemble.clients
-        shares = apportion(count, [client.member.weight for client in clients], random)
+        credit = context.credit if self.agents.shares == "gain" else {}
+        shares = apportion(count, self.ensemble.shares(credit), context.random)
         for client, share in zip(clients, shares, strict=True):
             most = each or min(self.agents.plans_per_request, -(-share // client.member.samples))
             while share > 0:

@@ -7,15 +7,17 @@ from collections.abc import Mapping
 from autocomp.data import closest
 from autocomp.errors import ConfigError
 from autocomp.search.options import Options
+from autocomp.search.strategies.archive import Archive
 from autocomp.search.strategies.beam import BeamSearch
 from autocomp.search.strategies.evolve import Evolve
 from autocomp.search.strategies.exhaustive import Exhaustive
 from autocomp.search.strategies.greedy import Greedy
+from autocomp.search.strategies.islands import Islands
 from autocomp.search.strategies.random import RandomSearch
 from autocomp.search.strategy import Strategy
 
 STRATEGIES: Mapping[str, type[Strategy]] = {
-    item.name: item for item in (BeamSearch, Evolve, Greedy, RandomSearch, Exhaustive)
+    item.name: item for item in (BeamSearch, Evolve, Islands, Archive, Greedy, RandomSearch, Exhaustive)
 }
 
 OUTSIDE = "mcp"  # of runs whose next step an agent decides, from outside
@@ -46,6 +48,8 @@ def make_strategy(name: str, options: Options, enumerates: bool = False, dives: 
     if name == BeamSearch.name:
         # A model is asked for many plans at once, and each question costs.
         return BeamSearch(options, dives=enumerates and dives)
+    if name == Islands.name:
+        return Islands(options, enumerates)
     if name == RandomSearch.name:
         return RandomSearch(options, plans=None if enumerates else options.plans_per_parent)
     return STRATEGIES[name](options)  # type: ignore[call-arg]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 
 from autocomp.agents.config import Member, Price
 from autocomp.agents.llm import Client, Ensemble, Ledger, Message
+from autocomp.agents.llm.bandit import shares
 from autocomp.agents.llm.gate import COOL_DOWN, FAILURES_TO_OPEN, Gate
 from autocomp.agents.llm.ledger import BudgetSpentError
 from autocomp.agents.llm.transport import EndpointRefusalError
@@ -272,3 +274,14 @@ def test_ledgers_gates_and_ensembles_survive_pickling(ensemble: MakeEnsemble) ->
     copy = pickle.loads(pickle.dumps(ensemble(ledger, a=1, b=2)))
     assert copy.clients[0].ledger is copy.clients[1].ledger
     assert copy.clients[0].ledger.spent.tokens == 3
+
+
+def test_shares_follow_gain_for_its_price_and_none_falls_below_a_tenth() -> None:
+    dear, cheap, poor = (Member(name, price=Price(cost, cost)) for name, cost in (("d", 4.0), ("c", 1.0), ("p", 1.0)))
+    assert shares((dear, cheap), {}) == [1.0, 1.0]
+    first, second = shares((dear, cheap), {"d": 0.2, "c": 0.2})
+    assert second == pytest.approx(4 * first)
+    best, worst = shares((cheap, poor), {"c": 0.5, "p": 0.0})
+    assert worst == pytest.approx(0.1 * best)
+    new, known = shares((replace(cheap, model="n"), cheap), {"c": 0.5})
+    assert new == known

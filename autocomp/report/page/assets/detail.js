@@ -57,7 +57,7 @@ function changesView(run, candidate) {
 
 // What models were asked for this candidate, and what they answered.
 function exchangesView(run, candidate) {
-  const calls = [`plan/${candidate.step}/${candidate.parent}`, `code/${candidate.step}/${candidate.id}`, `repair/${candidate.step}/${candidate.id}`];
+  const calls = [`plan/${candidate.step}/${candidate.parent}`, `code/${candidate.step}/${candidate.id}`, `code/${candidate.step}/${candidate.id}/again`, `repair/${candidate.step}/${candidate.id}`];
   const blocks = calls.flatMap((call) => (run.exchanges[call] ?? []).map((exchange) => element(
     "details", {}, element("summary", {}, `${call}: ${exchange.model}, ${exchange.outcome}`),
     ...exchange.messages.flatMap(([role, text]) => [element("h3", {}, role), element("pre", {}, text)]),
