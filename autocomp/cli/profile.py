@@ -40,6 +40,7 @@ def profile(
     """
     from autocomp.report import make_console
     from autocomp.report.profile import print_profile
+    from autocomp.targets.serial import to_document
 
     text = read_kernel(kernel)
     loaded, target = load_problem(workload, paths, overrides, target_spec)
@@ -48,7 +49,7 @@ def profile(
     if trace is not None:
         write_output(trace, json.dumps(recorded.timeline()))
     if as_json:
-        print_json(found.to_json())
+        print_json(to_document(found))
         return
     print_profile(make_console(sys.stdout, plain), found)
     if trace is not None:

@@ -14,12 +14,14 @@ from autocomp.search.effects import Effects
 from autocomp.search.executors import make_executor
 from autocomp.search.folder import RunFolder
 from autocomp.search.journal import Journal
+from autocomp.search.keys import key_of
 from autocomp.search.search import SearchResult
 from autocomp.search.session import starting_kernel
 from autocomp.search.snapshot import Request, check_judge
 from autocomp.search.strategies import OUTSIDE
-from autocomp.search.targets import AgentTarget, EvaluationTarget, plan_from_json
+from autocomp.search.targets import AgentTarget, EvaluationTarget
 from autocomp.targets.planning import Context, Implementation, Plan, Planning, Usage
+from autocomp.targets.serial import from_document
 
 SUBMITTED = "submitted by the agent"
 Keep = Callable[[Request, RunFolder, SearchResult, Candidate], Path | None]
@@ -186,9 +188,9 @@ class Session:
         """The history of a session that was cut off, None for a new one. A kernel without verdict is judged again."""
         history: History | None = None
         number = 0
-        while f"candidate/{number}" in self._journal:
-            event = self._journal[f"candidate/{number}"]
-            plan = None if event["plan"] is None else plan_from_json(event["plan"])
+        while key_of("candidate", number) in self._journal:
+            event = self._journal[key_of("candidate", number)]
+            plan = None if event["plan"] is None else from_document(Plan, event["plan"])
             draft = Candidate(number, event["step"], event["parent"], plan, event["kernel"], event["hash"], PENDING)
             judged = self._effects.judged(draft)
             if history is None:
@@ -212,4 +214,4 @@ class Session:
             "value": best.value,
             "evaluations": self.history.evaluations,
         }
-        self._journal.record("step", f"step/{step.number}", document)
+        self._journal.record("step", key_of("step", step.number), document)

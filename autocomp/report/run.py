@@ -12,9 +12,9 @@ from autocomp.errors import RunFolderError
 from autocomp.search.candidate import CORRECT, DUPLICATE, ERROR, FAILED, PLAUSIBLE, SKIPPED, in_order
 from autocomp.search.journal import Event, read_events
 from autocomp.search.search import AFTER_FAILURE
-from autocomp.targets.evaluation import Number, Objective
+from autocomp.targets.evaluation import Evaluation, Number, Objective
 from autocomp.targets.planning import GENERATED
-from autocomp.targets.serial import evaluation_from_json
+from autocomp.targets.serial import from_document
 
 
 @dataclass
@@ -189,7 +189,7 @@ class RunView:
         if event["evaluation"] is None:
             self._live[event.get("fault", ERROR)] += 1
             return
-        evaluation = evaluation_from_json(event["evaluation"])
+        evaluation = from_document(Evaluation, event["evaluation"])
         failure = evaluation.failure
         if self.naive is not None:
             self._live[f"{FAILED}{failure.stage}" if failure else PLAUSIBLE] += 1

@@ -11,7 +11,7 @@ from autocomp.schedules.record import PlanStep, Provenance, ScheduleRecord
 from autocomp.search import SearchResult
 from autocomp.search.candidate import Candidate
 from autocomp.search.snapshot import Request, versions
-from autocomp.search.targets import plan_to_json
+from autocomp.search.targets import plan_document
 from autocomp.targets.conditions import nominal
 from autocomp.targets.planning import LineageStep
 
@@ -46,5 +46,5 @@ def record_of(
 
 def _plan(step: LineageStep) -> dict[str, Any]:
     """What a replay needs; what an author expected and whom it copied is the run's own."""
-    plan = plan_to_json(step.plan)
+    plan = plan_document(step.plan)
     return {**{name: plan[name] for name in PlanStep.model_fields if name in plan}, "value": step.value}

@@ -4,12 +4,13 @@ A configuration of the accelerator stands behind a hyphen, as in `<root>/systoli
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import os
 from collections.abc import Callable, Container, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
+
+from filelock import FileLock
 
 from autocomp.data import check_regular, decode, read_regular, write_atomically
 from autocomp.errors import ConfigError, RunFolderError
@@ -120,8 +121,7 @@ class Store:
         """One writer at a time, so that the faster of two records stays whichever comes first."""
         path = self.root / ".lock"
         check_regular(path, writes=True)
-        with path.open("a") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
+        with FileLock(path):
             yield
 
 

@@ -14,19 +14,20 @@ from autocomp.search.executors import Call, Executor, Lost, Target, run_calls
 from autocomp.search.executors.calls import Key
 from autocomp.search.folder import RunFolder
 from autocomp.search.journal import Event, Journal
+from autocomp.search.keys import key_of
 from autocomp.search.targets import (
     AgentCall,
     AgentTarget,
     EvaluationTarget,
     SelectCall,
     lost_answer,
-    plan_to_json,
+    plan_document,
     usage_of,
 )
 from autocomp.search.verdict import with_verdict
 from autocomp.targets.evaluation import Evaluation, Measurement, Number
 from autocomp.targets.planning import Usage
-from autocomp.targets.serial import evaluation_from_json
+from autocomp.targets.serial import from_document
 
 OUT_OF_TIME = "the budget of seconds is spent"
 DEVICE_GONE_AFTER = 3  # kernels in a row at which the device failed twice: it is not the kernels then
@@ -104,7 +105,7 @@ class Effects:
         for canonical, result in results:
             kernel = missing[canonical].kernel
             payload = self._lost(result, method) if isinstance(result, Lost) else result
-            self._journal.record(kind, f"{kind}/{canonical}", {"kernel": kernel, **payload})
+            self._journal.record(kind, key_of(kind, canonical), {"kernel": kernel, **payload})
             if payload["evaluation"] is not None:
                 self._device_failures = 0
                 if self._cache is not None:
@@ -143,27 +144,27 @@ class Effects:
             found = self._cache.find(method, candidate.kernel)
             if found is not None:
                 document = {"kernel": candidate.kernel, **found, "cached": True}
-                self._journal.record(kind, f"{kind}/{canonical}", document)
+                self._journal.record(kind, key_of(kind, canonical), document)
         if self._cache.damaged > damaged:
             self._journal.note("cache", {"damaged": self._cache.damaged - damaged})
 
     def is_known(self, kind: str, candidate: Candidate) -> bool:
         """Whether the journal has a verdict on the candidate's kernel."""
-        return f"{kind}/{candidate.hash}" in self._journal
+        return key_of(kind, candidate.hash) in self._journal
 
     def judged(self, candidate: Candidate) -> Candidate:
         """The candidate with the verdict that the journal has on its kernel."""
-        event = self.answer(f"evaluate/{candidate.hash}")
+        event = self.answer(key_of("evaluate", candidate.hash))
         if not event:
             return replace(candidate, outcome=SKIPPED, message=OUT_OF_TIME)
         if event["evaluation"] is None:
             return replace(candidate, outcome=event.get("fault", ERROR), message=event["message"])
-        evaluation = evaluation_from_json(event["evaluation"])
-        proof = self.answer(f"prove/{candidate.hash}")
+        evaluation = from_document(Evaluation, event["evaluation"])
+        proof = self.answer(key_of("prove", candidate.hash))
         if proof:
             if proof["evaluation"] is None:
                 return replace(candidate, outcome=proof.get("fault", ERROR), message=proof["message"])
-            proven = evaluation_from_json(proof["evaluation"])
+            proven = from_document(Evaluation, proof["evaluation"])
             stages, seconds = (*evaluation.stages, *proven.stages), evaluation.seconds + proven.seconds
             evaluation = replace(_slower(evaluation, proven), stages=stages, seconds=seconds)
         verdict = with_verdict(candidate, evaluation, self._judge.stages)
@@ -185,7 +186,9 @@ class Effects:
     def compare(self, best: str, routine: str | None, conditions: Mapping[str, EvaluationTarget]) -> None:
         """Record what the best kernel and the vendor's routine are measured at in each condition, even when time is up;
         None where a kernel does not hold."""
-        missing = {name: target for name, target in conditions.items() if f"condition/{name}" not in self._journal}
+        missing = {
+            name: target for name, target in conditions.items() if key_of("condition", name) not in self._journal
+        }
         texts = {"value": best} | ({} if routine is None else {"routine": routine})
         calls = [
             Call((name, field), Target(target), "screen", text)
@@ -196,14 +199,14 @@ class Effects:
         for (name, field), value in self._measured(calls):
             measured[name][field] = value
         for name, values in measured.items():
-            self._journal.record("condition", f"condition/{name}", {"name": name, **values})
+            self._journal.record("condition", key_of("condition", name), {"name": name, **values})
 
     def _measured(self, calls: Sequence[Call[Key]]) -> Iterator[tuple[Key, Number | None]]:
         """The value of each kernel that is screened, None where it fails or cannot be measured."""
         alone = 1 if self._judge.device is not None else None
         for key, result in run_calls(self._executor, calls, at_once=alone):
             document = None if isinstance(result, Lost) else result["evaluation"]
-            evaluation = None if document is None else evaluation_from_json(document)
+            evaluation = None if document is None else from_document(Evaluation, document)
             yield key, evaluation.value if evaluation is not None and evaluation.correct else None
 
     # --- time ----------------------------------------------------------------------------------------------------
@@ -233,7 +236,7 @@ class Effects:
             "id": candidate.id,
             "step": candidate.step,
             "parent": candidate.parent,
-            "plan": plan_to_json(candidate.plan) if candidate.plan else None,
+            "plan": plan_document(candidate.plan) if candidate.plan else None,
             "kernel": candidate.kernel,
             "hash": candidate.hash,
             "outcome": candidate.outcome,
@@ -242,7 +245,7 @@ class Effects:
             "value": evaluation.value if evaluation else None,
             "ratio": evaluation.ratio if evaluation else None,
         }
-        self._journal.record(kind, f"{kind}/{candidate.id}", document)
+        self._journal.record(kind, key_of(kind, candidate.id), document)
 
 
 def _slower(screened: Evaluation, proven: Evaluation) -> Evaluation:

@@ -14,6 +14,7 @@ from pydantic_core import from_json
 from typing_extensions import NotRequired, TypeAliasType, TypedDict
 
 from autocomp.search.candidate import CORRECT, FAILED, OUTCOMES, PLAUSIBLE
+from autocomp.search.keys import PARTS, form_of, is_key, key_of
 from autocomp.targets.evaluation import Evaluation, Measurement
 
 MOST = 2**53  # of any count: what every reader of JSON holds exactly
@@ -257,8 +258,9 @@ def parse_event(line: bytes) -> dict[str, Any]:
         _MODELS.get(kind, _OTHER).validate_python(event)
     except ValidationError as error:
         raise EventError(event, _fault(error)) from None
-    if key is not None and key != kind and not str(key).startswith(f"{kind}/"):
-        raise EventError(event, f"field 'key': expected {kind!r} or '{kind}/...', found {key!r:.80}")
+    if key is not None and not is_key(kind, str(key)):
+        expected = form_of(kind) if kind in PARTS else f"{kind}/..."
+        raise EventError(event, f"field 'key': expected {expected!r}, found {key!r:.80}")
     return event
 
 
@@ -295,7 +297,7 @@ class CandidateGraph:
 
     def _check_candidate(self, event: Mapping[str, Any]) -> None:
         number, parent = event["id"], event["parent"]
-        if event["key"] != f"candidate/{number}":
+        if event["key"] != key_of("candidate", number):
             raise EventError(event, f"field 'id': {number} is not the one of its key {event['key']!r}")
         if (parent is None) != (number == 0):
             raise EventError(event, "field 'parent': candidate 0, and no other, has none")

@@ -26,12 +26,14 @@ from autocomp.search.effects import OUT_OF_TIME, Effects
 from autocomp.search.executors import Executor
 from autocomp.search.folder import RunFolder
 from autocomp.search.journal import Journal
+from autocomp.search.keys import key_of
 from autocomp.search.options import Options, spent_budget
 from autocomp.search.strategy import Decision, Expand, Select, Stop, Strategy
-from autocomp.search.targets import AgentCall, AgentTarget, EvaluationTarget, SelectCall, plan_from_json, plan_to_json
+from autocomp.search.targets import AgentCall, AgentTarget, EvaluationTarget, SelectCall, plan_document
 from autocomp.search.verdict import failure_text
 from autocomp.targets.evaluation import Measurement
 from autocomp.targets.planning import Peer, Plan, Replay, Usage
+from autocomp.targets.serial import from_document
 
 KNOWN = "(An answer to this plan gave a kernel that is known already: carry it out in another way, or go further.)"
 AFTER_FAILURE = "follows a kernel that does not hold"
@@ -220,7 +222,9 @@ class Search:
         if "replay" not in self._journal:
             self._journal.record("replay", "replay", self._replay_document(self._problem.opening()))
         drafts = [
-            Candidate(position, 0, step["parent"], plan_from_json(step["plan"]), step["kernel"], step["hash"], PENDING)
+            Candidate(
+                position, 0, step["parent"], from_document(Plan, step["plan"]), step["kernel"], step["hash"], PENDING
+            )
             for position, step in enumerate(self._journal["replay"]["steps"], start=1)
         ]
         judged, made = self._evaluate(drafts, history.hashes, self._left(history))
@@ -242,7 +246,7 @@ class Search:
         steps = [
             {
                 "record": step.record,
-                "plan": plan_to_json(step.plan),
+                "plan": plan_document(step.plan),
                 "kernel": self._folder.store_kernel(step.kernel),
                 "hash": self._problem.agents.target.language.fingerprint(step.kernel),
                 "parent": 0 if step.parent is None else step.parent + 1,
@@ -266,9 +270,9 @@ class Search:
             made += repairs
         for candidate in judged:
             self._effects.record_candidate("candidate", candidate)
-        asked = [f"plan/{number}/{parent.id}" for parent in request.parents]
-        asked += [f"{kind}/{number}/{candidate.id}" for candidate in judged for kind in ("code", "repair")]
-        asked += [f"code/{number}/{candidate.id}/again" for candidate in judged]
+        asked = [key_of("plan", number, parent.id) for parent in request.parents]
+        asked += [key_of(kind, number, candidate.id) for candidate in judged for kind in ("code", "repair")]
+        asked += [key_of("code", number, f"{candidate.id}/again") for candidate in judged]
         return Step(
             number, tuple(parent.id for parent in request.parents), tuple(judged), made, self._effects.usage(asked)
         )
@@ -277,21 +281,21 @@ class Search:
         """One draft for each kernel to be written; a parent without plans gets a draft that says why."""
         calls: dict[str, AgentCall] = {}
         for parent in request.parents:
-            call = self._agent_call(history, parent, f"plan/{number}/{parent.kernel}")
+            call = self._agent_call(history, parent, key_of("plan", number, parent.kernel))
             others = request.parents if request.peers is None else request.peers
             peers = tuple(self._peer(history, other) for other in others if other.id != parent.id)
             if request.avenues:
                 call = replace(call, avenues=request.avenues, findings=request.findings, attempts=history.attempts())
-            calls[f"plan/{number}/{parent.id}"] = replace(
+            calls[key_of("plan", number, parent.id)] = replace(
                 call, count=request.plans, whole_menu=request.whole_menu, peers=peers
             )
         self._effects.ask("plan", "plan", calls)
         first = max(candidate.id for candidate in history) + 1
         drafts: list[Candidate] = []
         for parent in request.parents:
-            answer = self._effects.answer(f"plan/{number}/{parent.id}")
+            answer = self._effects.answer(key_of("plan", number, parent.id))
             blank = Candidate(0, number, parent.id, None, "", "", PENDING)
-            plans = [plan_from_json(document) for document in answer.get("plans", ())]
+            plans = [from_document(Plan, document) for document in answer.get("plans", ())]
             chosen = request.choose(parent, plans)
             drafts += [replace(blank, plan=plan) for plan in chosen for _ in range(request.codes)]
             if answer and not plans:
@@ -303,13 +307,14 @@ class Search:
         calls: dict[str, AgentCall] = {}
         for draft in drafts:
             if draft.plan is not None:
-                call = self._agent_call(history, history[draft.parent or 0], f"code/{number}/{draft.id}")
+                call = self._agent_call(history, history[draft.parent or 0], key_of("code", number, draft.id))
                 partner = draft.plan.partner
                 peers = () if partner is None else (self._peer(history, history[partner]),)
-                calls[f"code/{number}/{draft.id}"] = replace(call, plan=draft.plan, peers=peers)
+                calls[key_of("code", number, draft.id)] = replace(call, plan=draft.plan, peers=peers)
         self._effects.ask("code", "implement", calls)
         made = [
-            self._draft(d, self._effects.answer(f"code/{number}/{d.id}")) if d.plan is not None else d for d in drafts
+            self._draft(d, self._effects.answer(key_of("code", number, d.id))) if d.plan is not None else d
+            for d in drafts
         ]
         return self._asked_again(history, number, made, calls) if self._problem.agents.writes else made
 
@@ -322,13 +327,14 @@ class Search:
         known: dict[int, AgentCall] = {}
         for draft in made:
             if draft.plan is not None and draft.plan.transformation is None and draft.hash in seen:
-                call = calls[f"code/{number}/{draft.id}"]
+                call = calls[key_of("code", number, draft.id)]
                 plan = replace(draft.plan, text=f"{draft.plan.text}\n{KNOWN}")
                 known[draft.id] = replace(call, plan=plan, chance=f"{call.chance}/again")
             seen.add(draft.hash)
-        self._effects.ask("code", "implement", {f"code/{number}/{i}/again": call for i, call in known.items()})
+        again = {key_of("code", number, f"{i}/again"): call for i, call in known.items()}
+        self._effects.ask("code", "implement", again)
         return [
-            self._otherwise(draft, self._effects.answer(f"code/{number}/{draft.id}/again"))
+            self._otherwise(draft, self._effects.answer(key_of("code", number, f"{draft.id}/again")))
             if draft.id in known
             else draft
             for draft in made
@@ -363,10 +369,10 @@ class Search:
         calls: dict[str, AgentCall] = {}
         for candidate in failed.values():
             call = self._agent_call(
-                history, history[candidate.parent or 0], f"repair/{candidate.step}/{candidate.kernel}"
+                history, history[candidate.parent or 0], key_of("repair", candidate.step, candidate.kernel)
             )
             broken = self._folder.kernel(candidate.kernel)
-            calls[f"repair/{candidate.step}/{candidate.id}"] = replace(
+            calls[key_of("repair", candidate.step, candidate.id)] = replace(
                 call,
                 plan=candidate.plan,
                 broken=broken,
@@ -376,7 +382,7 @@ class Search:
         self._effects.ask("repair", "repair", calls)
         drafts = []
         for candidate in failed.values():
-            answer = self._effects.answer(f"repair/{candidate.step}/{candidate.id}")
+            answer = self._effects.answer(key_of("repair", candidate.step, candidate.id))
             if answer.get("kernel"):
                 drafts.append(self._draft(replace(candidate, outcome=PENDING, repaired=True, evaluation=None), answer))
         seen = history.hashes | {c.hash for c in judged if c.hash}
@@ -392,13 +398,13 @@ class Search:
         made, usage = 0, Usage()
         if self._options.repair and not last:
             judged, made = self._repair(history, judged, self._left(history))
-            usage = self._effects.usage(f"repair/{candidate.step}/{candidate.id}" for candidate in judged)
+            usage = self._effects.usage(key_of("repair", candidate.step, candidate.id) for candidate in judged)
         for candidate in judged:
             self._effects.record_candidate("verdict", candidate)
         return history.updated({c.id: c for c in judged}, made, usage)
 
     def _measure_beside(self, history: History, rivals: Sequence[Candidate]) -> History:
-        key = f"measure/{len(history.compared) + 1}"
+        key = key_of("measure", len(history.compared) + 1)
         made = self._effects.measure_beside(key, rivals)
         return history.measured_again({c.id: new for c, new in zip(rivals, made, strict=True)})
 
@@ -430,7 +436,7 @@ class Search:
         if not answer:
             return replace(candidate, outcome=SKIPPED, message=OUT_OF_TIME)
         if answer.get("plan"):
-            candidate = replace(candidate, plan=plan_from_json(answer["plan"]))
+            candidate = replace(candidate, plan=from_document(Plan, answer["plan"]))
         if not answer["kernel"]:
             outcome = ERROR if answer.get("error") else NOT_IMPLEMENTED
             return replace(candidate, outcome=outcome, message=answer.get("message", ""))
@@ -445,7 +451,7 @@ class Search:
             "value": best.value,
             "evaluations": history.evaluations,
         }
-        self._journal.record("step", f"step/{step.number}", document)
+        self._journal.record("step", key_of("step", step.number), document)
 
     def _write_findings(self, history: History) -> None:
         text = self._strategy.findings(history)
@@ -470,4 +476,4 @@ def _rivals(history: History) -> tuple[Candidate, ...]:
 
 
 def _selection_key(history: History) -> str:
-    return f"select/{len(history.selections) + 1}"
+    return key_of("select", len(history.selections) + 1)

@@ -29,7 +29,7 @@ from autocomp.targets.planning import (
     Usage,
 )
 from autocomp.targets.protocol import Evaluator, Rules, Target
-from autocomp.targets.serial import evaluation_to_json
+from autocomp.targets.serial import to_document
 from autocomp.workload import derived_seed
 from autocomp.workload.model import Workload
 
@@ -139,7 +139,7 @@ class AgentTarget:
         except Exception as error:
             return {"plans": [], "messages": [describe(error)], "error": True}
         document = {
-            "plans": [plan_to_json(plan) for plan in planning.plans[:count]],
+            "plans": [plan_document(plan) for plan in planning.plans[:count]],
             "messages": list(planning.messages),
             "usage": dataclasses.asdict(planning.usage),
         }
@@ -193,7 +193,7 @@ class AgentTarget:
         if answer.kernel is not None:
             document["hash"] = self.target.language.fingerprint(answer.kernel)
         if answer.plan is not None:
-            document["plan"] = plan_to_json(answer.plan)
+            document["plan"] = plan_document(answer.plan)
         return document
 
     def _context(self, call: AgentCall, menu: Menu) -> Context:
@@ -260,7 +260,7 @@ class EvaluationTarget:
         try:
             seed = None if self.seed is None else derived_seed(self.seed, "kernel", kernel)
             with claimed(self.evaluator.device):
-                return {"evaluation": evaluation_to_json(self.evaluator.evaluate(kernel, phases, seed))}
+                return {"evaluation": to_document(self.evaluator.evaluate(kernel, phases, seed))}
         except (ConfigError, DeviceError):
             raise
         except Exception as error:
@@ -286,15 +286,9 @@ def describe(error: BaseException) -> str:
     return f"internal error: {type(error).__name__}: {error}{where}"
 
 
-def plan_to_json(plan: Plan) -> dict[str, Any]:
+def plan_document(plan: Plan) -> dict[str, Any]:
     """The plan as a plain document, without what it leaves open."""
-    document = {**dataclasses.asdict(plan), "parameters": dict(plan.parameters)}
-    return {k: v for k, v in document.items() if v is not None or k == "transformation"}
-
-
-def plan_from_json(document: Mapping[str, Any]) -> Plan:
-    gain = document.get("gain")
-    return Plan(**{**document, "gain": None if gain is None else (float(gain[0]), float(gain[1]))})
+    return {k: v for k, v in to_document(plan).items() if v is not None or k == "transformation"}
 
 
 def usage_of(event: Mapping[str, Any]) -> Usage:

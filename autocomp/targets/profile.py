@@ -1,4 +1,4 @@
-"""Where every cycle of one kernel went: plain frozen data, with a JSON form for reports and other programs.
+"""Where every cycle of one kernel went: plain frozen data, which `serial` turns into JSON.
 
 Cycles count from the first command that the host has ready to an idle machine. Whatever is said to be "over time" is
 given for equal windows of `window` cycles, the last of which may be shorter.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 Causes = Mapping[str, int]  # cycles by cause, as the simulator names them; "Busy" is work
@@ -149,29 +149,6 @@ class Profile:
     regions: tuple[Region, ...]  # in the order of their first lines, outer ones first
     path: tuple[PathSegment, ...]  # most cycles first; adds up to the makespan
     what_if: tuple[WhatIf, ...]  # most saving first
-
-    def to_json(self) -> dict[str, Any]:
-        """A document of dictionaries, lists, numbers and strings only; `profile_from_json` reads it back."""
-        return asdict(self)
-
-
-def profile_from_json(document: Mapping[str, Any]) -> Profile:
-    """The profile that `to_json` wrote. Raises KeyError or TypeError for any other document."""
-    return Profile(
-        cycles=document["cycles"],
-        window=document["window"],
-        accelerator=document["accelerator"],
-        workload=document["workload"],
-        source=tuple(document["source"]),
-        units=tuple(UnitProfile(**{**unit, "occupancy": tuple(unit["occupancy"])}) for unit in document["units"]),
-        overlap=document["overlap"],
-        memories=tuple(MemoryProfile(**{**memory, "live": tuple(memory["live"])}) for memory in document["memories"]),
-        operands=tuple(Operand(**operand) for operand in document["operands"]),
-        lines=tuple(LineProfile(**{**line, "cost": Cost(**line["cost"])}) for line in document["lines"]),
-        regions=tuple(Region(**{**region, "cost": Cost(**region["cost"])}) for region in document["regions"]),
-        path=tuple(PathSegment(**segment) for segment in document["path"]),
-        what_if=tuple(WhatIf(**answer) for answer in document["what_if"]),
-    )
 
 
 class Recorded(ABC):

@@ -1,22 +1,28 @@
-"""Evaluations as JSON documents, and back."""
+"""Plain data of the seam as JSON documents, and back: pydantic's reading of a frozen dataclass is the only one there
+is."""
 
 from __future__ import annotations
 
-from typing import Any
+import functools
+from typing import Any, TypeVar
 
 from pydantic import TypeAdapter
 
-from autocomp.targets.evaluation import Evaluation
-
-_EVALUATION: TypeAdapter[Evaluation] = TypeAdapter(Evaluation)
+T = TypeVar("T")
 
 
-def evaluation_to_json(evaluation: Evaluation) -> dict[str, Any]:
-    """A document of dictionaries, lists, numbers and texts only."""
-    document: dict[str, Any] = _EVALUATION.dump_python(evaluation, mode="json")
+def to_document(value: object) -> dict[str, Any]:
+    """A dataclass as dictionaries, lists, numbers and texts only. Raises pydantic's PydanticSerializationError for what
+    JSON cannot hold."""
+    document: dict[str, Any] = _adapter(type(value)).dump_python(value, mode="json")
     return document
 
 
-def evaluation_from_json(document: Any) -> Evaluation:
-    """The evaluation that `evaluation_to_json` wrote. Raises pydantic's ValidationError for any other document."""
-    return _EVALUATION.validate_python(document)
+def from_document(kind: type[T], document: Any) -> T:
+    """What `to_document` wrote of a `kind`. Raises pydantic's ValidationError for any other document."""
+    return _adapter(kind).validate_python(document)
+
+
+@functools.cache
+def _adapter(kind: type[T]) -> TypeAdapter[T]:
+    return TypeAdapter(kind)

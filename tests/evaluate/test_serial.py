@@ -8,7 +8,7 @@ import numpy as np
 from autocomp.simulator.results import Commands, Timing
 
 from autocomp.targets.evaluation import Bound, Evaluation, Evidence, LineCost, Measurement, Objective, StageVerdict
-from autocomp.targets.serial import evaluation_from_json, evaluation_to_json
+from autocomp.targets.serial import from_document, to_document
 from autocomp.targets.simulator.evaluate.hotspots import line_cycles
 
 EVALUATION = Evaluation(
@@ -29,14 +29,14 @@ EVALUATION = Evaluation(
 
 
 def test_round_trip() -> None:
-    document = json.loads(json.dumps(evaluation_to_json(EVALUATION), allow_nan=False))
-    assert evaluation_from_json(document) == EVALUATION
+    document = json.loads(json.dumps(to_document(EVALUATION), allow_nan=False))
+    assert from_document(Evaluation, document) == EVALUATION
 
 
 def test_whole_numbers_stay_whole() -> None:
-    document = evaluation_to_json(EVALUATION)
+    document = to_document(EVALUATION)
     assert isinstance(document["evidence"]["figures"]["commands"], int)
-    assert isinstance(evaluation_from_json(document).evidence.parts["load"]["Busy"], int)
+    assert isinstance(from_document(Evaluation, document).evidence.parts["load"]["Busy"], int)
 
 
 def test_failure_and_ratio() -> None:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from importlib import metadata
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from lark import Lark
 from lark.exceptions import UnexpectedToken as LarkUnexpectedToken
+from packaging.requirements import Requirement
 
 from autocomp.targets.simulator.kernel.lalr import LalrParser, UnexpectedToken
 
@@ -38,3 +41,10 @@ def test_as_lark_parses(text: str) -> None:
         assert caught.value.expected == accepted
     else:
         assert PARSER.parse(LARK.lex(text)) == expected
+
+
+def test_the_installed_lark_is_one_whose_tables_are_known() -> None:
+    """What the loop reads of lark has no stable interface: versions are admitted one by one, by these tests."""
+    (asked,) = [Requirement(text) for text in metadata.requires("autocomp") or () if text.startswith("lark")]
+    assert metadata.version("lark") in asked.specifier
+    assert any(specifier.operator == "<" for specifier in asked.specifier), "the tables of later versions are unknown"

@@ -11,8 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from autocomp.errors import CandidateFailure, KernelError
+from autocomp.targets.serial import from_document, to_document
 from autocomp.targets.simulator import isa
-from autocomp.targets.simulator.profile import Profile, Recording, profile, profile_from_json, profile_kernel, record
+from autocomp.targets.simulator.profile import Profile, Recording, profile, profile_kernel, record
 from autocomp.targets.simulator.profile.limits import limits
 from autocomp.targets.simulator.profile.recording import replayed_cycles
 from autocomp.targets.simulator.profile.walk import critical_path
@@ -110,7 +111,7 @@ def test_loops_contain_what_is_inside(naive: Profile) -> None:
 
 
 def test_the_json_form_is_read_back(naive: Profile) -> None:
-    assert profile_from_json(json.loads(json.dumps(naive.to_json()))) == naive
+    assert from_document(Profile, json.loads(json.dumps(to_document(naive)))) == naive
 
 
 MARKED = """

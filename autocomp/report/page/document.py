@@ -17,7 +17,7 @@ from autocomp.search.journal import Event, read_events
 from autocomp.search.snapshot import Request, restore
 from autocomp.targets.evaluation import Evaluation
 from autocomp.targets.profile import Recorded
-from autocomp.targets.serial import evaluation_from_json
+from autocomp.targets.serial import from_document, to_document
 
 MOST_SAID = 32_000_000  # characters of prompts and answers in a page, where they compress well
 SEGMENTS = 40  # of a critical path
@@ -60,7 +60,7 @@ def _profile(recorded: Recorded) -> dict[str, Any]:
         found = recorded.profile()
     except KernelError as error:
         return {"problem": str(error)}
-    document = found.to_json()
+    document = to_document(found)
     document["rest"] = [len(found.path[SEGMENTS:]), sum(segment.cycles for segment in found.path[SEGMENTS:])]
     document["path"] = document["path"][:SEGMENTS]
     shown = ("cycles", "window", "units", "overlap", "memories", "operands", "path", "rest", "what_if", "regions")
@@ -171,12 +171,12 @@ def _evaluations(events: Iterable[Event]) -> list[dict[str, Any]]:
         kind, _, canonical = event.get("key", "").partition("/")
         document = event.get("evaluation")
         if kind == "evaluate":
-            known = _evaluation(evaluation_from_json(document)) if document else {"value": None, "stages": []}
+            known = _evaluation(from_document(Evaluation, document)) if document else {"value": None, "stages": []}
             tokens = spent["prompt_tokens"] + spent["completion_tokens"]
             found[canonical] = {"hash": canonical, "seconds": event["t"], "money": spent["money"], "tokens": tokens}
             found[canonical].update(known)
         elif kind == "prove" and document and canonical in found:
-            proof = evaluation_from_json(document)
+            proof = from_document(Evaluation, document)
             found[canonical]["stages"] += _stages(proof)
             found[canonical]["memories"] = proof.evidence.resources or found[canonical]["memories"]
     return list(found.values())

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from autocomp.targets.profile import Profile
+from autocomp.targets.serial import to_document
 from autocomp.targets.triton.profile import RecordedKernel, occupancy, phases_of
 from autocomp.targets.triton.recorder.marks import Mark, place
 from autocomp.targets.triton.recorder.records import HEADER, MAGIC, RECORD, blocks_of, stays
@@ -124,7 +125,7 @@ def test_a_profile_names_lines_and_survives_json() -> None:
     assert isinstance(profile, Profile)
     assert sum(segment.share for segment in profile.path) == pytest.approx(1.0)
     assert any("tl.dot" in line.text for line in profile.lines)
-    json.dumps(profile.to_json())
+    json.dumps(to_document(profile))
 
 
 def test_a_timeline_has_a_lane_for_each_warp() -> None:

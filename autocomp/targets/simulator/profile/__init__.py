@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from autocomp.targets.profile import OverTime as OverTime
 from autocomp.targets.profile import Profile as Profile
-from autocomp.targets.profile import profile_from_json as profile_from_json
 from autocomp.targets.simulator.profile.build import over_time as over_time
 from autocomp.targets.simulator.profile.build import profile as profile
 from autocomp.targets.simulator.profile.build import profile_kernel as profile_kernel
@@ -18,7 +17,6 @@ __all__ = [
     "Recording",
     "over_time",
     "profile",
-    "profile_from_json",
     "profile_kernel",
     "record",
     "timeline",

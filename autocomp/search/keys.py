@@ -1,0 +1,47 @@
+"""Keys of the events in a run's log: the one place that makes and reads them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+PARTS: Final[Mapping[str, tuple[str, ...]]] = {
+    "grant": (),
+    "entropy": (),
+    "replay": (),
+    "select": ("number",),
+    "plan": ("step", "parent"),
+    "code": ("step", "candidate"),
+    "repair": ("step", "candidate"),
+    "evaluate": ("kernel",),
+    "prove": ("kernel",),
+    "measure": ("number",),
+    "candidate": ("candidate",),
+    "verdict": ("candidate",),
+    "step": ("number",),
+    "expired": (),
+    "routine": (),
+    "condition": ("name",),
+    "stop": (),
+}
+
+
+def key_of(kind: str, *parts: int | str) -> str:
+    """The key of an event, as in `plan/3/7`. Raises ValueError for other parts than those of the kind."""
+    if len(parts) != len(PARTS[kind]):
+        raise ValueError(f"the key of {kind!r} has the parts {PARTS[kind]}, got {parts}")
+    return "/".join((kind, *map(str, parts)))
+
+
+def form_of(kind: str) -> str:
+    """How the keys of a kind look, as in `plan/<step>/<parent>`."""
+    return "/".join((kind, *(f"<{part}>" for part in PARTS[kind])))
+
+
+def is_key(kind: str, key: str) -> bool:
+    """Whether an event of the kind can have this key. The last part is free text, all are there. Of a kind that this
+    version does not know, any key fits that begins with its name."""
+    if kind not in PARTS:
+        return key == kind or key.startswith(f"{kind}/")
+    begin, *parts = key.split("/", len(PARTS[kind])) if PARTS[kind] else [key]
+    return begin == kind and len(parts) == len(PARTS[kind]) and all(parts)
