@@ -1,4 +1,4 @@
-"""`autocomp compare`: why two kernels of one workload take different numbers of cycles."""
+"""`autocomp compare`: why one kernel of a workload is faster than another."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def compare(
     as_json: bool,
     plain: bool,
 ) -> None:
-    """Explain how the cycles of the kernel SECOND differ from those of FIRST, by cause and by line.
+    """Explain how the time of the kernel SECOND differs from that of FIRST, by cause and by line.
 
     Each kernel is run once, on the workload's first input; results are not checked (`autocomp run` does that).
     """

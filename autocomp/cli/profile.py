@@ -1,4 +1,4 @@
-"""`autocomp profile`: where every cycle of a kernel goes, and what would change it."""
+"""`autocomp profile`: where the time of a kernel goes, and what would change it."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def profile(
     as_json: bool,
     plain: bool,
 ) -> None:
-    """Show where the cycles of the kernel in the file KERNEL go ("-" for standard input).
+    """Show where the time of the kernel in the file KERNEL goes ("-" for standard input).
 
     The kernel is run once, on the workload's first input; its results are not checked (`autocomp run` does that).
     """

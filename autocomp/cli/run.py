@@ -1,9 +1,9 @@
-"""`autocomp run`: is this kernel right, how fast is it, and where do its cycles go?"""
+"""`autocomp run`: is this kernel right, how fast is it, and where does its time go?"""
 
 from __future__ import annotations
 
 import sys
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -96,11 +96,12 @@ def _judge(evaluator: str | None, target: Target, workload: Workload, source_nam
 
 
 def document(evaluation: Evaluation) -> dict[str, Any]:
-    """What --json prints of an evaluation; times in seconds, the rest in cycles, rows and bytes."""
+    """What --json prints of an evaluation; times in seconds; names of figures end in their unit."""
     from autocomp.report.runs import with_units
 
     evidence, bound = evaluation.evidence, evaluation.bound
     figures = evidence.figures
+    costs = replace(evaluation.objective, unit=evidence.unit or evaluation.objective.unit)
     return {
         "correct": evaluation.correct,
         "stages": [asdict(stage) for stage in evaluation.stages],
@@ -111,7 +112,7 @@ def document(evaluation: Evaluation) -> dict[str, Any]:
         "seconds": evaluation.seconds,
         "bound": bound and asdict(bound),
         "steps": figures.get("host_steps", 0),
-        "unit_cycles": evidence.parts,
+        **with_units({"unit": evidence.parts}, costs),
         "memory_rows": evidence.resources,
         "energy_nJ": {n.removeprefix("nJ_"): value for n, value in figures.items() if n.startswith("nJ_")},
         "dram_bytes": [figures.get("dram_bytes_read", 0), figures.get("dram_bytes_written", 0)],
@@ -120,7 +121,7 @@ def document(evaluation: Evaluation) -> dict[str, Any]:
                 "line": line.line,
                 "text": line.text,
                 "commands": line.count,
-                "wait_cycles": line.cost,
+                **with_units({"wait": line.cost}, costs),
                 "causes": line.causes,
             }
             for line in evidence.lines

@@ -75,7 +75,7 @@ def _add_tools(server: MCPServer[Any], guarded: _Guarded) -> None:
 
     @server.tool()
     def profile(kernel: str) -> str:
-        """Where every cycle of a kernel goes: its critical path in words, what-ifs, units, memories, lines. Free."""
+        """Where the time of a kernel goes: its critical path in words, what-ifs, units, memories, lines. Free."""
         with guarded.use() as tools:
             return tools.profile(kernel)
 
@@ -87,7 +87,7 @@ def _add_tools(server: MCPServer[Any], guarded: _Guarded) -> None:
 
     @server.tool()
     def diff(first: str, second: str) -> str:
-        """How two kernels differ: their texts, and why one takes more cycles than the other. Free."""
+        """How two kernels differ: their texts, and why one is faster than the other. Free."""
         with guarded.use() as tools:
             return tools.diff(first, second)
 

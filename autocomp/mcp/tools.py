@@ -92,7 +92,7 @@ class Tools:
     # --- understanding -------------------------------------------------------------------------------------------
 
     def profile(self, kernel: str) -> str:
-        """Where every cycle goes, and what-ifs. Costs nothing."""
+        """Where the time goes, and what-ifs. Costs nothing."""
         return _printed(lambda console: print_profile(console, self._profile(kernel)))
 
     def explain(self, kernel: str, line: int) -> str:
@@ -120,7 +120,7 @@ class Tools:
         return "\n".join(said)
 
     def diff(self, first: str, second: str) -> str:
-        """How two kernels differ, in text and in cycles by cause and line."""
+        """How two kernels differ, in text and in cost by cause and line."""
         before, after = self._text(first), self._text(second)
         lines = difflib.unified_diff(before.splitlines(), after.splitlines(), "first", "second", lineterm="", n=1)
         parts = ["\n".join(lines) or "the texts are the same"]

@@ -1,4 +1,4 @@
-"""What `autocomp run` shows of one kernel: verdicts, cycles, where they went, and the hottest lines."""
+"""What `autocomp run` shows of one kernel: verdicts, the measurement, where it went, and the hottest lines."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MARKS = {"passed": "green", "failed": "red", "skipped": "dim"}
 
 
 def print_evaluation(console: Console, evaluation: Evaluation) -> None:
-    """All views of an evaluation; those after the verdicts for a correct kernel only. Cycles of a wrong one mislead."""
+    """All views of an evaluation; those after the verdicts for a correct kernel only. A wrong one's mislead."""
     console.print(stages_table(evaluation))
     if evaluation.measurement is None or not evaluation.correct:
         return
@@ -62,7 +62,7 @@ def figures_text(evaluation: Evaluation) -> list[str]:
 
 
 def causes_by_part(parts: Mapping[str, Mapping[str, Number]], unit: str) -> Grid:
-    """The cycles of each part of the machine by cause: a row a cause, busy first, then the most costly. Parts without
+    """What each part of the machine did, by cause: a row a cause, busy first, then the most costly. Parts without
     work have no cause of their own; a note names them."""
     used = {part: causes for part, causes in parts.items() if causes.get("Busy")}
     causes: dict[str, Number] = {}
@@ -89,6 +89,7 @@ def resources_table(evaluation: Evaluation) -> Grid:
 
 def lines_table(evaluation: Evaluation) -> Grid:
     """The source lines that cost most."""
+    unit = evaluation.objective.unit
     grid = Grid(
         "Hottest lines",
         figure("line"),
@@ -96,7 +97,7 @@ def lines_table(evaluation: Evaluation) -> Grid:
         figure("waited"),
         name("for"),
         source("source"),
-        note="commands wait at the same time: these waits overlap, and add up to more than the kernel's cycles",
+        note=f"commands wait at the same time: these waits overlap, and add up to more than the kernel's {unit}",
     )
     for line in evaluation.evidence.lines[:SHOWN_LINES]:
         grid.add(str(line.line), f"{line.count:,}", amount_text(line.cost), _main_causes(line.causes), line.text)

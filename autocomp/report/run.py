@@ -24,7 +24,7 @@ class RunView:
     screened may still fail."""
 
     candidates: dict[int, Event] = field(default_factory=dict)
-    objective: Objective = field(default_factory=lambda: Objective("cycles"))
+    objective: Objective = field(default_factory=lambda: Objective(""))  # the first evaluation says it
     naive: Number | None = None
     bound: Number | None = None
     best: Number | None = None

@@ -6,13 +6,15 @@ import dataclasses
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from autocomp.report.grid import Grid, figure, name, words
 from autocomp.report.run import RunView
 from autocomp.report.terminal import amount_text, percent
 from autocomp.search.folder import RunFolder
 from autocomp.targets.evaluation import Number, Objective
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -52,7 +54,7 @@ def summary_of(folder: RunFolder) -> RunSummary:
         seed=_number(snapshot, "options", "seed"),
         created=str(snapshot.get("created", "")),
         state="finished" if view.reason else "interrupted" if view.evaluations else "not started",
-        objective=view.objective,
+        objective=view.objective if view.evaluations else _objective(snapshot),
         naive=view.naive,
         best=view.best,
         bound=view.bound,
@@ -66,6 +68,13 @@ def summary_of(folder: RunFolder) -> RunSummary:
     )
 
 
+def _objective(snapshot: Mapping[str, Any]) -> Objective:
+    """What the target of a run measures, before anything was."""
+    target = snapshot.get("target")
+    stated = target.get("objective") if isinstance(target, Mapping) else None
+    return Objective(str(stated.get("unit", ""))) if isinstance(stated, Mapping) else Objective("")
+
+
 def summary_document(summary: RunSummary) -> dict[str, Any]:
     """The summary for --json; the names of values end in their unit."""
     document = dataclasses.asdict(summary)
@@ -74,7 +83,7 @@ def summary_document(summary: RunSummary) -> dict[str, Any]:
     return {**document, "objective": objective, **with_units(values, summary.objective)}
 
 
-def with_units(values: Mapping[str, Number | None], objective: Objective) -> dict[str, Number | None]:
+def with_units(values: Mapping[str, T], objective: Objective) -> dict[str, T]:
     """Values under names that end in their unit, as in `best_cycles`."""
     unit = re.sub(r"\W+", "_", objective.unit)
     return {"_".join(filter(None, (name, unit))): value for name, value in values.items()}

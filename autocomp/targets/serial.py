@@ -14,15 +14,18 @@ T = TypeVar("T")
 def to_document(value: object) -> dict[str, Any]:
     """A dataclass as dictionaries, lists, numbers and texts only. Raises pydantic's PydanticSerializationError for what
     JSON cannot hold."""
-    document: dict[str, Any] = _adapter(type(value)).dump_python(value, mode="json")
+    kind: Any = type(value)
+    document: dict[str, Any] = _adapter(kind).dump_python(value, mode="json")
     return document
 
 
 def from_document(kind: type[T], document: Any) -> T:
     """What `to_document` wrote of a `kind`. Raises pydantic's ValidationError for any other document."""
-    return _adapter(kind).validate_python(document)
+    asked: Any = kind
+    value: T = _adapter(asked).validate_python(document)
+    return value
 
 
 @functools.cache
-def _adapter(kind: type[T]) -> TypeAdapter[T]:
+def _adapter(kind: Any) -> TypeAdapter[Any]:
     return TypeAdapter(kind)
