@@ -3,18 +3,19 @@
     python -m benchmarks.installation            # wheel and commands: two minutes
     python -m benchmarks.installation --demo     # also `git clone` and `make demo`
 
-Downloads come from pip's cache where it has them. Times of commands are the fastest of `ROUNDS`.
+Downloads come from pip's cache where it has them. Times are of the processor;
+those of commands are the fastest of `ROUNDS`.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
+import resource
 import shutil
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -24,13 +25,18 @@ MEGABYTE = 1e6
 
 
 def seconds(*command: str | Path, folder: Path | None = None) -> float:
-    """Wall time of a command, which has to succeed."""
+    """Processor time of a command and its children, which has to succeed: other load does not change it much."""
     environment = {name: value for name, value in os.environ.items() if name != "VIRTUAL_ENV"}
-    started = time.perf_counter()
+    started = _children()
     done = subprocess.run([str(part) for part in command], cwd=folder, env=environment, capture_output=True, text=True)
     if done.returncode:
         sys.exit(f"{' '.join(map(str, command))} failed:\n{done.stdout}{done.stderr}")
-    return time.perf_counter() - started
+    return _children() - started
+
+
+def _children() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def size(folder: Path) -> int:

@@ -157,4 +157,6 @@ def _package(name: str) -> Any:
         return import_module(name)
     except ImportError as error:
         extra = PACKAGES[name]
-        raise ConfigError(f"the package {name!r} is not installed", hint=f"pip install 'autocomp[{extra}]'") from error
+        raise ConfigError(
+            f"the package {name!r} cannot be imported: {error}", hint=f"pip install 'autocomp[{extra}]'"
+        ) from error
