@@ -140,6 +140,11 @@ void Front::finish(const Entry& entry) {
 void Front::offer_to_unroller(const Entry& head) {
   for (Unroller& unroller : unrollers_) {
     if (unroller.unit() != head.unit || !unroller.free()) continue;
+    // Those in front of it let nothing pass meanwhile.
+    if (std::any_of(unrollers_.begin(), unrollers_.end(), [&](const Unroller& other) {
+          return other.busy() && other.settings().stage < unroller.settings().stage;
+        }))
+      return;
     if (head.accepted + unroller.settings().stage > context_.now) continue;
     if (head.role == Role::Expand) unroller.take(head.operation);
     finish(head);
@@ -159,7 +164,7 @@ void Front::pass_unrollers(bool busy) {
     Entry& head = queue_.front();
     if (is_for_unroller(head)) return offer_to_unroller(head);
     if (busy || head.accepted + stage > context_.now || static_cast<int64_t>(behind_.size()) >= places) return;
-    head.ready = std::max(head.ready, passes_from_ + context_.settings.front_latency - stage);
+    head.ready = std::max(head.ready, passes_from_);
     behind_.push(head);
     queue_.pop();
     context_.progress = true;
@@ -174,15 +179,15 @@ void Front::step_unrollers() {
     const UnitSettings& unit = unroller.settings();
     // Only one at a time sends.
     const bool room = !busy && static_cast<int64_t>(behind_.size()) < places_behind(unroller);
-    const int64_t operation = room ? unroller.send() : -1;
+    const int64_t operation = unroller.send(room);
     unroller.start_generators();
     busy = true;
+    passes_from_ = std::max(passes_from_, context_.now + 1 + context_.settings.front_latency - unit.stage);
     if (operation < 0) continue;
     const InstructionTiming& timing = stream_.timing(operation);
-    const int64_t ready = context_.now + context_.settings.front_latency - unit.stage + unit.latency;
+    const int64_t ready = context_.now + context_.settings.front_latency - unit.stage;
     behind_.push({context_.now, context_.now, ready, operation, timing.unit, timing.role});
   }
-  if (busy) passes_from_ = context_.now + 1;
   pass_unrollers(busy);
   unrolling_ = !behind_.empty() || holds_loop();
   for (const Unroller& unroller : unrollers_) unrolling_ = unrolling_ || unroller.busy();
@@ -326,7 +331,7 @@ void Front::archive(Archive& archive) {
     int32_t id = stream_.id(entry.operation);  // it is still to be decoded
     archive.value(id);
   });
-  archive.cycle(passes_from_, context_.settings.front_latency);
+  archive.cycle(passes_from_);
   archive.stamp(offer_);
   archive.values(next_role_, counted_, fence_, solitary_);
   for (uint64_t left = context_.occupied; left != 0; left &= left - 1) {

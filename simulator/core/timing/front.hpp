@@ -100,7 +100,7 @@ class Front {
   Ring<Entry> behind_;  // commands that have passed the unrollers, and those that these sent
   bool unrolling_ = false;
   bool solitary_ = false;    // of preloads and multiplies a preload came last
-  int64_t passes_from_ = 0;  // commands that are not theirs pass the unrollers from that cycle on
+  int64_t passes_from_ = 0;  // commands that are not theirs have passed the unrollers in that cycle at the earliest
   Ring<int32_t> immediate_;
   int64_t next_ = 0;  // next operation of the host
   Role next_role_ = Role::Work;

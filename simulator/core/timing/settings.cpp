@@ -60,9 +60,12 @@ const std::vector<Field>& unit_fields() {
       {"operand_queue", &U::operand_queue, 1},
       {"loops", &U::loops, 1},
       {"stage", &U::stage, 0},
+      {"together", &U::together, 0},
   };
   return fields;
 }
+
+constexpr int64_t kMostPlaces = 62;  // of an expander's pipelines, which are bits of one word
 
 [[noreturn]] void fail(const std::string& where, const std::string& key, const std::string& what) {
   throw std::invalid_argument(where + ": '" + key + "' " + what);
@@ -110,7 +113,12 @@ UnitSettings resolve_unit(const Unit& unit) {
     }
   }
   if (settings.kind == UnitKind::Systolic) settings.owner_preload = true;
-  if (settings.kind == UnitKind::Expander) settings.entries = 0;  // its commands enter no pool
+  if (settings.kind == UnitKind::Expander) {
+    settings.entries = 0;  // its commands enter no pool
+    if (settings.latency > kMostPlaces)
+      fail(where, "latency",
+           "is " + std::to_string(settings.latency) + "; expected at most " + std::to_string(kMostPlaces));
+  }
   if (!std::has_single_bit(static_cast<uint64_t>(settings.request_min)))
     fail(where, "request_min", "is " + std::to_string(settings.request_min) + "; expected a power of two");
   if (settings.request_max < settings.request_min)

@@ -115,6 +115,8 @@ struct UnitSettings {
   // expander
   int64_t loops = 1;  // expansions in flight
   int64_t stage = 0;  // cycles from a command's acceptance by the front to the expander
+  int64_t together =
+      0;  // 1: streams that another one follows send nothing of a loop before all have sent the older one's
 };
 
 struct MemoryPorts {

@@ -49,7 +49,7 @@ void Stream::supply(bool ended) {
     if (timing(number).role != Role::Fence) last_ = number;
   if (!naming_) return;
   for (int64_t number = list_.first + named(); number <= last_; ++number)
-    ids_.push_back(vocabulary_.id(list_, list_.at(number)));
+    ids_.push_back(list_.at(number).sender < 0 ? vocabulary_.id(list_, list_.at(number)) : -1);
 }
 
 int64_t Stream::place_behind(int64_t next) const {
@@ -69,8 +69,9 @@ void Stream::forget(int64_t before) {
 }
 
 void Stream::decode(int64_t number, Command& command) {
-  if (list_.at(number).sender >= 0) place(number, sent_pages_);  // in the order in which they leave
-  if (const int32_t known = id(number); known >= 0)
+  const bool sent = list_.at(number).sender >= 0;
+  if (sent) place(number, sent_pages_);  // in the order in which they leave, so their ids are known only now
+  if (const int32_t known = sent && naming_ ? vocabulary_.id(list_, list_.at(number)) : id(number); known >= 0)
     restore(number, known, command);
   else
     vocabulary_.decode(list_, list_.at(number), command);

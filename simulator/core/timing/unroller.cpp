@@ -88,41 +88,95 @@ bool Unroller::has_turn(size_t stream) const {
   return true;
 }
 
-bool Unroller::may_send(size_t stream) {
+// Where loads come together: a stream that another one follows sends nothing of a loop while that other one is at an
+// older loop whose commands before it have not all left.
+bool Unroller::waits_for_older(size_t stream) const {
+  if (settings_.together == 0) return false;
+  const int64_t mine = generators_[stream].loop;
+  const std::vector<CommandStream>& table = *loops_.front().streams;
+  for (size_t s = 0; s < table.size(); ++s) {
+    const int64_t loop = generators_[s].loop;
+    const auto& after = table[s].after;
+    if (loop < first_ || loop >= mine ||
+        std::find(after.begin(), after.end(), static_cast<int32_t>(stream)) == after.end())
+      continue;
+    const Loop& older = loops_[at(loop - first_)];
+    if (older.started[s] <= context_.now && std::any_of(after.begin(), after.end(), [&](int32_t other) {
+          return older.finished[at(other)] >= context_.now;
+        }))
+      return true;
+  }
+  return false;
+}
+
+// May its next command enter the pipeline, or leave if there is none?
+bool Unroller::may_enter(size_t stream) {
   Generator& generator = generators_[stream];
   if (generator.idle || generator.from > context_.now) return false;
   Loop& loop = loop_of(generator);
   const auto& list = loop.expansion->streams[stream];
   if (generator.next >= list.size()) return false;
-  const StreamCommand& command = list[generator.next];
-  const size_t unit = unit_of(command);
+  if (!generator.known) {
+    generator.may_leave = loop.evaluator.may_leave(list[generator.next]);
+    generator.known = true;
+  }
+  return generator.may_leave && !waits_for_older(stream);
+}
+
+bool Unroller::may_leave(size_t stream) {
+  const Generator& generator = generators_[stream];
+  const bool there = settings_.latency == 0 ? may_enter(stream) : (generator.pipe >> (settings_.latency - 1) & 1) != 0;
+  if (!there) return false;
+  const auto unit = unit_of(loop_of(generator).expansion->streams[stream][generator.left]);
   if (in_flight_[unit] >= context_.settings.units[unit].entries) {
     full_ = true;
     return false;
   }
-  if (!generator.known) {
-    generator.may_leave = loop.evaluator.may_leave(command);
-    generator.known = true;
-  }
-  return generator.may_leave && has_turn(stream);
+  return has_turn(stream);
 }
 
-int64_t Unroller::send() {
-  if (loops_.empty()) return -1;
-  for (const size_t stream : order_) {
-    if (!may_send(stream)) continue;
-    Generator& generator = generators_[stream];
-    Loop& loop = loop_of(generator);
-    const auto& list = loop.expansion->streams[stream];
-    const int64_t operation = list[generator.next].operation;
-    ++in_flight_[unit_of(list[generator.next])];
-    if (++generator.next == list.size()) generator.idle_from = loop.finished[stream] = context_.now + 1;
-    moved(stream);
-    sent_ = true;
-    context_.progress = true;
-    return operation;
+// A command moves on where the place ahead of it is free, or becomes so in this cycle.
+void Unroller::move_pipeline(size_t stream, bool enters, bool leaves) {
+  Generator& generator = generators_[stream];
+  bool free = leaves;
+  uint64_t moving = 0;
+  for (int64_t place = settings_.latency - 1; place >= 0; --place) {
+    const uint64_t bit = uint64_t{1} << place;
+    const bool taken = (generator.pipe & bit) != 0;
+    if (taken && free) moving |= bit;
+    free = free || !taken;
   }
-  return -1;
+  enters = enters && free;
+  if (moving == 0 && !enters && !leaves) return;
+  generator.pipe = (((generator.pipe & ~moving) | moving << 1) & ((uint64_t{1} << settings_.latency) - 1)) |
+                   (enters && settings_.latency > 0 ? 1 : 0);
+  context_.progress = true;
+  if (leaves) ++generator.left;
+  if (enters) ++generator.next;
+  Loop& loop = loop_of(generator);
+  if (leaves && generator.left == loop.expansion->streams[stream].size())
+    generator.idle_from = loop.finished[stream] = context_.now + 1;
+  if (enters) moved(stream);
+}
+
+int64_t Unroller::send(bool room) {
+  if (loops_.empty()) return -1;
+  std::array<bool, kMaxStreams> enters{};
+  if (settings_.latency > 0)
+    for (const size_t stream : order_) enters[stream] = may_enter(stream);
+  size_t leaving = kMaxStreams;
+  for (const size_t stream : order_)
+    if (room && leaving == kMaxStreams && may_leave(stream)) leaving = stream;
+  int64_t operation = -1;
+  if (leaving != kMaxStreams) {
+    const StreamCommand& command = loop_of(generators_[leaving]).expansion->streams[leaving][generators_[leaving].left];
+    operation = command.operation;
+    ++in_flight_[unit_of(command)];
+    sent_ = true;
+    enters[leaving] = enters[leaving] || settings_.latency == 0;
+  }
+  for (const size_t stream : order_) move_pipeline(stream, enters[stream], stream == leaving);
+  return operation;
 }
 
 void Unroller::start_generators() {
@@ -156,8 +210,11 @@ void Unroller::schedule() {
   }
   for (const Loop& loop : loops_) {
     context_.at(loop.configured);
-    for (const int64_t finished : loop.finished)
-      if (finished != kNever) context_.at(finished + kRelease);
+    for (const int64_t finished : loop.finished) {
+      if (finished == kNever) continue;
+      context_.at(finished + 1);
+      context_.at(finished + kRelease);
+    }
   }
 }
 

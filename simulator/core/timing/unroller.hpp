@@ -1,11 +1,12 @@
 // A unit that takes commands out of the front and sends the commands of their streams in their place: a hardware loop.
 //
-// Every stream has a generator that sends at most one command a cycle. A generator works on one loop after the other,
-// and starts on the next one while other streams still finish the loop before. What happens in a cycle is decided by
-// how things stood at its beginning, as registers do.
+// Every stream has a generator that sends at most one command a cycle, through a pipeline of `latency` places. A
+// generator works on one loop after the other, and starts on the next one while other streams still finish the loop
+// before. What happens in a cycle is decided by how things stood at its beginning, as registers do.
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <deque>
 
 #include "semantics/expansion.hpp"
@@ -28,9 +29,9 @@ class Unroller {
   void take(int64_t operation);
 
   void begin_cycle();
-  // The operation that leaves in this cycle, or -1. Commands of a unit are held back while as many of them as its pool
-  // has entries have not completed.
-  [[nodiscard]] int64_t send();
+  // Moves the pipelines by a cycle. The operation that leaves in this cycle, -1 if none does or there is no room for
+  // it. Commands of a unit are held back while as many of them as its pool has entries have not completed.
+  [[nodiscard]] int64_t send(bool room);
   void start_generators();
   void completed(size_t unit) { --in_flight_[unit]; }
   void schedule();
@@ -63,7 +64,9 @@ class Unroller {
   };
   struct Generator {
     int64_t loop = -1;  // number of the loop that it works on, or worked on last
-    size_t next = 0;    // its next command
+    size_t next = 0;    // the command that enters its pipeline next
+    size_t left = 0;    // the command that leaves it next
+    uint64_t pipe = 0;  // places of the pipeline that are taken, the lowest bit next to the generator
     int64_t from = 0;   // first cycle in which it may send
     int64_t idle_from = 0;
     bool idle = true;
@@ -74,7 +77,10 @@ class Unroller {
     return loops_[static_cast<size_t>(generator.loop - first_)];
   }
   [[nodiscard]] bool has_turn(size_t stream) const;
-  [[nodiscard]] bool may_send(size_t stream);
+  [[nodiscard]] bool waits_for_older(size_t stream) const;
+  [[nodiscard]] bool may_enter(size_t stream);
+  [[nodiscard]] bool may_leave(size_t stream);
+  void move_pipeline(size_t stream, bool enters, bool leaves);
   void moved(size_t stream);
 
   Context& context_;

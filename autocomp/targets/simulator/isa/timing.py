@@ -114,7 +114,7 @@ UNIT_KEYS: Mapping[str, Key] = {
     "lookahead": Key("commands that must be visible for a multiply to overlap with the next preload", 3, ARRAYS, low=2),
     "min_rows": Key("fewest steps of an operation", 1, ARRAYS, low=1),
     "latency": Key(
-        "cycles from an operand row to its result row (array), from a stream's turn to its command (expander)",
+        "cycles from an operand row to its result row (array), places of the pipeline of each stream (expander)",
         1,
         (*ARRAYS, "expander"),
     ),
@@ -136,6 +136,11 @@ UNIT_KEYS: Mapping[str, Key] = {
     "operand_queue": Key("cycles of reading whose rows have not reached the array", 5, ("systolic",), low=1),
     "loops": Key("expansions in flight", 1, ("expander",), low=1),
     "stage": Key("cycles from a command's acceptance by the front to the unit", 0, ("expander",)),
+    "together": Key(
+        "1: streams that another one follows send nothing of a loop while that one waits for them in an older loop",
+        0,
+        ("expander",),
+    ),
 }
 
 PROPERTY_KEYS: Mapping[str, Key] = {
