@@ -163,7 +163,8 @@ def _issue(accelerator: Accelerator, instruction: Instruction) -> str | None:
         )
     arguments = ", ".join(" | ".join(fields) or "0" for fields in values.values())
     signature = ", ".join(f"{_operand_type(p)} {p.name}" for p in instruction.parameters) or "void"
-    text = f"static inline void {name}({signature}) {{\n    {accelerator.name}_command({arguments});\n}}\n"
+    unused = "".join(f"    (void){operand};\n" for operand in instruction.implied)
+    text = f"static inline void {name}({signature}) {{\n{unused}    {accelerator.name}_command({arguments});\n}}\n"
     if any(p.kind == "pointer" for p in instruction.parameters):  # any pointer, or a number that is one
         names = ", ".join(p.name for p in instruction.parameters)
         cast = ", ".join(f"(uintptr_t)({p.name})" if p.kind == "pointer" else p.name for p in instruction.parameters)

@@ -43,7 +43,9 @@ def commands(draw: st.DrawFn, machine: str) -> tuple[str, dict[str, Operand]]:
     encoded = [i.name for i in MACHINES[machine].instructions if i.encoding]
     instruction = MACHINES[machine].instruction(draw(st.sampled_from(encoded)))
     assert instruction is not None
-    return instruction.name, {p.name: draw(values_of(instruction, p)) for p in instruction.parameters}
+    carried = [p for p in instruction.parameters if p.name not in instruction.implied]
+    operands = {p.name: draw(values_of(instruction, p)) for p in carried}
+    return instruction.name, operands | {name: operands[carrier] for name, carrier in instruction.implied.items()}
 
 
 @given(commands("gemmini"))
@@ -111,6 +113,14 @@ def test_an_operand_out_of_its_range_is_refused_both_ways() -> None:
         isa.decode_command(machine, {"op": 1, "x": 9})
 
 
+def test_an_operand_without_bits_is_the_one_that_implies_it() -> None:
+    machine = parse("instruction f(n: int 0..7, m: int 0..7) { encoding { op = 1; x = n; m = n; } }")
+    words = isa.encode_command(machine, "f", {"n": 5, "m": 5})
+    assert isa.decode_command(machine, words) == ("f", {"n": 5, "m": 5})
+    with pytest.raises(IsaError, match="f: m and n share their bits and must be equal"):
+        isa.encode_command(machine, "f", {"n": 5, "m": 6})
+
+
 def test_what_has_no_encoding_is_named() -> None:
     with pytest.raises(IsaError, match=r"no encoding of 'fence'[\s\S]*move_in"):
         isa.encode_command(MACHINE, "fence", {})
@@ -137,6 +147,9 @@ def test_two_instructions_of_the_same_bits_cannot_be_told_apart() -> None:
         ("x = n & 1;", "different values of n need different numbers"),
         ("x = n + m;", "a function of one operand"),
         ("x = m + 1;", "needs an integer of at most 256 values"),
+        ("x = n; m = m;", "m is an operand: it is implied by the name of another operand"),
+        ("x = n; m = 3;", "m is an operand: it is implied by the name of another operand"),
+        ("x = 1; n = m; m = n;", "'n' is in 0 fields"),
     ],
 )
 def test_an_encoding_that_cannot_be_read_back_is_an_error(encoding: str, message: str) -> None:

@@ -16,12 +16,13 @@ from hypothesis import strategies as st
 from autocomp.targets.simulator import isa, kernel
 
 MACHINE = {"DIM": 4, "SPAD_KB": 16, "ACC_KB": 16, "MAX_BYTES": 16}
+SQUARE = 0  # the generation with one dimension for rows and columns, which ignores some flags
 Array = npt.NDArray[Any]
 
 
 @cache
-def machine() -> tuple[isa.Accelerator, isa.MachineTables]:
-    accelerator = isa.load("gemmini", MACHINE)
+def machine(generation: int = 1) -> tuple[isa.Accelerator, isa.MachineTables]:
+    accelerator = isa.load("gemmini", {**MACHINE, "GENERATION": generation})
     return accelerator, isa.lower(accelerator)
 
 
@@ -137,8 +138,8 @@ void solution({heads}) {{
   fence();
 }}"""
 
-    def run(self) -> tuple[dict[str, Array], SimulationResult]:
-        accelerator, tables = machine()
+    def run(self, generation: int = 1) -> tuple[dict[str, Array], SimulationResult]:
+        accelerator, tables = machine(generation)
         tensors = self.tensors()
         program = kernel.link(kernel.compile(kernel.parse(self.text(tensors)), accelerator), tables)
         return tensors, run_program(tables.machine, program, tensors, Options(discipline=True))
@@ -164,8 +165,8 @@ def convolutions(**fields: st.SearchStrategy[Any]) -> st.SearchStrategy[Convolut
     return st.builds(Convolution, **(SIZES | fields)).filter(lambda convolution: convolution.possible)
 
 
-def check(convolution: Convolution) -> None:
-    tensors, result = convolution.run()
+def check(convolution: Convolution, generation: int = 1) -> None:
+    tensors, result = convolution.run(generation)
     if result.error is not None:
         assert "must fit half" in result.error.message
         return
@@ -250,7 +251,23 @@ def test_what_the_description_leaves_open_is_refused(convolution: Convolution, m
     check_refused(convolution, message)
 
 
-def check_refused(convolution: Convolution, message: str) -> None:
-    _, result = convolution.run()
+@settings(max_examples=20, deadline=None)
+@given(convolution=convolutions(dilation=st.integers(1, 2)), side=st.integers(1, 9))
+def test_with_one_dimension_for_rows_and_columns_images_are_square(convolution: Convolution, side: int) -> None:
+    square = replace(convolution, rows=side, columns=side)
+    if square.possible:
+        check(square, SQUARE)
+
+
+def test_with_one_dimension_for_rows_and_columns_others_are_refused() -> None:
+    check_refused(Convolution(rows=6, columns=7), "images and outputs must be square", SQUARE)
+
+
+def test_a_generation_that_cannot_turn_kernels_says_so() -> None:
+    check_refused(Convolution(rows=6, columns=6, flag="wrot180"), "does not turn kernels", SQUARE)
+
+
+def check_refused(convolution: Convolution, message: str, generation: int = 1) -> None:
+    _, result = convolution.run(generation)
     assert result.error is not None
     assert message in result.error.message

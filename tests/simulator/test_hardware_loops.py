@@ -24,13 +24,13 @@ Array = npt.NDArray[np.int64]
 
 
 @cache
-def machine() -> tuple[isa.Accelerator, isa.MachineTables]:
-    accelerator = isa.load("gemmini", MACHINE)
+def machine(generation: int = 0) -> tuple[isa.Accelerator, isa.MachineTables]:
+    accelerator = isa.load("gemmini", {**MACHINE, "GENERATION": generation})
     return accelerator, isa.lower(accelerator)
 
 
-def run(text: str, tensors: Mapping[str, np.ndarray], **options: bool | int) -> SimulationResult:
-    accelerator, tables = machine()
+def run(text: str, tensors: Mapping[str, np.ndarray], generation: int = 0, **options: bool | int) -> SimulationResult:
+    accelerator, tables = machine(generation)
     program = kernel.link(kernel.compile(kernel.parse(text), accelerator), tables)
     return run_program(tables.machine, program, tensors, Options(discipline=True, **options))
 
@@ -210,10 +210,14 @@ void solution(int8_t A[4][8], int8_t B[8][4], int32_t D[4][4], int32_t C[4][4]) 
     random = np.random.default_rng(5)
     a, b = (random.integers(-128, 128, shape).astype(np.int8) for shape in ((4, 8), (8, 4)))
     d = random.integers(-1000, 1000, (4, 4)).astype(np.int32)
-    result = run(text, {"A": a, "B": b, "D": d, "C": np.zeros((4, 4), np.int32)})
+    tensors = {"A": a, "B": b, "D": d, "C": np.zeros((4, 4), np.int32)}
+    result = run(text, tensors, generation=1)
     assert result.error is None, result.error
     np.testing.assert_array_equal(result.outputs["C"], a.astype(np.int32) @ b.astype(np.int32) + d)
     assert result.dram_bytes_read == a.nbytes + b.nbytes + d.nbytes
+    refused = run(text, tensors, generation=0)
+    assert refused.error is not None
+    assert "cannot leave out a part of a loop" in refused.error.message
 
 
 @pytest.mark.parametrize(("rows", "columns"), [(8, 8), (7, 13), (13, 6)])

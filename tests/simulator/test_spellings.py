@@ -69,7 +69,7 @@ def test_the_spellings_are_all_that_the_machine_knows() -> None:
         ("loop_ws_config_bounds", (1, 1, 1, 0, 0, 0)),
         *((f"loop_ws_config_{part}", (0, 0)) for part in ("addrs_ab", "addrs_dc", "strides_ab", "strides_dc")),
         ("loop_ws_run", (0,) * 10),
-        *((f"loop_conv_ws_config_{part}", (0,) * count) for part, count in enumerate((9, 9, 9, 9, 2, 2), 1)),
+        *((f"loop_conv_ws_config_{part}", (0,) * count) for part, count in enumerate((11, 8, 8, 9, 2, 2), 1)),
         ("loop_conv_ws_run", (0,) * 14),
         ("fence", ()),
         ("flush", (0,)),

@@ -2,7 +2,7 @@
 
 An instruction's `encoding` fills bit fields of the machine's command words. A field holds a number, an operand (a float
 as the bits of its binary32, a pointer as its byte address), or a function of one operand, which decoding inverts by
-trying the operand's values.
+trying the operand's values. An operand without a field of its own may be implied by one that has the same value.
 """
 
 from __future__ import annotations
@@ -29,21 +29,38 @@ Operand = int | float
 
 def build_encoding(
     scope: Scope, node: SyntaxTree, parameters: Sequence[Parameter], settings: Mapping[str, int | float | str]
-) -> tuple[EncodedField, ...]:
-    """The fields of one instruction; `settings` has the command words' sizes. Every operand must be in one field."""
+) -> tuple[tuple[EncodedField, ...], Mapping[str, str]]:
+    """The fields of one instruction, and the operands that are implied, each with the one that it equals.
+
+    `settings` has the command words' sizes. Every operand must be in one field or implied by one that is.
+    """
     words = {name.removeprefix(f"{SECTION}."): n for name, n in settings.items() if name.startswith(f"{SECTION}.")}
     operands = {p.name: p for p in parameters}
     fields: list[EncodedField] = []
+    implied: dict[str, str] = {}
     for item in cast(list[SyntaxTree], node.children):
+        name = str(item.children[0])
+        if name in operands and name not in words:
+            implied[name] = _carrier(scope, item, operands)
+            continue
         found = _field(scope, item, words, operands)
         if any(f.word == found.word and f.low <= found.high and found.low <= f.high for f in fields):
             fail(scope, item, f"bits {found.high}..{found.low} of {found.word} overlap with an earlier field")
         fields.append(found)
     carried = [name for field in fields for name in names_in(field.value)]
     for name in operands:
-        if carried.count(name) != 1:
+        count = carried.count(implied[name]) - carried.count(name) if name in implied else carried.count(name)
+        if count != 1:
             fail(scope, node, f"the operand {name!r} is in {carried.count(name)} fields; expected exactly one")
-    return tuple(fields)
+    return tuple(fields), implied
+
+
+def _carrier(scope: Scope, node: SyntaxTree, operands: Mapping[str, Parameter]) -> str:
+    """The operand by which another is implied."""
+    name, value = str(node.children[0]), build_int(scope, cast(SyntaxTree, node.children[-1]))
+    if len(node.children) != 2 or not isinstance(value, Name) or value.name not in operands or value.name == name:
+        fail(scope, node, f"{name} is an operand: it is implied by the name of another operand")
+    return value.name
 
 
 def _field(
@@ -100,6 +117,9 @@ def encode(accelerator: Accelerator, name: str, operands: Mapping[str, Operand])
         raise IsaError(f"{name} has the operands {', '.join(expected)}; given: {', '.join(operands)}")
     for parameter in instruction.parameters:
         _check_range(instruction, parameter, operands[parameter.name])
+    for other, carrier in instruction.implied.items():
+        if operands[other] != operands[carrier]:
+            raise IsaError(f"{name}: {other} and {carrier} share their bits and must be equal")
     words = dict.fromkeys(command_words(accelerator), 0)
     for field in instruction.encoding:
         bits = field.high - field.low + 1
@@ -154,7 +174,7 @@ def _operands(instruction: Instruction, words: Mapping[str, int]) -> dict[str, O
             if chosen is None:
                 return None
             operands[parameter.name] = chosen
-    return operands
+    return operands | {name: operands[carrier] for name, carrier in instruction.implied.items()}
 
 
 def _number(instruction: Instruction, field: EncodedField, operands: Mapping[str, Operand]) -> int:

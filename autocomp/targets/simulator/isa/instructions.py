@@ -45,6 +45,7 @@ def build_instruction(
     streams: tuple[Stream, ...] = ()
     tracks: tuple[Track, ...] = ()
     encoding: tuple[EncodedField, ...] = ()
+    implied: Mapping[str, str] = {}
     contraction: dict[str, int] = {}
     docs = []
     for item in items:
@@ -60,7 +61,7 @@ def build_instruction(
             elif is_tree(item, "encoding"):
                 if encoding:
                     fail(scope, item, f"{token} has two encodings")
-                encoding = build_encoding(inner, item, parameters, settings)
+                encoding, implied = build_encoding(inner, item, parameters, settings)
             elif is_tree(item, "contraction"):
                 _contraction(scope, item, contraction)
             elif is_tree(item, "semantics"):
@@ -82,6 +83,7 @@ def build_instruction(
         streams,
         tracks,
         encoding,
+        implied,
         contraction,
     )
 

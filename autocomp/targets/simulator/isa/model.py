@@ -107,6 +107,7 @@ class Instruction:
     streams: tuple[Stream, ...] = ()  # the commands that an expander sends instead of executing the instruction
     tracks: tuple[Track, ...] = ()  # none: the machine tracks the rows that the semantics access
     encoding: tuple[EncodedField, ...] = ()  # its bits in the machine's command words; none: not stated
+    implied: Mapping[str, str] = field(default_factory=dict)  # operands without bits -> those that they equal
     contraction: Mapping[str, int] = field(default_factory=dict)  # what is stated of rows, columns, depth and peak
 
 
