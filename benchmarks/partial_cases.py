@@ -1,8 +1,9 @@
 """Adds measured cases of mechanisms crossed with partial sizes: `python -m benchmarks.partial_cases`.
 
 Each case is a short trace of one mechanism (moves of ragged rows, pairs of partial tiles in the same and in different
-banks, pooled images, overlap, dependences), with sizes, places, strides and memory latencies drawn by its number. It
-runs on the RTL model that `autocomp rtl build` has made for gemmini; cases that are there are measured anew.
+banks, pooled images, overlap, dependences, hardware loops), with sizes, places, strides and memory latencies drawn by
+its number. It runs on the RTL model that `autocomp rtl build` has made for gemmini; cases that are there are measured
+anew.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ FOLDER = Path(__file__).parent / "rtl"
 MARK = "partial"  # in the names of these cases
 MOST_CYCLES = 200_000
 BANK, ACC_BANK, DIM = 4096, 512, 16  # rows of a scratchpad bank and of an accumulator bank; side of the array
-COUNTS = {"a": 170, "b": 130, "c": 70, "d": 150, "e": 70, "f": 60}  # cases of each group
+COUNTS = {"a": 170, "b": 130, "c": 70, "d": 150, "e": 70, "f": 60, "i": 60}  # cases of each group
 NO_POOL: Mapping[str, int] = dict.fromkeys(
     ("pool_stride", "pool_size", "pool_out_dim", "porows", "pocols", "orows", "ocols", "upad", "lpad"), 0
 )
@@ -38,6 +39,7 @@ class Author:
     draw: random.Random
     setup: list[str] = field(default_factory=list)
     body: list[str] = field(default_factory=list)
+    convolved: int = 0  # the stride of the hardware loops over convolutions, which is configured once
 
     @property
     def text(self) -> str:
@@ -51,10 +53,10 @@ class Author:
         """Of a tensor of its own, at any alignment."""
         return 0x80000000 + number * 0x100000 + self.draw.choice((0, 0, 3, 8, 16, 48, self.draw.randrange(4096)))
 
-    def config_ex(self, dataflow: str, a_transpose: int = 0, b_transpose: int = 0) -> None:
+    def config_ex(self, dataflow: str, a_transpose: int = 0, b_transpose: int = 0, a_stride: int = 1) -> None:
         self.setup.append(
-            f"config_ex dataflow={dataflow} act=0 shift=0 acc_scale=1 a_stride=1 c_stride=1 a_transpose={a_transpose} "
-            f"b_transpose={b_transpose} set_only_strides=0"
+            f"config_ex dataflow={dataflow} act=0 shift=0 acc_scale=1 a_stride={a_stride} c_stride=1 "
+            f"a_transpose={a_transpose} b_transpose={b_transpose} set_only_strides=0"
         )
 
     def config_ld(self, number: int, stride: int, scale: float = 1.0, shrunk: int = 0) -> None:
@@ -177,6 +179,68 @@ def dependences(a: Author) -> str:
     return f"{count} tiles of {rows} x {depth} x {cols}, rows {'of their own' if again else 'used again'}"
 
 
+def loops(a: Author) -> str:
+    """One to three hardware loops, the later ones loading while the earlier ones compute."""
+    a.config_st(a.draw.choice((17, 64, 100)))
+    write: Callable[[Author, int], str] = a.draw.choice((matmul_loop, convolution_loop))
+    parts = [write(a, n) for n in range(a.draw.choice((1, 2, 3)))]
+    return f"{len(parts)} loops: {', '.join(parts)}"
+
+
+def matmul_loop(a: Author, n: int) -> str:
+    if n == 0:
+        a.config_ex("WS")
+        for number in range(3):
+            a.config_ld(number, a.draw.choice((64, 70, 100)), 1.0, int(number == 2))
+    tiles = [a.draw.randint(1, 3) for _ in "IJK"]
+    pads = [a.draw.choice((0, a.draw.randint(0, DIM - 1))) for _ in "IJK"]
+    bounds = " ".join(f"{name}={value}" for name, value in zip("IJK", tiles, strict=True))
+    missing = " ".join(f"pad_{name}={value}" for name, value in zip("IJK", pads, strict=True))
+    bias = a.draw.choice((0, a.address(8 + n)))
+    a.body += [
+        f"loop_ws_config_bounds {bounds} {missing}",
+        f"loop_ws_config_addrs_ab A={a.address(n)} B={a.address(4 + n)}",
+        f"loop_ws_config_addrs_dc D={bias} C={a.address(12 + n)}",
+        "loop_ws_config_strides_ab A_stride=64 B_stride=64",
+        "loop_ws_config_strides_dc D_stride=64 C_stride=64",
+        "loop_ws ex_accumulate=0 full_c=0 low_d=1 act=0 b_spad_id=0 a_spad_id=0 a_transpose=0 b_transpose=0 "
+        "is_resadd=0",
+    ]
+    sizes = " x ".join(str(count * DIM - pad) for count, pad in zip(tiles, pads, strict=True))
+    return f"a product of {sizes}{', with a bias' if bias else ''}"
+
+
+def convolution_loop(a: Author, n: int) -> str:
+    if n == 0:
+        a.convolved = a.draw.choice((1, 2))
+        a.config_ex("WS", a_stride=a.convolved)
+    stride = a.convolved
+    side, images = a.draw.choice((1, 2, 3)), a.draw.choice((1, 1, 2))
+    rows, channels, filters = a.draw.randint(1, 6), a.draw.choice((1, 3, 16, 17, 35)), a.draw.choice((1, 7, 16, 17, 33))
+    cols = a.draw.choice((rows, a.draw.randint(1, 18)))
+    high, wide = (rows - 1) * stride + side, (cols - 1) * stride + side
+    extent, out = max(high, wide), max(rows, cols)
+    beside = a.draw.choice((1, max(1, min(DIM // channels, side)))) if channels <= DIM else 1
+    bias, pad = a.draw.choice((0, 1)), a.draw.randint(0, side - 1)
+    a.body += [
+        f"loop_conv_ws_config_1 batch_size={images} in_row_dim={extent} in_col_dim={extent} in_channels={channels} "
+        f"out_channels={filters} out_row_dim={out} out_col_dim={out} pool_out_row_dim={out} pool_out_col_dim={out} "
+        f"stride={stride} padding=0",
+        f"loop_conv_ws_config_2 kernel_dim={side} pool_size=0 pool_stride=0 pool_padding=0 batches={images} "
+        f"porows={rows} pocols={cols} pochs={filters}",
+        f"loop_conv_ws_config_3 krows={side} kcols={side} kchs={channels} lpad={pad} rpad=0 upad={pad} dpad=0 plpad=0",
+        f"loop_conv_ws_config_4 orows={rows} prpad=0 pupad=0 pdpad=0 kernel_dilation=1 in_stride={channels} "
+        f"weight_stride={filters} out_stride={filters} ocols={cols}",
+        f"loop_conv_ws_config_5 filters={a.address(n)} output={a.address(12 + n)}",
+        f"loop_conv_ws_config_6 bias={a.address(8 + n)} input={a.address(4 + n)}",
+        f"loop_conv_ws_run no_bias={1 - bias} no_pool=1 downsample=0 wrot180=0 input_dilated=0 act=0 "
+        "trans_output_1203=0 trans_weight_1203=0 trans_weight_0132=0 trans_input_3120=0 "
+        f"max_pixels_per_row={beside} dw=0 a_spad_id=0 b_spad_id=0",
+    ]
+    taps = f"{side} x {side} x {channels}"
+    return f"{images} x {rows} x {cols} x {filters} from {taps}, stride {stride}, {beside} pixels a row"
+
+
 WRITERS: Mapping[str, Callable[[Author], str]] = {
     "a": moves_in,
     "b": pairs,
@@ -184,6 +248,7 @@ WRITERS: Mapping[str, Callable[[Author], str]] = {
     "d": moves_out,
     "e": overlaps,
     "f": dependences,
+    "i": loops,
 }
 
 
@@ -200,11 +265,15 @@ def cases() -> Iterator[tuple[str, str, str, int, str]]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--folder", type=Path, default=FOLDER)
-    folder = parser.parse_args().folder
+    parser.add_argument("--groups", default="".join(COUNTS), help="measure these groups only (default: all)")
+    arguments = parser.parse_args()
+    folder, groups = arguments.folder, arguments.groups
     model = model_of("gemmini")
     machines: dict[int, RtlMachine] = {}
     rows = []
     for name, group, description, latency, text in cases():
+        if group not in groups:
+            continue
         if latency not in machines:
             machine = isa.load("gemmini", {LATENCY: latency})
             machines[latency] = RtlMachine(machine, isa.lower(machine), model)
@@ -222,7 +291,7 @@ def main() -> None:
         head, *old = list(csv.reader(file))
     with table.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file)
-        writer.writerows([head, *(row for row in old if f"_{MARK}_" not in row[0]), *rows])
+        writer.writerows([head, *(row for row in old if f"_{MARK}_" not in row[0] or row[1] not in groups), *rows])
     print(f"{len(rows)} cases measured")
 
 
