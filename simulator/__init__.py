@@ -60,7 +60,8 @@ class Options:
     `generic` interprets every instruction without the recognised fast forms; results are the same. `memoise` lets
     timing go on as before where its state is as before, as in the turns of a loop; results are the same. Timing runs
     behind the program and takes `window` commands at once; results do not depend on it, and no more is kept than
-    timing still needs. `record_trace` keeps the commands that a program issues; of a replayed trace those that the
+    timing still needs. `clock` is what a program reads from the clock, one reading after the other; then it
+    is a number that grows. `record_trace` keeps the commands that a program issues; of a replayed trace those that the
     units get, with what its hardware loops send. A replay takes the first `max_commands` of its trace. A run that needs
     more than `max_bytes` of memory for what it keeps ends with an error of kind `memory`. `machine_code`
     is what the functional engine runs, one of `_core.machine_codes()`: plain, avx2, avx512; empty for the fastest.
@@ -87,10 +88,12 @@ class Options:
     outputs: Sequence[str] = ()
     inputs: Sequence[str] = ()
     host_data: bool = True
+    clock: Sequence[int] = ()
 
     def _fields(self, tensor_names: Sequence[str]) -> dict[str, Any]:
         fields = {name: getattr(self, name) for name in self.__dataclass_fields__}
         fields["settings"] = dict(self.settings)
+        fields["clock"] = list(self.clock)
         for role in ("outputs", "inputs"):
             unknown = [name for name in fields[role] if name not in tensor_names]
             if unknown:
@@ -164,6 +167,10 @@ def _result(raw: dict[str, Any], outputs: Mapping[str, np.ndarray]) -> Simulatio
             for unit, commands, products, traffic in raw["work"]
         ),
         stream=raw["stream"],
+        printed=raw["printed"],
+        not_printed=raw["not_printed"],
+        clock_readings=raw["clock_readings"],
+        exit_code=raw["exit_code"],
         seconds=raw["seconds"],
         trace=raw["trace"],
     )

@@ -145,5 +145,9 @@ class SimulationResult:
     multiply_accumulates: int = 0
     work: Sequence[UnitWork] = ()  # of the front end, then of each unit
     stream: int = 0  # a hash of the commands that the program issued, with their arguments, in order
+    printed: Sequence[int] = ()  # by a program: number of the message, number of arguments, arguments, …
+    not_printed: int = 0  # messages that were too many
+    clock_readings: Sequence[int] = ()  # commands before each reading of the clock
+    exit_code: int = 0
     seconds: float = 0.0
     trace: object | None = field(default=None, repr=False)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from autocomp.cli.options import output_options, path_option, print_json, set_option, target_option
+from autocomp.cli.options import define_option, output_options, path_option, print_json, set_option, target_option
 from autocomp.cli.problem import load_problem
 from autocomp.cli.run import read_kernel
 
@@ -18,6 +18,7 @@ from autocomp.cli.run import read_kernel
 @click.option("--workload", required=True, help="What both kernels compute: a file or the name of a shipped one.")
 @target_option
 @set_option
+@define_option
 @path_option
 @output_options
 def compare(
@@ -26,6 +27,7 @@ def compare(
     workload: str,
     target_spec: str | None,
     overrides: dict[str, int | float],
+    definitions: dict[str, int | float],
     paths: tuple[Path, ...],
     as_json: bool,
     plain: bool,
@@ -41,7 +43,7 @@ def compare(
     if str(first) == str(second) == "-":
         raise click.UsageError("only one of the two kernels can come from standard input")
     texts = [(read_kernel(kernel), str(kernel)) for kernel in (first, second)]
-    loaded, target = load_problem(workload, paths, overrides, target_spec)
+    loaded, target = load_problem(workload, paths, overrides, target_spec, definitions=definitions)
     found = compared(*(target.record(text, loaded, name).profile() for text, name in texts))
     if as_json:
         print_json(found.to_json())

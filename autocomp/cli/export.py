@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from autocomp.cli.options import output_options, path_option, print_json, set_option, trust_option, warn
+from autocomp.cli.options import define_option, output_options, path_option, print_json, set_option, trust_option, warn
 
 if TYPE_CHECKING:
     from autocomp.export import Schedule
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 @click.option("--check", is_flag=True, help="Compile the files for this computer, and compare with the simulator.")
 @trust_option
 @set_option
+@define_option
 @path_option
 @output_options
 def export(
@@ -42,6 +43,7 @@ def export(
     check: bool,
     trust: bool,
     overrides: dict[str, int | float],
+    definitions: dict[str, int | float],
     paths: tuple[Path, ...],
     as_json: bool,
     plain: bool,
@@ -70,7 +72,7 @@ def export(
             click.echo(f"{len(files)} files in {output}")
         return
     if workload is not None:
-        schedules, machine = _kernel(names[0], workload, overrides, paths, trust)
+        schedules, machine = _kernel(names[0], workload, overrides, definitions, paths, trust)
     else:
         schedules, machine = _records(names, accelerator, overrides, paths)
     files = export_files(schedules, machine, header)
@@ -103,14 +105,19 @@ def _package(names: tuple[str, ...]) -> dict[str, str]:
 
 
 def _kernel(
-    file: str, workload: str, overrides: dict[str, int | float], paths: tuple[Path, ...], trust: bool
+    file: str,
+    workload: str,
+    overrides: dict[str, int | float],
+    definitions: dict[str, int | float],
+    paths: tuple[Path, ...],
+    trust: bool,
 ) -> tuple[list[Schedule], Accelerator]:
     from autocomp.cli.problem import load_problem
     from autocomp.cli.run import read_kernel
     from autocomp.export import of_kernel
     from autocomp.targets.simulator.target import accelerator_of
 
-    loaded, target = load_problem(workload, paths, overrides, trust=trust)
+    loaded, target = load_problem(workload, paths, overrides, trust=trust, definitions=definitions)
     return [of_kernel(read_kernel(Path(file)), file, loaded, target)], accelerator_of(target, "an export to C")
 
 

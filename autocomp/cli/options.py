@@ -97,6 +97,22 @@ set_option = click.option(
     metavar="NAME=NUMBER",
     help="Override a parameter of the accelerator, as in --set DIM=32; repeatable.",
 )
+
+
+def _definitions(ctx: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> dict[str, int | float]:
+    """`NAME` alone means 1, as for C compilers."""
+    return _overrides(ctx, parameter, tuple(value if "=" in value else f"{value}=1" for value in values))
+
+
+define_option = click.option(
+    "-D",
+    "--define",
+    "definitions",
+    multiple=True,
+    callback=_definitions,
+    metavar="NAME[=NUMBER]",
+    help="A constant that the kernel may use, also in #if; repeatable.",
+)
 judge_seed_option = click.option(
     "--judge-seed",
     type=click.IntRange(min=0),

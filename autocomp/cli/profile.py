@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from autocomp.cli.options import output_options, path_option, print_json, say, set_option, target_option
+from autocomp.cli.options import define_option, output_options, path_option, print_json, say, set_option, target_option
 from autocomp.cli.problem import load_problem
 from autocomp.cli.run import read_kernel
 from autocomp.data import write_output
@@ -22,6 +22,7 @@ from autocomp.data import write_output
 )
 @target_option
 @set_option
+@define_option
 @path_option
 @output_options
 def profile(
@@ -30,6 +31,7 @@ def profile(
     trace: Path | None,
     target_spec: str | None,
     overrides: dict[str, int | float],
+    definitions: dict[str, int | float],
     paths: tuple[Path, ...],
     as_json: bool,
     plain: bool,
@@ -43,7 +45,7 @@ def profile(
     from autocomp.targets.serial import to_document
 
     text = read_kernel(kernel)
-    loaded, target = load_problem(workload, paths, overrides, target_spec)
+    loaded, target = load_problem(workload, paths, overrides, target_spec, definitions=definitions)
     recorded = target.record(text, loaded, str(kernel))
     found = recorded.profile()
     if trace is not None:

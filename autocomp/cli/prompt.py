@@ -11,6 +11,7 @@ import click
 
 from autocomp.cli.agents import agent_options
 from autocomp.cli.options import (
+    define_option,
     json_option,
     path_option,
     print_json,
@@ -66,6 +67,7 @@ class Question:
 @trust_option
 @target_option
 @set_option
+@define_option
 @path_option
 @json_option
 def prompt(
@@ -79,6 +81,7 @@ def prompt(
     trust: bool,
     target_spec: str | None,
     overrides: dict[str, int | float],
+    definitions: dict[str, int | float],
     paths: tuple[Path, ...],
     as_json: bool,
     **question: Any,
@@ -92,7 +95,7 @@ def prompt(
     from autocomp.agents.llm.tokens import estimate_prompt
     from autocomp.targets.menu_file import for_target
 
-    loaded, target = load_problem(workload, paths, overrides, target_spec, trust=trust)
+    loaded, target = load_problem(workload, paths, overrides, target_spec, trust=trust, definitions=definitions)
     menu = for_target(menus, loaded, target, paths).dropout(Random(f"menu/{seed}"), dropout)
     context = _context(read_kernel(kernel), str(kernel), loaded, target, menu, seed)
     asking = Question(**question)

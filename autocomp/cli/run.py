@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from autocomp.cli.options import (
+    define_option,
     judge_seed_option,
     objective_option,
     output_options,
@@ -21,6 +22,7 @@ from autocomp.cli.options import (
 )
 from autocomp.cli.over_time import print_shape, shape_of
 from autocomp.cli.problem import load_problem
+from autocomp.cli.program import run_program
 from autocomp.data import MAX_TEXT, decode, read_bytes, reason
 from autocomp.errors import CandidateFailure, KernelError
 
@@ -32,7 +34,8 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("kernel", type=click.Path(path_type=Path, allow_dash=True))
-@click.option("--workload", required=True, help="What the kernel is to compute: a file or the name of a shipped one.")
+@click.option("--workload", default=None, help="What the kernel is to compute: a file or the name of a shipped one.")
+@click.option("--accelerator", default=None, help="Of a program without a workload (default: that of its headers).")
 @click.option(
     "--evaluator",
     type=click.Choice(("simulator", "rtl")),
@@ -45,22 +48,28 @@ if TYPE_CHECKING:
 @target_option
 @objective_option
 @set_option
+@define_option
 @path_option
 @output_options
 def run(
     kernel: Path,
-    workload: str,
+    workload: str | None,
+    accelerator: str | None,
     evaluator: str | None,
     judge_seed: int | None,
     trust: bool,
     target_spec: str | None,
     objective: str | None,
     overrides: dict[str, int | float],
+    definitions: dict[str, int | float],
     paths: tuple[Path, ...],
     as_json: bool,
     plain: bool,
 ) -> None:
     """Evaluate the kernel in the file KERNEL ("-" for standard input).
+
+    Without a workload, the file is a program with `int main()`: what it prints is shown, and its exit code is that of
+    this command.
 
     Exits with 5 if it does not parse or check, with 6 if it fails another correctness stage or the hardware does not
     confirm it.
@@ -68,7 +77,13 @@ def run(
     from autocomp.report import make_console, print_evaluation
 
     text = read_kernel(kernel)
-    loaded, target = load_problem(workload, paths, overrides, target_spec, trust=trust, objective=objective)
+    if workload is None:
+        raise click.exceptions.Exit(
+            run_program(text, str(kernel), accelerator, overrides, definitions, paths, as_json=as_json, plain=plain)
+        )
+    loaded, target = load_problem(
+        workload, paths, overrides, target_spec, trust=trust, objective=objective, definitions=definitions
+    )
     evaluation = _judge(evaluator, target, loaded, str(kernel)).evaluate(text, seed=judge_seed)
     shape = shape_of(text, loaded, target, evaluation) if evaluator is None else None
     if as_json:

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterator
+from dataclasses import replace
 
 from autocomp.errors import IsaError
 from autocomp.export.forms import c_number, commands_of, header_forms, in_c, issue_name
 from autocomp.export.lower import lower
 from autocomp.targets.simulator.isa.encoding import command_words
-from autocomp.targets.simulator.isa.model import Accelerator, Alias, EncodedField, Instruction, Parameter
+from autocomp.targets.simulator.isa.model import Accelerator, Alias, EncodedField, Instruction, Library, Parameter
 from autocomp.targets.simulator.isa.show import show
 from autocomp.targets.simulator.isa.tree import Name, Number
 from autocomp.targets.simulator.kernel import ast, call_forms, print_expression, print_kernel
@@ -195,7 +196,7 @@ def _macro(accelerator: Accelerator, form: Alias) -> str:
 
 
 def _procedures(accelerator: Accelerator) -> Iterator[str]:
-    """The vendor library's routines, callees first."""
-    for procedure in with_callees([p.name for p in accelerator.procedures], accelerator):
+    """The vendor library's routines, callees first, without what its headers offer to programs alone."""
+    for procedure in with_callees([p.name for p in accelerator.procedures], replace(accelerator, library=Library())):
         lowered = lower(procedure, accelerator, {}, fenced=False)
         yield "static inline " + print_kernel(lowered.kernel)

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from autocomp.errors import ConfigError
+from autocomp.errors import ConfigError, KernelError
 from autocomp.export.any_size import MOST, AnySize
 from autocomp.export.forms import c_number
 from autocomp.export.lower import MEMORY, Lowered, lower
@@ -39,7 +39,10 @@ _BUILTINS = {
 def kernel_source(schedule: Schedule, accelerator: Accelerator, vendor_header: str) -> str:
     """The C file of one kernel: its helpers and the kernel itself for this file alone, then the function for callers,
     which returns when the result is in memory. Raises KernelError for what C cannot say."""
-    lowered = lower(parse(schedule.kernel, schedule.source), accelerator, schedule.constants, schedule.arguments)
+    tree = parse(schedule.kernel, schedule.source, {**accelerator.all_constants, **schedule.constants})
+    if tree.globals:
+        raise KernelError(f"{schedule.source}: arrays and variables outside of functions cannot be exported")
+    lowered = lower(tree, accelerator, schedule.constants, schedule.arguments)
     share = schedule.bound_cycles / schedule.cycles
     string = "#include <string.h>\n" if lowered.has_arrays else ""
     parts = [

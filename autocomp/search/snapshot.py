@@ -69,6 +69,7 @@ class _Workload(_Part):
     text: str
     files: dict[str, str]
     overrides: _Overrides
+    constants: dict[str, int] = {}
 
 
 class _Target(_Part):
@@ -120,6 +121,7 @@ def create(path: Path, request: Request, now: datetime) -> RunFolder:
                 "text": workload.text,
                 "files": dict(workload.files),
                 "overrides": dict(workload.overrides),
+                "constants": dict(workload.constants),
             },
             "target": {
                 "kind": target.kind,
@@ -228,7 +230,7 @@ def _workload(stored: _Workload, folder: RunFolder, say_trusted: bool) -> Worklo
         return stored.files[key]
 
     workload = workloads.parse(stored.text, Path(stored.path), stored.overrides, read)
-    workload = workloads.as_trusted(workload, say_trusted)
+    workload = workloads.with_constants(workloads.as_trusted(workload, say_trusted), stored.constants)
     return replace(workload, name=stored.name, reference_source=_reference_source(workload, folder))
 
 

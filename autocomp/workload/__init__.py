@@ -8,6 +8,7 @@ from autocomp.workload.inputs import input_sets as input_sets
 from autocomp.workload.inputs import make_inputs as make_inputs
 from autocomp.workload.load import load as load
 from autocomp.workload.load import parse as parse
+from autocomp.workload.load import with_constants as with_constants
 from autocomp.workload.model import InputSet as InputSet
 from autocomp.workload.model import TensorSpec as TensorSpec
 from autocomp.workload.model import Workload as Workload
@@ -32,4 +33,5 @@ __all__ = [
     "make_inputs",
     "parse",
     "require_trusted",
+    "with_constants",
 ]

@@ -83,6 +83,12 @@ def _build(file: schema.File, path: Path) -> Workload:
     return _conv2d(file, path) if isinstance(file, schema.Conv2dFile) else _custom(file, path)
 
 
+def with_constants(workload: Workload, constants: Mapping[str, int]) -> Workload:
+    """The workload with more names for its kernels, which win over those of its file."""
+    changed = replace(workload, constants={**workload.constants, **constants})
+    return replace(changed, digest=digest(changed))
+
+
 def digest(workload: Workload) -> str:
     """sha256 of all that decides what is computed and on which machine, names and paths left out."""
     identity = {
@@ -114,7 +120,7 @@ def _workload(file: schema.File, path: Path, **operation: Any) -> Workload:
         "operation": file.operation,
         "target": file.target_spec,
         "overrides": {},
-        "constants": {},
+        "constants": dict(file.constants),
         "tolerance": None,
         "starting_kernel": None,
         "host": file.host,
@@ -240,7 +246,6 @@ def _custom(file: schema.CustomFile, path: Path) -> Workload:
         tensors=tensors,
         dims=dict(file.constants),
         options={"ranges": ranges},
-        constants=dict(file.constants),
         tolerance=None if tolerance is None else Tolerance(**tolerance.model_dump()),
         multiply_accumulates=file.multiply_accumulates,
         reference_source=str(path.resolve().parent / file.reference),

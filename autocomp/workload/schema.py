@@ -42,6 +42,7 @@ class _Common(_Strict):
     set: dict[str, int | float] = {}
     host: Host = "control"
     kernel: str | None = None
+    constants: dict[Identifier, Annotated[int, Field(strict=True)]] = {}
 
     @property
     def target_spec(self) -> str:
@@ -183,7 +184,6 @@ class CustomFile(_Common):
     operation: Literal["custom"]
     tensors: Annotated[list[TensorEntry], Field(min_length=1)]
     reference: Annotated[str, Field(pattern=r"^[^:]+\.py:[A-Za-z_][A-Za-z0-9_]*$")]
-    constants: dict[Identifier, Annotated[int, Field(strict=True)]] = {}
     tolerance: Tolerance | None = None
     multiply_accumulates: Annotated[int, Field(strict=True, ge=0)] = 0
 

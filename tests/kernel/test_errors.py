@@ -42,16 +42,16 @@ A[0][0][0] = 1;
 const int x = 3; x = 4;
 int x = 3 / 0;
 /* never
-#define X 3
+#if X
 int x = 0x1g;
 int x = 09;
-int x; int *p = &x;
+int *p = &3;
 static int q = A[0][0];
 int a[2] = {1, 2, 3};
 int *p = 5;
 int x = copy(A, B, 1);
 unsigned float x;
-switch (1) {}
+switch (1) { A; }
 A + B;
 add_matrix(A, B, A, 4, 4);
 if (fence()) {}

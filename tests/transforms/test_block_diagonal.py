@@ -31,6 +31,7 @@ def depthwise(channels: int = 20, size: int = 6, padding: int = 1) -> Workload:
 
 @settings(max_examples=6, deadline=None)
 @example(31, 1, 5, (2, 2, 3, 4), 1, 1, "row", ["keep_accumulator", "stage_operand", "reuse_weights"])
+@example(2, 1, 1, (1, 2, 3, 3), 1, 1, "row", ["prefetch", "stage_operand", "keep_accumulator"])
 @given(
     groups=st.integers(2, 36),
     depth=st.sampled_from([1, 1, 2, 3, 8]),

@@ -35,13 +35,16 @@ class Dialect(Language):
     entry = ENTRY
 
     def check(self, kernel: str, workload: Workload, source: str = "kernel.c") -> None:
-        tree = dialect.parse(kernel, source)
+        tree = dialect.parse(kernel, source, {**self.accelerator.all_constants, **workload.constants})
         dialect.check(tree, self.accelerator, workload.constants, workload.tensors)
+
+    def _tree(self, kernel: str) -> ast.Kernel:
+        return dialect.parse(kernel, names=self.accelerator.all_constants)
 
     def fingerprint(self, kernel: str) -> str:
         """The canonical hash; of a text that does not parse, that of its characters."""
         try:
-            return dialect.canonical_hash(dialect.parse(kernel))
+            return dialect.canonical_hash(self._tree(kernel))
         except KernelError:
             return hashlib.sha256(b"text " + kernel.encode()).hexdigest()
 
@@ -71,12 +74,12 @@ class Dialect(Language):
 
     def loops(self, kernel: str) -> tuple[str, ...]:
         """As `variable@line`."""
-        found = (node for node in walk(dialect.parse(kernel)) if isinstance(node, ast.For))
+        found = (node for node in walk(self._tree(kernel)) if isinstance(node, ast.For))
         return tuple(f"{_variable(loop)}@{loop.line}" for loop in found)
 
     def is_foreign(self, kernel: str) -> bool:
         """Whether a kernel calls nothing but its own functions and the host's."""
-        tree = dialect.parse(kernel)
+        tree = self._tree(kernel)
         own = {function.name for function in tree.functions} | {name for name, *_ in BUILTINS}
         return all(node.function in own for node in walk(tree) if isinstance(node, ast.Call))
 

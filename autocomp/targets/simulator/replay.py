@@ -23,7 +23,7 @@ def replay(precedents: Sequence[Precedent], start: str, accelerator: Accelerator
     an operand stays in local memory, which the precedent's problem did not need, the plans behind that point follow on
     that, with the parameters that the transformations choose then. Kernels that two precedents share appear once.
     Raises KernelError if the starting kernel does not parse."""
-    facts = analyse(kernel.parse(start), accelerator, workload.constants)
+    facts = analyse(kernel.parse(start, names=accelerator.all_constants), accelerator, workload.constants)
     steps = _Steps(kernel.canonical_hash(facts.kernel))
     for precedent in precedents:
         plans = [step.plan for step in precedent.lineage]

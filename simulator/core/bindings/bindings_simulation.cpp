@@ -58,6 +58,8 @@ Options options_from(const nb::dict& fields) {
       options.outputs = nb::cast<std::vector<int32_t>>(value);
     else if (name == "inputs")
       options.inputs = nb::cast<std::vector<int32_t>>(value);
+    else if (name == "clock")
+      options.clock = nb::cast<std::vector<int64_t>>(value);
     else if (name == "host_data")
       options.host_data = nb::cast<bool>(value);
     else if (name == "settings")
@@ -193,6 +195,10 @@ nb::dict to_python(const Machine& machine, SimulationResult result, const Option
   }
   out["work"] = work;
   out["stream"] = result.stream;
+  out["printed"] = result.printed;
+  out["not_printed"] = result.not_printed;
+  out["clock_readings"] = result.clock_readings;
+  out["exit_code"] = result.exit_code;
   out["seconds"] = result.seconds;
   if (options.record_trace)
     out["trace"] = nb::cast(std::move(result.trace));

@@ -42,6 +42,7 @@ int64_t last_register(const Bytecode& b, const Machine& machine) {
     case Code::Issue:
       return b.a + static_cast<int64_t>(machine.instructions[static_cast<size_t>(b.imm)].parameters.size()) - 1;
     case Code::HostCall: return b.a + (b.imm == 0 ? 4 : 3);
+    case Code::Service: return b.a + std::max<int64_t>(b.b, 1) - 1;
     default: return std::max({b.a, b.b, b.c});
   }
 }
@@ -100,6 +101,8 @@ void Program::validate(const Machine& machine) const {
       fail("instruction " + std::to_string(b.imm) + " does not exist");
     if (b.code == Code::HostCall && (b.imm < 0 || b.imm >= kHostCalls))
       fail("builtin " + std::to_string(b.imm) + " does not exist");
+    if (b.code == Code::Service && (b.imm < 0 || b.imm >= static_cast<int64_t>(Service::Count)))
+      fail("service " + std::to_string(b.imm) + " does not exist");
     if (b.code == Code::Assigned && (b.imm < 0 || b.imm >= static_cast<int64_t>(messages.size())))
       fail("message " + std::to_string(b.imm) + " does not exist");
     if (b.code == Code::Undefine &&

@@ -64,6 +64,15 @@ enum class Code : uint16_t {
   HostCall,       // builtin imm (0 add_matrix, 1 negate_matrix) with arguments r[a] …
   Assigned,       // program error with message imm if r[a] is 0: a variable has no value yet
   Undefine,       // what tensor imm holds is undefined from here on
+  Service,        // imm as in Service below, with b arguments r[a] …; its result is in r[a]
+  Count
+};
+
+// What a whole program, unlike a kernel, may ask of the host's system.
+enum class Service : int64_t {
+  Print,  // message r[a] as printf prints it, with the other arguments, and strings as numbers of messages; gives 0
+  Exit,   // end of the program with exit code r[a]
+  Clock,  // the cycles that the options say for this reading
   Count
 };
 

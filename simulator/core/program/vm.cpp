@@ -60,6 +60,7 @@ struct Interpreter {
   int64_t pc = 0;
   int64_t steps = 0;
   int64_t cycles = 0;  // of the host since the last command
+  int64_t exit_code = 0;
 
   // The source line; that of the innermost call with a line where the code itself has none.
   int32_t line() const {
@@ -200,9 +201,24 @@ struct Interpreter {
           if (out == 0) throw Fault{"undefined", program.messages[static_cast<size_t>(b.imm)]};
           break;
         case Code::Undefine: sink.undefine(b.imm); break;
+        case Code::Service:
+          if (b.imm == static_cast<int64_t>(Service::Exit)) {
+            exit_code = out;
+            return;
+          }
+          out = serve(static_cast<Service>(b.imm), r + b.a, b.b);
+          break;
         case Code::Count: return;
       }
     }
+  }
+
+  int64_t serve(Service service, const int64_t* arguments, int64_t count) {
+    if (service == Service::Clock) return sink.clock();
+    if (arguments[0] < 0 || arguments[0] >= static_cast<int64_t>(program.messages.size()))
+      throw Fault{"requirement", "message " + std::to_string(arguments[0]) + " does not exist"};
+    sink.print(arguments[0], arguments + 1, count - 1);
+    return 0;
   }
 
   static int64_t divisor(int64_t y) {
@@ -233,6 +249,7 @@ void execute(const Program& program, std::vector<TensorStore>& tensors, const Ex
   }
   end.steps = interpreter.steps;
   end.tail_cycles = interpreter.cycles;
+  end.exit_code = interpreter.exit_code;
 }
 
 }  // namespace autocomp

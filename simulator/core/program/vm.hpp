@@ -18,11 +18,16 @@ class CommandSink {
   virtual void host_access(int64_t tensor, int64_t offset, int64_t bytes, bool write, int32_t line) = 0;
   // What a tensor holds is undefined from here on.
   virtual void undefine(int64_t tensor) = 0;
+  // Prints a message with `count` arguments.
+  virtual void print(int64_t message, const int64_t* arguments, int64_t count) = 0;
+  // What the program reads from the clock.
+  virtual int64_t clock() = 0;
 };
 
 struct ExecutionEnd {
   int64_t steps = 0;
   int64_t tail_cycles = 0;  // of the host behind the last command
+  int64_t exit_code = 0;
   bool failed = false;
   Fault fault;
   int32_t line = 0;

@@ -12,6 +12,7 @@ constexpr int64_t kTensorAlignment = 4096;
 constexpr int64_t kIterationsPerStep = 16;  // of interpreted semantics, for each step that a run may take
 constexpr int64_t kMostSteps = int64_t{1} << 48;
 constexpr int64_t kCommandsPerPoll = 256;
+constexpr size_t kMostPrinted = size_t{1} << 20;  // words of messages and their arguments
 
 size_t at(int64_t index) { return static_cast<size_t>(index); }
 
@@ -255,6 +256,23 @@ void Session::host_access(int64_t tensor, int64_t offset, int64_t bytes, bool wr
 
 void Session::undefine(int64_t tensor) {
   if (discipline_) discipline_->undefine(tensor);
+}
+
+void Session::print(int64_t message, const int64_t* arguments, int64_t count) {
+  if (result.printed.size() + static_cast<size_t>(count) + 2 > kMostPrinted) {
+    ++result.not_printed;
+    return;
+  }
+  result.printed.push_back(message);
+  result.printed.push_back(count);
+  result.printed.insert(result.printed.end(), arguments, arguments + count);
+}
+
+int64_t Session::clock() {
+  const size_t reading = result.clock_readings.size();
+  if (reading < kMostPrinted) result.clock_readings.push_back(result.command_count);
+  return reading < options_.clock.size() ? options_.clock[reading]
+                                         : result.command_count + static_cast<int64_t>(reading);
 }
 
 void Session::take_over(const Session& used) {

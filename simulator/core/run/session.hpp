@@ -21,6 +21,8 @@ class Session final : public CommandSink {
   void command(int32_t instruction, const int64_t* arguments, int32_t line, int64_t host) override;
   void host_access(int64_t tensor, int64_t offset, int64_t bytes, bool write, int32_t line) override;
   void undefine(int64_t tensor) override;
+  void print(int64_t message, const int64_t* arguments, int64_t count) override;
+  int64_t clock() override;
 
   // A command of a trace: configuration and accesses only.
   void replay(int32_t instruction, const Value* arguments, int32_t line, int64_t host_cycles);

@@ -109,6 +109,7 @@ SimulationResult run(const CompiledMachine& machine, const Program& program, con
     result = out_of_memory(limit, options, commands, end.line);
   }
   result.steps = end.steps;
+  result.exit_code = end.exit_code;
   result.seconds = seconds_since(start);
   return result;
 }

@@ -35,8 +35,10 @@ struct Options {
   std::vector<std::pair<std::string, int64_t>> settings;  // overrides: of a unit as "unit.key", or of Machine::settings
   std::vector<int32_t> outputs;  // tensors that are read after the run; every element must be written before it is read
   std::vector<int32_t> inputs;   // tensors that may not be written
-  bool host_data = true;         // the kernel's own code may read and write what tensors hold
-  std::function<void()> poll;    // called every few thousand steps; may throw to end the run
+  std::vector<int64_t>
+      clock;              // what a program reads from the clock, one reading after the other; then a number that grows
+  bool host_data = true;  // the kernel's own code may read and write what tensors hold
+  std::function<void()> poll;  // called every few thousand steps; may throw to end the run
 };
 
 struct ProgramError {
@@ -82,6 +84,10 @@ struct SimulationResult {
   std::vector<AccessRecord> accesses;  // of all commands in order; empty when not asked for
   int64_t dram_bytes_read = 0, dram_bytes_written = 0;
   int64_t multiply_accumulates = 0;
+  std::vector<int64_t> printed;         // by a program: number of the message, number of arguments, arguments, …
+  int64_t not_printed = 0;              // messages that were too many
+  std::vector<int64_t> clock_readings;  // commands before each reading of the clock
+  int64_t exit_code = 0;
   std::vector<UnitWork> work;  // of the front end, then of each unit
   uint64_t stream = 0;         // a hash of the commands that the program issued, with their arguments, in order
   double seconds = 0.0;

@@ -44,7 +44,7 @@ const std::vector<std::string>& code_names() {
       "LtU",   "LeU",      "FAdd",       "FSub",          "FMul",   "FDiv",       "FNeg",        "FEq",
       "FNe",   "FLt",      "FLe",        "Extend",        "ToBool", "IntToFloat", "UIntToFloat", "FloatToInt",
       "ToF32", "Jump",     "JumpIfZero", "JumpIfNotZero", "Load",   "Store",      "Call",        "Return",
-      "Issue", "HostCall", "Assigned",   "Undefine"};
+      "Issue", "HostCall", "Assigned",   "Undefine",      "Service"};
   return names;
 }
 

@@ -62,7 +62,7 @@ def compile_kernel(
     text: str, workload: Workload, accelerator: Accelerator, tables: MachineTables, source_name: str
 ) -> CompiledKernel:
     """Raises KernelError if the kernel does not parse or check."""
-    tree = kernel.parse(text, source_name)
+    tree = kernel.parse(text, source_name, {**accelerator.all_constants, **workload.constants})
     checked = kernel.check(
         tree,
         accelerator,

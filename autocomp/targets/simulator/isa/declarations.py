@@ -15,6 +15,7 @@ from autocomp.targets.simulator.isa.addresses import build_address
 from autocomp.targets.simulator.isa.configurations import build_configurations, check_presets, select
 from autocomp.targets.simulator.isa.energy import check_energy
 from autocomp.targets.simulator.isa.expressions import (
+    build_int,
     check_free,
     element_type,
     evaluate,
@@ -25,13 +26,21 @@ from autocomp.targets.simulator.isa.expressions import (
 )
 from autocomp.targets.simulator.isa.formats import to_binary32
 from autocomp.targets.simulator.isa.identity import meaning_digest
-from autocomp.targets.simulator.isa.instructions import build_alias, build_idiom, build_instruction, build_procedure
+from autocomp.targets.simulator.isa.instructions import (
+    build_alias,
+    build_idiom,
+    build_instruction,
+    build_procedure,
+    with_parameters,
+)
 from autocomp.targets.simulator.isa.model import (
     Accelerator,
     Alias,
     Idiom,
     Instruction,
+    Library,
     Memory,
+    Otherwise,
     Procedure,
     StateRecord,
     Unit,
@@ -71,6 +80,7 @@ class _Draft:
     energy_places: dict[str, Place] = field(default_factory=dict)
     absent: dict[str, str] = field(default_factory=dict)  # calls that these parameters rule out -> the condition
     procedures: dict[str, Procedure] = field(default_factory=dict)
+    library: Library = field(default_factory=Library)
 
 
 def parse(
@@ -158,6 +168,7 @@ def _finish(draft: _Draft, name: Token, text: str, source_name: str) -> Accelera
         energy_doc=draft.energy_doc,
         energy_notes=draft.energy_notes,
         procedures=tuple(draft.procedures.values()),
+        library=draft.library,
     )
     check_timing(accelerator, draft.places)
     check_energy(accelerator, draft.energy_places)
@@ -434,6 +445,35 @@ def _procedure(draft: _Draft, node: SyntaxTree) -> None:
     draft.procedures[procedure.name] = procedure
 
 
+def _library(draft: _Draft, node: SyntaxTree) -> None:
+    """Headers by name and what they declare, kept apart from the machine's own declarations."""
+    if draft.library.headers:
+        fail(draft.scope, node, "a description has one library")
+    headers = [str(child)[1:-1] for child in node.children if isinstance(child, Token)]
+    inner = replace(draft, docs=[], procedures=dict(draft.procedures))
+    otherwise: dict[str, Otherwise] = {}
+    for item in node.children:
+        if isinstance(item, Token):
+            continue
+        if is_tree(item, "otherwise"):
+            name, other, condition = item.children
+            if str(name) not in inner.procedures or str(other) not in inner.procedures:
+                fail(draft.scope, item, f"{name} and {other} must be procedures")
+            bound = with_parameters(inner.scope, inner.procedures[str(name)].text)
+            otherwise[str(name)] = Otherwise(str(other), build_int(bound, cast(SyntaxTree, condition)))
+        else:
+            _DECLARE[str(item.data)](inner, item)
+    outer = draft.scope
+    draft.library = Library(
+        tuple(headers),
+        " ".join(inner.docs),
+        {name: value for name, value in inner.scope.constants.items() if name not in outer.constants},
+        {name: kind for name, kind in inner.scope.types.items() if name not in outer.types},
+        tuple(p for name, p in inner.procedures.items() if name not in draft.procedures),
+        otherwise,
+    )
+
+
 def _is_callable(draft: _Draft, name: str) -> bool:
     return name in draft.instructions or any(alias.name == name and not alias.trace for alias in draft.aliases)
 
@@ -459,4 +499,5 @@ _DECLARE: dict[str, Callable[[_Draft, SyntaxTree], None]] = {
     "trace_alias": _alias,
     "idiom": _idiom,
     "procedure": _procedure,
+    "library": _library,
 }

@@ -13,6 +13,8 @@ from autocomp.targets.simulator.isa.model import Accelerator
 
 # Fields that inform readers, and those that say where a model comes from: no kernel behaves differently for them.
 _WORDS = {"doc", "message", "notes", "choices", "absent", "energy_doc", "energy_notes", "area", "area_note"}
+# What programs may call beside the machine: a kernel that uses it is judged with it, and records with it are replayed.
+_AROUND = {"library"}
 _ORIGIN = {"source", "path", "place", "digest", "configurations", "configuration"}
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 
@@ -30,7 +32,9 @@ def meaning_digest(accelerator: Accelerator) -> str:
 def _meaning(value: Any) -> Any:
     if is_dataclass(value) and not isinstance(value, type):
         told = [
-            f for f in fields(value) if f.name not in _WORDS | _ORIGIN and not _is_default(f, getattr(value, f.name))
+            f
+            for f in fields(value)
+            if f.name not in _WORDS | _ORIGIN | _AROUND and not _is_default(f, getattr(value, f.name))
         ]
         parts = {f.name: _meaning(getattr(value, f.name)) for f in told}
         if isinstance(parts.get("text"), str):

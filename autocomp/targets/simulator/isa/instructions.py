@@ -206,6 +206,13 @@ def _call_form(
     return str(name), tuple(build(inner, cast(SyntaxTree, argument)).expression for argument in call.children[1:])
 
 
+def with_parameters(scope: Scope, text: str) -> Scope:
+    """A scope with the parameters of the function that a text defines."""
+    for parameter in re.findall(r"(\w+)\s*(?:\[[^\]]*\]\s*)*[,)]", text.partition("{")[0]):
+        scope = scope.bind(parameter, Value(Name(parameter), "int"))
+    return scope
+
+
 def build_procedure(scope: Scope, node: SyntaxTree) -> Procedure:
     """A function in the kernel dialect; what it says is checked where kernels are."""
     token, *items = node.children
@@ -215,11 +222,10 @@ def build_procedure(scope: Scope, node: SyntaxTree) -> Procedure:
     text = str(template)[3:-3]
     if not text.strip():
         fail(scope, token, f"procedure {token} defines nothing")
-    inner = scope
-    for parameter in re.findall(r"(\w+)\s*(?:\[[^\]]*\]\s*)*[,)]", text.partition("{")[0]):
-        inner = inner.bind(parameter, Value(Name(parameter), "int"))
+    inner = with_parameters(scope, text)
     requirements = tuple(build_require(inner, item) for item in rest if is_tree(item, "require"))
-    return Procedure(str(token), text, doc, requirements, scope.source.of(template))
+    said = [text_of(cast(SyntaxTree, item.children[0])) for item in rest if is_tree(item, "said")]
+    return Procedure(str(token), text, doc, requirements, scope.source.of(template), " ".join(said))
 
 
 def build_idiom(scope: Scope, node: SyntaxTree) -> Idiom:

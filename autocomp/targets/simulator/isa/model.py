@@ -163,6 +163,30 @@ class Procedure:
     doc: str = ""
     requirements: tuple[Require, ...] = ()
     place: Place | None = field(default=None, compare=False)
+    note: str = ""  # said to who runs a program that calls it
+
+
+@dataclass(frozen=True)
+class Otherwise:
+    """Calls on whose arguments a condition holds go to another procedure."""
+
+    procedure: str
+    condition: Expression
+
+
+@dataclass(frozen=True)
+class Library:
+    """What a vendor's headers offer to programs beside the machine's own names: constants, types, procedures.
+
+    `otherwise` says, for a procedure, on which arguments another one of the same parameters is called.
+    """
+
+    headers: tuple[str, ...] = ()
+    doc: str = ""
+    constants: Mapping[str, int | float] = field(default_factory=dict)
+    types: Mapping[str, ElementType] = field(default_factory=dict)
+    procedures: tuple[Procedure, ...] = ()
+    otherwise: Mapping[str, Otherwise] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -188,11 +212,25 @@ class Accelerator:
     configuration: str = ""  # the selected one, or none: the parameters' defaults
     absent: Mapping[str, str] = field(default_factory=dict)  # instruction or call form -> the condition that it needs
     procedures: tuple[Procedure, ...] = ()
+    library: Library = field(default_factory=Library)
     area: int | float | None = None  # how large the machine is, in the units that the note names
     area_note: str = ""
     energy: Mapping[str, float] = field(default_factory=dict)  # picojoules, see `isa.energy`
     energy_doc: str = ""
     energy_notes: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def all_procedures(self) -> tuple[Procedure, ...]:
+        """Its procedures and those of its library."""
+        return self.procedures + self.library.procedures
+
+    def procedure(self, name: str) -> Procedure:
+        return next(p for p in self.all_procedures if p.name == name)
+
+    @property
+    def all_constants(self) -> dict[str, int | float]:
+        """Its constants and those of its library, whose names are others."""
+        return {**self.library.constants, **self.constants}
 
     @property
     def full_name(self) -> str:

@@ -50,6 +50,15 @@ class FloatLiteral:
 
 
 @dataclass(frozen=True)
+class StringLiteral:
+    """Text, for what prints it."""
+
+    value: str
+    line: int = _line()
+    column: int = _line()
+
+
+@dataclass(frozen=True)
 class Name:
     name: str
     line: int = _line()
@@ -147,6 +156,7 @@ class InitializerList:
 Expression = (
     IntLiteral
     | FloatLiteral
+    | StringLiteral
     | Name
     | Index
     | Unary
@@ -280,9 +290,15 @@ class Function:
 
 @dataclass(frozen=True)
 class Kernel:
-    """A file: helper functions, then the entry function (the last one, by convention called `solution`)."""
+    """A file: helper functions, then the entry function (the last one, by convention called `solution`).
+
+    `globals` are arrays and variables outside of functions; constants there are declared again in the functions that
+    use them. `includes` are the quoted headers that the text names, with their lines.
+    """
 
     functions: tuple[Function, ...]
+    globals: tuple[Declaration, ...] = ()
+    includes: tuple[tuple[str, int], ...] = field(default=(), compare=False, repr=False)
     source: str = field(default="", compare=False, repr=False)  # the text it was parsed from
     source_name: str = field(default="<kernel>", compare=False)
     constants: Mapping[str, int] = field(default_factory=dict, compare=False, repr=False)
@@ -290,3 +306,8 @@ class Kernel:
     @property
     def entry(self) -> Function:
         return self.functions[-1]
+
+    @property
+    def is_program(self) -> bool:
+        """Whether this is a whole program, which begins with `main`, and no kernel."""
+        return self.entry.name == "main"

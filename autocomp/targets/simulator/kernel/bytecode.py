@@ -64,6 +64,15 @@ class Code(enum.IntEnum):
     HostCall = enum.auto()
     Assigned = enum.auto()
     Undefine = enum.auto()
+    Service = enum.auto()
+
+
+class Service(enum.IntEnum):
+    """What a whole program, unlike a kernel, may ask of the host's system; in the interpreter's order."""
+
+    Print = 0
+    Exit = 1
+    Clock = 2
 
 
 DTYPES = (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections import Counter
+from functools import cached_property
 from typing import Any, NoReturn
 
 from autocomp.targets.simulator.isa import tree
@@ -22,6 +23,7 @@ from autocomp.targets.simulator.kernel.arithmetic import (
 )
 from autocomp.targets.simulator.kernel.expressions import Expressions
 from autocomp.targets.simulator.kernel.scope import FunctionSignature, Unit, describe
+from autocomp.targets.simulator.kernel.system import SYSTEM, System
 from autocomp.targets.simulator.kernel.typed import (
     Assign,
     Constant,
@@ -29,6 +31,7 @@ from autocomp.targets.simulator.kernel.typed import (
     HostCall,
     Issue,
     Logical,
+    Select,
     Sequence,
     Value,
     Variable,
@@ -41,9 +44,10 @@ Forms = dict[str, dict[int, Instruction | Alias]]
 
 # Host builtins in the interpreter's order: (name, tensors, counts).
 BUILTINS = (("add_matrix", ("A", "B", "out"), ("rows", "cols")), ("negate_matrix", ("in", "out"), ("rows", "cols")))
-ABSENT = frozenset(["printf", "fprintf", "puts", "putchar", "scanf", "exit", "abort", "assert", "malloc", "calloc"]) | {
+ABSENT = frozenset(["fprintf", "scanf", "malloc", "calloc"]) | {
     "free", "memcpy", "memset", "memmove", "rand", "time", "fopen", "getenv", "system",
 }  # fmt: skip
+NO_LIBRARY = "a kernel has no I/O, no heap and no C library"
 MAX_EXPANSION = 16  # aliases defined over aliases
 
 
@@ -71,24 +75,42 @@ class Calls:
         self._unit = unit
         self._expressions = expressions
         self._forms = forms
+        self._system = System(unit, expressions)
         self._index = {instruction.name: i for i, instruction in enumerate(unit.accelerator.instructions)}
 
     def check(self, node: ast.Call) -> Value:
         """The typed form of a call."""
         helper = self._unit.functions.get(node.function) or self._unit.procedures.get(node.function)
         if helper is not None:
+            if node.function in self._unit.program_only and not self._system_is_there:
+                self._unit.fail(node, f"only a program with main() may call {node.function!r}")
             return self._helper(node, helper)
         if node.function in self._forms:
             return self._machine(node, self._forms[node.function])
         for number, (name, tensors, counts) in enumerate(BUILTINS):
             if node.function == name:
                 return self._host(node, number, tensors, counts)
+        if node.function in SYSTEM:
+            if not self._system_is_there:
+                self._unit.fail(
+                    node, f"{node.function!r} does not exist here: {NO_LIBRARY}", "a program with main() may"
+                )
+            return self._system.call(node)
         return self._unknown(node)
+
+    @property
+    def _system_is_there(self) -> bool:
+        """Whether this is a program, or a procedure, which a program may call."""
+        return self._unit.kernel.is_program or self._unit.kernel.entry.name in self._procedure_names
+
+    @cached_property
+    def _procedure_names(self) -> frozenset[str]:
+        return frozenset(procedure.name for procedure in self._unit.accelerator.all_procedures)
 
     def _unknown(self, node: ast.Call) -> NoReturn:
         name = node.function
         if name in ABSENT:
-            self._unit.fail(node, f"{name!r} does not exist here: a kernel has no I/O, no heap and no C library")
+            self._unit.fail(node, f"{name!r} does not exist here: {NO_LIBRARY}")
         if any(function.name == name for function in self._unit.kernel.functions):
             self._unit.fail(node, f"{name!r} is called before its definition", "helpers come first; no recursion")
         condition = self._unit.accelerator.absent.get(name)
@@ -116,13 +138,30 @@ class Calls:
             self._expressions.assigned(self._expressions.value(argument), kind, argument)
             for argument, (_, kind) in zip(node.arguments, function.parameters, strict=True)
         )
+        call = FunctionCall(function.result, function.index, values)
         if node.function in self._unit.procedures and node.function not in self._unit.functions:
-            self._require(node, dict(zip((name for name, _ in function.parameters), values, strict=True)))
-        return FunctionCall(function.result, function.index, values)
+            return self._required(node, call, dict(zip((name for name, _ in function.parameters), values, strict=True)))
+        return call
 
-    def _require(self, node: ast.Call, bound: dict[str, Value]) -> None:
-        """Checks what a procedure requires of its arguments, which must be known here."""
-        procedure = next(p for p in self._unit.accelerator.procedures if p.name == node.function)
+    def _required(self, node: ast.Call, call: FunctionCall, bound: dict[str, Value]) -> Value:
+        """The call of a procedure whose arguments must meet its requirements; where they do not, that of the one which
+        the library names for this."""
+        accelerator = self._unit.accelerator
+        procedure = next(p for p in accelerator.all_procedures if p.name == node.function)
+        instead = accelerator.library.otherwise.get(procedure.name) if self._system_is_there else None
+        if instead is not None:
+            other = self._unit.procedures[instead.procedure]
+            goes = truth(self._translate(instead.condition, bound, procedure, node))
+            elsewhere = FunctionCall(other.result, other.index, call.arguments)
+            if not isinstance(goes, Constant):
+                return Select(VOID, goes, elsewhere, call)
+            if goes.value:
+                self._meets(node, accelerator.procedure(instead.procedure), bound)
+                return elsewhere
+        self._meets(node, procedure, bound)
+        return call
+
+    def _meets(self, node: ast.Call, procedure: Procedure, bound: dict[str, Value]) -> None:
         for requirement in procedure.requirements:
             holds = self._translate(requirement.condition, bound, procedure, node)
             if not isinstance(holds, Constant):

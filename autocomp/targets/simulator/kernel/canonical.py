@@ -22,7 +22,9 @@ def canonical_hash(kernel: ast.Kernel) -> str:
 def canonical_form(kernel: ast.Kernel) -> str:
     """The kernel in prefix notation, with its own names numbered in the order of their declaration."""
     functions = {function.name: f"f{number}" for number, function in enumerate(kernel.functions)}
-    return "\n".join(_Form(functions).function(function) for function in kernel.functions)
+    shared = _Form(functions)
+    outside = [shared.outside(declaration) for declaration in kernel.globals]
+    return "\n".join([*outside, *(shared.inner().function(function) for function in kernel.functions)])
 
 
 class _Form:
@@ -30,6 +32,15 @@ class _Form:
         self._functions = functions
         self._scopes: list[dict[str, str]] = [{}]
         self._count = 0
+
+    def inner(self) -> _Form:
+        """A form that knows the names from outside of functions."""
+        form = _Form(self._functions)
+        form._scopes, form._count = [dict(self._scopes[0]), {}], self._count
+        return form
+
+    def outside(self, declaration: ast.Declaration) -> str:
+        return self._statement(declaration)
 
     def function(self, function: ast.Function) -> str:
         parameters = [f"{self._declare(p.name)}:{self._type(p.type)}" for p in function.parameters]

@@ -26,7 +26,8 @@ from autocomp.targets.simulator.kernel.host_time import Signature, host_time
 from autocomp.targets.simulator.kernel.procedures import called_by, with_callees
 from autocomp.targets.simulator.kernel.scope import FunctionSignature, Scope, Unit, is_complete, outer_types, tensor_of
 from autocomp.targets.simulator.kernel.statements import FunctionCompiler
-from autocomp.targets.simulator.kernel.types import NUMPY_NAMES, Array, CType, Pointer, Void
+from autocomp.targets.simulator.kernel.types import INT, NUMPY_NAMES, VOID, Array, CType, Pointer, Void
+from autocomp.targets.simulator.kernel.walk import walk
 
 if TYPE_CHECKING:
     from autocomp.simulator import _core
@@ -80,17 +81,21 @@ def check(
     machine's description says so. `fixed_commands`: no command may depend on data, on any path. Raises KernelError with
     the place of the first mistake.
     """
-    names = {**accelerator.constants, **kernel.constants, **(constants or {})}
+    names = {**accelerator.all_constants, **kernel.constants, **(constants or {})}
     unit = Unit(kernel, accelerator, names, outer_types(accelerator), host_time=host_time)
     forms = call_forms(accelerator)
     parameters = _entry_parameters(unit)
+    _check_includes(unit)
     codes = _procedures(unit, forms, called_by(kernel))
+    _declare_globals(unit, forms)
     for number, function in enumerate(kernel.functions[:-1], len(codes)):
         declared = _signature(unit, function, number)
         codes.append(FunctionCompiler(unit, function, declared, forms).compile())
         unit.functions[function.name] = declared
     entry = FunctionCompiler(unit, kernel.entry, None, forms)
     entry.declare_tensors(parameters)
+    if kernel.is_program:
+        entry.declare_arguments()
     codes.append(entry.compile())
     if fixed_commands:
         _refuse_dependence(unit, codes)
@@ -125,10 +130,30 @@ def link(program: CompiledProgram, tables: MachineTables) -> _core.Program:
     return _core.Program(tables.machine, code, program.lines, tensors, *frames, program.host_cycles, messages)
 
 
+def _check_includes(unit: Unit) -> None:
+    """A quoted header must be one that the machine's library offers: files are not read."""
+    known = unit.accelerator.library.headers
+    for name, line in unit.kernel.includes:
+        if name.rpartition("/")[2] not in known:
+            offered = ", ".join(known) or "none"
+            hint = f"files are not read; headers whose names {unit.accelerator.name} has: {offered}"
+            unit.fail(SimpleNamespace(line=line), f"unknown header {name!r}", hint)
+
+
+def _declare_globals(unit: Unit, forms: Forms) -> None:
+    """Arrays and variables outside of functions, which all functions share."""
+    if not unit.kernel.globals:
+        return
+    bodies = tuple(function.body for function in unit.kernel.functions)
+    around = ast.Function("", ast.Type("void"), (), ast.Block(bodies))
+    outside = FunctionCompiler(unit, around, FunctionSignature(0, "", VOID, ()), forms)
+    unit.globals = outside.declare_globals(unit.kernel.globals)
+
+
 def check_procedures(accelerator: Accelerator) -> None:
     """Checks every procedure of a description as if a kernel called it. Raises IsaError with the first mistake."""
     unit = Unit(ast.Kernel(()), accelerator, accelerator.constants, outer_types(accelerator))
-    _procedures(unit, call_forms(accelerator), [procedure.name for procedure in accelerator.procedures])
+    _procedures(unit, call_forms(accelerator), [procedure.name for procedure in accelerator.all_procedures])
 
 
 def _procedures(unit: Unit, forms: Forms, names: Iterable[str]) -> list[FunctionCode]:
@@ -136,13 +161,16 @@ def _procedures(unit: Unit, forms: Forms, names: Iterable[str]) -> list[Function
     accelerator = unit.accelerator
     codes: list[FunctionCode] = []
     for procedure in with_callees(names, accelerator):
-        inner = replace(unit, kernel=procedure, constants=accelerator.constants, functions={})
+        inner = replace(unit, kernel=procedure, constants=accelerator.all_constants, functions={}, globals={})
         try:
             declared = _signature(inner, procedure.entry, len(codes))
             code = FunctionCompiler(inner, procedure.entry, declared, forms).compile()
         except KernelError as error:
             raise IsaError(error.message, place=error.place, hint=error.hint) from None
         codes.append(replace(code, lines=np.zeros_like(code.lines)))
+        called = {node.function for node in walk(procedure) if isinstance(node, ast.Call)}
+        if Code.Service in code.code[:, 0] or called & unit.program_only:
+            unit.program_only.add(declared.name)
         unit.procedures[declared.name] = declared
         unit.tensor_bytes = inner.tensor_bytes
     return codes
@@ -170,6 +198,10 @@ def _entry_parameters(unit: Unit) -> list[tuple[ast.KernelParameter, CType]]:
     if "solution" in others:
         unit.fail(unit.kernel.functions[others.index("solution")], "'solution' must be the last function of the file")
     expressions = Expressions(unit, Scope(), lambda node: 0)
+    if unit.kernel.is_program:
+        if len(entry.parameters) not in (0, 2) or expressions.type_of(entry.return_type, entry) not in (INT, VOID):
+            unit.fail(entry, "a program begins with `int main()` or `int main(int argc, char* argv[])`")
+        return []
     if not isinstance(expressions.type_of(entry.return_type, entry), Void):
         unit.fail(entry, f"the entry function {entry.name!r} must return void")
     result: list[tuple[ast.KernelParameter, CType]] = []

@@ -28,6 +28,7 @@ from autocomp.targets.simulator.kernel.typed import (
     Operation,
     Select,
     Sequence,
+    SystemCall,
     Value,
     Variable,
 )
@@ -75,6 +76,7 @@ class Emitter:
             Assign: self._assign,
             Sequence: self._sequence,
             FunctionCall: self._function_call,
+            SystemCall: self._system_call,
         }
 
     # --- registers, labels, single bytecodes ---
@@ -285,6 +287,14 @@ class Emitter:
 
     def _host_call(self, value: HostCall) -> None:
         self.emit(Code.HostCall, self._arguments(value.arguments), imm=value.builtin)
+
+    def _system_call(self, value: SystemCall, slot: int | None) -> int:
+        first = self._arguments(value.arguments)
+        self.emit(Code.Service, first, len(value.arguments), imm=value.service)
+        if slot is None:
+            return first
+        self.emit(Code.Move, slot, first)
+        return slot
 
     def _arguments(self, arguments: tuple[Value, ...]) -> int:
         first = self._push(max(1, len(arguments)))

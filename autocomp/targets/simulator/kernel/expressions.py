@@ -78,6 +78,9 @@ class Expressions:
         self._rules: dict[type, Callable[[Any], Value]] = {
             ast.IntLiteral: self._integer,
             ast.FloatLiteral: self._float,
+            ast.StringLiteral: lambda node: self.fail(
+                node, "text is there to be printed, and only in a program with main()"
+            ),
             ast.Name: self._loaded,
             ast.Index: self._loaded,
             ast.Unary: self._unary,

@@ -74,6 +74,7 @@ class _Walk:
             Code.Return: self._return,
             Code.Issue: self._issue,
             Code.HostCall: self._host_call,
+            Code.Service: self._service,
             **dict.fromkeys((Code.Halt, Code.Assigned, Code.Undefine), lambda a, b, c, immediate: None),
         }
 
@@ -316,6 +317,14 @@ class _Walk:
             self._demand.need(self._value(register), self._here)
         self._demand.charge(self._here.position, self._costs.call)
         self._more[self._here.position] = self._costs.element(builtin)
+
+    def _service(self, a: int, b: int, c: int, service: int) -> None:
+        """A call of the system, which costs what it costs: here that of a call."""
+        for register in range(a, a + b):
+            self._demand.need(self._value(register), self._here)
+        self._demand.charge(self._here.position, self._costs.call)
+        assert self._state is not None
+        self._state[a] = self._opaque()
 
     def _issue(self, a: int, b: int, c: int, instruction: int) -> None:
         """A command's operands lie in words: a DRAM address in one of its own, other operands as fields of words.

@@ -20,7 +20,7 @@ TYPE_WORDS = frozenset(["void", "int", "long", "short", "unsigned", "signed", "f
     "_Bool",
     "char",
 }
-UNSUPPORTED = frozenset(["goto", "switch", "case", "default", "struct", "union", "enum", "typedef", "extern", "auto"])
+UNSUPPORTED = frozenset(["goto", "struct", "union", "extern", "auto"])
 
 TOKEN = re.compile(
     r"""[ \t]*(?:(?P<REGION>region[ \t]*\([ \t]*"[^"\n]+"[ \t]*\))
@@ -38,7 +38,9 @@ TOKEN = re.compile(
     |(?P<SIGN>[-+&])
     |(?P<PREFIX>[!~])
     |(?P<NUMBER>[\d.][\w.]*)
-    |(?P<STRING>["'][^"'\n]*["']?)
+    |(?P<STRING>"(?:[^"\\\n]|\\.)*")
+    |(?P<CHARACTER>'(?:[^'\\\n]|\\.)*')
+    |(?P<QUOTE>["'])
     |(?P<DIRECTIVE>\#[^\n]*)
     |(?P<BAD>(?s:.)))""",
     re.VERBOSE,
@@ -94,6 +96,8 @@ class KernelLexer(Lexer):
                     line += newlines
                     before = start + value.rindex("\n")
                 continue
+            elif kind == "CHARACTER":
+                kind, value = "INTEGER", _character(text, line, start - before, value)
             elif kind in PROBLEMS:
                 raise _error(text, line, start - before, len(value), PROBLEMS[kind](value))
             yield Token(kind, value, start, line, start - before)
@@ -105,6 +109,26 @@ def _kind_of_word(word: str, variables: set[str]) -> str:
     return "ALIGN" if word.startswith(("row_align", "align")) else "NAME"
 
 
+ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "0": "\0", "a": "\a", "b": "\b", "f": "\f", "v": "\v"}
+
+
+def unescaped(quoted: str) -> str:
+    """The characters of a literal in its quotes."""
+    return re.sub(r"\\(x[0-9a-fA-F]{1,2}|.)", lambda match: _escape(match.group(1)), quoted[1:-1])
+
+
+def _escape(code: str) -> str:
+    return chr(int(code[1:], 16)) if len(code) > 1 else ESCAPES.get(code, code)
+
+
+def _character(text: str, line: int, column: int, value: str) -> str:
+    """A character as the integer that it is in C."""
+    character = unescaped(value)
+    if len(character) != 1 or ord(character) > 127:
+        raise _error(text, line, column, len(value), f"{value} is not one character of ASCII")
+    return str(ord(character))
+
+
 def _number(value: str) -> str:
     return f"{value!r} is not a number of the dialect; integers are written 12, 0x1F, 7u, floats 1.0, 1e-3, 0.5f"
 
@@ -112,8 +136,8 @@ def _number(value: str) -> str:
 PROBLEMS: Mapping[str, Callable[[str], str]] = {
     "UNCLOSED": lambda _value: "this comment is never closed",
     "NUMBER": _number,
-    "STRING": lambda _: "a kernel has no strings or characters, and no I/O: printf and the like do not exist here",
-    "DIRECTIVE": lambda _: "a kernel has no preprocessor: leave out #include, and write a #define as a const variable",
+    "QUOTE": lambda _: "this string or character has no end on its line",
+    "DIRECTIVE": lambda _: "a directive of the preprocessor stands on a line of its own",
     "BAD": lambda value: f"{value!r} does not belong in a kernel",
 }
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from lark import Transformer
 
@@ -14,8 +14,12 @@ from autocomp.errors import KernelError, Place
 from autocomp.grammar import parser_of
 from autocomp.targets.simulator.kernel import ast
 from autocomp.targets.simulator.kernel.comments import attach_comments
+from autocomp.targets.simulator.kernel.globals import at_their_uses
 from autocomp.targets.simulator.kernel.lalr import LalrParser, UnexpectedToken
-from autocomp.targets.simulator.kernel.lexer import MAX_DEPTH, UNSUPPORTED, KernelLexer, Token, line_text
+from autocomp.targets.simulator.kernel.lexer import MAX_DEPTH, UNSUPPORTED, KernelLexer, Token, line_text, unescaped
+from autocomp.targets.simulator.kernel.preprocessor import preprocess
+from autocomp.targets.simulator.kernel.switches import Case, lowered
+from autocomp.targets.simulator.kernel.variable_extents import flattened
 from autocomp.targets.simulator.kernel.walk import depth_exceeds
 
 MAX_SOURCE = 1 << 18  # characters: a second or two to read and check
@@ -32,26 +36,56 @@ PRECEDENCE = {
 }  # fmt: skip
 
 
-def parse(text: str, source_name: str = "<kernel>") -> ast.Kernel:
-    """The syntax tree of a kernel. Raises KernelError with the place of the first mistake."""
+def parse(text: str, source_name: str = "<kernel>", names: Mapping[str, int | float] | None = None) -> ast.Kernel:
+    """The syntax tree of a kernel, after the preprocessor. `names` are constants from outside, for its conditions.
+
+    Raises KernelError with the place of the first mistake.
+    """
     if len(text) > MAX_SOURCE:
         line = text.count("\n", 0, MAX_SOURCE) + 1
         place = Place(source_name, line, MAX_SOURCE - text.rfind("\n", 0, MAX_SOURCE), line_text(text, line))
         message = f"a kernel may have at most {MAX_SOURCE} characters; this one has {len(text)} and goes on here"
         raise KernelError(message, place=place, hint="write what repeats as a loop or a helper function")
+    text, includes = preprocess(text, source_name, names or {})
     lexer, parser = _parser()
     try:
-        functions: tuple[ast.Function, ...] = parser.parse(lexer.lex(text))
+        items, text = _items(text, parser, lexer, macros_end=bool(includes))
+        kernel = _kernel(items, text, source_name)
     except UnexpectedToken as error:
         raise _unexpected(error, text, source_name) from None
     except KernelError as error:
         raise _named(error, text, source_name) from None
-    kernel = ast.Kernel(functions, text, source_name)
+    kernel = replace(kernel, includes=includes)
     deep = depth_exceeds(kernel, MAX_DEPTH)
     if deep is not None:
         place = Place(source_name, max(deep, 1), 1, line_text(text, deep))
         raise KernelError(f"the kernel is nested more than {MAX_DEPTH} levels deep", place=place)
     return attach_comments(kernel)
+
+
+def _items(text: str, parser: LalrParser, lexer: KernelLexer, *, macros_end: bool) -> tuple[list[Any], str]:
+    """The functions and declarations of a text. Where `macros_end`, a header's macros bring the semicolon that the text
+    leaves out after them; the text that is returned has it."""
+    while True:
+        try:
+            return parser.parse(lexer.lex(text)), text
+        except UnexpectedToken as error:
+            token = error.token
+            before = len(text if token is None else text[: token.start].rstrip())
+            ends_call = text[:before].endswith(")") and "SEMICOLON" in error.expected
+            if not macros_end or token is None or not ends_call or "\n" not in text[before : token.start]:
+                raise
+            text = f"{text[:before]};{text[before:]}"
+
+
+def _kernel(items: Sequence[Any], text: str, source_name: str) -> ast.Kernel:
+    """A file of functions and declarations; `main`, wherever it stands, is the entry."""
+    functions = [flattened(item) for item in items if isinstance(item, ast.Function)]
+    outside = [item for item in items if isinstance(item, ast.Declaration)]
+    if not functions:
+        raise KernelError("the file defines no function", place=Place(source_name, 1, 1, line_text(text, 1)))
+    functions.sort(key=lambda function: function.name == "main")
+    return ast.Kernel(*at_their_uses(functions, outside), source=text, source_name=source_name)
 
 
 @lru_cache(maxsize=1)
@@ -123,11 +157,22 @@ def _at(token: Token, message: str, hint: str | None = None) -> KernelError:
 # --- reductions --------------------------------------------------------------------------------------------------
 
 
+class _Label(NamedTuple):
+    value: ast.Expression | None  # None: default
+
+
 class _Builder(Transformer[Any, Any]):
     """One method a rule of grammar.lark; each gets the children that the rule keeps."""
 
-    def start(self, c: list[Any]) -> tuple[ast.Function, ...]:
-        return tuple(c)
+    def start(self, c: list[Any]) -> list[Any]:
+        return c
+
+    def global_(self, c: list[Any]) -> ast.Declaration:
+        declaration: ast.Declaration = c[0]
+        return declaration
+
+    def prototype(self, c: list[Any]) -> None:
+        return None
 
     def function(self, c: list[Any]) -> ast.Function:
         name = next(i for i, child in enumerate(c) if isinstance(child, Token) and child.type == "NAME")
@@ -146,6 +191,8 @@ class _Builder(Transformer[Any, Any]):
         stars = sum(1 for child in c[1:] if isinstance(child, Token) and child.type == "STAR")
         name = next((child for child in c[1:] if isinstance(child, Token) and child.type == "NAME"), None)
         extents = [child[0] for child in c[1:] if isinstance(child, list)]
+        if extents and extents[0] is None and name is not None and (len(extents) == 1 or stars):
+            extents, stars = extents[1:], stars + 1
         if None in extents:
             assert name is not None
             raise _at(name, f"parameter {name.value!r} needs every extent written out, as in int8_t A[16][16]")
@@ -223,6 +270,29 @@ class _Builder(Transformer[Any, Any]):
     def return_(self, c: list[Any]) -> ast.Return:
         return ast.Return(c[1], c[0].line, c[0].column)
 
+    def switch_(self, c: list[Any]) -> ast.Block:
+        cases: list[Case] = []
+        labels: list[ast.Expression | None] = []
+        for child in c[3:-1]:
+            if isinstance(child, _Label):
+                labels.append(child.value)
+            elif child is not None and not cases and not labels:
+                raise _at(c[0], "a switch begins with a case")
+            elif child is not None:
+                if labels:
+                    cases.append(Case(tuple(labels), ()))
+                    labels = []
+                cases[-1] = Case(cases[-1].labels, (*cases[-1].statements, child))
+        if labels:
+            cases.append(Case(tuple(labels), ()))
+        try:
+            return lowered(c[1], cases, c[0].line)
+        except ValueError as error:
+            raise _at(c[0], str(error)) from None
+
+    def case(self, c: list[Any]) -> _Label:
+        return _Label(c[1] if len(c) > 1 else None)
+
     def break_(self, c: list[Any]) -> ast.Break:
         return ast.Break(c[0].line, c[0].column)
 
@@ -270,6 +340,9 @@ class _Builder(Transformer[Any, Any]):
     def name(self, c: list[Token]) -> ast.Name:
         return ast.Name(c[0].value, c[0].line, c[0].column)
 
+    def string(self, c: list[Token]) -> ast.StringLiteral:
+        return ast.StringLiteral("".join(unescaped(token.value) for token in c), c[0].line, c[0].column)
+
     def integer(self, c: list[Token]) -> ast.IntLiteral:
         return integer_literal(c[0])
 
@@ -282,7 +355,7 @@ class _Builder(Transformer[Any, Any]):
         return ast.FloatLiteral(value, text[-1] in "fF", text, token.line, token.column)
 
 
-for _keyword in ("if", "for", "while", "return", "break", "continue", "list", "type"):
+for _keyword in ("if", "for", "while", "return", "break", "continue", "list", "type", "global", "switch"):
     setattr(_Builder, _keyword, getattr(_Builder, _keyword + "_"))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 
 from autocomp.targets.simulator.kernel import ast
@@ -15,7 +16,9 @@ _ASSIGNMENT, _CONDITIONAL, _UNARY, _POSTFIX, _PRIMARY = -1, 0, 20, 21, 22
 
 def print_kernel(kernel: ast.Kernel) -> str:
     """The text of a kernel. Parsing it gives an equal kernel if the kernel came from a parse."""
-    return "\n".join("\n".join(_function(function)) + "\n" for function in kernel.functions)
+    outside = [f"{_declaration(declaration)};\n" for declaration in kernel.globals]
+    functions = ["\n".join(_function(function)) + "\n" for function in kernel.functions]
+    return "\n".join(["".join(outside), *functions] if outside else functions)
 
 
 def print_expression(expression: ast.Expression) -> str:
@@ -149,6 +152,8 @@ def _spelling(node: ast.Expression) -> tuple[str, int]:
         return f"{node.function}({', '.join(map(print_expression, node.arguments))})", _POSTFIX
     if isinstance(node, ast.FloatLiteral):
         return _float(node), _PRIMARY if node.value >= 0 else _UNARY
+    if isinstance(node, ast.StringLiteral):
+        return json.dumps(node.value), _PRIMARY
     if isinstance(node, ast.InitializerList):
         return "{" + ", ".join(map(print_expression, node.values)) + "}", _PRIMARY
     if isinstance(node, ast.Conditional):

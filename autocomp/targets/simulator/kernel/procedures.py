@@ -24,16 +24,23 @@ def with_callees(names: Iterable[str], accelerator: Accelerator) -> tuple[ast.Ke
 
     Raises IsaError, with the place in the description, for a procedure that does not parse or comes to call itself.
     """
-    known = {procedure.name: procedure for procedure in accelerator.procedures}
+    known = {procedure.name: procedure for procedure in accelerator.all_procedures}
+    instead = {name: other.procedure for name, other in accelerator.library.otherwise.items()}
     ordered: dict[str, ast.Kernel] = {}
     for name in names if known else ():
         if name in known:
-            _visit(known[name], known, ordered, ())
+            _visit(known[name], known, instead, ordered, ())
+            if name in instead:
+                _visit(known[instead[name]], known, instead, ordered, ())
     return tuple(ordered.values())
 
 
 def _visit(
-    procedure: Procedure, known: Mapping[str, Procedure], ordered: dict[str, ast.Kernel], callers: tuple[str, ...]
+    procedure: Procedure,
+    known: Mapping[str, Procedure],
+    instead: Mapping[str, str],
+    ordered: dict[str, ast.Kernel],
+    callers: tuple[str, ...],
 ) -> None:
     if procedure.name in ordered:
         return
@@ -43,8 +50,9 @@ def _visit(
     source, line = (procedure.place.source, procedure.place.line) if procedure.place else ("<description>", 1)
     parsed = _parsed(procedure, source, line)
     for name in _calls(parsed.entry):
-        if name in known:
-            _visit(known[name], known, ordered, (*callers, procedure.name))
+        for callee in (name, instead.get(name, "")):
+            if callee in known:
+                _visit(known[callee], known, instead, ordered, (*callers, procedure.name))
     ordered[procedure.name] = parsed
 
 

@@ -29,7 +29,7 @@ from autocomp.targets.simulator.kernel.types import (
     element_of,
     shape_of,
 )
-from autocomp.targets.simulator.kernel.walk import children
+from autocomp.targets.simulator.kernel.walk import children, walk
 
 
 @dataclass(frozen=True)
@@ -71,6 +71,8 @@ class Unit:
     procedures: dict[str, FunctionSignature] = field(default_factory=dict)  # of the machine, those that are called
     tensor_bytes: int = 0
     messages: list[str] = field(default_factory=list)  # of program errors
+    globals: dict[str, Symbol | Tensor] = field(default_factory=dict)  # declared outside of functions
+    program_only: set[str] = field(default_factory=set)  # procedures that kernels may not call
     host_time: bool | None = None  # whether the kernel's own code takes time; None: the machine's description says so
 
     def fail(self, node: Any, message: str, hint: str | None = None, width: int = 1) -> NoReturn:
@@ -97,7 +99,14 @@ class Unit:
 
 
 def outer_types(accelerator: Accelerator) -> dict[str, CType]:
-    return {**NAMED, **{name: BY_ELEMENT[element] for name, element in accelerator.types.items()}}
+    named = {**accelerator.library.types, **accelerator.types}
+    return {**NAMED, **{name: BY_ELEMENT[element] for name, element in named.items()}}
+
+
+def addressed_names(function: ast.Function) -> frozenset[str]:
+    """Variables that something takes the address of."""
+    places = (node.operand for node in walk(function.body) if isinstance(node, ast.Unary) and node.operator == "&")
+    return frozenset(place.name for place in places if isinstance(place, ast.Name))
 
 
 def constant_of(value: int | float) -> Constant:
@@ -111,10 +120,10 @@ def constant_of(value: int | float) -> Constant:
 
 
 class Scope:
-    """Nested blocks of names, innermost last."""
+    """Nested blocks of names, innermost last; `outside` of them, names that all functions share."""
 
-    def __init__(self) -> None:
-        self._blocks: list[dict[str, Symbol | Tensor]] = [{}]
+    def __init__(self, outside: Mapping[str, Symbol | Tensor] | None = None) -> None:
+        self._blocks: list[dict[str, Symbol | Tensor]] = [dict(outside or {}), {}]
 
     def open(self) -> None:
         self._blocks.append({})
@@ -127,6 +136,10 @@ class Scope:
 
     def declare(self, name: str, meaning: Symbol | Tensor) -> None:
         self._blocks[-1][name] = meaning
+
+    def innermost(self) -> dict[str, Symbol | Tensor]:
+        """What the innermost block declares."""
+        return self._blocks[-1]
 
     def replace(self, name: str, meaning: Symbol) -> None:
         """Changes what is known of a name where it is declared."""

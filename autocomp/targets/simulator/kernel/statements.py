@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from autocomp.targets.simulator.isa.formats import encode
 from autocomp.targets.simulator.kernel import ast
 from autocomp.targets.simulator.kernel.arithmetic import add_to_pointer, load
-from autocomp.targets.simulator.kernel.bytecode import DTYPES, POINTER_SHIFT, Code
+from autocomp.targets.simulator.kernel.bytecode import DTYPES, POINTER_SHIFT, Code, Service
 from autocomp.targets.simulator.kernel.calls import Calls, Forms
 from autocomp.targets.simulator.kernel.emitter import Emitter, FunctionCode
 from autocomp.targets.simulator.kernel.expressions import Expressions
@@ -19,12 +20,22 @@ from autocomp.targets.simulator.kernel.scope import (
     Symbol,
     Tensor,
     Unit,
+    addressed_names,
     assigned_names,
     is_complete,
     is_const,
     tensor_of,
 )
-from autocomp.targets.simulator.kernel.typed import INT64_HIGH, Assign, Constant, Value, Variable, bounds, range_of
+from autocomp.targets.simulator.kernel.typed import (
+    INT64_HIGH,
+    Assign,
+    Constant,
+    SystemCall,
+    Value,
+    Variable,
+    bounds,
+    range_of,
+)
 from autocomp.targets.simulator.kernel.types import (
     INT,
     INT64,
@@ -51,7 +62,9 @@ class FunctionCompiler:
         self._unit = unit
         self._function = function
         self._signature = signature  # None: the entry
-        self._scope = Scope()
+        self._scope = Scope(unit.globals)
+        self._addressed = addressed_names(function)
+        self._program = signature is None and unit.kernel.is_program
         self._emitter = Emitter(
             function.line, blocks=signature is None, fail=lambda message: unit.fail(function, message)
         )
@@ -114,6 +127,12 @@ class FunctionCompiler:
                 self._unit.fail(parameter, f"two parameters are named {parameter.name!r}")
             self._scope.declare(parameter.name, Tensor(kind, index))
 
+    def declare_arguments(self) -> None:
+        """Names what `main` is called with: its name alone, so that there is nothing to read."""
+        for parameter, value in zip(self._function.parameters, (1, 0), strict=False):
+            kind = self._expressions.type_of(parameter.type, parameter)
+            self._scope.declare(parameter.name, Symbol(Constant(kind, value), False))
+
     def _add_tensor(self, name: str, kind: CType, initial: bytes | None, node: Any) -> int:
         unit = self._unit
         unit.tensor_bytes += kind.size
@@ -141,6 +160,12 @@ class FunctionCompiler:
         self._scope.declare(name, Symbol(variable, False))
         return variable
 
+    def declare_globals(self, declarations: Sequence[ast.Declaration]) -> dict[str, Symbol | Tensor]:
+        """Adds what a file declares outside of its functions; nothing of it needs code."""
+        for declaration in declarations:
+            self._declaration(replace(declaration, static=True))
+        return self._scope.innermost()
+
     # --- statements ---
 
     def _statement(self, statement: ast.Statement) -> None:
@@ -162,6 +187,8 @@ class FunctionCompiler:
                 self._unit.fail(declarator, f"a variable cannot have the type {kind}")
             if isinstance(kind, Array):
                 self._array(declaration, declarator, kind)
+            elif declarator.name in self._addressed and isinstance(kind, Scalar) and not declaration.static:
+                self._in_memory(declarator, kind)
             elif declaration.static:
                 self._static(declaration, declarator, kind)
             else:
@@ -183,6 +210,19 @@ class FunctionCompiler:
         self._emitter.into(value, variable.slot)
         if is_const(declaration, kind):
             self._scope.declare(name, Symbol(variable, True))
+
+    def _in_memory(self, declarator: ast.Declarator, kind: Scalar) -> None:
+        """A variable with an address is an array of one element."""
+        value: Value | None = None
+        if declarator.initializer is not None:
+            initial = self._expressions.value(self._single(declarator.initializer))
+            value = self._expressions.assigned(initial, kind, declarator.initializer)
+        index = self._add_tensor(declarator.name, kind, None, declarator)
+        if value is None:
+            self._emitter.emit(Code.Undefine, imm=index)
+        else:
+            place = load(Constant(Pointer(kind), (index + 1) << POINTER_SHIFT))
+            self._emitter.effect(Assign(kind, place, value))
 
     def _without_value(self, declaration: ast.Declaration, declarator: ast.Declarator, kind: CType) -> None:
         """A variable that has no value until it is assigned; a second register says whether it was."""
@@ -350,6 +390,10 @@ class FunctionCompiler:
         self._emitter.jump(self._loops[-1][which])
 
     def _return(self, statement: ast.Return) -> None:
+        if self._program:
+            code = self._expressions.value(statement.value) if statement.value is not None else Constant(INT, 0)
+            self._emitter.effect(SystemCall(INT, Service.Exit, (self._expressions.assigned(code, INT, statement),)))
+            return
         result = self._signature.result if self._signature is not None else Void()
         if statement.value is None:
             if not isinstance(result, Void):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from autocomp.targets.simulator.kernel.bytecode import Code
+from autocomp.targets.simulator.kernel.bytecode import Code, Service
 from autocomp.targets.simulator.kernel.types import CType, Pointer, Scalar
 
 INT64_LOW, INT64_HIGH = -(1 << 63), (1 << 63) - 1
@@ -114,6 +114,14 @@ class HostCall(NamedTuple):
     line: int
 
 
+class SystemCall(NamedTuple):
+    """A service that a whole program asks the host's system for; gives an integer."""
+
+    type: CType
+    service: Service
+    arguments: tuple[Value, ...]
+
+
 Value = (
     Constant
     | Variable
@@ -128,6 +136,7 @@ Value = (
     | FunctionCall
     | Issue
     | HostCall
+    | SystemCall
 )
 
 

@@ -115,7 +115,18 @@ def _named() -> dict[str, CType]:
         for spelling in {word, f"{word} int" if word != "int" else word}:
             names[spelling] = names[f"signed {spelling}"] = signed
             names[f"unsigned {spelling}"] = unsigned
-    names.update({"signed": INT, "unsigned": UINT, "ssize_t": INT64, "ptrdiff_t": INT64, "intptr_t": INT64})
+    names.update(
+        {
+            "char": INT8,
+            "signed char": INT8,
+            "unsigned char": UINT8,
+            "signed": INT,
+            "unsigned": UINT,
+            "ssize_t": INT64,
+            "ptrdiff_t": INT64,
+            "intptr_t": INT64,
+        }
+    )
     names.update({kind.name: kind for kind in NARROW_FLOATS})
     names.update({"size_t": UINT64, "uintptr_t": UINT64, "intmax_t": INT64, "uintmax_t": UINT64})
     return names

@@ -8,7 +8,7 @@ from typing import Any
 from autocomp.targets.simulator.kernel import ast
 
 _CHILDREN: dict[type, tuple[str, ...]] = {
-    ast.Kernel: ("functions",),
+    ast.Kernel: ("globals", "functions"),
     ast.Function: ("return_type", "parameters", "body"),
     ast.KernelParameter: ("type",),
     ast.Type: ("extents",),

@@ -31,4 +31,8 @@ def facts_of(text: str, workload: Workload, accelerator: Accelerator) -> Facts:
 
 @lru_cache(maxsize=_REMEMBERED)
 def _facts(given: _Given) -> Facts:
-    return analyse(kernel.parse(given.text), given.accelerator, given.constants)
+    return analyse(
+        kernel.parse(given.text, names={**given.accelerator.all_constants, **given.constants}),
+        given.accelerator,
+        given.constants,
+    )

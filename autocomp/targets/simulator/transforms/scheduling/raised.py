@@ -84,7 +84,7 @@ def lower(kernel: ast.Kernel, computation: Contraction, leaves: Leaves, schedule
         parsed = dialect.parse(text, "<lowered kernel>")
     except KernelError as error:  # a fault of ours: show it, do not hide it
         raise AssertionError(f"{error}\n{text}") from error
-    entry = ast.Kernel(kernel.functions[-1:], constants=kernel.constants)
+    entry = ast.Kernel(kernel.functions[-1:], kernel.globals, constants=kernel.constants)
     lowered = with_body(entry, ast.Block(tidied(parsed.entry.body.statements)))
     return with_heading(lowered, json.dumps(as_data(schedule), sort_keys=True))
 

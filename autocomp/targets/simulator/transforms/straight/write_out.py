@@ -33,7 +33,7 @@ class WriteOut(Rewriting):
         statements = written_out(facts)
         if statements == facts.given.entry.body.statements:
             raise NotApplicable("the kernel is written out already")
-        alone = ast.Kernel(facts.given.functions[-1:], constants=facts.given.constants)
+        alone = ast.Kernel(facts.given.functions[-1:], facts.given.globals, constants=facts.given.constants)
         return with_body(alone, ast.Block(statements))
 
 

@@ -1,0 +1,101 @@
+"""How public programs and kernels fare, from a local checkout: do they run as they are, or what is missing?
+
+    python -m benchmarks.public_kernels DIR [-D NAME=NUMBER]…
+    python -m benchmarks.public_kernels DIR --search WORKLOAD --evaluations 30
+
+The first form runs every file with `main()` under DIR. The second takes every other C file with a function `solution`
+or `test` as the start of a search of a workload, beside the naive kernel. Nothing of what is read is kept.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from autocomp.errors import AutocompError
+from autocomp.targets.simulator import isa
+from autocomp.targets.simulator.program import run_file
+
+MAIN = re.compile(r"\bint\s+main\s*\(")
+ENTRY = re.compile(r"\bvoid\s+(?:solution|test)\s*\(")
+
+
+def files(folder: Path, entry: re.Pattern[str]) -> Iterator[tuple[Path, str]]:
+    for path in sorted([*folder.rglob("*.c"), *folder.rglob("*.txt")]):
+        text = path.read_text(encoding="utf-8", errors="replace")
+        if entry.search(text):
+            yield path, text
+
+
+def programs(folder: Path, machine: isa.Accelerator, definitions: dict[str, int]) -> None:
+    """One line for each program; at the end, how many ended well."""
+    outcomes = {"well": 0, "otherwise": 0, "not at all": 0}
+    for path, text in files(folder, MAIN):
+        start = time.perf_counter()
+        outcome, words = _outcome(path, text, machine, definitions)
+        outcomes[outcome] += 1
+        print(f"{path.stem:44.44} {time.perf_counter() - start:6.1f} s  {words}", flush=True)
+    total = sum(outcomes.values())
+    print(f"{outcomes['well']} of {total} programs run and end with 0; {outcomes['otherwise']} end otherwise")
+
+
+def _outcome(path: Path, text: str, machine: isa.Accelerator, definitions: dict[str, int]) -> tuple[str, str]:
+    try:
+        ended = run_file(text, path.name, machine, definitions)
+    except AutocompError as error:
+        line = "" if error.place is None else f"line {error.place.line}: "
+        return "not at all", f"missing: {line}{error.message.splitlines()[0]}"
+    notes = "".join(f"; {note}" for note in ended.notes[:1])
+    if ended.error is not None:
+        return "otherwise", f"stopped: line {ended.error.line}: {ended.error.message[:100]}{notes}"
+    result = "well" if ended.exit_code == 0 else "otherwise"
+    return result, f"exit code {ended.exit_code}, {ended.cycles:,} cycles{notes}"
+
+
+def searches(folder: Path, workload: Path, evaluations: int) -> None:
+    """The best of a search from each kernel, and of one from the naive kernel, of one workload."""
+    naive = _search(workload.read_text(), evaluations)
+    print(f"{'naive kernel':44.44} {naive or 0:12,} cycles")
+    for path, text in files(folder, ENTRY):
+        kernel = ENTRY.sub("void solution(", text)
+        found = _search(workload.read_text(), evaluations, kernel)
+        ratio = f"{found / naive:6.3f} of it" if found and naive else "no correct kernel"
+        print(f"{path.relative_to(folder)!s:44.44} {found or 0:12,} cycles  {ratio}", flush=True)
+
+
+def _search(workload: str, evaluations: int, kernel: str | None = None) -> int | None:
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / "k.c").write_text(kernel or "")
+        (Path(folder) / "w.yaml").write_text(workload + ("\nkernel: k.c\n" if kernel else ""))
+        given = ["search", f"{folder}/w.yaml", "--evaluations", str(evaluations), "--reuse", "0", "--workers", "1"]
+        command = [sys.executable, "-m", "autocomp", *given, "--json", "--run-dir", f"{folder}/run"]
+        run = subprocess.run(command, capture_output=True, text=True, check=False)
+    if run.returncode not in (0, 6):
+        return None
+    best = json.loads(run.stdout).get("best_cycles")
+    return int(best) if best is not None else None
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--accelerator", default="gemmini")
+    parser.add_argument("-D", dest="definitions", action="append", default=[], metavar="NAME=NUMBER")
+    parser.add_argument("--search", type=Path, metavar="WORKLOAD")
+    parser.add_argument("--evaluations", type=int, default=30)
+    given = parser.parse_args(arguments)
+    if given.search is not None:
+        return searches(given.folder, given.search, given.evaluations)
+    pairs = (text.partition("=") for text in given.definitions)
+    return programs(given.folder, isa.load(given.accelerator), {name: int(value or "1", 0) for name, _, value in pairs})
+
+
+if __name__ == "__main__":
+    main()
