@@ -51,6 +51,7 @@ OF_CYCLES = {
         *("targets/profile.py", "report/profile.py", "report/over_time.py", "report/page/document.py", "mcp/tools.py"),
         *(f"report/page/assets/{name}.js" for name in ("profile", "timeline", "resources", "source", "overview")),
     ),
+    "of whole programs on simulated accelerators": ("cli/program.py",),
     "of models on simulated accelerators": (
         *("models/costs.py", "models/operations.py", "models/runtime.py", "models/search.py"),
         *("report/model.py", "cli/model.py"),
