@@ -230,4 +230,5 @@ def strategy_of(request: Request) -> Strategy:
 
 def starting_kernel(workload: Workload, target: Target) -> str:
     """The user's own kernel, else the target's. Raises ConfigError where there is none."""
-    return workload.starting_kernel or target.starting_kernel(workload)
+    own = workload.starting_kernel
+    return target.starting_kernel(workload) if own is None else target.completed(own)

@@ -259,6 +259,10 @@ class Target(ABC):
     def starting_kernel(self, workload: Workload) -> str:
         """The kernel that a search starts from where the user gives none. Raises ConfigError where there is none."""
 
+    def completed(self, kernel: str) -> str:
+        """A user's own starting kernel with what its harness did for it elsewhere; a text that is no kernel stays."""
+        return kernel
+
     @abstractmethod
     def evaluator(self, workload: Workload, source: str = "kernel") -> Evaluator:
         """Who judges and measures kernels of a workload; messages call the kernel `source`. Raises ConfigError for a

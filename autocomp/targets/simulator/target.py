@@ -31,6 +31,7 @@ from autocomp.targets.simulator.rewrites import Rewrites
 from autocomp.targets.simulator.rules import RulesPlanner
 from autocomp.targets.simulator.rules.profile import profile
 from autocomp.targets.simulator.stalls import BUSY, STALLS
+from autocomp.targets.simulator.start.fenced import fenced
 from autocomp.targets.simulator.start.library import library_kernel
 from autocomp.targets.simulator.start.naive import starting_kernel
 from autocomp.targets.simulator.story import diagnose, limits_of, story
@@ -114,6 +115,9 @@ class SimulatorTarget(Target):
 
     def pursuing(self, objective: str) -> SimulatorTarget:
         return SimulatorTarget(self.accelerator, self.overrides, objective)
+
+    def completed(self, kernel: str) -> str:
+        return fenced(kernel, self.accelerator)
 
     def starting_kernel(self, workload: Workload) -> str:
         return starting_kernel(workload, self.accelerator)
