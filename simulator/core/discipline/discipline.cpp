@@ -9,8 +9,6 @@ namespace {
 constexpr size_t kMaxEvents = size_t{1} << 25;
 constexpr int32_t kPaths = 3;  // that the writes of a unit may take
 
-size_t at(int64_t index) { return static_cast<size_t>(index); }
-
 }  // namespace
 
 Discipline::Role Discipline::role_of(const Instruction& instruction) {
@@ -121,13 +119,6 @@ void Discipline::add_event(int32_t unit, int32_t path, int32_t instruction, int3
   present_ = static_cast<int32_t>(events_.size()) - 1;
 }
 
-// What is complete when an event is.
-Discipline::Clock Discipline::completed(const Event& event) const {
-  Clock clock = clocks_[at(event.unit)];
-  clock[at(event.timeline)] = event.time;
-  return clock;
-}
-
 void Discipline::command(const OperationList& list) {
   const Operation& operation = list.operations.back();
   const int32_t unit = machine_.machine().instructions[at(operation.instruction)].unit;
@@ -205,9 +196,13 @@ void Discipline::fence() {
   for (Clock& clock : clocks_) clock = now_;
 }
 
+// Takes note of what is complete when an event is.
 void Discipline::keep_clock(int32_t event) {
-  const Clock clock = completed(events_[at(event)]);
-  std::copy(clock.begin(), clock.end(), waited_.begin() + event * static_cast<int64_t>(clock.size()));
+  const Event& e = events_[at(event)];
+  const Clock& clock = clocks_[at(e.unit)];
+  const auto kept = waited_.begin() + event * std::ssize(clock);
+  std::copy(clock.begin(), clock.end(), kept);
+  kept[e.timeline] = e.time;
 }
 
 void Discipline::join(const int64_t* other) {

@@ -94,6 +94,7 @@ class Discipline {
     bool open = false;    // its multiply has not come
   };
 
+  [[nodiscard]] static size_t at(int64_t index) { return static_cast<size_t>(index); }
   void add_unit(const Unit& unit, bool paths);
   [[nodiscard]] static Role role_of(const Instruction& instruction);
   void track(const OperationList& list, const Operation& operation);
@@ -120,7 +121,6 @@ class Discipline {
   [[nodiscard]] bool complete(const Event& event) const {
     return clocks_[static_cast<size_t>(present().unit)][static_cast<size_t>(event.timeline)] >= event.time;
   }
-  [[nodiscard]] Clock completed(const Event& event) const;
   [[nodiscard]] Clock with_older() const;
   void report(const char* kind, const std::string& message, int32_t other);
   void add_event(int32_t unit, int32_t path, int32_t instruction, int32_t line);

@@ -4,11 +4,6 @@
 #include "discipline/discipline.hpp"
 
 namespace autocomp {
-namespace {
-
-size_t at(int64_t index) { return static_cast<size_t>(index); }
-
-}  // namespace
 
 void Discipline::dram(int64_t tensor, int64_t first, int64_t last, bool write) {
   if (tensor < 0 || at(tensor) >= elements_.size()) return;

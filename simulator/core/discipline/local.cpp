@@ -7,8 +7,6 @@
 namespace autocomp {
 namespace {
 
-size_t at(int64_t index) { return static_cast<size_t>(index); }
-
 // Of the columns [first, first + cols), those of a word.
 uint64_t column_mask(int64_t first, int64_t cols, int64_t word) {
   const int64_t low = std::clamp<int64_t>(first - word * kColumnsPerWord, 0, kColumnsPerWord);

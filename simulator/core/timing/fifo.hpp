@@ -16,9 +16,6 @@ class Fifo {
   [[nodiscard]] bool empty() const { return items_.empty(); }
   [[nodiscard]] size_t size() const { return items_.size(); }
   // The item that is there in this cycle, or nullptr.
-  [[nodiscard]] T* head(int64_t now) {
-    return items_.empty() || items_.front().ready > now ? nullptr : &items_.front().item;
-  }
   [[nodiscard]] const T* head(int64_t now) const {
     return items_.empty() || items_.front().ready > now ? nullptr : &items_.front().item;
   }
@@ -33,7 +30,6 @@ class Fifo {
   void push(T item, int64_t now) { items_.push({now + 1, std::move(item)}); }
   void pop(int64_t now) {
     items_.pop();
-    left_ = popped_ == now ? left_ + 1 : 1;
     popped_ = now;
   }
   void schedule(Context& context) const {
@@ -55,8 +51,7 @@ class Fifo {
   };
   size_t capacity_;
   Ring<Entry> items_;
-  int64_t popped_ = -1;  // the last cycle in which items left …
-  size_t left_ = 0;      // … and how many
+  int64_t popped_ = -1;  // the last cycle in which an item left
 };
 
 }  // namespace autocomp::timing

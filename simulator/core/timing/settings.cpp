@@ -77,6 +77,16 @@ int64_t in_range(const std::string& where, const std::string& key, int64_t value
   return value;
 }
 
+UnitKind kind_from(const std::string& where, const std::string& word) {
+  static const std::vector<std::pair<const char*, UnitKind>> kinds = {
+      {"serial", UnitKind::Serial},     {"transfer_in", UnitKind::TransferIn}, {"transfer_out", UnitKind::TransferOut},
+      {"array", UnitKind::Array},       {"stream_in", UnitKind::StreamIn},     {"stream_out", UnitKind::StreamOut},
+      {"systolic", UnitKind::Systolic}, {"expander", UnitKind::Expander}};
+  for (const auto& [name, kind] : kinds)
+    if (word == name) return kind;
+  fail(where, "kind", "is '" + word + "', which is no kind of unit");
+}
+
 UnitSettings resolve_unit(const Unit& unit) {
   UnitSettings settings;
   settings.name = unit.name;
@@ -89,24 +99,7 @@ UnitSettings resolve_unit(const Unit& unit) {
   }
   for (const auto& [key, word] : unit.choices) {
     if (key == "kind") {
-      if (word == "serial")
-        settings.kind = UnitKind::Serial;
-      else if (word == "transfer_in")
-        settings.kind = UnitKind::TransferIn;
-      else if (word == "transfer_out")
-        settings.kind = UnitKind::TransferOut;
-      else if (word == "array")
-        settings.kind = UnitKind::Array;
-      else if (word == "stream_in")
-        settings.kind = UnitKind::StreamIn;
-      else if (word == "stream_out")
-        settings.kind = UnitKind::StreamOut;
-      else if (word == "systolic")
-        settings.kind = UnitKind::Systolic;
-      else if (word == "expander")
-        settings.kind = UnitKind::Expander;
-      else
-        fail(where, key, "is '" + word + "', which is no kind of unit");
+      settings.kind = kind_from(where, word);
     } else if (key == "result_owner") {
       if (word != "preload" && word != "multiply") fail(where, key, "is '" + word + "'; expected preload or multiply");
       settings.owner_preload = word == "preload";

@@ -11,8 +11,7 @@ StreamIn::StreamIn(Context& context, Link& link, int32_t unit)
       unit_(unit),
       first_slot_(context.pools[static_cast<size_t>(unit)].first_slot),
       moves_(static_cast<size_t>(settings_.entries)),
-      queue_(settings_.queue),
-      trackers_(static_cast<size_t>(settings_.in_flight)),
+      controller_(context, settings_),
       rows_(settings_.request_queue),
       scaler_(settings_.scale_slots, settings_.scale_steps, settings_.scale_latency,
               context.passed[static_cast<size_t>(unit)]),
@@ -51,63 +50,20 @@ void StreamIn::fill(Move& m, const Command& command) {
 
 void StreamIn::issue(int32_t slot) {
   if (slot >= 0) fill(move(slot), context_.command(slot));
-  queue_.push({slot}, context_.now);
+  controller_.push({slot});
 }
 
-// --- the controller
-
-bool StreamIn::there(const Tracker& tracker) const {
-  return tracker.slot >= 0 && (context_.occupied >> static_cast<size_t>(tracker.slot) & 1) != 0 &&
-         context_.command(tracker.slot).operation == tracker.operation;
-}
-
-// Gives the command a place among those in flight, which it keeps until it has completed.
-bool StreamIn::track(int32_t slot) {
-  for (Tracker& tracker : trackers_) {
-    if (there(tracker)) continue;
-    tracker = {slot, context_.command(slot).operation};
+// To the reader, or to the writer of zeros. False if there is no room.
+bool StreamIn::send_row(int32_t slot, int64_t row) {
+  if (!move(slot).zero) {
+    if (!rows_.room_through()) return false;
+    rows_.push({slot, row, 0}, context_.now);
     return true;
   }
-  return false;
-}
-
-void StreamIn::step_rows() {
-  const Entry* head = queue_.head(context_.now);
-  if (head == nullptr) return;
-  const int32_t slot = head->slot;
-  if (slot < 0 || single_) {  // a configuration; a command of one row takes a second cycle
-    begun_ = single_ = false;
-    queue_.pop(context_.now);
-    context_.may_issue = context_.progress = true;
-    return;
-  }
-  if (!begun_) {
-    if (!track(slot)) return;
-    begun_ = true;
-    next_row_ = 0;
-    context_.start(slot);
-  }
-  send_row();
-}
-
-void StreamIn::send_row() {
-  const int64_t now = context_.now;
-  const int32_t slot = queue_.head(now)->slot;
-  const Move& m = move(slot);
-  if (m.zero ? zero_from_ != kNever : !rows_.room_through()) return;
-  if (m.zero) {
-    zero_ = {slot, next_row_, 0};
-    zero_from_ = now + 1;
-  } else {
-    rows_.push({slot, next_row_, 0}, now);
-  }
-  context_.progress = true;
-  if (++next_row_ < m.rows) return;
-  single_ = m.rows == 1;
-  if (single_) return;
-  begun_ = false;
-  queue_.pop(now);
-  context_.may_issue = true;
+  if (zero_from_ != kNever) return false;
+  zero_ = {slot, row, 0};
+  zero_from_ = context_.now + 1;
+  return true;
 }
 
 // --- the reader
@@ -160,7 +116,9 @@ void StreamIn::read() {
 
 void StreamIn::request() {
   if (translating_ || translated_ || reading_from_ != kNever || !rows_.empty()) read();
-  if (!queue_.empty()) step_rows();
+  if (controller_.empty()) return;
+  controller_.step([&](int32_t slot) { return move(slot).rows; },
+                   [&](const Entry& entry, int64_t row, int64_t) { return send_row(entry.slot, row); });
 }
 
 // --- from main memory to local rows
@@ -299,7 +257,7 @@ void StreamIn::write_rows() {
 }
 
 void StreamIn::schedule() {
-  queue_.schedule(context_);
+  controller_.schedule();
   rows_.schedule(context_);
   scaler_.schedule(context_);
   direct_.schedule(context_);
@@ -328,13 +286,7 @@ void StreamIn::archive(Archive& archive) {
   link_.translation().archive(archive, link_.client(unit_), pages_.newest());
   for (size_t i = 0; i < moves_.size(); ++i)
     if ((context_.occupied >> (static_cast<size_t>(first_slot_) + i) & 1) != 0) this->archive(archive, moves_[i]);
-  queue_.archive(archive, [&](Entry& entry) { archive.value(entry.slot); });
-  for (Tracker& tracker : trackers_) {
-    if (!there(tracker)) tracker = {};
-    archive.value(tracker.slot);
-    archive.number(tracker.operation);
-  }
-  archive.values(begun_, single_, next_row_);
+  controller_.archive(archive, [&](Entry& entry) { archive.value(entry.slot); });
   const auto row = [&](Row& row) { archive.values(row.slot, row.row, row.done); };
   rows_.archive(archive, row);
   archive.cycle(reading_from_);

@@ -4,6 +4,7 @@
 // scaler and repeater, and rows of zeros have a writer of their own.
 #pragma once
 
+#include "timing/controller.hpp"
 #include "timing/link.hpp"
 #include "timing/piece.hpp"
 #include "timing/scaler.hpp"
@@ -15,7 +16,7 @@ class StreamIn {
   StreamIn(Context& context, Link& link, int32_t unit);
   // A command, or -1: a configuration, which takes a place in the queue as well.
   void issue(int32_t slot);
-  [[nodiscard]] bool accepts() const { return queue_.room(context_.now); }
+  [[nodiscard]] bool accepts() const { return controller_.room(); }
   // The stages behind main memory, before anything reads local rows in this cycle.
   void write_rows();
   // The stages up to the requests.
@@ -24,7 +25,7 @@ class StreamIn {
   void archive(Archive& archive);
   [[nodiscard]] bool idle() const { return open_ == 0; }  // no request is outstanding
   [[nodiscard]] Cause cause() const;
-  [[nodiscard]] bool active() const { return !queue_.empty() || !rows_.empty() || open_ > 0 || writing(); }
+  [[nodiscard]] bool active() const { return !controller_.empty() || !rows_.empty() || open_ > 0 || writing(); }
 
  private:
   struct Move {  // progress of one command, by slot
@@ -45,10 +46,6 @@ class StreamIn {
     int32_t slot = -1;
     int64_t row = 0, done = 0;  // bytes requested; blocks of zeros written
   };
-  struct Tracker {  // a command in flight
-    int32_t slot = -1;
-    int64_t operation = -1;
-  };
   struct Repeater {
     LocalRow row;
     int64_t left = 0;  // writes after this one
@@ -66,10 +63,7 @@ class StreamIn {
            zero_from_ != kNever;
   }
   void fill(Move& move, const Command& command);
-  void step_rows();
-  void send_row();
-  [[nodiscard]] bool there(const Tracker& tracker) const;
-  [[nodiscard]] bool track(int32_t slot);
+  [[nodiscard]] bool send_row(int32_t slot, int64_t row);
   void read();
   void look();
   [[nodiscard]] bool cut();
@@ -89,12 +83,7 @@ class StreamIn {
   const UnitSettings& settings_;
   int32_t unit_, first_slot_;
   std::vector<Move> moves_;
-  // the controller
-  Fifo<Entry> queue_;
-  std::vector<Tracker> trackers_;
-  bool begun_ = false;   // the first command of the queue is tracked
-  bool single_ = false;  // its only row has been sent
-  int64_t next_row_ = 0;
+  Controller<Entry> controller_;
   // the reader
   Fifo<Row> rows_;
   Row reading_;

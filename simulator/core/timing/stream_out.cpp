@@ -9,8 +9,7 @@ StreamOut::StreamOut(Context& context, Link& link, int32_t unit)
       link_(link),
       settings_(context.settings.units[static_cast<size_t>(unit)]),
       unit_(unit),
-      queue_(settings_.queue),
-      trackers_(static_cast<size_t>(settings_.in_flight)),
+      controller_(context, settings_),
       read_(settings_.read_queue),
       normed_(settings_.scale_queue),
       scaling_(settings_.scale_queue),
@@ -26,24 +25,10 @@ void StreamOut::issue(int32_t slot) {
     const int64_t last = row_at(target, points(target) - 1) + target.bytes - 1;
     entry.page = pages_.begin(command.page, page_of(last, context_.settings.page));
   }
-  queue_.push(entry, context_.now);
+  controller_.push(entry);
 }
 
-// --- the controller
-
-bool StreamOut::there(const Tracker& tracker) const {
-  return tracker.slot >= 0 && (context_.occupied >> static_cast<size_t>(tracker.slot) & 1) != 0 &&
-         context_.command(tracker.slot).operation == tracker.operation;
-}
-
-bool StreamOut::track(int32_t slot) {
-  for (Tracker& tracker : trackers_) {
-    if (there(tracker)) continue;
-    tracker = {slot, context_.command(slot).operation, steps(context_.command(slot))};
-    return true;
-  }
-  return false;
-}
+// --- the rows of a command
 
 namespace {
 
@@ -94,46 +79,16 @@ StreamOut::Row StreamOut::row_of(const Entry& entry, int64_t step) const {
   return row;
 }
 
-void StreamOut::step_rows() {
-  const Entry* head = queue_.head(context_.now);
-  if (head == nullptr) return;
-  const int32_t slot = head->slot;
-  if (slot < 0 || single_) {  // a configuration; a command of one step takes a second cycle
-    begun_ = single_ = false;
-    queue_.pop(context_.now);
-    context_.may_issue = context_.progress = true;
-    return;
-  }
-  const Command& command = context_.command(slot);
-  const int64_t all = steps(command);
-  if (!begun_) {
-    if (!track(slot)) return;
-    begun_ = true;
-    next_ = 0;
-    context_.start(slot);
-    if (all <= 0) context_.complete(slot, context_.now + 1);
-  }
-  if (!read_.room(context_.now)) return;
-  if (all > 0) {
-    read_.push({row_of(*head, next_), slot}, context_.now);
-    ++under_way_;
-  }
-  context_.progress = true;
-  if (++next_ < all) return;
-  single_ = all == 1;
-  if (single_) return;
-  begun_ = false;
-  queue_.pop(context_.now);
-  context_.may_issue = true;
+// Puts a row in the queue of those to be read. False if there is no room.
+bool StreamOut::wait(const Entry& entry, int64_t step, int64_t all) {
+  if (!read_.room(context_.now)) return false;
+  if (all <= 0) return true;
+  read_.push({row_of(entry, step), entry.slot}, context_.now);
+  ++under_way_;
+  return true;
 }
 
 // --- rows on their way
-
-void StreamOut::have_read(int32_t slot) {
-  cause_ = Cause::Busy;
-  for (Tracker& tracker : trackers_)
-    if (tracker.slot == slot && there(tracker) && --tracker.left == 0) context_.complete(slot, context_.now + 1);
-}
 
 void StreamOut::dispatch() {
   const int64_t now = context_.now;
@@ -149,7 +104,8 @@ void StreamOut::dispatch() {
     row.from = now + context_.ports.read_latency(bank);
     row.bank = bank;
   }
-  have_read(head->slot);
+  cause_ = Cause::Busy;
+  controller_.row_done(head->slot);
   read_.pop(now);
   normed_.push(row, now);
   context_.progress = true;
@@ -279,12 +235,13 @@ void StreamOut::send() {
 
 void StreamOut::read() {
   dispatch();
-  step_rows();
+  controller_.step([&](int32_t slot) { return steps(context_.command(slot)); },
+                   [&](const Entry& entry, int64_t step, int64_t all) { return wait(entry, step, all); });
   acknowledge();
 }
 
 void StreamOut::schedule() {
-  queue_.schedule(context_);
+  controller_.schedule();
   read_.schedule(context_);
   if (read_.head(context_.now) != nullptr) context_.at(context_.now + 1);  // for writes under way
   for (const Fifo<Row>* rows : {&normed_, &scaling_, &issued_}) rows->schedule(context_);
@@ -306,16 +263,10 @@ void StreamOut::archive(Archive& archive, Row& row) {
 void StreamOut::archive(Archive& archive) {
   pages_.archive(archive);
   link_.translation().archive(archive, link_.client(unit_), pages_.newest());
-  queue_.archive(archive, [&](Entry& entry) {
+  controller_.archive(archive, [&](Entry& entry) {
     archive.value(entry.slot);
     pages_.relative(archive, entry.page);
   });
-  for (Tracker& tracker : trackers_) {
-    if (!there(tracker)) tracker = {};
-    archive.values(tracker.slot, tracker.left);
-    archive.number(tracker.operation);
-  }
-  archive.values(begun_, single_, next_);
   read_.archive(archive, [&](Waiting& waiting) {
     this->archive(archive, waiting.row);
     archive.value(waiting.slot);

@@ -4,6 +4,7 @@
 // aligned requests.
 #pragma once
 
+#include "timing/controller.hpp"
 #include "timing/link.hpp"
 #include "timing/piece.hpp"
 
@@ -14,8 +15,8 @@ class StreamOut {
   StreamOut(Context& context, Link& link, int32_t unit);
   // A command, or -1: a configuration, which takes a place in the queue as well.
   void issue(int32_t slot);
-  [[nodiscard]] bool accepts() const { return queue_.room(context_.now); }
-  [[nodiscard]] bool due() const { return !idle() || !queue_.empty(); }
+  [[nodiscard]] bool accepts() const { return controller_.room(); }
+  [[nodiscard]] bool due() const { return !idle() || !controller_.empty(); }
   // What was read moves on, before anything reads local rows in this cycle …
   void send();
   // … and then the stages up to the reads.
@@ -45,17 +46,10 @@ class StreamOut {
     bool last = false;
     int64_t page = 0;
   };
-  struct Tracker {  // a command in flight: rows that are still to be read
-    int32_t slot = -1;
-    int64_t operation = -1, left = 0;
-  };
-  [[nodiscard]] bool there(const Tracker& tracker) const;
-  [[nodiscard]] bool track(int32_t slot);
   [[nodiscard]] int64_t steps(const Command& command) const;
   [[nodiscard]] Row row_of(const Entry& entry, int64_t step) const;
-  void step_rows();
+  [[nodiscard]] bool wait(const Entry& entry, int64_t step, int64_t all);
   void dispatch();
-  void have_read(int32_t slot);
   void norm();
   void scale();
   void collect();
@@ -73,11 +67,7 @@ class StreamOut {
   Link& link_;
   const UnitSettings& settings_;
   int32_t unit_;
-  // the controller
-  Fifo<Entry> queue_;
-  std::vector<Tracker> trackers_;
-  bool begun_ = false, single_ = false;
-  int64_t next_ = 0;  // step of the first command of the queue
+  Controller<Entry> controller_;
   // rows on their way
   Fifo<Waiting> read_;
   Fifo<Row> normed_, scaling_, issued_;

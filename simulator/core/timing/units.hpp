@@ -1,6 +1,7 @@
 // The units of a machine, each as what it is, and what those that move data share: the way to main memory.
 #pragma once
 
+#include <utility>
 #include <vector>
 
 #include "timing/array.hpp"
@@ -30,7 +31,10 @@ class Units {
     systolics_.reserve(count);
     serials_.reserve(count);
     unrollers_.reserve(count);
-    for (size_t u = 0; u < count; ++u) add(static_cast<int32_t>(u), compiled, operations);
+    for (size_t u = 0; u < count; ++u) {
+      const UnitKind kind = context.settings.units[u].kind;
+      places_.push_back({kind, add(kind, static_cast<int32_t>(u), compiled, operations)});
+    }
   }
 
   [[nodiscard]] size_t count() const { return places_.size(); }
@@ -126,44 +130,25 @@ class Units {
     size_t index = 0;  // among the units of its kind
   };
 
-  void add(int32_t unit, const CompiledMachine& compiled, OperationList& operations) {
-    size_t place = 0;
-    const UnitKind kind = context_.settings.units[static_cast<size_t>(unit)].kind;
+  // The place of a new unit of a kind.
+  template <typename Unit, typename... Arguments>
+  static size_t add(std::vector<Unit>& units, Arguments&&... arguments) {
+    units.emplace_back(std::forward<Arguments>(arguments)...);
+    return units.size() - 1;
+  }
+
+  [[nodiscard]] size_t add(UnitKind kind, int32_t unit, const CompiledMachine& compiled, OperationList& operations) {
     switch (kind) {
-      case UnitKind::TransferIn:
-        place = ins_.size();
-        ins_.emplace_back(context_, unit);
-        break;
-      case UnitKind::TransferOut:
-        place = outs_.size();
-        outs_.emplace_back(context_, unit);
-        break;
-      case UnitKind::Array:
-        place = arrays_.size();
-        arrays_.emplace_back(context_, unit);
-        break;
-      case UnitKind::StreamIn:
-        place = streams_in_.size();
-        streams_in_.emplace_back(context_, link_, unit);
-        break;
-      case UnitKind::StreamOut:
-        place = streams_out_.size();
-        streams_out_.emplace_back(context_, link_, unit);
-        break;
-      case UnitKind::Systolic:
-        place = systolics_.size();
-        systolics_.emplace_back(context_, unit);
-        break;
-      case UnitKind::Serial:
-        place = serials_.size();
-        serials_.emplace_back(context_, unit);
-        break;
-      case UnitKind::Expander:
-        place = unrollers_.size();
-        unrollers_.emplace_back(context_, unit, compiled, operations);
-        break;
+      case UnitKind::TransferIn: return add(ins_, context_, unit);
+      case UnitKind::TransferOut: return add(outs_, context_, unit);
+      case UnitKind::Array: return add(arrays_, context_, unit);
+      case UnitKind::StreamIn: return add(streams_in_, context_, link_, unit);
+      case UnitKind::StreamOut: return add(streams_out_, context_, link_, unit);
+      case UnitKind::Systolic: return add(systolics_, context_, unit);
+      case UnitKind::Expander: return add(unrollers_, context_, unit, compiled, operations);
+      case UnitKind::Serial: break;
     }
-    places_.push_back({kind, place});
+    return add(serials_, context_, unit);
   }
 
   void respond() {
