@@ -8,11 +8,11 @@ the same transfer says where a command reads and which operand has to change to 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from autocomp.targets.simulator.isa import algebra
-from autocomp.targets.simulator.isa.affine import affine, is_fixed
+from autocomp.targets.simulator.isa.affine import affine
 from autocomp.targets.simulator.isa.model import Accelerator, Instruction
 from autocomp.targets.simulator.isa.regions import Write, writes
 from autocomp.targets.simulator.isa.tree import (
@@ -62,10 +62,6 @@ class Moved:
 
     source: Side
     function: Expression
-
-    @property
-    def plain(self) -> bool:
-        return self.function == ELEMENT
 
 
 @dataclass(frozen=True)
@@ -285,8 +281,3 @@ def _along(offset: Expression, loops: Mapping[str, Expression]) -> tuple[Express
     if form is None or any(term.part for term in form.terms):
         raise UnclearError("where an element is in DRAM does not follow from axes alone")
     return form.base, {term.variable: term.stride for term in form.terms}
-
-
-def fixed(expression: Expression, axes: Sequence[str]) -> bool:
-    """Whether an expression is the same for all points."""
-    return is_fixed(expression, dict.fromkeys(axes, algebra.ZERO))

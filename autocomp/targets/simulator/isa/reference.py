@@ -80,7 +80,7 @@ def _instruction(accelerator: Accelerator, instruction: Instruction) -> Iterator
     yield f"{instruction.doc} Runs on {runs}.".strip()
     if instruction.parameters:
         yield ""
-        yield from (f"- {operand(p)}" for p in instruction.parameters)
+        yield from (_operand(p) for p in instruction.parameters)
     needs = list(requirements(instruction.body))
     if needs:
         yield from ("", "Required:", "")
@@ -104,15 +104,14 @@ def _procedure(procedure: Procedure) -> str:
     return f"- `{head}`" + (f": {procedure.doc}" if procedure.doc else "")
 
 
-def operand(parameter: Parameter) -> str:
-    """Its name, kind, range and meaning."""
+def _operand(parameter: Parameter) -> str:
     kinds = {
         "pointer": "DRAM address",
         "address": f"address `{parameter.space}`",
         "float": "float",
         "integer": "integer",
     }
-    text = f"`{parameter.name}`: {kinds[parameter.kind]}"
+    text = f"- `{parameter.name}`: {kinds[parameter.kind]}"
     if parameter.low is not None:
         text += f", {show_number(parameter.low)} to {show_number(parameter.high or 0)}"
     if parameter.choices:

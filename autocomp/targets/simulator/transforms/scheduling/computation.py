@@ -8,7 +8,7 @@ whose left operand lies outside of its tensor are left out, as in the padding of
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
@@ -18,13 +18,11 @@ from autocomp.targets.simulator.isa.tree import Expression
 
 @dataclass(frozen=True)
 class Tensor:
-    """An array in DRAM; `element` is bytes. `parameter`: it is one of the kernel's, not an array of its own."""
+    """An array in DRAM; `element` is bytes."""
 
     name: str
     shape: tuple[int, ...]
     element: int
-    kind: str  # i8, f32 …
-    parameter: bool
 
     @property
     def strides(self) -> tuple[int, ...]:
@@ -117,7 +115,3 @@ class Contraction:
         below."""
         pairs = zip(self.left.subscripts, self.left.tensor.shape, strict=True)
         return tuple((s, n) for s, n in pairs if s.bounds(self.extents)[0] < 0 or s.bounds(self.extents)[1] >= n)
-
-    @property
-    def tile_dims(self) -> Sequence[str]:
-        return (self.row, self.column, self.depth)

@@ -104,7 +104,6 @@ class Commands:
     form: Column
     first: Column
     arguments: Column
-    lines: npt.NDArray[np.int32]
     tensors: tuple[CompiledTensor, ...]
 
     def __len__(self) -> int:
@@ -231,11 +230,11 @@ def commands_of(kernel: ast.Kernel, accelerator: m.Accelerator, constants: Mappi
         options = Options(timing=False, record_trace=True, requirements=False)
         trace = replay_trace(tables.machine, trace, options).trace
         assert isinstance(trace, _core.Trace)
-    instruction, first, arguments, lines = trace.columns(tables.machine)
+    instruction, first, arguments, _ = trace.columns(tables.machine)
     signatures, given = _signatures(accelerator, instruction, first, arguments)
     walker = _Forms(accelerator, given)
     form = walker.follow(signatures)
-    return Commands(accelerator, tuple(walker.forms), form, first, arguments, lines, checked.program.tensors)
+    return Commands(accelerator, tuple(walker.forms), form, first, arguments, checked.program.tensors)
 
 
 def array_type(element: str) -> np.dtype:

@@ -37,9 +37,7 @@ class Lifted:
 
 def contractions_of(flow: Flow) -> tuple[Lifted, ...]:
     """The contractions of a flow, in the order of their first products. Raises NotApplicable for anything else."""
-    tensors = tuple(
-        Tensor(t.name, tuple(t.shape), element_bits(t.dtype) // 8, t.dtype, t.parameter) for t in flow.commands.tensors
-    )
+    tensors = tuple(Tensor(t.name, tuple(t.shape), element_bits(t.dtype) // 8) for t in flow.commands.tensors)
     groups: dict[int, list[Products]] = {}
     for part in flow.products:
         groups.setdefault(part.result.tensor, []).append(part)

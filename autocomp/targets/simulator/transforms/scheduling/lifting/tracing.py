@@ -21,7 +21,6 @@ class _Move:
     """A load or a store of one form; `pitch` is the local rows from one block of columns to the next."""
 
     form: Form
-    transfer: Transfer
     local: Side
     dram: Side | None
     row_axis: str
@@ -480,7 +479,6 @@ def _move(form: Form, transfer: Transfer, local: Side, dram: Side | None) -> _Mo
     function = None if moved is None else _changed(form.evaluate(moved.function))
     return _Move(
         form,
-        transfer,
         local,
         dram,
         row,

@@ -49,7 +49,6 @@ class MoveLeaf:
     address: str
     rows: tuple[str, ...]
     columns: tuple[str, ...]
-    most_rows: int
     most_columns: int
     width: int
     stride: Setting

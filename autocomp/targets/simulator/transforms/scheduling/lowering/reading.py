@@ -120,7 +120,6 @@ class _Reader:
             address,
             rows,
             columns,
-            _most(form, rows),
             _widest(form, columns, width) if step.width else min(_most(form, columns), width),
             width,
             stride,
