@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from math import gcd
 
+from autocomp.targets.simulator.isa.model import Accelerator, Instruction
 from autocomp.targets.simulator.isa.timing import MEMORY_KEYS, UNIT_KEYS, Key
 
 Settings = Mapping[str, int | float | str]  # of a unit or memory, as the description states them
@@ -82,6 +83,11 @@ def _row(cutting: Cutting, address: int, length: int) -> Traffic:
 def unit_number(unit: Settings, name: str) -> int:
     """A setting of a unit, or the simulator's default where the description leaves it out."""
     return _number(unit, UNIT_KEYS, name)
+
+
+def unit_settings(accelerator: Accelerator, instruction: Instruction) -> Settings:
+    """What the description states of the unit that executes an instruction."""
+    return next((unit.settings for unit in accelerator.units if unit.name == instruction.unit), {})
 
 
 def memory_number(memory: Settings, name: str) -> int:

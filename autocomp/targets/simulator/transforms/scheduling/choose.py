@@ -44,8 +44,7 @@ def whole(computation: Contraction, leaves: Leaves) -> Schedule:
 
 def largest_tiles(computation: Contraction, leaves: Leaves) -> Mapping[str, int]:
     """The largest tiles that the machine multiplies."""
-    words = {"row": computation.row, "column": computation.column, "depth": computation.depth}
-    return {dim: min(leaves.product.most[word], computation.extents[dim]) for word, dim in words.items()}
+    return {dim: min(leaves.product.most[word], computation.extents[dim]) for word, dim in computation.tiled.items()}
 
 
 def ranked(model: CostModel) -> list[Ranked]:

@@ -93,9 +93,19 @@ class Contraction:
     function: Expression | None  # of a sum; None: the sum itself
 
     @cached_property
+    def operands(self) -> Mapping[str, Operand]:
+        """The operands by name: left, right and result."""
+        return {"left": self.left, "right": self.right, "result": self.result}
+
+    @cached_property
     def operand_dims(self) -> Mapping[str, frozenset[str]]:
         """The dimensions that select the elements of each operand."""
-        return {"left": self.left.dims, "right": self.right.dims, "result": self.result.dims}
+        return {name: operand.dims for name, operand in self.operands.items()}
+
+    @cached_property
+    def tiled(self) -> Mapping[str, str]:
+        """The dimensions that one command covers a tile of, by the words row, column and depth."""
+        return {"row": self.row, "column": self.column, "depth": self.depth}
 
     @cached_property
     def extents(self) -> Mapping[str, int]:

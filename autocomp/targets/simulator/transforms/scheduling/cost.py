@@ -12,7 +12,6 @@ from functools import cached_property
 from math import prod
 
 from autocomp.remember import remember
-from autocomp.targets.simulator.isa import model as m
 from autocomp.targets.simulator.isa.tree import Number
 from autocomp.targets.simulator.transforms.analysis.requests import (
     Cutting,
@@ -20,6 +19,7 @@ from autocomp.targets.simulator.transforms.analysis.requests import (
     Traffic,
     memory_number,
     unit_number,
+    unit_settings,
 )
 from autocomp.targets.simulator.transforms.scheduling.computation import Contraction, Operand
 from autocomp.targets.simulator.transforms.scheduling.lowering.leaves import Leaves, MoveLeaf, Part
@@ -40,11 +40,6 @@ def transfer_cycles(unit: Settings, dram: Settings, rows: int, blocks: int, traf
         return max(rows * (blocks - 1) + traffic.beats, requests)
     commands = (2.0 * recovery + latency + traffic.beats) / unit_number(unit, "in_flight")
     return max(float(rows * blocks), traffic.beats, requests, commands)
-
-
-def unit_settings(accelerator: m.Accelerator, instruction: m.Instruction) -> Settings:
-    """What the description states of the unit that executes an instruction."""
-    return next((unit.settings for unit in accelerator.units if unit.name == instruction.unit), {})
 
 
 @dataclass(frozen=True)
@@ -79,24 +74,15 @@ class CostModel:
                 return leaves.added[0], computation.added[0]
             assert leaves.zero is not None
             return leaves.zero, None
-        known: Mapping[str, tuple[MoveLeaf, Operand]] = {
-            "left": (leaves.left, computation.left),
-            "right": (leaves.right, computation.right),
-            "result": (leaves.store, computation.result),
-        }
-        return known[stream]
+        return leaves.move(stream), computation.operands[stream]
 
     def row_dim(self, stream: str) -> str:
         """The dimension along the local rows of what is moved."""
-        words = {"row": self.computation.row, "column": self.computation.column, "depth": self.computation.depth}
-        return words[self.leaves.product.rows.get(stream, "row")]
+        return self.computation.tiled[self.leaves.product.row_word(stream)]
 
     def column_dim(self, stream: str) -> str:
         """The dimension along its columns."""
-        pairs = {"left": ("row", "depth"), "right": ("depth", "column")}
-        words = {"row": self.computation.row, "column": self.computation.column, "depth": self.computation.depth}
-        one, other = (words[word] for word in pairs.get(stream, ("row", "column")))
-        return other if self.row_dim(stream) == one else one
+        return self.computation.tiled[self.leaves.product.column_word(stream)]
 
     @cached_property
     def starts(self) -> bool:
@@ -158,13 +144,7 @@ class CostModel:
 
     def width(self, stream: str, grid: Grid) -> int:
         """Tiles in one move of a stream."""
-        leaf, _ = self._moved(stream)
-        column = self.column_dim(stream)
-        size = grid.schedule.tile.get(column, 1)
-        if stream == "start" or size < leaf.width:
-            return 1
-        most = max(1, leaf.most_columns // size)
-        return max(1, min(grid.schedule.width.get(stream, most), most, grid.block[column]))
+        return 1 if stream == "start" else self.leaves.width(stream, grid)
 
     @staticmethod
     def _parts(dim: str, grid: Grid) -> Mapping[int, int]:
@@ -220,7 +200,7 @@ class CostModel:
         blocks = prod(grid.blocks[d] for d in grid.outer)
         stored = self.moves("result", grid)
         started = self.moves("start", grid) if self.starts else 0.0
-        hidden = schedule.deferred and blocks > 1
+        hidden = grid.defers
         beside = started / steps if hidden else 0.0
         total = 0.0
         for chosen in ((True, True), (True, False), (False, True), (False, False)):

@@ -81,6 +81,11 @@ class Grid:
         """Steps until a block of results is complete."""
         return prod(self.blocks[name] for name in self.order if name not in self.outer)
 
+    @property
+    def defers(self) -> bool:
+        """Whether results are stored during the next block: where there is one."""
+        return self.schedule.deferred and prod(self.blocks[name] for name in self.outer) > 1
+
     def level(self, operand: str) -> int:
         """How many of the loops over blocks, of those that there are, are around an operand's panel."""
         given = self.schedule.order[: self.schedule.level.get(operand, len(self.schedule.order))]
@@ -107,7 +112,7 @@ class Grid:
     def phases(self, operand: str) -> int:
         """Panels that an operand has in local memory at a time."""
         if operand == "result":
-            return 2 if self.schedule.deferred and prod(self.blocks[n] for n in self.outer) > 1 else 1
+            return 2 if self.defers else 1
         return 2 if operand in self.schedule.ahead and self.events(operand) > 1 else 1
 
     def held(self, operand: str) -> int:

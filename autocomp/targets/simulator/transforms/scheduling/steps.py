@@ -7,7 +7,6 @@ whole computation do not see that, so the best schedules by these are looked at 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from math import prod
 
 import numpy as np
 import numpy.typing as npt
@@ -133,7 +132,7 @@ class _Estimate:
         starts = self._moves("start")[: self._steps] if model.starts else none[: self._steps]
         period = grid.steps_of_result
         first = np.arange(self._steps) % period == 0
-        hidden = grid.schedule.deferred and prod(grid.blocks[d] for d in grid.outer) > 1
+        hidden = grid.defers
         beside = stores / period if hidden else none[: self._steps]
         following = ahead[1:].copy()
         if grid.steps == self._steps:

@@ -8,10 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from autocomp.targets.simulator.isa import model as m
-from autocomp.targets.simulator.transforms.scheduling.lifting.commands import (
-    Form,
-    Register,
-)
+from autocomp.targets.simulator.transforms.scheduling.lifting.commands import Form, Register
+from autocomp.targets.simulator.transforms.scheduling.schedule import Grid
 
 Numbers = Mapping[str, int | float]
 
@@ -93,6 +91,15 @@ class ProductLeaf:
     most: Mapping[str, int]  # the largest extent of a tile: row, column, depth
     settings: tuple[Configure, ...]
 
+    def row_word(self, operand: str) -> str:
+        """The dimension along the local rows of an operand: row, column or depth."""
+        return self.rows.get(operand, "row")
+
+    def column_word(self, operand: str) -> str:
+        """The dimension along its columns."""
+        one, other = {"left": ("row", "depth"), "right": ("depth", "column")}.get(operand, ("row", "column"))
+        return other if self.row_word(operand) == one else one
+
 
 @dataclass(frozen=True)
 class Leaves:
@@ -106,3 +113,16 @@ class Leaves:
     zero: MoveLeaf | None
     store: MoveLeaf
     fence: tuple[m.Instruction, Numbers] | None
+
+    def move(self, operand: str) -> MoveLeaf:
+        """The load of left or right, the store of the result."""
+        return {"left": self.left, "right": self.right, "result": self.store}[operand]
+
+    def width(self, operand: str, grid: Grid) -> int:
+        """Tiles in one move of an operand."""
+        leaf, column = self.move(operand), grid.computation.tiled[self.product.column_word(operand)]
+        size = grid.schedule.tile.get(column, 1)
+        if size < leaf.width:
+            return 1
+        most = leaf.most_columns // size
+        return max(1, min(grid.schedule.width.get(operand, most), most, grid.block[column]))

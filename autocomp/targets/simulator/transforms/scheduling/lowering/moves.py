@@ -85,7 +85,7 @@ class Moves(Tiles):
     def _source(self, stream: str) -> Operand:
         if stream.startswith("added"):
             return self.computation.added[int(stream[5:])]
-        return self._operand(stream)
+        return self.computation.operands[stream]
 
     @staticmethod
     def _moved_operand(stream: str) -> str:
@@ -181,13 +181,13 @@ class Moves(Tiles):
 
     def load(self, operand: str, tile: Mapping[str, str], at: str, phase: str) -> Lines:
         """The move that brings some tiles of an operand."""
-        leaf = self._leaf(operand)
+        leaf = self.leaves.move(operand)
         row, column = self._row_word(operand), self._column_word(operand)
         wide = self._wide(operand, tile, at)
         columns = self._extent(column, tile.get(column, "0"), at, wide)
         rows = self._extent(row, tile.get(row, "0"), at)
         place = self._row(operand, tile, at, phase)
-        source = self._operand(operand)
+        source = self.computation.operands[operand]
         if operand == "right" or not self.computation.clipped:
             call = self._move(operand, leaf, self._element_of(source, tile, at), place, columns, rows)
             used = self._is_used(tile, at) if operand == "right" else ""

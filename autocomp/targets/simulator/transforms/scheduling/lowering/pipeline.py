@@ -51,7 +51,7 @@ class Pipeline:
         ahead = [o for o in OPERANDS if o in self._schedule.ahead]
         if ahead and steps > 1:
             loop += nest.coordinates("step + 1", NEXT)
-        if self._defers:
+        if self._grid.defers:
             loop += nest.coordinates(
                 f"(step < {grid.steps_of_result} ? 0 : step - {grid.steps_of_result})", LAST, grid.outer
             )
@@ -61,11 +61,11 @@ class Pipeline:
         for operand in OPERANDS:
             if operand not in self._schedule.ahead:
                 loop += self._on_time(operand)
-        if nest.started and not self._defers:
+        if nest.started and not self._grid.defers:
             loop += self._guarded(self._first_of_result(), nest.all_starts(NOW, phases["result"]))
-        on_time = set(OPERANDS) - self._schedule.ahead or (nest.started and not self._defers)
+        on_time = set(OPERANDS) - self._schedule.ahead or (nest.started and not self._grid.defers)
         loop += self._guarded("1" if on_time else "step > 0", nest.ordered("load", "product"))
-        if self._defers:
+        if self._grid.defers:
             order = [*nest.ordered("product", "store"), *([] if nest.started else nest.ordered("store", "product"))]
             loop += self._guarded(f"step > 0 && {self._first_of_result()}", order)
         before = self._guarded("step == 0", self._first_uses()) if steps > 1 else self._first_uses()
@@ -87,12 +87,12 @@ class Pipeline:
             head = f"for ({name}_due += {name}_moves; {more}; {name}_due -= {name}_over) {{"
             before += [head, *stream.inside, f"{name}s++;", "}"]
         loop += nest.products(NOW, phases, before)
-        if not self._defers:
+        if not self._grid.defers:
             stored = [*nest.ordered("product", "store"), *nest.all_stores(NOW, phases["result"])]
             stored += nest.ordered("store", "load" if nest.started else "product")
             loop += self._guarded(self._last_of_result(), stored)
         lines += [f"for (int step = 0; step < {steps}; step++) {{", *loop, "}"]
-        if self._defers:
+        if self._grid.defers:
             last = f"{steps - 1}"
             lines += [
                 "{",
@@ -102,10 +102,6 @@ class Pipeline:
                 "}",
             ]
         return lines
-
-    @property
-    def _defers(self) -> bool:
-        return self._schedule.deferred and prod(self._grid.blocks[d] for d in self._grid.outer) > 1
 
     @staticmethod
     def _guarded(condition: str, lines: Lines) -> Lines:
@@ -131,7 +127,7 @@ class Pipeline:
         for operand in OPERANDS:
             if operand in self._schedule.ahead:
                 lines += self._guarded(nest.first_use(operand), nest.load(operand, tile, NOW, "0"))
-        if nest.started and self._defers:
+        if nest.started and self._grid.defers:
             reduced = [d for d in nest.inner if d in nest.computation.reduction]
             lines += self._guarded(" && ".join(f"{d} == 0" for d in reduced) or "1", nest.start(tile, NOW, "0"))
         return [*lines, *nest.ordered("load", "product")] if lines else []
@@ -143,7 +139,7 @@ class Pipeline:
 
     def _streams(self) -> list[Stream]:
         found: list[Stream] = []
-        if self._defers:
+        if self._grid.defers:
             found.append(self._results())
         for operand in OPERANDS:
             if operand in self._schedule.ahead and self._grid.steps > 1:

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from math import prod
 
 from autocomp.targets.simulator.transforms.errors import NotApplicable
-from autocomp.targets.simulator.transforms.scheduling.computation import Contraction, Operand, Subscript
+from autocomp.targets.simulator.transforms.scheduling.computation import Contraction, Subscript
 from autocomp.targets.simulator.transforms.scheduling.lowering.layout import Buffer, placed
-from autocomp.targets.simulator.transforms.scheduling.lowering.leaves import Leaves, MoveLeaf
+from autocomp.targets.simulator.transforms.scheduling.lowering.leaves import Leaves
 from autocomp.targets.simulator.transforms.scheduling.lowering.order import Order
 from autocomp.targets.simulator.transforms.scheduling.lowering.text import Lines, minimum
 from autocomp.targets.simulator.transforms.scheduling.schedule import OPERANDS, Grid, Schedule
@@ -26,7 +26,7 @@ class Tiles:
 
     def __post_init__(self) -> None:
         self.grid = Grid(self.computation, self.schedule)
-        self._words = {self.computation.row: "row", self.computation.column: "column", self.computation.depth: "depth"}
+        self._words = {dim: word for word, dim in self.computation.tiled.items()}
         self._check()
         self._order = Order(self.leaves.accelerator)
         self._places = placed(self.leaves.accelerator, self._buffers())
@@ -59,46 +59,25 @@ class Tiles:
     def inner(self) -> tuple[str, ...]:
         return tuple(d for d in self.schedule.inner if self.grid.block[d] > 1)
 
-    def _operand(self, name: str) -> Operand:
-        found: Mapping[str, Operand] = {
-            "left": self.computation.left,
-            "right": self.computation.right,
-            "result": self.computation.result,
-        }
-        return found[name]
-
-    def _leaf(self, name: str) -> MoveLeaf:
-        return {"left": self.leaves.left, "right": self.leaves.right, "result": self.leaves.store}[name]
-
     # --- local memory
 
     def _row_word(self, operand: str) -> str:
         """The dimension along the local rows of an operand."""
-        words = {word: dim for dim, word in self._words.items()}
-        return words["row" if operand == "result" else self.leaves.product.rows[operand]]
+        return self.computation.tiled[self.leaves.product.row_word(operand)]
 
     def _column_word(self, operand: str) -> str:
         """The dimension along its columns."""
-        pairs = {"left": ("row", "depth"), "right": ("depth", "column"), "result": ("row", "column")}
-        row = self._words[self._row_word(operand)]
-        other = next(word for word in pairs[operand] if word != row)
-        return next(dim for dim, word in self._words.items() if word == other)
+        return self.computation.tiled[self.leaves.product.column_word(operand)]
 
     def _pitch(self, operand: str) -> int:
         """Rows from one tile to the next: as many as a tile has; of results as many as wide stores need."""
-        leaf = self._leaf(operand)
         rows = self.schedule.tile.get(self._row_word(operand), 1)
-        fixed = leaf.pitch.constant
+        fixed = self.leaves.move(operand).pitch.constant
         return max(rows, fixed) if self._width(operand) > 1 and fixed else rows
 
     def _width(self, operand: str) -> int:
         """Tiles in a move."""
-        leaf = self._leaf(operand)
-        tile = self.schedule.tile.get(self._column_word(operand), 1)
-        if tile < leaf.width:
-            return 1
-        wanted = self.schedule.width.get(operand, leaf.most_columns // tile)
-        return max(1, min(wanted, leaf.most_columns // tile, self.grid.block[self._column_word(operand)]))
+        return self.leaves.width(operand, self.grid)
 
     def tile_order(self, operand: str) -> tuple[str, ...]:
         """The dimensions of a panel's tiles, those farthest apart first: tiles side by side in DRAM are neighbours."""
