@@ -14,6 +14,7 @@ from pathlib import Path
 
 from autocomp.agents.config import Agents
 from autocomp.search import Options, RunFolder
+from autocomp.search.journal import read_events
 from autocomp.search.session import Means, run_session
 from autocomp.search.snapshot import Request, create
 from autocomp.targets import menu_file
@@ -105,6 +106,7 @@ def _begun(path: Path, request: Request) -> tuple[RunFolder, Request]:
     if not path.is_dir():
         return create(path, request, datetime.now().astimezone()), request
     folder = RunFolder.open(path)
-    used = max((float(event.get("t", 0.0)) for event in map(json.loads, (path / "events.jsonl").open())), default=0.0)
+    events = read_events(folder.events)[0] if folder.events.exists() else []
+    used = float(events[-1].get("t", 0.0)) if events else 0.0
     seconds = None if request.options.seconds is None else used + request.options.seconds
     return folder, replace(request, options=request.options.replace(seconds=seconds))

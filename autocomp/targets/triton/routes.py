@@ -160,7 +160,7 @@ def _described(way: _Way, stores: bool, group: int = 8) -> None:
 
 
 def _promotes(function: ast.FunctionDef) -> bool:
-    """Whether a loop scales each product before it is added to the sum, which keeps tensor cores waiting."""
+    """True where a loop scales each product before it is added to the sum, which keeps tensor cores waiting."""
     sums = [node.value for node in ast.walk(function) if isinstance(node, ast.AugAssign)]
     scaled = [part for value in sums for part in ast.walk(value) if isinstance(part, ast.BinOp)]
     return any(isinstance(part.op, ast.Mult) and has_dot([ast.Expr(part)]) for part in scaled)
@@ -229,7 +229,7 @@ def _rows(module: Module, setting: Setting) -> Iterator[Route]:
     start = _Way(module, setting)
     start.each("join_pairs")
     whole, looped = start.copy(), start.copy()
-    for kernel in _row_kernels(module, setting):
+    for kernel in _row_kernels(module):
         whole.take("one_block", kernel=kernel)
         if not looped.take("online_softmax", kernel=kernel):
             looped.take("one_block", kernel=kernel)
@@ -247,7 +247,7 @@ def _row_settings(way: _Way, block: int, short: bool) -> Iterator[Route]:
     rows = (8, 16, 4) if short else (1, 2)
     dims = way.setting.dims
     widest = dims["width"] if short else max(dims.values(), default=0)
-    first = _row_kernels(way.module, way.setting)[0]
+    first = _row_kernels(way.module)[0]
     best = BEST_EACH["block" if block else "short" if short else "whole"]
     policies = (
         ("evict_last", "evict_first", "") if _stores_rows(way.module, first) else ("evict_first", "", "evict_last")
@@ -274,12 +274,12 @@ def _row_settings(way: _Way, block: int, short: bool) -> Iterator[Route]:
 
 
 def _stores_rows(module: Module, kernel: str) -> bool:
-    """Whether a kernel writes rows as it reads them, and not one number for each."""
+    """True for a kernel that writes rows as it reads them, False where it writes one number for each."""
     function = module.kernels[kernel]
     ranks = ranks_of(function)
     return any(call.args and rank(call.args[0], ranks) > 0 for call in calls_in([function], "store"))
 
 
-def _row_kernels(module: Module, setting: Setting) -> Sequence[str]:
+def _row_kernels(module: Module) -> Sequence[str]:
     """The main kernels, those with the most work first: kernels launched on one program come last."""
     return sorted(main_kernels(module), key=lambda kernel: len(module.kernels[kernel].args.args) <= 4)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import ast
 import copy
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from autocomp.errors import NotApplicable
 from autocomp.targets.triton.language.module import Module
@@ -100,8 +101,8 @@ def _causal(function: ast.FunctionDef, why: str) -> _Causal:
 
 
 class _OfCausal(Rewrite):
-    gain = 0.1
-    says = ""
+    gain: ClassVar[float]
+    says: ClassVar[str]
 
     def offers(self, module: Module, setting: Setting) -> Sequence[Offer]:
         found = []
@@ -117,8 +118,9 @@ class _OfCausal(Rewrite):
         kernel = wanted(parameters, "kernel", str)
         return edited(module, lambda tree: self.change(function_of(tree, kernel)))
 
+    @abstractmethod
     def change(self, function: ast.FunctionDef) -> None:
-        raise NotImplementedError
+        """Rewrite a kernel in place. Raises NotApplicable."""
 
 
 class SkipMasked(_OfCausal):
