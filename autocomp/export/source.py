@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-import numpy as np
-
 from autocomp.errors import ConfigError, KernelError
 from autocomp.export.any_size import MOST, AnySize
 from autocomp.export.forms import c_number
@@ -15,6 +13,7 @@ from autocomp.export.schedule import Schedule
 from autocomp.targets.simulator.isa.model import Accelerator
 from autocomp.targets.simulator.kernel import ast, parse, print_kernel
 from autocomp.targets.simulator.start.any_size import NAME
+from autocomp.targets.simulator.start.idioms import c_type
 from autocomp.workload import TensorSpec
 
 HEADER = "kernels.h"
@@ -64,7 +63,7 @@ def any_size_source(kernel: AnySize, accelerator: Accelerator, vendor_header: st
     lowered = lower(parse(kernel.kernel, kernel.function), accelerator, {})
     tensors = kernel.workload.tensors
     sizes = ["I", "J", "K", *(f"stride_{name}" for name in kernel.strided)]
-    pointers = [f"({_c_type(t)} *){t.name}" for t in tensors]
+    pointers = [f"({c_type(t.dtype)} *){t.name}" for t in tensors]
     call = ", ".join([*pointers, *(f"(int){name}" for name in sizes), *kernel.arguments])
     limits = " || ".join(f"{name} < 1 || {name} > {MOST}" for name in sizes)
     parts = [
@@ -174,14 +173,14 @@ def _functions(lowered: Lowered) -> Iterator[str]:
 
 
 def _parameters(tensors: Sequence[TensorSpec], arguments: Iterable[str]) -> str:
-    pointers = [f"{'const ' if t.role == 'input' else ''}{_c_type(t)} *{t.name}" for t in tensors]
+    pointers = [f"{'const ' if t.role == 'input' else ''}{c_type(t.dtype)} *{t.name}" for t in tensors]
     return ", ".join([*pointers, *(f"float {name}" for name in arguments)])
 
 
 def _public(schedule: Schedule, lowered: Lowered) -> str:
     entry = lowered.kernel.entry
     pointers = [
-        f"({_c_type(t)} (*){_inner(t)}){t.name}" if len(t.shape) > 1 else f"({_c_type(t)} *){t.name}"
+        f"({c_type(t.dtype)} (*){_inner(t)}){t.name}" if len(t.shape) > 1 else f"({c_type(t.dtype)} *){t.name}"
         for t in schedule.tensors
     ]
     call = f"{entry.name}({', '.join([*pointers, *schedule.arguments])});"
@@ -190,10 +189,3 @@ def _public(schedule: Schedule, lowered: Lowered) -> str:
 
 def _inner(tensor: TensorSpec) -> str:
     return "".join(f"[{extent}]" for extent in tensor.shape[1:])
-
-
-_C_NAMES: Mapping[str, str] = {"bool": "bool", "float32": "float", "float64": "double"}
-
-
-def _c_type(tensor: TensorSpec) -> str:
-    return _C_NAMES.get(tensor.dtype, f"{np.dtype(tensor.dtype).name}_t")

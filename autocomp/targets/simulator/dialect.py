@@ -14,6 +14,7 @@ from autocomp.targets.simulator.isa.model import Accelerator
 from autocomp.targets.simulator.kernel import ast
 from autocomp.targets.simulator.kernel.calls import BUILTINS
 from autocomp.targets.simulator.kernel.walk import walk
+from autocomp.targets.simulator.start.idioms import signature
 from autocomp.workload.model import Workload
 
 ENTRY = "solution"
@@ -56,8 +57,7 @@ class Dialect(Language):
             return ENTRY
 
     def signature(self, workload: Workload) -> str:
-        parameters = (f"{_c_type(t.dtype)} {t.name}{''.join(f'[{n}]' for n in t.shape)}" for t in workload.tensors)
-        return f"void {ENTRY}({', '.join(parameters)})"
+        return signature(workload.tensors)
 
     def skeleton(self, workload: Workload) -> str:
         return f"{self.signature(workload)} {{\n  ...\n}}"
@@ -82,10 +82,6 @@ class Dialect(Language):
         tree = self._tree(kernel)
         own = {function.name for function in tree.functions} | {name for name, *_ in BUILTINS}
         return all(node.function in own for node in walk(tree) if isinstance(node, ast.Call))
-
-
-def _c_type(dtype: str) -> str:
-    return {"float32": "float", "float64": "double"}.get(dtype, f"{dtype}_t")
 
 
 def _variable(loop: ast.For) -> str:

@@ -117,7 +117,8 @@ def signature(tensors: tuple[TensorSpec, ...]) -> str:
 
 
 def c_type(dtype: str) -> str:
-    return {"float32": "float", "float64": "double"}.get(dtype, f"{dtype}_t")
+    """C's name of a NumPy type."""
+    return {"bool": "bool", "float32": "float", "float64": "double"}.get(dtype, f"{dtype}_t")
 
 
 def tile_addresses(workload: Workload, accelerator: Accelerator, a_rows: int, b_rows: int) -> list[tuple[str, str]]:
