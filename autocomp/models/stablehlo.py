@@ -10,6 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
 
 from autocomp.data import decode, read_regular
@@ -19,7 +20,7 @@ from autocomp.models.operations import Operation, Shape, convolution, gemm
 
 SUFFIXES = (".mlir", ".stablehlo")
 MOST_BYTES = 1 << 26
-MOST_OPERATIONS = 1 << 20  # after calls were written out
+MOST_OPERATIONS = 1 << 16  # with those of called functions; a network of a hundred layers has some 10,000
 # These say how tensors are seen, and touch no element when the program runs.
 _FREE = ("constant", "reshape", "broadcast_in_dim", "iota", "return", "optimization_barrier")
 _LOOPS = ("while", "if", "case", "composite")
@@ -59,24 +60,24 @@ def import_stablehlo(path: Path) -> Model:
         raise ConfigError(
             f"{path}: a StableHLO module has functions; this has none", hint="jax.jit(f).lower(…).as_text()"
         )
-    lines = list(_written_out(entry, functions, path))
+    lines = list(islice(_written_out(entry, functions, path), MOST_OPERATIONS + 1))
+    if len(lines) > MOST_OPERATIONS:
+        raise ConfigError(f"{path}: more than {MOST_OPERATIONS:,} operations, with those of called functions")
     return _Program(lines, path).model()
 
 
 def _functions(text: str, path: Path) -> dict[str, _Function]:
-    found: dict[str, _Function] = {}
-    name, parameters = "", ()
-    lines: list[_Line] = []
+    parameters: dict[str, tuple[str, ...]] = {}
+    lines: dict[str, list[_Line]] = {}
+    name = ""
     for number, line in enumerate(text.splitlines(), 1):
         head = _FUNCTION.search(line)
         if head is not None:
-            name, lines = head["name"], []
-            parameters = tuple(_VALUE.findall(head["parameters"]))
-            found[name] = _Function(parameters, ())
+            name = head["name"]
+            parameters[name], lines[name] = tuple(_VALUE.findall(head["parameters"])), []
         elif name and (parsed := _line(line, f"{path}:{number}")) is not None:
-            lines.append(parsed)
-            found[name] = replace(found[name], lines=tuple(lines))
-    return found
+            lines[name].append(parsed)
+    return {name: _Function(parameters[name], tuple(lines[name])) for name in lines}
 
 
 def _line(text: str, where: str) -> _Line | None:
@@ -125,10 +126,9 @@ def _written_out(
             continue
         if len(callers) > len(functions):
             raise ConfigError(f"{path}: @{callee[1] if callee else ''} calls itself")
-        inner = list(_written_out(called, functions, path, (*callers, number)))
         own = "/".join(map(str, (*callers, number)))
         given = {f"{own}{name}": value for name, value in zip(called.parameters, renamed.operands, strict=False)}
-        for item in inner:
+        for item in _written_out(called, functions, path, (*callers, number)):
             if item.name == "return":
                 returned = [given.get(value, value) for value in item.operands]
                 names |= dict(zip(line.results, returned, strict=False))
@@ -140,8 +140,6 @@ class _Program:
     """The operations with the users of their results."""
 
     def __init__(self, lines: Sequence[_Line], path: Path) -> None:
-        if len(lines) > MOST_OPERATIONS:
-            raise ConfigError(f"{path}: {len(lines):,} operations; at most {MOST_OPERATIONS:,} are read")
         self._lines, self._path = lines, path
         self._maker = {name: line for line in lines for name in line.results}
         self._users: dict[str, list[_Line]] = {}

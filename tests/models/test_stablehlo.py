@@ -68,3 +68,19 @@ def test_functions_that_call_one_another_for_ever_are_refused(tmp_path: Path) ->
     )
     with pytest.raises(ConfigError, match="calls itself"):
         import_model(path)
+
+
+def test_calls_that_multiply_are_refused_before_they_are_written_out(tmp_path: Path) -> None:
+    path = tmp_path / "many.mlir"
+    call = "  %{0} = call @f{1}(%a) : (tensor<4xf32>) -> tensor<4xf32>\n"
+    functions = [
+        f"func.func public @{'main' if depth == 0 else f'f{depth}'}(%a: tensor<4xf32>) -> tensor<4xf32> {{\n"
+        + "".join(call.format(number, depth + 1) for number in range(8))
+        + "  return %0 : tensor<4xf32>\n}\n"
+        for depth in range(12)
+    ]
+    leaf = "func.func @f12(%a: tensor<4xf32>) -> tensor<4xf32> {\n  return %a : tensor<4xf32>\n}\n"
+    adding = leaf.replace("  return %a", "  %0 = stablehlo.add %a, %a : tensor<4xf32>\n  return %0")
+    path.write_text("".join([*functions, adding]))
+    with pytest.raises(ConfigError, match="more than 65,536 operations"):
+        import_model(path)
