@@ -6,7 +6,7 @@ if it is right on the simulator, for sizes and strides drawn at random.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -17,11 +17,11 @@ import yaml
 
 from autocomp import workload as workloads
 from autocomp.errors import AutocompError
-from autocomp.export.host import run_on_simulator
+from autocomp.export.host import random_array, run_on_simulator
 from autocomp.export.schedule import Schedule
 from autocomp.schedules.arguments import c_float
 from autocomp.targets.simulator.isa.model import Accelerator
-from autocomp.targets.simulator.start.any_size import NAME, gemm_of_any_size
+from autocomp.targets.simulator.start.any_size import NAME, gemm_of_any_size, strided
 from autocomp.targets.simulator.start.idioms import c_type, signature
 from autocomp.workload import TensorSpec, Workload, reference
 from autocomp.workload.tolerance import outside
@@ -42,12 +42,12 @@ class AnySize:
 
     @property
     def function(self) -> str:
-        return f"{self.family}_any"
+        return _function(self.family)
 
     @property
     def strided(self) -> tuple[str, ...]:
-        """The tensors whose rows may lie apart."""
-        return tuple(tensor.name for tensor in self.workload.tensors if tensor.name != "bias")
+        """The names of the tensors whose rows may lie apart."""
+        return tuple(tensor.name for tensor in strided(self.workload))
 
     @property
     def strides(self) -> dict[str, str]:
@@ -84,21 +84,36 @@ class Trial:
 def fallbacks(schedules: Sequence[Schedule], accelerator: Accelerator) -> dict[str, AnySize | str]:
     """By family what its dispatch falls back on, or why there is nothing."""
     generator = np.random.default_rng()
-    first = {schedule.family: schedule for schedule in reversed(schedules) if schedule.dims}
-    return {family: any_size(schedule, accelerator, generator) for family, schedule in sorted(first.items())}
+    return {
+        family: _validated(schedule, accelerator, generator)
+        for family, schedule in sorted(_families(schedules).items())
+    }
 
 
-def any_size(schedule: Schedule, accelerator: Accelerator, generator: np.random.Generator) -> AnySize | str:
+def exported(schedules: Sequence[Schedule], files: Container[str], accelerator: Accelerator) -> Iterator[AnySize]:
+    """The kernels of any size among the files of an export."""
+    for schedule in _families(schedules).values():
+        if f"{_function(schedule.family)}.c" in files:
+            yield _made(schedule, accelerator)
+
+
+def _families(schedules: Sequence[Schedule]) -> dict[str, Schedule]:
+    """The first schedule of each family that has sizes."""
+    return {schedule.family: schedule for schedule in reversed(schedules) if schedule.dims}
+
+
+def _function(family: str) -> str:
+    return f"{family}_any"
+
+
+def _validated(schedule: Schedule, accelerator: Accelerator, generator: np.random.Generator) -> AnySize | str:
     """The kernel for every size of a schedule's family, or why there is none."""
     if schedule.operation != "gemm":
         return f"kernels of any size are made for gemm alone, not for {schedule.operation}"
     if schedule.options.get("layout"):
         return "its operands are packed for one size"
     try:
-        dims = dict.fromkeys("IJK", LARGEST)
-        workload = _workload(schedule.tensors[0].dtype, schedule.options, accelerator, dims)
-        kernel = gemm_of_any_size(workload, accelerator, tuple(schedule.arguments))
-        found = AnySize(schedule.family, workload, kernel, tuple(schedule.arguments))
+        found = _made(schedule, accelerator)
         for _ in range(TRIALS):
             trial = draw(found, accelerator, generator)
             text = _bound(found, trial)
@@ -107,6 +122,13 @@ def any_size(schedule: Schedule, accelerator: Accelerator, generator: np.random.
     except AutocompError as error:
         return error.message
     return found
+
+
+def _made(schedule: Schedule, accelerator: Accelerator) -> AnySize:
+    """Raises ConfigError where the machine cannot be started on."""
+    dims, arguments = dict.fromkeys("IJK", LARGEST), tuple(schedule.arguments)
+    workload = _workload(schedule.tensors[0].dtype, schedule.options, accelerator, dims)
+    return AnySize(schedule.family, workload, gemm_of_any_size(workload, accelerator, arguments), arguments)
 
 
 def draw(kernel: AnySize, accelerator: Accelerator, generator: np.random.Generator) -> Trial:
@@ -118,7 +140,7 @@ def draw(kernel: AnySize, accelerator: Accelerator, generator: np.random.Generat
     gaps = {name: int(generator.integers(0, 8)) for name in kernel.strided}
     tensors = tuple(replace(t, shape=(t.shape[0], t.shape[1] + gaps.get(t.name, 0))) for t in workload.tensors)
     strides = [tensor.shape[1] for tensor in tensors if tensor.name in gaps]
-    arrays = {tensor.name: _random(tensor, generator) for tensor in tensors}
+    arrays = {tensor.name: random_array(tensor, generator) for tensor in tensors}
     return Trial(workload, (*dims.values(), *strides), tuple(values.values()), tensors, arrays)
 
 
@@ -133,10 +155,3 @@ def _bound(kernel: AnySize, trial: Trial) -> str:
     pointers = [f"({c_type(t.dtype)} *){t.name}" for t in trial.tensors]
     arguments = [*pointers, *map(str, trial.numbers), *map(c_float, trial.values)]
     return f"{kernel.kernel}\n{signature(trial.tensors)} {{ {NAME}({', '.join(arguments)}); }}\n"
-
-
-def _random(tensor: TensorSpec, generator: np.random.Generator) -> npt.NDArray[Any]:
-    kind = np.dtype(tensor.dtype)
-    if kind.kind == "f":
-        return generator.standard_normal(tensor.shape).astype(kind)
-    return generator.integers(-100, 100, tensor.shape, kind, endpoint=True)

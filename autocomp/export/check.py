@@ -17,17 +17,16 @@ import numpy as np
 import numpy.typing as npt
 
 from autocomp.errors import CandidateFailure
-from autocomp.export.any_size import TRIALS, AnySize, draw, fallbacks
+from autocomp.export.any_size import TRIALS, AnySize, draw, exported
 from autocomp.export.files import HOST_FOLDER
 from autocomp.export.header import accelerator_header
-from autocomp.export.host import Host, compile_library, knows_flags, run_on_simulator
+from autocomp.export.host import Host, compile_library, knows_flags, random_array, run_on_simulator
 from autocomp.export.schedule import Schedule
 from autocomp.export.source import dispatch_name
 from autocomp.schedules.arguments import binary32, bound
 from autocomp.search.executors.local import ProcessExecutor
 from autocomp.search.executors.protocol import Target
 from autocomp.targets.simulator.isa.model import Accelerator
-from autocomp.workload import TensorSpec
 
 PATTERN = ("-ftrivial-auto-var-init=pattern",)
 SANITIZER = ("-fsanitize=undefined", "-fno-sanitize-recover=all")
@@ -54,21 +53,23 @@ def check_export(
         library = folder / "kernels.so"
         sources = sorted(folder.rglob("*.c"))
         compile_library(sources, [folder, folder / HOST_FOLDER], library, [word for flag in flags for word in flag])
-        _apart(Comparison(library, tuple(schedules), accelerator), seed)
+        others = tuple(exported(schedules, files, accelerator))
+        _apart(Comparison(library, tuple(schedules), others, accelerator), seed)
     return tuple(" ".join(flag) for flag in (PATTERN, SANITIZER) if flag not in flags)
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """Functions of a library beside the kernels that they are made from."""
+    """Functions of a library beside the kernels that they are made from; `others` are those of any size."""
 
     library: Path
     schedules: tuple[Schedule, ...]
+    others: tuple[AnySize, ...]
     accelerator: Accelerator
 
     @property
     def said(self) -> Path:
-        """What the process says on its standard error."""
+        """The file that gets the process's standard error."""
         return self.library.with_suffix(".log")
 
     def run(self, seed: int) -> None:
@@ -78,7 +79,7 @@ class Comparison:
         generator = np.random.default_rng(seed)
         host = Host(self.library, self.accelerator)
         for schedule in self.schedules:
-            arrays = {t.name: _random(t, generator) for t in schedule.tensors}
+            arrays = {t.name: random_array(t, generator) for t in schedule.tensors}
             given = {name: binary32(generator.uniform(0.5, 2.0) * value) for name, value in schedule.arguments.items()}
             text = bound(schedule.kernel, schedule.arguments, given)
             expected = run_on_simulator(
@@ -89,9 +90,8 @@ class Comparison:
             dispatch = dispatch_name(schedule)
             if dispatch is not None:
                 _call(host, schedule, dispatch, tuple(schedule.dims.values()), arrays, numbers, expected)
-        for kernel in fallbacks(self.schedules, self.accelerator).values():
-            if isinstance(kernel, AnySize):
-                _call_any_size(host, kernel, self.accelerator, generator)
+        for kernel in self.others:
+            _call_any_size(host, kernel, self.accelerator, generator)
 
 
 def _apart(comparison: Comparison, seed: int) -> None:
@@ -140,12 +140,3 @@ def _call(
                 f"{function}() of {schedule.source} computes something else in C than on the simulator: "
                 f"{wrong} of {array.size} elements of {name} differ"
             )
-
-
-def _random(tensor: TensorSpec, generator: np.random.Generator) -> npt.NDArray[Any]:
-    kind = np.dtype(tensor.dtype)
-    if kind.kind == "f":
-        return generator.standard_normal(tensor.shape).astype(kind)
-    limits = np.iinfo(kind)
-    low, high = max(limits.min, -1000), min(limits.max, 1000)
-    return generator.integers(low, high, tensor.shape, kind, endpoint=True)

@@ -244,3 +244,12 @@ def run_on_simulator(
     if result.error is not None:
         raise KernelError(f"{source}: {result.error.message}")
     return {t.name: result.outputs[name] for name, t in zip(names, tensors, strict=True)}
+
+
+def random_array(tensor: TensorSpec, generator: np.random.Generator) -> npt.NDArray[Any]:
+    kind = np.dtype(tensor.dtype)
+    if kind.kind == "f":
+        return generator.standard_normal(tensor.shape).astype(kind)
+    limits = np.iinfo(kind)
+    low, high = max(limits.min, -1000), min(limits.max, 1000)
+    return generator.integers(low, high, tensor.shape, kind, endpoint=True)

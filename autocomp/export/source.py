@@ -12,7 +12,7 @@ from autocomp.export.lower import MEMORY, Lowered, lower
 from autocomp.export.schedule import Schedule
 from autocomp.targets.simulator.isa.model import Accelerator
 from autocomp.targets.simulator.kernel import ast, parse, print_kernel
-from autocomp.targets.simulator.start.any_size import NAME
+from autocomp.targets.simulator.start.any_size import NAME, STRIDE
 from autocomp.targets.simulator.start.idioms import c_type
 from autocomp.workload import TensorSpec
 
@@ -62,7 +62,7 @@ def any_size_source(kernel: AnySize, accelerator: Accelerator, vendor_header: st
     """The C file of a kernel for any size and stride."""
     lowered = lower(parse(kernel.kernel, kernel.function), accelerator, {})
     tensors = kernel.workload.tensors
-    sizes = ["I", "J", "K", *(f"stride_{name}" for name in kernel.strided)]
+    sizes = ["I", "J", "K", *(f"{STRIDE}{name}" for name in kernel.strided)]
     pointers = [f"({c_type(t.dtype)} *){t.name}" for t in tensors]
     call = ", ".join([*pointers, *(f"(int){name}" for name in sizes), *kernel.arguments])
     limits = " || ".join(f"{name} < 1 || {name} > {MOST}" for name in sizes)
@@ -81,7 +81,7 @@ def _any_size_head(kernel: AnySize) -> str:
     parameters = [f"size_t {name}" for name in "IJK"]
     for tensor in kernel.workload.tensors:
         parameters.append(_parameters([tensor], ()))
-        parameters += [f"size_t stride_{tensor.name}"] * (tensor.name in kernel.strided)
+        parameters += [f"size_t {STRIDE}{tensor.name}"] * (tensor.name in kernel.strided)
     return f"int {kernel.function}({', '.join([*parameters, *(f'float {name}' for name in kernel.arguments)])})"
 
 

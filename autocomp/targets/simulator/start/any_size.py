@@ -15,7 +15,7 @@ from autocomp.targets.simulator.kernel.printer import print_kernel
 from autocomp.targets.simulator.start.fold import fold_kernel
 from autocomp.targets.simulator.start.idioms import c_type, fill
 from autocomp.targets.simulator.start.naive import gemm_holes, tiled_gemm
-from autocomp.workload.model import Workload
+from autocomp.workload.model import TensorSpec, Workload
 
 NAME = "any_size"  # the function
 STRIDE = "stride_"  # and the tensor's name: elements from row to row
@@ -26,20 +26,23 @@ def gemm_of_any_size(workload: Workload, accelerator: Accelerator, arguments: Se
     strides in elements, then `arguments`, options of type float. Other options are those of the workload, whose own
     sizes do not matter; biases have no gaps.
 
-    Raises ConfigError when the machine's description lacks an idiom that the operation needs, or for packed operands.
+    Raises ConfigError when the machine's description lacks an idiom that the operation needs.
     """
-    sizes = {name: np.dtype(tensor.dtype).itemsize for tensor in workload.tensors for name in [tensor.name]}
-    strides = {name: f"{size} * {STRIDE}{name}" for name, size in sizes.items() if name != "bias"}
-    holes = gemm_holes(workload) | {f"stride_{name.lower()}": stride for name, stride in strides.items()}
-    holes |= {"stride_bias": "4 * J" if workload.options["bias"] == "full" else "0"} | {
-        name: name for name in arguments
-    }
+    apart = strided(workload)
+    holes = gemm_holes(workload) | {name: name for name in arguments}
+    holes |= {f"stride_{t.name.lower()}": f"{np.dtype(t.dtype).itemsize} * {STRIDE}{t.name}" for t in apart}
+    holes["stride_bias"] = "4 * J" if workload.options["bias"] == "full" else "0"
     pointers = ", ".join(f"{c_type(t.dtype)} *{t.name}" for t in workload.tensors)
-    integers = ", ".join(f"int {name}" for name in [*"IJK", *(f"{STRIDE}{name}" for name in strides)])
+    integers = ", ".join(f"int {name}" for name in [*"IJK", *(f"{STRIDE}{t.name}" for t in apart)])
     head = f"void {NAME}({', '.join([pointers, integers, *(f'float {name}' for name in arguments)])})"
     if accelerator.idiom("gemm_library") is not None:
         return _by_library(workload, accelerator, head, holes)
     return tiled_gemm(workload, accelerator, head, {name: name for name in "IJK"}, holes | _pointers(workload))
+
+
+def strided(workload: Workload) -> tuple[TensorSpec, ...]:
+    """The tensors whose rows may lie apart."""
+    return tuple(tensor for tensor in workload.tensors if tensor.name != "bias")
 
 
 def _by_library(workload: Workload, accelerator: Accelerator, head: str, holes: Mapping[str, str]) -> str:
