@@ -88,9 +88,9 @@ def lookup_or_adapt(
     """
     asked = workloads.load(workload) if isinstance(workload, str) else workload
     target = load_target(asked.target, asked.overrides)
-    known = _known(asked, target)
-    if known is not None:
-        return known
+    found = known(asked, target)
+    if found is not None:
+        return found
     record = fresh_record(asked, target, evaluations, _warn, seed=seed)
     path = Store(user_root()).put(record)[0] if keep else None
     return Answer(asked, target, record, "adapted", path, record.provenance.evaluations)
@@ -121,7 +121,7 @@ def to_c(answers: Sequence[Answer], vendor_header: str | None = None) -> dict[st
     return export_files(list(schedules.values()), accelerator, vendor_header)
 
 
-def _known(workload: Workload, target: Target) -> Answer | None:
+def known(workload: Workload, target: Target) -> Answer | None:
     """The stores' record of exactly this workload, if its kernel is correct on the machine as it is described now."""
     operation, machine = operation_of(workload), machine_of(target)
     for stored in all_schedules(_warn, default_roots()):

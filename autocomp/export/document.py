@@ -44,9 +44,9 @@ class Kernel(_Part):
 
 
 class Fallback(_Part):
-    """For other sizes a dispatch function calls `function`. Its arguments are the sizes, then the tensors, of which those
-    in `strided` are each followed by the elements from row to row, then `arguments`. Without a function it returns -1,
-    for this `reason`."""
+    """For other sizes a dispatch function calls `function`. Its arguments are the sizes, then the tensors, of which
+    those in `strided` are each followed by the elements from row to row, then `arguments`. Without a function it
+    returns -1, for this `reason`."""
 
     function: str | None
     file: str | None

@@ -92,8 +92,9 @@ def _schedule(workload: Workload, target: Target, stored: Sequence[Stored]) -> t
     options = dict(workload.options)
     for item in stored:
         entry = item.entry
-        usual = {**entry.options, **{name: options.get(name) for name in entry.arguments}}
-        if (entry.target, entry.parameters, entry.operation, entry.dims) != wanted or usual != options:
+        if (entry.target, entry.parameters, entry.operation, entry.dims) != wanted:
+            continue
+        if entry.options_as(options) != options:
             continue
         record = record_at(item)
         if record.target.digest == target.digest:

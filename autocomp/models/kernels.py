@@ -5,10 +5,9 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 
-from autocomp.schedules import lookup
 from autocomp.schedules.reuse import precedents_for
-from autocomp.schedules.store import record_at
 from autocomp.search.session import starting_kernel
+from autocomp.serving import known
 from autocomp.targets.evaluation import SCREEN
 from autocomp.targets.protocol import Target
 from autocomp.workload import Workload
@@ -21,19 +20,9 @@ Choose = Callable[[Workload, Target], tuple[str, str]]
 def known_kernel(workload: Workload, target: Target) -> tuple[str, str]:
     """The schedule of exactly this workload, or the naive kernel; and where it is from. A schedule that was made for
     another description of the machine is evaluated before it is used; one that is not right there is warned of."""
-    match = lookup(
-        workload.operation,
-        workload.dims,
-        target=f"{target.kind}:{target.name}",
-        options=workload.options,
-        parameters=target.parameters,
-    )
-    if match is not None and match.exact:
-        text = match.kernel()
-        same = record_at(match.stored).target.digest == target.digest
-        if same or target.evaluator(workload).evaluate(text).correct:
-            return text, match.stored.path.name
-        _warn(f"{match.stored.path} is for another description of {target.name}, and wrong on this one")
+    answer = known(workload, target)
+    if answer is not None and answer.path is not None:
+        return answer.kernel, answer.path.name
     return starting_kernel(workload, target), NAIVE
 
 

@@ -6,6 +6,7 @@ import hashlib
 import json
 import math
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -36,6 +37,10 @@ class Entry:
     ratio: float | None
     identity: str
     arguments: dict[str, Any] = field(default_factory=dict)  # options that the kernel takes at run time: usual values
+
+    def options_as(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+        """The options, with those that the kernel takes at run time as they are asked for."""
+        return {**self.options, **{name: asked.get(name) for name in self.arguments}}
 
     @property
     def rank(self) -> int | float:

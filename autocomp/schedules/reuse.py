@@ -81,7 +81,7 @@ def _problem(entry: Entry) -> str:
 
 def _distance(entry: Entry, workload: Workload, parameters: Mapping[str, int | float]) -> float:
     sizes = math.fsum(octaves(size, entry.dims[name]) for name, size in workload.dims.items())
-    options = {**entry.options, **{name: workload.options.get(name) for name in entry.arguments}}
+    options = entry.options_as(workload.options)
     return sizes + math.fsum(_of_parameters(entry.parameters, parameters)) + _of_options(options, workload.options)
 
 
