@@ -16,58 +16,24 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from autocomp.api import (
-        Agents as Agents,
-    )
-    from autocomp.api import (
-        Answer as Answer,
-    )
-    from autocomp.api import (
-        AutocompError as AutocompError,
-    )
-    from autocomp.api import (
-        Evaluation as Evaluation,
-    )
-    from autocomp.api import (
-        Match as Match,
-    )
-    from autocomp.api import (
-        Options as Options,
-    )
-    from autocomp.api import (
-        Profile as Profile,
-    )
-    from autocomp.api import (
-        Result as Result,
-    )
-    from autocomp.api import (
-        Target as Target,
-    )
-    from autocomp.api import (
-        Workload as Workload,
-    )
-    from autocomp.api import (
-        evaluate as evaluate,
-    )
-    from autocomp.api import (
-        load_target as load_target,
-    )
-    from autocomp.api import (
-        load_workload as load_workload,
-    )
-    from autocomp.api import (
-        lookup as lookup,
-    )
-    from autocomp.api import (
-        lookup_or_adapt as lookup_or_adapt,
-    )
-    from autocomp.api import (
-        profile as profile,
-    )
-    from autocomp.api import (
-        resume as resume,
-    )
-    from autocomp.api import (
-        search as search,
+        Agents,
+        Answer,
+        AutocompError,
+        Evaluation,
+        Match,
+        Options,
+        Profile,
+        Result,
+        Target,
+        Workload,
+        evaluate,
+        load_target,
+        load_workload,
+        lookup,
+        lookup_or_adapt,
+        profile,
+        resume,
+        search,
     )
 
 __all__ = [

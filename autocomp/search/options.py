@@ -6,14 +6,16 @@ are made from this model.
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ModelWrapValidatorHandler, ValidationError, model_validator
 
 from autocomp.documents import problems
 from autocomp.errors import ConfigError
 from autocomp.flags import Flag
-from autocomp.targets.planning import Usage
+
+if TYPE_CHECKING:
+    from autocomp.targets.planning import Usage
 
 MOST = 10_000  # of what a step makes: plans, kernels, parents
 MOST_CONDITIONS = 16  # each costs a measurement of every kernel
