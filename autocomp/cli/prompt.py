@@ -141,14 +141,14 @@ def _context(text: str, source: str, workload: Any, target: Target, menu: Any, s
 def _asked(context: Context, question: Question) -> Asked:
     from autocomp.agents.llm.moves import moves
     from autocomp.agents.llm.planner import MOST_CHOICES
-    from autocomp.agents.llm.prompts import Asked
+    from autocomp.agents.llm.prompts import PLANNING, Asked
     from autocomp.targets.planning import Peer, Plan
 
     def evaluated(file: Path) -> tuple[str, Any]:
         text = read_kernel(file)
         return text, context.target.evaluator(context.workload, str(file)).evaluate(text)
 
-    ready = moves(context) if question.phase in ("plan", "structured", "choice", "design") else ()
+    ready = moves(context) if question.phase in PLANNING else ()
     titled = context.menu.get(question.option).title if question.option else "Make the kernel faster."
     broken, failure = "", "the edits do not fit"
     if question.failed is not None:

@@ -31,6 +31,7 @@ def simulate(
     from autocomp.report import make_console
     from autocomp.report.evaluation import causes_by_part
     from autocomp.simulator import Options, replay_trace
+    from autocomp.targets.evaluation import Evidence
     from autocomp.targets.simulator import isa
     from autocomp.targets.simulator.trace import read_trace
 
@@ -65,6 +66,6 @@ def simulate(
     console.print(f"{text.command_count:,} commands on {machine.full_name}: {timing.cycles:,} cycles")
     if len(timing.segment_cycles) > 1:
         console.print("between fences: " + ", ".join(f"{cycles:,}" for cycles in timing.segment_cycles), soft_wrap=True)
-    console.print(causes_by_part(units, "cycles"))
+    console.print(causes_by_part(Evidence(parts=units), "cycles"))
     for note in timing.notes:
         console.print(f"note: {note}", markup=False)

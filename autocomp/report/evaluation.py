@@ -8,7 +8,7 @@ from rich.console import Console
 
 from autocomp.report.grid import Grid, figure, name, source, words
 from autocomp.report.terminal import amount_text, percent
-from autocomp.targets.evaluation import Evaluation, Number
+from autocomp.targets.evaluation import Evaluation, Evidence, Number
 
 UTILISATION = "utilisation"
 SHOWN_LINES = 8
@@ -27,7 +27,7 @@ def print_evaluation(console: Console, evaluation: Evaluation) -> None:
     drawn = "" if evaluation.seed is None else f"; inputs of --judge-seed {evaluation.seed}"
     figures = "".join(f"{text}; " for text in figures_text(evaluation))
     console.print(f"{figures}evaluated in {evaluation.seconds:.2f} s{drawn}")
-    parts = causes_by_part(evaluation.evidence.parts, evaluation.evidence.unit or evaluation.objective.unit)
+    parts = causes_by_part(evaluation.evidence, evaluation.evidence.unit or evaluation.objective.unit)
     for table in (parts, resources_table(evaluation), lines_table(evaluation)):
         if table.row_count:
             console.print(table)
@@ -61,16 +61,16 @@ def figures_text(evaluation: Evaluation) -> list[str]:
     return [f"{amount_text(value)} {name.replace('_', ' ')}" for name, value in shown.items()]
 
 
-def causes_by_part(parts: Mapping[str, Mapping[str, Number]], unit: str) -> Grid:
+def causes_by_part(evidence: Evidence, unit: str) -> Grid:
     """What each part of the machine did, by cause: a row a cause, busy first, then the most costly. Parts without
     work have no cause of their own; a note names them."""
-    used = {part: causes for part, causes in parts.items() if causes.get("Busy")}
+    used = evidence.working
     causes: dict[str, Number] = {}
     for by_cause in used.values():
         for cause, value in by_cause.items():
             causes[cause] = causes.get(cause, 0) + value
     shown = sorted((c for c in causes if causes[c]), key=lambda c: (c != "Busy", c == "Idle", -causes[c]))
-    unused = [part for part in parts if part not in used]
+    unused = [part for part in evidence.parts if part not in used]
     note = f"without work: {', '.join(unused)}" if unused else ""
     title = f"{unit[:1].upper()}{unit[1:]} of each unit by cause"
     grid = Grid(title, name("cause"), *(figure(part) for part in used), note=note)

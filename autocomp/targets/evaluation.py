@@ -172,6 +172,11 @@ class Evidence:
     story: tuple[str, ...] = ()
     unit: str = ""
 
+    @property
+    def working(self) -> Mapping[str, Mapping[str, Number]]:
+        """The parts that did useful work; the others' causes are not their own."""
+        return {part: causes for part, causes in self.parts.items() if causes.get("Busy")}
+
 
 @dataclass(frozen=True)
 class Evaluation:

@@ -9,6 +9,7 @@ from autocomp.agents.config import Agents
 from autocomp.agents.llm.edits import EditError, apply_edits, parse_edits
 from autocomp.agents.llm.ensemble import Ensemble, Reply
 from autocomp.agents.llm.feedback import unnumbered
+from autocomp.agents.llm.moves import moves
 from autocomp.agents.llm.parsing import parse_plans
 from autocomp.agents.llm.planner import TRANSLATE, templates_of
 from autocomp.agents.llm.prompts import Asked, Phase, render_prompt
@@ -75,7 +76,7 @@ class LlmCoder:
             )
             return self._implementation(located, reply, replace(made, author=reply.author))
 
-        return self._sampled(shown, _Job("single", Asked(), context.kernel), read)
+        return self._sampled(shown, _Job("single", Asked(moves=moves(shown)), context.kernel), read)
 
     def _best(self, context: Context, job: _Job) -> Implementation:
         edits = job.phase in ("edit", "repair_edit")

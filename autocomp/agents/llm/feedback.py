@@ -80,7 +80,7 @@ def _stalls(evaluation: Evaluation) -> tuple[tuple[str, tuple[tuple[str, Number,
     total = evaluation.value or 1
     return tuple(
         (part, tuple((cause, amount, amount / total) for cause, amount in _ranked(causes) if amount >= WORTH * total))
-        for part, causes in evaluation.evidence.parts.items()
+        for part, causes in evaluation.evidence.working.items()
     )
 
 

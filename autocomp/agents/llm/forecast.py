@@ -111,7 +111,8 @@ def _code_prompt(agents: Agents, context: Context) -> Sequence[Message]:
     option = next(iter(context.menu.options), None)
     plan = Plan(option.id if option else "", option.title if option else "Make it faster.")
     phase: Phase = "single" if agents.phases == 1 else "edit" if agents.codes == "edits" else "code"
-    return render_prompt(phase, context, Asked(plan=plan), templates_of(agents))
+    ready = moves(context) if phase == "single" else ()
+    return render_prompt(phase, context, Asked(plan=plan, moves=ready), templates_of(agents))
 
 
 def _tokens(members: Sequence[Member], messages: Sequence[Message]) -> int:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from autocomp.agents.llm import Asked, Message, render_prompt
-from autocomp.agents.llm.feedback import annotated, numbered, unnumbered
+from autocomp.agents.llm.feedback import annotated, feedback, numbered, unnumbered
 from autocomp.agents.llm.prompts import Phase
 from autocomp.agents.llm.tokens import estimate_tokens, tokens_by_section
 from autocomp.errors import ConfigError
@@ -176,3 +176,16 @@ def test_the_tokens_of_sections_add_up(context: Context) -> None:
     assert {"The kernel language", "Options", "Your task"} <= {name for name, _ in sections}
     whole = sum(estimate_tokens(message.content) for message in messages)
     assert abs(sum(count for _, count in sections) - whole) <= len(sections)
+
+
+def test_units_without_work_are_not_told(context: Context) -> None:
+    evidence = replace(context.evaluation.evidence, parts={"load": {"Busy": 200}, "spare": {"QueueFull": 1200}})
+    told = feedback(replace(context, evaluation=replace(context.evaluation, evidence=evidence)))
+    assert [unit for unit, _ in told.stalls] == ["load"]
+
+
+def test_who_writes_the_kernel_with_the_plan_is_told_what_changes_would_save(context: Context) -> None:
+    text = render_prompt("single", context, PLANNING)[1].content
+    assert 'work on 4 iterations of k at a time, with {"loops": {"k": 4}}; estimated to save up to 300 cycles' in text
+    assert "move 1" not in text
+    assert "ready" not in text.partition("# Options")[2]
