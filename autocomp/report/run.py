@@ -43,6 +43,7 @@ class RunView:
     conditions: list[Event] = field(default_factory=list)  # how the best kernel holds, beside the vendor's routine
     costs: Counter[tuple[str, str, int, str]] = field(default_factory=Counter)  # by model, phase, step, name of `Usage`
     _live: Counter[str] = field(default_factory=Counter)
+    _routine: str | None = None  # the kernel of the vendor's, which is judged outside of the budget
     _settled: Counter[str] = field(default_factory=Counter)  # of calls that are recorded, by the names of `Usage`
     _charged: dict[str, Counter[str]] = field(default_factory=dict)  # of calls under way
 
@@ -120,8 +121,8 @@ class RunView:
         return self.objective.gain(parent["value"], candidate["value"])
 
     def reuse(self) -> list[dict[str, Any]]:
-        """The schedules that the run began with: which plans were replayed, which left out and why, the value of the
-        best kernel that they led to (None if none holds), and how many evaluations that took."""
+        """The schedules that the run began with: which plans were replayed, which left out and why. Then the value of
+        the best kernel that they led to (None if none holds), and how many evaluations that took."""
         if self.replay is None:
             return []
         return [self._reused(record, self.replay) for record in self.replay["records"]]
@@ -179,8 +180,11 @@ class RunView:
         if event["kernel"] is None:
             self._live["error" if event.get("error") else "not implemented"] += 1
 
+    def _on_routine(self, event: Event) -> None:
+        self._routine = event.get("kernel")
+
     def _on_evaluate(self, event: Event) -> None:
-        self.evaluations += 1
+        self.evaluations += event["kernel"] != self._routine
         self.cached += bool(event.get("cached"))
         self._judge(event)
         self.trajectory.append(self.ratio or 0.0)

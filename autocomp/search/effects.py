@@ -175,11 +175,12 @@ class Effects:
             )
         return verdict
 
-    def routine(self, kernel: str) -> Number | None:
-        """What the vendor's routine is measured at, even when time is up; None where it does not hold."""
+    def routine(self, text: str, kernel: str) -> Number | None:
+        """The measurement of the vendor's routine, even when time is up; None where it does not hold. `kernel` is the
+        digest of its text."""
         if "routine" not in self._journal:
-            ((_, measured),) = self._measured([Call("routine", self._evaluator, "screen", kernel)])
-            self._journal.record("routine", "routine", {"value": measured})
+            ((_, measured),) = self._measured([Call("routine", self._evaluator, "screen", text)])
+            self._journal.record("routine", "routine", {"value": measured, "kernel": kernel})
         value: Number | None = self._journal["routine"]["value"]
         return value
 

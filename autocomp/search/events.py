@@ -184,9 +184,10 @@ class Expired(_Keyed):
 
 
 class Routine(_Keyed):
-    """What the vendor's routine is measured at; None where it does not hold."""
+    """The measurement of the vendor's routine; None where it does not hold. Its judgement counts against no budget."""
 
     value: Amount | None
+    kernel: NotRequired[Digest]
 
 
 class Condition(_Keyed):

@@ -46,7 +46,7 @@ COMPARISONS = 3  # of leaders, as new ones may come to the front
 class Problem:
     """What a search is about: where it starts, whom it asks, what judges. `opening` carries out the plans of the
     agents' precedents. At its end a search says how the best kernel holds in other `conditions`, beside the vendor's
-    own `routine` if there is one; where that is better than all that was found, it is the result."""
+    own `routine` if there is one. Where that is better than all that was found, it is the result."""
 
     starting_kernel: str
     agents: AgentTarget
@@ -139,12 +139,15 @@ class Search:
         return SearchResult(history, str(stop["reason"]), float(stop["t"]), self._options, self._journal.usage)
 
     def _with_routine(self, history: History) -> History:
-        """The history with the vendor's routine as its last candidate, where that is better than all that was found."""
+        """The history with the vendor's routine as its last candidate, where that is better than all that was found.
+
+        Like the validation of the result, its judgement counts against no budget.
+        """
         text, best = self._problem.routine, history.best.evaluation
         if text is None or best is None or best.measurement is None:
             return history
         canonical = self._problem.agents.target.language.fingerprint(text)
-        value = None if canonical in history.hashes else self._effects.routine(text)
+        value = None if canonical in history.hashes else self._effects.routine(text, self._folder.store_kernel(text))
         if value is None or not best.objective.better(Measurement(value), best.measurement):
             return history
         number, identity = len(history.steps) + 1, max(candidate.id for candidate in history) + 1
@@ -153,7 +156,7 @@ class Search:
         self._effects.evaluate("evaluate", "evaluate", [draft], always=True)
         judged = self._effects.judged(draft)
         self._effects.record_candidate("candidate", judged)
-        history = history.extended(Step(number, (history.root.id,), (judged,), 1))
+        history = history.extended(Step(number, (history.root.id,), (judged,)))
         self._note_step(history)
         return history
 

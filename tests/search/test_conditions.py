@@ -80,6 +80,14 @@ def test_the_routine_is_the_result_where_nothing_that_was_found_is_better(tmp_pa
     assert RunView.of(toy.folder / "events.jsonl").conditions[0]["value"] == 702
 
 
+def test_a_routine_that_becomes_the_result_counts_against_no_budget(tmp_path: Path) -> None:
+    toy = Compared(tmp_path / "run", options=SMALL.replace(evaluations=2), words=("hoist", "unroll"))
+    result = toy.run()
+    assert result.best.plan is not None
+    assert (result.best.plan.option, result.evaluations) == ("routine", 2)
+    assert RunView.of(toy.folder / "events.jsonl").evaluations == 2
+
+
 def test_a_routine_that_does_not_hold_is_no_result(tmp_path: Path) -> None:
     class Broken(Compared):
         def problem(self) -> Problem:
