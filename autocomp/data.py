@@ -129,6 +129,11 @@ def config_folder() -> Path:
     return Path(chosen) if chosen else user_config_path("autocomp")
 
 
+def defaults_file() -> Path:
+    """The user's own defaults of options."""
+    return config_folder() / "defaults.yaml"
+
+
 def data_dir(kind: str) -> Path:
     """Folder of the shipped data of one kind; works in a wheel, an editable install and a plain checkout."""
     here = Path(__file__).resolve().parent

@@ -10,6 +10,7 @@ import click
 
 from autocomp.cli.compare import compare
 from autocomp.cli.completion import complete_values
+from autocomp.cli.defaults import announce_defaults, apply, defaults
 from autocomp.cli.explore import explore
 from autocomp.cli.export import export
 from autocomp.cli.fidelity import fidelity
@@ -75,11 +76,13 @@ class Commands(CommandGroup):
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120})
 @click.version_option(metadata.version("autocomp"), prog_name="autocomp")
-def autocomp() -> None:
+@click.pass_context
+def autocomp(ctx: click.Context) -> None:
     """Search for fast, validated kernels for tensor accelerators.
 
     Start with: autocomp search gemm.yaml
     """
+    apply(ctx, autocomp)
 
 
 COMMANDS = (
@@ -98,6 +101,7 @@ COMMANDS = (
     export,
     workloads,
     menu,
+    defaults,
     isa,
     simulate,
     fidelity,
@@ -106,3 +110,4 @@ COMMANDS = (
 for command in COMMANDS:
     autocomp.add_command(command)
 complete_values(autocomp)
+announce_defaults(autocomp)
