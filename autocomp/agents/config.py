@@ -116,6 +116,11 @@ class Agents:
         """All members that ask an endpoint."""
         return tuple(member for member in (*self.planner, *self.coders) if not member.is_rules)
 
+    @property
+    def is_mixed(self) -> bool:
+        """True if models and the rules agent plan in one search."""
+        return len({member.is_rules for member in self.planner}) == 2
+
 
 AGENTS: TypeAdapter[Agents] = TypeAdapter(Agents)
 

@@ -44,7 +44,9 @@ RUNS = Path("runs")
 )
 @click.option("--forecast", is_flag=True, help="Say what the language models would cost, and stop.")
 @click.option(
-    "--rules-first", is_flag=True, help="The rules agent searches first, as long; models begin with its best."
+    "--rules-first/--no-rules-first",
+    default=None,
+    help="The rules agent searches first, as long; models begin with its best (default: with --agent llm+rules).",
 )
 @click.option("--fallback", type=click.Choice(("none", "rules")), default=None, help="Who answers if no model can.")
 @click.option("--run-dir", type=click.Path(path_type=Path), default=None, help="Folder of the run (default: runs/...).")
@@ -60,7 +62,7 @@ def search(
     options: Options,
     reuse: int,
     forecast: bool,
-    rules_first: bool,
+    rules_first: bool | None,
     fallback: Literal["none", "rules"] | None,
     run_dir: Path | None,
     means: Means,
@@ -113,7 +115,7 @@ def search(
         name = request.workload.name
         own = run_dir / name if run_dir and len(requests) > 1 else run_dir
         path = own or new_run_path(RUNS, name, now)
-        if rules_first and request.agents.models:
+        if agents.models and (agents.is_mixed if rules_first is None else rules_first):
             request = search_by_rules(request, path.with_name(f"{path.name}-rules"), means, plain=plain or as_json)
         runs.append((create(path, request, now), request))
     search_and_report(runs, means, confirm=confirm, as_json=as_json, plain=plain)

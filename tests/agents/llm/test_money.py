@@ -100,3 +100,13 @@ def test_a_model_that_never_helps_leaves_what_the_rules_find(
     assert alone.best is not None
     assert alone.naive is not None
     assert alone.best < alone.naive
+
+
+def test_models_and_rules_together_begin_with_what_the_rules_find(
+    server: ScriptedServer, command: Run, tmp_path: Path
+) -> None:
+    server.respond = lambda request: completion("I cannot say.")
+    found = document(command(*search(server, "run"), "--agent", "llm+rules", "--evaluations", "4"))
+    alone = RunView.of(tmp_path / "run-rules" / "events.jsonl")
+    assert alone.best is not None
+    assert found["best_cycles"] <= alone.best

@@ -148,7 +148,9 @@ def test_a_model_selects_and_designs_in_an_evolution(server: ScriptedServer, com
 
 def test_models_and_rules_share_a_search(server: ScriptedServer, command: Run, tmp_path: Path) -> None:
     server.respond = model
-    found = document(command(*search(server, "run"), "--agent", "llm+rules", "--plans", "8", "--menu", "general"))
+    found = document(
+        command(*search(server, "run"), "--agent", "llm+rules", "--no-rules-first", "--plans", "8", "--menu", "general")
+    )
     assert found["best_cycles"] < found["naive_cycles"]
     events = [json.loads(line) for line in (tmp_path / "run" / "events.jsonl").read_text().splitlines()]
     authors = [event["plan"]["author"] for event in events if event["kind"] == "candidate" and event["plan"]]

@@ -225,12 +225,17 @@ def _may_finish(facts: Facts, finishing: str, shapings: Sequence[_Shaping]) -> b
 
 def _plan(scored: _Scored, found: Profile) -> Plan:
     reason = scored.proposal.reason
-    waits = f"{found.unit} is busy {found.computing:.0%} of the time"
-    if found.main_cause:
-        waits += f" and waits mostly on {found.main_cause}"
-    text = f"{scored.option.title}: {reason} ({waits})."
+    text = f"{scored.option.title}: {reason}{_waits(found)}."
     gain = _expected(scored.gain)
     return Plan(scored.option.id, text, scored.name, dict(scored.proposal.parameters), author="rules", gain=gain)
+
+
+def _waits(found: Profile) -> str:
+    """The contracting unit's share of the time in brackets, and why it mostly waits; empty without such a unit."""
+    if not found.unit:
+        return ""
+    cause = f" and waits mostly on {found.main_cause}" if found.main_cause else ""
+    return f" ({found.unit} is busy {found.computing:.0%} of the time{cause})"
 
 
 def _expected(share: float) -> tuple[float, float] | None:
