@@ -27,10 +27,14 @@ class ProgramError:
 class Violation:
     """One breach of the memory discipline; `count` says how often it occurred, the rest describes the first.
 
-    `kind` is one of: uninitialised-read (memory never written), unwritten-output, input-written, unordered-local
-    (two accesses of local memory that the machine does not order), unordered-dram (likewise DRAM, device or host),
-    unfinished-store (nothing waits for it before the program returns), host (the program's own code reads what the
-    machine wrote, and may not).
+    `kind` is one of:
+
+    - uninitialised-read: of memory that was never written
+    - unwritten-output, input-written
+    - unordered-local: two accesses of local memory that the machine does not order
+    - unordered-dram: two such accesses of DRAM, by the device or the host
+    - unfinished-store: nothing waits for it before the program returns
+    - host: the program's own code reads what the machine wrote, and may not
     """
 
     kind: str

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ProblemOptions:
-    """What options say of any workload that a command is given: with `trust` its reference may run, `target_spec` takes
+    """What options say of any workload that a command is given: with `trust` its reference may run. `target_spec` takes
     the place of the target that its file names, and `objective` that of the target's usual one. `definitions` are
     constants for its kernels."""
 

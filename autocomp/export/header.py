@@ -1,7 +1,7 @@
 """A C header for an accelerator, made from its description: what the vendor's header offers kernels, on any machine.
 
 Each instruction becomes a function that packs its operands into command words, as the description encodes them, and
-hands them to one function, which the user defines: for the hardware the instruction that sends a command, for a
+hands them to one function. The user defines it: for the hardware the instruction that sends a command, for a
 computer without it a recorder, which `recorder` makes.
 """
 

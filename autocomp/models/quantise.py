@@ -1,8 +1,8 @@
 """Post-training quantisation of a float ONNX model by ONNX Runtime, to int8 that kernels can take over exactly.
 
 Stated: int8 activations and weights, symmetric (zero points of 0), one scale a tensor, from the extremes of the
-samples; weights in 7 bits, since ONNX Runtime's sums of two products saturate at 16 bits on processors without VNNI;
-only multiplications and convolutions, each as one operator (QLinearConv, QLinearMatMul, QGemm); normalisations are
+samples. Weights have 7 bits, since ONNX Runtime's sums of two products saturate at 16 bits on processors without VNNI.
+Only multiplications and convolutions, each as one operator (QLinearConv, QLinearMatMul, QGemm). Normalisations are
 folded into convolutions before.
 """
 

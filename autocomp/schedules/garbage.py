@@ -23,7 +23,8 @@ class Garbage:
 
 def garbage(root: Path, others: Sequence[Path], now: float, warn: Warn) -> Iterator[Garbage]:
     """What a writer that did not finish left behind, and records of which another one, of the same identity, is at
-    least as good: in the file of their own name, if they are not in it, or in one of the `others`, stores too.
+    least as good. Such a record is in the file of their own name, if they are not in it, or in one of the `others`,
+    stores too.
 
     `now` is seconds since the epoch. Corrupt records are named to `warn` and stay: only their owner knows their worth.
     """

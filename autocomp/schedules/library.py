@@ -25,7 +25,7 @@ class Match:
     """A schedule found. `distance` is the sum over the dimensions of |log2(size / size of the record)|.
 
     `not_compared` are the options and parameters of the record that the question left open. A match is `exact` if its
-    kernel computes what was asked for: the sizes are those, and each option left open has its usual value, as in a
+    kernel computes what was asked for. The sizes are those, and each option left open has its usual value, as in a
     workload file that leaves it out; `assumed` are the options that do not.
 
     `arguments` are the options that its kernel takes at run time, with the values asked for or else the usual ones;

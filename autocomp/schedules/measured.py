@@ -35,7 +35,7 @@ def operation_of(workload: Workload, arguments: tuple[str, ...] = ()) -> Operati
 
 
 def arguments_of(workload: Workload, target: Target, kernel: str, value: Number) -> tuple[str, ...]:
-    """The options that a correct kernel takes as arguments: those that are numbers other than the usual ones, for which
+    """The options that a correct kernel takes as arguments. They are numbers other than the usual ones, for which
     a kernel with another number in its text is correct for that one, at the same `value`. Two other numbers are drawn
     from fresh entropy, and judged by all stages.
     """

@@ -23,7 +23,7 @@ def precedents_for(
     """The `count` nearest schedules of the same operation on the same family of machines.
 
     The distance is the sum of |log2| of the ratios of the sizes and of the machine's parameters, plus 1 for each
-    option of the operation that differs; of equal distances the schedule nearer to its bound counts. The schedule of
+    option of the operation that differs. Of equal distances the schedule nearer to its bound counts. The schedule of
     the very problem (distance 0) is none of them, so that a repeated search is the same search.
     """
     operation = workload.name if workload.reference_source is not None else workload.operation

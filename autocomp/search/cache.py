@@ -1,6 +1,6 @@
 """Verdicts on kernels, shared between the runs of a user: what was evaluated once is not evaluated again.
 
-An entry's key is made of all that its verdict follows from: the target with its parameters, the workload, the
+An entry's key is made of all that its verdict follows from. That is the target with its parameters, the workload, the
 kernel's text (as lines are part of a verdict), the stages, and the code that evaluates. Entries are files of their own,
 written whole: any number of processes may share a folder. An entry that is not as it was written is no entry.
 """

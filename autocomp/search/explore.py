@@ -128,8 +128,8 @@ def _precedent(name: str, parameters: Parameters, result: SearchResult) -> Prece
 
 
 def _run(path: Path, request: Request) -> tuple[RunFolder, Request]:
-    """The run at a path, which must be that of the request, or a new one; with the request as it was begun, since what
-    a search begins with depends on which points were there before it."""
+    """The run at a path, which must be that of the request, or a new one. It has the request as it was begun, since
+    what a search begins with depends on which points were there before it."""
     if not (path / "config.json").exists():
         return create(path, request, datetime.now().astimezone()), request
     folder = RunFolder.open(path)

@@ -230,7 +230,7 @@ class AgentTarget:
 @dataclass(frozen=True)
 class EvaluationTarget:
     """An evaluator, with its device for itself. ConfigError says that nothing can be evaluated and ends the search,
-    DeviceError that this has to be tried again; any other error is a fault of the evaluator's own at this kernel: that
+    DeviceError that this has to be tried again. Any other error is a fault of the evaluator's own at this kernel: that
     is recorded, and the search goes on.
 
     Each kernel is judged on draws of its own, which follow from `seed`; without one, from fresh entropy."""

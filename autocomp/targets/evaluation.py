@@ -143,8 +143,8 @@ class LineCost:
 
 @dataclass(frozen=True)
 class Cause:
-    """What a name in `Evidence.parts` means: a sentence; a verb for what a part of the machine does meanwhile; what
-    usually helps, as an order; and what it means for the line that has to wait, "{next}"."""
+    """The meaning of a name in `Evidence.parts` has four parts. A sentence; a verb for what a part of the machine does
+    meanwhile; what usually helps, as an order; and what it means for the line that has to wait, "{next}"."""
 
     meaning: str
     activity: str

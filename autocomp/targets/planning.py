@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 class Plan:
     """One proposed change. `option` is the id of a menu entry ("" for a free plan); `parameters` belong to the
     named transformation, if one is to be applied mechanically. `gain` is the interval that the author expects the
-    speed-up over the parent to lie in, where 1.0 is no change; `partner` the id of the peer whose ideas are to be
-    combined with the parent's; `innovation` how new the idea is to the run, from 0 to 100."""
+    speed-up over the parent to lie in, where 1.0 is no change. `partner` the id of the peer whose ideas are to be
+    combined with the parent's. `innovation` how new the idea is to the run, from 0 to 100."""
 
     option: str
     text: str
@@ -56,7 +56,7 @@ class Peer:
 @dataclass(frozen=True)
 class Precedent:
     """A schedule of a similar operation. `record` names its file and `digest` its content; `problem` says in words what
-    it is for; `distance` how far that is from the present one; `ratio` is how much of its bound it reaches; `lineage`
+    it is for. `distance` how far that is from the present one. `ratio` is how much of its bound it reaches; `lineage`
     has the plans that led to its kernel, in their order."""
 
     record: str
@@ -105,12 +105,11 @@ class Attempt:
 class Context:
     """All that an agent may look at. `lineage` starts behind the naive kernel; `menu` is after dropout and shuffle;
     `peers` are other kernels of the same step, or, for a plan with a partner, that partner. `attempts` are those made
-    on this kernel before, in the order of their making, or all of the run where `findings`, a document of what the run
-    has shown, sum them up; `lessons` are telling attempts on other kernels of the run. `precedents`
-    are schedules of similar operations, the nearest first. `diagnosis`
-    is a closer look at what limits the kernel; `credit` is what the plans of each author gained on average, as the
-    logarithm of their speed-up; None for repairs and kernels, which are written to a plan, and where
-    agents may not see it.
+    on this kernel before, in the order of their making. They are all of the run where `findings`, a document of what
+    the run has shown, sum them up; `lessons` are telling attempts on other kernels of the run. `precedents` are
+    schedules of similar operations, the nearest first. `diagnosis` is a closer look at what limits the kernel; `credit`
+    is what the plans of each author gained on average, as the logarithm of their speed-up. None for repairs and
+    kernels, which are written to a plan, and where agents may not see it.
     """
 
     target: Target

@@ -189,8 +189,8 @@ class Knowledge:
 
     Sections in Markdown: `role` says who is asked and how kernels are judged, `language` how kernels are written,
     `machine` what the machine offers. Parts of sentences: `subject` is what is improved ("a program for a tensor
-    accelerator"), `plans` what a plan must name ("the loops and operands by line"), `coding` a sentence that says what
-    to work out before writing; `translation` is how to begin where a kernel does not use the machine yet.
+    accelerator"), `plans` what a plan must name ("the loops and operands by line"). `coding` a sentence that says what
+    to work out before writing. `translation` is how to begin where a kernel does not use the machine yet.
     """
 
     role: str

@@ -1,7 +1,7 @@
 """Inputs to try a kernel with. Each judgement draws its own; the seed that it draws from says which.
 
-A draw is of one kind, or mixed: of a matrix multiplication or convolution each result depends on one vector of the left
-operand (a row, some pixels) and one of the right (a column, a filter), so that a mixed draw tries the kinds in pairs,
+A draw is of one kind, or mixed. Of a matrix multiplication or convolution each result depends on one vector of the left
+operand (a row, some pixels) and one of the right (a column, a filter). So a mixed draw tries the kinds in pairs,
 for the price of one run. Of a custom operation nothing is known, and each kind gets a draw.
 """
 
@@ -71,13 +71,16 @@ def input_sets(workload: Workload, stage: str, seed: int) -> tuple[InputSet, ...
 def make_inputs(workload: Workload, input_set: InputSet) -> dict[str, Array]:
     """Arrays of every tensor in signature order; outputs hold bytes of no meaning.
 
-    random: the whole range, and unless the operation is custom, vectors of very different magnitudes, so that some
-    results saturate on either side, some do not, and both signs occur. extremes: the ends of the range, -1, 0, 1.
-    zeros: all zero. one_hot: in each left and every other right vector a single 1, the others random, so that results
-    show single elements. sparse: mostly zero, small results that do not saturate. large: the most negative or most
-    positive value throughout, so that sums are as large as they get. cancelling: sums that leave the range on one side
-    or on both before they come back. edges: results on and beside ties of the rounding, and at the ends of the range.
-    mixed: each vector is of one of these kinds.
+    - random: the whole range. Unless the operation is custom, vectors have very different magnitudes, so that some
+      results saturate on either side, some do not, and both signs occur.
+    - extremes: the ends of the range, -1, 0, 1.
+    - zeros: all zero.
+    - one_hot: in each left and every other right vector a single 1, the others random. Results show single elements.
+    - sparse: mostly zero, small results that do not saturate.
+    - large: the most negative or most positive value throughout, so that sums are as large as they get.
+    - cancelling: sums that leave the range on one side or on both before they come back.
+    - edges: results on and beside ties of the rounding, and at the ends of the range.
+    - mixed: each vector is of one of these kinds.
     """
     random = np.random.default_rng([input_set.seed, KINDS.index(input_set.kind)])
     arrays: dict[str, Array] = {}

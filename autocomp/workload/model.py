@@ -60,9 +60,9 @@ class Workload:
     `dims` names the sizes (gemm: I, J, K; conv2d: N, H, W, C, K, R, S); `options` the rest of the operation (bias,
     scale, activation, transposes, strides …).
     `constants` are the symbolic names a kernel may use. `tolerance` is what a custom operation states.
-    `host` says what a kernel's own code may do. control: control flow, addresses and configuration, none of which
-    depends on data. compute: also read and write elements of tensors; its time counts. data_dependent: also let data
-    decide which commands it issues.
+    `host` says what a kernel's own code may do. With "control" these are control flow, addresses and configuration,
+    none of which depends on data. With "compute" it also reads and writes elements of tensors, and its time counts.
+    With "data_dependent" data also decide which commands it issues.
     `text` is that of the workload's file and `files` those of the files that it names, by their keys there, so that a
     workload can be read again wherever it is. The user's function runs only if it is `trusted`.
     """

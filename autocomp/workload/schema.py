@@ -158,9 +158,9 @@ class TensorEntry(_Strict):
 class Tolerance(_Strict):
     """An element is right if |got - expected| <= absolute + relative * |expected| + gamma(roundings) * magnitude.
 
-    `magnitude` is a function in the reference's file that gives, as the reference gives results, the sum of the
-    magnitudes of all terms that an element is a sum of; `roundings` is how often the value of one term is rounded on
-    its way into the result. gamma(n) = n u / (1 - n u), u the unit roundoff of the result's type.
+    `magnitude` is a function in the reference's file. It gives, in the form of the reference's results, the sum of the
+    magnitudes of all terms that an element is a sum of. `roundings` is how often the value of one term is rounded on
+    its way into the result. With u for the unit roundoff of the result's type, gamma(n) = n u / (1 - n u).
     """
 
     relative: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0

@@ -1,7 +1,7 @@
 """By how much a right result may differ from the reference, element by element.
 
-Of integers not at all. Of a sum of n products of floats in any order, and with any grouping, by at most
-gamma(n) * (sum of |a||b|), where gamma(n) = n u / (1 - n u) and u is the unit roundoff (N. J. Higham, Accuracy and
+Integers may not differ at all. A sum of n products of floats, in any order and with any grouping, may differ by
+gamma(n) * (sum of |a||b|). There gamma(n) = n u / (1 - n u), and u is the unit roundoff (N. J. Higham, Accuracy and
 Stability of Numerical Algorithms, 2nd edition, sections 3.1 and 4.2). Products that are 0 add no rounding. Where all
 partial sums are multiples of one power of two and no larger than the significand holds, every order is exact.
 """

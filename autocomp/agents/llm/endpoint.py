@@ -50,8 +50,8 @@ def parse_spec(spec: str, environment: Mapping[str, str] = os.environ) -> Endpoi
 
 
 def api_key(endpoint: Endpoint, variable: str | None = None, environment: Mapping[str, str] = os.environ) -> str | None:
-    """The key, or None for an endpoint that may do without one: from the environment (`variable` if one is named),
-    else from the keyring of the operating system, under the service "autocomp" and the endpoint's host.
+    """The key, or None for an endpoint that may do without one. It comes from the environment (`variable` if one is
+    named), else from the keyring of the operating system, under the service "autocomp" and the endpoint's host.
 
     Raises ModelError where one is needed, or the keyring is locked.
     """

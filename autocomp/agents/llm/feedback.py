@@ -18,7 +18,7 @@ _NUMBER = re.compile(r" *\d+ \|( |$)")
 @dataclass(frozen=True)
 class Feedback:
     """`stalls` gives for each part of the machine its causes with their amount and share of the measurement, largest
-    first, those that matter; `causes` are what the target's glossary says of them; `story` says in words what limits
+    first, those that matter. `causes` are what the target's glossary says of them; `story` says in words what limits
     the kernel; `lines` are those that cost most."""
 
     evaluation: Evaluation

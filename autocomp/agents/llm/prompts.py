@@ -56,8 +56,8 @@ class Message:
 @dataclass(frozen=True)
 class Asked:
     """What a question is about, besides the context. Planning asks for `count` plans, from `moves` among others, and
-    may combine the parent with `peer`; a design names `avenues` first and has `peer` to compare with; coding needs
-    `plan`; a repair also the `kernel` that failed and its `failure`; mending edits the `answer` that did not fit and
+    may combine the parent with `peer`. A design names `avenues` first and has `peer` to compare with. Coding needs
+    `plan`; a repair also the `kernel` that failed and its `failure`. Mending edits the `answer` that did not fit and
     its `failure`."""
 
     count: int = 1

@@ -29,7 +29,7 @@ LONGEST_LOAD = 10.0  # seconds
 
 def estimate_tokens(text: str) -> int:
     """An estimate for byte-pair encodings: a word is a token for each seven letters begun, a number for each two
-    digits, punctuation for each two marks, a line break with its indentation one; `autocomp prompt` says how far this
+    digits, punctuation for each two marks, a line break with its indentation one. `autocomp prompt` says how far this
     is off."""
     return sum(_tokens(piece) for piece in _PIECE.findall(text))
 

@@ -39,7 +39,7 @@ def run_calls(
     """Results by key, as they arrive; once `expired`, no further call starts and those in flight are waited for.
     `at_once` calls at most are in flight, or as many as the executor works on.
 
-    A dying process takes all calls in flight with it, and a device that fails may recover: those calls are run once
+    A dying process takes all calls in flight with it, and a device that fails may recover. Those calls are run once
     more at the end, one at a time, and what is lost again yields Lost.
     """
     capacity = min(executor.capacity, at_once or executor.capacity)

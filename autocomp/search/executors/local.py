@@ -70,7 +70,7 @@ class ThreadExecutor:
 class ProcessExecutor:
     """Worker processes on this machine; they outlive a crash of one.
 
-    Each worker watches a pipe of which this process alone holds the other end: it ends at once when that is closed,
+    Each worker watches a pipe of which this process alone holds the other end. It ends at once when that is closed,
     by `shutdown` or by the death of this process, whatever it is working on.
     """
 

@@ -24,7 +24,7 @@ class BeamSearch(Strategy):
     beam before is exempt.
 
     If it `dives`, the planner's first plan alone is carried out on the starting kernel, then on the result if that is
-    faster, until two in a row were not; then its next plan for the starting kernel, and one more. Beside a user's
+    faster, until two in a row were not. Then come its next plan for the starting kernel, and one more. Beside a user's
     starting kernel, the generated one has its turn in these. Only then come the beams. A few evaluations then show what
     comes after the first options. Without, the starting kernel is the second parent of the first step after an opening.
     Either way the search does not keep to what suited another problem.
@@ -76,8 +76,8 @@ class BeamSearch(Strategy):
         return candidate.within(gate, history[candidate.parent])
 
     def _diverse(self, history: History, pool: list[Candidate]) -> list[Candidate]:
-        """The pool with no more than `alike` of those first that were made by the same options; the rest behind, as are
-        those that measure the same as another one of them, or as their parent."""
+        """The pool with no more than `alike` of those first that were made by the same options. The rest comes behind,
+        as are those that measure the same as another one of them, or as their parent."""
         first: list[Candidate] = []
         rest: list[Candidate] = []
         seen: Counter[frozenset[str]] = Counter()
@@ -103,7 +103,7 @@ def _with_root(history: History, parents: tuple[Candidate, ...]) -> tuple[Candid
 
 
 def _dive(history: History, codes: int) -> tuple[int, Candidate | None]:
-    """How many of the first steps were dives from the starting kernel, and the kernel that the present one has come to;
+    """How many of the first steps were dives from the starting kernel, and the kernel that the present one has come to.
     None if all are over, as each is when so many plans in a row brought nothing as exhaust a kernel. Each of these
     steps carried out one plan, in `codes` kernels at most."""
     starts = _starts(history)

@@ -20,9 +20,9 @@ PAYS = 0.1  # share of the estimated cycles that makes a plan worth adding to th
 
 def replay(precedents: Sequence[Precedent], start: str, accelerator: Accelerator, workload: Workload) -> Replay:
     """Apply each precedent's plans in turn, each to what the one before it left. Where it is estimated to pay here that
-    an operand stays in local memory, which the precedent's problem did not need, the plans behind that point follow on
-    that, with the parameters that the transformations choose then. Kernels that two precedents share appear once.
-    Raises KernelError if the starting kernel does not parse."""
+    an operand stays in local memory, which the precedent's problem did not need, that is done. The plans behind that
+    point follow on that, with the parameters that the transformations choose then. Kernels that two precedents share
+    appear once. Raises KernelError if the starting kernel does not parse."""
     facts = analyse(kernel.parse(start, names=accelerator.all_constants), accelerator, workload.constants)
     steps = _Steps(kernel.canonical_hash(facts.kernel))
     for precedent in precedents:

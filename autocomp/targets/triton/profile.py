@@ -1,6 +1,6 @@
 """Where a kernel's time goes, from what its marks recorded: as a profile, and in short for agents.
 
-A phase counts for the share that warps stay in it. Cycles are those of a multiprocessor at the clock it had; shares of
+A phase counts for the share that warps stay in it. Cycles are those of a multiprocessor at the clock it had. Shares of
 a launch are scaled to its time without marks, so that the marks' own cost and start-up and end of blocks are spread
 over the phases.
 """

@@ -30,7 +30,7 @@ def total(value: Array, deviation: Array, dtype: str) -> Array:
 
 
 def summing(length: int, value: Array, squares: Array, unit: float = ACCUMULATOR) -> Array:
-    """Standard deviation of the error of a sum of `length` terms, in any order: each addition rounds a partial sum,
+    """Standard deviation of the error of a sum of `length` terms, in any order. Each addition rounds a partial sum,
     whose size is that of the result plus a few times the root of the sum of the terms' squares."""
     return unit * length**0.5 * (abs(value) + 4.0 * squares**0.5)
 

@@ -1,8 +1,13 @@
 """Energy: what a run costs by the table of a description, component by component.
 
-A table states picojoules: `mac` of a multiply-accumulate, `MEMORY.read` and `MEMORY.write` of a byte of a memory (or
-`MEMORY.byte` of either), `UNIT.command` of a command of a unit, `cycle` of a cycle of the whole machine (leakage and
-clocks). Accesses are those that follow from the instructions' semantics: an operand that a command uses many times is
+A table states picojoules:
+
+- `mac` of a multiply-accumulate
+- `MEMORY.read` and `MEMORY.write` of a byte of a memory, or `MEMORY.byte` of either
+- `UNIT.command` of a command of a unit
+- `cycle` of a cycle of the whole machine: leakage and clocks
+
+Accesses are those that follow from the instructions' semantics: an operand that a command uses many times is
 read once, as by an array that passes it on.
 """
 

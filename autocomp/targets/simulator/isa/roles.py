@@ -1,7 +1,7 @@
 """What an instruction is for, read off its semantics: load, store, contraction … and what each operand means.
 
-Nothing is declared twice: a load is what reads DRAM and writes a local memory, a row count is what bounds the loop
-whose variable steps through local rows, a DRAM stride is what that variable is multiplied by in a DRAM offset.
+Nothing is declared twice. A load is what reads DRAM and writes a local memory. A row count is what bounds the loop
+whose variable steps through local rows. A DRAM stride is what that variable is multiplied by in a DRAM offset.
 """
 
 from __future__ import annotations

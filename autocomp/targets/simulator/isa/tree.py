@@ -113,8 +113,8 @@ class Sum:
 
 @dataclass(frozen=True)
 class Position:
-    """`execute.k` in an `await`: where another stream of the expansion stands, the value of its loop variable for its
-    next command (0 before the first and after the last); or `execute.done`: 1 if it has no command left."""
+    """`execute.k` in an `await`: the value of a loop variable of another stream of the expansion, for that stream's
+    next command (0 before the first and after the last). `execute.done` is 1 if it has no command left."""
 
     stream: str
     variable: str

@@ -1,7 +1,7 @@
 """C's arithmetic over typed expressions: conversions, operators, folding of constants, and no needless narrowing.
 
 Operators that only depend on the low bits of their operands (+ - * & | ^ << ~ and negation) are computed in 64 bits
-over operands that are not narrowed yet: one narrowing at the end is enough, and none where the bounds show a fit.
+over operands that are not narrowed yet. One narrowing at the end is enough, and none where the bounds show a fit.
 """
 
 from __future__ import annotations

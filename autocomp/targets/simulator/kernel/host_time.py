@@ -1,7 +1,7 @@
 """What a function's bytecode costs on a host in cycles, as an optimising compiler for an in-order core leaves it.
 
 Constants are folded, values that a loop does not change are computed in front of it, what is linear in its counter is
-stepped by an addition, what is known is not computed again, comparisons belong to their branches, and a loop tests at
+stepped by an addition. What is known is not computed again, comparisons belong to their branches, and a loop tests at
 its end. What the compiler is not thought to do: inlining, unrolling, contraction of float operations, reuse of loaded
 values. The pass follows the bytecode once; `host_demand` holds the rules by which a value is charged.
 """

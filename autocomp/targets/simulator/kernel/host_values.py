@@ -1,6 +1,6 @@
 """What a register of the host holds, as an optimising compiler sees it: sums of multiples of atoms.
 
-An atom is a value that cannot be taken apart further: a loop's induction variable, what a load or a call gave, what
+An atom is a value that has no parts: a loop's induction variable, what a load or a call gave, what
 different paths leave behind, or the result of an operation that is not linear. Each has the innermost loop in which it
 varies.
 """

@@ -4,7 +4,7 @@ One microsecond of the timeline is one cycle. Viewers draw the processes of a tr
 of each by their numbers; so a process is a topic, and tracks are numbered as a reader wants them:
 
 - *host and units*: the regions that the kernel marks, from the first of their commands that the host has ready to the
-  last that completes; the host, where a command or a fence holds it up; and of each unit with commands the cycles that
+  last that completes. Then the host, where a command or a fence holds it up. Of each unit with commands the cycles that
   it is busy, what it waits for in all others, and its commands, in as many tracks as overlap. Arrows lead from a
   command to those that it released.
 - *queues*: commands between the host and their issue, and how many each unit's pool holds.

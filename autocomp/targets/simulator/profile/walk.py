@@ -1,7 +1,7 @@
 """The critical path of a recorded run: the chain of commands, each released by the one before, that ends last.
 
-The walk goes backwards in time. At each event of a command it asks what the event waited for last: for its unit, which
-worked on an older command; for a hazard or a signal; for room in the pool or the queue; or for the host.
+The walk goes backwards in time. At each event of a command it asks what the event waited for last. That is its unit,
+which worked on an older command; for a hazard or a signal; for room in the pool or the queue; or for the host.
 """
 
 from __future__ import annotations

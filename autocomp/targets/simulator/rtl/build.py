@@ -1,6 +1,6 @@
 """From a folder of Verilog to a model that can be driven: verilated, compiled with our C ABI, kept by content.
 
-A model is a folder `models/DIGEST` in the cache, written whole; `accelerators-ABI/NAME.model` names that of an
+A model is a folder `models/DIGEST` in the cache, written whole. `accelerators-ABI/NAME.model` names that of an
 accelerator for one version of the C ABI, so that versions of this package do not take each other's models.
 """
 

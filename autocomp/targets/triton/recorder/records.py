@@ -1,9 +1,9 @@
 """Reading what marks left in memory, and replaying it: which phase every warp was in, and for how long.
 
-The layout is that of Triton's profiler Proton (3.6): for each block a magic number, its number, its multiprocessor and
-the size of its buffer, three times in nanoseconds, one count of words for each warp, then an equal part of the buffer
-for each warp. A record has two words: a flag of the end, 8 bits of the mark, 11 + 32 bits of the clock. Buffers are
-circular: they keep the last records.
+The layout is that of Triton's profiler Proton (3.6). For each block there are a magic number, its number, its
+multiprocessor and the size of its buffer, and three times in nanoseconds. Then come one count of words for each warp,
+and an equal part of the buffer for each warp. A record has two words: a flag of the end, 8 bits of the mark, 11 + 32
+bits of the clock. Buffers are circular: they keep the last records.
 """
 
 from __future__ import annotations

@@ -324,7 +324,7 @@ def offset_text(terms: Sequence[Term], stride: tuple[str, ...]) -> str:
 
 def _shared(base: tuple[Term, ...], ranges: Mapping[int, Term]) -> tuple[tuple[Term, ...], dict[int, list[Term]]]:
     """Scalar terms that are a multiple of the stride of rows belong to the rows, if that stride is not 1 and the rest
-    of the term is the index of a block, which kernels that advance pointers add to them."""
+    of the term is the index of a block. Kernels that advance pointers add to them."""
     shares: dict[int, list[Term]] = {0: [], 1: []}
     left = []
     for term in base:

@@ -269,7 +269,7 @@ def _describe(tree: ast.Module, function: ast.FunctionDef, kernel: str, descript
 
 def _origin(tree: ast.Module, function: ast.FunctionDef, kernel: str) -> str:
     """A parameter that is always 0, added to the row that a halved operand is loaded from. The compiler moves that row
-    for the second half; were it the very value that other offsets are made of, it would move those as well (seen with
+    for the second half. Were it the very value that other offsets are made of, it would move those as well (seen with
     Triton 3.6: the second half of the rows was not written)."""
     name = "origin"
     if name not in {a.arg for a in function.args.args}:

@@ -75,8 +75,8 @@ def _compute_cycles(facts: Facts, sides: Mapping[str, int], trips: Mapping[str, 
 def _kept(
     facts: Facts, buffer: Buffer, site: Site, sides: Mapping[str, int], trips: Mapping[str, int]
 ) -> Iterator[_Loading]:
-    """The ways to load each tile of an operand once, as later transformations can bring about: all tiles in front of
-    the nest, or panels of those that the outermost loop selects for one block; as far as there is room."""
+    """The ways to load each tile of an operand once, as later transformations can bring about. They are all tiles in
+    front of the nest, or panels of those that the outermost loop selects for one block; as far as there is room."""
     rows = facts.accelerator.memory(buffer.memory).rows
     outer = facts.contractions[0].loops[0].variable
     tiles = prod(count for name, count in trips.items() if name in site.selecting)

@@ -1,8 +1,8 @@
 """Rough times of moves and computation, to rank parameters by before anything is simulated.
 
 The figures come from the settings of the DRAM (`bus` bytes a cycle, `latency`) and of the moving units (the smallest
-and the largest request, `requests` and commands `in_flight`, `recovery`), with the simulator's defaults where the
-machine does not state them; they need to be right in proportion only.
+and the largest request, `requests` and commands `in_flight`, `recovery`). Where the machine does not state them they
+are the simulator's defaults. They need to be right in proportion only.
 """
 
 from __future__ import annotations
@@ -72,8 +72,8 @@ def compute_cycles(facts: Facts) -> float:
 
 def overlap_gain(facts: Facts, buffers: Sequence[Buffer], fills: int) -> float:
     """Estimated cycles saved when the moves of buffers run beside everything else, without the commands being put in
-    another order: nothing where the contractions from one of the `fills` to the next are more than the machine holds
-    back, as no later command is looked at then."""
+    another order. It is nothing where the contractions from one of the `fills` to the next are more than the machine
+    holds back, as no later command is looked at then."""
     freed = [sum(site_cycles(facts, s, s.loops) for b in buffers for s in b.sites(kind)) for kind in ("load", "store")]
     commands = 2 * sum(prod(item.trips for item in site.loops) for site in facts.contractions)
     held = min(

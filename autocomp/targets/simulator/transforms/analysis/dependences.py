@@ -93,7 +93,7 @@ def may_meet(facts: Facts, early: Operand, one: Loop, late: Operand, other: Loop
     """Whether a row of iteration t of the second loop can be one of iteration t + 1 or later of the first.
 
     The later iteration is taken as t + ahead, which tells how far apart rows that move along are, and as a number of
-    its own, which tells where it can be at all; rows that either keeps apart never meet.
+    its own, which tells where it can be at all. Rows that either keeps apart never meet.
     """
     ahead = ast.Binary("+", ast.Name(_ITERATION), ast.Name(_AHEAD))
     rest = (1, max(1, one.trips - 1))

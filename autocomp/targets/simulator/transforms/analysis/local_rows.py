@@ -42,8 +42,8 @@ def local_row(space: m.AddressSpace, total: Affine, ranges: Ranges) -> tuple[str
 
 
 def local_rows(space: m.AddressSpace, argument: ast.Expression, ranges: Ranges) -> tuple[tuple[str, Affine], ...]:
-    """The memories and rows that an address can name: one row as a sum where all of its values differ by their rows
-    only, else one for each way through its conditional expressions, in their order."""
+    """The memories and rows that an address can name. They are one row as a sum where all of its values differ by their
+    rows only, else one for each way through its conditional expressions, in their order."""
     total = affine(argument)
     bounds = interval_of(total, ranges)
     if bounds is not None and bounds[0] < bounds[1]:

@@ -84,8 +84,8 @@ def interleave(
     """A computing nest, or statements that compute, with the moves issued between iterations, while `condition` holds
     if there is one.
 
-    `spacing` is the number of iterations from one move to the next; 0 spreads the moves evenly, the last one not in the
-    very last iteration: it would end beside what reads the same banks next. A move comes at the end of its interval,
+    `spacing` is the number of iterations from one move to the next. 0 spreads the moves evenly, the last one not in the
+    very last iteration. It would end beside what reads the same banks next. A move comes at the end of its interval,
     when the rows that it overwrites are no longer read. Conditions of the nest move inside, so that every iteration has
     its turn. `rounds` is how often the nest runs until all moves are made, and the number of the present time.
     """

@@ -1,7 +1,7 @@
 """Explicit synchronisation between units: pairs of a signal and the wait for it, and moving them out of loops.
 
 A pair orders what the signalling unit did before against what the waiting unit does afterwards. In a loop in which the
-signalling unit does nothing else, every pair but the first says nothing new; in one in which the waiting unit does
+signalling unit does nothing else, every pair but the first says nothing new. In one in which the waiting unit does
 nothing else, every pair but the last has nobody to hold.
 """
 
@@ -43,7 +43,7 @@ def outside_loops(machine: Machine, given: Statements) -> Statements:
 
 def ordering(machine: Machine, given: Statements, first: Statements, later: Statements) -> Statements:
     """The pair, of those in the given statements, that makes the units of `later` ones behind it wait for those of the
-    `first` before it; none where there is no such pair, as on a machine that orders them itself."""
+    `first` before it. There is none where there is no such pair, as on a machine that orders them itself."""
     signalling, waiting = (_working_units(machine, ast.Block(part)) for part in (first, later))
     for pair in _pairs(machine, given):
         if (pair.signalling, pair.waiting) in product(signalling, waiting):

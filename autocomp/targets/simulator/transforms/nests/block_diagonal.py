@@ -1,10 +1,10 @@
 """Block-diagonal operand: several groups of a grouped product at once, as one product with a block-diagonal operand.
 
 Group g multiplies `depth` columns of A by a tile of depth x cols weights, and its results stand beside those of the
-group before. Where that leaves most of the array idle, the columns of several groups make one tile of A, their results
+group before. Where that leaves most of the array idle, the columns of several groups make one tile of A. Their results
 make one tile, and their weights are the blocks on the diagonal of one that is zero everywhere else.
 
-The diagonal tiles are made in DRAM, in an array of the kernel that starts as zeros: row c of the weights of all groups
+The diagonal tiles are made in DRAM, in an array of the kernel that starts as zeros. Row c of the weights of all groups
 of a tile is moved in, one group to a local row, and out with a stride that puts each in its place. A fence orders these
 stores before the loads that take the tiles instead of the weights.
 """

@@ -53,7 +53,7 @@ class DeferStores(Rewriting):
         return candidates
 
     def apply(self, facts: Facts, parameters: Parameters) -> ast.Kernel:
-        """`loop`, several of them outermost first, are collapsed into one; the stores in its body run one iteration
+        """`loop`, several of them outermost first, are collapsed into one. The stores in its body run one iteration
         later, one every `spacing` iterations of the computing nest (0: spread evenly); results that do not alternate
         yet are double-buffered. Where a block of results takes several iterations, the stores are spread over all of
         those of the next block. Loads that the results start from run as much earlier, behind the stores that make

@@ -43,7 +43,7 @@ class Fuse(Rewriting):
 
     def apply(self, facts: Facts, parameters: Parameters) -> ast.Kernel:
         """`loop` and `with` are the variables of a loop and of its next sibling, which run equally often and may run
-        side by side: no iteration of the second touches rows that a later one of the first does,
+        side by side. No iteration of the second touches rows that a later one of the first does,
         unless both only read."""
         first, second = name_of(parameters, "loop"), name_of(parameters, "with")
         done = False

@@ -34,7 +34,7 @@ class Hoist(Rewriting):
 
     def apply(self, facts: Facts, parameters: Parameters) -> ast.Kernel:
         """Takes no parameters. Every configuration whose operands do not change and that no other one overrides moves
-        in front of the loops around it; settings of one record that alternate get records of their own before that,
+        in front of the loops around it. Settings of one record that alternate get records of their own before that,
         as far as there are any. Every signal and its wait move out of the loops where they order nothing."""
         facts = with_own_records(facts)
         body = outside_loops(facts.machine, _configured_once(facts).statements)

@@ -65,7 +65,7 @@ class KeepAccumulator(Rewriting):
     def apply(self, facts: Facts, parameters: Parameters) -> ast.Kernel:
         """`loops` maps the loops over the result, outermost first, to the sides of the block in iterations. `stage`
         maps the reduction's loop to a number of its iterations for which the block's operands are then loaded at once,
-        by moves as wide as possible; a reduction in one step has no loop, and "" stands for that. With `window`,
+        by moves as wide as possible. A reduction in one step has no loop, and "" stands for that. With `window`,
         operands whose tiles overlap are loaded as one window."""
         factors = factors_of(parameters, "loops")
         nest = _output_loops(facts)
@@ -113,7 +113,7 @@ def _with(proposal: Proposal, more: Mapping[str, Any], reason: str) -> Proposal:
 
 
 def _with_single_step(facts: Facts, result: Buffer, inner: Loop, step: str) -> Facts:
-    """The facts with a loop of one trip, over `step`, in place of the reduction that a kernel does in one step; it
+    """The facts with a loop of one trip, over `step`, in place of the reduction that a kernel does in one step. It
     separates what a result starts from and its store, as a loop of several trips does."""
     starts = {site.path for site in result.sites("load")}
 

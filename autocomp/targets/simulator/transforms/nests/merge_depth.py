@@ -1,7 +1,7 @@
 """Merge depth: steps of a reduction that follow one another in memory become fewer, deeper ones.
 
 A product over all taps of a row of a convolution, or over taps and channels, then fills the array's depth although
-each tap by itself does not: it takes elements of both operands that lie side by side.
+each tap by itself does not. It takes elements of both operands that lie side by side.
 """
 
 from __future__ import annotations

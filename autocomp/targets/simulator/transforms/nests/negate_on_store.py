@@ -49,7 +49,7 @@ class NegateOnStore(Rewriting):
 
     def apply(self, facts: Facts, parameters: Parameters) -> ast.Kernel:
         """`tensor` is stored by one call, and negated by a nest of the host's behind it, in the same block and over as
-        many elements; its store's scale becomes -1, and 1 again for the stores that follow. In a kernel that is written
+        many elements. Its store's scale becomes -1, and 1 again for the stores that follow. In a kernel that is written
         out, any number of stores of it are each negated as a whole."""
         tensor = name_of(parameters, "tensor")
         if is_written_out(facts):

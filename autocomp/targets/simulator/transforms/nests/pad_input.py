@@ -73,7 +73,7 @@ class PadInput(Rewriting):
 
 @dataclass(frozen=True)
 class _Tile:
-    """A product and how it reads a tensor: row number i of the tile is that of the result's, with `base` as the
+    """A product and how it reads a tensor. Row number i of the tile is that of the result's, with `base` as the
     subscripts of row 0 and `step` indices of dimension `along` from row to row; it begins in row `first`."""
 
     tensor: Tensor

@@ -43,8 +43,8 @@ class PlaceInBanks(Rewriting):
 
 
 def _check_whole(facts: Facts, buffer: Buffer, others: Sequence[Buffer]) -> None:
-    """Raises NotApplicable if a move of a known width also covers rows that are counted as another buffer's, as where
-    an unrolled loop reads the column blocks of a wide load by calls of their own."""
+    """Raises NotApplicable if a move of a known width also covers rows that are counted as another buffer's. That is so
+    where an unrolled loop reads the column blocks of a wide load by calls of their own."""
     for operand in buffer.operands:
         bounds, cols = interval_of(operand.row, operand.site.ranges), operand.site.argument("cols")
         if operand.site.kind not in ("load", "store") or bounds is None or not isinstance(cols, ast.IntLiteral):

@@ -1,7 +1,7 @@
 """Which moves in a loop's body may run an iteration early or late.
 
 Both need a buffer that alternates, so that the other half is free. A load may run early if it is one of those that fill
-its buffer before anything reads it; a store may run late if it is one of those that empty its buffer after everything.
+its buffer before anything reads it. A store may run late if it is one of those that empty its buffer after everything.
 """
 
 from __future__ import annotations

@@ -141,7 +141,7 @@ def moved_out(body: ast.Block, place: Path, home: Path, level: str, nest: Sequen
 
 
 def _side_by_side_last(load: Site, move: _Move) -> list[Loop]:
-    """The loops that need room, those that step along a row of the tensor last: one wide move then fills rows that no
+    """The loops that need room, those that step along a row of the tensor last. One wide move then fills rows that no
     other move lies between, and the machine sees no conflict where there is none."""
     pointer = load.pointer
     along = pointer.subscripts[-1] if pointer is not None and pointer.subscripts else Affine(0)

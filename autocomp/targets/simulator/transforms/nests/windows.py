@@ -166,8 +166,9 @@ def _check_uses(buffer: Buffer, load: Site, level: str, wide: bool) -> None:
 
 
 def shared_rows(facts: Facts, load: Site, inside: Mapping[str, int]) -> tuple[float, int] | None:
-    """The window of what a load moves inside loops, given with their trips: its rows for each row of the tiles that it
-    holds, less than 1 where they overlap, and its rows in one block of columns. None where there is no such window."""
+    """The window of what a load moves inside loops, given with their trips. It has its rows for each row of the tiles
+    that it holds, less than 1 where they overlap, and its rows in one block of columns. None where there is no such
+    window."""
     if load.pointer is None:
         return None
     across = names(expression(load.pointer.subscripts[-2])) if len(load.pointer.subscripts) > 1 else frozenset[str]()

@@ -1,7 +1,7 @@
 """What variables hold, as expressions of the counters of the loops around them (scalar evolution).
 
 Hand-written kernels keep addresses, toggles and counts in variables that change. Each value that such a variable may
-have where it is used takes the place of its name: a step added in every iteration becomes a multiple of the loop's
+have where it is used takes the place of its name. A step added in every iteration becomes a multiple of the loop's
 counter, a toggle its remainder by 2, a branch a conditional expression. Loops whose number of iterations follows from
 that count from 0. A variable with a use where its value is not known keeps all its statements.
 """

@@ -29,9 +29,16 @@ Operand = tuple[int, int]
 
 @dataclass
 class Edit:
-    """`homes`: where operands of steps point from now on; `gone`: steps that are left out; `behind`: steps that follow
-    one; `scales`: factors on what moves bring; `adding`: writes that add to what is there; `targets`: tensors and bytes
-    that stores write to; `functions`: what computations apply to operands first, such as `relu`."""
+    """Changes of a program.
+
+    - `homes`: where operands of steps point from now on
+    - `gone`: steps that are left out
+    - `behind`: steps that follow one
+    - `scales`: factors on what moves bring
+    - `adding`: writes that add to what is there
+    - `targets`: tensors and bytes that stores write to
+    - `functions`: what computations apply to operands first, such as `relu`
+    """
 
     program: Program
     homes: dict[tuple[int, Operand], tuple[str, int]] = field(default_factory=dict)

@@ -71,8 +71,8 @@ class Change:
 
 @dataclass(frozen=True)
 class Footprint:
-    """What a command touches; `change` is what a move does to every element on the way (None: not the same to all, or
-    nothing so simple), `taken` what a computation does to those of each operand that it brings into registers."""
+    """The accesses of a command. `change` is what a move does to every element on the way (None: not the same to all,
+    or nothing so simple). `taken` is what a computation does to those of each operand that it brings into registers."""
 
     accesses: tuple[Access, ...]
     change: Change | None

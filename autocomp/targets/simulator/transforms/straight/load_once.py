@@ -34,9 +34,9 @@ class LoadOnce(Rewriting):
         return [Proposal({}, f"{len(repeated)} loads bring what was loaded before", saved)] if repeated else []
 
     def apply(self, facts: Facts, parameters: Parameters) -> ast.Kernel:
-        """`tensors` limits this to loads of some tensors (default: all). A load goes where an earlier one with the same
+        """`tensors` limits this to loads of some tensors (default: all). A load goes if an earlier one with the same
         configuration brought the same bytes, that nothing has written since, into rows that keep them until the last
-        use: give values rows of their own first."""
+        use. Give values rows of their own first."""
         wanted = names_of(parameters, "tensors")
         program = program_of(facts)
         values = {value.first: value for value in values_of(program) if value.movable and loaded_by_one(program, value)}

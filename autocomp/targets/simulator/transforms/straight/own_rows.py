@@ -28,8 +28,8 @@ class OwnRows(Rewriting):
         return [Proposal({}, "loads and results of later steps do not wait for the rows of earlier ones", loads)]
 
     def apply(self, facts: Facts, parameters: Parameters) -> ast.Kernel:
-        """Takes no parameters. Values keep their memory; factors that the array takes side by side have banks of their
-        own, and successive ones take turns among those, so that one can be moved while another is used; rows are used
+        """Takes no parameters. Values keep their memory. Factors that the array takes side by side have banks of their
+        own, and successive ones take turns among those, so that one can be moved while another is used. Rows are used
         again, those that were free the longest first, where the memory is too small. A kernel of loops is written out
         first."""
         program = program_of(in_sequence(facts))

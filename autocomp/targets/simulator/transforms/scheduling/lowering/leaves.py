@@ -1,5 +1,5 @@
-"""The commands that a computation is made of, taken from a kernel that carries it out: how its operands are loaded, its
-tiles multiplied and its results stored, with the operands open that say where and how much.
+"""The commands that a computation is made of, taken from a kernel that carries it out. They say how its operands are
+loaded, its tiles multiplied and its results stored, with the operands open that say where and how much.
 """
 
 from __future__ import annotations
