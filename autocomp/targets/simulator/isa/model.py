@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Literal
+from dataclasses import dataclass, field, fields
+from typing import Any, Literal
 
 from autocomp.errors import Place
 from autocomp.targets.simulator.isa.tree import ElementType, Expression, Require, Statement, Stream, element_bits
@@ -218,6 +218,10 @@ class Accelerator:
     energy: Mapping[str, float] = field(default_factory=dict)  # picojoules, see `isa.energy`
     energy_doc: str = ""
     energy_notes: Mapping[str, str] = field(default_factory=dict)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Its fields, for another process. What is remembered with a machine, native tables too, is made anew there."""
+        return {part.name: getattr(self, part.name) for part in fields(self)}
 
     @property
     def all_procedures(self) -> tuple[Procedure, ...]:
