@@ -10,6 +10,7 @@ import io
 import json
 import os
 import pickle
+import re
 import shutil
 import zipfile
 from collections.abc import Callable, Mapping
@@ -135,8 +136,8 @@ def one_cycle(folder: Path, honest: Honest) -> None:
 
 
 def wrong_kernel(folder: Path, honest: Honest) -> None:
-    kernel = honest.record.kernel
-    forged_record(folder, honest.record, {"kernel": kernel.replace(" = 0;", " = 1;", 1), "result.value": 5})
+    shortened = re.sub(r"(for \(int \w+ = )0;", r"\g<1>1;", honest.record.kernel, count=1)
+    forged_record(folder, honest.record, {"kernel": shortened, "result.value": 5})
 
 
 def code_in_a_name(folder: Path, honest: Honest) -> None:
