@@ -16,7 +16,7 @@ demo: $(VENV)/.core  ## set up, then search for a fast 512x512x512 GEMM kernel, 
 	$(BIN)/autocomp search workloads/gemm.yaml --reuse 0 --workers $(WORKERS)
 
 test: $(VENV)/.test  ## set up, then the test suite
-	$(BIN)/python -m pytest -n $(WORKERS) -q $(REPEATABLE) -m "not long and not browser and not rtl and not triton and not tvm"
+	$(BIN)/python -m pytest -n $(WORKERS) -q $(REPEATABLE) -m "not long and not browser and not rtl and not triton and not tvm and not torch"
 
 # build/package is the package as it is installed, autocomp/simulator included, for tools that read the file tree;
 # -S keeps the import hook of the editable install out of their way.
@@ -33,7 +33,7 @@ check: $(VENV)/.dev  ## lint of code and prose, formatting, types, dependency ru
 
 check-long: $(VENV)/.model $(VENV)/.perfetto  ## everything that takes longer: long tests, a real model, Perfetto, sanitizers, the whole RTL data set
 	$(BIN)/python -m pytest -n $(WORKERS) -q -m "long"
-	$(BIN)/python -m pytest -n $(WORKERS) -q -m "not long and not browser and not rtl and not triton and not tvm"
+	$(BIN)/python -m pytest -n $(WORKERS) -q -m "not long and not browser and not rtl and not triton and not tvm and not torch"
 	$(MAKE) test-rtl
 	$(MAKE) test-browser
 	$(MAKE) test-triton
@@ -64,6 +64,11 @@ test-tvm: $(VENV)/.test  ## the integration with TVM: downloads apache-tvm
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check "apache-tvm==0.27.*"
 	$(BIN)/python -m pytest -q -m tvm tests/integrations
 
+.PHONY: test-torch
+test-torch: $(VENV)/.test  ## the integration with PyTorch: downloads torch and torchao, needs no GPU
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check "torch==2.13.*" "torchao==0.18.*"
+	$(BIN)/python -m pytest -q -m torch tests/integrations
+
 .PHONY: sanitize
 sanitize: $(VENV)/.dev  ## the simulator's tests against a core built with ASan and UBSan
 	PATH="$(abspath $(BIN)):$$PATH" tests/sanitize.sh
@@ -91,8 +96,12 @@ bench-reuse: $(VENV)/.core  ## what a related schedule is worth in the first eva
 	$(BIN)/python -m benchmarks.reuse $(ARGS)
 
 .PHONY: library
-library: $(VENV)/.core  ## search for the schedules that ship, those that are missing: hours; ARGS=--table prints what they reach
+library: $(VENV)/.core  ## search for the schedules that ship, those that are missing: hours; ARGS='resnet50'
 	$(BIN)/python -m benchmarks.library $(ARGS)
+
+.PHONY: bench-networks
+bench-networks: $(VENV)/.core  ## what the schedules, and short searches, make of published networks; ARGS='--evaluations 0'
+	$(BIN)/python -m benchmarks.networks $(ARGS)
 
 .PHONY: bench-kernels
 bench-kernels: $(VENV)/.core  ## the rules agent against the bound and the vendor library: an hour; ARGS=--quick for minutes, ARGS='--rtl --ragged'

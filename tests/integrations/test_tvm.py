@@ -2,29 +2,21 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from tests.integrations.loading import load
+
 pytestmark = [pytest.mark.tvm, pytest.mark.filterwarnings("ignore")]
-FOLDER = Path(__file__).parents[2] / "integrations" / "tvm"
 GENERATOR = np.random.default_rng(3)
 
 
 @pytest.fixture(scope="module")
 def bridge() -> Any:
     pytest.importorskip("tvm")
-    found = importlib.util.spec_from_file_location("autocomp_tvm", FOLDER / "autocomp_tvm.py")
-    assert found is not None
-    assert found.loader is not None
-    module = importlib.util.module_from_spec(found)
-    sys.modules["autocomp_tvm"] = module  # dataclasses look their module up
-    found.loader.exec_module(module)
-    return module
+    return load("tvm", "autocomp_tvm")
 
 
 class Network:
