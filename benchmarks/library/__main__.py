@@ -1,15 +1,15 @@
-"""python -m benchmarks.library [--evaluations N] [--store FOLDER] [--runs FOLDER] [--table] [MODEL...]
+"""python -m benchmarks.library [--evaluations N] [--store FOLDER] [--runs FOLDER] [MODEL...]
 
 Searches for a schedule of every operation in the models' files, beginning with what the store has of similar ones, and
 keeps the results in the store. Continues where it was interrupted: an operation that has a schedule on the machine as
-it is described now is left alone. --table searches for nothing and prints what the store reaches, as Markdown.
+it is described now is left alone. `python -m benchmarks.networks` prints what the schedules reach.
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 
@@ -27,7 +27,7 @@ from autocomp.targets import menu_file
 from autocomp.targets.protocol import Target
 from autocomp.targets.registry import load_target
 from autocomp.workload import Workload
-from benchmarks.library.shapes import Shape, model_files, shapes
+from benchmarks.library.shapes import model_files, shapes
 
 EVALUATIONS = 40
 PRECEDENTS = 2
@@ -87,39 +87,15 @@ def fill(files: Sequence[Path], root: Path, runs: Path, evaluations: int) -> Non
         print(f"{shape.model}: {shape.workload.name}: {outcome}", flush=True)
 
 
-def table(files: Sequence[Path], root: Path) -> Iterator[str]:
-    """A line a model; cycles are sums over all its operations, each as often as the model does it. Operations without a
-    schedule are counted in the second column alone."""
-    yield "| model | operations with a schedule | naive cycles | best cycles | bound | of bound |"
-    yield "|---|---:|---:|---:|---:|---:|"
-    for file in files:
-        members = list(shapes(file))
-        known = [(shape, record) for shape in members for record in [_record(shape, root)] if record is not None]
-        naive, best, low = (
-            sum(shape.count * getattr(record.result, field) for shape, record in known)
-            for field in ("naive", "value", "bound")
-        )
-        ratio = f"{low / best:.1%}" if best else "-"
-        yield f"| {members[0].model} | {len(known)} of {len(members)} | {naive:,} | {best:,} | {low:,} | {ratio} |"
-
-
-def _record(shape: Shape, root: Path) -> ScheduleRecord | None:
-    return found(root, shape.workload, load_target(shape.workload.target, shape.workload.overrides))
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("models", nargs="*", help="names of models' files (default: all)")
     parser.add_argument("--evaluations", type=int, default=EVALUATIONS)
     parser.add_argument("--store", type=Path, default=data_dir("schedules"))
     parser.add_argument("--runs", type=Path, default=Path("build/library"))
-    parser.add_argument("--table", action="store_true")
     arguments = parser.parse_args()
     files = [file for file in model_files() if not arguments.models or file.stem in arguments.models]
-    if arguments.table:
-        print("\n".join(table(files, arguments.store)))
-    else:
-        fill(files, arguments.store, arguments.runs, arguments.evaluations)
+    fill(files, arguments.store, arguments.runs, arguments.evaluations)
 
 
 if __name__ == "__main__":

@@ -23,6 +23,15 @@ class Operation(BaseModel):
     count: int = Field(ge=1)
 
 
+class Other(BaseModel):
+    """Multiplications of a model that no workload can say, and why."""
+
+    model_config = ConfigDict(extra="forbid")
+    count: int = Field(ge=1)
+    multiply_accumulates: int = Field(ge=1)
+    reason: str
+
+
 class ModelFile(BaseModel):
     """A model; `common` are keys of all its operations that do not state them, where they have them."""
 
@@ -32,6 +41,7 @@ class ModelFile(BaseModel):
     accelerator: str
     common: dict[str, Any]
     operations: list[Operation]
+    stays: list[Other] = []
 
 
 @dataclass(frozen=True)
@@ -47,9 +57,13 @@ def model_files() -> list[Path]:
     return sorted(FOLDER.glob("*.yaml"))
 
 
+def read(file: Path) -> ModelFile:
+    return ModelFile.model_validate(read_yaml(file.read_text(encoding="utf-8"), str(file))[0])
+
+
 def shapes(file: Path) -> Iterator[Shape]:
     """The operations of a model, in the file's order."""
-    model = ModelFile.model_validate(read_yaml(file.read_text(encoding="utf-8"), str(file))[0])
+    model = read(file)
     for operation in model.operations:
         own = operation.model_dump(exclude={"count"})
         document = {"accelerator": model.accelerator, **model.common, **own}

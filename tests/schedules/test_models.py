@@ -8,7 +8,10 @@ from benchmarks.library.shapes import Shape, model_files, shapes
 
 MODELS = {file.stem: list(shapes(file)) for file in model_files()}
 TOKENS, HIDDEN, INNER, LAYERS, HEADS = 128, 768, 3072, 12, 12
-BERT_LAYER = TOKENS * (4 * HIDDEN**2 + 2 * HIDDEN * INNER) + 2 * HEADS * TOKENS * TOKENS * (HIDDEN // HEADS)
+BERT_LAYER, VIT_LAYER = (
+    tokens * (4 * HIDDEN**2 + 2 * HIDDEN * INNER) + 2 * HEADS * tokens * tokens * (HIDDEN // HEADS)
+    for tokens in (TOKENS, 197)
+)
 
 
 @pytest.mark.parametrize(
@@ -17,6 +20,10 @@ BERT_LAYER = TOKENS * (4 * HIDDEN**2 + 2 * HIDDEN * INNER) + 2 * HEADS * TOKENS 
         ("mobilenet_v2", 300e6),  # its paper, table 4
         ("resnet50", 4.09e9),  # with zeros of the padding, which ours leave out
         ("bert_base", LAYERS * BERT_LAYER + HIDDEN**2),
+        ("mobilenet_v3", 219e6),  # its paper, table 3
+        ("efficientnet_lite0", 390e6),  # EfficientNet-B0 in its paper, table 2, with squeeze-and-excite
+        ("vit_b16", LAYERS * VIT_LAYER + 196 * HIDDEN**2 + 1000 * HIDDEN),
+        ("dlrm", 128 * (13 * 512 + 512 * 256 + 256 * 128 + 479 * 1024 + 1024**2 + 1024 * 512 + 512 * 256 + 256)),
     ],
 )
 def test_the_operations_of_a_model_add_up_to_its_work(model: str, multiply_accumulates: float) -> None:

@@ -153,8 +153,7 @@ class _Block:
 
     @property
     def whole(self) -> bool:
-        """Whether all sums of the axis fit; a block of all pooled results may leave out sums between windows."""
-        return self.most == self.axis.results
+        return self.size == self.axis.pooled
 
     @property
     def low(self) -> str:
