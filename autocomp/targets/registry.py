@@ -39,7 +39,10 @@ def kind_of(name: str) -> type[Target]:
 
 def load_target(spec: str, parameters: Mapping[str, Number] | None = None, paths: Sequence[Path] = ()) -> Target:
     """The target of a spec `KIND` or `KIND:MACHINE`. Raises ConfigError, or what the kind raises for its machines."""
-    kind, _, machine = spec.partition(":")
+    kind, colon, machine = spec.partition(":")
+    if not colon and kind not in kinds() and closest(kind, kinds()) is None:
+        hint = f"if it is a machine, write KIND:{kind}; installed kinds: {', '.join(kinds()) or 'none'}"
+        raise ConfigError(f"unknown kind of target {kind!r}", hint=hint)
     return kind_of(kind).load(machine, parameters or {}, paths)
 
 

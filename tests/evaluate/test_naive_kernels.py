@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import yaml
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from autocomp.errors import ConfigError
@@ -103,6 +103,9 @@ convolutions = st.fixed_dictionaries(
 )
 
 
+ONE_TAP = {"N": 1, "H": 8, "W": 8, "C": 4, "K": 4, "R": 1, "S": 1}
+
+
 def conv2d(machine: str, chosen: dict[str, Any]) -> Workload:
     """The workload of sizes and options; filters are widened to fit the groups, images to fit filters and windows."""
     sizes = {letter: chosen[letter] for letter in "NHWCKRS"}
@@ -139,6 +142,8 @@ def test_any_convolution(machine: str, chosen: dict[str, Any]) -> None:
     padding=st.integers(0, 2),
     width=st.integers(8, 30),
 )
+@example(chosen=ONE_TAP, size=1, stride=3, padding=0, width=9)  # all pooled results need less than all sums
+@example(chosen=ONE_TAP, size=3, stride=3, padding=0, width=22)
 def test_pooling_stores_take_what_fits(
     chosen: dict[str, Any], size: int, stride: int, padding: int, width: int
 ) -> None:

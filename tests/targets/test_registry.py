@@ -29,6 +29,13 @@ def test_an_unknown_kind_is_an_error_with_the_nearest_name(installed: dict[str, 
     assert error.value.hint == "did you mean 'triton'? installed: triton"
 
 
+def test_a_machine_without_its_kind_is_an_error_that_says_how_to_name_it(installed: dict[str, EntryPoint]) -> None:
+    add(installed, "triton", "somewhere:Triton")
+    with pytest.raises(ConfigError, match="unknown kind of target 'gemmini'") as error:
+        registry.load_target("gemmini")
+    assert error.value.hint == "if it is a machine, write KIND:gemmini; installed kinds: triton"
+
+
 def test_a_package_that_cannot_be_imported_is_named(installed: dict[str, EntryPoint]) -> None:
     add(installed, "broken", "no_such_package:Target")
     with pytest.raises(ConfigError, match=r"'broken' \(no_such_package:Target\) cannot be imported"):

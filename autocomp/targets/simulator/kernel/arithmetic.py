@@ -14,6 +14,7 @@ from autocomp.targets.simulator.kernel.bytecode import Code
 from autocomp.targets.simulator.kernel.typed import (
     INT64_HIGH,
     INT64_LOW,
+    Address,
     Constant,
     Load,
     Narrow,
@@ -21,6 +22,7 @@ from autocomp.targets.simulator.kernel.typed import (
     Select,
     Value,
     bounds,
+    is_fixed_address,
     is_pure,
 )
 from autocomp.targets.simulator.kernel.types import (
@@ -131,6 +133,8 @@ def operation(kind: CType, code: Code, left: Value, right: Value | None = None) 
             return Constant(kind, _FOLD[code](left.value))
         if code not in _DIVISIONS or right.value != 0:
             return Constant(kind, _FOLD[code](left.value, right.value))
+    elif (folded := _fold_address(kind, code, left, right)) is not None:
+        return folded
     elif right is not None and _is_identity(code, left, right):
         if type(left) is Constant:
             left = right
@@ -146,6 +150,21 @@ def operation(kind: CType, code: Code, left: Value, right: Value | None = None) 
                 left, right = left.left, Constant(kind, register(int(inner.value) * int(right.value)))
     low, high = _result_bounds(code, left, right)
     return Operation(kind, code, left, right, low, high)
+
+
+def _fold_address(kind: CType, code: Code, left: Value, right: Value | None) -> Value | None:
+    """What does not depend on where tensors lie: another byte of the same one, and that no address is 0."""
+    if isinstance(right, Address) and isinstance(left, Constant) and code in (Code.Add, Code.Eq, Code.Ne):
+        left, right = right, left
+    if not isinstance(left, Address):
+        return None
+    if right is None:
+        return Constant(kind, int(code is Code.ToBool)) if code in (Code.ToBool, Code.LogicalNot) else None
+    if not isinstance(right, Constant):
+        return None
+    if code in (Code.Add, Code.Sub):
+        return retype(Address(INT64, int(_FOLD[code](left.value, right.value))), kind)
+    return Constant(kind, int(code is Code.Ne)) if code in (Code.Eq, Code.Ne) and right.value == 0 else None
 
 
 def _is_identity(code: Code, left: Value, right: Value) -> bool:
@@ -215,6 +234,9 @@ def retype(value: Value, kind: CType) -> Value:
     """The same register under another type of the same representation."""
     if value.type == kind:
         return value
+    if is_fixed_address(value):
+        assert isinstance(value, Constant | Address)
+        return (Constant if isinstance(kind, Pointer) else Address)(kind, int(value.value))
     if isinstance(value, Operation | Constant):
         return value._replace(type=kind)
     low, high = bounds(value)

@@ -18,7 +18,8 @@ from autocomp.targets.simulator.isa.model import Accelerator
 from autocomp.targets.simulator.kernel import ast
 from autocomp.targets.simulator.kernel.bytecode import MAX_STACK, Code, CompiledProgram, CompiledTensor
 from autocomp.targets.simulator.kernel.calls import Forms, call_forms
-from autocomp.targets.simulator.kernel.data_flow import dependence_on_data
+from autocomp.targets.simulator.kernel.data_flow import Dependence
+from autocomp.targets.simulator.kernel.dependence import dependence_on_data, dependence_on_places
 from autocomp.targets.simulator.kernel.emitter import FunctionCode
 from autocomp.targets.simulator.kernel.expressions import Expressions
 from autocomp.targets.simulator.kernel.host_costs import host_costs
@@ -98,7 +99,9 @@ def check(
         entry.declare_arguments()
     codes.append(entry.compile())
     if fixed_commands:
-        _refuse_dependence(unit, codes)
+        _refuse_data(unit, codes)
+    if unit.numeric_addresses and not kernel.is_program:
+        _refuse_places(unit, codes)
     program = _assemble(unit, codes)
     if signature is not None:
         _match(unit, program, signature)
@@ -231,17 +234,31 @@ def _match(unit: Unit, program: CompiledProgram, signature: Sequence[TensorLike]
             )
 
 
-def _refuse_dependence(unit: Unit, codes: list[FunctionCode]) -> None:
-    instructions = unit.accelerator.instructions
-    found = dependence_on_data(codes, [len(instruction.parameters) for instruction in instructions], len(codes) - 1)
+def _refuse_data(unit: Unit, codes: list[FunctionCode]) -> None:
+    counts = [len(instruction.parameters) for instruction in unit.accelerator.instructions]
+    found = dependence_on_data(codes, counts, len(codes) - 1)
+    hint = "what the accelerator is told must be the same for all data, unless the workload says `host: data_dependent`"
+    _refuse(unit, found, "data decides", "depends on data", hint)
+
+
+def _refuse_places(unit: Unit, codes: list[FunctionCode]) -> None:
+    """Only kernels that compare addresses or make numbers of them can depend on where tensors lie."""
+    kinds = [tuple(parameter.kind for parameter in i.parameters) for i in unit.accelerator.instructions]
+    found = dependence_on_places(codes, kinds, len(codes) - 1)
+    hint = (
+        "compare addresses of one tensor only, or an address with NULL; make numbers of addresses only to add to them"
+    )
+    _refuse(unit, found, "the place of a tensor decides", "depends on where tensors lie", hint)
+
+
+def _refuse(unit: Unit, found: Dependence | None, decides: str, depends: str, hint: str) -> None:
     if found is None:
         return
-    instruction = instructions[found.instruction]
+    instruction = unit.accelerator.instructions[found.instruction]
     if found.operand is None:
-        message = f"data decides here whether {instruction.name!r} is issued"
+        message = f"{decides} here whether {instruction.name!r} is issued"
     else:
-        message = f"operand {instruction.parameters[found.operand].name!r} of {instruction.name!r} depends on data"
-    hint = "what the accelerator is told must be the same for all data, unless the workload says `host: data_dependent`"
+        message = f"operand {instruction.parameters[found.operand].name!r} of {instruction.name!r} {depends}"
     unit.fail(SimpleNamespace(line=found.line), message, hint)
 
 

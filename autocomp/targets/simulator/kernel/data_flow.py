@@ -1,60 +1,89 @@
-"""Which commands of a kernel depend on data: a forward analysis of its bytecode that covers every path.
+"""A forward analysis of a kernel's bytecode that covers every path: what its registers hold, and which commands depend
+on something that they must not depend on.
 
-What is loaded from memory is data. It spreads through operations, through functions, and to all that is assigned where
-a branch on data decides: between the branch and the place where its ways meet again (J. Ferrante, K. J. Ottenstein,
-J. D. Warren, The Program Dependence Graph, TOPLAS 1987; D. E. Denning, P. J. Denning, CACM 1977). A command depends on
-data if such a branch decides whether it is issued, or if one of its operands is data.
+A domain says what states of registers there are, and which states are forbidden: a branch on one, and an operand in
+one. The forbidden state spreads through operations and functions, and to all that is assigned where a branch on it
+decides (D. E. Denning, P. J. Denning, Certification of Programs for Secure Information Flow, CACM 1977).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from typing import Protocol
 
 from autocomp.targets.simulator.kernel.bytecode import Code
+from autocomp.targets.simulator.kernel.control_flow import BRANCHES, ControlFlow
 from autocomp.targets.simulator.kernel.emitter import FunctionCode
 
-_BRANCHES = (Code.JumpIfZero, Code.JumpIfNotZero)
-_ENDS = (Code.Halt, Code.Return, Code.Jump, *_BRANCHES)
-_WITHOUT_RESULT = frozenset((*_ENDS, Code.Store, Code.Issue, Code.HostCall, Code.Assigned, Code.Undefine, Code.Call))
-_CONSTANTS = frozenset((Code.LoadInt, Code.LoadFloat))
-_UNARY = frozenset(
-    (Code.Move, Code.Neg, Code.BitNot, Code.LogicalNot, Code.FNeg, Code.Extend, Code.ToBool, Code.ToF32)
-) | frozenset((Code.IntToFloat, Code.UIntToFloat, Code.FloatToInt))
+WITHOUT_RESULT = frozenset(
+    (Code.Halt, Code.Return, Code.Jump, *BRANCHES, Code.Store, Code.Issue, Code.HostCall, Code.Assigned, Code.Undefine)
+)
+NUMBER = 0  # in every domain: a value that nothing is to be said of; registers that are not listed hold one
+States = dict[int, int]  # by register
+
+
+class Domain(Protocol):
+    """States of registers, as integers."""
+
+    @property
+    def forbidden(self) -> int:
+        """The state that no branch and no operand may have; joined with any other it stays."""
+        ...
+
+    def result(self, code: int, left: int, right: int, c: int, immediate: int, marked: bool) -> int:
+        """Of a bytecode whose operands b and c have these states. `c` is also the type of a load, `marked` says of
+        a constant that it is an address."""
+        ...
+
+    def store(self, state: int) -> None:
+        """Memory gets a value of this state; later loads may give it."""
+        ...
+
+    def join(self, one: int, other: int) -> int:
+        """Of a register that different paths leave in different states."""
+        ...
+
+    def refuses(self, instruction: int, operand: int, state: int) -> bool:
+        """Whether an operand of a command must not have this state."""
+        ...
 
 
 @dataclass(frozen=True)
 class Dependence:
-    """A command that depends on data: its line, its instruction, and the operand that is data (None: it is the branch
-    in `line` that decides whether it is issued)."""
+    """A command that depends on what it must not: its line, its instruction, and the operand that does (None: the
+    branch in `line` decides whether it is issued)."""
 
     line: int
     instruction: int
     operand: int | None
 
 
-def dependence_on_data(codes: Sequence[FunctionCode], operands: Sequence[int], entry: int) -> Dependence | None:
-    """The first command of a program that depends on data. `operands` says how many each instruction takes; a call's
-    immediate is an index of `codes`, and callees come before their callers, but for the entry, which is `entry`."""
-    return _Analysis(codes, operands).of(entry, 0).found
+def forbidden_dependence(
+    domain: Domain, codes: Sequence[FunctionCode], operands: Sequence[int], entry: int
+) -> Dependence | None:
+    """The first command of a program with a forbidden dependence. `operands` has the number of operands of each
+    instruction; a call's immediate is an index of `codes`, and callees come before their callers, but for the entry,
+    which is `entry`."""
+    return _Analysis(domain, codes, operands).of(entry, {}).found
 
 
 @dataclass(frozen=True)
 class _Result:
-    is_data: bool  # what the function returns
+    returned: int
     found: Dependence | None
 
 
 class _Analysis:
-    def __init__(self, codes: Sequence[FunctionCode], operands: Sequence[int]) -> None:
-        self._flows = [_Flow(code) for code in codes]
+    def __init__(self, domain: Domain, codes: Sequence[FunctionCode], operands: Sequence[int]) -> None:
+        self.domain = domain
+        self._flows = [ControlFlow(code) for code in codes]
         self._operands = operands
-        self._known: dict[tuple[int, int], _Result] = {}
+        self._known: dict[tuple[int, frozenset[tuple[int, int]]], _Result] = {}
 
-    def of(self, function: int, arguments: int) -> _Result:
-        """Of one function, whose parameters of the bits in `arguments` are data."""
-        key = (function, arguments)
+    def of(self, function: int, arguments: States) -> _Result:
+        """Of one function whose parameters have these states."""
+        key = (function, frozenset(arguments.items()))
         if key not in self._known:
             self._known[key] = _Function(self, self._flows[function], arguments).run()
         return self._known[key]
@@ -74,151 +103,122 @@ class _Analysis:
         return None
 
 
-class _Flow:
-    """The basic blocks of a function, as ranges of bytecodes, and where the ways of a branch meet again."""
-
-    def __init__(self, code: FunctionCode) -> None:
-        self.rows: list[list[int]] = code.code.tolist()
-        self.lines: list[int] = code.lines.tolist()
-        leaders = {0}
-        for position, (operation, _, _, _, target) in enumerate(self.rows):
-            if operation in _ENDS:
-                leaders.add(position + 1)
-            if operation in (Code.Jump, *_BRANCHES):
-                leaders.add(target)
-        starts = sorted(leader for leader in leaders if leader < len(self.rows))
-        self.blocks = [range(a, b) for a, b in zip(starts, [*starts[1:], len(self.rows)], strict=True)]
-        number = {start: block for block, start in enumerate(starts)}
-        self.exit = len(self.blocks)  # stands for all ends of the function
-        self.after: list[tuple[int, ...]] = []
-        for block in self.blocks:
-            operation, _, _, _, target = self.rows[block[-1]]
-            ways = [number[target]] if operation in (Code.Jump, *_BRANCHES) else []
-            if operation not in (Code.Halt, Code.Return, Code.Jump):
-                ways.append(number.get(block.stop, self.exit))
-            self.after.append(tuple(dict.fromkeys(ways)) or (self.exit,))
-
-    @cached_property
-    def _always_after(self) -> list[int]:
-        """By block: the set of blocks, as bits, that every way from it to the function's end goes through."""
-        everything = (1 << (self.exit + 1)) - 1
-        sets = [everything] * self.exit + [1 << self.exit]
-        changed = True
-        while changed:
-            changed = False
-            for block in reversed(range(self.exit)):
-                common = everything
-                for way in self.after[block]:
-                    common &= sets[way]
-                new = common | 1 << block
-                changed = changed or new != sets[block]
-                sets[block] = new
-        return sets
-
-    def decided_by(self, block: int) -> int:
-        """The blocks, as bits, that the branch at the end of a block decides about: those on its ways before they meet
-        again."""
-        meeting = self._always_after[block] & ~(1 << block)
-        decided, waiting = 0, list(self.after[block])
-        while waiting:
-            way = waiting.pop()
-            if way == self.exit or decided >> way & 1 or meeting >> way & 1:
-                continue
-            decided |= 1 << way
-            waiting += self.after[way]
-        return decided
-
-
 class _Function:
-    """One function with what is known of its arguments. Sets of registers and of blocks are bits of integers."""
+    """One function with the states of its arguments. Sets of blocks are bits of integers."""
 
-    def __init__(self, analysis: _Analysis, flow: _Flow, arguments: int) -> None:
+    def __init__(self, analysis: _Analysis, flow: ControlFlow, arguments: States) -> None:
         self._analysis = analysis
+        self._domain = analysis.domain
         self._flow = flow
-        self._entering = [0] * (flow.exit + 1)  # registers that hold data where a block begins
+        self._entering: list[States | None] = [None] * (flow.exit + 1)  # None: not reached yet
         self._entering[0] = arguments
-        self._decided = 0  # blocks that a branch on data decides about
+        self._decided = 0  # blocks that a forbidden branch decides about
         self._branch: dict[int, int] = {}  # by such a block: a line of the branch
-        self._returns_data = False
+        self._returned: int | None = None
         self._found: Dependence | None = None
 
     def run(self) -> _Result:
-        waiting = set(range(self._flow.exit))
+        waiting = {0}
         while waiting:
             block = min(waiting)
             waiting.discard(block)
-            leaving, on_data = self._through(block)
+            leaving, forbidden = self._through(block)
             for way in self._flow.after[block]:
-                if leaving & ~self._entering[way]:
-                    self._entering[way] |= leaving
+                if self._enter(way, leaving):
                     waiting |= {way} - {self._flow.exit}
-            if on_data:
+            if forbidden:
                 waiting |= self._decide(block)
         for block in range(self._flow.exit):
             self._look_for_commands(block)
-        return _Result(self._returns_data, self._found)
+        return _Result(self._returned or NUMBER, self._found)
+
+    def _enter(self, block: int, states: States) -> bool:
+        """Joins the states that a way leads to a block with. False: it knew them."""
+        known = self._entering[block]
+        if known is None:
+            self._entering[block] = states
+            return True
+        joined = {
+            register: state
+            for register in known.keys() | states.keys()
+            if (state := self._domain.join(known.get(register, NUMBER), states.get(register, NUMBER))) != NUMBER
+        }
+        self._entering[block] = joined
+        return joined != known
 
     def _decide(self, block: int) -> set[int]:
-        """The blocks that a branch on data newly decides about."""
+        """The blocks that a forbidden branch newly decides about."""
         decided = self._flow.decided_by(block)
         new = {b for b in range(self._flow.exit) if decided >> b & 1 and not self._decided >> b & 1}
         self._decided |= decided
         line = self._flow.lines[self._flow.blocks[block][-1]]
         self._branch |= dict.fromkeys(new, line)
-        return new
+        return {b for b in new if self._entering[b] is not None}
 
-    def _through(self, block: int) -> tuple[int, bool]:
-        """The registers that hold data at the end of a block, and whether it ends in a branch on data."""
-        data, decided = self._entering[block], bool(self._decided >> block & 1)
-        on_data = False
+    def _through(self, block: int) -> tuple[States, bool]:
+        """The states at the end of a block, and whether it ends in a forbidden branch."""
+        states = dict(self._entering[block] or {})
+        forbidden = False
         for position in self._flow.blocks[block]:
-            code, a, b, c, immediate = self._flow.rows[position]
-            if code in _BRANCHES:
-                on_data = bool(data >> a & 1)
+            code, a, _, _, _ = row = self._flow.rows[position]
+            if code in BRANCHES:
+                forbidden = states.get(a) == self._domain.forbidden
             elif code == Code.Return:
-                self._returns_data = self._returns_data or bool(data & 1)
-            elif code == Code.Call:
-                result = self._analysis.of(immediate, data >> a)
-                data = _with(data, a, decided or result.is_data)
-            elif code not in _WITHOUT_RESULT:
-                data = _with(data, a, decided or _is_data(code, data, b, c))
-        return data, on_data
+                state = states.get(0, NUMBER)
+                self._returned = state if self._returned is None else self._domain.join(self._returned, state)
+            self._step(row, states, block)
+        return states, forbidden
+
+    def _step(self, row: list[int], states: States, block: int) -> None:
+        """Brings the states to what they are after a bytecode."""
+        code, a, b, c, immediate = row
+        decided = bool(self._decided >> block & 1)
+        if code == Code.Store:
+            self._domain.store(self._domain.forbidden if decided else states.get(a, NUMBER))
+        if code in WITHOUT_RESULT:
+            return
+        if code == Code.Call:
+            state = self._analysis.of(immediate, _arguments(states, a)).returned
+        else:
+            left, right = states.get(b, NUMBER), states.get(c, NUMBER)
+            state = self._domain.result(code, left, right, c, immediate, bool(b))
+        states[a] = self._domain.forbidden if decided else state
+        if states[a] == NUMBER:
+            del states[a]
 
     def _look_for_commands(self, block: int) -> None:
-        """Commands of a block, or of functions that it calls, that depend on data."""
-        data, decided = self._entering[block], bool(self._decided >> block & 1)
+        """Commands of a block, or of functions that it calls, with a forbidden dependence."""
+        entering = self._entering[block]
+        if entering is None:
+            return
+        states, decided = dict(entering), bool(self._decided >> block & 1)
         for position in self._flow.blocks[block]:
             if self._found is not None:
                 return
-            code, a, b, c, immediate = self._flow.rows[position]
+            code, a, _, _, immediate = row = self._flow.rows[position]
             line = self._flow.lines[position]
             if code == Code.Issue:
-                operand = next((n for n in range(self._analysis.operands(immediate)) if data >> (a + n) & 1), None)
+                operand = self._refused_operand(immediate, a, states)
                 if decided:
                     self._found = Dependence(self._branch[block] or line, immediate, None)
                 elif operand is not None:
                     self._found = Dependence(line, immediate, operand)
             elif code == Code.Call:
-                result = self._analysis.of(immediate, data >> a)
+                result = self._analysis.of(immediate, _arguments(states, a))
                 command = self._analysis.first_command(immediate) if decided else None
                 if command is not None:
                     self._found = Dependence(self._branch[block] or line, command[0], None)
                 elif result.found is not None:
                     found = result.found
                     self._found = Dependence(found.line or line, found.instruction, found.operand)
-                data = _with(data, a, decided or result.is_data)
-            elif code not in _WITHOUT_RESULT:
-                data = _with(data, a, decided or _is_data(code, data, b, c))
+            self._step(row, states, block)
+
+    def _refused_operand(self, instruction: int, first: int, states: States) -> int | None:
+        operands = range(self._analysis.operands(instruction))
+        refuses = self._domain.refuses
+        return next((n for n in operands if refuses(instruction, n, states.get(first + n, NUMBER))), None)
 
 
-def _is_data(code: int, data: int, b: int, c: int) -> bool:
-    """Whether the result of a bytecode is data."""
-    if code == Code.Load:
-        return True
-    if code in _CONSTANTS:
-        return False
-    return bool(data >> b & 1) or (code not in _UNARY and bool(data >> c & 1))
-
-
-def _with(data: int, register: int, is_data: bool) -> int:
-    return data | 1 << register if is_data else data & ~(1 << register)
+def _arguments(states: States, frame: int) -> States:
+    """The states of a callee's first registers."""
+    return {register - frame: state for register, state in states.items() if register >= frame}

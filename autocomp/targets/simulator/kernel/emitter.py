@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from autocomp.targets.simulator.kernel.bytecode import DTYPE_INDEX, MAX_SLOTS, Code
 from autocomp.targets.simulator.kernel.typed import (
+    Address,
     Assign,
     Check,
     Constant,
@@ -31,6 +32,7 @@ from autocomp.targets.simulator.kernel.typed import (
     SystemCall,
     Value,
     Variable,
+    is_fixed_address,
 )
 from autocomp.targets.simulator.kernel.types import Pointer, Scalar, Void
 
@@ -63,10 +65,11 @@ class Emitter:
         self._fixed = 0
         self._top = TEMPORARY
         self._highest = TEMPORARY
-        self._pool: dict[tuple[bool, int], int] = {}
+        self._pool: dict[tuple[bool, bool, int], int] = {}
         self._calls: list[tuple[int, int]] = []
         self._rules: dict[type, Callable[[Any, int | None], int]] = {
             Constant: self._constant,
+            Address: self._constant,
             Variable: self._variable,
             Load: self._load,
             Operation: self._operation,
@@ -111,13 +114,12 @@ class Emitter:
                 self._fail("an expression needs too many registers: split it")
         return slot
 
-    def _pooled(self, value: int | float) -> int:
-        bits = _bits(value)
-        key = (isinstance(value, float), bits)
+    def _pooled(self, value: Constant | Address) -> int:
+        key = (isinstance(value.value, float), is_fixed_address(value), _bits(value.value))
         slot = self._pool.get(key)
         if slot is None:
             slot = self._pool[key] = self.new_slot()
-            self._prologue.append((Code.LoadFloat if key[0] else Code.LoadInt, slot, 0, 0, bits))
+            self._prologue.append(_loaded(value, slot))
         return slot
 
     # --- expressions ---
@@ -154,11 +156,10 @@ class Emitter:
             self.value(value)
         self._top = mark
 
-    def _constant(self, value: Constant, slot: int | None) -> int:
+    def _constant(self, value: Constant | Address, slot: int | None) -> int:
         if slot is None:
-            return self._pooled(value.value)
-        code = Code.LoadFloat if isinstance(value.value, float) else Code.LoadInt
-        self.emit(code, slot, imm=_bits(value.value))
+            return self._pooled(value)
+        self.emit(*_loaded(value, slot))
         return slot
 
     def _variable(self, value: Variable, slot: int | None) -> int:
@@ -274,11 +275,10 @@ class Emitter:
             first = self._fixed
             for argument in value.arguments:
                 slot = self.new_slot()
-                if isinstance(argument, Constant):
-                    code = Code.LoadFloat if isinstance(argument.value, float) else Code.LoadInt
-                    self._prologue.append((code, slot, 0, 0, _bits(argument.value)))
+                if isinstance(argument, Constant | Address):
+                    self._prologue.append(_loaded(argument, slot))
             for slot, argument in enumerate(value.arguments, first):
-                if not isinstance(argument, Constant):
+                if not isinstance(argument, Constant | Address):
                     self.into(argument, slot)
         else:
             first = self._arguments(value.arguments)
@@ -315,8 +315,7 @@ class Emitter:
 
     def prologue_store(self, value: Constant, slot: int) -> None:
         """Loads a constant once, when the function is entered."""
-        code = Code.LoadFloat if isinstance(value.value, float) else Code.LoadInt
-        self._prologue.append((code, slot, 0, 0, _bits(value.value)))
+        self._prologue.append(_loaded(value, slot))
 
     def finish(self) -> FunctionCode:
         """The function with its prologue, its labels resolved and its temporaries placed behind the fixed registers."""
@@ -335,6 +334,12 @@ class Emitter:
         lines = np.array([self._first_line] * shift + self._lines, dtype=np.int32)
         calls = tuple((slot - TEMPORARY + self._fixed, function) for slot, function in self._calls)
         return FunctionCode(code, lines, max(frame, 1), calls)
+
+
+def _loaded(value: Constant | Address, slot: int) -> tuple[Code, int, int, int, int]:
+    """The bytecode that loads a constant; its operand b is 1 for an address, which only analyses read."""
+    code = Code.LoadFloat if isinstance(value.value, float) else Code.LoadInt
+    return code, slot, int(is_fixed_address(value)), 0, _bits(value.value)
 
 
 def _bits(value: int | float) -> int:

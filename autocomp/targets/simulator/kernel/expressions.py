@@ -174,10 +174,14 @@ class Expressions:
         if isinstance(source, Pointer) and isinstance(kind, Scalar):
             if kind.floating or (kind.bits < 64 and not is_null(value)):
                 self.fail(node, f"the address of a tensor does not fit into {kind}", "use uint64_t")
+            if not is_null(value):
+                self.unit.numeric_addresses.add(node.line)
             return convert(retype(value, INT64), kind)
         if isinstance(kind, Pointer) and isinstance(source, Pointer | Scalar):
             if isinstance(source, Scalar) and source.floating:
                 self.fail(node, f"{source} cannot become a pointer")
+            if isinstance(source, Scalar) and isinstance(value, Constant) and not is_null(value):
+                self.fail(node, f"{value.value} is not the address of a tensor", "write &A[i][j]")
             return retype(value, kind)
         return self.fail(node, f"{describe(source)} cannot become {describe(kind)}")
 
@@ -312,6 +316,7 @@ class Expressions:
             self._need_integer(left, node, "an offset")
             return add_to_pointer(right, left, right.type.target.size)
         if operator == "-" and isinstance(left.type, Pointer) and left.type == right.type:
+            self.unit.numeric_addresses.add(node.line)
             difference = operation(INT64, Code.Sub, retype(left, INT64), retype(right, INT64))
             return operation(INT64, Code.Div, difference, Constant(INT64, left.type.target.size))
         if operator in ("==", "!=", "<", "<=", ">", ">="):
@@ -319,6 +324,8 @@ class Expressions:
                 isinstance(right.type, Pointer) or is_null(right)
             )
             if comparable:
+                if not (is_null(left) or is_null(right)):
+                    self.unit.numeric_addresses.add(node.line)
                 return compare_pointers(operator, retype(left, UINT64), retype(right, UINT64))
         return self.fail(node, f"{describe(left.type)} {operator} {describe(right.type)} has no meaning")
 

@@ -72,6 +72,7 @@ class Unit:
     tensor_bytes: int = 0
     messages: list[str] = field(default_factory=list)  # of program errors
     globals: dict[str, Symbol | Tensor] = field(default_factory=dict)  # declared outside of functions
+    numeric_addresses: set[int] = field(default_factory=set)  # lines that compare, subtract or cast addresses
     program_only: set[str] = field(default_factory=set)  # procedures that kernels may not call
     host_time: bool | None = None  # whether the kernel's own code takes time; None: the machine's description says so
 

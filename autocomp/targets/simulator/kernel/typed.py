@@ -19,6 +19,13 @@ class Constant(NamedTuple):
     value: int | float
 
 
+class Address(NamedTuple):
+    """A fixed address that a cast made a number. Where tensors lie is not known: only offsets fold into it."""
+
+    type: CType
+    value: int
+
+
 class Variable(NamedTuple):
     """A register of the function; `low` and `high` bound what it can hold here."""
 
@@ -124,6 +131,7 @@ class SystemCall(NamedTuple):
 
 Value = (
     Constant
+    | Address
     | Variable
     | Load
     | Operation
@@ -162,7 +170,7 @@ def range_of(kind: CType) -> tuple[int, int]:
 
 def is_pure(value: Value) -> bool:
     """Whether evaluating the expression twice, or not at all, is the same as once, short of a failing access."""
-    if isinstance(value, Constant | Variable):
+    if isinstance(value, Constant | Address | Variable):
         return True
     if isinstance(value, Operation):
         return is_pure(value.left) and (value.right is None or is_pure(value.right))
@@ -177,6 +185,13 @@ def is_pure(value: Value) -> bool:
 
 def is_null(value: Value) -> bool:
     return isinstance(value, Constant) and value.value == 0 and not isinstance(value.value, float)
+
+
+def is_fixed_address(value: Value) -> bool:
+    """Whether a value is a fixed address, as a pointer or as a number."""
+    return isinstance(value, Address) or (
+        isinstance(value, Constant) and isinstance(value.type, Pointer) and value.value != 0
+    )
 
 
 def is_pointer(value: Value) -> bool:

@@ -153,7 +153,8 @@ class _Block:
 
     @property
     def whole(self) -> bool:
-        return self.size == self.axis.pooled
+        """Whether all sums of the axis fit; a block of all pooled results may leave out sums between windows."""
+        return self.most == self.axis.results
 
     @property
     def low(self) -> str:

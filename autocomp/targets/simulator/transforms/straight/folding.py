@@ -12,7 +12,7 @@ from autocomp.targets.simulator.kernel import ast, print_expression
 from autocomp.targets.simulator.kernel.bytecode import POINTER_SHIFT
 from autocomp.targets.simulator.kernel.expressions import Expressions
 from autocomp.targets.simulator.kernel.scope import Scope, Symbol, Tensor, Unit, outer_types
-from autocomp.targets.simulator.kernel.typed import Constant, Load, Variable, range_of
+from autocomp.targets.simulator.kernel.typed import Address, Constant, Load, Variable, range_of
 from autocomp.targets.simulator.kernel.typed import Value as Typed
 from autocomp.targets.simulator.kernel.types import INT64, UINT64, Array, CType, Pointer, Scalar, element_of
 from autocomp.targets.simulator.transforms.analysis.facts import Facts
@@ -75,7 +75,7 @@ class Folding:
     def constant(self, node: ast.Expression) -> Constant:
         """The value of an expression. Raises NotApplicable if it depends on data."""
         value = self.value(node)
-        return value if isinstance(value, Constant) else _depends_on_data(node)
+        return _fixed(value, node)
 
     def truth(self, node: ast.Expression) -> bool:
         """Whether a condition holds. Raises NotApplicable if that depends on data."""
@@ -87,7 +87,7 @@ class Folding:
             value = self._expressions.assigned(self._expressions.value(node), kind, node)
         except KernelError as error:
             raise NotApplicable(error.message) from None
-        return value if isinstance(value, Constant) else _depends_on_data(node)
+        return _fixed(value, node)
 
     def place(self, value: Typed) -> Place | None:
         """The place of an element or address, or None of a null pointer. Raises NotApplicable if it depends on data, or
@@ -118,6 +118,12 @@ class Folding:
         if value.type != kind:
             raise NotApplicable(f"{place.tensor!r} is accessed as {value.type}")
         return place, kind.size
+
+
+def _fixed(value: Typed, node: Any) -> Constant:
+    if isinstance(value, Address):
+        return Constant(value.type, value.value)
+    return value if isinstance(value, Constant) else _depends_on_data(node)
 
 
 def is_address(value: Constant) -> bool:
