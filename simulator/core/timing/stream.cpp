@@ -9,7 +9,7 @@ constexpr size_t kFewest = 16, kMost = 128;  // commands between two places
 
 }  // namespace
 
-// The multiply that a preload pairs with is the next command of its unit, if it is one, before any fence.
+// The multiply that a preload pairs with is the next command of its unit, if it is one. Fences may come between.
 void Stream::pair(int64_t number) {
   const InstructionTiming& here = timing(number);
   if (here.unit >= 0) {
@@ -18,7 +18,6 @@ void Stream::pair(int64_t number) {
     const bool owns = here.role == Role::Preload && settings_.units[static_cast<size_t>(here.unit)].owner_preload;
     open = owns ? number : -1;
   }
-  if (here.role == Role::Fence) std::fill(open_.begin(), open_.end(), -1);
 }
 
 // Notes on which page a command begins.
