@@ -188,6 +188,30 @@ void solution(int8_t A[4][8], int8_t B[8][4], int8_t E[8][4], int32_t C[4][4], i
     np.testing.assert_array_equal(found["F"], a.astype(np.int32) @ e.astype(np.int32))
 
 
+BESIDE_EACH_OTHER = """
+void solution(int8_t A[4][8], int8_t B[8][4], int8_t E[8][4], int32_t C[4][4], int32_t F[4][4]) {
+  config_ex(WEIGHT_STATIONARY, NO_ACTIVATION, 1, 0, 0);
+  config_st(16);
+  config_ld(8, 1.0f, DIM, 0);
+  config_ld(4, 1.0f, DIM, 1);
+  gemmini_loop_ws(1, 1, 2, 0, 0, 0, A, B, 0, C, 8, 4, 0, 4, 0, 0, 1, 0, 0, 0, 1, 2, 0);
+  between
+  gemmini_loop_ws(1, 1, 2, 0, 0, 0, A, E, 0, F, 8, 4, 0, 4, 0, 0, 1, 0, 0, 0, 2, second, 0);
+  fence();
+}"""
+
+
+@pytest.mark.parametrize(
+    ("between", "half", "legal"), [("", 2, False), ("", 0, False), ("", 1, True), ("config_st(16);", 2, True)]
+)
+def test_a_loop_may_not_move_into_rows_that_the_loop_before_still_reads(between: str, half: int, legal: bool) -> None:
+    """The moves of a loop begin while the array still works on the one before; another command waits for that one."""
+    text = BESIDE_EACH_OTHER.replace("between", between).replace("second", str(half))
+    zeros = {name: np.zeros(shape, np.int8) for name, shape in (("A", (4, 8)), ("B", (8, 4)), ("E", (8, 4)))}
+    violations = run(text, {**zeros, "C": np.zeros((4, 4), np.int32), "F": np.zeros((4, 4), np.int32)}).violations
+    assert not violations if legal else "'load_b' does not wait for the older one's 'execute'" in violations[0].message
+
+
 def test_parts_of_a_loop_can_be_left_out() -> None:
     """The first loop only moves in, 8 + 16 skipped; the second only computes and moves out, 1 + 2 + 4."""
     text = """

@@ -10,7 +10,7 @@ from autocomp.simulator import Options, replay_trace
 from autocomp.targets.simulator import isa
 from autocomp.targets.simulator.trace import parse_trace
 
-from .machines import SETUP, causes, cycles, machine, move_in, move_out, pair, replay
+from .machines import NO_POOLING, SETUP, causes, cycles, machine, move_in, move_out, pair, replay
 
 BANK = 4096  # rows of a scratchpad bank
 FRONT = 5  # cycles from a command's offer to its issue when everything is idle
@@ -47,6 +47,23 @@ def test_a_full_pool_blocks_everything_behind_it() -> None:
     # The last move enters the pool of 8 when the twelfth has left it, and the preload right behind it.
     assert timing.commands.allocated[preload] == timing.commands.completed[moves][11] + 2
     assert timing.cause_names[timing.commands.cause[preload]] == "QueueFull"
+
+
+def test_a_command_that_has_waited_for_a_hardware_loop_passes_alone() -> None:
+    """What follows it for the unroller is there one cycle later, when the other one is in its pool."""
+    loop = (
+        "loop_ws_config_bounds I=1 J=1 K=1 pad_I=0 pad_J=0 pad_K=0\n"
+        "loop_ws_config_addrs_ab A=0x1000 B=0x2000\n"
+        "loop_ws_config_strides_ab A_stride=16 B_stride=16\n"
+        "loop_ws ex_accumulate=0 full_c=0 low_d=0 act=0 b_spad_id=0 a_spad_id=0 a_transpose=0 b_transpose=0"
+        " is_resadd=0\n"
+    )
+    body = loop + f"config_st stride=16 act=0 acc_scale=1 {NO_POOLING}\n" + loop
+    timing = replay(SETUP.format(dataflow="WS") + body).timing
+    assert timing is not None
+    assert timing.commands is not None
+    (store, bounds) = [i for i, c in enumerate(timing.commands.sender) if c < 0 and i > 8][:2]
+    assert timing.commands.allocated[bounds] == timing.commands.allocated[store]
 
 
 # --- the port to main memory
@@ -142,6 +159,16 @@ def test_output_stationary_results_leave_with_the_next_operation_or_a_flush() ->
         "compute_preloaded a=sp:0 bd=sp:8192 a_cols=16 a_rows=16 bd_cols=16 bd_rows=16\n"
     )
     assert [cycles(tile * n, "OS") for n in (1, 2, 4)] == [94, 110, 142]
+
+
+def test_a_result_belongs_to_its_preload_across_a_fence() -> None:
+    """A preload alone lets the fence pass, and completes with the last row of its compute's result."""
+    preload, compute = pair(0, BANK, 0).splitlines()
+    timing = replay(SETUP.format(dataflow="WS") + f"{preload}\nfence\n{compute}\n").timing
+    assert timing is not None
+    assert timing.commands is not None
+    first = 5
+    assert timing.commands.completed[first] > timing.commands.completed[first + 2] + 2 * 16
 
 
 def test_a_result_that_is_an_operand_of_the_next_pair_is_waited_for() -> None:

@@ -9,6 +9,19 @@ namespace {
 constexpr size_t kMaxEvents = size_t{1} << 25;
 constexpr int32_t kPaths = 3;  // that the writes of a unit may take
 
+// By stream: itself, those that it starts after, and those of its priority, of which the older ones go first.
+std::vector<uint32_t> in_turn(const std::vector<CommandStream>& streams) {
+  std::vector<uint32_t> masks(streams.size());
+  for (size_t s = 0; s < streams.size(); ++s) masks[s] = uint32_t{1} << s;
+  for (size_t round = 0; round < streams.size(); ++round)
+    for (size_t s = 0; s < streams.size(); ++s)
+      for (const int32_t other : streams[s].after) masks[s] |= masks[static_cast<size_t>(other)];
+  for (size_t s = 0; s < streams.size(); ++s)
+    for (size_t other = 0; other < streams.size(); ++other)
+      if (streams[other].priority == streams[s].priority) masks[s] |= uint32_t{1} << other;
+  return masks;
+}
+
 }  // namespace
 
 Discipline::Role Discipline::role_of(const Instruction& instruction) {
@@ -22,6 +35,7 @@ Discipline::Role Discipline::role_of(const Instruction& instruction) {
     role.multiply = word == "multiply";
   }
   role.expands = !instruction.streams.empty();
+  role.in_turn = in_turn(instruction.streams);
   for (size_t p = 0; p < instruction.properties.size(); ++p)
     for (const auto& [key, index] : {std::pair{"semaphore", &role.semaphore}, std::pair{"pops", &role.pops},
                                      std::pair{"pushes", &role.pushes}, std::pair{"path", &role.path}})
@@ -36,6 +50,7 @@ void Discipline::add_unit(const Unit& unit, bool paths) {
   for (const auto& [key, word] : unit.choices)
     if ((key == "kind" && word == "systolic") || (key == "result_owner" && word == "preload"))
       rules.preload_owns = true;
+  rules.loops = unit_setting(unit, "loops");
   rules.timelines = paths ? kPaths : rules.preload_owns ? 2 : 1;
   rules.first_timeline = rules_.empty() ? 0 : rules_.back().first_timeline + rules_.back().timelines;
   rules_.push_back(rules);
@@ -126,12 +141,16 @@ void Discipline::command(const OperationList& list) {
   ++commands_;
   host_events_.clear();
   if (role.fence) fence();
+  if (operation.sender < 0 && (unit < 0 || rules_[at(unit)].loops == 0)) settled_ = expansions_;
   if (unit < 0) return;
   const int64_t path =
       role.path >= 0 ? list.properties[operation.first_property + at(role.path)] : (role.preload ? 1 : 0);
   add_event(unit, static_cast<int32_t>(path), operation.instruction, operation.line);
-  if (role.expands) ++expansions_;
-  if (operation.sender >= 0) events_.back().expansion = expansions_;
+  if (role.expands) expand(operation.instruction);
+  if (operation.sender >= 0) {
+    events_.back().expansion = expansions_;
+    events_.back().stream = operation.stream;
+  }
   track(list, operation);
   semaphore(list, operation, role);
   const auto each_access = [&](bool write) {
@@ -150,6 +169,16 @@ void Discipline::command(const OperationList& list) {
   keep_clock(present_);
   // A result is complete when all that its multiply waited for is.
   if (const int32_t preload = owner(true); preload != present_) keep_clock(preload);
+}
+
+// An expander lets nothing pass but what it takes itself, and takes no more than it has room for.
+void Discipline::expand(int32_t instruction) {
+  const auto unit_of = [&](int32_t index) { return machine_.machine().instructions[at(index)].unit; };
+  const bool same = expander_ >= 0 && unit_of(expander_) == unit_of(instruction);
+  const int64_t settled = same ? expansions_ + 1 - rules_[at(unit_of(instruction))].loops : expansions_;
+  settled_ = std::max(settled_, static_cast<int32_t>(settled));
+  expander_ = instruction;
+  ++expansions_;
 }
 
 // What is complete when the present command and all older ones of its unit are.

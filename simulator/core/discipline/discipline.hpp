@@ -13,6 +13,9 @@
 // command of another unit that comes between a preload and its multiply, and shares rows with it, waits for a result
 // that the program wants later.
 //
+// The machine tracks rows in the order in which commands reach it. An expander works on several expansions at once, so
+// that a stream of a later one may send before another stream of an older one has: those two are not ordered.
+//
 // Settings: hazards.tracked (default 1: local rows order units), hazards.dram (default: the opposite; 1: semaphores
 // order DRAM as well, 0: fences only), <unit>.unordered_writes = n (a write of a row that one of the n commands
 // before wrote is not ordered behind it), <unit>.exact_base_reads = n (likewise a read, unless it starts at
@@ -59,6 +62,7 @@ class Discipline {
     int64_t number = 0, time = 0;  // in its unit and on its timeline, from 1
     int32_t instruction = -1, line = 0;
     int32_t expansion = 0;                // the one that sent it, from 1 on; 0: the host did
+    int32_t stream = -1;                  // … and out of which stream
     int32_t first_range = 0, ranges = 0;  // tracked rows; 0: those that it accesses
   };
   struct Range {  // rows [first, last)
@@ -83,10 +87,12 @@ class Discipline {
     bool fence = false, wait = false, signal = false;
     bool expands = false, preload = false, multiply = false;
     int semaphore = -1, pops = -1, pushes = -1, path = -1;  // indices of properties
+    std::vector<uint32_t> in_turn;  // by stream that it expands to: those that an older expansion has sent by then
   };
   struct UnitRules {
     int64_t unordered_writes = 0, exact_base_reads = 0, exact_base_sums = 0;
     bool preload_owns = false;  // results belong to the preload
+    int64_t loops = 0;          // expansions under way at once; 0: it expands nothing
     int32_t first_timeline = 0, timelines = 1;
   };
   struct Pair {           // of a unit
@@ -97,6 +103,7 @@ class Discipline {
   [[nodiscard]] static size_t at(int64_t index) { return static_cast<size_t>(index); }
   void add_unit(const Unit& unit, bool paths);
   [[nodiscard]] static Role role_of(const Instruction& instruction);
+  void expand(int32_t instruction);
   void track(const OperationList& list, const Operation& operation);
   void local(const AccessInstance& access);
   void local_row(int32_t memory, int64_t row, const AccessInstance& access);
@@ -109,6 +116,8 @@ class Discipline {
   [[nodiscard]] bool ordered_in_unit(const Event& earlier, bool was_write, const AccessInstance& access,
                                      bool same_base) const;
   [[nodiscard]] bool waits(int32_t event, int32_t before) const;
+  [[nodiscard]] bool may_overtake(int32_t event, int32_t before) const;
+  void overtaken(int32_t before, int32_t memory, int64_t row);
   void early(int32_t other);
   [[nodiscard]] int32_t owner(bool result) const;
   void conflict_dram(int32_t before, bool was_write, bool write, int64_t tensor, int64_t element);
@@ -153,6 +162,8 @@ class Discipline {
   std::vector<Violation> violations_;
   int32_t commands_ = 0;
   int32_t expansions_ = 0;
+  int32_t settled_ = 0;    // expansions up to this one have sent all that they send
+  int32_t expander_ = -1;  // the instruction that expanded last
 };
 
 }  // namespace autocomp

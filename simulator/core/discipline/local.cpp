@@ -73,6 +73,13 @@ bool Discipline::waits(int32_t event, int32_t before) const {
   return false;
 }
 
+// Whether a command of a later expansion may be sent before one of an older expansion has.
+bool Discipline::may_overtake(int32_t event, int32_t before) const {
+  const Event &mine = events_[at(event)], &theirs = events_[at(before)];
+  if (theirs.expansion <= settled_ || theirs.expansion >= mine.expansion) return false;
+  return (roles_[at(expander_)].in_turn[at(mine.stream)] >> theirs.stream & 1) == 0;
+}
+
 // Commands of a unit begin in order, and their writes arrive in order if they take the same path.
 bool Discipline::ordered_in_unit(const Event& earlier, bool was_write, const AccessInstance& access,
                                  bool same_base) const {
@@ -91,6 +98,7 @@ void Discipline::conflict_local(int32_t before, bool was_write, int32_t memory, 
   const Event& earlier = events_[at(before)];
   const int32_t who = owner(access.write || access.accumulate_read);
   bool ordered = false;
+  if (!complete(earlier) && may_overtake(who, before)) return overtaken(before, memory, row);
   if (earlier.unit == present().unit) {
     ordered = ordered_in_unit(earlier, was_write, access, rows_[at(memory)].base[at(row)] == access.base);
   } else {
@@ -107,6 +115,19 @@ void Discipline::conflict_local(int32_t before, bool was_write, int32_t memory, 
              " row " + std::to_string(row) + ", which " + text(before) + (was_write ? " writes" : " reads") +
              "; the machine does not make the later one wait" +
              (tracked_ ? ": keep them further apart, or use other rows" : ": synchronise the units with a semaphore"),
+         before);
+}
+
+// The present command may reach the machine before an older one does.
+void Discipline::overtaken(int32_t before, int32_t memory, int64_t row) {
+  const auto stream = [&](int32_t event) {
+    return machine_.machine().instructions[at(expander_)].streams[at(events_[at(event)].stream)].name;
+  };
+  report("unordered-local",
+         text(present_) + " and " + text(before) + " share " + machine_.machine().memories[at(memory)].name + " row " +
+             std::to_string(row) + ": two loops of the hardware are under way, and the later one's '" +
+             stream(present_) + "' does not wait for the older one's '" + stream(before) +
+             "'; put a fence between the loops, or use other rows",
          before);
 }
 

@@ -157,9 +157,14 @@ void Session::execute(int32_t instruction, int32_t line, int64_t cycles) {
   } catch (const Fault& fault) {
     throw Fault{fault.kind, call_text(instruction, values_.data()) + ": " + fault.message};
   }
-  operations_.operations.back().sender = sender_;
+  note_sender();
   if (discipline_) discipline_->command(operations_);
   observe();
+}
+
+void Session::note_sender() {
+  operations_.operations.back().sender = sender_;
+  operations_.operations.back().stream = stream_;
 }
 
 template <typename Issue>
@@ -177,9 +182,10 @@ void Session::expand(int32_t instruction, const Value* arguments, Issue issue, i
     while (StreamCommand* command = expander_.next(expansion)) {
       expander_.arguments(*command, values_);
       command->operation = operations_.count();
+      stream_ = command->stream;
       issue(static_cast<int32_t>(machine_.machine().statements[at(command->statement)].imm), 0);
     }
-    sender_ = -1;
+    sender_ = stream_ = -1;
     expanding_ = false;
     if (timing_) operations_.expansions.push_back(std::move(expansion));
   } catch (const Fault& fault) {
@@ -246,7 +252,7 @@ void Session::record(int32_t instruction, const Value* arguments, int32_t line, 
     result.notes.push_back(where + call_text(instruction, arguments) + ": " + *failed);
   if (!outside.empty()) throw Fault{"bounds", where + call_text(instruction, arguments) + ": " + outside};
   count_last();
-  operations_.operations.back().sender = sender_;
+  note_sender();
   observe();
 }
 

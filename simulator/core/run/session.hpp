@@ -52,6 +52,7 @@ class Session final : public CommandSink {
   // values_.
   template <typename Issue>
   void expand(int32_t instruction, const Value* arguments, Issue issue, int64_t cycles);
+  void note_sender();
   void observe();
   [[nodiscard]] Fault fault_of(const TimingFailure& failure) const;
   void check_requirements(int32_t instruction);
@@ -70,6 +71,7 @@ class Session final : public CommandSink {
   int64_t counted_ = 0;  // multiply-accumulates
   bool expanding_ = false;
   int32_t sender_ = -1;  // the expander that sends the present command, or -1: the host
+  int32_t stream_ = -1;  // … and out of which stream
   std::vector<Value> values_;
   OperationList operations_;  // those that an observer still needs, the present one last
   size_t enough_;             // operations kept when timing goes on

@@ -54,6 +54,7 @@ Expansion Expander::begin(int32_t instruction, const Value* arguments, const std
   size_ = 0;
   for (const CommandStream& stream : table.streams) {
     StreamCommand start;
+    start.stream = static_cast<int32_t>(expansion.streams.size());
     list(stream.body, 0, start, expansion.streams.emplace_back());
   }
   const size_t count = table.streams.size();

@@ -78,6 +78,7 @@ struct Operation {
            access_count = 0;    // into OperationList::accesses; zero-sized and guarded-off ones left out
   uint32_t first_property = 0;  // into OperationList::properties, in the order of Instruction::properties
   int32_t sender = -1;          // the expander that sends it, or -1: the host does
+  int32_t stream = -1;          // of the expander's, or -1
   int32_t plan = -1;            // operations with the same plan differ in where their accesses begin only; -1: unknown
   // Set by the timing engine.
   int64_t partner = -1;     // of a preload: the number of its multiply
@@ -86,7 +87,7 @@ struct Operation {
 
 // One command of a stream: its Emit statement and the values of the loop variables around it.
 struct StreamCommand {
-  int32_t statement = -1;
+  int32_t statement = -1, stream = -1;
   int64_t operation = -1;  // its number
   std::array<int32_t, kMaxLoops> position{};
 };

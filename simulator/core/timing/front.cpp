@@ -2,8 +2,25 @@
 
 #include <algorithm>
 #include <optional>
+#include <utility>
 
 namespace autocomp::timing {
+
+Front::Front(Context& context, const TimingOptions& options, OperationList& operations,
+             std::vector<Unroller>& unrollers, Log& log)
+    : context_(context), stream_(context.settings, options, operations), log_(log) {
+  for (Unroller& unroller : unrollers) parts_.push_back({.unroller = &unroller});
+  std::ranges::stable_sort(parts_, {}, [](const Part& part) { return part.unroller->settings().stage; });
+  parts_.emplace_back();
+  int64_t places = 0, stage = 0;
+  for (Part& part : parts_) {
+    const bool last = part.unroller == nullptr;
+    const int64_t end = last ? context.settings.front_latency : part.unroller->settings().stage;
+    const int64_t held = last ? context.settings.front_queue : part.unroller->settings().queue;
+    part.latency = end - std::exchange(stage, end);
+    part.places = std::max<int64_t>(1, held - std::exchange(places, held));
+  }
+}
 
 void Front::supply(bool ended) {
   stream_.supply(ended);
@@ -30,7 +47,7 @@ void Front::host(bool machine_idle) {
     if (next_role_ != Role::Fence) log_.open_segment(context_.now);
     if (offer_ > context_.now) return;
     if (next_role_ == Role::Fence) {
-      fence_ = !(machine_idle && queue_.empty());
+      fence_ = !(machine_idle && queue().empty());
       if (fence_) return;
       log_.close_segment(context_.now);
       log_.command(next_, [&](CommandTiming& times) {
@@ -43,10 +60,10 @@ void Front::host(bool machine_idle) {
       context_.progress = true;
       continue;
     }
-    if (queue_.size() >= static_cast<size_t>(capacity())) return;
-    queue_.push({offer_, context_.now, context_.now + context_.settings.front_latency, next_,
-                 stream_.timing(next_).unit, next_role_});
-    unrolling_ = unrolling_ || is_for_unroller(queue_.back());
+    const int64_t places = unrolling_ ? parts_.front().places : context_.settings.front_queue;
+    if (static_cast<int64_t>(queue().size()) >= places) return;
+    queue().push({offer_, context_.now, context_.now, next_, stream_.timing(next_).unit, next_role_});
+    if (!unrolling_ && is_for_unroller(queue().back())) fall_into_parts();
     context_.progress = true;
     advance();
     offer_ = context_.now + context_.settings.host_issue;
@@ -101,30 +118,34 @@ void Front::find_hazards(int slot, size_t unit) {
 // --- with unrollers in the front
 
 int64_t Front::oldest() const {
-  int64_t number = queue_.empty() ? next_ : queue_.front().operation;
-  for (size_t i = 0; i < behind_.size(); ++i) number = std::min(number, behind_[i].operation);
-  for (const Unroller& unroller : unrollers_) number = std::min(number, unroller.oldest());
+  int64_t number = queue().empty() ? next_ : queue().front().operation;
+  for (const Part& part : parts_) {
+    for (size_t i = 0; i < part.entries.size(); ++i) number = std::min(number, part.entries[i].operation);
+    if (part.unroller != nullptr) number = std::min(number, part.unroller->oldest());
+  }
   return number;
 }
 
-// Places for commands in front of the first unroller that may hold them up.
-int64_t Front::capacity() const {
-  int64_t places = context_.settings.front_queue;
-  if (unrolling_)
-    for (const Unroller& unroller : unrollers_)
-      if (unroller.busy()) places = std::min(places, unroller.settings().queue);
-  return places;
-}
-
-// The front's other places are behind it, and there is always one.
-int64_t Front::places_behind(const Unroller& unroller) const {
-  return std::max<int64_t>(1, context_.settings.front_queue - unroller.settings().queue);
-}
-
 bool Front::holds_loop() const {
-  for (size_t i = 0; i < queue_.size(); ++i)
-    if (is_for_unroller(queue_[i])) return true;
+  for (size_t i = 0; i < queue().size(); ++i)
+    if (is_for_unroller(queue()[i])) return true;
   return false;
+}
+
+// The first loop has come: commands in front of it are as far as the latency and the places of the parts let them.
+void Front::fall_into_parts() {
+  unrolling_ = true;
+  int64_t latency = context_.settings.front_latency;
+  for (size_t p = parts_.size() - 1; p > 0; --p) {
+    Part& part = parts_[p];
+    latency -= part.latency;
+    while (queue().size() > 1 && static_cast<int64_t>(part.entries.size()) < part.places &&
+           queue().front().accepted + latency <= context_.now) {
+      part.entries.push(queue().front());
+      part.entries.back().entered = queue().front().accepted + latency;
+      queue().pop();
+    }
+  }
 }
 
 // A command that needs no place in a pool has been executed.
@@ -137,67 +158,55 @@ void Front::finish(const Entry& entry) {
   });
 }
 
-void Front::offer_to_unroller(const Entry& head) {
-  for (Unroller& unroller : unrollers_) {
-    if (unroller.unit() != head.unit || !unroller.free()) continue;
-    // Those in front of it let nothing pass meanwhile.
-    if (std::any_of(unrollers_.begin(), unrollers_.end(), [&](const Unroller& other) {
-          return other.busy() && other.settings().stage < unroller.settings().stage;
-        }))
-      return;
-    if (head.accepted + unroller.settings().stage > context_.now) continue;
-    if (head.role == Role::Expand) unroller.take(head.operation);
+// The first command of a part goes to the unroller at its end, or past it if no loop is in flight there.
+void Front::leave(Part& part, Part& next, bool room) {
+  if (part.entries.empty()) return;
+  Entry& head = part.entries.front();
+  if (head.entered + part.latency > context_.now) return;
+  if (head.unit == part.unroller->unit()) {
+    if (!part.unroller->free()) return;
+    if (head.role == Role::Expand) part.unroller->take(head.operation);
     finish(head);
-    queue_.pop();
-    return;
+  } else {
+    if (part.unroller->busy() || !room) return;
+    next.entries.push(head);
+    next.entries.back().entered = context_.now;
   }
+  part.entries.pop();
+  context_.progress = true;
 }
 
-// An unroller takes its commands at any time, one a cycle; all others wait while a loop is in flight.
-void Front::pass_unrollers(bool busy) {
-  int64_t stage = 0, places = context_.settings.front_queue;
-  for (const Unroller& unroller : unrollers_) {
-    stage = std::max(stage, unroller.settings().stage);
-    places = std::min(places, places_behind(unroller));
-  }
-  while (!queue_.empty()) {
-    Entry& head = queue_.front();
-    if (is_for_unroller(head)) return offer_to_unroller(head);
-    if (busy || head.accepted + stage > context_.now || static_cast<int64_t>(behind_.size()) >= places) return;
-    head.ready = std::max(head.ready, passes_from_);
-    behind_.push(head);
-    queue_.pop();
-    context_.progress = true;
-  }
-}
-
+// From the last part to the first, by the room that there was at the beginning of the cycle.
 void Front::step_unrollers() {
+  const auto room_in = [](const Part& part) { return static_cast<int64_t>(part.entries.size()) < part.places; };
+  bool room = room_in(parts_.back());
   bool busy = false;
-  for (Unroller& unroller : unrollers_) {
+  for (size_t p = parts_.size() - 1; p-- > 0;) {
+    Part &part = parts_[p], &next = parts_[p + 1];
+    const bool room_here = room_in(part);
+    Unroller& unroller = *part.unroller;
     unroller.begin_cycle();
-    if (!unroller.busy()) continue;
-    const UnitSettings& unit = unroller.settings();
-    // Only one at a time sends.
-    const bool room = !busy && static_cast<int64_t>(behind_.size()) < places_behind(unroller);
-    const int64_t operation = unroller.send(room);
-    unroller.start_generators();
-    busy = true;
-    passes_from_ = std::max(passes_from_, context_.now + 1 + context_.settings.front_latency - unit.stage);
-    if (operation < 0) continue;
-    const InstructionTiming& timing = stream_.timing(operation);
-    const int64_t ready = context_.now + context_.settings.front_latency - unit.stage;
-    behind_.push({context_.now, context_.now, ready, operation, timing.unit, timing.role});
+    if (unroller.busy()) {
+      const int64_t operation = unroller.send(room);
+      unroller.start_generators();
+      if (operation >= 0) {
+        const InstructionTiming& timing = stream_.timing(operation);
+        next.entries.push({context_.now, context_.now, context_.now, operation, timing.unit, timing.role});
+      }
+    }
+    leave(part, next, room);
+    busy = busy || unroller.busy() || !next.entries.empty();
+    room = room_here;
   }
-  pass_unrollers(busy);
-  unrolling_ = !behind_.empty() || holds_loop();
-  for (const Unroller& unroller : unrollers_) unrolling_ = unrolling_ || unroller.busy();
+  const bool late = !queue().empty() && queue().front().entered + parts_.front().latency <= context_.now;
+  unrolling_ = busy || late || holds_loop();
 }
 
 void Front::allocate() {
-  Ring<Entry>& queue = unrolling_ ? behind_ : queue_;
+  Ring<Entry>& queue = source();
   if (queue.empty()) return;
   const Entry& head = queue.front();
-  if (head.ready > context_.now) return;
+  if (ready(head) > context_.now) return;
   if (head.role == Role::Immediate || head.role == Role::Forget || head.unit < 0) {
     context_.forgets = head.role == Role::Forget;
     finish(head);
@@ -262,8 +271,9 @@ void Front::free_slot(int32_t slot) {
   record(context_.command(slot));
   const size_t unit = context_.unit_of[static_cast<size_t>(slot)];
   if (context_.command(slot).sender >= 0)
-    for (Unroller& unroller : unrollers_)
-      if (unroller.unit() == context_.command(slot).sender) unroller.completed(unit);
+    for (const Part& part : parts_)
+      if (part.unroller != nullptr && part.unroller->unit() == context_.command(slot).sender)
+        part.unroller->completed(unit);
   context_.semaphores.complete(context_.command(slot), unit);
   const uint64_t bit = uint64_t{1} << slot;
   context_.occupied &= ~bit;
@@ -296,9 +306,10 @@ void Front::retire() {
 
 void Front::schedule() {
   if (next_ < count()) context_.at(offer_);
-  if (!source().empty()) context_.at(source().front().ready);
-  if (unrolling_ && !queue_.empty())
-    for (const Unroller& unroller : unrollers_) context_.at(queue_.front().accepted + unroller.settings().stage);
+  if (!source().empty()) context_.at(ready(source().front()));
+  if (unrolling_)
+    for (const Part& part : parts_)
+      if (!part.entries.empty()) context_.at(part.entries.front().entered + part.latency);
   for (const Pool& pool : context_.pools)
     if (!pool.completing.empty()) context_.at(pool.completing.front().ready);
 }
@@ -312,26 +323,23 @@ int64_t Front::oldest_under_way() const {
 
 bool Front::archivable() const {
   bool all = !unrolling_;
-  for (const Unroller& unroller : unrollers_) all = all && unroller.quiet();
-  for (size_t i = 0; i < queue_.size(); ++i) all = all && stream_.id(queue_[i].operation) >= 0;
+  for (const Part& part : parts_) all = all && (part.unroller == nullptr || part.unroller->quiet());
+  for (size_t i = 0; i < queue().size(); ++i) all = all && stream_.id(queue()[i].operation) >= 0;
   for (uint64_t left = context_.occupied; left != 0; left &= left - 1)
     all = all && context_.command(std::countr_zero(left)).id >= 0;
   return all;
 }
 
 void Front::archive(Archive& archive) {
-  int64_t stage = 0;
-  for (const Unroller& unroller : unrollers_) stage = std::max(stage, unroller.settings().stage);
-  archive.ring(queue_, [&](Entry& entry) {
+  archive.ring(queue(), [&](Entry& entry) {
     archive.stamp(entry.offered);
-    archive.stamp(entry.accepted, stage);
-    archive.cycle(entry.ready);
+    archive.stamp(entry.accepted, context_.settings.front_latency);
+    entry.entered = entry.accepted;
     archive.number(entry.operation);
     archive.values(entry.unit, entry.role);
     int32_t id = stream_.id(entry.operation);  // it is still to be decoded
     archive.value(id);
   });
-  archive.cycle(passes_from_);
   archive.stamp(offer_);
   archive.values(next_role_, counted_, fence_, solitary_);
   for (uint64_t left = context_.occupied; left != 0; left &= left - 1) {

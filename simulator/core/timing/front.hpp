@@ -13,8 +13,7 @@ class Front {
  public:
   // The unrollers sit in the front's queue, each at its stage; commands pass through them in order.
   Front(Context& context, const TimingOptions& options, OperationList& operations, std::vector<Unroller>& unrollers,
-        Log& log)
-      : context_(context), stream_(context.settings, options, operations), unrollers_(unrollers), log_(log) {}
+        Log& log);
 
   // Takes note of the operations appended to the list since the last time.
   void supply(bool ended);
@@ -56,7 +55,7 @@ class Front {
   [[nodiscard]] int64_t blocked() const { return source().empty() ? -1 : source().front().operation; }
   // Why a unit without commands has none.
   [[nodiscard]] Cause idle_cause() const {
-    if (!source().empty()) return source().front().ready > context_.now ? Cause::Host : Cause::QueueFull;
+    if (!source().empty()) return ready(source().front()) > context_.now ? Cause::Host : Cause::QueueFull;
     if (unrolling_) return Cause::Idle;
     if (fence_) return Cause::Fence;
     return next_ < count() ? Cause::Host : Cause::Idle;
@@ -66,24 +65,35 @@ class Front {
  private:
   struct Entry {
     int64_t offered = 0, accepted = 0;
-    int64_t ready = 0;  // first cycle in which it may be allocated
+    int64_t entered = 0;  // the part of the queue that it is in
     int64_t operation = -1;
     int32_t unit = -1;
     Role role = Role::Work;
   };
+  struct Part {  // of the queue
+    Ring<Entry> entries;
+    Unroller* unroller = nullptr;  // at its end; none: commands are allocated from there
+    int64_t places = 0;
+    int64_t latency = 0;  // cycles between entering and leaving it
+  };
   [[nodiscard]] int64_t count() const { return stream_.count(); }
-  // While a loop is in the front, the queue splits at the unrollers, and commands are allocated from behind them.
-  [[nodiscard]] const Ring<Entry>& source() const { return unrolling_ ? behind_ : queue_; }
-  [[nodiscard]] bool drained() const { return queue_.empty() && !unrolling_; }
-  [[nodiscard]] int64_t places_behind(const Unroller& unroller) const;
-  [[nodiscard]] bool holds_loop() const;
-  [[nodiscard]] int64_t capacity() const;
+  // While a loop is in the front, the queue falls into parts; else all that it holds is in the first.
+  [[nodiscard]] Ring<Entry>& queue() { return parts_.front().entries; }
+  [[nodiscard]] const Ring<Entry>& queue() const { return parts_.front().entries; }
+  [[nodiscard]] Ring<Entry>& source() { return (unrolling_ ? parts_.back() : parts_.front()).entries; }
+  [[nodiscard]] const Ring<Entry>& source() const { return (unrolling_ ? parts_.back() : parts_.front()).entries; }
+  // First cycle in which a command of the source may be allocated.
+  [[nodiscard]] int64_t ready(const Entry& entry) const {
+    return entry.entered + (unrolling_ ? parts_.back().latency : context_.settings.front_latency);
+  }
+  [[nodiscard]] bool drained() const { return queue().empty() && !unrolling_; }
   [[nodiscard]] bool is_for_unroller(const Entry& entry) const {
     return entry.unit >= 0 && context_.settings.units[static_cast<size_t>(entry.unit)].kind == UnitKind::Expander;
   }
+  [[nodiscard]] bool holds_loop() const;
+  void fall_into_parts();
   void step_unrollers();
-  void pass_unrollers(bool busy);
-  void offer_to_unroller(const Entry& head);
+  void leave(Part& part, Part& next, bool room);
   void finish(const Entry& entry);
   void advance();
   [[nodiscard]] int64_t host_cycles() const;
@@ -94,13 +104,10 @@ class Front {
 
   Context& context_;
   Stream stream_;
-  std::vector<Unroller>& unrollers_;
   Log& log_;
-  Ring<Entry> queue_;
-  Ring<Entry> behind_;  // commands that have passed the unrollers, and those that these sent
+  std::vector<Part> parts_;
   bool unrolling_ = false;
-  bool solitary_ = false;    // of preloads and multiplies a preload came last
-  int64_t passes_from_ = 0;  // commands that are not theirs have passed the unrollers in that cycle at the earliest
+  bool solitary_ = false;  // of preloads and multiplies a preload came last
   Ring<int32_t> immediate_;
   int64_t next_ = 0;  // next operation of the host
   Role next_role_ = Role::Work;
