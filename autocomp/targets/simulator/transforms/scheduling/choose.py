@@ -11,11 +11,14 @@ from autocomp.targets.simulator.transforms.scheduling import steps
 from autocomp.targets.simulator.transforms.scheduling.computation import Contraction
 from autocomp.targets.simulator.transforms.scheduling.cost import CostModel
 from autocomp.targets.simulator.transforms.scheduling.lowering.leaves import Leaves
+from autocomp.targets.simulator.transforms.scheduling.lowering.tasks import Tasks
 from autocomp.targets.simulator.transforms.scheduling.schedule import OPERANDS, Grid, Schedule
 
 _SIZES = 7  # sizes of a block along one dimension, at most
 _MOST = 40_000  # combinations of sizes that are looked at
 _LOOKED_AT_AGAIN = 200  # of the best schedules by sums
+_HALVINGS = 4  # sizes of tiles that are tried, each half of the one before
+_SMALLEST = 16  # elements of a tile along a dimension that has as many
 _EARLY = 8  # products at the end of a step that no load is among
 BOTH = frozenset(OPERANDS)
 
@@ -28,23 +31,18 @@ class Ranked:
     cycles: float
 
 
-def plain(computation: Contraction, leaves: Leaves) -> Schedule:
+def plain(computation: Contraction, leaves: Leaves | Tasks) -> Schedule:
     """The schedule of a newcomer: one tile of each operand at a time."""
-    tile = largest_tiles(computation, leaves)
+    tile = leaves.largest(computation)
     order = (*computation.parallel, *computation.reduction)
     levels = dict.fromkeys(OPERANDS, len(order))
     return Schedule(tile, dict.fromkeys(order, 1), order, order, levels, {"left": 1, "right": 1, "result": 1})
 
 
-def whole(computation: Contraction, leaves: Leaves) -> Schedule:
+def whole(computation: Contraction, leaves: Leaves | Tasks) -> Schedule:
     """The schedule of one block that is all, with nothing ahead."""
     order = (*computation.parallel, *computation.reduction)
-    return Schedule(largest_tiles(computation, leaves), {}, order, order, dict.fromkeys(OPERANDS, len(order)))
-
-
-def largest_tiles(computation: Contraction, leaves: Leaves) -> Mapping[str, int]:
-    """The largest tiles that the machine multiplies."""
-    return {dim: min(leaves.product.most[word], computation.extents[dim]) for word, dim in computation.tiled.items()}
+    return Schedule(leaves.largest(computation), {}, order, order, dict.fromkeys(OPERANDS, len(order)))
 
 
 def ranked(model: CostModel) -> list[Ranked]:
@@ -58,30 +56,56 @@ def fits(grid: Grid, model: CostModel) -> bool:
     """Whether all that a schedule keeps in local memory has room there."""
     used: dict[str, int] = {}
     leaves = model.leaves
+    if not leaves.suits(grid):
+        return False
     for operand in (*OPERANDS, "result"):
-        stream = "result" if operand == "result" else operand
-        rows = grid.schedule.tile.get(model.row_dim(stream), 1)
-        if operand == "result" and grid.block[model.column_dim("result")] > 1:
-            rows = max(rows, leaves.store.pitch.constant)
         slots = prod(grid.blocks[d] for d in grid.slots(operand)) if operand != "result" else 1
-        memory = leaves.product.memories[operand]
-        used[memory] = used.get(memory, 0) + grid.held(operand) * slots * grid.phases(operand) * rows
+        memory = leaves.memory(operand).name
+        rows = grid.held(operand) * slots * grid.phases(operand) * leaves.rows(operand, grid)
+        used[memory] = used.get(memory, 0) + rows
     return all(rows <= leaves.accelerator.memory(name).rows for name, rows in used.items())
 
 
 def _all(model: CostModel) -> Iterator[Schedule]:
+    computation = model.computation
+    for base in _bases(model):
+        for block in _blocks(model, base):
+            for order in _orders(computation, block, base):
+                for inner in _inners(computation):
+                    given = replace(base, block=block, order=order, inner=inner)
+                    for levels in _levels(model, given):
+                        yield replace(given, level=levels)
+
+
+def _bases(model: CostModel) -> Iterator[Schedule]:
+    """What is moved beside computation: all, or, of whole tiles, of which few may fit, less."""
     computation, leaves = model.computation, model.leaves
-    tile = largest_tiles(computation, leaves)
     base = plain(computation, leaves)
-    kept = bool(leaves.product.kept)
-    short = kept and computation.extents[computation.row] % tile[computation.row] != 0
-    base = replace(base, tile=tile, width={}, ahead=BOTH, early=_EARLY, deferred=True, kept=kept, short_first=short)
-    for block in _blocks(model, base):
-        for order in _orders(computation, block, base):
-            for inner in _inners(computation):
-                given = replace(base, block=block, order=order, inner=inner)
-                for levels in _levels(model, given):
-                    yield replace(given, level=levels)
+    kept, row = leaves.keeps, computation.row
+    short = kept and computation.extents[row] % base.tile[row] != 0
+    ahead = BOTH - leaves.flowing
+    base = replace(base, width={}, ahead=ahead, early=_EARLY, deferred=True, kept=kept, short_first=short)
+    yield base
+    if not isinstance(leaves, Tasks):
+        return
+    for tile in _tiles(leaves, computation):
+        if tile != base.tile:
+            yield replace(base, tile=tile)
+        yield replace(base, tile=tile, deferred=False)
+    for ahead in dict.fromkeys((*(frozenset({o}) for o in sorted(base.ahead)), frozenset[str]())):
+        if ahead != base.ahead:
+            yield from (replace(base, ahead=ahead, deferred=deferred) for deferred in (True, False))
+
+
+def _tiles(leaves: Tasks, computation: Contraction) -> Iterator[Mapping[str, int]]:
+    """Tiles of the sizes that they have, of more, and of less, one dimension or all at a time."""
+    choices: dict[str, list[int]] = {}
+    for dim, known in leaves.sizes.items():
+        extent = computation.extents[dim]
+        sizes = {known.usual, min(extent, known.most), *(known.usual >> n for n in range(1, _HALVINGS))}
+        choices[dim] = sorted((size for size in sizes if size >= min(_SMALLEST, known.usual)), reverse=True)
+    usual = leaves.largest(computation)
+    yield from ({**usual, **dict(zip(choices, sizes, strict=True))} for sizes in cartesian(*choices.values()))
 
 
 def _sizes(tiles: int, most: int) -> list[int]:
@@ -98,8 +122,7 @@ def _blocks(model: CostModel, base: Schedule) -> Iterator[Mapping[str, int]]:
     """Blocks whose results fit, twice where there are several."""
     computation = model.computation
     grid = Grid(computation, base)
-    rows = model.leaves.accelerator.memory(model.leaves.product.memories["result"]).rows
-    most = rows // max(1, base.tile[computation.row])
+    most = model.leaves.memory("result").rows // max(1, model.leaves.rows("result", grid))
     sizes = {dim: _sizes(n, most if dim in computation.parallel else n) for dim, n in grid.tiles.items()}
     while prod(len(s) for s in sizes.values()) > _MOST:
         dim = max(sizes, key=lambda d: len(sizes[d]))

@@ -15,9 +15,8 @@ from autocomp.remember import remember
 from autocomp.targets.simulator.isa.tree import Number
 from autocomp.targets.simulator.transforms.analysis.requests import (
     Cutting,
-    Settings,
-    Traffic,
     memory_number,
+    transfer_cycles,
     unit_number,
     unit_settings,
 )
@@ -28,26 +27,16 @@ from autocomp.targets.simulator.transforms.scheduling.schedule import OPERANDS, 
 CROWDING = 0.05  # of the time of loads that are hidden, the part that shows nevertheless
 
 
-def transfer_cycles(unit: Settings, dram: Settings, rows: int, blocks: int, traffic: Traffic) -> float:
-    """Cycles between two moves in a stream of them, of so many rows, each of so many local rows side by side.
-
-    The largest of: data, requests in flight (each held for the latency), and commands in flight. What moves out
-    collects a row and then sends it, the first local row of the next one beside its last beat.
-    """
-    latency, recovery = memory_number(dram, "latency"), unit_number(unit, "recovery")
-    requests = (traffic.requests * (latency + recovery) + traffic.beats) / unit_number(unit, "requests")
-    if unit.get("kind") == "transfer_out":
-        return max(rows * (blocks - 1) + traffic.beats, requests)
-    commands = (2.0 * recovery + latency + traffic.beats) / unit_number(unit, "in_flight")
-    return max(float(rows * blocks), traffic.beats, requests, commands)
-
-
 @dataclass(frozen=True)
 class CostModel:
     """Estimates for one computation on one machine."""
 
     computation: Contraction
     leaves: Leaves
+
+    def beside(self, schedule: Schedule) -> frozenset[str]:
+        """The operands whose loads go beside the products before."""
+        return schedule.ahead | self.leaves.flowing
 
     def move(self, stream: str, rows: int, columns: int) -> float:
         """Cycles of a move of so many rows and columns in a stream of them."""
@@ -208,14 +197,14 @@ class CostModel:
             for operand, taken in zip(OPERANDS, chosen, strict=True):
                 share, cycles = loads[operand]
                 part *= share if taken else 1.0 - share
-                if taken and operand in schedule.ahead:
+                if taken and operand in self.beside(schedule):
                     busy += cycles
                 elif taken:
                     exposed += cycles
             slower = max(products, busy, stored / steps if hidden else 0.0)
             total += part * (slower + exposed + CROWDING * min(products, busy))
         total *= steps
-        first = sum(cycles for operand, (_, cycles) in loads.items() if operand in schedule.ahead)
+        first = sum(cycles for operand, (_, cycles) in loads.items() if operand in self.beside(schedule))
         latency = memory_number(self.leaves.accelerator.dram.settings, "latency")
         begin = started / blocks if hidden else started
         end = stored / blocks if hidden else stored

@@ -34,13 +34,13 @@ def _moves(given: Raised) -> Iterator[Schedule]:
 def _ahead(given: Raised) -> Iterator[Schedule]:
     """Loads and stores beside the products, or on time."""
     for early in _EARLY:
-        yield replace(given.schedule, ahead=BOTH, early=early)
+        yield replace(given.schedule, ahead=BOTH - given.leaves.flowing, early=early)
     yield replace(given.schedule, deferred=not given.schedule.deferred)
 
 
 def _kept(given: Raised) -> Iterator[Schedule]:
     """The right operand kept in the array, the short tile first or last."""
-    if not given.leaves.product.kept:
+    if not given.leaves.keeps:
         return
     rows = [d for d in given.computation.parallel if d not in given.computation.right.dims]
     inner = (*(d for d in given.schedule.inner if d not in rows), *rows)

@@ -23,11 +23,16 @@ from autocomp.targets.simulator.transforms.scheduling.cost import CostModel
 from autocomp.targets.simulator.transforms.scheduling.lifting.commands import Commands
 from autocomp.targets.simulator.transforms.scheduling.lifting.fit import contractions_of
 from autocomp.targets.simulator.transforms.scheduling.lifting.tracing import flow_of
+from autocomp.targets.simulator.transforms.scheduling.lifting.whole import whole_of
 from autocomp.targets.simulator.transforms.scheduling.lowering.body import body
 from autocomp.targets.simulator.transforms.scheduling.lowering.leaves import Leaves
 from autocomp.targets.simulator.transforms.scheduling.lowering.reading import leaves_of
+from autocomp.targets.simulator.transforms.scheduling.lowering.sizes import sized
+from autocomp.targets.simulator.transforms.scheduling.lowering.taken import tasks_of
+from autocomp.targets.simulator.transforms.scheduling.lowering.tasks import Tasks
 from autocomp.targets.simulator.transforms.scheduling.lowering.tidy import tidied
 from autocomp.targets.simulator.transforms.scheduling.schedule import Schedule
+from autocomp.targets.simulator.transforms.scheduling.whole_cost import WholeCostModel
 from autocomp.targets.simulator.transforms.syntax.heading import heading, with_heading
 from autocomp.targets.simulator.transforms.syntax.rewrite import with_body
 
@@ -37,7 +42,7 @@ class Raised:
     """`given`: the kernel was lowered from the schedule; else the schedule is that of a newcomer."""
 
     computation: Contraction
-    leaves: Leaves
+    leaves: Leaves | Tasks
     schedule: Schedule
     given: bool
     kernel: ast.Kernel
@@ -45,6 +50,8 @@ class Raised:
     @cached_property
     def model(self) -> CostModel:
         """Estimates for this computation."""
+        if isinstance(self.leaves, Tasks):
+            return WholeCostModel(self.computation, self.leaves)
         return CostModel(self.computation, self.leaves)
 
     @cached_property
@@ -63,10 +70,7 @@ class Raised:
 
 def raised(kernel: ast.Kernel, commands: Commands) -> Raised:
     """What a kernel computes, and how. Raises NotApplicable, with the reason, where that is not seen."""
-    found = contractions_of(flow_of(commands))
-    if len(found) != 1:
-        raise NotApplicable(f"the kernel computes {len(found)} results, one after another")
-    computation, leaves = found[0].computation, leaves_of(found[0], commands)
+    computation, leaves = _lifted(commands)
     schedule = _stated(kernel, computation)
     if schedule is not None:
         try:
@@ -77,7 +81,24 @@ def raised(kernel: ast.Kernel, commands: Commands) -> Raised:
     return Raised(computation, leaves, plain(computation, leaves), False, kernel)
 
 
-def lower(kernel: ast.Kernel, computation: Contraction, leaves: Leaves, schedule: Schedule) -> ast.Kernel:
+def _lifted(commands: Commands) -> tuple[Contraction, Leaves | Tasks]:
+    """The contraction of elements that commands carry out; where their semantics do not say that, that of whole tiles.
+    Raises NotApplicable with the reasons against both."""
+    try:
+        found = contractions_of(flow_of(commands))
+        if len(found) != 1:
+            raise NotApplicable(f"the kernel computes {len(found)} results, one after another")
+        return found[0].computation, leaves_of(found[0], commands)
+    except NotApplicable as error:
+        reason = str(error)
+    try:
+        whole = whole_of(commands)
+        return sized(whole.computation, tasks_of(whole, commands))
+    except NotApplicable as error:
+        raise NotApplicable(f"{reason}; of whole tiles: {error}") from None
+
+
+def lower(kernel: ast.Kernel, computation: Contraction, leaves: Leaves | Tasks, schedule: Schedule) -> ast.Kernel:
     """The kernel whose body carries out a computation by a schedule. Raises NotApplicable where it does not fit."""
     text = f"void body() {{\n{body(computation, schedule, leaves)}\n}}"
     try:

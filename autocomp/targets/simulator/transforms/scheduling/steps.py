@@ -126,19 +126,20 @@ class _Estimate:
         products = self._products()[: self._steps]
         none = np.zeros(self._steps + 1)
         loads = {operand: self._loads(operand) for operand in OPERANDS}
-        ahead = sum((loads[o] for o in OPERANDS if o in grid.schedule.ahead), none)
-        on_time = sum((loads[o] for o in OPERANDS if o not in grid.schedule.ahead), none)
+        beside = model.beside(grid.schedule)
+        ahead = sum((loads[o] for o in OPERANDS if o in beside), none)
+        on_time = sum((loads[o] for o in OPERANDS if o not in beside), none)
         stores = self._moves("result")[: self._steps]
         starts = self._moves("start")[: self._steps] if model.starts else none[: self._steps]
         period = grid.steps_of_result
         first = np.arange(self._steps) % period == 0
         hidden = grid.defers
-        beside = stores / period if hidden else none[: self._steps]
+        stored = stores / period if hidden else none[: self._steps]
         following = ahead[1:].copy()
         if grid.steps == self._steps:
             following[-1] = 0.0
         busy = following + (starts / period if hidden else 0.0)
-        total = float(np.maximum(np.maximum(products, busy), beside).sum())
+        total = float(np.maximum(np.maximum(products, busy), stored).sum())
         total += CROWDING * float(np.minimum(products, busy).sum()) + float(on_time[: self._steps].sum())
         begin = float(starts[0]) if hidden else float(starts[first].sum()) * scale
         end = float(stores[-1]) if hidden else float(stores[first].sum()) * scale

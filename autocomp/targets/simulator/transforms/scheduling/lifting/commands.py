@@ -7,7 +7,7 @@ and write have the same form: there are few forms, and what is done to millions 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from autocomp.errors import KernelError, NotApplicable
 from autocomp.remember import remembered
-from autocomp.simulator import NARROW_FLOATS, Options, _core, replay_trace, run_program
+from autocomp.simulator import NARROW_FLOATS, Accesses, Options, _core, replay_trace, run_program
 from autocomp.targets.simulator import isa
 from autocomp.targets.simulator import kernel as dialect
 from autocomp.targets.simulator.isa import algebra
@@ -47,6 +47,7 @@ class Form:
     transfers: tuple[Transfer, ...]
     sets: Mapping[Register, str]
     accelerator: m.Accelerator = field(repr=False, compare=False)
+    unclear: str = ""  # why the transfers are not known
 
     @property
     def name(self) -> str:
@@ -60,6 +61,10 @@ class Form:
     def evaluate(self, expression: Expression) -> Expression:
         """The expression with operands and registers put in; rows stay open."""
         return algebra.substitute(expression, lambda part: _known(self, part))
+
+    def changed(self, operands: Mapping[str, int | float]) -> Form:
+        """The command with other numbers, in the same configuration."""
+        return replace(self, operands=operands)
 
     def number(self, expression: Expression) -> int:
         """The value of an expression that rows have no part in. Raises NotApplicable."""
@@ -105,6 +110,7 @@ class Commands:
     first: Column
     arguments: Column
     tensors: tuple[CompiledTensor, ...]
+    trace: _core.Trace = field(repr=False, compare=False)
 
     def __len__(self) -> int:
         return len(self.form)
@@ -142,6 +148,15 @@ class Commands:
             last = np.maximum.accumulate(np.where(sets, numbers, -1))
             found[register] = np.concatenate(([-1], last[:-1]))
         return found
+
+    @cached_property
+    def accesses(self) -> Accesses:
+        """What each command reads and writes, as the simulator saw it."""
+        options = Options(record_detail=True, requirements=False)
+        found = replay_trace(native(self.accelerator).machine, self.trace, options)
+        if found.error is not None or found.accesses is None:
+            raise NotApplicable("the commands do not run by themselves")
+        return found.accesses
 
     def base(self, commands: Column, form: Form, expression: Expression) -> Column:
         """The value of a row expression for commands of a form: a constant, or one row and a constant."""
@@ -234,7 +249,7 @@ def commands_of(kernel: ast.Kernel, accelerator: m.Accelerator, constants: Mappi
     signatures, given = _signatures(accelerator, instruction, first, arguments)
     walker = _Forms(accelerator, given)
     form = walker.follow(signatures)
-    return Commands(accelerator, tuple(walker.forms), form, first, arguments, checked.program.tensors)
+    return Commands(accelerator, tuple(walker.forms), form, first, arguments, checked.program.tensors, trace)
 
 
 def array_type(element: str) -> np.dtype:
@@ -345,7 +360,7 @@ class _Forms:
         changed, sets = _after(self._accelerator, instruction, operands, registers)
         if known not in self._known:
             self._known[known] = len(self.forms)
-            self.forms.append(form_of(self._accelerator, instruction, operands, registers, sets))
+            self.forms.append(_form(self._accelerator, instruction, operands, registers, sets))
         return self._known[known], self._state(changed)
 
 
@@ -354,20 +369,33 @@ def form_of(
     instruction: m.Instruction,
     operands: Mapping[str, int | float],
     registers: Registers,
-    sets: Mapping[Register, str] | None = None,
 ) -> Form:
     """The form that a command takes with these operands and registers. Raises NotApplicable if it cannot be told."""
-    if sets is None:
-        _, sets = _after(accelerator, instruction, operands, registers)
+    _, sets = _after(accelerator, instruction, operands, registers)
+    found = _form(accelerator, instruction, operands, registers, sets)
+    if found.unclear:
+        raise NotApplicable(found.unclear)
+    return found
+
+
+def _form(
+    accelerator: m.Accelerator,
+    instruction: m.Instruction,
+    operands: Mapping[str, int | float],
+    registers: Registers,
+    sets: Mapping[Register, str],
+) -> Form:
 
     def decide(expression: Expression) -> Expression:
         return algebra.substitute(expression, lambda part: _lookup(accelerator, instruction, operands, registers, part))
 
+    found: tuple[Transfer, ...] = ()
+    unclear = ""
     try:
         found = () if instruction.streams else transfers(accelerator, instruction, decide)
     except UnclearError as error:
-        raise NotApplicable(f"{instruction.name}: {error}") from None
-    return Form(instruction, dict(operands), dict(registers), found, sets, accelerator)
+        unclear = f"{instruction.name}: {error}"
+    return Form(instruction, dict(operands), dict(registers), found, sets, accelerator, unclear)
 
 
 def initial_registers(accelerator: m.Accelerator) -> Registers:

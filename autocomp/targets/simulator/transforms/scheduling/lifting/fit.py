@@ -22,6 +22,7 @@ from autocomp.targets.simulator.transforms.scheduling.lifting.flow import Added,
 
 Weights = Mapping[str, npt.NDArray[np.uint64]]
 _SEED = 20240229
+_SAMPLE = 4096  # tiles that subscripts are fitted to; all are checked
 _MASK = (1 << 64) - 1
 
 
@@ -130,7 +131,7 @@ class _Fit:
         found: dict[str, Column] = {}
         places = (("right", self.right, part.right), ("result", self.result, part.result))
         for role, tensor, tiles in places:
-            for dim, values in enumerate(_indices(tensor, tiles.byte)):
+            for dim, values in enumerate(indices(tensor, tiles.byte)):
                 name = self.names[role, dim]
                 if name == "j" and "j" in found and (found["j"] != values).any():
                     raise NotApplicable("columns of a result are sums over other columns of an operand")
@@ -148,10 +149,10 @@ class _Fit:
         steps = {dim: (self._name_of(part, axis), step) for axis, (dim, step) in self._left_steps.items()}
         coordinates = [self.coordinates(p) for p in self.parts]
         joined = {name: np.concatenate([c[name] for c in coordinates]) for name in coordinates[0]}
-        indices = [
-            np.concatenate(parts) for parts in zip(*(_indices(self.left, p.left.byte) for p in self.parts), strict=True)
+        places = [
+            np.concatenate(parts) for parts in zip(*(indices(self.left, p.left.byte) for p in self.parts), strict=True)
         ]
-        left = Operand(self.left, tuple(_fitted(v, joined, extents, steps.get(dim)) for dim, v in enumerate(indices)))
+        left = Operand(self.left, tuple(fitted(v, joined, extents, steps.get(dim)) for dim, v in enumerate(places)))
         right = Operand(
             self.right, tuple(_plain(self.names["right", dim], n) for dim, n in enumerate(self.right.shape))
         )
@@ -177,9 +178,9 @@ class _Fit:
         places: list[list[Column]] = [[] for _ in tensor.shape]
         for part in parts:
             assert part.source is not None
-            for dim, values in enumerate(_indices(self.result, part.result.byte)):
+            for dim, values in enumerate(indices(self.result, part.result.byte)):
                 found.setdefault(self.names["result", dim], []).append(values)
-            for dim, values in enumerate(_indices(tensor, part.source.byte)):
+            for dim, values in enumerate(indices(tensor, part.source.byte)):
                 places[dim].append(values)
         joined = {name: np.concatenate(values) for name, values in found.items()}
         rows = [(p.source, p.rows) for p in parts if p.source is not None and p.source.apart.any()]
@@ -188,7 +189,7 @@ class _Fit:
             dim, step = self._stepped(tensor, rows)
             steps[dim] = ("i", step)
         known = {dim: steps.get(dim) for dim in range(len(tensor.shape))}
-        subscripts = tuple(_fitted(np.concatenate(v), joined, extents, known[dim]) for dim, v in enumerate(places))
+        subscripts = tuple(fitted(np.concatenate(v), joined, extents, known[dim]) for dim, v in enumerate(places))
         return Operand(tensor, subscripts)
 
 
@@ -201,7 +202,7 @@ def _plain(name: str, extent: int) -> Subscript:
     return Subscript(0, ((name, 1),)) if extent > 1 else Subscript()
 
 
-def _indices(tensor: Tensor, byte: Column) -> list[Column]:
+def indices(tensor: Tensor, byte: Column) -> list[Column]:
     """The subscripts of the elements at bytes of a tensor."""
     found: list[Column] = []
     left = byte
@@ -213,7 +214,7 @@ def _indices(tensor: Tensor, byte: Column) -> list[Column]:
     return found
 
 
-def _fitted(
+def fitted(
     values: Column, coordinates: Mapping[str, Column], extents: Mapping[str, int], known: tuple[str, int] | None
 ) -> Subscript:
     """Values as a sum of coordinates; `known` is a term of it. Raises NotApplicable where they are none."""
@@ -221,10 +222,10 @@ def _fitted(
     rest = values - sum(coordinates[name] * factor for name, factor in terms.items())
     varied = [n for n, c in coordinates.items() if n not in terms and extents.get(n, 1) > 1 and (c != c[0]).any()]
     matrix = np.stack([coordinates[name] for name in varied] + [np.ones_like(values)], axis=1)
-    rows = np.unique(np.column_stack([matrix, rest]), axis=0)
-    solution = np.linalg.lstsq(rows[:, :-1].astype(float), rows[:, -1].astype(float), rcond=None)[0]
+    some = np.random.default_rng(_SEED).permutation(len(rest))[:_SAMPLE]
+    solution = np.linalg.lstsq(matrix[some].astype(float), rest[some].astype(float), rcond=None)[0]
     factors = np.rint(solution).astype(np.int64)
-    if (rows[:, :-1] @ factors != rows[:, -1]).any():
+    if (matrix @ factors != rest).any():
         raise NotApplicable("where an operand is read is not a sum of the coordinates of its products")
     terms.update({name: int(f) for name, f in zip(varied, factors[:-1], strict=True) if f})
     kept = tuple((name, factor) for name, factor in terms.items() if extents.get(name, 1) > 1)
@@ -286,7 +287,7 @@ class _Check:
 
     def _results(self, tiles: Tiles, rows: int, columns: int) -> int:
         total = np.ones(len(tiles.byte), dtype=np.uint64)
-        for dim, values in enumerate(_indices(self._fit.result, tiles.byte)):
+        for dim, values in enumerate(indices(self._fit.result, tiles.byte)):
             name = self._fit.names["result", dim]
             total = total * self._range(name, values, {"i": rows, "j": columns}.get(name, 1))
         return int(total.sum(dtype=np.uint64))

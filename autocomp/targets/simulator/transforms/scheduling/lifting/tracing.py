@@ -83,6 +83,8 @@ class _Tracer:
     # --- what each form is
 
     def _classify(self, number: int, form: Form) -> None:
+        if form.unclear:
+            raise NotApplicable(form.unclear)
         final = [t for t in form.transfers if t.target.memory not in self._registers]
         if len(final) > 1:
             raise NotApplicable(f"{form.name} writes to several memories")

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from autocomp.targets.simulator.isa import model as m
+from autocomp.targets.simulator.transforms.scheduling.computation import Contraction
 from autocomp.targets.simulator.transforms.scheduling.lifting.commands import Form, Register
 from autocomp.targets.simulator.transforms.scheduling.schedule import Grid
 
@@ -117,6 +118,35 @@ class Leaves:
     def move(self, operand: str) -> MoveLeaf:
         """The load of left or right, the store of the result."""
         return {"left": self.left, "right": self.right, "result": self.store}[operand]
+
+    @property
+    def keeps(self) -> bool:
+        """Whether the right operand can stay in the array from one product to the next."""
+        return bool(self.product.kept)
+
+    @property
+    def flowing(self) -> frozenset[str]:
+        """Operands whose loads go ahead by themselves."""
+        return frozenset()
+
+    def suits(self, grid: Grid) -> bool:
+        """Whether the machine can load tiles in the order of a schedule."""
+        return True
+
+    def largest(self, computation: Contraction) -> Mapping[str, int]:
+        """The largest tiles that the machine multiplies, by dimension."""
+        return {dim: min(self.product.most[word], computation.extents[dim]) for word, dim in computation.tiled.items()}
+
+    def memory(self, operand: str) -> m.Memory:
+        """Where the tiles of an operand lie."""
+        return self.accelerator.memory(self.product.memories[operand])
+
+    def rows(self, operand: str, grid: Grid) -> int:
+        """Local rows from one tile to the next, as far as no move is narrowed."""
+        rows = grid.schedule.tile.get(grid.computation.tiled[self.product.row_word(operand)], 1)
+        column = grid.computation.tiled[self.product.column_word(operand)]
+        wide = operand == "result" and grid.block[column] > 1
+        return max(rows, self.store.pitch.constant) if wide else rows
 
     def width(self, operand: str, grid: Grid) -> int:
         """Tiles in one move of an operand."""

@@ -6,13 +6,15 @@ of the first are complete.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from autocomp.targets.simulator.isa import model as m
 from autocomp.targets.simulator.isa.tree import Name
 from autocomp.targets.simulator.transforms.errors import NotApplicable
 from autocomp.targets.simulator.transforms.scheduling.lowering.spelling import spelled
+
+_MANY = 64  # semaphores that are tried where their number is not stated
 
 
 @dataclass
@@ -31,26 +33,37 @@ class Order:
         """Calls that make what the unit `later` does from here on wait for what the unit `first` did so far."""
         if not self.is_needed or first == later or first is None or later is None:
             return []
-        return [self._call("signal", first, (first, later)), self._call("wait", later, (first, later))]
+        signal, wait = self._instruction("signal", first), self._instruction("wait", later)
+        number = self._number((first, later), [_range(*signal), _range(*wait)])
+        return [str(spelled(self.accelerator, *_with(*called, number))) for called in (signal, wait)]
 
-    def _call(self, role: str, unit: str, pair: tuple[str, str]) -> str:
+    def _instruction(self, role: str, unit: str) -> tuple[m.Instruction, str]:
+        """The unit's instruction of a role, and the operand that names the semaphore."""
         for instruction in self.accelerator.instructions:
-            if instruction.words.get("role") == role and instruction.unit == unit:
-                semaphore = instruction.timing.get("semaphore")
-                if isinstance(semaphore, Name):
-                    number = self._number(instruction, semaphore.name, pair)
-                    return str(spelled(self.accelerator, instruction, _only(instruction, semaphore.name, number)))
+            semaphore = instruction.timing.get("semaphore")
+            if instruction.words.get("role") == role and instruction.unit == unit and isinstance(semaphore, Name):
+                return instruction, semaphore.name
         raise NotApplicable(f"the unit {unit} has no {role} that orders it against another unit")
 
-    def _number(self, instruction: m.Instruction, operand: str, pair: tuple[str, str]) -> int:
-        """The semaphore of a pair of units."""
-        number = self._numbers.setdefault(pair, len(self._numbers))
-        high = next(p.high for p in instruction.parameters if p.name == operand)
-        if high is not None and number > high:
-            raise NotApplicable("the machine has too few semaphores for all pairs of units")
-        return number
+    def _number(self, pair: tuple[str, str], ranges: Sequence[tuple[int, int]]) -> int:
+        """The semaphore of a pair of units: the first one that is free, and that both instructions may name."""
+        if pair not in self._numbers:
+            low, high = max(low for low, _ in ranges), min(high for _, high in ranges)
+            free = (number for number in range(low, high + 1) if number not in self._numbers.values())
+            number = next(free, None)
+            if number is None:
+                raise NotApplicable("the machine has too few semaphores for all pairs of units")
+            self._numbers[pair] = number
+        return self._numbers[pair]
 
 
-def _only(instruction: m.Instruction, operand: str, number: int) -> Mapping[str, int]:
+def _range(instruction: m.Instruction, operand: str) -> tuple[int, int]:
+    """The least and the greatest number that an operand may be."""
+    parameter = next(p for p in instruction.parameters if p.name == operand)
+    low = parameter.low or 0
+    return low, low + _MANY if parameter.high is None else parameter.high
+
+
+def _with(instruction: m.Instruction, operand: str, number: int) -> tuple[m.Instruction, Mapping[str, int]]:
     others = [p.name for p in instruction.parameters if p.name != operand]
-    return {operand: number, **dict.fromkeys(others, 0)}
+    return instruction, {operand: number, **dict.fromkeys(others, 0)}

@@ -34,11 +34,8 @@ class Tiles:
     # --- what fits
 
     def _check(self) -> None:
+        self._check_tiles()
         computation, schedule = self.computation, self.schedule
-        most = self.leaves.product.most
-        for dim, size in schedule.tile.items():
-            if dim not in self._words or not 1 <= size <= most[self._words[dim]]:
-                raise NotApplicable(f"a tile of {size} along {dim!r} is not one of this machine's")
         names = set(computation.extents)
         for given in (schedule.order, schedule.inner):
             if set(given) - names or len(set(given)) < len(given):
@@ -52,7 +49,13 @@ class Tiles:
         unnamed = [d for d in names if self.grid.block[d] > 1 and d not in schedule.inner]
         if unnamed:
             raise NotApplicable(f"the order inside a block leaves out {', '.join(unnamed)}")
-        if not self.leaves.product.adding and prod(self.grid.tiles[d] for d in computation.reduction) > 1:
+
+    def _check_tiles(self) -> None:
+        most = self.leaves.product.most
+        for dim, size in self.schedule.tile.items():
+            if dim not in self._words or not 1 <= size <= most[self._words[dim]]:
+                raise NotApplicable(f"a tile of {size} along {dim!r} is not one of this machine's")
+        if not self.leaves.product.adding and prod(self.grid.tiles[d] for d in self.computation.reduction) > 1:
             raise NotApplicable("the machine does not add to results")
 
     @property

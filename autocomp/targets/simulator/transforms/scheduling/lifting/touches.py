@@ -1,0 +1,151 @@
+"""What commands touch in local memory and in DRAM, as the simulator saw it, and who wrote what they read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from autocomp.simulator import Accesses
+from autocomp.targets.simulator.transforms.errors import NotApplicable
+from autocomp.targets.simulator.transforms.scheduling.lifting.commands import Column, Commands
+
+MAX_ROWS = 30_000_000  # that all commands together touch
+
+
+@dataclass(frozen=True)
+class Touch:
+    """One access of all commands of a form: the memory, the operand that gives the address (empty: none does), and for
+    each command the number of the access."""
+
+    memory: str
+    operand: str
+    write: bool
+    accesses: Column
+
+
+def _joined(given: Accesses) -> Accesses:
+    """Accesses, those of one command as one where they go on from row to row: the last row of a vector may be short."""
+    alike = np.ones(max(0, len(given.command) - 1), dtype=bool)
+    for column in (given.command, given.memory, given.write, given.parameter):
+        alike &= column[1:] == column[:-1]
+    follows = alike & (given.tensor[1:] < 0) & (given.parameter[1:] >= 0) & (given.first[1:] == given.last[:-1])
+    begin = np.flatnonzero(np.concatenate((np.ones(min(1, len(given.command)), dtype=bool), ~follows)))
+    if not len(begin):
+        return given
+    end = np.append(begin[1:], len(given.command)) - 1
+    picked = {name: getattr(given, name)[begin] for name in given.__dataclass_fields__}
+    return Accesses(**{**picked, "last": given.last[end], "points": np.add.reduceat(given.points, begin)})
+
+
+class Touches:
+    """The accesses of a run of commands."""
+
+    def __init__(self, commands: Commands) -> None:
+        self._c = commands
+        self._memories = commands.accelerator.memories
+        found = _joined(commands.accesses)
+        self.first, self.last = found.first, found.last
+        self._memory, self._write = found.memory, found.write.astype(bool)
+        self._parameter, self._command = found.parameter, found.command
+        self._points, self._bytes = found.points, found.bytes
+        self._local = np.array([m.kind == "local" for m in self._memories], dtype=bool)[self._memory]
+        if any(m.kind == "register" for m in self._memories):
+            raise NotApplicable("registers between memories are not followed")
+        if (self._local & (found.points != found.last - found.first)).any():
+            raise NotApplicable("a command touches rows that do not follow one another")
+        if int((self.last - self.first)[self._local].sum()) > MAX_ROWS:
+            raise NotApplicable(f"the commands touch more than {MAX_ROWS} rows")
+        self._begin = np.searchsorted(self._command, np.arange(len(commands) + 1))
+
+    @cached_property
+    def forms(self) -> Mapping[int, tuple[Touch, ...]]:
+        """What the commands of each form touch, in order."""
+        return {n: self._of(n) for n in range(len(self._c.forms))}
+
+    def _of(self, number: int) -> tuple[Touch, ...]:
+        commands, form = self._c.of(number), self._c.forms[number]
+        counts = self._begin[commands + 1] - self._begin[commands]
+        if (counts != counts[:1]).any():
+            raise NotApplicable(f"{form.name} does not always touch the same memories")
+        found: list[Touch] = []
+        for position in range(int(counts[0]) if len(counts) else 0):
+            accesses = self._begin[commands] + position
+            for column in (self._memory, self._write, self._parameter):
+                if (column[accesses] != column[accesses[0]]).any():
+                    raise NotApplicable(f"{form.name} does not always touch the same memories")
+            one = int(accesses[0])
+            parameter = int(self._parameter[one])
+            name = form.instruction.parameters[parameter].name if parameter >= 0 else ""
+            memory = self._memories[int(self._memory[one])].name
+            found.append(Touch(memory, name, bool(self._write[one]), accesses))
+        return tuple(found)
+
+    def local(self, form: int, *, write: bool) -> tuple[Touch, ...]:
+        """The local rows that a form reads or writes, each place once."""
+        dram = self._c.accelerator.dram.name
+        found = [t for t in self.forms[form] if t.write is write and t.memory != dram]
+        distinct: list[Touch] = []
+        for touch in found:
+            if not any(t.memory == touch.memory and self._alike(t, touch) for t in distinct):
+                distinct.append(touch)
+        return tuple(distinct)
+
+    def _alike(self, one: Touch, other: Touch) -> bool:
+        a, b = one.accesses, other.accesses
+        return bool((self.first[a] == self.first[b]).all() and (self.last[a] == self.last[b]).all())
+
+    def dram(self, form: int, *, write: bool) -> tuple[Touch, ...]:
+        """The tensors that a form reads or writes."""
+        dram = self._c.accelerator.dram.name
+        return tuple(t for t in self.forms[form] if t.write is write and t.memory == dram)
+
+    def pieces(self, touch: Touch) -> tuple[int, int, int]:
+        """What the largest of some commands moves in DRAM: pieces, bytes of one, and bytes from one to the next."""
+        largest = touch.accesses[np.argmax(self._bytes[touch.accesses])]
+        count = max(1, int(self._points[largest]))
+        size, span = int(self._bytes[largest]) // count, int(self.last[largest] - self.first[largest])
+        return count, size, (span - size) // (count - 1) if count > 1 else 0
+
+    # --- who wrote what is read
+
+    @cached_property
+    def _written(self) -> tuple[Column, Column]:
+        """Keys of row and time of all writes to local memory, in order, and the commands."""
+        key, command = self._rows(np.flatnonzero(self._local & self._write))
+        key = key * self._time + command
+        order = np.argsort(key, kind="stable")
+        return key[order], command[order]
+
+    @property
+    def _time(self) -> int:
+        return len(self._c) + 1
+
+    def _rows(self, accesses: Column) -> tuple[Column, Column]:
+        """The rows of accesses, those of all memories one after another, and for each the command."""
+        sizes = self.last[accesses] - self.first[accesses]
+        high = int(self.last[self._local].max(initial=0)) + 1
+        start = np.repeat(self.first[accesses] + self._memory[accesses].astype(np.int64) * high, sizes)
+        within = np.arange(int(sizes.sum())) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+        return start + within, np.repeat(self._command[accesses], sizes)
+
+    def writers(self, accesses: Column) -> Column:
+        """The command that wrote all of what each access reads, before the command itself. Raises NotApplicable where
+        nothing did, or several."""
+        if not len(accesses):
+            return accesses
+        key, command = self._written
+        rows, times = self._rows(accesses)
+        at = np.searchsorted(key, rows * self._time + times, side="left") - 1
+        known = (at >= 0) & (key[np.maximum(at, 0)] // self._time == rows)
+        writer = np.where(known, command[np.maximum(at, 0)], -1)
+        sizes = self.last[accesses] - self.first[accesses]
+        ends = np.cumsum(sizes) - sizes
+        found: Column = np.minimum.reduceat(writer, ends)
+        if (found < 0).any():
+            raise NotApplicable("a command reads rows that nothing has written")
+        if (found != np.maximum.reduceat(writer, ends)).any():
+            raise NotApplicable("a command reads rows that several commands have written")
+        return found

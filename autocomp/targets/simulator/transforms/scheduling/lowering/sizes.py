@@ -1,0 +1,174 @@
+"""Whole tiles that may have other sizes: where operands of all commands say how many rows, or columns, a tile has.
+
+A dimension is *sized* if the load, the product and the store of its tiles name its extent, and if what they move in
+DRAM grows with it. Its coordinates then count elements, and a tile may be as small as one of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from autocomp.targets.simulator.isa import model as m
+from autocomp.targets.simulator.isa.algebra import names_in
+from autocomp.targets.simulator.isa.regions import writes
+from autocomp.targets.simulator.isa.roles import instruction_role
+from autocomp.targets.simulator.transforms.scheduling.computation import Contraction, Operand, Subscript
+from autocomp.targets.simulator.transforms.scheduling.lowering.tasks import Command, Extent, Sized, Tasks, Varied
+
+_WORDS = {  # the dimension that an operand's role stands for, by what the command moves
+    "left": {"rows": "row", "cols": "depth"},
+    "right": {"rows": "depth", "cols": "column"},
+    "result": {"rows": "row", "cols": "column"},
+    "product": {"rows": "row", "cols": "column", "depth": "depth"},
+}
+_SIDES = {"row": ("left", -2), "column": ("right", -1)}  # the factor, and the dimension of the result's tensor
+
+
+def sized(computation: Contraction, tasks: Tasks) -> tuple[Contraction, Tasks]:
+    """The contraction with rows and columns counted in elements, where tiles may have other sizes."""
+    for word in _SIDES:
+        found = _Sizing(computation, tasks, word).outcome()
+        computation, tasks = found or (computation, tasks)
+    return computation, tasks
+
+
+class _Sizing:
+    def __init__(self, computation: Contraction, tasks: Tasks, word: str) -> None:
+        self._c = computation
+        self._t = tasks
+        self._word = word
+        self._dim = computation.tiled[word]
+        self._side, self._place = _SIDES[word]
+        tensor = computation.result.tensor
+        self._total = tensor.shape[self._place]
+        factor = computation.result.subscripts[self._place].factor(self._dim)
+        self._step = factor or self._total  # elements of a tile
+
+    def outcome(self) -> tuple[Contraction, Tasks] | None:
+        tiles = self._c.extents[self._dim]
+        if self._step < 2 or -(-self._total // self._step) != tiles or not self._follows():
+            return None
+        place = self._in_factor()
+        if place is None:
+            return None
+        commands = {"product": self._t.product, "result": self._t.store, self._side: self._t.loads[self._side]}
+        counted = {name: self._counted(command, name) for name, command in commands.items()}
+        named = ("result", self._side) if self._word == "column" else tuple(commands)
+        if any(not counted[name] for name in named):
+            return None
+        return self._contraction(place), self._tasks(counted)
+
+    # --- what grows with the dimension
+
+    def _follows(self) -> bool:
+        """Whether the dimension is the one along the result's rows, or columns."""
+        subscript = self._c.result.subscripts[self._place]
+        return subscript.dims <= {self._dim} and not subscript.constant
+
+    def _in_factor(self) -> int | None:
+        """The dimension of the factor's tensor that goes along with it; None where the moves do not grow with it."""
+        operand = self._c.operands[self._side]
+        tensor, moved, stored = operand.tensor, self._t.loads[self._side].piece, self._t.store.piece
+        size = min(self._step, self._total)
+        if moved is None or stored is None:
+            return None
+        if self._word == "column":
+            place = len(tensor.shape) - 1
+            grows = moved.bytes == size * tensor.element and stored.bytes == size * self._c.result.tensor.element
+        else:
+            places = [n for n, stride in enumerate(tensor.strides) if stride == moved.stride]
+            place = places[0] if places else -1
+            grows = place >= 0 and moved.count == stored.count == size
+            grows = grows and stored.stride == self._c.result.tensor.strides[self._place]
+        if not grows or tensor.shape[place] != self._total:
+            return None
+        wanted = ((self._dim, self._step),) if self._c.extents[self._dim] > 1 else ()
+        return place if operand.subscripts[place] == Subscript(0, wanted) else None
+
+    def _counted(self, command: Command, name: str) -> frozenset[str]:
+        """The operands of a command that say how large a tile is along the dimension."""
+        words = instruction_role(self._t.accelerator, command.instruction).parameters
+        size, found = min(self._step, self._total), set[str]()
+        for parameter in sizes(self._t.accelerator, command.instruction):
+            value = command.operands[parameter]
+            usual = value.usual if isinstance(value, Varied) and value.dim == self._dim else value
+            if usual == size:
+                found.add(parameter)
+        named = frozenset(p for p in found if _WORDS[name].get(words[p]) == self._word)
+        unnamed = frozenset(p for p in found if words[p] not in _WORDS[name])
+        return named or (unnamed if len(found) == 1 else frozenset())
+
+    # --- the same with elements
+
+    def _contraction(self, place: int) -> Contraction:
+        c = self._c
+        dims = tuple(replace(d, extent=self._total) if d.name == self._dim else d for d in c.dims)
+        element = Subscript(0, ((self._dim, 1),))
+
+        def along(operand: Operand, at: int) -> Operand:
+            subscripts = list(operand.subscripts)
+            subscripts[at] = element
+            return replace(operand, subscripts=tuple(subscripts))
+
+        added = tuple(self._rescaled(operand) for operand in c.added)
+        changed = replace(c, dims=dims, added=added, result=along(c.result, self._place))
+        if self._side == "left":
+            return replace(changed, left=along(c.left, place))
+        return replace(changed, right=along(c.right, place))
+
+    def _rescaled(self, operand: Operand) -> Operand:
+        """An operand that results start from: its elements along the dimension, or none of them."""
+        subscripts = [
+            Subscript(s.constant, tuple((d, f // self._step if d == self._dim else f) for d, f in s.terms))
+            for s in operand.subscripts
+        ]
+        alone = self._c.extents[self._dim] == 1 and len(subscripts) > 1
+        if alone and operand.tensor.shape[self._place] == self._total:
+            subscripts[self._place] = Subscript(0, ((self._dim, 1),))
+        return replace(operand, subscripts=tuple(subscripts))
+
+    def _tasks(self, counted: Mapping[str, frozenset[str]]) -> Tasks:
+        t = self._t
+        most = min(
+            p.high or self._total
+            for name, command in (("product", t.product), ("result", t.store), (self._side, t.loads[self._side]))
+            for p in command.instruction.parameters
+            if p.name in counted[name]
+        )
+
+        def open_to(command: Command, name: str) -> Command:
+            known = counted.get(name)
+            operands = known if known is not None else self._counted(command, "result")
+            return replace(command, operands={**command.operands, **dict.fromkeys(operands, Extent(self._dim))})
+
+        return replace(
+            t,
+            loads={o: open_to(c, o) if o == self._side else c for o, c in t.loads.items()},
+            start=None if t.start is None else open_to(t.start, "start"),
+            product=open_to(t.product, "product"),
+            finish=tuple(open_to(command, "finish") for command in t.finish),
+            store=open_to(t.store, "result"),
+            rooms={name: replace(room, sized=self._grown(name)) or room for name, room in t.rooms.items()},
+            sizes={**t.sizes, self._dim: Sized(min(self._step, self._total), most)},
+        )
+
+    def _grown(self, name: str) -> tuple[str, int] | None:
+        """The dimension that the rows of a buffer grow with, and the elements that one row holds."""
+        room = self._t.rooms[name]
+        size = min(self._step, self._total)
+        factor = {"left": "right", "right": "left"}[self._side]
+        if room.sized is not None or name == factor:
+            return room.sized
+        if self._word == "row":
+            return (self._dim, 1) if room.rows == size else None
+        columns = self._t.accelerator.memory(room.memory).cols
+        return (self._dim, columns) if room.rows > 1 and room.rows == -(-size // columns) else None
+
+
+def sizes(accelerator: m.Accelerator, instruction: m.Instruction) -> frozenset[str]:
+    """The operands that bound loops of an instruction's semantics."""
+    bounds = [bound for write in writes(accelerator, instruction) for bound in write.loops.values()]
+    bounds += [b for write in writes(accelerator, instruction) for read in write.reads for b in read.loops.values()]
+    parameters = {p.name for p in instruction.parameters if p.kind == "integer"}
+    return frozenset(name for bound in bounds for name in names_in(bound)) & parameters

@@ -1,0 +1,227 @@
+"""Takes the commands of a contraction of whole tiles from a kernel, with the operands open that say which tile."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from autocomp.targets.simulator.isa import algebra
+from autocomp.targets.simulator.isa import model as m
+from autocomp.targets.simulator.isa.tree import AddressField, Expression, Name, Number
+from autocomp.targets.simulator.transforms.errors import NotApplicable
+from autocomp.targets.simulator.transforms.scheduling.lifting.commands import Column, Commands, Form, effects_of
+from autocomp.targets.simulator.transforms.scheduling.lifting.whole import Role, Whole
+from autocomp.targets.simulator.transforms.scheduling.lowering.leaves import Numbers
+from autocomp.targets.simulator.transforms.scheduling.lowering.tasks import (
+    FIRST,
+    ROW,
+    Command,
+    Element,
+    Pieces,
+    Room,
+    Rows,
+    RowSetting,
+    Tasks,
+    Value,
+    Varied,
+    record_of,
+)
+
+
+def tasks_of(whole: Whole, commands: Commands) -> Tasks:
+    """The commands of a contraction. Raises NotApplicable for operands that do not follow from the tile."""
+    return _Taker(whole, commands).tasks()
+
+
+@dataclass
+class _Taker:
+    whole: Whole
+    commands: Commands
+
+    def tasks(self) -> Tasks:
+        whole = self.whole
+        start = whole.start
+        return Tasks(
+            self.commands.accelerator,
+            self._rooms(),
+            {name: self._command(role, whole.of_products, name) for name, role in whole.loads.items()},
+            None if start is None else self._command(start, whole.of_results, "start"),
+            self._command(whole.product, whole.of_products, ""),
+            tuple(self._command(role, whole.of_results, "") for role in whole.finish),
+            self._command(whole.store, whole.of_results, "result"),
+            tuple(self._settings()),
+            tuple(self._row_settings()),
+            next(((f.instruction, f.operands) for f in self.commands.forms if f.role == "fence"), None),
+        )
+
+    def _roles(self) -> Iterator[Role]:
+        whole = self.whole
+        yield from (*whole.loads.values(), *((whole.start,) if whole.start else ()))
+        yield from (whole.product, *whole.finish, whole.store)
+
+    def _rooms(self) -> dict[str, Room]:
+        rooms: dict[str, Room] = {}
+        first, last = self.whole.touches.first, self.whole.touches.last
+        for role in self._roles():
+            for buffer, (touch, accesses) in role.rows.items():
+                rows = int((last[accesses] - first[accesses]).max())
+                known = rooms.get(buffer, Room(touch.memory, rows, bool(touch.operand)))
+                if known.memory != touch.memory or known.addressed != bool(touch.operand):
+                    raise NotApplicable(f"tiles of {buffer} lie in several memories")
+                rooms[buffer] = Room(known.memory, max(rows, known.rows), known.addressed)
+        unaddressed = [name for name, room in rooms.items() if not room.addressed]
+        if set(unaddressed) - self.whole.loads.keys():
+            raise NotApplicable(f"no operand says where {unaddressed[0]} lies")
+        return rooms
+
+    # --- operands
+
+    def _command(self, role: Role, coordinates: Mapping[str, Column], pointer: str) -> Command:
+        numbers = np.unique(self.commands.form[role.commands])
+        forms = [self.commands.forms[int(n)] for n in numbers]
+        instruction = forms[0].instruction
+        if any(form.instruction is not instruction for form in forms):
+            raise NotApplicable("tiles of one kind are moved by several instructions")
+        operands = {p.name: self._value(role, p, coordinates, pointer) for p in instruction.parameters}
+        return Command(instruction, operands, self._piece(role), forms[0])
+
+    def _value(self, role: Role, parameter: m.Parameter, coordinates: Mapping[str, Column], pointer: str) -> Value:
+        values = self._column(role.commands, parameter.name)
+        if parameter.kind == "address":
+            return self._rows(role, parameter, values)
+        if parameter.kind == "pointer" and values.any():
+            if not pointer:
+                raise NotApplicable(f"a command between loads and stores has the pointer {parameter.name!r}")
+            return Element(pointer)
+        number = self._number(parameter)
+        distinct = np.unique(values)
+        if len(distinct) == 1:
+            return number(distinct[0])
+        for dim, special in self._conditions(coordinates):
+            chosen, others = np.unique(values[special]), np.unique(values[~special])
+            if len(chosen) == len(others) == 1:
+                return Varied(dim, number(chosen[0]), number(others[0]))
+        raise NotApplicable(f"the operand {parameter.name!r} differs from tile to tile")
+
+    @staticmethod
+    def _number(parameter: m.Parameter) -> Callable[[int], int | float]:
+        return (lambda v: algebra.bits_to_float(int(v))) if parameter.kind == "float" else int
+
+    def _column(self, commands: Column, parameter: str) -> Column:
+        """An operand of commands of one instruction."""
+        found = np.empty(len(commands), dtype=np.int64)
+        for number in np.unique(self.commands.form[commands]):
+            chosen = self.commands.form[commands] == number
+            found[chosen] = self.commands.operand(commands[chosen], parameter)
+        return found
+
+    def _conditions(self, coordinates: Mapping[str, Column]) -> Iterator[tuple[str, np.ndarray]]:
+        """What an operand may depend on: the first product of a result, and the last tile of a dimension."""
+        computation = self.whole.computation
+        reduced = [coordinates[d] == 0 for d in computation.reduction if d in coordinates]
+        if reduced:
+            yield FIRST, np.logical_and.reduce(reduced)
+        for dim, values in coordinates.items():
+            yield dim, values == computation.extents[dim] - 1
+
+    def _rows(self, role: Role, parameter: m.Parameter, values: Column) -> Value:
+        assert parameter.space is not None
+        space = self.commands.accelerator.space(parameter.space)
+        high, low = space.field(space.row_field)
+        mask = ((1 << (high - low + 1)) - 1) << low
+        flags = np.unique(values & 0xFFFFFFFF & ~mask)
+        if len(flags) > 1:
+            raise NotApplicable(f"the address {parameter.name!r} differs from tile to tile in more than its row")
+        rows = (values & mask) >> low
+        named = [(b, t, a) for b, (t, a) in role.rows.items() if t.operand == parameter.name]
+        alike = [(b, t, a) for b, (t, a) in role.rows.items() if (self.whole.touches.first[a] == rows).all()]
+        for buffer, _, accesses in named or alike:
+            if (self.whole.touches.first[accesses] != rows).any():
+                raise NotApplicable(f"tiles do not begin at the row that {parameter.name!r} names")
+            return Rows(buffer, int(flags[0]), space)
+        if len(np.unique(rows)) == 1:
+            return int(np.unique(values)[0])
+        raise NotApplicable(f"it is not seen what lies at the row that {parameter.name!r} names")
+
+    def _piece(self, role: Role) -> Pieces | None:
+        """What the largest of some commands moves in DRAM."""
+        number = int(self.commands.form[role.commands[0]])
+        dram = [t for t in self.whole.touches.forms[number] if t.memory == self.commands.accelerator.dram.name]
+        return Pieces(*self.whole.touches.pieces(dram[0])) if dram else None
+
+    # --- configuration
+
+    def _configuring(self) -> Iterator[Form]:
+        """The commands that set registers and touch no memory."""
+        for number, form in enumerate(self.commands.forms):
+            if self._effects(form) and not self.whole.touches.forms[number]:
+                yield form
+
+    def _settings(self) -> Iterator[tuple[m.Instruction, Numbers]]:
+        """The configuration that is made once. Raises NotApplicable where it changes."""
+        by_row = {name for name, _, _, _ in self._indexed()}
+        known: dict[tuple[str, int | None, str], int | float] = {}
+        for form in self._configuring():
+            records = {(name, _place(form, index), part): v for (name, index, part), v in self._effects(form).items()}
+            for register, value in records.items():
+                found = form.evaluate(value)
+                number = found.value if isinstance(found, Number) else None
+                if number is None or known.setdefault(register, number) != number:
+                    raise NotApplicable(f"{form.name} changes what it has set before")
+            if not any(name in by_row for name, _, _ in records):
+                yield form.instruction, form.operands
+
+    def _effects(self, form: Form) -> Mapping[tuple[str, Expression | None, str], Expression]:
+        return effects_of(self.commands.accelerator, form.instruction)
+
+    def _indexed(self) -> Iterator[tuple[str, str, Expression, int]]:
+        """The records that commands choose by the row of a tile: the record, the buffer, its index from the row, and a
+        row that the kernel uses."""
+        seen: set[tuple[str, str]] = set()
+        for role in self._roles():
+            form = self.commands.forms[int(self.commands.form[role.commands[0]])]
+            for part in form.mentioned():
+                fields = {f for f in algebra.walk(part.index) if isinstance(f, AddressField)} if part.index else set()
+                if len(fields) != 1:
+                    continue
+                (field,) = fields
+                assert part.index is not None
+                for buffer, (touch, accesses) in role.rows.items():
+                    if touch.operand == field.parameter and (part.state, buffer) not in seen:
+                        seen.add((part.state, buffer))
+                        yield (
+                            part.state,
+                            buffer,
+                            _along_rows(part.index, field),
+                            int(self.whole.touches.first[accesses[0]]),
+                        )
+
+    def _row_settings(self) -> Iterator[RowSetting]:
+        for state, buffer, index, row in self._indexed():
+            at = record_of(index, row)
+            for form in self._configuring():
+                for (name, place, _), _ in self._effects(form).items():
+                    if name != state or not isinstance(place, Name) or _place(form, place) != at:
+                        continue
+                    operands = {n: v for n, v in form.operands.items() if n != place.name}
+                    yield RowSetting(buffer, form.instruction, operands, place.name, index)
+                    break
+                else:
+                    continue
+                break
+
+
+def _place(form: Form, index: Expression | None) -> int | None:
+    if index is None:
+        return None
+    found = form.evaluate(index)
+    if not isinstance(found, Number):
+        raise NotApplicable(f"it is not seen what {form.name} configures")
+    return int(found.value)
+
+
+def _along_rows(index: Expression, field: AddressField) -> Expression:
+    """An index with the row of an address as the name that stands for it."""
+    return algebra.substitute(index, lambda part: Name(ROW) if part == field else None)

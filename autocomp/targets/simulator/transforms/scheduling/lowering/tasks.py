@@ -1,0 +1,173 @@
+"""Commands taken as they are: how a kernel loads, starts, multiplies, finishes and stores whole tiles.
+
+Nothing is known of such a command but what it touches. With other rows and places it does the same to another tile,
+whatever its semantics are, so tiles keep their sizes, as far as `sizes.py` sees no others, and are moved one by one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from autocomp.targets.simulator.isa import algebra
+from autocomp.targets.simulator.isa import model as m
+from autocomp.targets.simulator.isa.tree import Expression, Name, Number
+from autocomp.targets.simulator.transforms.errors import NotApplicable
+from autocomp.targets.simulator.transforms.scheduling.computation import Contraction
+from autocomp.targets.simulator.transforms.scheduling.lifting.commands import Form
+from autocomp.targets.simulator.transforms.scheduling.lowering.leaves import Numbers
+from autocomp.targets.simulator.transforms.scheduling.schedule import Grid
+
+ROW = "row"  # in an expression: the first row of a tile
+FIRST = ""  # instead of a dimension: the first product of each result
+
+
+@dataclass(frozen=True)
+class Varied:
+    """A number that is `special` at the last tile of a dimension (FIRST: at the first product of a result)."""
+
+    dim: str
+    special: int | float
+    usual: int | float
+
+
+@dataclass(frozen=True)
+class Extent:
+    """The elements of a tile along a dimension whose tiles may have other sizes."""
+
+    dim: str
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The address of a tile's first row, in one of the buffers. `flags` is the address without its row."""
+
+    buffer: str
+    flags: int
+    space: m.AddressSpace
+
+
+@dataclass(frozen=True)
+class Element:
+    """A pointer to the first element of a tile of left, right, result or what results start from (`start`)."""
+
+    operand: str
+
+
+Value = int | float | Varied | Extent | Rows | Element
+
+
+@dataclass(frozen=True)
+class Pieces:
+    """What a move touches in DRAM: so many stretches of bytes, `stride` bytes apart."""
+
+    count: int
+    bytes: int
+    stride: int
+
+
+@dataclass(frozen=True)
+class Command:
+    """A command with its operands. `piece` is what it moves at most; `given` is its form in the kernel."""
+
+    instruction: m.Instruction
+    operands: Mapping[str, Value]
+    piece: Pieces | None
+    given: Form = field(repr=False)
+
+
+@dataclass(frozen=True)
+class Room:
+    """Where the tiles of a buffer lie, and how many rows each has. `addressed`: operands say which; else each load
+    fills the next one, and each product reads the one after that of the product before."""
+
+    memory: str
+    rows: int
+    addressed: bool = True
+    sized: tuple[str, int] | None = None  # the dimension that rows grow with, and the elements in one
+
+
+@dataclass(frozen=True)
+class Sized:
+    """A dimension whose tiles may have other sizes: elements of one in the kernel, and the most."""
+
+    usual: int
+    most: int
+
+
+@dataclass(frozen=True)
+class RowSetting:
+    """A configuring command that each tile of a buffer needs: its operands, the one that selects the record, and the
+    record, as an expression over the tile's first row."""
+
+    buffer: str
+    instruction: m.Instruction
+    operands: Numbers
+    selector: str
+    index: Expression
+
+
+def record_of(index: Expression, row: int) -> int:
+    """The record that a tile needs, from its first row. Raises NotApplicable where that does not follow."""
+    found = algebra.substitute(index, lambda part: Number(row) if part == Name(ROW) else None)
+    if not isinstance(found, Number):
+        raise NotApplicable("which record a tile needs does not follow from its row")
+    return int(found.value)
+
+
+@dataclass(frozen=True)
+class Tasks:
+    """All commands of a contraction of whole tiles. `finish` turns sums into results, from buffer to buffer or in
+    place; `settings` hold from the start on."""
+
+    accelerator: m.Accelerator
+    rooms: Mapping[str, Room]  # left, right, result, relay0 …
+    loads: Mapping[str, Command]  # of left and right
+    start: Command | None
+    product: Command
+    finish: tuple[Command, ...]
+    store: Command
+    settings: tuple[tuple[m.Instruction, Numbers], ...]
+    row_settings: tuple[RowSetting, ...]
+    fence: tuple[m.Instruction, Numbers] | None
+    sizes: Mapping[str, Sized] = field(default_factory=dict)
+
+    @property
+    def queued(self) -> tuple[str, ...]:
+        """Operands that come through a queue: each product takes the next tile."""
+        return tuple(operand for operand in self.loads if not self.rooms[operand].addressed)
+
+    def suits(self, grid: Grid) -> bool:
+        """Whether no tile from a queue is used again once it has been used."""
+        for operand in self.queued:
+            dims = grid.dims(operand)
+            again = [d for d, tiles in grid.block.items() if d not in dims and tiles > 1]
+            if again or grid.revisits(operand) or operand in grid.schedule.ahead:
+                return False
+        return True
+
+    @property
+    def flowing(self) -> frozenset[str]:
+        """Operands whose loads go ahead by themselves: into a queue, or into registers that the machine renames."""
+        return frozenset(o for o in self.loads if o in self.queued or self._renamed(self.rooms[o]))
+
+    def _renamed(self, room: Room) -> bool:
+        return bool(self.accelerator.memory(room.memory).settings.get("renamed", 0))
+
+    keeps = False  # the right operand stays nowhere from one product to the next
+
+    def largest(self, computation: Contraction) -> Mapping[str, int]:
+        """Tiles as they are in the kernel, by dimension; where coordinates count them, 1."""
+        return {d: self.sizes[d].usual if d in self.sizes else 1 for d in computation.extents}
+
+    def memory(self, operand: str) -> m.Memory:
+        """Where the tiles of an operand lie."""
+        return self.accelerator.memory(self.rooms[operand].memory)
+
+    def rows(self, operand: str, grid: Grid) -> int:
+        """Local rows of a tile."""
+        room = self.rooms[operand]
+        if room.sized is None:
+            return room.rows
+        dim, elements = room.sized
+        return -(-grid.schedule.tile.get(dim, self.sizes[dim].usual) // elements)

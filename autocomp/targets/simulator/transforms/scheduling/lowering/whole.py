@@ -1,0 +1,207 @@
+"""The loops of a scheduled contraction of whole tiles: as of any other, with commands that are taken as they are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from math import prod
+
+from autocomp.targets.simulator.transforms.errors import NotApplicable
+from autocomp.targets.simulator.transforms.scheduling.computation import Operand
+from autocomp.targets.simulator.transforms.scheduling.lowering.layout import Buffer
+from autocomp.targets.simulator.transforms.scheduling.lowering.nest import Nest
+from autocomp.targets.simulator.transforms.scheduling.lowering.tasks import (
+    FIRST,
+    Command,
+    Element,
+    Extent,
+    Rows,
+    RowSetting,
+    Tasks,
+    Value,
+    Varied,
+    record_of,
+)
+from autocomp.targets.simulator.transforms.scheduling.lowering.text import Lines, address
+from autocomp.targets.simulator.transforms.scheduling.lowering.tiles import Tiles
+from autocomp.targets.simulator.transforms.scheduling.schedule import OPERANDS
+
+_RELAYS = 2  # tiles on their way through a memory between sums and stores
+_MOST_SETTINGS = 64
+
+
+@dataclass
+class WholeNest(Nest):
+    """Loops over tiles of which only places are known."""
+
+    leaves: Tasks  # type: ignore[assignment]
+
+    def __post_init__(self) -> None:
+        Tiles.__post_init__(self)
+
+    # --- what fits
+
+    def _check_tiles(self) -> None:
+        for dim, size in self.schedule.tile.items():
+            known = self.leaves.sizes.get(dim)
+            if not 1 <= size <= (1 if known is None else known.most):
+                raise NotApplicable(f"a tile of {size} along {dim!r} is not one of this machine's")
+        if self.schedule.kept:
+            raise NotApplicable("the machine keeps no operand in its array from one product to the next")
+        if not self.leaves.suits(self.grid):
+            raise NotApplicable("an operand comes through a queue: each tile of it is used once, as it comes")
+
+    @property
+    def _relays(self) -> tuple[str, ...]:
+        return tuple(name for name in self.leaves.rooms if name not in (*OPERANDS, "result"))
+
+    # --- local memory
+
+    def _row_word(self, operand: str) -> str:
+        return ""
+
+    def _column_word(self, operand: str) -> str:
+        return ""
+
+    def _pitch(self, operand: str) -> int:
+        return self.leaves.rows(operand, self.grid)
+
+    def _width(self, operand: str) -> int:
+        return 1
+
+    def tile_order(self, operand: str) -> tuple[str, ...]:
+        return tuple(d for d in self.computation.extents if d in self.grid.dims(operand))
+
+    def _buffers(self) -> Mapping[str, Buffer]:
+        rooms = self.leaves.rooms
+        found: dict[str, Buffer] = {}
+        for operand in (*OPERANDS, "result"):
+            places = prod(self.grid.blocks[d] for d in self._slots(operand)) * self.grid.phases(operand)
+            rows = self.grid.held(operand) * self._pitch(operand)
+            found[operand] = Buffer(rooms[operand].memory, rows, places)
+        for relay in self._relays:
+            results = prod(self.grid.tiles[d] for d in self.grid.dims("result"))
+            found[relay] = Buffer(rooms[relay].memory, self._pitch(relay), min(_RELAYS, results))
+        return found
+
+    def _row_of(self, buffer: str, tile: Mapping[str, str], at: str, phase: str) -> str:
+        if buffer not in self._relays:
+            return self._row(buffer, tile, at, phase)
+        first, *others = self._places[buffer]
+        if not others:
+            return str(first)
+        number, stride = phase, "1"
+        for dim in reversed(self.tile_order("result")):
+            if self.grid.block[dim] > 1:
+                number = f"{number} + ({tile.get(dim, '0')}) * {stride}"
+                stride = f"{stride} * {self.grid.block[dim]}"
+        least, apart = min(first, others[0]), abs(others[0] - first)
+        odd = f"({number}) % 2"
+        return f"{least} + {odd} * {apart}" if others[0] > first else f"{least} + (1 - {odd}) * {apart}"
+
+    # --- configuration
+
+    def configuration(self) -> Lines:
+        lines = [str(self.call(instruction, operands)) for instruction, operands in self.leaves.settings]
+        made: dict[tuple[str, int], RowSetting] = {}
+        for setting in self.leaves.row_settings:
+            for row in self._rows_in_use(setting.buffer):
+                record = record_of(setting.index, row)
+                key = setting.instruction.name, record
+                before = made.setdefault(key, setting)
+                if before.operands != setting.operands:
+                    raise NotApplicable("tiles that need different configurations lie in the same rows")
+                if before is setting:
+                    operands = {**setting.operands, setting.selector: record}
+                    lines.append(str(self.call(setting.instruction, operands)))
+        if len(lines) > _MOST_SETTINGS:
+            raise NotApplicable("the tiles of a block need too many configurations")
+        return list(dict.fromkeys(lines))
+
+    def _rows_in_use(self, buffer: str) -> Iterator[int]:
+        """The first row of each tile that a buffer has room for."""
+        known = self._buffers()[buffer]
+        starts = self._places[buffer]
+        for place in range(known.places):
+            first = starts[place % len(starts)] + place // len(starts) * known.rows
+            yield from range(first, first + known.rows, self._pitch(buffer))
+
+    # --- commands
+
+    @property
+    def started(self) -> bool:
+        return self.leaves.start is not None
+
+    def _do(
+        self, command: Command, tile: Mapping[str, str], at: str, phases: Mapping[str, str], first: str = ""
+    ) -> str:
+        """The call of a command for a tile; `first`: the condition that a product starts a result."""
+        operands = {name: self._text(value, tile, at, phases, first) for name, value in command.operands.items()}
+        return str(self.call(command.instruction, operands))
+
+    def _text(
+        self, value: Value, tile: Mapping[str, str], at: str, phases: Mapping[str, str], first: str
+    ) -> str | int | float:
+        if isinstance(value, Rows):
+            phase = phases.get(value.buffer, phases.get("result", "0"))
+            return address(value.flags, value.space, self._row_of(value.buffer, tile, at, phase))
+        if isinstance(value, Element):
+            return self._element_of(self._source_of(value.operand), tile, at)
+        if isinstance(value, Extent):
+            return self._extent(value.dim, tile.get(value.dim, "0"), at)
+        if not isinstance(value, Varied):
+            return value
+        if isinstance(value.special, float) or isinstance(value.usual, float):
+            raise NotApplicable("a factor differs from tile to tile")
+        condition = first
+        if value.dim != FIRST:
+            condition = f"{self._tile(value.dim, tile.get(value.dim, '0'), at)} == {self.grid.tiles[value.dim] - 1}"
+        return f"(({condition}) ? {value.special} : {value.usual})"
+
+    def _source_of(self, operand: str) -> Operand:
+        return self.computation.added[0] if operand == "start" else self.computation.operands[operand]
+
+    def load(self, operand: str, tile: Mapping[str, str], at: str, phase: str) -> Lines:
+        return [self._do(self.leaves.loads[operand], tile, at, {operand: phase})]
+
+    def all_loads(self, operand: str, at: str, phase: str) -> Lines:
+        return [] if operand in self.leaves.queued else super().all_loads(operand, at, phase)
+
+    def start(self, tile: Mapping[str, str], at: str, phase: str) -> Lines:
+        assert self.leaves.start is not None
+        return [self._do(self.leaves.start, tile, at, {"result": phase})]
+
+    def store(self, tile: Mapping[str, str], at: str, phase: str) -> Lines:
+        leaves, phases = self.leaves, {"result": phase}
+        lines: Lines = []
+        unit = leaves.product.instruction.unit
+        if self._relays:
+            lines += self._order.between(leaves.store.instruction.unit, leaves.finish[0].instruction.unit)
+        for command in leaves.finish:
+            lines += [*self._order.between(unit, command.instruction.unit), self._do(command, tile, at, phases)]
+            unit = command.instruction.unit
+        if leaves.finish:
+            lines += self._order.between(unit, leaves.store.instruction.unit)
+        return [*lines, self._do(leaves.store, tile, at, phases)]
+
+    def _product(self, at: str, phases: Mapping[str, str]) -> Lines:
+        tile = self.inner_tile()
+        reduced = self.computation.reduction
+        first = [f"{self._tile(d, tile.get(d, '0'), at)} == 0" for d in reduced if self.grid.tiles[d] > 1]
+        loads = [line for operand in self.leaves.queued for line in self.load(operand, tile, at, phases[operand])]
+        return [*loads, self._do(self.leaves.product, tile, at, phases, " && ".join(first) or "1")]
+
+    def ordered(self, first: str, later: str) -> Lines:
+        leaves = self.leaves
+        loading = {command.instruction.unit for command in leaves.loads.values()}
+        starting = {leaves.start.instruction.unit} if leaves.start is not None else set()
+        product, store = {leaves.product.instruction.unit}, {leaves.store.instruction.unit}
+        units = {"load": loading, "product": product, "store": store}
+        if (first, later) == ("store", "load"):
+            units["load"] = starting
+        if (first, later) == ("load", "product"):
+            units["load"] = loading | starting
+        if (first, later) == ("product", "store") and leaves.finish:
+            return []
+        pairs = [(a, b) for a in sorted(units[first], key=str) for b in sorted(units[later], key=str)]
+        return [line for a, b in pairs for line in self._order.between(a, b)]

@@ -1,0 +1,82 @@
+"""Estimated cycles of a scheduled contraction of whole tiles, from what its commands keep their units busy for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import prod
+
+from autocomp.remember import remember
+from autocomp.targets.simulator.isa.tree import Number
+from autocomp.targets.simulator.transforms.analysis.requests import Cutting, transfer_cycles, unit_settings
+from autocomp.targets.simulator.transforms.scheduling.cost import CostModel
+from autocomp.targets.simulator.transforms.scheduling.lowering.tasks import Command, Extent, Tasks
+from autocomp.targets.simulator.transforms.scheduling.schedule import Grid
+
+
+@dataclass(frozen=True)
+class WholeCostModel(CostModel):
+    """Estimates for one computation on one machine; a move covers one tile."""
+
+    leaves: Tasks  # type: ignore[assignment]
+
+    def _move(self, stream: str, rows: int, columns: int) -> float:
+        leaves = self.leaves
+        moved = {**leaves.loads, "result": leaves.store, "start": leaves.start or leaves.store}
+        extents = {self.row_dim(stream): rows, self.column_dim(stream): columns}
+        return self._cycles(moved[stream], extents)
+
+    def row_dim(self, stream: str) -> str:
+        return {"right": self.computation.depth}.get(stream, self.computation.row)
+
+    def column_dim(self, stream: str) -> str:
+        return {"left": self.computation.depth}.get(stream, self.computation.column)
+
+    @property
+    def starts(self) -> bool:
+        return self.leaves.start is not None and self.leaves.start.instruction.unit != self._unit
+
+    @property
+    def entering(self) -> float:
+        return 0.0
+
+    @property
+    def _unit(self) -> str | None:
+        return self.leaves.product.instruction.unit
+
+    def _product(self, rows: int, columns: int, depth: int, kept: bool) -> float:
+        """Cycles of a product, and its share of what its unit does to results besides."""
+        leaves, computation = self.leaves, self.computation
+        extents = dict(zip(computation.tiled.values(), (rows, columns, depth), strict=True))
+        others: list[Command] = [*leaves.finish, *([leaves.start] if leaves.start is not None else [])]
+        besides = sum(self._cycles(c, extents) for c in others if c.instruction.unit == self._unit)
+        return self._cycles(leaves.product, extents) + besides / prod(
+            computation.extents[d] for d in computation.reduction
+        )
+
+    def _cycles(self, command: Command, extents: Mapping[str, int]) -> float:
+        """Cycles of a command in a stream of them, for a tile of these extents."""
+        sizes = {d: extents.get(d, s.usual) for d, s in self.leaves.sizes.items()}
+        key = (id(command), tuple(sizes.items()))
+        return remember(self, "cycles of commands", key, lambda: self._estimated(command, sizes))
+
+    def _estimated(self, command: Command, sizes: Mapping[str, int]) -> float:
+        accelerator, form = self.leaves.accelerator, command.given
+        unit = unit_settings(accelerator, command.instruction)
+        if command.piece is not None and str(unit.get("kind", "")).startswith("transfer"):
+            dims = {value.dim for value in command.operands.values() if isinstance(value, Extent)}
+            row, column = self.computation.row, self.computation.column
+            count, length = command.piece.count, command.piece.bytes
+            if row in dims:
+                count = sizes[row]
+            if column in dims:
+                length = max(1, length * sizes[column] // self.leaves.sizes[column].usual)
+            traffic = Cutting.of(unit, accelerator.dram.settings).on_average(length, 0).scaled(count)
+            return transfer_cycles(unit, accelerator.dram.settings, count, 1, traffic)
+        numbers = {n: sizes[v.dim] for n, v in command.operands.items() if isinstance(v, Extent)}
+        stated = form.instruction.timing.get("busy") or form.instruction.timing.get("rows")
+        found = None if stated is None else form.changed({**form.operands, **numbers}).evaluate(stated)
+        return float(found.value) if isinstance(found, Number) else 1.0
+
+    def width(self, stream: str, grid: Grid) -> int:
+        return 1

@@ -1,0 +1,75 @@
+"""Schedules of kernels whose commands are taken as they are: machines whose semantics are no plain rows of operands."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from autocomp.targets.simulator import isa, kernel
+from autocomp.targets.simulator.evaluate import SimulatorEvaluator
+from autocomp.targets.simulator.start.naive import starting_kernel
+from autocomp.targets.simulator.transforms import NotApplicable, analyse, applied, transformation
+from autocomp.targets.simulator.transforms.nests.schedule import raised_of
+from autocomp.targets.simulator.transforms.scheduling.choose import ranked
+from autocomp.workload import Workload, parse
+
+VTA = {"accelerator": "vta", "layout": {"B": "J/16 K/16 J%16 K%16"}}
+AMX = {"accelerator": "amx", "result": "int32", "layout": {"B": "K/4 J K%4"}}
+TPU = {"accelerator": "tpu_v1", "scale": 0.0078125, "set": {"DIM": 16}}
+RVV = {"accelerator": "rvv", "dtype": "float32"}
+
+
+def gemm(given: Mapping[str, Any], rows: int, columns: int, depth: int) -> Workload:
+    document = {"operation": "gemm", "dims": {"I": rows, "J": columns, "K": depth}, **given}
+    return parse(yaml.safe_dump(document), Path("gemm.yaml"))
+
+
+def cycles(workload: Workload, accelerator: isa.Accelerator, text: str) -> float:
+    evaluation = SimulatorEvaluator(accelerator, workload, "kernel.c").evaluate(text)
+    assert evaluation.measurement is not None, [(s.name, s.message) for s in evaluation.stages if not s.passed]
+    return evaluation.measurement.value
+
+
+@pytest.mark.parametrize(
+    ("given", "shape", "share"),
+    [
+        (VTA, (64, 64, 128), 0.8),
+        (AMX, (64, 64, 128), 0.75),
+        (TPU, (64, 48, 64), 0.95),
+        (RVV, (16, 128, 32), 0.6),
+        (RVV, (9, 72, 17), 0.6),
+        ({**RVV, "bias": "row"}, (8, 160, 12), 0.6),
+    ],
+    ids=["packed blocks and tokens", "tile registers", "a queue and a relay", "vectors", "short vectors", "a bias"],
+)
+def test_a_schedule_of_whole_tiles_is_right_and_faster(
+    given: Mapping[str, Any], shape: tuple[int, int, int], share: float
+) -> None:
+    workload = gemm(given, *shape)
+    accelerator = isa.load(str(given["accelerator"]), workload.overrides)
+    text = starting_kernel(workload, accelerator)
+    facts = analyse(kernel.parse(text, "kernel.c"), accelerator, workload.constants)
+    raised = raised_of(facts)
+    found = []
+    for item in ranked(raised.model)[:4]:
+        try:
+            lowered = raised.lowered(item.schedule)
+        except NotApplicable:
+            continue
+        again = raised_of(analyse(lowered, accelerator, workload.constants))
+        assert again.given
+        assert again.schedule == item.schedule
+        found.append(cycles(workload, accelerator, kernel.print_kernel(lowered)))
+    assert min(found) < share * cycles(workload, accelerator, text)
+
+
+def test_a_tile_whose_configuration_changes_is_left_alone() -> None:
+    workload = gemm(AMX, 40, 16, 64)
+    accelerator = isa.load("amx")
+    facts = analyse(kernel.parse(starting_kernel(workload, accelerator), "kernel.c"), accelerator, workload.constants)
+    with pytest.raises(NotApplicable, match="tile_configure changes what it has set before"):
+        applied(transformation("schedule"), facts, {})
