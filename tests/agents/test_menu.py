@@ -35,6 +35,7 @@ TRANSFORMATIONS = {
     "collapse",
     "defer_stores",
     "place_in_banks",
+    "move_products",
     "negate_on_store",
     "drop_fence",
     "write_out",

@@ -14,6 +14,7 @@ from autocomp.targets.simulator.transforms.nests.hoist import Hoist
 from autocomp.targets.simulator.transforms.nests.keep_accumulator import KeepAccumulator
 from autocomp.targets.simulator.transforms.nests.load_at_first_use import LoadAtFirstUse
 from autocomp.targets.simulator.transforms.nests.merge_depth import MergeDepth
+from autocomp.targets.simulator.transforms.nests.move_products import MoveProducts
 from autocomp.targets.simulator.transforms.nests.negate_on_store import NegateOnStore
 from autocomp.targets.simulator.transforms.nests.pad_input import PadInput
 from autocomp.targets.simulator.transforms.nests.place_in_banks import PlaceInBanks
@@ -38,6 +39,7 @@ from autocomp.targets.simulator.transforms.straight.own_rows import OwnRows
 from autocomp.targets.simulator.transforms.straight.write_out import WriteOut
 
 TRANSFORMATIONS: tuple[Transformation, ...] = (
+    MoveProducts(),
     ChooseSchedule(),
     BlockDiagonal(),
     PadInput(),

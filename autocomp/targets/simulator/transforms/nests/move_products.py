@@ -1,0 +1,277 @@
+"""Move products: sums of products that the host computes become products of the machine, read back by the host."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path as File
+
+import numpy as np
+import yaml
+
+from autocomp.errors import ConfigError
+from autocomp.targets.simulator.kernel import ast, parse
+from autocomp.targets.simulator.start.idioms import signature
+from autocomp.targets.simulator.start.naive import gemm_holes, tiled_gemm
+from autocomp.targets.simulator.transforms.analysis.facts import Facts
+from autocomp.targets.simulator.transforms.errors import NotApplicable
+from autocomp.targets.simulator.transforms.parameters import number_of
+from autocomp.targets.simulator.transforms.protocol import Parameters, Proposal, Rewriting
+from autocomp.targets.simulator.transforms.syntax.affine import Affine, Interval, affine, constant_of, literal
+from autocomp.targets.simulator.transforms.syntax.loops import Loop, loop
+from autocomp.targets.simulator.transforms.syntax.rewrite import (
+    Path,
+    all_names,
+    assigned,
+    called,
+    declared,
+    fresh,
+    map_expressions,
+    names,
+    replace_at,
+    rewrite_statements,
+    statement_at,
+    substitute,
+    walk,
+    with_body,
+)
+from autocomp.workload.load import parse as parse_workload
+
+_CYCLES = 8.0  # that a host takes for a multiplication, an addition and two loads, roughly
+_ALL = -1
+_DTYPES = {"float": "float32"}  # whose sums the machine stores as they are, without rounding to a narrower type
+
+
+class MoveProducts(Rewriting):
+    name = "move_products"
+    title = "Let the machine multiply"
+
+    def candidates(self, facts: Facts) -> Sequence[Proposal]:
+        """All products of the host's, and each of several."""
+        found = list(_products(facts, facts.body))
+        gains = [_CYCLES * product.rows.trips * product.depth.trips for product in found]
+        each = [
+            Proposal({"product": n}, f"the machine multiplies {product.matrix.tensor} with {product.vector.tensor}", g)
+            for n, (product, g) in enumerate(zip(found, gains, strict=True))
+        ]
+        if len(each) < 2:
+            return each
+        return [Proposal({}, f"the machine computes all {len(each)} products of the host", sum(gains)), *each]
+
+    def apply(self, facts: Facts, parameters: Parameters) -> ast.Kernel:
+        """`product` is the number of a sum of products in the order of the source; without it all are moved.
+
+        Such a sum is a loop `s += M[…] * v[…]`, directly in a loop over rows of M, which neither writes M nor v. The
+        machine computes it for all rows, before that loop, into an array of the kernel's own.
+        """
+        number = number_of(parameters, "product", _ALL)
+        kernel = facts.kernel
+        found = list(_products(facts, kernel.entry.body))
+        if not found:
+            raise NotApplicable("the host computes no sums of products over rows of a matrix")
+        if number != _ALL and not 0 <= number < len(found):
+            raise NotApplicable(f"parameter 'product' must be at least 0 and below {len(found)}, and is {number}")
+        if number != _ALL:
+            return _moved(facts, kernel, found[number])
+        while found:
+            kernel = _moved(facts, kernel, found[0])
+            found = list(_products(facts, kernel.entry.body))
+        return kernel
+
+
+@dataclass(frozen=True)
+class _Operand:
+    """An element of a tensor that a sum multiplies, with the distances in elements from row to row and along the
+    sum."""
+
+    element: ast.Index
+    tensor: str
+    along_rows: int
+    along_depth: int
+
+
+@dataclass(frozen=True)
+class _Product:
+    """The loop at `path` adds matrix * vector over `depth` to `sum`, in the loop over `rows` around it."""
+
+    path: Path
+    sum: ast.Assignment
+    rows: Loop
+    depth: Loop
+    matrix: _Operand
+    vector: _Operand
+
+    @property
+    def by_columns(self) -> bool:
+        """Whether the matrix lies with its rows along the sum: then the vector is multiplied from the left."""
+        return self.matrix.along_depth != 1
+
+
+def _products(facts: Facts, body: ast.Block) -> Iterator[_Product]:
+    found: list[_Product] = []
+
+    def look(statement: ast.Statement, path: Path) -> None:
+        outer = statement_at(body, path[:-1]) if len(path) > 1 else None
+        rows, depth = (loop(outer) if outer is not None else None), loop(statement)
+        if outer is None or rows is None or depth is None:
+            return
+        product = _product(facts, outer, statement, path, rows, depth)
+        if product is not None:
+            found.append(product)
+
+    rewrite_statements(body, look)
+    yield from sorted(found, key=lambda product: product.path)
+
+
+def _product(
+    facts: Facts, outer: ast.Statement, inner: ast.Statement, path: Path, rows: Loop, depth: Loop
+) -> _Product | None:
+    assert isinstance(inner, ast.For)
+    if len(inner.body.statements) != 1 or called(outer):
+        return None
+    statement = inner.body.statements[0]
+    given = statement.expression if isinstance(statement, ast.ExpressionStatement) else None
+    if not isinstance(given, ast.Assignment) or given.operator not in ("+", "-"):
+        return None
+    value = given.value
+    if not isinstance(value, ast.Binary) or value.operator != "*" or depth.variable in names(given.target):
+        return None
+    operands = [_operand(facts, side, rows, depth) for side in (value.left, value.right)]
+    matrix = next((o for o in operands if o is not None and o.along_rows and o.along_depth), None)
+    vector = next((o for o in operands if o is not None and not o.along_rows and o.along_depth), None)
+    if matrix is None or vector is None:
+        return None
+    inside = (declared(outer) | assigned(outer)) - {rows.variable, depth.variable}
+    if inside & (names(matrix.element) | names(vector.element)):
+        return None  # where it begins is only known inside of the loop
+    product = _Product(path, given, rows, depth, matrix, vector)
+    contiguous = not product.by_columns or (matrix.along_rows, vector.along_depth) == (1, 1)
+    upward = min(matrix.along_rows, matrix.along_depth, vector.along_depth) > 0
+    changed = [node.target for node in walk(outer) if isinstance(node, ast.Assignment | ast.Step)]
+    apart = all(_apart(facts, target, operand) for target in changed for operand in (matrix, vector))
+    return product if contiguous and upward and apart else None
+
+
+def _operand(facts: Facts, node: ast.Expression, rows: Loop, depth: Loop) -> _Operand | None:
+    """An element whose place is linear in both loops' variables."""
+    name, subscripts = _subscripts(node)
+    kind = facts.arrays.get(name)
+    if not isinstance(node, ast.Index) or kind is None or kind.name not in _DTYPES or kind.pointer:
+        return None
+    extents = [constant_of(extent, _known(facts)) for extent in kind.extents]
+    if len(extents) != len(subscripts):
+        return None
+    place = Affine(0)
+    for subscript, extent in zip(subscripts, extents, strict=True):
+        if extent is None:
+            return None
+        place = place.scaled(extent) + subscript
+    variables = {rows.variable, depth.variable}
+    if any(not isinstance(atom, ast.Name) and names(atom) & variables for atom, _ in place.terms):
+        return None
+    return _Operand(node, name, place.coefficient(rows.variable), place.coefficient(depth.variable))
+
+
+def _known(facts: Facts) -> Mapping[str, Interval]:
+    return {name: (value, value) for name, value in facts.constants.items() if isinstance(value, int)}
+
+
+def _subscripts(node: ast.Expression) -> tuple[str, list[Affine]]:
+    """The tensor and the subscripts of an element; an empty name for anything else."""
+    subscripts: list[Affine] = []
+    while isinstance(node, ast.Index):
+        subscripts.insert(0, affine(node.index))
+        node = node.base
+    return (node.name if isinstance(node, ast.Name) else ""), subscripts
+
+
+def _apart(facts: Facts, target: ast.Expression, operand: _Operand) -> bool:
+    """Whether an assignment in the loop over rows changes no element that a product reads."""
+    if isinstance(target, ast.Name):
+        return True  # a loop's variable, or one that no subscript has: those would not be known outside
+    name, subscripts = _subscripts(target)
+    if name not in facts.arrays:
+        return False  # through a pointer
+    if name != operand.tensor:
+        return True
+    _, read = _subscripts(operand.element)
+    differences = (one - other for one, other in zip(subscripts, read, strict=False))
+    return any(difference.is_constant and difference.constant for difference in differences)
+
+
+def _moved(facts: Facts, kernel: ast.Kernel, product: _Product) -> ast.Kernel:
+    """The kernel with the product computed by the machine before the loop over rows."""
+    taken = set(all_names(kernel))
+    result = fresh("product", taken)
+    shape = (1, product.rows.trips) if product.by_columns else (product.rows.trips, 1)
+    row = ast.Name(product.rows.variable)
+    element = _element(result, (literal(0), row) if product.by_columns else (row, literal(0)))
+    read = ast.ExpressionStatement(replace(product.sum, value=element))
+    above = product.path[:-1]
+    body = replace_at(kernel.entry.body, product.path, read)
+    outer = statement_at(body, above)
+    commands = _commands(facts, product, result, taken | {result})
+    body = replace_at(body, above, (ast.Block(commands), outer))
+    kind = ast.Type(facts.arrays[product.matrix.tensor].name, 0, tuple(literal(extent) for extent in shape))
+    own = ast.Declaration((ast.Declarator(result, kind),), static=True)
+    return with_body(kernel, replace(body, statements=(own, *body.statements)))
+
+
+def _element(tensor: str, subscripts: Sequence[ast.Expression]) -> ast.Expression:
+    found: ast.Expression = ast.Name(tensor)
+    for subscript in subscripts:
+        found = ast.Index(found, subscript)
+    return found
+
+
+def _commands(facts: Facts, product: _Product, result: str, taken: set[str]) -> tuple[ast.Statement, ...]:
+    """The naive kernel of a product of this size, with the elements of its operands in place of A, B and C."""
+    rows, depth = product.rows, product.depth
+    matrix, vector = product.matrix, product.vector
+    left, right, size = matrix, vector, (rows.trips, 1, depth.trips)
+    strides = (matrix.along_rows, vector.along_depth)
+    if product.by_columns:
+        left, right, size = vector, matrix, (1, rows.trips, depth.trips)
+        strides = (depth.trips, matrix.along_depth)
+    text = _naive(facts, _DTYPES[facts.arrays[matrix.tensor].name], size, strides)
+    own = sorted(declared(parse(text).entry.body))
+    renamed: dict[str, str] = {}
+    for name in own:
+        renamed[name] = fresh(name, taken | set(renamed.values()))
+    text = re.sub(rf"\b({'|'.join(own)})\b", lambda found: renamed[found[1]], text)
+
+    def place(node: ast.Expression) -> ast.Expression:
+        tensor, subscripts = elements(node)
+        if tensor == "A" and len(subscripts) == 2:
+            row, column = subscripts
+            return substitute(left.element, {rows.variable: row, depth.variable: column})
+        if tensor == "B" and len(subscripts) == 2:
+            row, column = subscripts
+            return substitute(right.element, {rows.variable: column, depth.variable: row})
+        return node
+
+    def elements(node: ast.Expression) -> tuple[str, tuple[ast.Expression, ...]]:
+        if isinstance(node, ast.Index):
+            tensor, subscripts = elements(node.base)
+            return tensor, (*subscripts, node.index)
+        return (node.name, ()) if isinstance(node, ast.Name) else ("", ())
+
+    statements = parse(text.replace("&C[", f"&{result}[")).entry.body.statements
+    return tuple(map_expressions(statement, place) for statement in statements)
+
+
+def _naive(facts: Facts, dtype: str, size: tuple[int, int, int], strides: tuple[int, int]) -> str:
+    """The text of the machine's naive kernel for C = A B, whose operands have rows so many elements apart."""
+    machine = facts.accelerator
+    dims = dict(zip("IJK", size, strict=True))
+    document = {"operation": "gemm", "accelerator": machine.full_name, "dtype": dtype, "dims": dims}
+    bytes_each = np.dtype(dtype).itemsize
+    try:
+        workload = parse_workload(yaml.safe_dump(document), File("product.yaml"))
+        holes = {"A": "&A[i][k]", "B": "&B[k][j]", "C": "&C[i][j]", "bias": "0", "first": "k == 0"}
+        holes |= gemm_holes(workload)
+        holes |= {f"stride_{name}": str(bytes_each * n) for name, n in zip("ab", strides, strict=True)}
+        return tiled_gemm(workload, machine, signature(workload.tensors), workload.dims, holes)
+    except ConfigError as error:
+        raise NotApplicable(str(error)) from None

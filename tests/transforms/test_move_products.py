@@ -1,0 +1,116 @@
+"""Sums of products in plain C move to the machine, where what they read stays as it is; the host keeps the rest."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from autocomp.targets.simulator import isa, kernel
+from autocomp.targets.simulator.evaluate import SimulatorEvaluator
+from autocomp.targets.simulator.transforms import Facts, NotApplicable, analyse, applied, transformation
+from autocomp.workload import load
+
+MACHINE = isa.load("gemmini:fp32")
+MOVE = transformation("move_products")
+STEP = Path(__file__).parents[2] / "benchmarks" / "translation" / "tinympc.yaml"
+
+
+def facts_of(body: str, parameters: str = "float M[6][8], float v[8][1], float y[6][1]") -> Facts:
+    return analyse(kernel.parse(f"void solution({parameters}) {{\n{body}\n}}"), MACHINE)
+
+
+def rows(inner: str, after: str = "y[j][0] = s;") -> str:
+    return f"for (int j = 0; j < 6; j++) {{ float s = 0.0f; for (int k = 0; k < 8; k++) {{ {inner} }} {after} }}"
+
+
+def text_of(facts: Facts) -> str:
+    return kernel.print_kernel(facts.kernel)
+
+
+@pytest.mark.parametrize("parameters", [{}, {"product": 0}, {"product": 2}])
+def test_a_step_of_a_controller_gets_faster_with_products_on_the_machine(
+    parameters: dict[str, int],
+) -> None:
+    workload = load(STEP)
+    judge = SimulatorEvaluator(MACHINE, workload)
+    assert workload.starting_kernel is not None
+    before = judge.evaluate(workload.starting_kernel, seed=1)
+    facts = analyse(kernel.parse(workload.starting_kernel), MACHINE, workload.constants)
+    after = judge.evaluate(text_of(applied(MOVE, facts, parameters)), seed=2)
+    assert after.correct, after.failure
+    assert before.value is not None
+    assert after.value is not None
+    assert after.value < before.value
+
+
+def test_all_products_and_each_are_proposed() -> None:
+    workload = load(STEP)
+    assert workload.starting_kernel is not None
+    facts = analyse(kernel.parse(workload.starting_kernel), MACHINE, workload.constants)
+    assert [proposal.parameters for proposal in MOVE.proposals(facts)] == [{}, *({"product": n} for n in range(3))]
+
+
+@pytest.mark.parametrize(
+    ("inner", "parameters"),
+    [
+        ("s += M[j][k] * v[k][0];", "float M[6][8], float v[8][1], float y[6][1]"),
+        ("s += v[k][0] * M[j][k];", "float M[6][8], float v[8][1], float y[6][1]"),
+        ("s -= M[j][k] * v[k][0];", "float M[6][8], float v[8][1], float y[6][1]"),
+        ("s += M[k][j] * v[k][0];", "float M[8][6], float v[8][1], float y[6][1]"),  # transposed
+        ("s += M[j + 1][k + 2] * v[k][0];", "float M[7][16], float v[8][1], float y[6][1]"),  # a part
+        ("s += M[j][k] * v[k][1];", "float M[6][8], float v[8][3], float y[6][1]"),  # a column
+    ],
+)
+def test_however_the_operands_lie(inner: str, parameters: str) -> None:
+    changed = text_of(applied(MOVE, facts_of(rows(inner), parameters), {}))
+    assert "compute_preloaded" in changed
+    assert "product[" in changed
+
+
+def test_a_product_of_matrices_moves_row_by_row() -> None:
+    sums = "for (int k = 0; k < 8; k++) C[i][j] += A[i][k] * B[k][j];"
+    nest = f"for (int i = 0; i < 4; i++) for (int j = 0; j < 6; j++) {sums}"
+    facts = facts_of(nest, "float A[4][8], float B[8][6], float C[4][6]")
+    assert "&B[" in text_of(applied(MOVE, facts, {}))
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        rows("s += M[j][k] * v[k][0];", "y[j][0] = s; v[j][0] = s;"),  # what the next row reads
+        "float* p = y[0]; if (M[0][0] > 0.0f) p = v[0];" + rows("s += M[j][k] * v[k][0];", "p[j] = s;"),
+        rows("s += M[j][k] * v[7 - k][0];"),  # backwards
+        rows("s += M[j][k * k] * v[k][0];"),
+        rows("s += M[j][k] + v[k][0];"),
+        rows("s += M[j][k] * 2.0f;"),
+        rows("s *= M[j][k] * v[k][0];"),
+        "float s = 0.0f; for (int k = 0; k < 8; k++) { s += M[0][k] * v[k][0]; } y[0][0] = s;",  # one row
+    ],
+)
+def test_what_is_no_such_sum_stays(body: str) -> None:
+    facts = facts_of(body)
+    assert not MOVE.proposals(facts)
+    with pytest.raises(NotApplicable, match="no sums of products"):
+        applied(MOVE, facts, {})
+
+
+def test_states_of_different_times_are_told_apart() -> None:
+    body = (
+        "for (int i = 0; i < 3; i++) for (int j = 0; j < 8; j++) { float s = 0.0f;"
+        " for (int k = 0; k < 8; k++) { s += M[j][k] * x[i][k]; } x[i + 1][j] = s; }"
+    )
+    facts = facts_of(body, "float M[8][8], float x[4][8]")
+    assert "&x[i][" in text_of(applied(MOVE, facts, {}))
+
+
+def test_sums_that_the_machine_would_round_stay_on_the_host() -> None:
+    integers = "int8_t M[6][8], int8_t v[8][1], int8_t y[6][1]"
+    facts = facts_of(rows("s += M[j][k] * v[k][0];").replace("float", "int32_t").replace("0.0f", "0"), integers)
+    with pytest.raises(NotApplicable):
+        applied(MOVE, facts, {})
+
+
+def test_a_number_that_no_product_has_is_named() -> None:
+    with pytest.raises(NotApplicable, match="'product' must be at least 0 and below 1, and is 1"):
+        applied(MOVE, facts_of(rows("s += M[j][k] * v[k][0];")), {"product": 1})
