@@ -29,6 +29,7 @@ from autocomp.cli.runs import runs
 from autocomp.cli.schedules import schedules
 from autocomp.cli.search import search
 from autocomp.cli.simulate import simulate
+from autocomp.cli.target import target
 from autocomp.cli.workloads import workloads
 from autocomp.errors import AutocompError
 
@@ -103,6 +104,7 @@ COMMANDS = (
     menu,
     defaults,
     isa,
+    target,
     simulate,
     fidelity,
     rtl,

@@ -125,6 +125,14 @@ class TritonTarget(Target):
         peaks = None if kept.peaks is None else Peaks(**kept.peaks)
         return cls(kept.name, host, kept.greeting, peaks, kept.parameters)
 
+    def probe(self) -> dict[str, Any]:
+        """What the device is, and what it reaches: measured anew and kept. Bandwidth in bytes a second, products in
+        operations a second by data type. Raises ConfigError for the interpreter."""
+        if not self.has_device:
+            raise ConfigError(f"{self.greeting['name']} has no peaks", hint="a probe needs a GPU")
+        self.peaks = _peaks(self.host, self.greeting, again=True)
+        return {**self.greeting, **asdict(self.peaks)}
+
     def snapshot(self) -> dict[str, Any]:
         host = {"command": list(self.host.command), "python": self.host.python, "device": self.host.device}
         peaks = None if self.peaks is None else asdict(self.peaks)
@@ -160,7 +168,8 @@ class TritonTarget(Target):
             raise ConfigError(f"{self.greeting['name']} records nothing", hint="a profile needs a GPU")
         device = str(self.greeting["device"])
         answer = record(self.host, device, task_of(workload), kernel, secrets.randbits(48))
-        return RecordedKernel(answer, kernel, self.name, int(self.greeting["shared_bytes"]), workload)
+        shared, capability = int(self.greeting["shared_bytes"]), self.greeting.get("capability", ())
+        return RecordedKernel(answer, kernel, self.name, shared, workload, capability)
 
     def rules(self) -> Rules:
         return Rules(TritonPlanner(self.device), RewritingCoder(), dives=False)
@@ -182,11 +191,11 @@ def _host(name: str, paths: Sequence[Path]) -> Host:
     return Host(tuple(told.command), told.python, told.device)
 
 
-def _peaks(host: Host, greeting: Mapping[str, Any]) -> Peaks:
-    """What the device reaches, measured once and kept."""
+def _peaks(host: Host, greeting: Mapping[str, Any], again: bool = False) -> Peaks:
+    """What the device reaches, measured once and kept; `again` measures once more."""
     key = hashlib.sha256(json.dumps([host.command, greeting], sort_keys=True).encode()).hexdigest()[:16]
     file = cache_folder("devices") / f"triton-{key}.json"
-    if file.is_file():
+    if file.is_file() and not again:
         return Peaks(**json.loads(file.read_text(encoding="utf-8")))
     found = ask(host, "probe")
     write_atomically(file, json.dumps(found))

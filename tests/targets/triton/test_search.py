@@ -9,8 +9,10 @@ from pathlib import Path
 
 import pytest
 import yaml
+from click.testing import CliRunner
 
 from autocomp.agents.config import Agents
+from autocomp.cli.commands import autocomp
 from autocomp.errors import ConfigError, DeviceError
 from autocomp.search import Options, SearchResult
 from autocomp.search.session import Means, run_session
@@ -92,6 +94,19 @@ def test_a_worker_that_ends_is_an_error_of_the_device(tmp_path: Path) -> None:
     file.write_text(yaml.safe_dump({"command": [sys.executable, "-c", "raise SystemExit('no CUDA')"]}))
     with pytest.raises(DeviceError, match="it ended"):
         load_target(f"triton:{file}")
+
+
+def test_a_probe_measures_what_a_device_reaches(device: TritonTarget) -> None:
+    found = device.probe()
+    assert device.peaks is not None
+    assert found["bandwidth"] == device.peaks.bandwidth
+    assert found["name"] == device.greeting["name"]
+
+
+def test_a_simulated_machine_has_nothing_to_probe() -> None:
+    result = CliRunner().invoke(autocomp, ["target", "probe", "simulator:tiny"])
+    assert result.exit_code == ConfigError.exit_code
+    assert "nothing to measure" in result.output
 
 
 def test_an_unknown_device_is_refused_with_the_forms_that_there_are() -> None:
