@@ -4,6 +4,7 @@ python -m benchmarks.gpu search --out results/ --evaluations 80
 python -m benchmarks.gpu table --out results/ --autokernel ../autokernel
 python -m benchmarks.gpu show --out results/
 python -m benchmarks.gpu corpus --out results/
+python -m benchmarks.gpu loops --out results/
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from pathlib import Path
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("search", "table", "show", "corpus", "one", "row"))
+    parser.add_argument("what", choices=("search", "table", "show", "corpus", "loops", "one", "row"))
     parser.add_argument("names", nargs="*", help="rows or operations (default: all)")
     parser.add_argument("--out", type=Path, default=Path("runs/gpu"))
     parser.add_argument("--evaluations", type=int, default=80)
@@ -34,6 +35,10 @@ def main() -> None:
         from benchmarks.gpu.corpus import judge_corpus
 
         judge_corpus(given.out, targets[0], given.threads)
+    elif given.what == "loops":
+        from benchmarks.gpu.loops import measure_loops
+
+        measure_loops(given.out, targets[0], given.threads)
     elif given.what in ("search", "one"):
         from benchmarks.gpu.searches import Budget, search_all, search_one
 

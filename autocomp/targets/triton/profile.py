@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,11 +28,12 @@ from autocomp.targets.profile import (
     WhatIf,
 )
 from autocomp.targets.triton.connection import Host
+from autocomp.targets.triton.pipelining import Forecast, best_stages, forecast
+from autocomp.targets.triton.residency import REGISTERS, RESERVED, blocks_at_a_time
 from autocomp.workload.model import Workload
 
 MODULE = "autocomp.targets.triton.recorder"
 SECONDS = 300.0
-REGISTERS, WARPS = 65_536, 64  # of a multiprocessor (CUDA programming guide, compute capabilities 8.0 and 9.0)
 CAUSES = {"Wait": "Load", "Load": "Load", "Product": "Compute", "Arithmetic": "Softmax", "Store": "Memory"}
 UNITS = {"Load": "loads", "Compute": "tensor cores", "Softmax": "arithmetic", "Memory": "stores"}
 WORDS = {
@@ -43,6 +44,8 @@ WORDS = {
     "Store": "stores results",
 }
 HEAVY = 0.15  # share of a cause that advice is given for
+LEAST = 0.03  # share of the time that a forecast must save to be told
+LIMITS = {"latency": "copies that arrive late", "products": "products on tensor cores", "copies": "the bytes copied"}
 
 
 def record(host: Host, device: str, task: Mapping[str, Any], kernel: str, seed: int) -> dict[str, Any]:
@@ -94,20 +97,6 @@ def phases_of(marked: Mapping[str, Any]) -> tuple[Phase, ...]:
     return tuple(sorted(found, key=lambda phase: -phase.share))
 
 
-def occupancy(launch: Mapping[str, Any], shared_bytes: int) -> tuple[int, str]:
-    """How many blocks of a launch fit on a multiprocessor at a time, and what limits them. The figures are those of the
-    CUDA programming guide: registers are handed out in units of 8 a thread, shared memory with 1 KiB for the system."""
-    registers = -(-int(launch["registers"]) // 8) * 8 * 32 * int(launch["warps"])
-    limits = {
-        "registers": REGISTERS // max(1, registers),
-        "shared memory": shared_bytes // (int(launch["shared"]) + 1024),
-        "warps": WARPS // int(launch["warps"]),
-        "blocks": 32,
-    }
-    least = min(limits, key=lambda name: limits[name])
-    return limits[least], least
-
-
 @dataclass(frozen=True)
 class RecordedKernel(Recorded):
     """The answer of a recorder, read for one workload."""
@@ -117,6 +106,7 @@ class RecordedKernel(Recorded):
     device: str
     shared_bytes: int
     workload: Workload
+    capability: Sequence[int] = ()
 
     @property
     def heaviest(self) -> int:
@@ -177,20 +167,26 @@ class RecordedKernel(Recorded):
         """In short, for agents: what limits each launch, and what to change."""
         parts: dict[str, dict[str, float]] = {}
         story: list[str] = []
-        for launch, marked in zip(self.answer["launches"], self.answer["marked"], strict=True):
+        for position, (launch, marked) in enumerate(zip(self.answer["launches"], self.answer["marked"], strict=True)):
             causes: dict[str, float] = {}
             phases = phases_of(marked)
             for phase in phases:
                 causes[phase.cause] = causes.get(phase.cause, 0.0) + phase.share * float(launch["us"])
             parts[launch["name"]] = causes
-            story += _story(launch, marked, phases, self.shared_bytes)
+            model = forecast(self.answer, position, self.capability)
+            story += _story(launch, marked, phases, model, self.shared_bytes + RESERVED)
         return Evidence(parts=parts, story=tuple(story))
 
 
 def _story(
-    launch: Mapping[str, Any], marked: Mapping[str, Any], phases: Sequence[Phase], shared_bytes: int
+    launch: Mapping[str, Any],
+    marked: Mapping[str, Any],
+    phases: Sequence[Phase],
+    model: Forecast | str,
+    shared_bytes: int,
 ) -> list[str]:
-    blocks, limit = occupancy(launch, shared_bytes)
+    """What a person should read of one launch. `shared_bytes` is what a multiprocessor has."""
+    blocks, limit = blocks_at_a_time(launch, shared_bytes)
     found = [
         f"{launch['name']} takes {launch['us']:.1f} us in {launch['registers']} registers a thread and "
         f"{launch['shared']:,} bytes of shared memory a block; {blocks} blocks share a multiprocessor, limited by "
@@ -205,20 +201,26 @@ def _story(
         f"{phase.cycles:.0f} cycles a visit."
         for phase in phases[:4]
     ]
-    found += advice(launch, phases, blocks, limit)
+    if isinstance(model, Forecast):
+        found.append(
+            f"A model of the pipelined loop expects {model.us:.1f} us, {model.error:+.0%} beside the measured time; "
+            f"{LIMITS[model.round.critical]} limit the loop."
+        )
+    else:
+        found.append(f"The model of pipelined loops does not apply: {model}.")
+    found += advice(launch, phases, model, shared_bytes)
     return [*found, f"The marks slowed the launch down by {marked['slowdown'] - 1:.0%}."]
 
 
-def advice(launch: Mapping[str, Any], phases: Sequence[Phase], blocks: int, limit: str) -> list[str]:
-    """What to change, the largest expected gain first. A gain is the share of the time in the phases that the change
-    is against: what it can save at most."""
+def advice(launch: Mapping[str, Any], phases: Sequence[Phase], model: Forecast | str, shared_bytes: int) -> list[str]:
+    """What to change, the largest expected gain first. Where a model of the loop applies, it says what other stages
+    give. Other gains are the share of the time in the phases that the change is against: what it can save at most."""
+    blocks, limit = blocks_at_a_time(launch, shared_bytes)
     shares: dict[str, float] = {}
     for phase in phases:
         shares[phase.kind] = shares.get(phase.kind, 0.0) + phase.share
-    found: list[tuple[float, str]] = []
     waits = shares.get("Wait", 0.0) + shares.get("Load", 0.0)
-    if waits >= HEAVY:
-        found.append((waits, f"more pipelining stages than {launch['stages']} (set_parameters), or larger tiles"))
+    found = list(_against_waiting(launch, waits, model, shared_bytes))
     if shares.get("Arithmetic", 0.0) >= HEAVY and shares.get("Product", 0.0) >= HEAVY:
         gain = min(shares["Arithmetic"], shares["Product"])
         found.append((gain, "a second block on each multiprocessor, whose products overlap with this one's arithmetic"))
@@ -229,6 +231,20 @@ def advice(launch: Mapping[str, Any], phases: Sequence[Phase], blocks: int, limi
         found.append((shares["Store"], "stores in halves (split_store)"))
     ranked = sorted(found, key=lambda entry: -entry[0])
     return [f"To try: {what}; it saves at most {gain:.0%}." for gain, what in ranked]
+
+
+def _against_waiting(
+    launch: Mapping[str, Any], waits: float, model: Forecast | str, shared_bytes: int
+) -> Iterator[tuple[float, str]]:
+    """Changes against waiting for copies, each with the share that it saves."""
+    if isinstance(model, Forecast):
+        stages = best_stages(model, launch, shared_bytes)
+        if stages is not None and stages[1] >= LEAST:
+            yield stages[1], f"{stages[0]} pipelining stages in place of {launch['stages']} (set_parameters)"
+        elif model.round.critical == "copies":
+            yield waits, "larger tiles (set_parameters), which copy fewer bytes for each product"
+    elif waits >= HEAVY:
+        yield waits, f"more pipelining stages than {launch['stages']} (set_parameters), or larger tiles"
 
 
 def _units(phases: Sequence[Phase], cycles: int) -> tuple[UnitProfile, ...]:

@@ -11,9 +11,10 @@ import pytest
 
 from autocomp.targets.profile import Profile
 from autocomp.targets.serial import to_document
-from autocomp.targets.triton.profile import RecordedKernel, occupancy, phases_of
+from autocomp.targets.triton.profile import RecordedKernel, phases_of
 from autocomp.targets.triton.recorder.marks import Mark, place
 from autocomp.targets.triton.recorder.records import HEADER, MAGIC, RECORD, blocks_of, stays
+from autocomp.targets.triton.residency import blocks_at_a_time
 from tests.targets.triton.workloads import load
 
 FOLDER = Path(__file__).parent / "recorded"
@@ -137,6 +138,6 @@ def test_a_timeline_has_a_lane_for_each_warp() -> None:
 
 def test_occupancy_says_what_limits_it() -> None:
     launch = {"registers": 148, "warps": 8, "shared": 98_336}
-    assert occupancy(launch, 232_448) == (1, "registers")
-    assert occupancy({**launch, "registers": 128}, 232_448) == (2, "registers")
-    assert occupancy({**launch, "registers": 32, "shared": 131_072}, 232_448) == (1, "shared memory")
+    assert blocks_at_a_time(launch, 232_448) == (1, "registers")
+    assert blocks_at_a_time({**launch, "registers": 128}, 232_448) == (2, "registers")
+    assert blocks_at_a_time({**launch, "registers": 32, "shared": 131_072}, 232_448) == (1, "shared memory")

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import os
-
 import pytest
-
-os.environ.setdefault("TRITON_INTERPRET", "1")
 
 pytestmark = [pytest.mark.triton, pytest.mark.filterwarnings("ignore")]
 torch = pytest.importorskip("torch", reason="the extra `triton` is not installed")

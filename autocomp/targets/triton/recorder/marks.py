@@ -58,7 +58,7 @@ def place(ttgir: str, kinds: Sequence[str] = ("Wait", "Product", "Load", "Store"
     places = _places(lines)
     marks: list[Mark] = []
     inserted: dict[int, list[str]] = {}
-    for number, (first, last, loop) in enumerate(_bodies(lines)):
+    for number, (first, last, loop) in enumerate(bodies(lines)):
         phases = _phases(lines, first, last, places, kinds)
         if not phases or len(marks) + len(phases) + 2 > MOST_MARKS:
             continue
@@ -73,7 +73,7 @@ def place(ttgir: str, kinds: Sequence[str] = ("Wait", "Product", "Load", "Store"
     return Marked("\n".join(text) + "\n", tuple(marks))
 
 
-def _bodies(lines: Sequence[str]) -> list[tuple[int, int, bool]]:
+def bodies(lines: Sequence[str]) -> list[tuple[int, int, bool]]:
     """First line and the line after the last of each body to mark, and whether it is a loop's."""
     open_: list[tuple[int, int, bool]] = []  # indentation, line, whether a loop lies inside
     found: list[tuple[int, int, bool]] = []

@@ -21,6 +21,7 @@ HEADER = struct.Struct("<4I3Q")
 RECORD = struct.Struct("<2I")
 CLOCK_BITS = 43
 SCOPE_SHIFT, SCOPE_BITS = 23, 8
+FAR_APART = 5_000  # nanoseconds between two begins that tell the clock
 
 
 @dataclass(frozen=True)
@@ -115,3 +116,19 @@ def rounds(blocks: Sequence[Block], marks: Sequence[Mark], scopes: Mapping[int, 
 def typical(cycles: Sequence[int]) -> float:
     """The median: a warp that was switched off, or a clock that wrapped, must not count."""
     return float(median(cycles)) if cycles else 0.0
+
+
+def clock_of(blocks: Sequence[Block]) -> float:
+    """Cycles a nanosecond while the blocks ran, from blocks that followed one another on a multiprocessor: the time
+    between their begins by both clocks. 0.0 where no two are far enough apart."""
+    begins: dict[int, list[tuple[int, int]]] = {}
+    for block in blocks:
+        first = min((warp.records[0][2] for warp in block.warps if warp.records and not warp.lost), default=None)
+        if first is not None:
+            begins.setdefault(block.processor, []).append((block.begun, first))
+    found = []
+    for moments in begins.values():
+        for (earlier, before), (later, after) in pairwise(sorted(moments)):
+            if later - earlier >= FAR_APART and after > before:
+                found.append((after - before) / (later - earlier))
+    return float(median(found)) if found else 0.0

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 import triton
@@ -22,18 +22,24 @@ import triton
 from autocomp.errors import AutocompError
 from autocomp.targets.triton.language import check_module, parse
 from autocomp.targets.triton.recorder import marks as placing
-from autocomp.targets.triton.recorder.records import Block, blocks_of, rounds, stays, typical
+from autocomp.targets.triton.recorder.loops import work_of_loops
+from autocomp.targets.triton.recorder.records import RECORD, Block, blocks_of, clock_of, rounds, stays, typical
+from autocomp.targets.triton.residency import blocks_at_a_time, room_beside
 from autocomp.targets.triton.worker.cases import Case, Task, operands
 from autocomp.targets.triton.worker.draw import fill
 from autocomp.targets.triton.worker.isolation import isolate
 from autocomp.targets.triton.worker.memory import TYPES
 from autocomp.targets.triton.worker.referee import Referee
 
+if TYPE_CHECKING:
+    from triton.profiler.mode import Default
+
 RUNS = 12
 FLUSH_BYTES = 256 << 20
 BLOCKS = 96  # whose records are read
 LEVELS = (("Wait", "Product", "Load", "Store", placing.ARITHMETIC), ("Wait", "Product"))
 WELCOME_SLOWDOWN = 1.15  # above it fewer marks are tried
+KEPT = 256  # records of a warp in a loop: the last ones
 FEW = 200  # of the stays of one phase that go back, for the timeline
 LIMITS = {"file_bytes": 256 << 20, "cpu_seconds": 600, "network": 0}
 
@@ -79,11 +85,13 @@ def record(request: Mapping[str, Any]) -> dict[str, Any]:
     triton.set_allocator(lambda size, alignment, stream: torch.empty(size, dtype=torch.int8, device="cuda"))
     call = functools.partial(solution, *tensors)
     plain = timed(call)
-    cost = cost_of_a_record()
+    empty_us, cost = cost_of_a_record()
     return {
         "launches": [_launch(launch) for launch in plain],
         "marked": [_marked(call, plain, position, cost) for position in range(len(plain))],
         "record_cycles": cost,
+        "empty_us": empty_us,
+        "multiprocessors": torch.cuda.get_device_properties(torch.cuda.current_device()).multi_processor_count,
         "clock_mhz": _clock(),
     }
 
@@ -159,13 +167,12 @@ def launches(events: list[tuple[Any, Any, Any, Any]], options: Mapping[int, Mapp
 
 
 @contextmanager
-def recording(buffers: list[torch.Tensor]) -> Iterator[None]:
+def recording(buffers: list[torch.Tensor], mode: Default) -> Iterator[None]:
     """While active, kernels are compiled with their marks, and their records kept."""
     from triton.profiler.hooks.instrumentation import InstrumentationHook
-    from triton.profiler.mode import Default
     from triton.runtime._allocation import set_profile_allocator
 
-    hook = InstrumentationHook(Default())
+    hook = InstrumentationHook(mode)
     hook.activate()
 
     def allocate(size: int, alignment: int, stream: int | None) -> torch.Tensor:
@@ -182,17 +189,27 @@ def recording(buffers: list[torch.Tensor]) -> Iterator[None]:
 
 
 def _launch(launch: Launch) -> dict[str, Any]:
-    kernel, metadata = launch.kernel, launch.kernel.metadata
+    metadata = launch.kernel.metadata
     return {
         "name": metadata.name,
         "grid": list(launch.grid),
         "us": launch.us,
-        "warps": metadata.num_warps,
         "stages": getattr(metadata, "num_stages", 0),
-        "registers": kernel.n_regs,
-        "spilled": kernel.n_spills,
-        "shared": metadata.shared,
+        "spilled": launch.kernel.n_spills,
+        "at_a_time": blocks_at_a_time(_needs(launch), _shared_of_multiprocessor())[0],
+        "loops": work_of_loops(launch.kernel.asm["ttgir"]),
+        **_needs(launch),
     }
+
+
+def _needs(launch: Launch) -> dict[str, int]:
+    """What a block needs of a multiprocessor."""
+    metadata = launch.kernel.metadata
+    return {"warps": metadata.num_warps, "registers": launch.kernel.n_regs, "shared": metadata.shared}
+
+
+def _shared_of_multiprocessor() -> int:
+    return int(torch.cuda.get_device_properties(torch.cuda.current_device()).shared_memory_per_multiprocessor)
 
 
 def _marked(call: Callable[[], Any], plain: Sequence[Launch], position: int, cost: float) -> dict[str, Any]:
@@ -221,7 +238,7 @@ def _recorded(
     path = Path(tempfile.mkdtemp(prefix="autocomp-marked-")) / "marked.ttgir"
     path.write_text(marked.text, encoding="utf-8")
     buffers: list[torch.Tensor] = []
-    with recording(buffers):
+    with recording(buffers, _place_of_records(launch, marked)):
         again = timed(call, {position: {"ir_override": str(path)}})[position]
     kernel, warps = again.kernel, again.kernel.metadata.num_warps
     data = bytes(buffers[-1].cpu().numpy().tobytes())
@@ -243,6 +260,8 @@ def _recorded(
         "records": sum(len(warp.records) for block in chosen for warp in block.warps),
         "made": sum(len(warp.records) + warp.lost for block in chosen for warp in block.warps),
         "lost": sum(warp.lost for block in chosen for warp in block.warps),
+        "at_a_time": blocks_at_a_time(_needs(again), _shared_of_multiprocessor())[0],
+        "clock_ghz": clock_of(chosen),
         "processors": sorted({block.processor for block in chosen}),
         "block_ns": typical([block.ended - block.begun for block in chosen]),
         "rounds": {str(k): [typical(v), len(v)] for k, v in rounds(chosen, marked.marks, scopes).items()},
@@ -250,6 +269,18 @@ def _recorded(
         "trail": _trail(chosen, scopes),
         "marks": [asdict(mark) for mark in marked.marks],
     }
+
+
+def _place_of_records(launch: Launch, marked: placing.Marked) -> Default:
+    """Where a block keeps its records: in shared memory if as many blocks as before fit beside it, else in global
+    memory. No more than a block makes, or than `KEPT` of each warp, since all of it is written at the block's end."""
+    from triton.profiler.mode import Default
+
+    warps = _needs(launch)["warps"]
+    looped = any(mark.loop >= 0 for mark in marked.marks)
+    wanted = RECORD.size * warps * (KEPT if looped else 1 << len(marked.marks).bit_length())
+    room = min(room_beside(_needs(launch), _shared_of_multiprocessor()), wanted)
+    return Default(buffer_size=room or wanted, buffer_type="shared" if room else "global")
 
 
 def _scopes(ttgir: str) -> dict[int, int]:
@@ -283,8 +314,9 @@ def solution(y):
 """
 
 
-def cost_of_a_record() -> float:
-    """Cycles from one record to the next where nothing lies between them, as this device takes them."""
+def cost_of_a_record() -> tuple[float, float]:
+    """Microseconds of a launch that does nothing, and cycles from one record to the next where nothing lies between
+    them, as this device takes them."""
     call = functools.partial(_imported(PROBE), torch.zeros(132, device="cuda"))
     launch = timed(call)[0]
     lines = launch.kernel.asm["ttgir"].splitlines()
@@ -293,7 +325,7 @@ def cost_of_a_record() -> float:
     marks = tuple(placing.Mark(i, "Empty" if i < 31 else "", 0, -1) for i in range(32))
     text = "\n".join((*lines[:at], *pairs, *lines[at:])) + "\n"
     found = _recorded(call, launch, 0, placing.Marked(text, marks), 0.0)
-    return float(statistics.median(stay["cycles"] for stay in found["stays"]))
+    return launch.us, float(statistics.median(stay["cycles"] for stay in found["stays"]))
 
 
 def _clock() -> float:

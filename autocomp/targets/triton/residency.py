@@ -1,0 +1,36 @@
+"""How many blocks share a multiprocessor, and what limits them. The figures are those of the CUDA programming guide for
+compute capabilities 8.0 and 9.0."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+REGISTERS, WARPS, BLOCKS = 65_536, 64, 32  # of a multiprocessor
+REGISTER_UNIT = 8  # registers of a thread are handed out in such multiples
+RESERVED = 1024  # bytes of shared memory that the system takes of each block
+FEWEST_RECORDS = 16  # a warp's buffer of records must hold, to be of use
+RECORD_BYTES = 8
+
+
+def blocks_at_a_time(needs: Mapping[str, Any], shared_bytes: int) -> tuple[int, str]:
+    """How many blocks fit, and what limits them. `needs` are the `registers` of a thread, the `warps` and the bytes of
+    `shared` memory of a block; `shared_bytes` is what a multiprocessor has."""
+    registers = -(-int(needs["registers"]) // REGISTER_UNIT) * REGISTER_UNIT * 32 * int(needs["warps"])
+    limits = {
+        "registers": REGISTERS // max(1, registers),
+        "shared memory": shared_bytes // (int(needs["shared"]) + RESERVED),
+        "warps": WARPS // int(needs["warps"]),
+        "blocks": BLOCKS,
+    }
+    least = min(limits, key=lambda name: limits[name])
+    return limits[least], least
+
+
+def room_beside(needs: Mapping[str, Any], shared_bytes: int) -> int:
+    """Bytes of shared memory that a block may use on top of its own while as many blocks fit as before: a power of two.
+    0 where that is too little for records."""
+    blocks, _ = blocks_at_a_time(needs, shared_bytes)
+    spare = shared_bytes // max(1, blocks) - RESERVED - int(needs["shared"])
+    room = 1 << (spare.bit_length() - 1) if spare > 0 else 0
+    return room if room >= FEWEST_RECORDS * RECORD_BYTES * int(needs["warps"]) else 0
