@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+import triton
 
 from autocomp.targets.triton.evaluator import task_of
 from autocomp.targets.triton.worker.cases import Case, Task, operands
@@ -60,6 +61,7 @@ def measure_row(name: str, folder: Path, checkout: Path | None, target: str = "t
     known = row(name)
     device = target.partition(":")[2] or "cuda:0"
     torch.cuda.set_device(device)
+    triton.set_allocator(lambda size, alignment, stream: torch.empty(size, dtype=torch.int8, device=device))
     document: dict[str, Any] = {"row": name, "columns": {}, "errors": {}}
     task = Task.of(task_of(known.workload()))
     sets = [_draw(task, known, seed) for seed in (1, 2)]
