@@ -1,7 +1,7 @@
 """Kernels for the sizes and strides that no schedule was made for, which they take at run time.
 
-It is as fast as a starting kernel, or as the vendor's own routine where the description names one. It is exported only
-if it is right on the simulator, for sizes and strides drawn at random.
+Each is as fast as a starting kernel, or as the vendor's own routine where the description names one. It is exported
+only if it is right on the simulator, for sizes and strides drawn at random.
 """
 
 from __future__ import annotations
@@ -16,24 +16,27 @@ import numpy.typing as npt
 import yaml
 
 from autocomp import workload as workloads
-from autocomp.errors import AutocompError
+from autocomp.errors import AutocompError, ConfigError
 from autocomp.export.host import random_array, run_on_simulator
 from autocomp.export.schedule import Schedule
 from autocomp.schedules.arguments import c_float
 from autocomp.targets.simulator.isa.model import Accelerator
-from autocomp.targets.simulator.start.any_size import NAME, gemm_of_any_size, strided
+from autocomp.targets.simulator.start.any_size import NAME, OPERATIONS, of_any_size, passed, refused, strided
 from autocomp.targets.simulator.start.idioms import c_type, signature
 from autocomp.workload import TensorSpec, Workload, reference
 from autocomp.workload.tolerance import outside
 
 TRIALS = 3  # sizes for which a kernel must be right before it is exported
-LARGEST = 40  # size that is drawn
+LARGEST = 40  # size that is drawn, with these exceptions
+SMALLER = {"N": 2, "H": 20, "W": 20, "R": 5}
+DRAWS = 100  # of sizes, until one leaves a result
+USUAL = "int8"  # the type of operands that a workload file leaves out
 MOST = 1 << 20  # size that a workload, and the exported function, may have
 
 
 @dataclass(frozen=True)
 class AnySize:
-    """`kernel` has the parameters that `gemm_of_any_size` states; the sizes of `workload` do not matter."""
+    """`kernel` has the parameters that `of_any_size` states; the sizes of `workload` do not matter."""
 
     family: str
     workload: Workload
@@ -45,6 +48,21 @@ class AnySize:
         return _function(self.family)
 
     @property
+    def sizes(self) -> tuple[str, ...]:
+        """The sizes that the exported function takes."""
+        return tuple(self.workload.dims)
+
+    @property
+    def passed(self) -> tuple[str, ...]:
+        """Those that the kernel takes."""
+        return passed(self.workload)
+
+    @property
+    def refused(self) -> tuple[str, ...]:
+        """Conditions in C on the sizes under which the exported function computes nothing."""
+        return refused(self.workload)
+
+    @property
     def strided(self) -> tuple[str, ...]:
         """The names of the tensors whose rows may lie apart."""
         return tuple(tensor.name for tensor in strided(self.workload))
@@ -53,17 +71,20 @@ class AnySize:
     def strides(self) -> dict[str, str]:
         """The strides of tensors without gaps, by the tensors' names."""
         options = self.workload.options
-        columns = {"A": "I" if options["transpose_a"] else "K", "B": "K" if options["transpose_b"] else "J"}
+        columns = {
+            "A": "I" if options.get("transpose_a") else "K",
+            "B": "K" if options.get("transpose_b") else "J",
+        }
         return {name: columns.get(name, "J") for name in self.strided}
 
 
 @dataclass(frozen=True)
 class Trial:
-    """Tensors with gaps between rows, and what is right: `workload` has the sizes, `numbers` the sizes and strides in
-    the order of the function's parameters, `values` the options of type float."""
+    """Tensors, with gaps between rows where these may lie apart, and what is right: `workload` has the sizes, `strides`
+    and the options of type float, `values`, are in the order of the function's parameters."""
 
     workload: Workload
-    numbers: tuple[int, ...]
+    strides: tuple[int, ...]
     values: tuple[float, ...]
     tensors: tuple[TensorSpec, ...]
     arrays: Mapping[str, npt.NDArray[Any]]
@@ -108,8 +129,8 @@ def _function(family: str) -> str:
 
 def _validated(schedule: Schedule, accelerator: Accelerator, generator: np.random.Generator) -> AnySize | str:
     """The kernel for every size of a schedule's family, or why there is none."""
-    if schedule.operation != "gemm":
-        return f"kernels of any size are made for gemm alone, not for {schedule.operation}"
+    if schedule.operation not in OPERATIONS:
+        return f"kernels of any size are made for {' and '.join(OPERATIONS)}, not for {schedule.operation}"
     if schedule.options.get("layout"):
         return "its operands are packed for one size"
     try:
@@ -126,32 +147,50 @@ def _validated(schedule: Schedule, accelerator: Accelerator, generator: np.rando
 
 def _made(schedule: Schedule, accelerator: Accelerator) -> AnySize:
     """Raises ConfigError where the machine cannot be started on."""
-    dims, arguments = dict.fromkeys("IJK", LARGEST), tuple(schedule.arguments)
-    workload = _workload(schedule.tensors[0].dtype, schedule.options, accelerator, dims)
-    return AnySize(schedule.family, workload, gemm_of_any_size(workload, accelerator, arguments), arguments)
+    arguments = tuple(schedule.arguments)
+    workload = _workload(schedule, accelerator, schedule.options, schedule.dims)
+    return AnySize(schedule.family, workload, of_any_size(workload, accelerator, arguments), arguments)
 
 
 def draw(kernel: AnySize, accelerator: Accelerator, generator: np.random.Generator) -> Trial:
     """Sizes, strides and values to try a kernel with."""
-    dims = {name: int(generator.integers(1, LARGEST, endpoint=True)) for name in "IJK"}
     values = {name: float(np.float32(2.0 ** -generator.uniform(0, 9))) for name in kernel.arguments}
-    options = {**kernel.workload.options, **values}
-    workload = _workload(kernel.workload.tensors[0].dtype, options, accelerator, dims)
+    drawn = (_drawn(kernel.workload, values, accelerator, generator) for _ in range(DRAWS))
+    workload = next((found for found in drawn if found is not None), None)
+    if workload is None:
+        raise ConfigError(f"none of {DRAWS} sizes drawn for {kernel.function} leave a result")
     gaps = {name: int(generator.integers(0, 8)) for name in kernel.strided}
-    tensors = tuple(replace(t, shape=(t.shape[0], t.shape[1] + gaps.get(t.name, 0))) for t in workload.tensors)
-    strides = [tensor.shape[1] for tensor in tensors if tensor.name in gaps]
+    tensors = tuple(replace(t, shape=(*t.shape[:-1], t.shape[-1] + gaps.get(t.name, 0))) for t in workload.tensors)
+    strides = tuple(tensor.shape[1] for tensor in tensors if tensor.name in gaps)
     arrays = {tensor.name: random_array(tensor, generator) for tensor in tensors}
-    return Trial(workload, (*dims.values(), *strides), tuple(values.values()), tensors, arrays)
+    return Trial(workload, strides, tuple(values.values()), tensors, arrays)
 
 
-def _workload(dtype: str, options: Mapping[str, Any], accelerator: Accelerator, dims: Mapping[str, int]) -> Workload:
+def _drawn(
+    workload: Workload, values: Mapping[str, float], accelerator: Accelerator, generator: np.random.Generator
+) -> Workload | None:
+    """The workload with other sizes; None where these leave no result."""
+    dims = {n: int(generator.integers(1, SMALLER.get(n, LARGEST), endpoint=True)) for n in passed(workload)}
+    dims = {name: dims.get(name, dims.get("R", 1)) for name in workload.dims}
+    try:
+        return _workload(workload, accelerator, {**workload.options, **values}, dims)
+    except ConfigError:
+        return None
+
+
+def _workload(
+    like: Schedule | Workload, accelerator: Accelerator, options: Mapping[str, Any], dims: Mapping[str, int]
+) -> Workload:
     stated = {name: value for name, value in options.items() if value not in (None, {})}
-    document = {"operation": "gemm", "accelerator": accelerator.full_name, "dims": dims, "dtype": dtype, **stated}
+    if like.tensors[0].dtype != USUAL:
+        stated["dtype"] = like.tensors[0].dtype
+    document = {"operation": like.operation, "accelerator": accelerator.full_name, "dims": dict(dims), **stated}
     return workloads.parse(yaml.safe_dump(document), Path("any size"), accelerator.parameters)
 
 
 def _bound(kernel: AnySize, trial: Trial) -> str:
     """A kernel that calls the function with the trial's sizes."""
     pointers = [f"({c_type(t.dtype)} *){t.name}" for t in trial.tensors]
-    arguments = [*pointers, *map(str, trial.numbers), *map(c_float, trial.values)]
+    sizes = [trial.workload.dims[name] for name in kernel.passed]
+    arguments = [*pointers, *map(str, [*sizes, *trial.strides]), *map(c_float, trial.values)]
     return f"{kernel.kernel}\n{signature(trial.tensors)} {{ {NAME}({', '.join(arguments)}); }}\n"

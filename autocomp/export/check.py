@@ -113,11 +113,14 @@ def _call_any_size(host: Host, kernel: AnySize, accelerator: Accelerator, genera
     for _ in range(TRIALS):
         trial = draw(kernel, accelerator, generator)
         memory = {name: array.copy() for name, array in trial.arrays.items()}
-        strides = dict(zip(kernel.strided, trial.numbers[3:], strict=True))
-        result = host.call(kernel.function, trial.tensors, memory, trial.numbers[:3], trial.values, strides)
+        strides = dict(zip(kernel.strided, trial.strides, strict=True))
+        sizes = tuple(trial.workload.dims.values())
+        result = host.call(kernel.function, trial.tensors, memory, sizes, trial.values, strides)
         wrong = trial.wrong(memory)
         if result != 0 or wrong:
-            raise CandidateFailure(f"{kernel.function}{trial.numbers} returns {result}, and {wrong} elements are wrong")
+            raise CandidateFailure(
+                f"{kernel.function}{(*sizes, *trial.strides)} returns {result}, and {wrong} elements are wrong"
+            )
 
 
 def _call(

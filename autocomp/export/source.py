@@ -62,10 +62,10 @@ def any_size_source(kernel: AnySize, accelerator: Accelerator, vendor_header: st
     """The C file of a kernel for any size and stride."""
     lowered = lower(parse(kernel.kernel, kernel.function), accelerator, {})
     tensors = kernel.workload.tensors
-    sizes = ["I", "J", "K", *(f"{STRIDE}{name}" for name in kernel.strided)]
+    numbers = [*kernel.passed, *(f"{STRIDE}{name}" for name in kernel.strided)]
     pointers = [f"({c_type(t.dtype)} *){t.name}" for t in tensors]
-    call = ", ".join([*pointers, *(f"(int){name}" for name in sizes), *kernel.arguments])
-    limits = " || ".join(f"{name} < 1 || {name} > {MOST}" for name in sizes)
+    call = ", ".join([*pointers, *(f"(int){name}" for name in numbers), *kernel.arguments])
+    limits = " || ".join([*(f"{name} < 1 || {name} > {MOST}" for name in numbers), *kernel.refused])
     parts = [
         f"// {kernel.family} of any size on {accelerator.full_name}; correct, and not searched for.\n"
         f'{_STANDARD}#include "{vendor_header}"\n#include "{HEADER}"\n',
@@ -78,7 +78,7 @@ def any_size_source(kernel: AnySize, accelerator: Accelerator, vendor_header: st
 
 
 def _any_size_head(kernel: AnySize) -> str:
-    parameters = [f"size_t {name}" for name in "IJK"]
+    parameters = [f"size_t {name}" for name in kernel.sizes]
     for tensor in kernel.workload.tensors:
         parameters.append(_parameters([tensor], ()))
         parameters += [f"size_t {STRIDE}{tensor.name}"] * (tensor.name in kernel.strided)
@@ -116,7 +116,7 @@ def dispatch_source(schedules: Sequence[Schedule], fallbacks: Mapping[str, AnySi
 def _otherwise(fallback: AnySize | str) -> list[str]:
     if isinstance(fallback, str):
         return [f"    // No kernel for other sizes: {fallback}.", "    return -1;"]
-    given = list("IJK")
+    given = list(fallback.sizes)
     for tensor in fallback.workload.tensors:
         given += [tensor.name, *([fallback.strides[tensor.name]] if tensor.name in fallback.strides else [])]
     return [f"    return {fallback.function}({', '.join([*given, *fallback.arguments])});"]

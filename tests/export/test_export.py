@@ -40,6 +40,7 @@ activation: relu
 scale: 0.05
 transpose_b: true
 """
+SQUARE = "{N: 1, H: 8, W: 8, C: 4, K: 4, R: 3, S: 3}"
 CONVOLUTION = """
 operation: conv2d
 accelerator: gemmini
@@ -128,10 +129,27 @@ def test_the_dispatch_falls_back_on_a_kernel_of_any_size_and_stride(accelerator:
     assert json.loads(files["export.json"])["fallbacks"]["gemm"]["strided"] == ["A", "B", "C"]
 
 
-def test_without_a_kernel_of_any_size_the_dispatch_says_why() -> None:
-    convolution = parsed(CONVOLUTION)
-    files = proved([of_kernel(LIBRARY_CONVOLUTION, "loop", convolution, SimulatorTarget(MACHINE))], MACHINE)
-    reason = "kernels of any size are made for gemm alone, not for conv2d"
+@pytest.mark.parametrize("options", ["", "stride: 2\npadding: 1\nbias: row\nscale: 0.05", "pool: {size: 2, stride: 2}"])
+def test_the_dispatch_falls_back_on_a_convolution_of_any_size(options: str) -> None:
+    plain = parsed(f"operation: conv2d\naccelerator: gemmini\ndims: {SQUARE}\n{options}\n")
+    schedule = of_kernel(starting_kernel(plain, MACHINE), "naive", plain, SimulatorTarget(MACHINE))
+    files = proved([schedule], MACHINE)
+    assert f"    return {schedule.family}_any(N, H, W, C, K, R, S, inp, weights, " in files["dispatch.c"]
+    assert " || S != R || H + " in files[f"{schedule.family}_any.c"]
+
+
+@pytest.mark.parametrize(
+    ("accelerator", "groups", "reason"),
+    [
+        ("gemmini", 4, "the routine of gemmini that convolves with any size has no groups"),
+        ("tiny", 1, "tiny names no routine (idiom 'conv_library') that convolves with any size"),
+    ],
+)
+def test_without_a_kernel_of_any_size_the_dispatch_says_why(accelerator: str, groups: int, reason: str) -> None:
+    machine = isa.load(accelerator)
+    plain = parsed(f"operation: conv2d\naccelerator: {accelerator}\ndims: {SQUARE}\ngroups: {groups}\n")
+    schedule = of_kernel(starting_kernel(plain, machine), "naive", plain, SimulatorTarget(machine))
+    files = export_files([schedule], machine, None)
     assert f"    // No kernel for other sizes: {reason}.\n    return -1;" in files["dispatch.c"]
     assert [f["reason"] for f in json.loads(files["export.json"])["fallbacks"].values()] == [reason]
 

@@ -37,17 +37,21 @@ def _gemm(workload: Workload) -> Mapping[str, str]:
 
 def _convolution(workload: Workload) -> Mapping[str, str] | None:
     """The holes of `conv_library`; None for rectangular filters and for groups, which have no hole."""
-    options, dims = workload.options, workload.dims
-    shape = convolution(dims, options)
+    dims = workload.dims
+    shape = convolution(dims, workload.options)
     if dims["R"] != dims["S"] or shape.groups != 1:
         return None
+    results = {"size_p": str(shape.rows.results), "size_q": str(shape.cols.results)}
+    return {**convolution_holes(workload), **_sizes(workload), **results}
+
+
+def convolution_holes(workload: Workload) -> dict[str, str]:
+    """The holes of `conv_library` that do not depend on sizes."""
+    options = workload.options
     pooling = options["pool"] or {"size": 0, "stride": 0, "padding": 0}
     return {
-        **_sizes(workload),
         **{name: name for name in ("inp", "weights", "output")},
         "bias": _bias(workload),
-        "size_p": str(shape.rows.results),
-        "size_q": str(shape.cols.results),
         **{name: str(options[name]) for name in ("stride", "padding", "dilation")},
         **{f"pool_{name}": str(value) for name, value in pooling.items()},
         "relu": boolean(options["activation"] == "relu"),
