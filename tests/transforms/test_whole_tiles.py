@@ -19,8 +19,13 @@ from autocomp.workload import Workload, parse
 
 VTA = {"accelerator": "vta", "layout": {"B": "J/16 K/16 J%16 K%16"}}
 AMX = {"accelerator": "amx", "result": "int32", "layout": {"B": "K/4 J K%4"}}
-TPU = {"accelerator": "tpu_v1", "scale": 0.0078125, "set": {"DIM": 16}}
+TPU = {"accelerator": "tpu_v1", "scale": 0.0078125, "set": {"DIM": 16, "UB_KB": 64, "ACC_KB": 64}}
 RVV = {"accelerator": "rvv", "dtype": "float32"}
+CUBE = {
+    "accelerator": "cube",
+    "scale": 0.0078125,
+    "layout": {"B": "J/16 K/32 J%16 K%32"},
+}  # of the file beside this one
 
 
 def gemm(given: Mapping[str, Any], rows: int, columns: int, depth: int) -> Workload:
@@ -40,17 +45,26 @@ def cycles(workload: Workload, accelerator: isa.Accelerator, text: str) -> float
         (VTA, (64, 64, 128), 0.8),
         (AMX, (64, 64, 128), 0.75),
         (TPU, (64, 48, 64), 0.95),
+        (CUBE, (72, 64, 96), 0.5),
         (RVV, (16, 128, 32), 0.6),
         (RVV, (9, 72, 17), 0.6),
         ({**RVV, "bias": "row"}, (8, 160, 12), 0.6),
     ],
-    ids=["packed blocks and tokens", "tile registers", "a queue and a relay", "vectors", "short vectors", "a bias"],
+    ids=[
+        "packed blocks and tokens",
+        "tile registers",
+        "a queue and a relay",
+        "a vector unit",
+        "vectors",
+        "short vectors",
+        "a bias",
+    ],
 )
 def test_a_schedule_of_whole_tiles_is_right_and_faster(
     given: Mapping[str, Any], shape: tuple[int, int, int], share: float
 ) -> None:
     workload = gemm(given, *shape)
-    accelerator = isa.load(str(given["accelerator"]), workload.overrides)
+    accelerator = isa.load(str(given["accelerator"]), workload.overrides, [Path(__file__).parent])
     text = starting_kernel(workload, accelerator)
     facts = analyse(kernel.parse(text, "kernel.c"), accelerator, workload.constants)
     raised = raised_of(facts)
