@@ -46,14 +46,14 @@ class Touches:
     def __init__(self, commands: Commands) -> None:
         self._c = commands
         self._memories = commands.accelerator.memories
+        if any(m.kind == "register" for m in self._memories):
+            raise NotApplicable("registers between memories are not followed")
         found = _joined(commands.accesses)
         self.first, self.last = found.first, found.last
         self._memory, self._write = found.memory, found.write.astype(bool)
         self._parameter, self._command = found.parameter, found.command
         self._points, self._bytes = found.points, found.bytes
         self._local = np.array([m.kind == "local" for m in self._memories], dtype=bool)[self._memory]
-        if any(m.kind == "register" for m in self._memories):
-            raise NotApplicable("registers between memories are not followed")
         if (self._local & (found.points != found.last - found.first)).any():
             raise NotApplicable("a command touches rows that do not follow one another")
         if int((self.last - self.first)[self._local].sum()) > MAX_ROWS:

@@ -36,8 +36,8 @@ class Role:
 
 @dataclass(frozen=True)
 class Whole:
-    """A contraction of tiles, and the commands that carry it out. Entries of `loads` and `product` are products, those
-    of the others results; `coordinates` has both."""
+    """A contraction of tiles, and the commands that carry it out. Entries of `loads` and `product` are products, and
+    `of_products` holds their coordinates by dimension; entries of the others are results, with `of_results`."""
 
     computation: Contraction
     loads: Mapping[str, Role]
