@@ -43,7 +43,7 @@ def test_a_lie_is_shrunk_to_one_command_that_stays_as_a_case(copier: RtlModel, t
     assert {comparison.difference for comparison in found} == {RESULTS}
     for comparison in found:
         lines = [line for line in Path(comparison.case).read_text().splitlines() if line.startswith("    ")]
-        assert len(lines) == 1
+        assert len([line for line in lines if line != "    fence();"]) == 1
         assert differential.case(Path(comparison.case)).difference == RESULTS
     honest = Differential(isa.load(COPIER / "copier.isa"), copier, 10.0)
     assert not any(honest.case(Path(comparison.case)).difference for comparison in found)

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from autocomp.errors import ConfigError
 from autocomp.targets.simulator import isa
 from autocomp.targets.simulator.rtl.differential import shrink
 from autocomp.targets.simulator.rtl.laboratory import laboratory
@@ -50,3 +52,20 @@ def test_shrinking_keeps_pairs_together() -> None:
         return pairs["open"] == pairs["close"] >= 2  # as with commands that a machine allows in pairs only
 
     assert shrink(["open", "other", "close", "open", "close", "open", "close"], fails).count("open") <= 3
+
+
+def test_a_program_written_down_is_as_legal_as_its_commands() -> None:
+    """Its last store has arrived when it returns."""
+    lab = laboratory(isa.load("gemmini"))
+    commands = ["configure_store(16, 0, 1.0f, 0, 0, 0, 0, 0, 0, 0, 0, 0);", "configure_load(0, 16, 1.0f, 0, 16, 1);"]
+    commands += ["move_in(0, &a[0], 0x0, 16, 16);", "move_out(&b[0], 0x0, 16, 16);"]
+    written, run = lab.run_text(lab.text(commands)), lab.run(commands)
+    assert not written.violations
+    assert written.timing is not None
+    assert run.timing is not None
+    assert written.timing.cycles == run.timing.cycles
+
+
+def test_a_program_with_other_tensors_is_refused() -> None:
+    with pytest.raises(ConfigError, match=r"must have the parameters \(int8_t a\[8192\]"):
+        laboratory(isa.load("gemmini")).run_text("void solution(int8_t A[4]) { fence(); }")

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from autocomp.errors import ConfigError
 from autocomp.simulator import Options, SimulationResult, run_program
 from autocomp.targets.simulator import isa, kernel
 from autocomp.targets.simulator.isa.lower import MachineTables
@@ -65,15 +66,17 @@ class Laboratory:
 
     def text(self, commands: Sequence[str], comments: Sequence[str] = ()) -> str:
         """The kernel that issues the commands, and a fence."""
-        element = "float" if self.dtype == "float32" else "int8_t"
-        parameters = ", ".join(f"{element} {name}[{ELEMENTS}]" for name in TENSORS)
         notes = "".join(f"// {comment}\n" for comment in comments)
-        return f"{notes}void solution({parameters}) {{\n{''.join(f'    {c}{chr(10)}' for c in commands)}}}\n"
+        lines = "".join(f"    {command}\n" for command in (*commands, *self._end))
+        return f"{notes}void solution({self._signature}) {{\n{lines}}}\n"
 
     def run_text(self, text: str) -> SimulationResult:
-        """One run of a kernel on the tensors, watched and recorded. Raises KernelError if it does not check."""
-        checked = kernel.check(kernel.parse(text), self.accelerator)
-        return self._run(checked.program)
+        """One run of a kernel on the tensors, watched and recorded. Raises KernelError if it does not check, and
+        ConfigError if its parameters are others."""
+        program = kernel.check(kernel.parse(text), self.accelerator).program
+        if tuple(tensor for tensor in program.tensors if tensor.parameter) != self._parameters:
+            raise ConfigError(f"a program to be compared must have the parameters ({self._signature})")
+        return self._run(program)
 
     def run(self, commands: Sequence[str], timing: bool = True) -> SimulationResult:
         """The same for commands, whose numbers, from 1 on, stand for lines in what is found."""
@@ -88,14 +91,22 @@ class Laboratory:
         lines.append(len(commands) + 1)
         frame = 1 + max(len(i.parameters) for i in self.accelerator.instructions)
         names = tuple(instruction.name for instruction in self.accelerator.instructions)
-        tensors = tuple(CompiledTensor(name, self._element, (ELEMENTS,), None, True) for name in TENSORS)
         code, places = np.array(rows, np.int64), np.array(lines, np.int32)
-        return self._run(CompiledProgram(code, places, tensors, names, frame, frame, None), timing)
+        return self._run(CompiledProgram(code, places, self._parameters, names, frame, frame, None), timing)
 
     def legal(self, commands: Sequence[str]) -> SimulationResult | None:
         """The run of commands that the machine allows and orders, or None."""
         result = self.run(commands)
         return result if result.error is None and not result.violations else None
+
+    @property
+    def _signature(self) -> str:
+        element = "float" if self.dtype == "float32" else "int8_t"
+        return ", ".join(f"{element} {name}[{ELEMENTS}]" for name in TENSORS)
+
+    @cached_property
+    def _parameters(self) -> tuple[CompiledTensor, ...]:
+        return tuple(CompiledTensor(name, self._element, (ELEMENTS,), None, True) for name in TENSORS)
 
     @property
     def _element(self) -> str:
