@@ -6,6 +6,8 @@ usual ones: N images of H x W pixels with C channels, K filters of R x S, result
 
 from __future__ import annotations
 
+import itertools
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -51,14 +53,21 @@ class Axis:
         return self.results if pool is None else (self.results + 2 * pool.padding - pool.size) // pool.stride + 1
 
     @cached_property
-    def products(self) -> tuple[tuple[int, int], ...]:
-        """(tap, pixel) of every product of a pixel inside the image that some output depends on."""
+    def windows(self) -> tuple[tuple[tuple[int, int], ...], ...]:
+        """The (tap, pixel) inside the image of each window that some output depends on."""
         pool, wanted = self.pooling, range(self.results)
         if pool is not None:
             starts = (p * pool.stride - pool.padding for p in range(self.pooled))
             wanted = {start + i for start in starts for i in range(pool.size)} & set(wanted)  # type: ignore[assignment]
-        found = ((t, p * self.stride + t * self.dilation - self.padding) for p in wanted for t in range(self.taps))
-        return tuple((tap, pixel) for tap, pixel in found if 0 <= pixel < self.extent)
+        found = (
+            [(t, p * self.stride + t * self.dilation - self.padding) for t in range(self.taps)] for p in sorted(wanted)
+        )
+        return tuple(tuple((tap, pixel) for tap, pixel in window if 0 <= pixel < self.extent) for window in found)
+
+    @property
+    def products(self) -> tuple[tuple[int, int], ...]:
+        """(tap, pixel) of every product of a pixel inside the image that some output depends on."""
+        return tuple(itertools.chain.from_iterable(self.windows))
 
 
 @dataclass(frozen=True)
@@ -79,6 +88,15 @@ class Convolution:
     def multiply_accumulates(self) -> int:
         """Products that the outputs depend on; those with padding, which is 0, do not count."""
         return self.images * len(self.rows.products) * len(self.cols.products) * self.depth * self.filters
+
+    @property
+    def sums(self) -> Mapping[int, int]:
+        """How many sums of how many products the outputs depend on: number of products to number of sums."""
+        rows, cols = (Counter(len(window) for window in axis.windows) for axis in (self.rows, self.cols))
+        found: Counter[int] = Counter()
+        for (high, n), (wide, m) in itertools.product(rows.items(), cols.items()):
+            found[high * wide * self.depth] += n * m * self.images * self.filters
+        return found
 
     @property
     def unused_bytes(self) -> int:

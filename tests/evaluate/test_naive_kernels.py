@@ -19,6 +19,8 @@ from autocomp.workload import Workload, load, parse
 
 MACHINES = {name: isa.load(name) for name in ("gemmini", "tiny", "gemmini:fp32")}
 
+ARRAY, LATENCY = 32, 40  # cycles from the array's first to its last row of processing elements, and to DRAM
+
 SHIPPED = [
     "gemm_100x70x30",
     "gemm_bias_relu",
@@ -169,17 +171,37 @@ def start_is_right(workload: Workload) -> None:
 
 def test_the_bound_of_a_large_product_is_that_of_the_multipliers() -> None:
     found = bound(load("gemm_512"), MACHINES["gemmini"])
-    assert found.parts["compute"] == 512**3 // 256
-    assert found.value == found.parts["compute"]
+    assert found.parts["compute"] == 512**3 // 256 + ARRAY
+    assert found.value == found.parts["compute"] + 2 * LATENCY
     assert found.parts["memory"] == 2 * 512 * 512 // 16
     assert "134217728 multiply-accumulates at 256 a cycle" in found.explanation
     assert "the multipliers set the bound" in found.explanation
 
 
 def test_the_bound_of_a_flat_product_is_that_of_the_bus() -> None:
-    found = bound(gemm("gemmini", (512, 512, 1), {}), MACHINES["gemmini"])
-    assert found.value == found.parts["memory"] == 512 * 512 // 16
+    found = bound(gemm("gemmini", (4, 1024, 16), {}), MACHINES["gemmini"])
+    assert found.parts["memory"] == (4 * 16 + 16 * 1024) // 16
+    assert found.value == found.parts["memory"] + 2 * LATENCY
     assert "the memory bus sets the bound" in found.explanation
+
+
+@pytest.mark.parametrize(("depth", "rows"), [(16, 1), (17, 2), (32, 2), (1, 1)])
+def test_a_row_of_the_array_adds_at_most_its_depth_to_a_sum(depth: int, rows: int) -> None:
+    found = bound(gemm("gemmini", (24, 40, depth), {}), MACHINES["gemmini"])
+    assert found.parts["compute"] == 24 * 40 * rows // 16 + ARRAY
+
+
+def test_sums_at_the_edges_of_a_padded_image_are_shorter() -> None:
+    """A 3 x 3 filter over 4 channels: 36 products are 3 rows of the array, the 24 and 16 at edges are 2 and 1."""
+    dims = {"N": 1, "H": 6, "W": 6, "C": 4, "K": 16, "R": 3, "S": 3}
+    found = bound(conv2d("gemmini", dims | {"padding": 1}), MACHINES["gemmini"])
+    assert found.parts["compute"] == 16 * (16 * 3 + 16 * 2 + 4 * 1) // 16 + ARRAY
+
+
+def test_bounds_of_partial_tiles_are_known_of_machines_with_one_array() -> None:
+    other = bound(gemm("tiny", (24, 40, 17), {}), MACHINES["tiny"])
+    assert other.parts["compute"] == 24 * 40 * 17 // 16
+    assert "rows of at most" not in other.explanation
 
 
 def test_the_peak_follows_the_array() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 
 from autocomp.errors import ConfigError
 from autocomp.workload import InputSet, Workload, compute, make_inputs, parse
+from autocomp.workload.convolution import convolution
 
 DIMS = {"N": 1, "H": 5, "W": 6, "C": 4, "K": 6, "R": 3, "S": 2}
 
@@ -110,6 +112,8 @@ def test_the_reference_and_the_work_are_those_of_the_definition(
     for index in np.ndindex(expected.shape):
         assert expected[index] == by_hand.output(*index), index
     assert workload.multiply_accumulates == len(by_hand.products)
+    lengths = Counter(Counter(product[:4] for product in by_hand.products).values())
+    assert {n: m for n, m in convolution(workload.dims, workload.options).sums.items() if n} == lengths
     read = len(by_hand.pixels) + len(by_hand.weights)
     assert workload.unused_bytes == arrays["inp"].nbytes + arrays["weights"].nbytes - read
 

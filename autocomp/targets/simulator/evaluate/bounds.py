@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
+from dataclasses import dataclass
 
+from autocomp.remember import remembered
 from autocomp.targets.evaluation import Bound
-from autocomp.targets.simulator.isa.contractions import peak
+from autocomp.targets.simulator.isa.contractions import contractions, peak
 from autocomp.targets.simulator.isa.model import Accelerator
+from autocomp.targets.simulator.isa.roles import call_roles
+from autocomp.targets.simulator.isa.timing import ARRAYS, MOVES, UNIT_KEYS
 from autocomp.workload import Workload
+from autocomp.workload.convolution import convolution
 
 HOST_RATE = 8  # multiply-accumulates and bytes a cycle that no host exceeds: a word of 64 bits of int8
 
@@ -18,11 +24,14 @@ def peak_multiply_accumulates(accelerator: Accelerator) -> int:
 
 
 def bound(workload: Workload, accelerator: Accelerator) -> Bound:
-    """In cycles, the larger of what the multipliers and what the memory bus need, both taken as never waiting.
+    """In cycles, the larger of what the multipliers and what the memory bus need, both taken as never waiting, between
+    the first request and the last acknowledgement.
 
-    Compute: multiply-accumulates / peak. Memory: every input that a result depends on crosses the bus at least once and
-    every output once; the two directions overlap, so the larger counts. Of tensors that are both, nobody knows which
-    elements are. A host that may compute does a part of either beside the machine.
+    Compute: multiply-accumulates / peak; in an array, at least the rows that have to pass it (`_rows`). Memory: every
+    input that a result depends on crosses the bus at least once and every output once; the two directions overlap, so
+    the larger counts. Of tensors that are both, nobody knows which elements are. A host that may compute does a part of
+    either beside the machine. Ends: nothing is computed before the first data are there, and the last store has to be
+    acknowledged.
     """
     beside = 0 if workload.host == "control" else HOST_RATE
     rate = peak(accelerator)
@@ -35,13 +44,74 @@ def bound(workload: Workload, accelerator: Accelerator) -> Bound:
     parts = []
     if compute:
         parts.append(f"{macs} multiply-accumulates at {rate + beside} a cycle take {compute} cycles")
+    array = None if beside else _array(accelerator)
+    rows = 0 if array is None else _rows(workload, array)
+    if array is not None and rows:
+        parts.append(
+            f"{rows} rows of at most {array.depth} products for {array.columns} results each pass the array, "
+            f"the last one in {array.latency} cycles"
+        )
+        compute = max(compute, rows) + array.latency
     if memory:
         parts.append(f"{into} bytes in and {out} bytes out at {bus + beside} a cycle each way take {memory} cycles")
     if beside:
         parts.append(f"{beside} of either are the most that the host does beside the machine")
     limit = "the multipliers set" if compute >= memory else "the memory bus sets"
     explanation = "; ".join(parts) + f"; {limit} the bound" if parts else "nothing is known that bounds it"
-    return Bound(max(compute, memory, 1), explanation, {"compute": compute, "memory": memory})
+    ends = 0 if beside else _ends(workload, accelerator)
+    if ends:
+        explanation += f"; {ends} cycles pass before the first data and after the last store"
+    return Bound(max(compute, memory, 1) + ends, explanation, {"compute": compute, "memory": memory, "ends": ends})
+
+
+@dataclass(frozen=True)
+class _Array:
+    """An array that a row of at most `depth` elements enters each cycle, and a row of `columns` results leaves
+    `latency` cycles later."""
+
+    columns: int
+    depth: int
+    latency: int
+
+
+@remembered
+def _array(accelerator: Accelerator) -> _Array | None:
+    """The array that does all of a machine's products; None for a machine that has others beside it, or none."""
+    units = {unit.name: unit for unit in accelerator.units}
+    found = {(c.unit, c.tile[1], c.tile[2]) if c.tile else None for c in contractions(accelerator)}
+    known = found.pop() if len(found) == 1 else None
+    if known is None or known[0] not in units or known[1] * known[2] != peak(accelerator):
+        return None
+    settings = units[known[0]].settings
+    if settings.get("kind") not in ARRAYS or settings.get("instant"):
+        return None
+    return _Array(known[1], known[2], int(settings.get("latency", UNIT_KEYS["latency"].default)))
+
+
+def _rows(workload: Workload, array: _Array) -> int:
+    """Rows that pass an array, whatever the order, the tiles and the operand that stays in it.
+
+    A sum of n products is made of ceil(n / depth) partial sums at least, as each adds the products of one row. A row
+    gives `columns` partial sums. Only what the workload's sums are made of counts: 0 where that is not known.
+    """
+    if workload.operation == "gemm":
+        sums: Mapping[int, int] = {workload.dims["K"]: workload.dims["I"] * workload.dims["J"]}
+    elif workload.operation == "conv2d":
+        sums = convolution(workload.dims, workload.options).sums
+    else:
+        return 0
+    return math.ceil(sum(count * -(-length // array.depth) for length, count in sums.items()) / array.columns)
+
+
+def _ends(workload: Workload, accelerator: Accelerator) -> int:
+    """Cycles from the first request to its data, and from the last store to its acknowledgement."""
+    units = {unit.name: unit.settings for unit in accelerator.units}
+    moves = [*call_roles(accelerator, "load"), *call_roles(accelerator, "store")]
+    carried = {instruction.unit for move in moves if (instruction := accelerator.instruction(move.instruction))}
+    known = [units[name] for name in carried if name in units and units[name].get("kind") in MOVES]
+    if not workload.inputs or len(known) != len(carried) or any(unit.get("instant") for unit in known):
+        return 0
+    return 2 * int(accelerator.dram.settings.get("latency", 0))
 
 
 def beyond(workload: Workload, accelerator: Accelerator, cycles: int) -> str | None:
