@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 from autocomp.simulator import Options, run_program
-from hypothesis import given, settings
+from hypothesis import Phase, assume, given, settings
 from hypothesis import strategies as st
 
 from autocomp.errors import KernelError
 from autocomp.targets.simulator import isa, kernel
 from autocomp.targets.simulator.evaluate import SimulatorEvaluator
+from autocomp.targets.simulator.program import run_file
 from autocomp.targets.simulator.trace import read_trace
 from autocomp.workload import Workload, parse
 
@@ -200,3 +201,56 @@ def test_convolutions_of_other_kinds_are_refused_where_they_are_called(flags: st
     text = tiled_conv_auto(SMALL, conv(SMALL), kind, flags)
     with pytest.raises(KernelError, match=f"'tiled_conv_auto': .*{message}"):
         kernel.compile(kernel.parse(text), MACHINE)
+
+
+convolutions = st.fixed_dictionaries(
+    {
+        "batch": st.integers(1, 3),
+        "rows": st.integers(2, 6),
+        "cols": st.integers(2, 20),
+        "channels": st.sampled_from([1, 3, 17]),
+        "filters": st.sampled_from([2, 18]),
+        "stride": st.integers(1, 2),
+        "input_dilation": st.integers(1, 3),
+        "kernel_dilation": st.integers(1, 2),
+        "padding": st.integers(0, 2),
+        "taps": st.integers(1, 2),
+        "rotated": st.booleans(),
+        "transposed": st.sampled_from(["none", "output_1203", "input_3120", "weight_1203", "weight_0132"]),
+    }
+)
+
+
+@settings(max_examples=8, deadline=None, phases=[Phase.explicit, Phase.reuse, Phase.generate])
+@given(chosen=convolutions)
+def test_convolutions_that_the_hardware_loop_lacks_are_those_of_the_host(chosen: dict[str, Any]) -> None:
+    batch, channels, filters, stride, padding, taps = (
+        chosen[name] for name in ("batch", "channels", "filters", "stride", "padding", "taps")
+    )
+    rows, cols, wider, dilation = (chosen[name] for name in ("rows", "cols", "input_dilation", "kernel_dilation"))
+    out_rows, out_cols = (
+        ((extent - 1) * wider + 2 * padding - dilation * (taps - 1)) // stride + 1 for extent in (rows, cols)
+    )
+    assume(min(out_rows, out_cols) >= 1)
+    names = ("output_1203", "input_3120", "weight_1203", "weight_0132")
+    flags = ", ".join(str(flag).lower() for flag in (chosen["rotated"], *(chosen["transposed"] == n for n in names)))
+    sizes = f"{batch}, {rows}, {cols}, {channels}, {filters}, {out_rows}, {out_cols}, {stride}, {wider}, {dilation}"
+    results = batch * out_rows * out_cols * filters
+    call = f"tiled_conv_auto({sizes}, {padding}, {taps}, {flags}, input, weights, bias, %s, RELU, 0.125f, 0, 0, 0, %s);"
+    text = f"""
+    int main() {{
+        static elem_t input[{batch * rows * cols * channels}];
+        static elem_t weights[{taps * taps * channels * filters}];
+        static acc_t bias[{filters}];
+        static elem_t expected[{results}];
+        static elem_t found[{results}];
+        for (int n = 0; n < {batch * rows * cols * channels}; n++) input[n] = n * 37 % 11 - 5;
+        for (int n = 0; n < {taps * taps * channels * filters}; n++) weights[n] = n * 53 % 13 - 6;
+        for (int n = 0; n < {filters}; n++) bias[n] = n * 29 % 200 - 50;
+        {call % ("expected", "CPU")}
+        {call % ("found", "WS")}
+        for (int n = 0; n < {results}; n++) if (expected[n] != found[n]) exit(1);
+        exit(0);
+    }}"""
+    ended = run_file(text, "conv.c", MACHINE, {})
+    assert (ended.error, ended.exit_code) == (None, 0)
