@@ -206,6 +206,19 @@ def table(rows: Sequence[Row]) -> Iterator[str]:
         yield f"| {' | '.join(cells)} |"
 
 
+def summary(rows: Sequence[Row]) -> str:
+    """The share of the bound over all workloads, and how far seeds differ."""
+    groups = [[_cycles(one) for one in rows if one.workload == name] for name in {one.workload for one in rows}]
+    bounds = {one.workload: one.bound_cycles for one in rows}
+    shares = {one.workload: bounds[one.workload] / _cycles(one) for one in sorted(rows, key=_cycles)}
+    least = min(shares, key=lambda name: shares[name])
+    apart = max(max(group) / min(group) - 1 for group in groups)
+    return (
+        f"of the bound, of the worst seed: {statistics.median(shares.values()):.1%} in the median, "
+        f"{shares[least]:.1%} at least ({least}); seeds differ by {apart:.1%} at most"
+    )
+
+
 def _cycles(found: Row) -> int:
     """Those on the hardware where they were measured."""
     return _on_hardware(found.measured) or found.best_cycles
@@ -288,6 +301,7 @@ def main() -> None:
         print(json.dumps([asdict(found) for found in rows], indent=2))
         return
     print("\n".join(table(rows)))
+    print("\n" + summary(rows))
     if any(found.measured is not None for found in rows):
         print("\n" + "\n".join([*error_table(_kinds(rows)), *_problems(rows)]))
     for found in rows if given.curve else ():
