@@ -141,14 +141,14 @@ void Discipline::command(const OperationList& list) {
   ++commands_;
   host_events_.clear();
   if (role.fence) fence();
-  if (operation.sender < 0 && (unit < 0 || rules_[at(unit)].loops == 0)) settled_ = expansions_;
+  if (operation.sender < 0 && (unit < 0 || rules_[at(unit)].loops == 0)) settled_ = expansions();
   if (unit < 0) return;
   const int64_t path =
       role.path >= 0 ? list.properties[operation.first_property + at(role.path)] : (role.preload ? 1 : 0);
   add_event(unit, static_cast<int32_t>(path), operation.instruction, operation.line);
   if (role.expands) expand(operation.instruction);
   if (operation.sender >= 0) {
-    events_.back().expansion = expansions_;
+    events_.back().expansion = expansions();
     events_.back().stream = operation.stream;
   }
   track(list, operation);
@@ -174,11 +174,10 @@ void Discipline::command(const OperationList& list) {
 // An expander lets nothing pass but what it takes itself, and takes no more than it has room for.
 void Discipline::expand(int32_t instruction) {
   const auto unit_of = [&](int32_t index) { return machine_.machine().instructions[at(index)].unit; };
-  const bool same = expander_ >= 0 && unit_of(expander_) == unit_of(instruction);
-  const int64_t settled = same ? expansions_ + 1 - rules_[at(unit_of(instruction))].loops : expansions_;
+  const bool same = expansions() > 0 && unit_of(expanders_.back()) == unit_of(instruction);
+  const int64_t settled = same ? expansions() + 1 - rules_[at(unit_of(instruction))].loops : expansions();
   settled_ = std::max(settled_, static_cast<int32_t>(settled));
-  expander_ = instruction;
-  ++expansions_;
+  expanders_.push_back(instruction);
 }
 
 // What is complete when the present command and all older ones of its unit are.

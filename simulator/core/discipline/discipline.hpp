@@ -104,6 +104,8 @@ class Discipline {
   void add_unit(const Unit& unit, bool paths);
   [[nodiscard]] static Role role_of(const Instruction& instruction);
   void expand(int32_t instruction);
+  [[nodiscard]] int32_t expansions() const { return static_cast<int32_t>(expanders_.size()) - 1; }
+  [[nodiscard]] int32_t expander_of(int32_t event) const { return expanders_[at(events_[at(event)].expansion)]; }
   void track(const OperationList& list, const Operation& operation);
   void local(const AccessInstance& access);
   void local_row(int32_t memory, int64_t row, const AccessInstance& access);
@@ -161,9 +163,8 @@ class Discipline {
   std::map<std::tuple<std::string, int32_t, int32_t>, size_t> known_;
   std::vector<Violation> violations_;
   int32_t commands_ = 0;
-  int32_t expansions_ = 0;
-  int32_t settled_ = 0;    // expansions up to this one have sent all that they send
-  int32_t expander_ = -1;  // the instruction that expanded last
+  std::vector<int32_t> expanders_{-1};  // by expansion: the instruction, from 1 on
+  int32_t settled_ = 0;                 // expansions up to this one have sent all that they send
 };
 
 }  // namespace autocomp

@@ -77,7 +77,7 @@ bool Discipline::waits(int32_t event, int32_t before) const {
 bool Discipline::may_overtake(int32_t event, int32_t before) const {
   const Event &mine = events_[at(event)], &theirs = events_[at(before)];
   if (theirs.expansion <= settled_ || theirs.expansion >= mine.expansion) return false;
-  return (roles_[at(expander_)].in_turn[at(mine.stream)] >> theirs.stream & 1) == 0;
+  return (roles_[at(expander_of(event))].in_turn[at(mine.stream)] >> theirs.stream & 1) == 0;
 }
 
 // Commands of a unit begin in order, and their writes arrive in order if they take the same path.
@@ -121,7 +121,7 @@ void Discipline::conflict_local(int32_t before, bool was_write, int32_t memory, 
 // The present command may reach the machine before an older one does.
 void Discipline::overtaken(int32_t before, int32_t memory, int64_t row) {
   const auto stream = [&](int32_t event) {
-    return machine_.machine().instructions[at(expander_)].streams[at(events_[at(event)].stream)].name;
+    return machine_.machine().instructions[at(expander_of(event))].streams[at(events_[at(event)].stream)].name;
   };
   report("unordered-local",
          text(present_) + " and " + text(before) + " share " + machine_.machine().memories[at(memory)].name + " row " +
