@@ -14,6 +14,7 @@ from autocomp.targets.simulator.evaluate import SimulatorEvaluator
 from autocomp.targets.simulator.kernel import ast
 from autocomp.targets.simulator.start.naive import starting_kernel
 from autocomp.targets.simulator.transforms import Facts, NotApplicable, analyse, applied, transformation
+from autocomp.targets.simulator.transforms.legality import cycles
 from autocomp.targets.simulator.transforms.protocol import Parameters, Proposal, Rewriting
 from autocomp.workload import parse as parse_workload
 
@@ -50,6 +51,13 @@ def proposals(facts: Facts) -> list[Parameters]:
 def test_the_schedule_of_least_estimate_is_much_faster(prove: Prove, shape: tuple[int, int, int]) -> None:
     facts = naive(*shape)
     assert prove(with_best(facts, "schedule"), *shape) < prove(facts, *shape) / 2
+
+
+def test_schedules_of_short_kernels_are_ranked_by_their_cycles() -> None:
+    facts = naive(17, 60, 40)
+    found = [cycles(applied(transformation("schedule"), facts, one)) for one in proposals(facts)]
+    assert found == sorted(found, key=lambda count: count or 0)
+    assert None not in found
 
 
 def test_what_a_kernel_computes_decides_and_not_its_text(prove: Prove) -> None:

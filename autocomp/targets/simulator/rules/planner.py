@@ -66,6 +66,7 @@ _COMPUTATION = frozenset({"Busy", "BankConflict", "Pairing", "Drain", "Pipeline"
 _WORTHWHILE = 0.02  # share of the cycles that makes shaping come before finishing
 _SAME_OPTION = 0.8  # factor on the score of each further proposal of the same option
 _SAME_GAIN = 0.5  # the factor where the model does not tell the proposals apart
+_ANEW = 1.0  # by how much writing the starting kernel anew scores above other options, once one of them had its turn
 # Score, in itself and as a part of the best one's, below which proposals wait until there is nothing better; deep
 # lineages are reached with few evaluations only if not too many are spent on each kernel at a time.
 _PROMISING = 0.01
@@ -179,7 +180,10 @@ def _scored(
         for proposal in candidates(item.name):
             gain = min(most, max(0.0, proposal.gain) / cycles)
             chance = 1.0 + _CHANCE * (2.0 * context.random.random() - 1.0)
-            proposals.append(_Scored((0.3 * weight + gain) * chance, gain, option, item.name, proposal))
+            score = (0.3 * weight + gain) * chance
+            if item.name == _SCHEDULE and not context.lineage:
+                score += _ANEW
+            proposals.append(_Scored(score, gain, option, item.name, proposal))
         scored.append(proposals)
     return scored
 

@@ -8,7 +8,8 @@ from autocomp.remember import remember
 from autocomp.targets.simulator.kernel import ast
 from autocomp.targets.simulator.transforms.analysis.facts import Facts
 from autocomp.targets.simulator.transforms.errors import NotApplicable
-from autocomp.targets.simulator.transforms.protocol import Parameters, Proposal, Rewriting
+from autocomp.targets.simulator.transforms.legality import cycles
+from autocomp.targets.simulator.transforms.protocol import Parameters, Proposal, Rewriting, applied
 from autocomp.targets.simulator.transforms.scheduling.choose import ranked, whole
 from autocomp.targets.simulator.transforms.scheduling.lifting.commands import commands_of
 from autocomp.targets.simulator.transforms.scheduling.neighbours import neighbours
@@ -16,6 +17,8 @@ from autocomp.targets.simulator.transforms.scheduling.raised import Raised, as_d
 from autocomp.targets.simulator.transforms.scheduling.schedule import Schedule
 
 _MOST = 12  # proposals
+_TIMED = 12  # schedules that are lowered and timed, the best by their estimates
+_TIMED_CYCLES = 1 << 20  # estimated cycles of all of them
 _CLOSE = 0.002  # relative difference of estimates below which schedules of a newcomer count as alike
 
 
@@ -27,16 +30,32 @@ class ChooseSchedule(Rewriting):
     title = "Choose tiles, blocks, order and buffers together"
 
     def candidates(self, facts: Facts) -> Sequence[Proposal]:
-        """The schedules with the least estimated cycles; of a kernel that has one, those that differ from it in one
-        decision."""
+        """The schedules with the least cycles: timed, as far as they are short enough, then by estimates. Of a kernel
+        that has a schedule, those that differ from it in one decision."""
         try:
             given = raised_of(facts)
         except NotApplicable:
             return ()
-        found = list(_near(given) if given.given else _all(given))[:_MOST]
-        return [
-            Proposal(as_data(schedule), _reason(given, schedule), given.cycles - cycles) for cycles, schedule in found
-        ]
+        found = self._timed(facts, list(_near(given) if given.given else _all(given)))
+        now = (cycles(facts) if given.given else None) or given.cycles
+        return [Proposal(as_data(schedule), _reason(given, schedule), now - count) for count, schedule in found[:_MOST]]
+
+    def _timed(self, facts: Facts, ranked: Sequence[tuple[float, Schedule]]) -> list[tuple[float, Schedule]]:
+        """Cycles of the best by estimates, least first, and then the rest."""
+        timed: list[tuple[float, Schedule]] = []
+        left, seen = float(_TIMED_CYCLES), 0
+        for estimate, schedule in ranked[:_TIMED]:
+            left -= estimate
+            if left < 0:
+                break
+            seen += 1
+            try:
+                count = cycles(applied(self, facts, as_data(schedule)))
+            except NotApplicable:
+                continue
+            if count is not None:
+                timed.append((float(count), schedule))
+        return [*sorted(timed, key=lambda pair: pair[0]), *ranked[seen:]]
 
     def apply(self, facts: Facts, parameters: Parameters) -> ast.Kernel:
         given = raised_of(facts)
