@@ -15,8 +15,9 @@ from autocomp.remember import remember
 from autocomp.targets.simulator.isa.tree import Number
 from autocomp.targets.simulator.transforms.analysis.requests import (
     Cutting,
+    Settings,
+    Traffic,
     memory_number,
-    transfer_cycles,
     unit_number,
     unit_settings,
 )
@@ -25,6 +26,20 @@ from autocomp.targets.simulator.transforms.scheduling.lowering.leaves import Lea
 from autocomp.targets.simulator.transforms.scheduling.schedule import OPERANDS, Grid, Schedule
 
 CROWDING = 0.05  # of the time of loads that are hidden, the part that shows nevertheless
+
+
+def transfer_cycles(unit: Settings, dram: Settings, rows: int, blocks: int, traffic: Traffic) -> float:
+    """Cycles between two moves in a stream of them, of so many rows, each of so many local rows side by side.
+
+    The largest of: data, requests in flight (each held for the latency), and commands in flight. What moves out
+    collects a row and then sends it, the first local row of the next one beside its last beat.
+    """
+    latency, recovery = memory_number(dram, "latency"), unit_number(unit, "recovery")
+    requests = (traffic.requests * (latency + recovery) + traffic.beats) / unit_number(unit, "requests")
+    if unit.get("kind") == "transfer_out":
+        return max(rows * (blocks - 1) + traffic.beats, requests)
+    commands = (2.0 * recovery + latency + traffic.beats) / unit_number(unit, "in_flight")
+    return max(float(rows * blocks), traffic.beats, requests, commands)
 
 
 @dataclass(frozen=True)
