@@ -1,7 +1,8 @@
 """Menus read from `menus/*.yaml`.
 
 A later menu's option replaces an earlier one of the same id; other options are added; `extends` names menus to start
-from and `remove` takes ids away. So a user's own menu extends or replaces a shipped one without touching it.
+from and `remove` takes ids away. `transformations` adds the options that the target's transformations state
+themselves. So a user's own menu extends or replaces a shipped one without touching it.
 """
 
 from __future__ import annotations
@@ -87,6 +88,8 @@ def _merge(
                 hint=f"did you mean {near!r}?" if near else "name the menu that has it in 'extends'",
             )
         del merged[unwanted]
+    if document.transformations:
+        merged.update({option.id: option for option in kind_of(document.target).options()})
     merged.update({option.id: option.frozen() for option in document.options})
     return kinds
 
@@ -139,6 +142,7 @@ class _Document(_Strict):
     target: str = USUAL
     extends: tuple[str, ...] = ()
     remove: tuple[str, ...] = ()
+    transformations: bool = False
     options: tuple[_Option, ...] = ()
 
     @field_validator("options")
@@ -153,8 +157,8 @@ class _Document(_Strict):
 
     @model_validator(mode="after")
     def _says_something(self) -> _Document:
-        if not (self.options or self.remove or self.extends):
-            raise ValueError("a menu needs 'options' (or 'extends', or 'remove')")
+        if not (self.options or self.remove or self.extends or self.transformations):
+            raise ValueError("a menu needs 'options' (or 'extends', 'remove' or 'transformations')")
         return self
 
 

@@ -29,6 +29,7 @@ from autocomp.targets.evaluation import (
     Stage,
 )
 from autocomp.targets.fences import blocks_defining
+from autocomp.targets.menu import MenuOption
 from autocomp.targets.planning import Coder, Planner, Precedent, Replay
 from autocomp.targets.profile import Recorded
 
@@ -252,6 +253,11 @@ class Target(ABC):
         """The same machine with another of its objectives, by its name. Raises ConfigError."""
         known = f"{self.name} has {', '.join(self.objectives) or f'one objective, {self.objective.unit}'}"
         raise ConfigError(f"unknown objective {objective!r}", hint=known)
+
+    @classmethod
+    def options(cls) -> tuple[MenuOption, ...]:
+        """How the transformations of this kind describe themselves: what a menu with `transformations: true` has."""
+        return ()
 
     # --- what it says of a workload ------------------------------------------------------------------------------
 

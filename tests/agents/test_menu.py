@@ -12,41 +12,9 @@ from hypothesis import strategies as st
 from autocomp.errors import ConfigError
 from autocomp.targets.menu import Menu, MenuOption
 from autocomp.targets.menu_file import load
+from autocomp.targets.simulator.transforms import TRANSFORMATIONS
 
-TRANSFORMATIONS = {
-    "block_diagonal",
-    "stage_window",
-    "tile",
-    "reorder",
-    "split",
-    "fuse",
-    "unroll",
-    "hoist",
-    "widen_moves",
-    "stage_operand",
-    "pad_input",
-    "merge_depth",
-    "keep_accumulator",
-    "double_buffer",
-    "reuse_weights",
-    "prefetch",
-    "load_at_first_use",
-    "simplify",
-    "collapse",
-    "defer_stores",
-    "place_in_banks",
-    "move_products",
-    "negate_on_store",
-    "drop_fence",
-    "write_out",
-    "schedule",
-    "own_rows",
-    "load_once",
-    "keep_results",
-    "add_in_place",
-    "drop_unused",
-    "order_commands",
-}
+NAMES = {item.name for item in TRANSFORMATIONS}
 
 
 def menu_of(count: int) -> Menu:
@@ -64,12 +32,12 @@ OPTION = "{id: tile, title: My tiling, guidance: do it}"
 
 def test_the_general_menu_has_an_option_for_each_transformation() -> None:
     options = load(["general"]).options
-    assert {option.id for option in options} == TRANSFORMATIONS
+    assert {option.id for option in options} == NAMES
     assert all(option.transformation == option.id for option in options)
 
 
 def test_the_gemm_menu_extends_the_general_one() -> None:
-    assert {option.id for option in load(["gemm"]).options} > TRANSFORMATIONS
+    assert {option.id for option in load(["gemm"]).options} > NAMES
 
 
 def test_every_shipped_option_says_when_it_pays_and_what_to_watch() -> None:
@@ -83,18 +51,18 @@ def test_a_users_option_replaces_the_one_of_the_same_id_and_keeps_its_position(t
     write(tmp_path, "mine", f"options: [{OPTION}]")
     menu = load(["general", "mine"], [tmp_path])
     assert menu.options[0] == MenuOption("tile", "My tiling", "do it")
-    assert len(menu.options) == len(TRANSFORMATIONS)
+    assert len(menu.options) == len(NAMES)
     assert menu.name == "general+mine"
 
 
 def test_a_users_menu_extends_a_shipped_one_and_removes_from_it(tmp_path: Path) -> None:
     path = write(tmp_path, "mine", "extends: [general]\nremove: [unroll, simplify]")
-    assert {option.id for option in load([str(path)]).options} == TRANSFORMATIONS - {"unroll", "simplify"}
+    assert {option.id for option in load([str(path)]).options} == NAMES - {"unroll", "simplify"}
 
 
 def test_options_for_other_operations_are_left_out() -> None:
     menu = load(["gemm"])
-    assert {option.id for option in menu.for_operation("custom").options} == TRANSFORMATIONS
+    assert {option.id for option in menu.for_operation("custom").options} == NAMES
     assert menu.for_operation("gemm") == menu
 
 

@@ -15,7 +15,7 @@ from autocomp.targets.simulator.kernel import ast
 from autocomp.targets.simulator.start.naive import starting_kernel
 from autocomp.targets.simulator.transforms import Facts, NotApplicable, analyse, applied, transformation
 from autocomp.targets.simulator.transforms.legality import cycles
-from autocomp.targets.simulator.transforms.protocol import Parameters, Proposal, Rewriting
+from autocomp.targets.simulator.transforms.protocol import Parameters, Proposal, Transformation
 from autocomp.workload import parse as parse_workload
 
 from .conftest import PROOF, Prove, facts_of, machine, naive, with_best
@@ -135,7 +135,7 @@ def test_what_is_done_to_results_and_operands_stays(extra: str) -> None:
 
 
 @dataclass(frozen=True)
-class _Wrong(Rewriting):
+class _Wrong(Transformation):
     """Leaves out a statement that matters."""
 
     text: str

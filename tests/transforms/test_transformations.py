@@ -346,6 +346,12 @@ def test_names_are_unique_and_an_unknown_one_gets_the_closest() -> None:
     assert "did you mean 'tile'" in caught.value.hint
 
 
+def test_each_has_a_position_of_its_own_and_waits_for_others_that_there_are() -> None:
+    assert len({item.order for item in TRANSFORMATIONS}) == len(TRANSFORMATIONS)
+    names = {item.name for item in TRANSFORMATIONS}
+    assert all(names - {item.name} >= set(item.after) for item in TRANSFORMATIONS)
+
+
 @pytest.mark.parametrize("item", TRANSFORMATIONS, ids=lambda item: item.name)
 def test_parameters_of_a_wrong_kind_are_refused(item: object) -> None:
     wrong = {"loops": 3, "loop": 3, "tensors": 3, "memory": 3, "factor": "x", "peel": "x", "fence": "x", "first": 3}

@@ -11,6 +11,7 @@ from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from autocomp.errors import ConfigError
 from autocomp.targets.evaluation import Bound, Evaluation, Evidence, Number
+from autocomp.targets.menu import MenuOption
 from autocomp.targets.planning import Precedent, Replay
 from autocomp.targets.protocol import Focus, Knowledge, Proposal, Roofs, Rules, Target
 from autocomp.targets.rewriting import RewritingCoder
@@ -35,6 +36,7 @@ from autocomp.targets.simulator.start.fenced import fenced
 from autocomp.targets.simulator.start.library import library_kernel
 from autocomp.targets.simulator.start.naive import starting_kernel
 from autocomp.targets.simulator.story import diagnose, limits_of, story
+from autocomp.targets.simulator.transforms import TRANSFORMATIONS
 from autocomp.workload.model import Workload
 
 
@@ -137,6 +139,10 @@ class SimulatorTarget(Target):
 
     def varied(self, parameters: Mapping[str, Number]) -> SimulatorTarget:
         return SimulatorTarget(with_parameters(self.accelerator, parameters), {**self.overrides, **parameters})
+
+    @classmethod
+    def options(cls) -> tuple[MenuOption, ...]:
+        return tuple(item.option() for item in TRANSFORMATIONS)
 
     def menus(self, operation: str) -> tuple[str, ...]:
         """The operation's own menu, else the general one."""

@@ -17,50 +17,17 @@ from autocomp.targets.simulator.isa.model import Accelerator
 from autocomp.targets.simulator.rules.given import facts_of
 from autocomp.targets.simulator.rules.profile import Profile, profile
 from autocomp.targets.simulator.story import limits_of
-from autocomp.targets.simulator.transforms import Facts, NotApplicable, Proposal, applied, transformation
+from autocomp.targets.simulator.transforms import (
+    TRANSFORMATIONS,
+    Facts,
+    NotApplicable,
+    Proposal,
+    Transformation,
+    applied,
+    transformation,
+)
 from autocomp.targets.simulator.transforms.raising.unraised import unraised
 
-_PRIOR = {  # how far the causes that an option names speak for it, where by itself it rather prepares other options
-    "tile": 0.02,
-    "reorder": 0.3,
-    "pad_input": 0.02,
-    "stage_window": 0.1,
-    "collapse": 0.02,
-    "split": 0.02,
-    "fuse": 0.1,
-    "unroll": 0.05,
-    "simplify": 0.02,
-    "double_buffer": 0.1,
-    "write_out": 0.1,
-}
-# In kernels that are written out: each of these leaves the ones behind it more to do.
-_IN_TURN = (
-    "own_rows",
-    "load_once",
-    "negate_on_store",
-    "add_in_place",
-    "keep_results",
-    "drop_unused",
-    "drop_fence",
-    "order_commands",
-)
-# What decides how operands, or results, are moved comes before what interleaves those moves with computation, which
-# leaves nothing to decide, and before writing out, which leaves no loops. Fewer products come before all of that, as
-# they are made of a product beside its loads.
-# Writes a kernel anew: of what other options did to it, nothing would be left.
-_SCHEDULE = "schedule"
-_FEWER_PRODUCTS = frozenset({"merge_depth"})
-_SHAPING = {
-    **{name: tuple(_FEWER_PRODUCTS) for name in ("keep_accumulator", "stage_operand")},
-    "stage_window": (*_FEWER_PRODUCTS, "keep_accumulator"),
-    "reuse_weights": ("stage_window",),
-    "prefetch": ("keep_accumulator", "stage_operand", "stage_window", "widen_moves", "reuse_weights"),
-    "load_at_first_use": ("keep_accumulator", "stage_operand", "widen_moves", "reuse_weights"),
-    "defer_stores": ("keep_accumulator", "widen_moves"),
-    "double_buffer": ("keep_accumulator", "stage_operand"),
-    "place_in_banks": ("keep_accumulator", "stage_operand", "stage_window", "widen_moves", "reuse_weights"),
-    **{name: ("keep_accumulator", "widen_moves", *_IN_TURN[:n]) for n, name in enumerate(_IN_TURN)},
-}
 # An option that names one of these may make computation itself shorter, any other only what is around it.
 _COMPUTATION = frozenset({"Busy", "BankConflict", "Pairing", "Drain", "Pipeline"})
 _WORTHWHILE = 0.02  # share of the cycles that makes shaping come before finishing
@@ -170,30 +137,31 @@ def _scored(
             item = transformation(option.transformation)
         except NotApplicable:  # a user's menu names one that this version does not have
             continue
-        if item.name == _SCHEDULE and not _may_schedule(context):
+        if item.anew and not _may_begin_anew(context):
             continue
-        if item.name in _SHAPING and not _may_finish(facts, item.name, shapings):
+        if not _may_finish(facts, item, shapings):
             continue
-        weight = found.weight(option.applies.causes) * _PRIOR.get(item.name, 1.0)
+        weight = found.weight(option.applies.causes) * item.prior
         most = 1.0 if _COMPUTATION & set(option.applies.causes) else found.around
         proposals: deque[_Scored] = deque()
         for proposal in candidates(item.name):
             gain = min(most, max(0.0, proposal.gain) / cycles)
             chance = 1.0 + _CHANCE * (2.0 * context.random.random() - 1.0)
             score = (0.3 * weight + gain) * chance
-            if item.name == _SCHEDULE and not context.lineage:
+            if item.anew and not context.lineage:
                 score += _ANEW
             proposals.append(_Scored(score, gain, option, item.name, proposal))
         scored.append(proposals)
     return scored
 
 
-def _may_schedule(context: Context) -> bool:
+def _may_begin_anew(context: Context) -> bool:
     """Whether a kernel may be written anew: the starting kernel once another option had its turn, and kernels that
     were written by nothing else."""
     if not context.lineage:
         return bool(context.attempts)
-    return all(step.plan.transformation == _SCHEDULE for step in context.lineage)
+    anew = {item.name for item in TRANSFORMATIONS if item.anew}
+    return all(step.plan.transformation in anew for step in context.lineage)
 
 
 def _open_shapings(context: Context, facts: Facts, candidates: _Candidates) -> list[_Shaping]:
@@ -201,9 +169,12 @@ def _open_shapings(context: Context, facts: Facts, candidates: _Candidates) -> l
     dropout has no say in this, but for those that nearly all others wait for: a menu may be without them."""
     found: list[_Shaping] = []
     cycles = cycles_of(context.evaluation)
-    withheld = _FEWER_PRODUCTS - {option.transformation for option in context.menu.options}
-    for name in sorted({name for names in _SHAPING.values() for name in names} - withheld):
+    offered = {option.transformation for option in context.menu.options}
+    decisive = {name for item in TRANSFORMATIONS for name in item.after}
+    for name in sorted(decisive):
         item = transformation(name)
+        if item.optional and name not in offered:
+            continue
         for proposal in candidates(name)[:4]:
             if proposal.gain < _WORTHWHILE * cycles:
                 continue
@@ -217,12 +188,12 @@ def _open_shapings(context: Context, facts: Facts, candidates: _Candidates) -> l
     return found
 
 
-def _may_finish(facts: Facts, finishing: str, shapings: Sequence[_Shaping]) -> bool:
-    """Whether nothing is left to decide about the moves that `finishing` interleaves, or before its turn."""
-    before = [tensors for name, tensors in shapings if name in _SHAPING[finishing]]
-    if finishing in _IN_TURN:
+def _may_finish(facts: Facts, item: Transformation, shapings: Sequence[_Shaping]) -> bool:
+    """True if nothing is left to decide about the moves that a transformation interleaves, or before its turn."""
+    before = [tensors for name, tensors in shapings if name in item.after]
+    if item.waits_for_all or not before:
         return not before
-    moved = (b for b in facts.buffers if (b.is_result if finishing == "defer_stores" else b.is_input))
+    moved = (b for b in facts.buffers if (b.is_result if item.about_results else b.is_input))
     concerned = frozenset[str]().union(*(buffer.tensors for buffer in moved))
     return not any(tensors <= concerned for tensors in before)
 

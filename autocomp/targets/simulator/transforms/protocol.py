@@ -6,9 +6,11 @@ import json
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from inspect import cleandoc
+from typing import Any, ClassVar
 
 from autocomp.remember import remember
+from autocomp.targets.menu import Applies, MenuOption
 from autocomp.targets.simulator.kernel import ast
 from autocomp.targets.simulator.transforms.analysis.facts import Facts
 from autocomp.targets.simulator.transforms.errors import NotApplicable
@@ -58,37 +60,47 @@ def fitting(item: Transformation, facts: Facts, candidates: Iterable[Proposal]) 
     return found
 
 
-class Transformation(Protocol):
-    """Equal parameters on equal kernels give equal results."""
+class Transformation(ABC):
+    """A named rewriting with all that is known of it. Equal parameters on equal kernels give equal results.
 
-    name: str
-    title: str
+    What planners are told: `title`, `guidance` and `example`, the `causes` of stalls that it reduces, and the kinds of
+    instructions that it `uses`. `order` is its position in menus.
 
+    What the rules agent goes by: `prior` is how far its causes speak for it, below 1 where it rather prepares others.
+    `after` names transformations that come first wherever they pay, since they decide what this one makes final. It
+    waits for those about the same tensors (the result's if it is `about_results`, else inputs), or with `waits_for_all`
+    for each. Others wait for an `optional` one only if the menu offers it. One that writes a kernel `anew` leaves
+    nothing of what others did to it.
+    """
+
+    name: ClassVar[str]
+    title: ClassVar[str]
+    guidance: ClassVar[str]
+    example: ClassVar[str | None] = None
+    causes: ClassVar[tuple[str, ...]]
+    uses: ClassVar[tuple[str, ...]] = ()
+    order: ClassVar[int]
+    prior: ClassVar[float] = 1.0
+    after: ClassVar[tuple[str, ...]] = ()
+    about_results: ClassVar[bool] = False
+    waits_for_all: ClassVar[bool] = False
+    optional: ClassVar[bool] = False
+    anew: ClassVar[bool] = False
+
+    @abstractmethod
     def candidates(self, facts: Facts) -> Sequence[Proposal]:
         """Parameters that suit this kernel and machine, best first, not all of which need to apply."""
-        ...
 
     def proposals(self, facts: Facts) -> Sequence[Proposal]:
         """Those candidates that do apply."""
-        ...
-
-    def apply(self, facts: Facts, parameters: Parameters) -> ast.Kernel:
-        """The rewritten kernel. Raises NotApplicable."""
-        ...
-
-
-class Rewriting(ABC):
-    """What transformations have in common."""
-
-    name: str
-    title: str
-
-    @abstractmethod
-    def candidates(self, facts: Facts) -> Sequence[Proposal]: ...
-
-    def proposals(self, facts: Facts) -> Sequence[Proposal]:
-        """The candidates that apply."""
         return fitting(self, facts, self.candidates(facts))
 
     @abstractmethod
-    def apply(self, facts: Facts, parameters: Parameters) -> ast.Kernel: ...
+    def apply(self, facts: Facts, parameters: Parameters) -> ast.Kernel:
+        """The rewritten kernel. Raises NotApplicable."""
+
+    def option(self) -> MenuOption:
+        """How a menu offers it."""
+        example = None if self.example is None else cleandoc(self.example).strip()
+        guidance = cleandoc(self.guidance).strip()
+        return MenuOption(self.name, self.title, guidance, self.name, Applies(self.causes), example, self.uses)

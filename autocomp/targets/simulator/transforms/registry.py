@@ -1,77 +1,27 @@
-"""The transformations that ship."""
+"""The transformations that there are: each in a module of `nests/` or `straight/`, found there."""
 
 from __future__ import annotations
 
-from autocomp.data import closest
-from autocomp.targets.simulator.transforms.errors import NotApplicable
-from autocomp.targets.simulator.transforms.nests.block_diagonal import BlockDiagonal
-from autocomp.targets.simulator.transforms.nests.collapse import Collapse
-from autocomp.targets.simulator.transforms.nests.defer_stores import DeferStores
-from autocomp.targets.simulator.transforms.nests.double_buffer import DoubleBuffer
-from autocomp.targets.simulator.transforms.nests.drop_fence import DropFence
-from autocomp.targets.simulator.transforms.nests.fuse import Fuse
-from autocomp.targets.simulator.transforms.nests.hoist import Hoist
-from autocomp.targets.simulator.transforms.nests.keep_accumulator import KeepAccumulator
-from autocomp.targets.simulator.transforms.nests.load_at_first_use import LoadAtFirstUse
-from autocomp.targets.simulator.transforms.nests.merge_depth import MergeDepth
-from autocomp.targets.simulator.transforms.nests.move_products import MoveProducts
-from autocomp.targets.simulator.transforms.nests.negate_on_store import NegateOnStore
-from autocomp.targets.simulator.transforms.nests.pad_input import PadInput
-from autocomp.targets.simulator.transforms.nests.place_in_banks import PlaceInBanks
-from autocomp.targets.simulator.transforms.nests.prefetch import Prefetch
-from autocomp.targets.simulator.transforms.nests.reorder import Reorder
-from autocomp.targets.simulator.transforms.nests.reuse_weights import ReuseWeights
-from autocomp.targets.simulator.transforms.nests.schedule import ChooseSchedule
-from autocomp.targets.simulator.transforms.nests.simplify import Simplify
-from autocomp.targets.simulator.transforms.nests.split import Split
-from autocomp.targets.simulator.transforms.nests.stage_operand import StageOperand
-from autocomp.targets.simulator.transforms.nests.stage_window import StageWindow
-from autocomp.targets.simulator.transforms.nests.tile import Tile
-from autocomp.targets.simulator.transforms.nests.unroll import Unroll
-from autocomp.targets.simulator.transforms.nests.widen_moves import WidenMoves
-from autocomp.targets.simulator.transforms.protocol import Transformation
-from autocomp.targets.simulator.transforms.straight.add_in_place import AddInPlace
-from autocomp.targets.simulator.transforms.straight.drop_unused import DropUnused
-from autocomp.targets.simulator.transforms.straight.keep_results import KeepResults
-from autocomp.targets.simulator.transforms.straight.load_once import LoadOnce
-from autocomp.targets.simulator.transforms.straight.order_commands import OrderCommands
-from autocomp.targets.simulator.transforms.straight.own_rows import OwnRows
-from autocomp.targets.simulator.transforms.straight.write_out import WriteOut
+from collections.abc import Iterator
+from importlib import import_module
+from inspect import isabstract
+from pkgutil import iter_modules
 
-TRANSFORMATIONS: tuple[Transformation, ...] = (
-    MoveProducts(),
-    ChooseSchedule(),
-    BlockDiagonal(),
-    PadInput(),
-    MergeDepth(),
-    KeepAccumulator(),
-    StageOperand(),
-    StageWindow(),
-    WidenMoves(),
-    PlaceInBanks(),
-    DoubleBuffer(),
-    Prefetch(),
-    LoadAtFirstUse(),
-    DeferStores(),
-    ReuseWeights(),
-    Tile(),
-    Reorder(),
-    Collapse(),
-    Split(),
-    Fuse(),
-    Unroll(),
-    NegateOnStore(),
-    DropFence(),
-    WriteOut(),
-    OwnRows(),
-    LoadOnce(),
-    KeepResults(),
-    AddInPlace(),
-    DropUnused(),
-    OrderCommands(),
-    Hoist(),
-    Simplify(),
-)
+from autocomp.data import closest
+from autocomp.targets.simulator.transforms import nests, straight
+from autocomp.targets.simulator.transforms.errors import NotApplicable
+from autocomp.targets.simulator.transforms.protocol import Transformation
+
+
+def _shipped() -> Iterator[Transformation]:
+    for package in (nests, straight):
+        for entry in iter_modules(package.__path__, f"{package.__name__}."):
+            for kind in vars(import_module(entry.name)).values():
+                if isinstance(kind, type) and issubclass(kind, Transformation) and kind.__module__ == entry.name:
+                    yield from () if isabstract(kind) else (kind(),)
+
+
+TRANSFORMATIONS: tuple[Transformation, ...] = tuple(sorted(_shipped(), key=lambda item: item.order))
 
 
 def transformation(name: str) -> Transformation:

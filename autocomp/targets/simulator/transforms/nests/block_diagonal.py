@@ -26,7 +26,7 @@ from autocomp.targets.simulator.transforms.memory.addresses import linear, make_
 from autocomp.targets.simulator.transforms.memory.relay import check_exact, with_strides
 from autocomp.targets.simulator.transforms.memory.synchronisation import make_fence
 from autocomp.targets.simulator.transforms.parameters import name_of
-from autocomp.targets.simulator.transforms.protocol import Parameters, Proposal, Rewriting
+from autocomp.targets.simulator.transforms.protocol import Parameters, Proposal, Transformation
 from autocomp.targets.simulator.transforms.syntax.affine import Affine, affine, expression, interval, literal, minimum
 from autocomp.targets.simulator.transforms.syntax.loops import Loop, make_loop, make_nest
 from autocomp.targets.simulator.transforms.syntax.rewrite import (
@@ -47,9 +47,27 @@ from autocomp.targets.simulator.transforms.syntax.rewrite import (
 _SHARE = 4  # the tiles that are on their way to the diagonal take at most this part of their memory
 
 
-class BlockDiagonal(Rewriting):
+class BlockDiagonal(Transformation):
     name = "block_diagonal"
     title = "Take several groups at once, by a block-diagonal operand"
+    order = 130
+    causes = ("Busy", "Pairing", "MemoryLatency", "QueueFull", "ReadAfterWrite", "WriteAfterRead")
+    uses = ("load", "store", "preload", "contraction")
+    guidance = """
+    Where each of many groups multiplies a few columns by weights of its own (a depthwise or grouped convolution), take
+    as many groups as the array is wide in one pass: their columns lie side by side already, and their weights become
+    the blocks on the diagonal of one tile that is zero elsewhere.
+    It pays when tiles have one or a few columns, so that the array multiplies by almost nothing and every move fetches
+    a few bytes of a row.
+    Watch for: the diagonal tiles have to be made by the accelerator. In DRAM a store with a row stride of one element
+    more than the tile's row puts a column on the diagonal of an array that starts as zeros; a fence has to stand
+    between that and the loads, and the store's stride has to be put back.
+    """
+    example = """
+    for (int g …) { load(&A[i][g], a, 1, 16); load(&W[g], w, 1, 1); … }
+      ->  for (int g …) { load(&W[g * 16], t, 1, 16); store(&D[g * 16], t, 1, 16); }   // diagonals
+          for (int g …) { load(&A[i][g * 16], a, 16, 16); load(&D[…][g * 16], w, 16, 16); … }
+    """
 
     def candidates(self, facts: Facts) -> Sequence[Proposal]:
         """Each loop around the contraction whose iterations are groups side by side."""

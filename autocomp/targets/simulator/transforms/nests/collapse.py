@@ -10,16 +10,31 @@ from autocomp.targets.simulator.transforms.analysis.facts import Facts
 from autocomp.targets.simulator.transforms.errors import NotApplicable
 from autocomp.targets.simulator.transforms.nests.double_buffer import runs_ahead
 from autocomp.targets.simulator.transforms.parameters import names_of
-from autocomp.targets.simulator.transforms.protocol import Parameters, Proposal, Rewriting
+from autocomp.targets.simulator.transforms.protocol import Parameters, Proposal, Transformation
 from autocomp.targets.simulator.transforms.syntax.affine import literal
 from autocomp.targets.simulator.transforms.syntax.loops import Loop, loop, make_constant, make_if, make_loop
 from autocomp.targets.simulator.transforms.syntax.nest import Statements, change_loop
 from autocomp.targets.simulator.transforms.syntax.rewrite import all_names, fresh, with_body
 
 
-class Collapse(Rewriting):
+class Collapse(Transformation):
     name = "collapse"
     title = "Collapse nested loops into one"
+    order = 190
+    causes = ("Idle", "ReadAfterWrite", "MemoryLatency")
+    prior = 0.02
+    guidance = """
+    Count the iterations of nested loops in a single loop and derive the indices from the count, so that "the next
+    iteration" also exists at the end of an inner loop.
+    It pays when the units run dry each time an inner loop ends (Idle, ReadAfterWrite, MemoryLatency between blocks and
+    not inside them), as the step before prefetching or deferring stores.
+    Watch for: what stood before or behind an inner loop becomes a condition on its first or last iteration; divisions
+    and remainders in the indices cost host time.
+    """
+    example = """
+    for (int i = 0; i < M; i++) for (int j = 0; j < N; j++) body(i, j);
+      ->  for (int s = 0; s < M * N; s++) body(s / N, s % N);
+    """
 
     def candidates(self, facts: Facts) -> Sequence[Proposal]:
         """The loops around the innermost loop that also moves data, outermost first."""

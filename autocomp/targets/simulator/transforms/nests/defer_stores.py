@@ -26,7 +26,7 @@ from autocomp.targets.simulator.transforms.nests.collapse import collapsed
 from autocomp.targets.simulator.transforms.nests.double_buffer import doubled, is_doubled, runs_behind
 from autocomp.targets.simulator.transforms.nests.rotation import early_fills, late_stores
 from autocomp.targets.simulator.transforms.parameters import names_of, number_of
-from autocomp.targets.simulator.transforms.protocol import Parameters, Proposal, Rewriting
+from autocomp.targets.simulator.transforms.protocol import Parameters, Proposal, Transformation
 from autocomp.targets.simulator.transforms.syntax.affine import literal
 from autocomp.targets.simulator.transforms.syntax.arithmetic import replace_sums
 from autocomp.targets.simulator.transforms.syntax.loops import Loop, make_constant, make_loop
@@ -34,9 +34,25 @@ from autocomp.targets.simulator.transforms.syntax.nest import Statements, change
 from autocomp.targets.simulator.transforms.syntax.rewrite import Path, all_names, declared, fresh, with_body
 
 
-class DeferStores(Rewriting):
+class DeferStores(Transformation):
     name = "defer_stores"
     title = "Write results out while the next block computes"
+    order = 200
+    causes = ("WriteAfterRead", "Fence", "Idle", "Drain")
+    uses = ("store",)
+    after = ("keep_accumulator", "widen_moves")
+    about_results = True
+    guidance = """
+    Give the results two places: one is written out while the other accumulates the next block. Spread the stores
+    between the computations of that block; use a fence only where the host or another command really reads the data.
+    It pays when the compute unit is Idle while the store unit is Busy, or waits on WriteAfterRead as a block starts.
+    Watch for: a block may use half of the result rows only; alternate by the parity of the output block; the results
+    of the last block still have to be written behind the loop.
+    """
+    example = """
+    for (int b …) { compute(b); store(b); }
+      ->  for (int b …) { compute(b) with pieces of store(b - 1) in between; } store(last);
+    """
 
     def candidates(self, facts: Facts) -> Sequence[Proposal]:
         """All loops around both computation and stores as one, then fewer of them; evenly spread or earlier."""

@@ -15,7 +15,7 @@ from autocomp.targets.simulator.transforms.analysis.facts import Buffer, Facts, 
 from autocomp.targets.simulator.transforms.errors import NotApplicable
 from autocomp.targets.simulator.transforms.memory.addresses import moved, place, shift_operands
 from autocomp.targets.simulator.transforms.parameters import name_of, names_of, number_of
-from autocomp.targets.simulator.transforms.protocol import Parameters, Proposal, Rewriting
+from autocomp.targets.simulator.transforms.protocol import Parameters, Proposal, Transformation
 from autocomp.targets.simulator.transforms.syntax.affine import Affine, affine, expression, interval, literal
 from autocomp.targets.simulator.transforms.syntax.loops import loop
 from autocomp.targets.simulator.transforms.syntax.nest import enclosing
@@ -24,9 +24,26 @@ from autocomp.targets.simulator.transforms.syntax.rewrite import Path, blocks, n
 _ARRANGEMENTS = (("bank", 4), ("bank", 2), ("rows", 4), ("rows", 2))
 
 
-class DoubleBuffer(Rewriting):
+class DoubleBuffer(Transformation):
     name = "double_buffer"
-    title = "Alternate between places in local memory"
+    title = "Alternate between two places for a block"
+    order = 140
+    causes = ("WriteAfterRead", "MemoryLatency", "ReadAfterWrite")
+    uses = ("load",)
+    prior = 0.1
+    after = ("keep_accumulator", "stage_operand")
+    guidance = """
+    Give a staged block two places, best in different banks, and alternate between them, so that the next block loads
+    while this one is used.
+    It pays when loads wait for the computation to have finished with the old rows (WriteAfterRead), or when
+    computation waits for data (ReadAfterWrite, MemoryLatency).
+    Watch for: it doubles the rows of that block; choose the place by the parity of the loop that loads the block, and
+    the same parity wherever it is read.
+    """
+    example = """
+    load(block(k), base); use(base);
+      ->  load(block(k), base + (k % 2) * ROWS); use(base + (k % 2) * ROWS);
+    """
 
     def candidates(self, facts: Facts) -> Sequence[Proposal]:
         """All operands, all results, each alone; two places apart by banks, else more of them side by side."""

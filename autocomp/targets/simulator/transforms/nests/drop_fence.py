@@ -10,7 +10,7 @@ from autocomp.targets.simulator.transforms.analysis.facts import Facts
 from autocomp.targets.simulator.transforms.errors import NotApplicable
 from autocomp.targets.simulator.transforms.memory.synchronisation import is_fence
 from autocomp.targets.simulator.transforms.parameters import flag_of, number_of
-from autocomp.targets.simulator.transforms.protocol import Parameters, Proposal, Rewriting
+from autocomp.targets.simulator.transforms.protocol import Parameters, Proposal, Transformation
 from autocomp.targets.simulator.transforms.straight.fences import unneeded
 from autocomp.targets.simulator.transforms.straight.program import is_written_out, known_program, program_of
 from autocomp.targets.simulator.transforms.syntax.loops import loop
@@ -21,9 +21,32 @@ _MOVES = ("load", "store")
 _CYCLES = 60.0  # that everything stands still at a fence, roughly
 
 
-class DropFence(Rewriting):
+class DropFence(Transformation):
     name = "drop_fence"
     title = "Drop a fence that orders nothing"
+    order = 230
+    causes = ("Fence",)
+    uses = ("synchronisation",)
+    after = (
+        "keep_accumulator",
+        "widen_moves",
+        "own_rows",
+        "load_once",
+        "negate_on_store",
+        "add_in_place",
+        "keep_results",
+        "drop_unused",
+    )
+    waits_for_all = True
+    guidance = """
+    A fence makes everything wait for everything. Only two accesses to the same DRAM, by units or by the host, at least
+    one of them a write, need one between them; data that stays in local memory needs none.
+    It pays when units wait on Fence.
+    Watch for: results that are stored and loaded again, and results that the host reads or changes.
+    """
+    example = """
+    store(x); fence(); load(y);  ->  store(x); load(y);
+    """
 
     def candidates(self, facts: Facts) -> Sequence[Proposal]:
         """Each fence but the one that ends the kernel: whether one is needed is for the memory discipline to say. In a

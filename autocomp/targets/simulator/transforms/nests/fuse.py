@@ -10,7 +10,7 @@ from autocomp.targets.simulator.transforms.analysis.dependences import check_fus
 from autocomp.targets.simulator.transforms.analysis.facts import Facts
 from autocomp.targets.simulator.transforms.errors import NotApplicable
 from autocomp.targets.simulator.transforms.parameters import name_of
-from autocomp.targets.simulator.transforms.protocol import Parameters, Proposal, Rewriting
+from autocomp.targets.simulator.transforms.protocol import Parameters, Proposal, Transformation
 from autocomp.targets.simulator.transforms.syntax.loops import Loop, loop, make_loop
 from autocomp.targets.simulator.transforms.syntax.rewrite import (
     blocks,
@@ -25,9 +25,21 @@ from autocomp.targets.simulator.transforms.syntax.rewrite import (
 )
 
 
-class Fuse(Rewriting):
+class Fuse(Transformation):
     name = "fuse"
     title = "Fuse neighbouring loops"
+    order = 40
+    causes = ("Idle", "Fence", "Host")
+    prior = 0.1
+    guidance = """
+    Join two loops over the same range into one, so that the units work side by side rather than one after the other.
+    It pays when one unit is Idle through the whole first loop and another through the second, or when results take a
+    trip through DRAM (or a fence) only because they are produced in one loop and consumed in the next.
+    Watch for: an iteration of the second loop may only read what this or an earlier iteration of the first has made.
+    """
+    example = """
+    for (int i …) load(i); for (int i …) compute(i);  ->  for (int i …) { load(i); compute(i); }
+    """
 
     def candidates(self, facts: Facts) -> Sequence[Proposal]:
         """Every loop whose next sibling runs as often."""

@@ -10,7 +10,7 @@ from autocomp.targets.simulator.transforms.analysis.facts import Facts, Site
 from autocomp.targets.simulator.transforms.errors import NotApplicable
 from autocomp.targets.simulator.transforms.memory.records import with_own_records
 from autocomp.targets.simulator.transforms.memory.synchronisation import outside_loops
-from autocomp.targets.simulator.transforms.protocol import Parameters, Proposal, Rewriting
+from autocomp.targets.simulator.transforms.protocol import Parameters, Proposal, Transformation
 from autocomp.targets.simulator.transforms.syntax.rewrite import (
     Path,
     names,
@@ -22,9 +22,22 @@ from autocomp.targets.simulator.transforms.syntax.rewrite import (
 _CYCLES = 8.0  # that a command which configures takes, roughly
 
 
-class Hoist(Rewriting):
+class Hoist(Transformation):
     name = "hoist"
     title = "Move what does not change out of the loop"
+    order = 60
+    causes = ("Host", "Drain", "Bus", "QueueFull", "Semaphore")
+    guidance = """
+    Move a configuration, a data move or an address computation to the outermost loop in which its operands still
+    change.
+    It pays when the same configuration is issued again and again (Drain: the unit empties its pipeline each time;
+    Host and QueueFull: commands that do nothing), or when the same block is loaded in every iteration (Bus).
+    Watch for: nothing between the new place and the use may overwrite the rows or the configuration; if two settings
+    alternate, use separate configuration slots where the machine has them.
+    """
+    example = """
+    for (…) { config(s); load(p); … }  ->  config(s); for (…) { load(p); … }
+    """
 
     def candidates(self, facts: Facts) -> Sequence[Proposal]:
         """All that can move out, at once."""

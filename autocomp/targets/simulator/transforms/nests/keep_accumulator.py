@@ -20,7 +20,7 @@ from autocomp.targets.simulator.transforms.nests.stage_window import StageWindow
 from autocomp.targets.simulator.transforms.nests.tile import tile_nest
 from autocomp.targets.simulator.transforms.nests.windows import shared_rows
 from autocomp.targets.simulator.transforms.parameters import factors_of, flag_of
-from autocomp.targets.simulator.transforms.protocol import Parameters, Proposal, Rewriting, fitting
+from autocomp.targets.simulator.transforms.protocol import Parameters, Proposal, Transformation, fitting
 from autocomp.targets.simulator.transforms.syntax.loops import Loop, make_loop
 from autocomp.targets.simulator.transforms.syntax.nest import Statements, change_loop
 from autocomp.targets.simulator.transforms.syntax.rewrite import Path, all_names, fresh, statement_at, with_body
@@ -30,9 +30,25 @@ _PAYING = 0.9  # estimated cycles with windows, relative to those without, from 
 _RESOLUTION = 0.01  # relative difference of estimates that says something
 
 
-class KeepAccumulator(Rewriting):
+class KeepAccumulator(Transformation):
     name = "keep_accumulator"
     title = "Keep results in the accumulator across the reduction"
+    order = 120
+    causes = ("Bus", "ReadAfterWrite", "WriteAfterRead", "Fence")
+    uses = ("contraction", "store")
+    after = ("merge_depth",)
+    guidance = """
+    Accumulate over the whole reduction loop in local memory and write each result out once, behind that loop, instead
+    of reading and writing partial results in every step.
+    It pays when output traffic is a multiple of the output's size, or the store unit is busy inside the reduction
+    loop. Several independent accumulator tiles in flight also hide the latency from one accumulation to the next
+    (ReadAfterWrite).
+    Watch for: the first step has to overwrite, all later ones add; wide partial results must not be narrowed on the
+    way; the tiles in flight must fit in the accumulator.
+    """
+    example = """
+    for (int k …) { … accumulate(acc, k != 0); store(acc); }  ->  for (int k …) accumulate(acc, k != 0); store(acc);
+    """
 
     def candidates(self, facts: Facts) -> Sequence[Proposal]:
         """Block shapes that fit, half or all of the accumulator, by the traffic and the time that they cost."""

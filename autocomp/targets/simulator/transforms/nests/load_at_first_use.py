@@ -14,7 +14,7 @@ from autocomp.targets.simulator.transforms.analysis.facts import Facts, Site
 from autocomp.targets.simulator.transforms.errors import NotApplicable
 from autocomp.targets.simulator.transforms.memory.interleave import computing_part
 from autocomp.targets.simulator.transforms.parameters import names_of
-from autocomp.targets.simulator.transforms.protocol import Parameters, Proposal, Rewriting
+from autocomp.targets.simulator.transforms.protocol import Parameters, Proposal, Transformation
 from autocomp.targets.simulator.transforms.syntax.affine import Affine, literal
 from autocomp.targets.simulator.transforms.syntax.loops import Loop, make_if, make_nest
 from autocomp.targets.simulator.transforms.syntax.nest import Statements, peel_nest
@@ -28,9 +28,24 @@ from autocomp.targets.simulator.transforms.syntax.rewrite import (
 )
 
 
-class LoadAtFirstUse(Rewriting):
+class LoadAtFirstUse(Transformation):
     name = "load_at_first_use"
     title = "Load operands where they are first used"
+    order = 180
+    causes = ("ReadAfterWrite", "MemoryLatency", "Fence")
+    uses = ("load",)
+    after = ("keep_accumulator", "stage_operand", "widen_moves", "reuse_weights")
+    guidance = """
+    Where operands are loaded in front of a nest that uses them, load each tile in the iteration that needs it first
+    instead: the nest begins when its first tiles are there, and the loads go on beside it.
+    It pays when a kernel is short, so that the time before the first computation is a good part of it
+    (ReadAfterWrite, MemoryLatency); in longer ones, load a block ahead (prefetch).
+    Watch for: every tile keeps rows of its own until its last use; a wide move comes with the first of its tiles.
+    """
+    example = """
+    for (int k …) load(&B[k][0], k); for (int i …) for (int k …) use(k);
+      ->  for (int i …) for (int k …) { if (i == 0) load(&B[k][0], k); use(k); }
+    """
 
     def candidates(self, facts: Facts) -> Sequence[Proposal]:
         """All operands whose loads stand in front of a computing nest, then each alone."""

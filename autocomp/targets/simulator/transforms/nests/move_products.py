@@ -17,7 +17,7 @@ from autocomp.targets.simulator.start.naive import gemm_holes, tiled_gemm
 from autocomp.targets.simulator.transforms.analysis.facts import Facts
 from autocomp.targets.simulator.transforms.errors import NotApplicable
 from autocomp.targets.simulator.transforms.parameters import number_of
-from autocomp.targets.simulator.transforms.protocol import Parameters, Proposal, Rewriting
+from autocomp.targets.simulator.transforms.protocol import Parameters, Proposal, Transformation
 from autocomp.targets.simulator.transforms.syntax.affine import Affine, Interval, affine, constant_of, literal
 from autocomp.targets.simulator.transforms.syntax.loops import Loop, loop
 from autocomp.targets.simulator.transforms.syntax.rewrite import (
@@ -43,9 +43,23 @@ _ALL = -1
 _DTYPES = {"float": "float32"}  # whose sums the machine stores as they are, without rounding to a narrower type
 
 
-class MoveProducts(Rewriting):
+class MoveProducts(Transformation):
     name = "move_products"
     title = "Let the machine multiply"
+    order = 215
+    causes = ("Host", "Idle")
+    uses = ("configuration", "load", "preload", "contraction", "store")
+    guidance = """
+    Where the host sums products in loops, let the machine compute these sums for all rows at once, into an array of the
+    kernel's own; the host adds to them, changes signs and clamps as before, once per row.
+    It pays when the host takes most of the time (Host) while the compute unit is Idle.
+    Watch for: the host reads the results only after a fence; what the sums read must not change in the same loop; the
+    machine adds in another order, and in the type of its accumulators.
+    """
+    example = """
+    for (j …) { s = d[j]; for (k …) s += M[j][k] * x[k]; u[j] = -s; }
+      ->  product = M * x on the machine; fence(); for (j …) { s = d[j] + product[j]; u[j] = -s; }
+    """
 
     def candidates(self, facts: Facts) -> Sequence[Proposal]:
         """All products of the host's, and each of several."""

@@ -9,7 +9,7 @@ from autocomp.targets.simulator.kernel import ast
 from autocomp.targets.simulator.transforms.analysis.facts import Facts, Site, pointer
 from autocomp.targets.simulator.transforms.errors import NotApplicable
 from autocomp.targets.simulator.transforms.parameters import name_of
-from autocomp.targets.simulator.transforms.protocol import Parameters, Proposal, Rewriting
+from autocomp.targets.simulator.transforms.protocol import Parameters, Proposal, Transformation
 from autocomp.targets.simulator.transforms.straight.edit import takes_scale
 from autocomp.targets.simulator.transforms.straight.program import is_written_out, known_program, program_of
 from autocomp.targets.simulator.transforms.straight.signs import negated_by_stores, negated_tensors
@@ -29,9 +29,23 @@ from autocomp.targets.simulator.transforms.syntax.rewrite import (
 _CYCLES = 50.0  # that the host takes for a few elements, with the fence's share, roughly
 
 
-class NegateOnStore(Rewriting):
+class NegateOnStore(Transformation):
     name = "negate_on_store"
     title = "Let the move out change signs"
+    order = 220
+    causes = ("Fence", "Host")
+    uses = ("store", "configuration")
+    after = ("keep_accumulator", "widen_moves", "own_rows", "load_once")
+    waits_for_all = True
+    guidance = """
+    Where the host negates what was just stored, let the command that moves results out multiply by -1, and put the
+    scale back afterwards. Signs of operands can come with their loads in the same way.
+    It pays when the host touches every element of a result behind a fence (Fence, Host).
+    Watch for: the scale holds for all stores until it is configured again; rounding and saturation come after it.
+    """
+    example = """
+    store(u); fence(); for (…) u[…] = -u[…];  ->  configure_store(-1.0); store(u); configure_store(1.0); fence();
+    """
 
     def candidates(self, facts: Facts) -> Sequence[Proposal]:
         """Each tensor whose elements the host negates where they lie."""

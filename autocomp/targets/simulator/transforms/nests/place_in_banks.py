@@ -10,14 +10,26 @@ from autocomp.targets.simulator.transforms.analysis.facts import Buffer, Facts
 from autocomp.targets.simulator.transforms.errors import NotApplicable
 from autocomp.targets.simulator.transforms.memory.addresses import moved, place
 from autocomp.targets.simulator.transforms.parameters import name_of
-from autocomp.targets.simulator.transforms.protocol import Parameters, Proposal, Rewriting
+from autocomp.targets.simulator.transforms.protocol import Parameters, Proposal, Transformation
 from autocomp.targets.simulator.transforms.syntax.affine import interval_of
 from autocomp.targets.simulator.transforms.syntax.rewrite import with_body
 
 
-class PlaceInBanks(Rewriting):
+class PlaceInBanks(Transformation):
     name = "place_in_banks"
     title = "Put operands into banks of their own"
+    order = 150
+    causes = ("BankConflict",)
+    after = ("keep_accumulator", "stage_operand", "stage_window", "widen_moves", "reuse_weights")
+    guidance = """
+    Move buffers apart, so that what is read or written in the same cycles lies in different banks: the operands of one
+    computation, and the block that is being loaded against the block that is in use.
+    It pays when units wait on BankConflict.
+    Watch for: a buffer may not run over the end of its bank into the next; every address of the buffer moves with it.
+    """
+    example = """
+    a at row 0, b at row 16  ->  a at row 0, b at the first row of the next bank
+    """
 
     def candidates(self, facts: Facts) -> Sequence[Proposal]:
         """Each memory with several banks and several buffers that share one."""

@@ -25,7 +25,7 @@ from autocomp.targets.simulator.transforms.nests.double_buffer import doubled, i
 from autocomp.targets.simulator.transforms.nests.hoist import settled
 from autocomp.targets.simulator.transforms.nests.rotation import early_loads
 from autocomp.targets.simulator.transforms.parameters import names_of, number_of
-from autocomp.targets.simulator.transforms.protocol import Parameters, Proposal, Rewriting
+from autocomp.targets.simulator.transforms.protocol import Parameters, Proposal, Transformation
 from autocomp.targets.simulator.transforms.syntax.affine import literal
 from autocomp.targets.simulator.transforms.syntax.arithmetic import replace_sums
 from autocomp.targets.simulator.transforms.syntax.loops import Loop, make_loop
@@ -33,9 +33,26 @@ from autocomp.targets.simulator.transforms.syntax.nest import Statements, change
 from autocomp.targets.simulator.transforms.syntax.rewrite import all_names, declared, with_body
 
 
-class Prefetch(Rewriting):
+class Prefetch(Transformation):
     name = "prefetch"
-    title = "Load the next block while this one computes"
+    title = "Order moves ahead of their use"
+    order = 170
+    causes = ("ReadAfterWrite", "MemoryLatency", "Idle", "QueueFull")
+    uses = ("load",)
+    after = ("keep_accumulator", "stage_operand", "stage_window", "widen_moves", "reuse_weights")
+    guidance = """
+    Issue the loads of the next block before the computation on the present one (a software pipeline: a prologue loads
+    the first block, the loop loads one ahead, the last iteration loads nothing), and put stores behind the commands
+    that do not depend on them.
+    It pays when the compute unit waits at each block's start (ReadAfterWrite, MemoryLatency) while the bus is free, or
+    when commands that could run sit in the queue behind commands that cannot (QueueFull).
+    Watch for: the block that is loaded ahead needs rows of its own, so double-buffer first; too far ahead fills the
+    queues and blocks the host.
+    """
+    example = """
+    for (int k …) { load(k); compute(k); }
+      ->  load(0); for (int k …) { if (k + 1 < N) load(k + 1); compute(k); }
+    """
 
     def candidates(self, facts: Facts) -> Sequence[Proposal]:
         """All enclosing loops as one, then the innermost alone; evenly spread or as early as possible."""

@@ -10,15 +10,29 @@ from autocomp.targets.simulator.transforms.analysis.facts import Facts, Operand
 from autocomp.targets.simulator.transforms.errors import NotApplicable
 from autocomp.targets.simulator.transforms.nests.double_buffer import runs_ahead, turns_of
 from autocomp.targets.simulator.transforms.parameters import names_of
-from autocomp.targets.simulator.transforms.protocol import Parameters, Proposal, Rewriting
+from autocomp.targets.simulator.transforms.protocol import Parameters, Proposal, Transformation
 from autocomp.targets.simulator.transforms.syntax.loops import Loop, make_if, make_nest
 from autocomp.targets.simulator.transforms.syntax.nest import Statements, change_loop, peel_nest
 from autocomp.targets.simulator.transforms.syntax.rewrite import with_body
 
 
-class Reorder(Rewriting):
+class Reorder(Transformation):
     name = "reorder"
     title = "Change the order of nested loops"
+    order = 20
+    causes = ("Bus", "MemoryLatency", "ReadAfterWrite", "WriteAfterWrite", "Drain")
+    prior = 0.3
+    guidance = """
+    Exchange neighbouring loops, so that the operand that is dearest to move changes slowest, or so that successive
+    commands write different rows.
+    It pays when the innermost loop fetches what the next outer iteration fetches again, or when each command waits
+    for the one before it (ReadAfterWrite, WriteAfterWrite) because both touch the same rows.
+    Watch for: an accumulation must still start from the right value; whatever initialises or writes out a result has
+    to sit at the loop level where its reduction starts or ends.
+    """
+    example = """
+    for (int i …) for (int j …) body(i, j);  ->  for (int j …) for (int i …) body(i, j);
+    """
 
     def candidates(self, facts: Facts) -> Sequence[Proposal]:
         """Each loop of the computing nest as the innermost one, and exchanges of neighbours."""

@@ -13,7 +13,7 @@ from autocomp.targets.simulator.transforms.errors import NotApplicable
 from autocomp.targets.simulator.transforms.memory.interleave import used_constants
 from autocomp.targets.simulator.transforms.nests.reorder import reordered
 from autocomp.targets.simulator.transforms.parameters import names_of
-from autocomp.targets.simulator.transforms.protocol import Parameters, Proposal, Rewriting
+from autocomp.targets.simulator.transforms.protocol import Parameters, Proposal, Transformation
 from autocomp.targets.simulator.transforms.syntax.affine import affine, literal, opposite
 from autocomp.targets.simulator.transforms.syntax.loops import conjunction, disjunction
 from autocomp.targets.simulator.transforms.syntax.nest import enclosing
@@ -28,9 +28,25 @@ from autocomp.targets.simulator.transforms.syntax.rewrite import (
 )
 
 
-class ReuseWeights(Rewriting):
+class ReuseWeights(Transformation):
     name = "reuse_weights"
-    title = "Reuse the preloaded operand"
+    title = "Reuse the operand that is already in the array"
+    order = 160
+    causes = ("Pairing", "BankConflict", "Busy")
+    uses = ("preload", "contraction")
+    after = ("stage_window",)
+    guidance = """
+    Arrange the loops so that successive computations need the same stationary operand, load it into the array for the
+    first one only, and tell the others to keep what is there.
+    It pays when the compute unit is Busy yet utilisation is low: part of its time goes into loading operands into the
+    array rather than into multiplying; also when those loads collide with other reads of a bank (BankConflict).
+    Watch for: "keep" refers to the last operand that was put in, so nothing else may come between; each computation
+    still needs its own destination.
+    """
+    example = """
+    for (int i …) { preload(w, c(i)); compute(a(i)); }
+      ->  preload(w, c(0)); compute(a(0)); for (int i = 1 …) { preload(KEEP, c(i)); compute_again(a(i)); }
+    """
 
     def candidates(self, facts: Facts) -> Sequence[Proposal]:
         """All loops of the computing nest over which the preloaded operand stays the same, then each alone."""

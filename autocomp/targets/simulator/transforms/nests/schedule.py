@@ -9,7 +9,7 @@ from autocomp.targets.simulator.kernel import ast
 from autocomp.targets.simulator.transforms.analysis.facts import Facts
 from autocomp.targets.simulator.transforms.errors import NotApplicable
 from autocomp.targets.simulator.transforms.legality import cycles
-from autocomp.targets.simulator.transforms.protocol import Parameters, Proposal, Rewriting, applied
+from autocomp.targets.simulator.transforms.protocol import Parameters, Proposal, Transformation, applied
 from autocomp.targets.simulator.transforms.scheduling.choose import ranked, whole
 from autocomp.targets.simulator.transforms.scheduling.lifting.commands import commands_of
 from autocomp.targets.simulator.transforms.scheduling.neighbours import neighbours
@@ -22,12 +22,29 @@ _TIMED_CYCLES = 1 << 20  # estimated cycles of all of them
 _CLOSE = 0.002  # relative difference of estimates below which schedules of a newcomer count as alike
 
 
-class ChooseSchedule(Rewriting):
+class ChooseSchedule(Transformation):
     """Parameters are a schedule's fields; those left out are as of one block that is all. Dimensions are called i
     (rows), j (columns), k (depth), others n, p, q … and r, s, t …."""
 
     name = "schedule"
     title = "Choose tiles, blocks, order and buffers together"
+    order = 310
+    causes = ("Bus", "MemoryLatency", "QueueFull", "ReadAfterWrite", "WriteAfterWrite", "Idle")
+    anew = True
+    guidance = """
+    Write the kernel anew from what it computes: blocks of tiles that fit in local memory, the next block's moves
+    between the products with this one, results stored during the next block, an operand kept in the array.
+    It pays when a kernel is at its start, whatever it looks like, and most where extents do not divide the array:
+    blocks are balanced, and the cost of partial tiles decides among them.
+    Watch for: results have to stay in local memory until their reduction is complete; two panels of an operand that
+    is loaded ahead must fit at a time.
+    """
+    example = """
+    for (int i = 0; i < 32; i++)               for (int step = 0; step < 64; step++)
+      for (int j = 0; j < 32; j++) {     ->      for (int k = 0; k < 4; k++) {
+        load(i, j); multiply(i, j);                load_some(step + 1); multiply(step, k);
+      }                                          }
+    """
 
     def candidates(self, facts: Facts) -> Sequence[Proposal]:
         """The schedules with the least cycles: timed, as far as they are short enough, then by estimates. Of a kernel

@@ -8,16 +8,31 @@ from autocomp.targets.simulator.kernel import ast
 from autocomp.targets.simulator.transforms.analysis.facts import Facts
 from autocomp.targets.simulator.transforms.errors import NotApplicable
 from autocomp.targets.simulator.transforms.parameters import name_of, number_of
-from autocomp.targets.simulator.transforms.protocol import Parameters, Proposal, Rewriting
+from autocomp.targets.simulator.transforms.protocol import Parameters, Proposal, Transformation
 from autocomp.targets.simulator.transforms.syntax.affine import literal
 from autocomp.targets.simulator.transforms.syntax.loops import Loop, loop, make_loop
 from autocomp.targets.simulator.transforms.syntax.nest import Statements, change_loop
 from autocomp.targets.simulator.transforms.syntax.rewrite import substitute, walk, walk_statements, with_body
 
 
-class Split(Rewriting):
+class Split(Transformation):
     name = "split"
     title = "Split a loop in two, or its body into two loops"
+    order = 30
+    causes = ("Pairing", "Drain", "Bus")
+    prior = 0.02
+    guidance = """
+    Distribute a loop over parts of its body (first all moves, then all computation), or peel its first or last
+    iterations into a loop of their own.
+    It pays when two parts want different loop orders or block sizes, when a condition inside the loop is only about
+    its first or last iteration, and as the step before staging an operand or prefetching.
+    Watch for: what the first part produces has to stay in local memory until the second part reads it, so every
+    iteration needs rows of its own.
+    """
+    example = """
+    for (int k …) { load(k); compute(k); }  ->  for (int k …) load(k);
+                                                for (int k …) compute(k);
+    """
 
     def candidates(self, facts: Facts) -> Sequence[Proposal]:
         """The first iteration apart where a condition asks for it; the body in two at each of its statements."""

@@ -18,7 +18,7 @@ from autocomp.targets.simulator.transforms.nests.hoist import settled
 from autocomp.targets.simulator.transforms.nests.tile import Tile
 from autocomp.targets.simulator.transforms.nests.widen_moves import WidenMoves
 from autocomp.targets.simulator.transforms.parameters import factors_of, flag_of, name_of, names_of
-from autocomp.targets.simulator.transforms.protocol import Parameters, Proposal, Rewriting
+from autocomp.targets.simulator.transforms.protocol import Parameters, Proposal, Transformation
 from autocomp.targets.simulator.transforms.syntax.affine import Affine, Ranges, affine, expression, interval_of
 from autocomp.targets.simulator.transforms.syntax.loops import Loop, loop, make_if, make_nest
 from autocomp.targets.simulator.transforms.syntax.nest import enclosing
@@ -37,9 +37,26 @@ from autocomp.targets.simulator.transforms.syntax.rewrite import (
 _MOST = 12  # proposals
 
 
-class StageOperand(Rewriting):
+class StageOperand(Transformation):
     name = "stage_operand"
     title = "Stage an operand in local memory at an outer loop"
+    order = 80
+    causes = ("Bus", "MemoryLatency", "ReadAfterWrite")
+    uses = ("load",)
+    after = ("merge_depth",)
+    guidance = """
+    Load the whole part of a tensor that the inner loops use once, before them, into rows of its own, and let the inner
+    loops read it from there.
+    It pays when the bytes read from DRAM are a multiple of the tensor's size and the local memory is little used
+    (see occupancy): each element is then fetched once per outer iteration instead of once per use.
+    Watch for: the staged part plus everything else has to fit; give every tile a fixed place (base + index * rows of
+    a tile); rows of another operand must not overlap it.
+    """
+    example = """
+    for (int j …) for (int k …) { load(&A[i][k], a); … }
+      ->  for (int k …) load(&A[i][k], a + k * ROWS);
+          for (int j …) for (int k …) { … use a + k * ROWS … }
+    """
 
     def candidates(self, facts: Facts) -> Sequence[Proposal]:
         """Every loop that a load can move out of; all operands together, and the small ones as a whole."""

@@ -20,7 +20,7 @@ from autocomp.targets.simulator.transforms.nests.stage_operand import home_of, m
 from autocomp.targets.simulator.transforms.nests.widen_moves import with_block_stride
 from autocomp.targets.simulator.transforms.nests.windows import Window, window_of
 from autocomp.targets.simulator.transforms.parameters import name_of, names_of
-from autocomp.targets.simulator.transforms.protocol import Parameters, Proposal, Rewriting
+from autocomp.targets.simulator.transforms.protocol import Parameters, Proposal, Transformation
 from autocomp.targets.simulator.transforms.syntax.affine import (
     Affine,
     affine,
@@ -43,9 +43,26 @@ from autocomp.targets.simulator.transforms.syntax.rewrite import (
 )
 
 
-class StageWindow(Rewriting):
+class StageWindow(Transformation):
     name = "stage_window"
     title = "Load overlapping tiles once, as one window"
+    order = 90
+    causes = ("Bus", "MemoryLatency", "QueueFull", "WriteAfterRead", "ReadAfterWrite")
+    uses = ("load",)
+    prior = 0.1
+    after = ("merge_depth", "keep_accumulator")
+    guidance = """
+    Where the tiles of successive iterations overlap in the tensor, as the windows of a convolution do from tap to tap
+    and from one line of results to the next, load the box around all of them once, and let each tile be an address in
+    that box: the row of an element follows from its place in the tensor alone.
+    It pays when loads take longer than computation, and the bytes read are several times the size of the tensor.
+    Watch for: every line of the box needs rows for all of its elements; a stride between the pixels of a tile becomes
+    a stride between the local rows that the array reads; lines outside of the image must not be loaded.
+    """
+    example = """
+    for (int s = 0; s < 3; s++) { load(&A[p][s], a, 16 rows); compute(a); }
+      ->  load(&A[p][0], a, 18 rows); for (int s = 0; s < 3; s++) compute(a + s);
+    """
 
     def candidates(self, facts: Facts) -> Sequence[Proposal]:
         """Each operand whose tiles overlap, at every loop that its loads can move out of, and outside of all loops."""

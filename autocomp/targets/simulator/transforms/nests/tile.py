@@ -8,7 +8,7 @@ from autocomp.targets.simulator.kernel import ast
 from autocomp.targets.simulator.transforms.analysis.facts import Facts
 from autocomp.targets.simulator.transforms.errors import NotApplicable
 from autocomp.targets.simulator.transforms.parameters import factors_of
-from autocomp.targets.simulator.transforms.protocol import Parameters, Proposal, Rewriting
+from autocomp.targets.simulator.transforms.protocol import Parameters, Proposal, Transformation
 from autocomp.targets.simulator.transforms.syntax.loops import Loop, make_nest
 from autocomp.targets.simulator.transforms.syntax.nest import (
     Sinking,
@@ -22,9 +22,25 @@ from autocomp.targets.simulator.transforms.syntax.nest import (
 from autocomp.targets.simulator.transforms.syntax.rewrite import all_names, fresh, names, walk, with_body
 
 
-class Tile(Rewriting):
+class Tile(Transformation):
     name = "tile"
     title = "Tile loops so that a block fits in local memory"
+    order = 10
+    causes = ("Bus", "MemoryLatency", "QueueFull")
+    prior = 0.02
+    guidance = """
+    Cut one or more loops into an outer loop over blocks and inner loops inside a block, and move the outer ones
+    outward, so that the data of a block stays in local memory while it is used again and again.
+    It pays when DRAM traffic is far above the size of the tensors, or the transfer unit waits on Bus or
+    MemoryLatency while the compute unit is Idle.
+    Watch for: the block's rows must fit in local memory (twice, if double-buffering is to follow); a block size that
+    does not divide the extent needs a remainder, so guard the last block or pick a divisor.
+    """
+    example = """
+    for (int i = 0; i < 512; i += 16)            for (int io = 0; io < 512; io += 64)
+      body(i);                            ->       for (int i = io; i < io + 64; i += 16)
+                                                     body(i);
+    """
 
     def candidates(self, facts: Facts) -> Sequence[Proposal]:
         """Each loop around the contraction in pieces."""

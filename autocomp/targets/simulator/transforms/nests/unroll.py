@@ -8,7 +8,7 @@ from autocomp.targets.simulator.kernel import ast
 from autocomp.targets.simulator.transforms.analysis.facts import Facts
 from autocomp.targets.simulator.transforms.errors import NotApplicable
 from autocomp.targets.simulator.transforms.parameters import name_of, number_of
-from autocomp.targets.simulator.transforms.protocol import Parameters, Proposal, Rewriting
+from autocomp.targets.simulator.transforms.protocol import Parameters, Proposal, Transformation
 from autocomp.targets.simulator.transforms.syntax.affine import literal
 from autocomp.targets.simulator.transforms.syntax.loops import Loop, loop, make_loop
 from autocomp.targets.simulator.transforms.syntax.nest import Statements, change_loop
@@ -17,9 +17,22 @@ from autocomp.targets.simulator.transforms.syntax.rewrite import declared, subst
 _LARGEST = 16  # copies of a body
 
 
-class Unroll(Rewriting):
+class Unroll(Transformation):
     name = "unroll"
     title = "Unroll a loop"
+    order = 50
+    causes = ("Host", "ReadAfterWrite", "WriteAfterWrite", "Pipeline")
+    prior = 0.05
+    guidance = """
+    Repeat the body of a short loop with its index replaced, in full or by a factor.
+    It pays when the host is the limit (Host): addresses become constants and the loop's own work disappears. It also
+    makes room for other options: neighbouring iterations can use different rows, and their commands interleave.
+    Watch for: on its own it changes nothing for the accelerator; keep the code small (a factor of 2 to 8), and give
+    each copy rows of its own if they are to overlap.
+    """
+    example = """
+    for (int j = 0; j < 4; j++) body(j);  ->  body(0); body(1); body(2); body(3);
+    """
 
     def candidates(self, facts: Facts) -> Sequence[Proposal]:
         """Short innermost loops in full, longer ones by 2 and 4."""

@@ -15,7 +15,7 @@ from autocomp.targets.simulator.transforms.analysis.limits import widest
 from autocomp.targets.simulator.transforms.analysis.settings import in_force
 from autocomp.targets.simulator.transforms.errors import NotApplicable
 from autocomp.targets.simulator.transforms.parameters import names_of, number_of
-from autocomp.targets.simulator.transforms.protocol import Parameters, Proposal, Rewriting
+from autocomp.targets.simulator.transforms.protocol import Parameters, Proposal, Transformation
 from autocomp.targets.simulator.transforms.syntax.affine import Affine, affine, expression, literal, minimum, minimum_of
 from autocomp.targets.simulator.transforms.syntax.loops import Loop, loop, make_if, make_nest
 from autocomp.targets.simulator.transforms.syntax.nest import enclosing, peel_nest
@@ -29,9 +29,23 @@ from autocomp.targets.simulator.transforms.syntax.rewrite import (
 )
 
 
-class WidenMoves(Rewriting):
+class WidenMoves(Transformation):
     name = "widen_moves"
     title = "Move more with each command"
+    order = 70
+    causes = ("Host", "QueueFull", "Bus", "MemoryLatency")
+    uses = ("load", "store")
+    guidance = """
+    Replace several adjacent moves by one that covers more columns or more rows, up to what the instruction's ranges
+    allow; the same for several stores.
+    It pays when many small transfers keep the queues full (QueueFull), the host cannot issue them fast enough (Host),
+    or each request is short against the bus width and the latency (Bus, MemoryLatency).
+    Watch for: how a wide block is laid out in local memory (the distance between its column blocks is part of the
+    configuration), and every later address that refers to the block has to follow that layout.
+    """
+    example = """
+    load(&B[k][j], r, 16, 16); load(&B[k][j + 16], r + 16, 16, 16);  ->  load(&B[k][j], r, 32, 16);
+    """
 
     def candidates(self, facts: Facts) -> Sequence[Proposal]:
         """All moves that can be widened at once, as far as they can be or to fewer column blocks; then each alone. The

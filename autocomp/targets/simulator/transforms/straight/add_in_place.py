@@ -9,7 +9,7 @@ from autocomp.targets.simulator.kernel import ast
 from autocomp.targets.simulator.transforms.analysis.facts import Facts
 from autocomp.targets.simulator.transforms.errors import NotApplicable
 from autocomp.targets.simulator.transforms.parameters import names_of
-from autocomp.targets.simulator.transforms.protocol import Parameters, Proposal, Rewriting
+from autocomp.targets.simulator.transforms.protocol import Parameters, Proposal, Transformation
 from autocomp.targets.simulator.transforms.straight.edit import Edit
 from autocomp.targets.simulator.transforms.straight.elements import Byte, Computed, Liveness, computed, origins, touched
 from autocomp.targets.simulator.transforms.straight.footprint import Access
@@ -19,9 +19,24 @@ from autocomp.targets.simulator.transforms.straight.values import Value
 _CYCLES = 30.0  # of the host for an element, with the fence's share
 
 
-class AddInPlace(Rewriting):
+class AddInPlace(Transformation):
     name = "add_in_place"
     title = "Add results up in local memory"
+    order = 280
+    causes = ("Fence", "Host")
+    uses = ("contraction", "store")
+    after = ("keep_accumulator", "widen_moves", "own_rows", "load_once", "negate_on_store")
+    waits_for_all = True
+    guidance = """
+    Where the host adds two stored results, let the second one accumulate on top of the first, and store the sum. For a
+    difference, load an operand of one of the two with a scale of -1.
+    It pays when the host touches every element of results behind a fence (Fence, Host).
+    Watch for: floating-point sums are added up in another order; results that are also used on their own stay.
+    """
+    example = """
+    multiply(r); store(s, r); multiply(q); store(t, q); fence(); add(s, t, y);
+      ->  multiply(r); multiply_add(r); store(y, r);
+    """
 
     def candidates(self, facts: Facts) -> Sequence[Proposal]:
         """All sums of the host at once."""

@@ -7,16 +7,37 @@ from collections.abc import Sequence
 from autocomp.targets.simulator.kernel import ast
 from autocomp.targets.simulator.transforms.analysis.facts import Facts
 from autocomp.targets.simulator.transforms.errors import NotApplicable
-from autocomp.targets.simulator.transforms.protocol import Parameters, Proposal, Rewriting
+from autocomp.targets.simulator.transforms.protocol import Parameters, Proposal, Transformation
 from autocomp.targets.simulator.transforms.straight.elements import Liveness
 from autocomp.targets.simulator.transforms.straight.program import Program, known_program, program_of
 
 _CYCLES = 20.0  # that a command which nobody needs takes, roughly
 
 
-class DropUnused(Rewriting):
+class DropUnused(Transformation):
     name = "drop_unused"
     title = "Drop what nothing reads"
+    order = 290
+    causes = ("Bus", "QueueFull", "Host")
+    after = (
+        "keep_accumulator",
+        "widen_moves",
+        "own_rows",
+        "load_once",
+        "negate_on_store",
+        "add_in_place",
+        "keep_results",
+    )
+    waits_for_all = True
+    guidance = """
+    Leave out stores that are overwritten before anything reads them, loads and computations into rows that nobody uses,
+    and the host's work on them.
+    It pays when results are kept in local memory and their trips through DRAM are left over.
+    Watch for: tensors that are parameters of the kernel are read by whoever called it.
+    """
+    example = """
+    store(t, r); store(t, q);  ->  store(t, q);
+    """
 
     def candidates(self, facts: Facts) -> Sequence[Proposal]:
         """All such commands."""

@@ -10,7 +10,7 @@ from autocomp.targets.simulator.transforms.analysis.cost import move_cycles
 from autocomp.targets.simulator.transforms.analysis.facts import Facts
 from autocomp.targets.simulator.transforms.errors import NotApplicable
 from autocomp.targets.simulator.transforms.parameters import names_of
-from autocomp.targets.simulator.transforms.protocol import Parameters, Proposal, Rewriting
+from autocomp.targets.simulator.transforms.protocol import Parameters, Proposal, Transformation
 from autocomp.targets.simulator.transforms.straight.edit import Edit
 from autocomp.targets.simulator.transforms.straight.elements import lie, origins
 from autocomp.targets.simulator.transforms.straight.footprint import Change
@@ -20,9 +20,25 @@ from autocomp.targets.simulator.transforms.straight.values import Value, keeps, 
 _ROUND_TRIPS = 3  # latencies that a result needs through DRAM: out, a fence, and in again
 
 
-class KeepResults(Rewriting):
+class KeepResults(Transformation):
     name = "keep_results"
     title = "Use results where they lie"
+    order = 270
+    causes = ("Fence", "Bus", "MemoryLatency", "ReadAfterWrite")
+    uses = ("load", "store", "contraction")
+    after = ("keep_accumulator", "widen_moves", "own_rows", "load_once", "negate_on_store", "add_in_place")
+    waits_for_all = True
+    guidance = """
+    Where a result is moved out and loaded again as an operand, let the operand name the rows that still hold the
+    result. If the move out scales it, as by -1, load the other factor of the product with that scale instead.
+    It pays when operations follow one another and each waits at a Fence for the result of the one before.
+    Watch for: the machine must take operands from the memory in which results lie; nothing may overwrite them before
+    the last use; an activation that the move applies has to be one that operands can go through, and a narrower type
+    is lost.
+    """
+    example = """
+    store(y, r); fence(); load(y, 4); multiply(4);  ->  store(y, r); multiply(r);
+    """
 
     def candidates(self, facts: Facts) -> Sequence[Proposal]:
         """All tensors that are stored and loaded, then each alone."""

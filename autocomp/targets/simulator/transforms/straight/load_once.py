@@ -10,15 +10,28 @@ from autocomp.targets.simulator.transforms.analysis.cost import move_cycles
 from autocomp.targets.simulator.transforms.analysis.facts import Facts, Site
 from autocomp.targets.simulator.transforms.errors import NotApplicable
 from autocomp.targets.simulator.transforms.parameters import names_of
-from autocomp.targets.simulator.transforms.protocol import Parameters, Proposal, Rewriting
+from autocomp.targets.simulator.transforms.protocol import Parameters, Proposal, Transformation
 from autocomp.targets.simulator.transforms.straight.footprint import Access
 from autocomp.targets.simulator.transforms.straight.program import Program, Step, is_written_out, program_of
 from autocomp.targets.simulator.transforms.straight.values import Value, home, keeps, loaded_by_one, moved, values_of
 
 
-class LoadOnce(Rewriting):
+class LoadOnce(Transformation):
     name = "load_once"
     title = "Load what stays in local memory once"
+    order = 260
+    causes = ("Bus", "MemoryLatency", "ReadAfterWrite", "QueueFull")
+    uses = ("load",)
+    after = ("keep_accumulator", "widen_moves", "own_rows")
+    waits_for_all = True
+    guidance = """
+    Drop a load of what an earlier one brought with the same configuration, and let its users read those rows.
+    It pays when the same matrix is loaded in every step, and the bytes read from DRAM are a multiple of the inputs.
+    Watch for: nothing may have written the tensor, or the rows, in between.
+    """
+    example = """
+    load(A, 0); use(0); load(A, 4); use(4);  ->  load(A, 0); use(0); use(0);
+    """
 
     def candidates(self, facts: Facts) -> Sequence[Proposal]:
         """All repeated loads at once."""

@@ -12,7 +12,7 @@ from autocomp.targets.simulator.transforms.analysis.facts import Facts
 from autocomp.targets.simulator.transforms.analysis.requests import Cutting
 from autocomp.targets.simulator.transforms.errors import NotApplicable
 from autocomp.targets.simulator.transforms.parameters import name_of, number_of
-from autocomp.targets.simulator.transforms.protocol import Parameters, Proposal, Rewriting
+from autocomp.targets.simulator.transforms.protocol import Parameters, Proposal, Transformation
 from autocomp.targets.simulator.transforms.straight.dependences import dependences
 from autocomp.targets.simulator.transforms.straight.program import Program, Step, program_of
 from autocomp.targets.simulator.transforms.straight.write_out import in_sequence, is_short
@@ -22,9 +22,33 @@ _HOST = 10  # cycles of the host for a statement, roughly
 _GAIN = 0.1  # share of the computation's latencies that another order hides, roughly
 
 
-class OrderCommands(Rewriting):
+class OrderCommands(Transformation):
     name = "order_commands"
     title = "Put commands that others wait for first"
+    order = 300
+    causes = ("ReadAfterWrite", "Pipeline", "Drain", "Idle", "MemoryLatency")
+    after = (
+        "keep_accumulator",
+        "widen_moves",
+        "own_rows",
+        "load_once",
+        "negate_on_store",
+        "add_in_place",
+        "keep_results",
+        "drop_unused",
+        "drop_fence",
+    )
+    waits_for_all = True
+    guidance = """
+    Among commands that do not depend on each other, issue those first on which the longest chain of others waits, and
+    those of one configuration side by side.
+    It pays when units wait for results (ReadAfterWrite, Pipeline) while independent commands stand further down, or
+    the array drains at every change of configuration (Drain).
+    Watch for: values need rows of their own, or hardly anything is independent; fences keep DRAM accesses in order.
+    """
+    example = """
+    load(a); use(a); load(b); use(b);  ->  load(a); load(b); use(a); use(b);
+    """
 
     def candidates(self, facts: Facts) -> Sequence[Proposal]:
         """Switching the configuration of the computing unit taken to cost its latency, twice that, and nothing; of

@@ -10,15 +10,29 @@ from autocomp.targets.simulator.kernel import ast
 from autocomp.targets.simulator.transforms.analysis.cost import site_cycles
 from autocomp.targets.simulator.transforms.analysis.facts import Facts
 from autocomp.targets.simulator.transforms.errors import NotApplicable
-from autocomp.targets.simulator.transforms.protocol import Parameters, Proposal, Rewriting
+from autocomp.targets.simulator.transforms.protocol import Parameters, Proposal, Transformation
 from autocomp.targets.simulator.transforms.straight.program import Program, program_of
 from autocomp.targets.simulator.transforms.straight.values import Homes, Value, home, moved, values_of
 from autocomp.targets.simulator.transforms.straight.write_out import in_sequence, is_short
 
 
-class OwnRows(Rewriting):
+class OwnRows(Transformation):
     name = "own_rows"
     title = "Give every value rows of its own"
+    order = 250
+    causes = ("WriteAfterRead", "WriteAfterWrite", "ReadAfterWrite", "BankConflict", "MemoryLatency")
+    after = ("keep_accumulator", "widen_moves")
+    waits_for_all = True
+    guidance = """
+    Where the same few rows of local memory hold one value after the other, let each value that is loaded or computed
+    have rows that nothing else uses while it is needed, factors of a product in different banks.
+    It pays when loads wait for computation to be done with the rows (WriteAfterRead), and before reordering commands or
+    keeping values: what is overwritten cannot be used again.
+    Watch for: values that are written in parts, or added to, are one value; the memory must hold all that live at once.
+    """
+    example = """
+    load(a, 0); use(0); load(b, 0); use(0);  ->  load(a, 0); use(0); load(b, 4); use(4);
+    """
 
     def candidates(self, facts: Facts) -> Sequence[Proposal]:
         """All values at once."""

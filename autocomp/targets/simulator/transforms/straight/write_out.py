@@ -8,7 +8,7 @@ from math import prod
 from autocomp.targets.simulator.kernel import ast
 from autocomp.targets.simulator.transforms.analysis.facts import Facts
 from autocomp.targets.simulator.transforms.errors import NotApplicable
-from autocomp.targets.simulator.transforms.protocol import Parameters, Proposal, Rewriting, applied
+from autocomp.targets.simulator.transforms.protocol import Parameters, Proposal, Transformation, applied
 from autocomp.targets.simulator.transforms.straight.execution import MAX_STATEMENTS, written_out
 from autocomp.targets.simulator.transforms.straight.program import is_written_out
 from autocomp.targets.simulator.transforms.syntax.rewrite import walk, with_body
@@ -16,9 +16,24 @@ from autocomp.targets.simulator.transforms.syntax.rewrite import walk, with_body
 _SHORT = 1_000  # commands of kernels that are worth looking at one by one; in longer ones their order matters less
 
 
-class WriteOut(Rewriting):
+class WriteOut(Transformation):
     name = "write_out"
     title = "Write the commands out one after another"
+    order = 240
+    causes = ("Host", "Fence")
+    prior = 0.1
+    guidance = """
+    Execute loops, helpers and scalar arithmetic now, and leave the sequence of commands with constant operands. What a
+    command reads and writes is then plain to see, also across what used to be iterations, and the host computes
+    nothing.
+    It pays when units wait for the Host or at a Fence in small operations of up to a few thousand commands, and as the
+    step before giving values rows of their own.
+    Watch for: control that depends on data cannot be executed ahead; the kernel gets long.
+    """
+    example = """
+    for (int k = 0; k < 8; k += 4) { load(&x[k], 0); multiply(0); }
+      ->  load(&x[0], 0); multiply(0); load(&x[4], 0); multiply(0);
+    """
 
     def candidates(self, facts: Facts) -> Sequence[Proposal]:
         """The whole kernel, if it has loops or helpers."""
