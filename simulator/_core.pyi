@@ -1,9 +1,17 @@
 """Types of the native core. Enumerators (DType, ExprOp, …) are exposed as nanobind enums with the C++ names."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
+
+class TimingSchema(TypedDict):
+    numbers: dict[tuple[str, str], tuple[int, int]]  # (place, key): (default, least)
+    kinds: list[str]  # of units
+    roles: list[str]  # of instructions
+    causes: list[str]  # of stalls
+
+def timing_schema() -> TimingSchema: ...
 
 class DType:
     I8: DType

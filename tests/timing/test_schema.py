@@ -3,10 +3,20 @@
 from __future__ import annotations
 
 import pytest
+from autocomp.simulator import _core
 
 from autocomp.errors import IsaError
 from autocomp.targets.simulator import isa
-from autocomp.targets.simulator.isa.timing import reference_table
+from autocomp.targets.simulator.isa.timing import (
+    KINDS,
+    MEMORY_KEYS,
+    PROPERTY_KEYS,
+    ROLES,
+    SECTION_KEYS,
+    UNIT_KEYS,
+    reference_table,
+)
+from autocomp.targets.simulator.stalls import BUSY, STALLS
 
 MACHINE = "accelerator m {{ memory dram {{ kind: dram; {dram} }} memory s {{ rows: 8; row: i8[4]; {memory} }} {rest} }}"
 COPY = "instruction f(n: int 0..4) {on} {{ timing {{ {timing} }} }}"
@@ -56,3 +66,13 @@ def test_one_request_is_enough_where_it_is_one_beat() -> None:
 
 def test_every_key_is_documented() -> None:
     assert all(meaning for _, _, meaning, _ in reference_table())
+
+
+def test_all_that_the_core_reads_has_its_words() -> None:
+    core = _core.timing_schema()
+    assert set(KINDS) == set(core["kinds"])
+    assert set(ROLES) == set(core["roles"])
+    assert {BUSY, *STALLS} >= set(core["causes"]) - {"Idle"}
+    sections = {"unit": UNIT_KEYS, "property": PROPERTY_KEYS, "dram": MEMORY_KEYS, "local": MEMORY_KEYS, **SECTION_KEYS}
+    for (place, key), (default, least) in core["numbers"].items():
+        assert (sections[place][key].default, sections[place][key].low) == (default, least), f"{place}.{key}"

@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <bit>
 #include <stdexcept>
+#include <string_view>
+
+#include "timing/schema.hpp"
 
 namespace autocomp::timing {
 namespace {
@@ -65,6 +68,48 @@ const std::vector<Field>& unit_fields() {
   return fields;
 }
 
+const std::vector<std::pair<const char*, UnitKind>>& kinds() {
+  static const std::vector<std::pair<const char*, UnitKind>> kinds = {
+      {"serial", UnitKind::Serial},     {"transfer_in", UnitKind::TransferIn}, {"transfer_out", UnitKind::TransferOut},
+      {"array", UnitKind::Array},       {"stream_in", UnitKind::StreamIn},     {"stream_out", UnitKind::StreamOut},
+      {"systolic", UnitKind::Systolic}, {"expander", UnitKind::Expander}};
+  return kinds;
+}
+
+const std::vector<std::pair<const char*, Role>>& roles() {
+  static const std::vector<std::pair<const char*, Role>> roles = {
+      {"work", Role::Work},           {"configure", Role::Configure}, {"transfer", Role::Transfer},
+      {"preload", Role::Preload},     {"multiply", Role::Multiply},   {"fence", Role::Fence},
+      {"immediate", Role::Immediate}, {"forget", Role::Forget},       {"wait", Role::Wait},
+      {"signal", Role::Signal}};
+  return roles;
+}
+
+// A number outside of units: of a memory of a kind, or of a section.
+struct Number {
+  std::string_view place, key;
+  int64_t fallback, low;
+};
+const std::vector<Number>& numbers() {
+  static const Settings machine;
+  static const MemoryPorts local;
+  static const std::vector<Number> numbers = {{"dram", "bus", machine.bus, 1},
+                                              {"dram", "latency", machine.latency, 0},
+                                              {"dram", "page", machine.page, 0},
+                                              {"local", "read_latency", local.read_latency, 1},
+                                              {"local", "held_rows", local.held_rows, 1},
+                                              {"local", "bandwidth", local.bandwidth, 0},
+                                              {"local", "renamed", local.renamed, 0},
+                                              {"local", "contention", local.contended, 0},
+                                              {"host", "issue", machine.host_issue, 1},
+                                              {"front", "queue", machine.front_queue, 1},
+                                              {"front", "latency", machine.front_latency, 0},
+                                              {"front", "width", machine.front_width, 1},
+                                              {"hazards", "tracked", machine.hazards, 0},
+                                              {"semaphores", "depth", machine.semaphore_depth, 0}};
+  return numbers;
+}
+
 constexpr int64_t kMostPlaces = 62;  // of an expander's pipelines, which are bits of one word
 
 [[noreturn]] void fail(const std::string& where, const std::string& key, const std::string& what) {
@@ -78,11 +123,7 @@ int64_t in_range(const std::string& where, const std::string& key, int64_t value
 }
 
 UnitKind kind_from(const std::string& where, const std::string& word) {
-  static const std::vector<std::pair<const char*, UnitKind>> kinds = {
-      {"serial", UnitKind::Serial},     {"transfer_in", UnitKind::TransferIn}, {"transfer_out", UnitKind::TransferOut},
-      {"array", UnitKind::Array},       {"stream_in", UnitKind::StreamIn},     {"stream_out", UnitKind::StreamOut},
-      {"systolic", UnitKind::Systolic}, {"expander", UnitKind::Expander}};
-  for (const auto& [name, kind] : kinds)
+  for (const auto& [name, kind] : kinds())
     if (word == name) return kind;
   fail(where, "kind", "is '" + word + "', which is no kind of unit");
 }
@@ -120,12 +161,7 @@ UnitSettings resolve_unit(const Unit& unit) {
 }
 
 Role role_from(const std::string& where, const std::string& word) {
-  static const std::vector<std::pair<const char*, Role>> roles = {
-      {"work", Role::Work},           {"configure", Role::Configure}, {"transfer", Role::Transfer},
-      {"preload", Role::Preload},     {"multiply", Role::Multiply},   {"fence", Role::Fence},
-      {"immediate", Role::Immediate}, {"forget", Role::Forget},       {"wait", Role::Wait},
-      {"signal", Role::Signal}};
-  for (const auto& [name, role] : roles)
+  for (const auto& [name, role] : roles())
     if (word == name) return role;
   fail(where, "role", "is '" + word + "', which is no role");
 }
@@ -154,10 +190,25 @@ InstructionTiming resolve_instruction(const Instruction& instruction, const std:
   return timing;
 }
 
-int64_t number(const Machine& machine, const std::string& key, int64_t low, int64_t fallback) {
+// A number of `numbers()`; `stated` is the name of the memory, or else the place, in front of its key.
+int64_t number(const Machine& machine, std::string_view place, std::string_view key, const std::string& stated) {
+  const auto known = std::find_if(numbers().begin(), numbers().end(),
+                                  [&](const Number& n) { return n.place == place && n.key == key; });
+  if (known == numbers().end()) throw std::logic_error("unknown number " + std::string(key));
+  const std::string full = stated + "." + std::string(key);
   for (const auto& [name, value] : machine.settings)
-    if (name == key) return in_range("settings", key, value, low);
-  return fallback;
+    if (name == full) return in_range("settings", full, value, known->low);
+  return known->fallback;
+}
+
+int64_t number(const Machine& machine, const std::string& section, std::string_view key) {
+  return number(machine, section, key, section);
+}
+
+// Whether a description states a number.
+bool states(const Machine& machine, const std::string& key) {
+  return std::any_of(machine.settings.begin(), machine.settings.end(),
+                     [&](const auto& setting) { return setting.first == key; });
 }
 
 // Whether a choice of two words is the first of them.
@@ -174,6 +225,19 @@ bool chosen(const Machine& machine, const std::string& key, const std::string& f
 
 }  // namespace
 
+Schema schema() {
+  Schema schema;
+  const UnitSettings unit;
+  for (const Field& field : unit_fields())
+    schema.numbers.push_back({"unit", field.key, unit.*(field.member), field.low});
+  for (size_t k = 0; k < kKeys; ++k) schema.numbers.push_back({"property", kKeyNames[k], kPropertyDefaults[k], 0});
+  for (const Number& n : numbers())
+    schema.numbers.push_back({std::string(n.place), std::string(n.key), n.fallback, n.low});
+  for (const auto& [name, kind] : kinds()) schema.kinds.emplace_back(name);
+  for (const auto& [name, role] : roles()) schema.roles.emplace_back(name);
+  return schema;
+}
+
 Settings resolve(const Machine& machine) {
   Settings settings;
   for (const Unit& unit : machine.units) settings.units.push_back(resolve_unit(unit));
@@ -189,18 +253,19 @@ Settings resolve(const Machine& machine) {
     if (memory.kind == MemoryKind::Dram) settings.dram = static_cast<int32_t>(m);
     if (memory.kind == MemoryKind::Local) {
       ports.rows = std::max<int64_t>(1, memory.rows);
-      ports.read_latency = number(machine, memory.name + ".read_latency", 1, 1);
-      ports.held_rows = number(machine, memory.name + ".held_rows", 1, ports.read_latency);
+      ports.read_latency = number(machine, "local", "read_latency", memory.name);
+      ports.held_rows = states(machine, memory.name + ".held_rows") ? number(machine, "local", "held_rows", memory.name)
+                                                                    : ports.read_latency;
       ports.rows_per_bank = std::max<int64_t>(1, memory.rows / std::max<int64_t>(1, memory.banks));
       const auto per_bank = static_cast<uint64_t>(ports.rows_per_bank);
       if (std::has_single_bit(per_bank)) ports.shift = std::countr_zero(per_bank);
       ports.first_bank = settings.banks;
       ports.banks = static_cast<size_t>((memory.rows + ports.rows_per_bank - 1) / ports.rows_per_bank) + 1;
       settings.banks += ports.banks;
-      ports.bandwidth = number(machine, memory.name + ".bandwidth", 0, 0);
+      ports.bandwidth = number(machine, "local", "bandwidth", memory.name);
       ports.element = size_of(memory.dtype);
-      ports.renamed = number(machine, memory.name + ".renamed", 0, 0) != 0;
-      ports.contended = number(machine, memory.name + ".contention", 0, 1) != 0;
+      ports.renamed = number(machine, "local", "renamed", memory.name) != 0;
+      ports.contended = number(machine, "local", "contention", memory.name) != 0;
       ports.shared_port = chosen(machine, memory.name + ".ports", "shared", "separate", true);
     }
     settings.memories.push_back(ports);
@@ -209,21 +274,21 @@ Settings resolve(const Machine& machine) {
     settings.instructions.push_back(resolve_instruction(instruction, settings.units));
   if (settings.dram >= 0) {
     const std::string& name = machine.memories[static_cast<size_t>(settings.dram)].name;
-    settings.bus = number(machine, name + ".bus", 1, settings.bus);
-    settings.latency = number(machine, name + ".latency", 0, settings.latency);
-    settings.page = number(machine, name + ".page", 0, settings.page);
+    settings.bus = number(machine, "dram", "bus", name);
+    settings.latency = number(machine, "dram", "latency", name);
+    settings.page = number(machine, "dram", "page", name);
     if (settings.page != 0 &&
         (!std::has_single_bit(static_cast<uint64_t>(settings.page)) || settings.page < settings.alignment))
       fail("memory " + name, "page",
            "is " + std::to_string(settings.page) + "; expected 0 or a power of two from the largest request on");
     settings.shared_requests = chosen(machine, name + ".request_port", "shared", "separate", false);
   }
-  settings.host_issue = number(machine, "host.issue", 1, settings.host_issue);
-  settings.front_queue = number(machine, "front.queue", 1, settings.front_queue);
-  settings.front_latency = number(machine, "front.latency", 0, settings.front_latency);
-  settings.front_width = number(machine, "front.width", 1, settings.front_width);
-  settings.hazards = number(machine, "hazards.tracked", 0, 1) != 0;
-  settings.semaphore_depth = number(machine, "semaphores.depth", 0, 0);
+  settings.host_issue = number(machine, "host", "issue");
+  settings.front_queue = number(machine, "front", "queue");
+  settings.front_latency = number(machine, "front", "latency");
+  settings.front_width = number(machine, "front", "width");
+  settings.hazards = number(machine, "hazards", "tracked") != 0;
+  settings.semaphore_depth = number(machine, "semaphores", "depth");
   for (const InstructionTiming& instruction : settings.instructions)
     for (const auto& [key, property] : instruction.keys) settings.pushes = settings.pushes || key == Key::Pushes;
   return settings;

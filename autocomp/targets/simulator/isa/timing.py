@@ -1,17 +1,19 @@
-"""What timing settings and properties mean: every key with its unit, and the check that nothing else is used.
+"""The words for timing settings and properties: every key with its unit, and the check that nothing else is used.
 
 An accelerator's timing is stated in settings of its units, memories, `host`, `front` and `hazards`, and in the
-`timing { }` block of each instruction. The mechanisms behind the keys are general; docs/reference lists this table.
+`timing { }` block of each instruction. The native core says which keys it reads, with their defaults and bounds, and
+which kinds and roles there are; this module adds what they mean. docs/reference lists the table.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from typing import NoReturn
 
 from autocomp.errors import IsaError, Place
+from autocomp.simulator import _core
 from autocomp.targets.simulator.isa.model import Accelerator, Instruction, Unit
 
 MOST = 1 << 26  # of any setting: what an evaluation scales it by still fits the simulator's range
@@ -50,208 +52,248 @@ ROLES: Mapping[str, str] = {
 
 @dataclass(frozen=True)
 class Key:
-    """A setting or property: what it means, with its unit, and the kinds of unit or memory that use it."""
+    """A setting or property: its meaning with its unit, and the kinds of unit or memory that use it. `default` and
+    `low` are the core's, or stated where it does not read the key as a number."""
 
     doc: str
-    default: int | str
+    default: int | str = 0
     kinds: tuple[str, ...] = ALL
     words: tuple[str, ...] = ()  # allowed words, if it is not a number
     low: int = 0  # the least number allowed
 
 
-UNIT_KEYS: Mapping[str, Key] = {
-    "kind": Key("mechanism that times the unit's commands", "serial", words=tuple(KINDS)),
-    "entries": Key("commands in the unit's pool, from allocation to completion", 8, POOLED, low=1),
-    "queue": Key("issued commands that may wait in front of the unit (expander: of the front's)", 8, low=1),
-    "interlock": Key("1: a command waits for older ones of its own unit whose rows it uses", 0, POOLED),
-    "start": Key("cycles from a command's issue to its first step", 1, POOLED, low=1),
-    "priority": Key("of completions: one command completes a cycle, the lowest number first", 0, POOLED),
-    "serial": Key("1: a command issues only when all older ones of the unit have completed", 0, POOLED),
-    "instant": Key(
-        "1: a command completes as soon as it issues, to ask what an infinitely fast unit would bring", 0, POOLED
-    ),
-    "completion": Key("cycles a completion takes beyond the last step", 0, POOLED),
-    "unordered_writes": Key(
-        "commands within which a write of a row that an older command of the unit wrote is not ordered behind it", 0
-    ),
-    "exact_base_reads": Key(
-        "commands within which a read of rows that an older command of the unit writes is ordered behind it only if"
-        " both start at the same row",
-        0,
-    ),
-    "exact_base_sums": Key(
-        "commands within which a result is added to rows that an older one wrote in order only if both start at the"
-        " same row",
-        0,
-    ),
-    "command_steps": Key("fewest cycles between the first steps of two commands", 1, TRANSFERS, low=1),
-    "in_flight": Key("commands between their first request and their completion", 2, ("transfer_in", *STREAMS), low=1),
-    "request_latency": Key("cycles from a row's step to its request at the memory's port", 0, ("transfer_in",)),
-    "request_queue": Key("rows stepped through and not yet requested", 8, ("transfer_in", "stream_in"), low=1),
-    "requests": Key("outstanding requests", 16, MOVES, low=1),
-    "recovery": Key("cycles a request counts as outstanding after its last beat or acknowledgement", 0, TRANSFERS),
-    "request_min": Key("bytes of the smallest request, a power of two", 16, MOVES, low=1),
-    "request_max": Key("bytes of the largest request, a power of two", 64, MOVES, low=1),
-    "write_buffer": Key(
-        "rows that may wait for a port of local memory before the bus is held up", 4, ("transfer_in",), low=1
-    ),
-    "zero_latency": Key("cycles from a step to the write of a row that no memory supplies", 0, ("transfer_in",)),
-    "scale_slots": Key("rows in the scaler at a time", 1, ("transfer_in", "stream_in"), low=1),
-    "scale_latency": Key("cycles of a row in the scaler", 0, MOVES),
-    "scale_interval": Key("cycles between rows leaving the scaler", 1, ("transfer_in",)),
-    "scale_recovery": Key("cycles a row's place stays taken after it has left the scaler", 0, ("transfer_in",)),
-    "scale_window": Key("rows between the scaler's input and the writer", 1, ("transfer_out", "stream_out"), low=1),
-    "read_recovery": Key(
-        "cycles from the writer's taking a row until its place may be read into", 0, ("transfer_out",)
-    ),
-    "idle_delay": Key("cycles from the last acknowledgement until the unit is idle", 0, ("transfer_out",)),
-    "result_owner": Key(
-        "which command of a pair completes with the result and holds its rows",
-        "multiply",
-        ("array",),
-        ("preload", "multiply"),
-    ),
-    "lookahead": Key("commands that must be visible for a multiply to overlap with the next preload", 3, ARRAYS, low=2),
-    "min_rows": Key("fewest steps of an operation", 1, ARRAYS, low=1),
-    "latency": Key(
-        "cycles from an operand row to its result row (array), places of the pipeline of each stream (expander)",
-        1,
-        (*ARRAYS, "expander"),
-    ),
-    "operations": Key("operations in the array at a time", 1 << 20, ("array",), low=1),
-    "operation_exit": Key("cycles from an operation's last step until it no longer counts as one", 0, ("array",)),
-    "flush_first": Key(
-        "cycles from an operation's last step to the end of a flush right behind it", 1, ("array",), low=1
-    ),
-    "flush_period": Key("cycles of every other flush", 1, ("array",), low=1),
-    "scale_steps": Key(
-        "cycles of a row in the multipliers, one row after the other; 0: rows pass one a cycle", 0, ("stream_in",)
-    ),
-    "direct_latency": Key("cycles of a row on the direct way around the scaler", 0, ("stream_in",)),
-    "read_queue": Key("rows that wait to be read", 2, ("stream_out",), low=1),
-    "scale_queue": Key("rows before, and rows after, the scaler's input", 6, ("stream_out",), low=1),
-    "scale_input": Key("rows at the scaler's input", 2, ("stream_out",), low=1),
-    "side": Key("rows of a preloaded operand, and steps of a flush", 1, ("systolic",), low=1),
-    "unroll_queue": Key("issued commands in front of the unit's queue", 2, ("systolic",), low=2),
-    "operand_queue": Key("cycles of reading whose rows have not reached the array", 5, ("systolic",), low=1),
-    "loops": Key("expansions in flight", 1, ("expander",), low=1),
-    "stage": Key("cycles from a command's acceptance by the front to the unit", 0, ("expander",)),
-    "together": Key(
-        "1: streams that another one follows send nothing of a loop while that one waits for them in an older loop",
-        0,
-        ("expander",),
-    ),
-}
+_CORE = _core.timing_schema()
 
-PROPERTY_KEYS: Mapping[str, Key] = {
-    "role": Key("what the command does in its unit", "by the unit's kind", words=tuple(ROLES)),
-    "busy": Key("cycles until the unit takes its next command", 1, ("serial",)),
-    "latency": Key(
-        "cycles from `busy`'s end to completion (serial), from a beat to its write (transfer_in), from a read to the"
-        " scaler, or to the writer less 1 (transfer_out)",
-        0,
-        ("serial", *TRANSFERS),
-    ),
-    "rows": Key("steps of the operation (arrays); rows of the move (moves)", 1, (*ARRAYS, *MOVES)),
-    "passes": Key("times that the pair runs; only the last gives results", 1, ARRAYS),
-    "early": Key("bit mask of operands, by parameter position, read with the preload before", 0, ARRAYS),
-    "deferred": Key("1: results leave the array with the next operation", 0, ARRAYS),
-    "drain": Key("1: waits until no result is in the array", 0, ARRAYS),
-    "scaled": Key("1: goes through the scaler", 0, MOVES),
-    "window": Key(
-        "local rows read for a row moved out (transfer_out), or written for a row moved in (transfer_in, stream_in);"
-        " side of the square of rows that one comes of, 0: no pooling (stream_out)",
-        1,
-        MOVES,
-    ),
-    "block": Key("bytes that a full local row has in DRAM", 1, STREAMS),
-    "block_step": Key("local rows between blocks of columns", 0, STREAMS),
-    "bytes": Key("of a row that no memory supplies, as it would be in DRAM", 0, ("stream_in",)),
-    "path": Key(
-        "of rows: 0: through scaler and repeater, 1: the direct way around them, 2: from no memory; writes on different"
-        " paths are not in order",
-        0,
-        ("stream_in",),
-    ),
-    "stride": Key("bytes between DRAM rows", 0, ("stream_out",)),
-    "lines": Key("rows of a pooled image", 0, ("stream_out",)),
-    "line_rows": Key("pixels in a row of a pooled image", 0, ("stream_out",)),
-    "line_step": Key("DRAM rows between rows of a pooled image", 0, ("stream_out",)),
-    "window_step": Key("pixels between windows of an image that is pooled", 0, ("stream_out",)),
-    "image_rows": Key("rows of an image that is pooled", 0, ("stream_out",)),
-    "image_columns": Key("pixels in a row of an image that is pooled", 0, ("stream_out",)),
-    "above": Key("rows of padding above an image that is pooled", 0, ("stream_out",)),
-    "before": Key("pixels of padding before each row of an image that is pooled", 0, ("stream_out",)),
-    "left_rows": Key("rows of the multiply's first operand, 0: it is absent", 0, ("systolic",)),
-    "left_step": Key("local rows between them", 1, ("systolic",)),
-    "right_rows": Key("rows of the multiply's second operand, 0: it is absent", 0, ("systolic",)),
-    "read_ahead": Key("rows between reading and the writer", 16, ("transfer_out",)),
-    "semaphore": Key("index of the semaphore of a wait or signal, 0 to 1023", -1),
-    "pops": Key("bit mask of the semaphores 0 to 31 that the command takes 1 from before it issues", 0, POOLED),
-    "pushes": Key(
-        "bit mask of the semaphores 0 to 31 that get 1 more when the command and all older ones of its unit complete",
-        0,
-        POOLED,
-    ),
-}
+
+def _known(place: str, keys: Mapping[str, Key]) -> dict[str, Key]:
+    """The keys with the core's default and bound; `place` is where they stand, for memories their kind is."""
+
+    def completed(name: str, key: Key) -> Key:
+        found = _CORE["numbers"].get((key.kinds[0] if place == "memory" else place, name))
+        return key if found is None else replace(key, default=found[0], low=found[1])
+
+    return {name: completed(name, key) for name, key in keys.items()}
+
+
+UNIT_KEYS: Mapping[str, Key] = _known(
+    "unit",
+    {
+        "kind": Key("mechanism that times the unit's commands", "serial", words=tuple(KINDS)),
+        "entries": Key("commands in the unit's pool, from allocation to completion", kinds=POOLED),
+        "queue": Key("issued commands that may wait in front of the unit (expander: of the front's)"),
+        "interlock": Key("1: a command waits for older ones of its own unit whose rows it uses", kinds=POOLED),
+        "start": Key("cycles from a command's issue to its first step", kinds=POOLED),
+        "priority": Key("of completions: one command completes a cycle, the lowest number first", kinds=POOLED),
+        "serial": Key("1: a command issues only when all older ones of the unit have completed", kinds=POOLED),
+        "instant": Key(
+            "1: a command completes as soon as it issues, to ask what an infinitely fast unit would bring", kinds=POOLED
+        ),
+        "completion": Key("cycles a completion takes beyond the last step", kinds=POOLED),
+        "unordered_writes": Key(
+            "commands within which a write of a row that an older command of the unit wrote is not ordered behind it", 0
+        ),
+        "exact_base_reads": Key(
+            "commands within which a read of rows that an older command of the unit writes is ordered behind it only if"
+            " both start at the same row",
+            0,
+        ),
+        "exact_base_sums": Key(
+            "commands within which a result is added to rows that an older one wrote in order only if both start at the"
+            " same row",
+            0,
+        ),
+        "command_steps": Key("fewest cycles between the first steps of two commands", kinds=TRANSFERS),
+        "in_flight": Key("commands between their first request and their completion", kinds=("transfer_in", *STREAMS)),
+        "request_latency": Key("cycles from a row's step to its request at the memory's port", kinds=("transfer_in",)),
+        "request_queue": Key("rows stepped through and not yet requested", kinds=("transfer_in", "stream_in")),
+        "requests": Key("outstanding requests", kinds=MOVES),
+        "recovery": Key(
+            "cycles a request counts as outstanding after its last beat or acknowledgement", kinds=TRANSFERS
+        ),
+        "request_min": Key("bytes of the smallest request, a power of two", kinds=MOVES),
+        "request_max": Key("bytes of the largest request, a power of two", kinds=MOVES),
+        "write_buffer": Key(
+            "rows that may wait for a port of local memory before the bus is held up", kinds=("transfer_in",)
+        ),
+        "zero_latency": Key("cycles from a step to the write of a row that no memory supplies", kinds=("transfer_in",)),
+        "scale_slots": Key("rows in the scaler at a time", kinds=("transfer_in", "stream_in")),
+        "scale_latency": Key("cycles of a row in the scaler", kinds=MOVES),
+        "scale_interval": Key("cycles between rows leaving the scaler", kinds=("transfer_in",)),
+        "scale_recovery": Key("cycles a row's place stays taken after it has left the scaler", kinds=("transfer_in",)),
+        "scale_window": Key("rows between the scaler's input and the writer", kinds=("transfer_out", "stream_out")),
+        "read_recovery": Key(
+            "cycles from the writer's taking a row until its place may be read into", kinds=("transfer_out",)
+        ),
+        "idle_delay": Key("cycles from the last acknowledgement until the unit is idle", kinds=("transfer_out",)),
+        "result_owner": Key(
+            "which command of a pair completes with the result and holds its rows",
+            "multiply",
+            ("array",),
+            ("preload", "multiply"),
+        ),
+        "lookahead": Key("commands that must be visible for a multiply to overlap with the next preload", kinds=ARRAYS),
+        "min_rows": Key("fewest steps of an operation", kinds=ARRAYS),
+        "latency": Key(
+            "cycles from an operand row to its result row (array), places of the pipeline of each stream (expander)",
+            kinds=(*ARRAYS, "expander"),
+        ),
+        "operations": Key("operations in the array at a time", kinds=("array",)),
+        "operation_exit": Key(
+            "cycles from an operation's last step until it no longer counts as one", kinds=("array",)
+        ),
+        "flush_first": Key(
+            "cycles from an operation's last step to the end of a flush right behind it", kinds=("array",)
+        ),
+        "flush_period": Key("cycles of every other flush", kinds=("array",)),
+        "scale_steps": Key(
+            "cycles of a row in the multipliers, one row after the other; 0: rows pass one a cycle",
+            kinds=("stream_in",),
+        ),
+        "direct_latency": Key("cycles of a row on the direct way around the scaler", kinds=("stream_in",)),
+        "read_queue": Key("rows that wait to be read", kinds=("stream_out",)),
+        "scale_queue": Key("rows before, and rows after, the scaler's input", kinds=("stream_out",)),
+        "scale_input": Key("rows at the scaler's input", kinds=("stream_out",)),
+        "side": Key("rows of a preloaded operand, and steps of a flush", kinds=("systolic",)),
+        "unroll_queue": Key("issued commands in front of the unit's queue", kinds=("systolic",)),
+        "operand_queue": Key("cycles of reading whose rows have not reached the array", kinds=("systolic",)),
+        "loops": Key("expansions in flight", kinds=("expander",)),
+        "stage": Key("cycles from a command's acceptance by the front to the unit", kinds=("expander",)),
+        "together": Key(
+            "1: streams that another one follows send nothing of a loop while that one waits for them in an older loop",
+            kinds=("expander",),
+        ),
+    },
+)
+
+PROPERTY_KEYS: Mapping[str, Key] = _known(
+    "property",
+    {
+        "role": Key("what the command does in its unit", "by the unit's kind", words=tuple(ROLES)),
+        "busy": Key("cycles until the unit takes its next command", kinds=("serial",)),
+        "latency": Key(
+            "cycles from `busy`'s end to completion (serial), from a beat to its write (transfer_in), from a read to"
+            " the scaler, or to the writer less 1 (transfer_out)",
+            kinds=("serial", *TRANSFERS),
+        ),
+        "rows": Key("steps of the operation (arrays); rows of the move (moves)", kinds=(*ARRAYS, *MOVES)),
+        "passes": Key("times that the pair runs; only the last gives results", kinds=ARRAYS),
+        "early": Key("bit mask of operands, by parameter position, read with the preload before", kinds=ARRAYS),
+        "deferred": Key("1: results leave the array with the next operation", kinds=ARRAYS),
+        "drain": Key("1: waits until no result is in the array", kinds=ARRAYS),
+        "scaled": Key("1: goes through the scaler", kinds=MOVES),
+        "window": Key(
+            "local rows read for a row moved out (transfer_out), or written for a row moved in (transfer_in,"
+            " stream_in); side of the square of rows that one comes of, 0: no pooling (stream_out)",
+            kinds=MOVES,
+        ),
+        "block": Key("bytes that a full local row has in DRAM", kinds=STREAMS),
+        "block_step": Key("local rows between blocks of columns", kinds=STREAMS),
+        "bytes": Key("of a row that no memory supplies, as it would be in DRAM", kinds=("stream_in",)),
+        "path": Key(
+            "of rows: 0: through scaler and repeater, 1: the direct way around them, 2: from no memory; writes on"
+            " different paths are not in order",
+            kinds=("stream_in",),
+        ),
+        "stride": Key("bytes between DRAM rows", kinds=("stream_out",)),
+        "lines": Key("rows of a pooled image", kinds=("stream_out",)),
+        "line_rows": Key("pixels in a row of a pooled image", kinds=("stream_out",)),
+        "line_step": Key("DRAM rows between rows of a pooled image", kinds=("stream_out",)),
+        "window_step": Key("pixels between windows of an image that is pooled", kinds=("stream_out",)),
+        "image_rows": Key("rows of an image that is pooled", kinds=("stream_out",)),
+        "image_columns": Key("pixels in a row of an image that is pooled", kinds=("stream_out",)),
+        "above": Key("rows of padding above an image that is pooled", kinds=("stream_out",)),
+        "before": Key("pixels of padding before each row of an image that is pooled", kinds=("stream_out",)),
+        "left_rows": Key("rows of the multiply's first operand, 0: it is absent", kinds=("systolic",)),
+        "left_step": Key("local rows between them", kinds=("systolic",)),
+        "right_rows": Key("rows of the multiply's second operand, 0: it is absent", kinds=("systolic",)),
+        "read_ahead": Key("rows between reading and the writer", kinds=("transfer_out",)),
+        "semaphore": Key("index of the semaphore of a wait or signal, 0 to 1023"),
+        "pops": Key("bit mask of the semaphores 0 to 31 that the command takes 1 from before it issues", kinds=POOLED),
+        "pushes": Key(
+            "bit mask of the semaphores 0 to 31 that get 1 more when the command and all older ones of its unit"
+            " complete",
+            kinds=POOLED,
+        ),
+    },
+)
 
 DRAM, LOCAL = ("dram",), ("local",)  # kinds of memory
-MEMORY_KEYS: Mapping[str, Key] = {
-    "bus": Key("bytes a cycle of the way back", 16, DRAM, low=1),
-    "latency": Key("cycles from a request to its first data or acknowledgement", 0, DRAM),
-    "page": Key("bytes of a page of address translation, a power of two; 0: there is none", 0, DRAM),
-    "request_port": Key(
-        "moves in and out send a beat a cycle each, or one of both together, moves out first",
-        "separate",
-        DRAM,
-        words=("shared", "separate"),
-    ),
-    "read_latency": Key("cycles from a read to its data, for units that stream and systolic arrays", 1, LOCAL, low=1),
-    "held_rows": Key(
-        "rows that were read and wait at their bank, for each kind of reader; by default read_latency",
-        1,
-        LOCAL,
-        low=1,
-    ),
-    "contention": Key("0: a port is never taken, to ask what more ports would bring", 1, LOCAL),
-    "bandwidth": Key("bytes a cycle that units of kind serial share; 0: as many as they want", 0, LOCAL),
-    "renamed": Key(
-        "1: each write gets rows of its own, so that it need not wait for older reads and writes of them", 0, LOCAL
-    ),
-    "ports": Key("one port a bank for reads and writes, or one of each", "shared", LOCAL, words=("shared", "separate")),
-}
+MEMORY_KEYS: Mapping[str, Key] = _known(
+    "memory",
+    {
+        "bus": Key("bytes a cycle of the way back", kinds=DRAM),
+        "latency": Key("cycles from a request to its first data or acknowledgement", kinds=DRAM),
+        "page": Key("bytes of a page of address translation, a power of two; 0: there is none", kinds=DRAM),
+        "request_port": Key(
+            "moves in and out send a beat a cycle each, or one of both together, moves out first",
+            "separate",
+            DRAM,
+            words=("shared", "separate"),
+        ),
+        "read_latency": Key("cycles from a read to its data, for units that stream and systolic arrays", kinds=LOCAL),
+        "held_rows": Key(
+            "rows that were read and wait at their bank, for each kind of reader; by default read_latency",
+            kinds=LOCAL,
+        ),
+        "contention": Key("0: a port is never taken, to ask what more ports would bring", kinds=LOCAL),
+        "bandwidth": Key("bytes a cycle that units of kind serial share; 0: as many as they want", kinds=LOCAL),
+        "renamed": Key(
+            "1: each write gets rows of its own, so that it need not wait for older reads and writes of them",
+            kinds=LOCAL,
+        ),
+        "ports": Key(
+            "one port a bank for reads and writes, or one of each", "shared", LOCAL, words=("shared", "separate")
+        ),
+    },
+)
 
 SECTION_KEYS: Mapping[str, Mapping[str, Key]] = {
-    "host": {
-        "issue": Key("fewest cycles between two commands", 1),
-        "code": Key("1: kernel code takes the cycles below, as an optimising compiler leaves it; 0: it takes none", 0),
-        "integer": Key("cycles of an addition, a shift, a logical operation or a comparison, a move", 1),
-        "multiply": Key("cycles of an integer multiplication", 4),
-        "divide": Key("cycles of an integer division", 32),
-        "load": Key("cycles of a load with the wait for its value", 2),
-        "store": Key("cycles of a store", 1),
-        "branch": Key("cycles of a branch as foreseen: the one that closes a loop is taken", 1),
-        "mispredict": Key("cycles more of the branch that leaves a loop", 3),
-        "call": Key("cycles of calling a function and returning from it, without its arguments", 4),
-        "fence": Key("cycles of a fence besides its waiting", 0),
-        "float_add": Key("cycles of a float addition or subtraction with the wait for its result", 4),
-        "float_multiply": Key("cycles of a float multiplication with the wait for its result", 4),
-        "float_divide": Key("cycles of a float division", 20),
-        "float_compare": Key("cycles of a float comparison with the wait for its result", 4),
-        "float_move": Key("cycles of a float negation, conversion or move between register files", 2),
-    },
-    "front": {
-        "queue": Key("commands accepted and not yet in a pool", 8),
-        "latency": Key("cycles from acceptance to the pool", 4),
-        "width": Key("commands that the host offers, that enter pools and that complete in a cycle", 1, low=1),
-    },
-    "semaphores": {
-        "depth": Key("the most that a semaphore holds: whoever adds to it waits for room; 0: any number", 0),
-    },
-    "hazards": {
-        "tracked": Key("1: overlapping accesses of different units are ordered by the machine", 1),
-        "dram": Key("1: what orders commands orders their DRAM accesses too; 0: only a fence does", "not `tracked`"),
-    },
+    "host": _known(
+        "host",
+        {
+            "issue": Key("fewest cycles between two commands"),
+            "code": Key(
+                "1: kernel code takes the cycles below, as an optimising compiler leaves it; 0: it takes none", 0
+            ),
+            "integer": Key("cycles of an addition, a shift, a logical operation or a comparison, a move", 1),
+            "multiply": Key("cycles of an integer multiplication", 4),
+            "divide": Key("cycles of an integer division", 32),
+            "load": Key("cycles of a load with the wait for its value", 2),
+            "store": Key("cycles of a store", 1),
+            "branch": Key("cycles of a branch as foreseen: the one that closes a loop is taken", 1),
+            "mispredict": Key("cycles more of the branch that leaves a loop", 3),
+            "call": Key("cycles of calling a function and returning from it, without its arguments", 4),
+            "fence": Key("cycles of a fence besides its waiting", 0),
+            "float_add": Key("cycles of a float addition or subtraction with the wait for its result", 4),
+            "float_multiply": Key("cycles of a float multiplication with the wait for its result", 4),
+            "float_divide": Key("cycles of a float division", 20),
+            "float_compare": Key("cycles of a float comparison with the wait for its result", 4),
+            "float_move": Key("cycles of a float negation, conversion or move between register files", 2),
+        },
+    ),
+    "front": _known(
+        "front",
+        {
+            "queue": Key("commands accepted and not yet in a pool"),
+            "latency": Key("cycles from acceptance to the pool"),
+            "width": Key("commands that the host offers, that enter pools and that complete in a cycle"),
+        },
+    ),
+    "semaphores": _known(
+        "semaphores",
+        {
+            "depth": Key("the most that a semaphore holds: whoever adds to it waits for room; 0: any number"),
+        },
+    ),
+    "hazards": _known(
+        "hazards",
+        {
+            "tracked": Key("1: overlapping accesses of different units are ordered by the machine"),
+            "dram": Key(
+                "1: what orders commands orders their DRAM accesses too; 0: only a fence does", "not `tracked`"
+            ),
+        },
+    ),
 }
 
 Value = int | float | str
