@@ -116,6 +116,7 @@ def explore(
     """
     from autocomp.agents.factory import make_agents
     from autocomp.data import write_output
+    from autocomp.errors import ConfigError
     from autocomp.report import make_console
     from autocomp.report.explore import document, plot, points_table
     from autocomp.search.explore import explore_point, grid, nearest_first, point_name
@@ -145,6 +146,8 @@ def explore(
             raise click.exceptions.Exit(INTERRUPTED) from None
         points.append(point)
         say(f"{point.name}: {point.reason or f'{point.total:,} cycles'}", err=True)
+    if all(point.reason for point in points):
+        raise ConfigError("no point of the sweep can run", hint=f"{points[0].name}: {points[0].reason}")
     if plot_file is not None:
         write_output(plot_file, plot(points, note))
     if as_json:

@@ -98,6 +98,9 @@ def _package(names: tuple[str, ...]) -> dict[str, str]:
     from autocomp.export.python_package import GPU, package_files
     from autocomp.schedules.store import find, record_at
 
+    for name in names:
+        if Path(name).is_file() and Path(name).suffix != ".yaml":
+            raise click.UsageError(f"{name} is not a schedule; a kernel needs --workload, to say what it computes")
     stored = [find(name, warn) for name in dict.fromkeys(names)]
     if not stored[0].entry.target.startswith(f"{GPU}:"):
         return {}

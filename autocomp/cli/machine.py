@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -18,6 +19,8 @@ def accelerator_of(trace: Path, paths: Sequence[Path]) -> str:
     fitting = [name for name, file in known.items() if _fits(file, trace)]
     if len(fitting) == 1:
         return str(known[fitting[0]])
+    if not os.path.getsize(trace):
+        raise ConfigError(f"{trace} is an empty file, and holds no commands")
     found = "several accelerators have" if fitting else "no accelerator has"
     raise ConfigError(
         f"{found} all commands of {trace}", hint=f"name one with --accelerator; known: {', '.join(fitting or known)}"

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from filelock import FileLock
 
-from autocomp.data import check_regular, decode, read_regular, write_atomically
+from autocomp.data import check_regular, decode, listing, read_regular, write_atomically
 from autocomp.errors import ConfigError, RunFolderError
 from autocomp.schedules.index import INDEX, Entry, Stored, default_roots, index_text, read_index, user_root
 from autocomp.schedules.record import ScheduleRecord, better, from_yaml, to_yaml
@@ -180,5 +180,6 @@ def find(name: str, warn: Warn, roots: Sequence[Path] | None = None) -> Stored:
         if matches:
             raise ConfigError(f"{name!r} means several schedules: {', '.join(s.entry.path for s in matches)}")
     raise ConfigError(
-        f"no schedule named {name!r}", hint="known: " + (", ".join(s.entry.path for s in stored) or "none yet")
+        f"no schedule named {name!r}",
+        hint=f"known: {listing([s.entry.path for s in stored])}; `autocomp schedules list` has all",
     )
