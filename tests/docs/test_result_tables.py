@@ -1,0 +1,60 @@
+"""Tables of results in the pages are consistent, and `make check-long` repeats what needs no search."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+from autocomp import load_target, load_workload
+
+ROOT = Path(__file__).resolve().parents[2]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+ROW = re.compile(r"^\| `(\w+)` \| (.*) \|$", re.MULTILINE)
+Cells = list[str]
+
+
+def rows(columns: int) -> list[tuple[str, Cells]]:
+    """The rows of README's tables with so many cells after the workload's name."""
+    found = [(name, [cell.strip() for cell in rest.split("|")]) for name, rest in ROW.findall(README)]
+    return [(name, cells) for name, cells in found if len(cells) == columns]
+
+
+def number(cell: str) -> float:
+    return float(cell.replace(",", "").rstrip("%"))
+
+
+TABLE = rows(8)
+NAMES = [name for name, _ in TABLE]
+
+
+@pytest.mark.parametrize(("name", "cells"), TABLE, ids=NAMES)
+def test_a_row_of_the_readme_has_the_ratios_of_its_cycles(name: str, cells: Cells) -> None:
+    bound, naive, loops, found, share, against, *_ = cells
+    assert number(bound) <= number(found) < number(naive)
+    assert share == f"{number(bound) / number(found):.1%}"
+    assert (loops == against == "–") or against == f"{number(loops) / number(found):.3f}"
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("name", "cells"), TABLE, ids=NAMES)
+def test_a_row_of_the_readme_has_the_bound_of_its_workload(name: str, cells: Cells) -> None:
+    workload = load_workload(name)
+    assert number(cells[0]) == load_target(workload).bound(workload).value
+
+
+@pytest.mark.long
+def test_the_table_of_the_published_model_has_the_cycles_that_its_command_prints(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("rapidocr_onnxruntime", reason="make check-long installs the model")
+    from benchmarks import published_model
+
+    monkeypatch.setattr(sys, "argv", ["published_model"])
+    published_model.main()
+    printed = re.findall(r"^\|.*\| ([\d,]+) \| (.*) \|$", capsys.readouterr().out, re.MULTILINE)
+    page = (ROOT / "docs" / "how-to" / "whole-models.md").read_text(encoding="utf-8")
+    assert len(printed) == 2
+    assert all(f"| {cycles} | {results} |" in page for cycles, results in printed)
