@@ -1,6 +1,6 @@
 // The core's own operators new and delete count what they hand out. They are those of this library alone (it is linked
 // with its own symbols first), and fall back on malloc like the usual ones, so that either may free what the other
-// gave.
+// gave. Types of more than the usual alignment would need the aligned forms too; the core has none.
 #include "run/memory_limit.hpp"
 
 #include <cstdlib>
@@ -26,12 +26,17 @@ int64_t size_of(void* memory) {
 #endif
 }
 
-void* allocate(size_t bytes) {
+void* try_allocate(size_t bytes) noexcept {
   if (limit != kNone && (bytes > static_cast<size_t>(limit) || held + static_cast<int64_t>(bytes) > limit))
-    throw std::bad_alloc();
+    return nullptr;
   void* memory = std::malloc(bytes == 0 ? 1 : bytes);
+  if (memory != nullptr && limit != kNone) held += size_of(memory);
+  return memory;
+}
+
+void* allocate(size_t bytes) {
+  void* memory = try_allocate(bytes);
   if (memory == nullptr) throw std::bad_alloc();
-  if (limit != kNone) held += size_of(memory);
   return memory;
 }
 
@@ -55,7 +60,11 @@ void MemoryLimit::lift() { limit = kNone; }
 
 void* operator new(size_t bytes) { return autocomp::allocate(bytes); }
 void* operator new[](size_t bytes) { return autocomp::allocate(bytes); }
+void* operator new(size_t bytes, const std::nothrow_t&) noexcept { return autocomp::try_allocate(bytes); }
+void* operator new[](size_t bytes, const std::nothrow_t&) noexcept { return autocomp::try_allocate(bytes); }
 void operator delete(void* memory) noexcept { autocomp::release(memory); }
 void operator delete[](void* memory) noexcept { autocomp::release(memory); }
 void operator delete(void* memory, size_t) noexcept { autocomp::release(memory); }
 void operator delete[](void* memory, size_t) noexcept { autocomp::release(memory); }
+void operator delete(void* memory, const std::nothrow_t&) noexcept { autocomp::release(memory); }
+void operator delete[](void* memory, const std::nothrow_t&) noexcept { autocomp::release(memory); }
