@@ -204,6 +204,20 @@ def test_bounds_of_partial_tiles_are_known_of_machines_with_one_array() -> None:
     assert "rows of at most" not in other.explanation
 
 
+def test_a_bus_that_no_request_fills_carries_less_than_its_width() -> None:
+    """A request of 128 bytes is three beats of 48 bytes, one of 256 is six: 42 2/3 bytes a cycle."""
+    found = bound(gemm("tpu_v1", (512, 512, 512), {"scale": 0.0078125}), isa.load("tpu_v1"))
+    assert found.parts["memory"] == 2 * 512 * 512 * 3 // 128
+    assert "42.6667 a cycle" in found.explanation
+
+
+def test_starting_and_limiting_sums_counts_where_the_unit_of_the_products_does_it() -> None:
+    """Each row of 16 sums is a pass to start it, and one for each end of int8."""
+    found = bound(gemm("vta", (64, 32, 128), {}), isa.load("vta"))
+    assert found.parts["compute"] == 64 * 32 * 128 // 256 + 3 * 64 * 32 // 16
+    assert "starting sums and limiting results" in found.explanation
+
+
 def test_the_peak_follows_the_array() -> None:
     assert peak_multiply_accumulates(MACHINES["gemmini"]) == 256
     assert peak_multiply_accumulates(isa.load("gemmini", {"DIM": 32})) == 1024

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from autocomp.remember import remembered
 from autocomp.targets.evaluation import Bound
+from autocomp.targets.simulator.isa.analysis import Kind
 from autocomp.targets.simulator.isa.contractions import contractions, peak
 from autocomp.targets.simulator.isa.model import Accelerator
+from autocomp.targets.simulator.isa.passes import passes
 from autocomp.targets.simulator.isa.roles import call_roles
 from autocomp.targets.simulator.isa.timing import ARRAYS, MOVES, UNIT_KEYS
 from autocomp.workload import Workload
@@ -29,7 +31,8 @@ def bound(workload: Workload, accelerator: Accelerator) -> Bound:
 
     Compute: multiply-accumulates / peak; in an array, at least the rows that have to pass it (`_rows`). Memory: every
     input that a result depends on crosses the bus at least once and every output once; the two directions overlap, so
-    the larger counts. Of tensors that are both, nobody knows which elements are. A host that may compute does a part of
+    the larger counts. Requests are of whole beats, so a bus whose width is no power of two carries less (`_bus`). Of
+    tensors that are both, nobody knows which elements are. A host that may compute does a part of
     either beside the machine. Ends: nothing is computed before the first data are there, and the last store has to be
     acknowledged.
     """
@@ -37,13 +40,17 @@ def bound(workload: Workload, accelerator: Accelerator) -> Bound:
     rate = peak(accelerator)
     macs = workload.multiply_accumulates
     compute = math.ceil(macs / (rate + beside)) if rate else 0
-    bus = int(accelerator.dram.settings.get("bus", 0))
+    besides = 0 if beside or not compute else _besides(workload, accelerator)
     into = sum(tensor.bytes for tensor in workload.tensors if tensor.role == "input") - workload.unused_bytes
     out = sum(tensor.bytes for tensor in workload.tensors if tensor.role == "output")
-    memory = math.ceil(max(into, out) / (bus + beside)) if bus else 0
+    fill, drain = _bus(accelerator)
+    memory = math.ceil(max(into / (fill + beside), out / (drain + beside))) if fill else 0
     parts = []
     if compute:
         parts.append(f"{macs} multiply-accumulates at {rate + beside} a cycle take {compute} cycles")
+    if besides:
+        parts.append(f"starting sums and limiting results takes the same unit {besides} cycles")
+        compute += besides
     array = None if beside else _array(accelerator)
     rows = 0 if array is None else _rows(workload, array)
     if array is not None and rows:
@@ -53,7 +60,8 @@ def bound(workload: Workload, accelerator: Accelerator) -> Bound:
         )
         compute = max(compute, rows) + array.latency
     if memory:
-        parts.append(f"{into} bytes in and {out} bytes out at {bus + beside} a cycle each way take {memory} cycles")
+        rates = " and ".join(f"{each + beside:g}" for each in dict.fromkeys((fill, drain)))
+        parts.append(f"{into} bytes in and {out} bytes out at {rates} a cycle each way take {memory} cycles")
     if beside:
         parts.append(f"{beside} of either are the most that the host does beside the machine")
     limit = "the multipliers set" if compute >= memory else "the memory bus sets"
@@ -62,6 +70,41 @@ def bound(workload: Workload, accelerator: Accelerator) -> Bound:
     if ends:
         explanation += f"; {ends} cycles pass before the first data and after the last store"
     return Bound(max(compute, memory, 1) + ends, explanation, {"compute": compute, "memory": memory, "ends": ends})
+
+
+def _besides(workload: Workload, accelerator: Accelerator) -> int:
+    """Cycles in which the unit that multiplies starts the sums of a product or convolution, and limits them at both
+    ends of int8."""
+    if workload.operation not in ("gemm", "conv2d"):
+        return 0
+    needed = passes(accelerator)
+    each = needed.start + (2 * needed.limit if all(t.dtype == "int8" for t in workload.outputs) else 0.0)
+    return math.floor(each * sum(math.prod(tensor.shape) for tensor in workload.outputs))
+
+
+@remembered
+def _bus(accelerator: Accelerator) -> tuple[float, float]:
+    """Bytes a cycle that the memory bus carries at most, into the machine and out of it: a request is a power of two
+    of bytes, in whole beats. The width itself where a unit moves data in another way."""
+    units = {unit.name: unit.settings for unit in accelerator.units}
+    width = int(accelerator.dram.settings.get("bus", 0))
+
+    def carried(role: Kind) -> float:
+        moving = [units.get(unit or "", {}) for unit in _moving(accelerator, role)]
+        if not width or any(unit.get("kind") not in MOVES for unit in moving):
+            return float(width)
+        sizes = [size for unit in moving for size in _requests(unit)]
+        return max((size / -(-size // width) for size in sizes), default=float(width))
+
+    return carried("load"), carried("store")
+
+
+def _requests(unit: Mapping[str, int | float | str]) -> Iterator[int]:
+    """Bytes that a request of a unit may have."""
+    least, most = (int(unit.get(key, UNIT_KEYS[key].default)) for key in ("request_min", "request_max"))
+    while least <= most:
+        yield least
+        least *= 2
 
 
 @dataclass(frozen=True)
@@ -103,11 +146,16 @@ def _rows(workload: Workload, array: _Array) -> int:
     return math.ceil(sum(count * -(-length // array.depth) for length, count in sums.items()) / array.columns)
 
 
+def _moving(accelerator: Accelerator, role: Kind) -> frozenset[str | None]:
+    """The units that load, or store."""
+    found = (accelerator.instruction(form.instruction) for form in call_roles(accelerator, role))
+    return frozenset(instruction.unit for instruction in found if instruction)
+
+
 def _ends(workload: Workload, accelerator: Accelerator) -> int:
     """Cycles from the first request to its data, and from the last store to its acknowledgement."""
     units = {unit.name: unit.settings for unit in accelerator.units}
-    moves = [*call_roles(accelerator, "load"), *call_roles(accelerator, "store")]
-    carried = {instruction.unit for move in moves if (instruction := accelerator.instruction(move.instruction))}
+    carried = _moving(accelerator, "load") | _moving(accelerator, "store")
     known = [units[name] for name in carried if name in units and units[name].get("kind") in MOVES]
     if not workload.inputs or len(known) != len(carried) or any(unit.get("instant") for unit in known):
         return 0

@@ -101,19 +101,19 @@ def _rate(accelerator: Accelerator, instruction: Instruction, rows: int | None) 
     unit = next((u for u in accelerator.units if u.name == instruction.unit), None)
     kind = "" if unit is None else str(unit.settings.get("kind", "serial"))
     if kind in ARRAYS:
-        products = _products(written, ranges)
+        products = products_of(written, ranges)
         steps = ranges.of(instruction.timing["rows"]).high if "rows" in instruction.timing else math.inf
         cycles = min(rows or math.inf, steps)  # one row a cycle enters the array
         return math.ceil(products / max(1, cycles)) if math.isfinite(products) and math.isfinite(cycles) else None
     busy = instruction.timing.get("busy", Number(1))
     best = 0.0
-    for point in _points(instruction, busy):
+    for point in busy_points(instruction, busy):
         here = replace(ranges, names={**ranges.names, **point})
-        best = max(best, _products(written, here) / max(1.0, here.of(busy).low))
+        best = max(best, products_of(written, here) / max(1.0, here.of(busy).low))
     return math.ceil(best) if math.isfinite(best) else None
 
 
-def _points(instruction: Instruction, busy: Expression) -> Iterator[Mapping[str, Range]]:
+def busy_points(instruction: Instruction, busy: Expression) -> Iterator[Mapping[str, Range]]:
     """Values to try for the operands that the time depends on: all of them, or the ends where there are too many."""
     ranges = {
         p.name: (p.low, p.high)
@@ -133,7 +133,7 @@ def _values(low: int, high: int, limit: int) -> Sequence[int]:
     return sorted({low, high, *powers[-max(0, limit - 2) :]}, reverse=True)
 
 
-def _products(written: Iterable[Write], ranges: Ranges) -> float:
+def products_of(written: Iterable[Write], ranges: Ranges) -> float:
     """The products of a command; of conditions that nothing decides, the side with more."""
     counted = [(write.path, _of_write(write, ranges)) for write in written]
     return _over_paths([(path, count) for path, count in counted if count], ranges, MAX_CONDITIONS)
