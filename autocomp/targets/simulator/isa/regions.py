@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from autocomp.errors import IsaError, Place
+from autocomp.remember import remember
 from autocomp.targets.simulator.isa import algebra
 from autocomp.targets.simulator.isa.affine import Affine, Loops, Term, UnboundedError, affine, interval, is_fixed
 from autocomp.targets.simulator.isa.model import Accelerator, Instruction, Memory
@@ -160,8 +161,12 @@ class Write:
 
 
 def writes(accelerator: Accelerator, instruction: Instruction) -> tuple[Write, ...]:
-    """All assignments of an instruction to elements of memories, registers and tensors."""
-    return tuple(_writes(accelerator, instruction.body, _Context()))
+    """All assignments of an instruction of a machine to elements of memories, registers and tensors."""
+
+    def found() -> tuple[Write, ...]:
+        return tuple(_writes(accelerator, instruction.body, _Context()))
+
+    return remember(accelerator, f"{__name__}.writes", instruction.name, found)
 
 
 def _write(statement: Assign, target: Element, context: _Context) -> Write:

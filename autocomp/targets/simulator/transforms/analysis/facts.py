@@ -180,12 +180,17 @@ class Machine:
 
 @dataclass(frozen=True)
 class Facts:
-    """A kernel in normal form, and what follows from it."""
+    """A kernel on a machine, and what follows from it. `constants` are all names of numbers."""
 
-    kernel: ast.Kernel
+    given: ast.Kernel
     machine: Machine
     constants: Mapping[str, int | float]
-    given: ast.Kernel  # as it was before
+    normal: ast.Kernel | None = None  # in normal form, where that is known
+
+    @cached_property
+    def kernel(self) -> ast.Kernel:
+        """The kernel in normal form, worked out when it is first asked for."""
+        return self.normal or normalise(without_heading(self.given), self.constants)
 
     @cached_property
     def digest(self) -> str:
@@ -273,7 +278,7 @@ class Facts:
 
     def with_kernel(self, kernel: ast.Kernel) -> Facts:
         """The facts of another version of the kernel."""
-        return Facts(normalise(without_heading(kernel), self.constants), self.machine, self.constants, kernel)
+        return Facts(kernel, self.machine, self.constants)
 
 
 @remembered
@@ -289,7 +294,7 @@ def analyse(
 ) -> Facts:
     """The facts of a kernel on a machine; `constants` are the workload's, added to the machine's and the kernel's."""
     known = {**accelerator.constants, **kernel.constants, **(constants or {})}
-    return Facts(normalise(without_heading(kernel), known), machine(accelerator), known, kernel)
+    return Facts(kernel, machine(accelerator), known)
 
 
 def pointer(argument: ast.Expression) -> Pointer | None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from autocomp.remember import remember
 from autocomp.targets.simulator.isa.algebra import ONE, substitute
 from autocomp.targets.simulator.isa.regions import Write, writes
 from autocomp.targets.simulator.isa.tree import AddressField, Element, Expression, Name, Number
@@ -28,10 +27,8 @@ def check_exact(facts: Facts, site: Site, memory: str) -> None:
     the configuration in force while the kernel computes: neither scaled nor rounded, activated or pooled."""
     instruction = facts.accelerator.instruction(site.role.instruction)
     assert instruction is not None
-    known = remember(
-        facts.accelerator, f"{__name__}.writes", instruction.name, lambda: writes(facts.accelerator, instruction)
-    )
     value = _known(facts, site, memory)
+    known = writes(facts.accelerator, instruction)
     possible = [write for write in known if not _excluded(write, value) and _moves(write, site, memory)]
     if not possible or not all(_is_copy(write, site, memory) for write in possible):
         raise NotApplicable(f"{site.call.function} does not carry elements through {memory} as they are")

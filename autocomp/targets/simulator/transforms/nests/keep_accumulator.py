@@ -146,7 +146,7 @@ def _with_single_step(facts: Facts, result: Buffer, inner: Loop, step: str) -> F
         return (make_loop(item.variable, item.trips, (*held[:first], reducing, *held[end:])),)
 
     body = change_loop(facts.body.statements, inner.variable, change, facts.computes)
-    return replace(facts, kernel=with_body(facts.kernel, ast.Block(body)))
+    return replace(facts, normal=with_body(facts.kernel, ast.Block(body)))
 
 
 def _only_loads(facts: Facts, statement: ast.Statement, paths: Collection[Path]) -> bool:
