@@ -18,13 +18,14 @@ from autocomp.search.folder import RunFolder, new_run_path
 from autocomp.search.journal import Listener
 from autocomp.search.options import Options
 from autocomp.search.search import SearchResult
-from autocomp.search.session import Means, run_session
+from autocomp.search.session import Means
 from autocomp.search.snapshot import Request, create, restore
 from autocomp.serving import Answer, lookup_or_adapt
 from autocomp.targets import menu_file, registry
 from autocomp.targets.evaluation import Evaluation, Number, Objective
 from autocomp.targets.profile import Profile
 from autocomp.targets.protocol import Target
+from autocomp.workbench.run import run_request
 from autocomp.workload import Workload
 
 __all__ = [
@@ -179,7 +180,7 @@ def search(
     request = Request(asked, machine, menu, agents or Agents(), options or Options(), strategy, precedents)
     now = datetime.now().astimezone()
     folder = create(run or new_run_path(RUNS, asked.name, now), request, now)
-    return _finished(folder, run_session(request, folder, means or Means(), listener))
+    return _finished(folder, run_request(request, folder, means or Means(), listener))
 
 
 def resume(run: Path | str, *, means: Means | None = None, listener: Listener | None = None) -> Result:
@@ -190,7 +191,7 @@ def resume(run: Path | str, *, means: Means | None = None, listener: Listener | 
     folder = RunFolder.open(Path(run))
     request = restore(folder)
     workloads.require_trusted(request.workload)
-    return _finished(folder, run_session(request, folder, means or Means(), listener, recheck=True))
+    return _finished(folder, run_request(request, folder, means or Means(), listener, recheck=True))
 
 
 def _problem(workload: Workload | str, target: Target | str | None) -> tuple[Workload, Target]:

@@ -25,7 +25,7 @@ _STRICT = ConfigDict(extra="forbid")
 Positive = Annotated[float, Field(gt=0, le=1e6, allow_inf_nan=False)]
 Seconds = Annotated[float, Field(gt=0, le=86_400, allow_inf_nan=False)]
 Count = Annotated[int, Field(ge=1, le=1000)]
-OWN_FIELDS = ("model", "messages", "stream", "stream_options", "response_format")
+OWN_FIELDS = ("model", "messages", "stream", "stream_options", "response_format", "tools", "tool_choice")
 MULTIPLIERS = ("n", "best_of", "max_tokens", "max_completion_tokens", "max_output_tokens", "n_predict", "num_predict")
 
 

@@ -32,8 +32,8 @@ class AgentPair:
 def make_agents(agents: Agents, target: Target, tokens: int | None = None, money: float | None = None) -> AgentPair:
     """The agents of a configuration for a target, with budgets that they keep together.
 
-    Raises ConfigError for what names no agent, for rules where the target has none, and for a budget of money where a
-    model has no price. ModelError where an endpoint needs a key and there is none.
+    Raises ConfigError for an unknown agent, for rules where the target has none, and for a budget of money if a model
+    has no price; ModelError if an endpoint needs a key and there is none.
     """
     if not agents.models:
         _check_rules(agents)
@@ -59,12 +59,13 @@ def make_agents(agents: Agents, target: Target, tokens: int | None = None, money
     return AgentPair(mixed, coder, "network", ledger)
 
 
-def make_ensemble(agents: Agents) -> Ensemble:
-    """The planner's models alone, for questions outside a search. Raises as `make_agents` does."""
+def make_ensemble(agents: Agents, ledger: Ledger | None = None) -> Ensemble:
+    """The planner's models alone, with the budgets that a ledger keeps. Raises as `make_agents` does."""
     from autocomp.agents.llm import Ledger
 
-    _check_models(agents.models, None)
-    return _ensemble([member for member in agents.planner if not member.is_rules] or agents.models, Ledger(), {})
+    budgets = ledger or Ledger()
+    _check_models(agents.models, budgets.money)
+    return _ensemble([member for member in agents.planner if not member.is_rules] or agents.models, budgets, {})
 
 
 def _ensemble(members: Sequence[Member], ledger: Ledger, gates: dict[str, Gate]) -> Ensemble:

@@ -1,4 +1,4 @@
-"""What the models of a search will cost, said before the first request."""
+"""The expected cost of a search's models, said before the first request."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from random import Random
 
 from autocomp.search.session import starting_kernel
 from autocomp.search.snapshot import Request
+from autocomp.search.strategies import CONVERSATION
 from autocomp.targets.evaluation import SCREEN
 from autocomp.targets.planning import Context
 
@@ -18,6 +19,8 @@ def forecast_text(request: Request) -> str | None:
 
     target, workload, options = request.target, request.workload, request.options
     start = starting_kernel(workload, target)
+    if request.strategy == CONVERSATION:
+        return _of_conversation(request, start)
     evaluation = target.evaluator(workload).evaluate(start, SCREEN)
     if evaluation.value is None or target.language.is_foreign(start):
         return None
@@ -40,3 +43,15 @@ def forecast_text(request: Request) -> str | None:
         f"{found.completion_tokens:,} of answers, {money}"
     )
     return text + (f"; {found.budget} ends it before" if found.budget else "; fewer if it ends early")
+
+
+def _of_conversation(request: Request, start: str) -> str:
+    """The bounds of a conversation, whose turns are the model's to decide."""
+    from autocomp.agents.llm.tokens import estimate_prompt
+    from autocomp.workbench.conversation import opening
+
+    first, turns = estimate_prompt(opening(request, start)), request.options.max_steps
+    return (
+        f"forecast: at most {turns:,} turns of one request; the first prompt has {first:,} tokens, and every turn adds "
+        "what was said in it; --tokens and --money bound the whole"
+    )

@@ -50,11 +50,11 @@ def mcp(
     from autocomp.cli.session import keep
     from autocomp.errors import ConfigError
     from autocomp.mcp.server import serve
-    from autocomp.mcp.session import Session
     from autocomp.search.folder import RunFolder, new_run_path
     from autocomp.search.snapshot import Request, create, restore
     from autocomp.search.strategies import OUTSIDE
     from autocomp.targets.menu_file import for_target
+    from autocomp.workbench.session import Session
     from autocomp.workload import require_trusted
 
     if run_dir is not None and (run_dir / "config.json").exists():

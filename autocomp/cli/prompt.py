@@ -26,7 +26,8 @@ from autocomp.cli.run import read_kernel
 
 if TYPE_CHECKING:
     from autocomp.agents.config import Agents
-    from autocomp.agents.llm.prompts import Asked, Message, Phase
+    from autocomp.agents.llm.message import Message
+    from autocomp.agents.llm.prompts import Asked, Phase
     from autocomp.targets.planning import Context
     from autocomp.targets.protocol import Target
 

@@ -31,7 +31,7 @@ RUNS = Path("runs")
     "--strategy",
     default="beam",
     show_default=True,
-    help="beam, evolve, islands, archive, greedy, random or exhaustive.",
+    help="beam, evolve, islands, archive, greedy, random, exhaustive, or tools.",
 )
 @model_options(Options, "options")
 @click.option(
@@ -83,10 +83,10 @@ def search(
     from autocomp.schedules.store import Store, user_root
     from autocomp.search.budget import Budget
     from autocomp.search.folder import new_run_path
-    from autocomp.search.session import strategy_of
     from autocomp.search.snapshot import Request, create
     from autocomp.targets.conditions import conditions_of
     from autocomp.targets.menu_file import for_target
+    from autocomp.workbench.run import check_strategy
     from autocomp.workload import require_trusted
 
     agents = agents if fallback is None else replace(agents, fallback=fallback)
@@ -100,7 +100,7 @@ def search(
         precedents = precedents_for(workload, target, reuse, warn) if reuse else ()
         requests.append(Request(workload, target, menu, agents, share.within(options), strategy, precedents))
     make_agents(agents, requests[0].target, options.tokens, options.money)  # refused before there is a folder
-    strategy_of(requests[0])
+    check_strategy(requests[0])
     for request in requests:
         conditions_of(request.target, options.conditions)
     told = [text for text in map(forecast_text, requests) if text is not None]

@@ -1,4 +1,4 @@
-"""What `search` and `resume` have in common: progress, the schedule record, the summary, and Ctrl-C."""
+"""The common parts of `search` and `resume`: progress, the schedule record, the summary, and Ctrl-C."""
 
 from __future__ import annotations
 
@@ -28,9 +28,10 @@ from autocomp.search import RunFolder, SearchResult
 from autocomp.search.budget import Budget
 from autocomp.search.candidate import Candidate
 from autocomp.search.rules_first import after_rules, without_models
-from autocomp.search.session import Means, left_over, run_session
+from autocomp.search.session import Means, left_over
 from autocomp.search.snapshot import Request, create
 from autocomp.targets.evaluation import Objective
+from autocomp.workbench.run import run_request
 
 INTERRUPTED = 130
 
@@ -55,7 +56,7 @@ def search_and_report(
         title = f"{request.workload.name} on {request.target.name}"
         try:
             with SearchProgress(console, title, request.options) as progress:
-                result = run_session(request, folder, means, progress, grant, recheck=resumed, most=most)
+                result = run_request(request, folder, means, progress, grant, recheck=resumed, most=most)
         except KeyboardInterrupt:
             kernel = _keep_best(folder, progress.view)
             _interrupted([unfinished for unfinished, _ in runs[position:]], kernel, progress.view, as_json)

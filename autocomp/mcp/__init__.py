@@ -1,1 +1,1 @@
-"""A server of the Model Context Protocol: a coding agent optimises a kernel by itself, before our judge."""
+"""The workbench over the Model Context Protocol, for coding agents."""

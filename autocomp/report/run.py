@@ -170,6 +170,10 @@ class RunView:
     _on_select = _settle
     _on_repair = _settle
 
+    def _on_turn(self, event: Event) -> None:
+        self._settle(event)
+        self.agent_messages.update(first_line(message) for message in event["messages"])
+
     def _on_plan(self, event: Event) -> None:
         self._settle(event)
         if event["plans"]:  # without plans, the messages are those of a candidate that has none

@@ -34,8 +34,8 @@ DEVICE_GONE_AFTER = 3  # kernels in a row at which the device failed twice: it i
 
 
 class Effects:
-    """What reaches out of the search. An effect whose key is in the journal is not repeated; once the budget of
-    `seconds` is spent, none is made any more, neither now nor when the run is replayed."""
+    """All side effects of a search: agent calls and evaluations. An effect whose key is in the journal is not repeated;
+    once the budget of `seconds` is spent, none is made any more, neither now nor when the run is replayed."""
 
     def __init__(
         self,
@@ -74,21 +74,15 @@ class Effects:
                 result = lost_answer(calls[key], method, result.message)
             text = result.get("kernel")
             stored = result if text is None else {**result, "kernel": self._folder.store_kernel(text)}
-            usage = dataclasses.asdict(self._settled(key, usage_of(result)))
+            usage = dataclasses.asdict(self._journal.settled(key, usage_of(result)))
             self._journal.record(kind, key, {**stored, "usage": usage})
-
-    def _settled(self, key: str, stated: Usage) -> Usage:
-        """What a call cost in all: what was charged during it, by sessions that were cut off in it too. What its agent
-        says of it counts where nothing was charged."""
-        charged = self._journal.charged(key)
-        return replace(charged, cached=stated.cached, unsent=stated.unsent) if charged.requests else stated
 
     def answer(self, key: str) -> Event:
         """The answer recorded under a key, empty if there is none."""
         return self._journal.get(key)
 
     def usage(self, keys: Iterable[str]) -> Usage:
-        """What calls have cost."""
+        """The cost of calls."""
         return sum(map(self._journal.cost, keys), Usage())
 
     # --- evaluation ----------------------------------------------------------------------------------------------
@@ -112,7 +106,7 @@ class Effects:
                     self._cache.keep(method, kernel, payload)
 
     def _lost(self, result: Lost, method: str) -> dict[str, Any]:
-        """What is recorded of a kernel without a verdict. Raises DeviceError, and nothing is recorded, where the device
+        """The record of a kernel without a verdict. Raises DeviceError, and nothing is recorded, where the device
         fails at the starting kernel, or at every kernel."""
         self._device_failures += result.device
         if result.device and (self._device_failures >= DEVICE_GONE_AFTER or method == "evaluate"):
@@ -149,7 +143,7 @@ class Effects:
             self._journal.note("cache", {"damaged": self._cache.damaged - damaged})
 
     def is_known(self, kind: str, candidate: Candidate) -> bool:
-        """Whether the journal has a verdict on the candidate's kernel."""
+        """True if the journal has a verdict on the candidate's kernel."""
         return key_of(kind, candidate.hash) in self._journal
 
     def judged(self, candidate: Candidate) -> Candidate:
@@ -213,13 +207,13 @@ class Effects:
     # --- time ----------------------------------------------------------------------------------------------------
 
     def expired(self) -> bool:
-        """Whether the budget of seconds is spent. Once it is, the journal says so, and in which step."""
+        """True if the budget of seconds is spent. Once it is, the journal says so, and in which step."""
         if "expired" not in self._journal and self._seconds is not None and self._journal.seconds >= self._seconds:
             self._journal.record("expired", "expired", {"step": self.step})
         return "expired" in self._journal
 
     def expired_before(self, step: int) -> bool:
-        """Whether the budget of seconds was spent before a step began."""
+        """True if the budget of seconds was spent before a step began."""
         return self.expired() and step > self._journal["expired"]["step"]
 
     def _run(

@@ -1,4 +1,4 @@
-"""What each event of a run's log holds. A log may come from anyone: every field is checked before anything reads it.
+"""The fields of each event of a run's log. A log may come from anyone: every field is checked before anything reads it.
 
 A model is the shape of one kind of event. Numbers are finite and bounded, digests are digests, and kernels name
 candidates that came before them, so that no candidate is its own ancestor.
@@ -99,7 +99,7 @@ class Grant(_Keyed):
 
 
 class Entropy(_Keyed):
-    """What the judge of the run draws from."""
+    """The seed of the judge's draws."""
 
     seed: Count
 
@@ -132,6 +132,29 @@ class Coded(_Keyed):
     hash: NotRequired[Digest]
     plan: NotRequired[PlanDocument]
     error: NotRequired[bool]
+
+
+@with_config(_STRICT)
+class CallDocument(TypedDict):
+    id: str
+    name: str
+    arguments: str
+
+
+class Turn(_Keyed):
+    """A model's answer in a conversation, with the tools that it wants called."""
+
+    text: str | None
+    calls: list[CallDocument]
+    author: str
+    messages: list[str]
+    usage: Cost
+
+
+class Called(_Keyed):
+    """The tools' answers to the calls of a turn."""
+
+    answers: list[str]
 
 
 class Charge(_Event):
@@ -191,7 +214,7 @@ class Routine(_Keyed):
 
 
 class Condition(_Keyed):
-    """What the best kernel, and the vendor's routine, are measured at in a condition; None where one does not hold."""
+    """The values of the best kernel and of the vendor's routine in a condition; None for a kernel that fails there."""
 
     name: Name
     value: Amount | None
@@ -224,6 +247,8 @@ _MODELS: Mapping[str, TypeAdapter[Any]] = {
         "code": Coded,
         "repair": Coded,
         "charge": Charge,
+        "turn": Turn,
+        "tools": Called,
         "evaluate": Evaluated,
         "prove": Evaluated,
         "measure": Measured,

@@ -87,7 +87,7 @@ class Journal:
         return self._clock() - self._started
 
     def __bool__(self) -> bool:
-        """Whether anything has happened yet."""
+        """True if the journal has an event."""
         return bool(self._entries)
 
     def __contains__(self, key: str) -> bool:
@@ -108,16 +108,22 @@ class Journal:
         self._add_charge(call, cost)
 
     def charged(self, call: str) -> Usage:
-        """What was charged during a call, by all sessions of the run."""
+        """The charges during a call, by all sessions of the run."""
         return self._charged.get(call, Usage())
 
+    def settled(self, call: str, stated: Usage) -> Usage:
+        """The cost of a call in all: what was charged during it, by sessions that were cut off in it too. What its
+        agent says of it counts where nothing was charged."""
+        charged = self.charged(call)
+        return replace(charged, cached=stated.cached, unsent=stated.unsent) if charged.requests else stated
+
     def cost(self, call: str) -> Usage:
-        """What a call cost in all: as its event says, or as charged so far where it has none."""
+        """The cost of a call in all: as its event says, or as charged so far where it has none."""
         return Usage(**self[call].get("usage", {})) if call in self else self.charged(call)
 
     @property
     def usage(self) -> Usage:
-        """What all calls of agents cost. Requests that a budget did not allow are no part of it."""
+        """The cost of all calls of agents. Requests that a budget did not allow are no part of it."""
         return replace(sum(map(self.cost, {**self._entries, **self._charged}), Usage()), unsent=0)
 
     def _add_charge(self, call: str, cost: Usage) -> None:

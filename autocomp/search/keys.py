@@ -13,6 +13,8 @@ PARTS: Final[Mapping[str, tuple[str, ...]]] = {
     "plan": ("step", "parent"),
     "code": ("step", "candidate"),
     "repair": ("step", "candidate"),
+    "turn": ("number",),
+    "tools": ("number",),
     "evaluate": ("kernel",),
     "prove": ("kernel",),
     "measure": ("number",),
@@ -39,8 +41,8 @@ def form_of(kind: str) -> str:
 
 
 def is_key(kind: str, key: str) -> bool:
-    """Whether an event of the kind can have this key. The last part is free text, all are there. Of a kind that this
-    version does not know, any key fits that begins with its name."""
+    """True if a key has the form that its kind demands: all parts, of which the last is free text. Any key that begins
+    with its name fits a kind that this version does not know."""
     if kind not in PARTS:
         return key == kind or key.startswith(f"{kind}/")
     begin, *parts = key.split("/", len(PARTS[kind])) if PARTS[kind] else [key]

@@ -33,7 +33,7 @@ NETWORK_CALLS = 16  # requests to a model that are in flight at once
 
 @dataclass(frozen=True)
 class Means:
-    """What a session works with; none of it has an influence on the result. `executor` is a spec, and `workers` count
+    """Execution resources of a session; none of them affects the result. `executor` is a spec, and `workers` count
     where there is none."""
 
     workers: int = 1
@@ -70,7 +70,7 @@ def run_session(
         with folder.locked():
             journal = Journal(folder.events, listener)
             try:
-                options = _granted(request.options, journal, grant)
+                options = granted_options(request.options, journal, grant)
                 request = replace(request, options=options if most is None else most.over_models(options))
                 return _search(request, folder, journal, executor, cache, recheck)
             finally:
@@ -88,7 +88,7 @@ def _cache(request: Request) -> EvaluationCache | None:
     return EvaluationCache(cache_folder("evaluations"), scope_of(request.target, request.workload, evaluator.version))
 
 
-def _granted(options: Options, journal: Journal, grant: Budget | None) -> Options:
+def granted_options(options: Options, journal: Journal, grant: Budget | None) -> Options:
     """The options with what the journal says was granted on top; the first event of a run decides that for good."""
     if grant is not None and not journal:
         journal.record("grant", "grant", grant.to_json())
@@ -110,7 +110,7 @@ def _search(
     agents = make_agents(request.agents, request.target, options.tokens, options.money)
     if agents.ledger is not None:
         agents.ledger.resume(journal.usage, journal.charge, folder.exchanges.keep)
-    problem = make_problem(request, agents, _judge_seed(options, journal))
+    problem = make_problem(request, agents, judge_seed(options, journal))
     agent_executor: Executor = ThreadExecutor(NETWORK_CALLS) if agents.waits_on == "network" else executor
     try:
         search = Search(problem, strategy, options, folder, journal, executor, agent_executor, cache)
@@ -118,11 +118,11 @@ def _search(
     finally:
         agent_executor.shutdown()
     if recheck:
-        _require_true(problem.evaluation.evaluator, folder, result.best)
+        require_true(problem.evaluation.evaluator, folder, result.best)
     return result
 
 
-def _require_true(judge: Evaluator, folder: RunFolder, best: Candidate) -> None:
+def require_true(judge: Evaluator, folder: RunFolder, best: Candidate) -> None:
     """Raises RunFolderError unless the judge finds the kernel correct, with what was measured but for noise."""
     found = judge.evaluate(folder.kernel(best.kernel))
     now, objective = found.measurement, best.objective
@@ -138,14 +138,14 @@ def _require_true(judge: Evaluator, folder: RunFolder, best: Candidate) -> None:
     )
 
 
-def _judge_seed(options: Options, journal: Journal) -> int:
-    """What the judge of this run draws from, in its first session and in all that follow."""
+def judge_seed(options: Options, journal: Journal) -> int:
+    """The seed of the judge's draws, in the first session of this run and in all that follow."""
     seed = fresh_seed() if options.judge_seed is None else options.judge_seed
     return int(journal.record("entropy", "entropy", {"seed": seed})["seed"])
 
 
 def left_over(result: SearchResult) -> Budget:
-    """What a finished run has left of its budget and grant."""
+    """The rest of a finished run's budget and grant."""
     usage = result.usage
     return Budget.of(result.options).left(Budget(result.evaluations, result.seconds, usage.tokens, usage.money))
 
@@ -184,7 +184,7 @@ def make_problem(request: Request, agents: AgentPair, judge_seed: int | None = N
 
 
 def _opening(request: Request, start: str) -> Callable[[], Replay] | None:
-    """What is tried before the first step: the kernel that the target generates, where the user gave one, and the plans
+    """The kernels to try before the first step: the generated one, where the user gave another, and those by the plans
     of precedents, on the generated one if there is one."""
     target, workload, precedents = request.target, request.workload, request.precedents
     generated = _generated(workload, target)

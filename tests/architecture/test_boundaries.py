@@ -48,7 +48,13 @@ OF_CYCLES = {
         "cli/explore.py",
     ),
     "of profiles, whose clock is the machine's": (
-        *("targets/profile.py", "report/profile.py", "report/over_time.py", "report/page/document.py", "mcp/tools.py"),
+        *(
+            "targets/profile.py",
+            "report/profile.py",
+            "report/over_time.py",
+            "report/page/document.py",
+            "workbench/tools.py",
+        ),
         *(f"report/page/assets/{name}.js" for name in ("profile", "timeline", "resources", "source", "overview")),
     ),
     "of whole programs on simulated accelerators": ("cli/program.py",),

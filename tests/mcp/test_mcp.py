@@ -21,13 +21,13 @@ from autocomp.cli.commands import autocomp
 from autocomp.cli.session import keep
 from autocomp.errors import RunFolderError
 from autocomp.mcp.server import make_server
-from autocomp.mcp.session import Session
 from autocomp.report.run import RunView
 from autocomp.search import Options
 from autocomp.search.folder import RunFolder
 from autocomp.search.snapshot import Request, create, restore
 from autocomp.targets.menu import Menu
 from autocomp.targets.registry import load_target
+from autocomp.workbench.session import Session
 from autocomp.workload import load
 
 WORKLOAD = "tiny_gemm"

@@ -5,8 +5,9 @@ from autocomp.agents.llm.coder import LlmCoder
 from autocomp.agents.llm.endpoint import Endpoint, parse_spec
 from autocomp.agents.llm.ensemble import Ensemble
 from autocomp.agents.llm.ledger import Ledger
+from autocomp.agents.llm.message import Message
 from autocomp.agents.llm.planner import LlmPlanner, OpenPlanner
-from autocomp.agents.llm.prompts import Asked, Message, render_prompt
+from autocomp.agents.llm.prompts import Asked, render_prompt
 
 __all__ = [
     "Asked",

@@ -1,4 +1,4 @@
-"""What an endpoint answered: the one place that knows the form of a chat completion."""
+"""An endpoint's answer: the one place that knows the form of a chat completion."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ import json
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from autocomp.agents.llm.message import ToolCall
 from autocomp.errors import ModelError
 from autocomp.targets.planning import Usage
 
@@ -17,14 +18,21 @@ Outcome = Literal["answered", "truncated", "refused", "empty"]
 
 @dataclass(frozen=True)
 class Answer:
-    """A well-formed completion. `text` may be there for a truncated one, and is the reason for a refused one. `unkept`
-    is why the cache does not have it, if it should; `doubt` what is wrong with the usage that the endpoint stated."""
+    """A well-formed completion. `text` may be there for a truncated one, and is the reason for a refused one; `calls`
+    are the tools that the model wants called. `unkept` is why the cache does not have it, if it should; `doubt` what is
+    wrong with the usage that the endpoint stated."""
 
     outcome: Outcome
     text: str
     usage: Usage
     unkept: str = ""
     doubt: str = ""
+    calls: tuple[ToolCall, ...] = ()
+
+    @property
+    def shown(self) -> str:
+        """The text, then each call in a line of its own."""
+        return "\n".join((*([self.text] if self.text else []), *(f"{c.name}({c.arguments})" for c in self.calls)))
 
     def require(self, model: str) -> str:
         """The text of a whole answer; ModelError says what came instead."""
@@ -66,6 +74,7 @@ def parse_stream(body: str) -> Answer:
     that ends before the answer does."""
     texts: list[str] = []
     refusals: list[str] = []
+    calls: dict[int, _Call] = {}
     finish, tokens, closed = None, None, False
     for line in body.splitlines():
         if not line.startswith("data:"):
@@ -79,10 +88,12 @@ def parse_stream(body: str) -> Answer:
         for choice in chunk.choices[:1]:
             texts.append(choice.delta.plain_text)
             refusals.append(choice.delta.refusal or "")
+            for piece in choice.delta.tool_calls or ():
+                calls[piece.index] = calls[piece.index].with_piece(piece) if piece.index in calls else piece
             finish = choice.finish_reason or finish
     if not closed and finish is None:
         raise MalformedAnswerError(f"the stream ended within the answer, after {len(''.join(texts))} characters")
-    message = _Message(content="".join(texts), refusal="".join(refusals) or None)
+    message = _Message(content="".join(texts), refusal="".join(refusals) or None, tool_calls=list(calls.values()))
     return _answer(_Completion(choices=[_Choice(message=message, finish_reason=finish)], usage=tokens))
 
 
@@ -137,16 +148,45 @@ def _outcome(completion: _Completion, usage: Usage) -> Answer:
         return Answer("refused", writable(message.refusal or text), usage)
     if choice.finish_reason == "length":
         return Answer("truncated", text, usage)
-    return Answer("answered" if text.strip() else "empty", text, usage)
+    calls = tuple(call.plain(position) for position, call in enumerate(message.tool_calls or ()))
+    return Answer("answered" if text.strip() or calls else "empty", text, usage, calls=calls)
 
 
 class _Lenient(BaseModel):
     model_config = ConfigDict(extra="ignore")
 
 
+class _Function(_Lenient):
+    name: str | None = None
+    arguments: str | dict[str, Any] | None = None  # an object from servers that parse it themselves
+
+
+class _Call(_Lenient):
+    index: int = 0
+    id: str | None = None
+    function: _Function = Field(default_factory=_Function)
+
+    def with_piece(self, piece: _Call) -> _Call:
+        """The call with what a later event of the stream adds."""
+        own, new = self.function, piece.function
+        if isinstance(own.arguments, dict) or isinstance(new.arguments, dict):
+            return self
+        arguments = (own.arguments or "") + (new.arguments or "")
+        function = _Function(name=own.name or new.name, arguments=arguments)
+        return _Call(index=self.index, id=self.id or piece.id, function=function)
+
+    def plain(self, position: int) -> ToolCall:
+        """The call; one without an id gets its position as such."""
+        given = self.function.arguments
+        arguments = json.dumps(given) if isinstance(given, dict) else given or "{}"
+        name = writable(self.function.name or "")
+        return ToolCall(writable(self.id or f"call_{position}"), name, writable(arguments))
+
+
 class _Message(_Lenient):
     content: str | list[dict[str, Any]] | None = None
     refusal: str | None = None
+    tool_calls: list[_Call] | None = None
 
     @property
     def plain_text(self) -> str:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 from autocomp.agents.llm.answer import Answer, Outcome
+from autocomp.agents.llm.message import ToolCall
 from autocomp.data import write_atomically
 from autocomp.targets.planning import Usage
 
@@ -32,16 +33,20 @@ class AnswerCache:
         try:
             kept = json.loads(self._path(key).read_text(encoding="utf-8"))
             outcome, text = kept["answer"]["outcome"], kept["answer"]["text"]
+            calls = tuple(ToolCall(*map(str, call)) for call in kept["answer"].get("calls", ()))
         except (OSError, ValueError, KeyError, TypeError):
             return None
         if outcome not in get_args(Outcome) or not isinstance(text, str):
             return None
-        return Answer(outcome, text, Usage(cached=1))
+        return Answer(outcome, text, Usage(cached=1), calls=calls)
 
     def put(self, key: str, request: Mapping[str, Any], answer: Answer) -> str:
         """Keep an answer. The result says why that could not be, and is empty where it could."""
         tokens = {"prompt": answer.usage.prompt_tokens, "completion": answer.usage.completion_tokens}
-        document = {"request": request, "answer": {"outcome": answer.outcome, "text": answer.text, "tokens": tokens}}
+        kept: dict[str, Any] = {"outcome": answer.outcome, "text": answer.text, "tokens": tokens}
+        if answer.calls:
+            kept["calls"] = [[call.id, call.name, call.arguments] for call in answer.calls]
+        document = {"request": request, "answer": kept}
         try:
             write_atomically(self._path(key), json.dumps(document, ensure_ascii=False, indent=1))
         except OSError as error:

@@ -16,7 +16,7 @@ from autocomp.agents.llm.cache import AnswerCache, request_key
 from autocomp.agents.llm.endpoint import parse_spec
 from autocomp.agents.llm.gate import Gate
 from autocomp.agents.llm.ledger import Ledger
-from autocomp.agents.llm.prompts import Message
+from autocomp.agents.llm.message import Message
 from autocomp.agents.llm.tokens import estimate_prompt, estimate_tokens
 from autocomp.agents.llm.transport import (
     EndpointRefusalError,
@@ -43,15 +43,16 @@ class _Question:
     """A request under way: what it is made of, the attempts since the last charge, and what all of them cost."""
 
     messages: Sequence[Message]
-    schema: Schema | None
     request: Mapping[str, Any]
     attempts: int = 0
     spent: Usage = field(default_factory=Usage)
 
     @property
     def sent_schema(self) -> Schema | None:
-        """The schema, if the request holds it."""
-        return self.schema if "json_schema" in self.request.get("response_format", {}) else None
+        """The schemas of the answer and of the tools, where the request holds them."""
+        form = self.request.get("response_format", {}).get("json_schema", {}).get("schema")
+        tools = self.request.get("tools")
+        return {"answer": form, "tools": tools} if form and tools else {"tools": tools} if tools else form
 
     def charge(self, ledger: Ledger, usage: Usage, model: str) -> None:
         cost = replace(usage, requests=self.attempts)
@@ -82,33 +83,52 @@ class Client:
         self._cache = AnswerCache(cache_dir or cache_folder("answers"))
         self._sleep = sleep
 
-    def complete(self, messages: Sequence[Message], *, sample: int = 0, schema: Schema | None = None) -> Answer:
+    def complete(
+        self,
+        messages: Sequence[Message],
+        *,
+        sample: int = 0,
+        schema: Schema | None = None,
+        tools: Sequence[Schema] = (),
+    ) -> Answer:
         """The model's answer to `messages`. `sample` tells apart requests that are otherwise the same; `schema` is the
-        JSON schema that the answer is to follow, where the endpoint can promise that.
+        JSON schema that the answer is to follow, where the endpoint can promise that. `tools` are those that the model
+        may ask to have called, each with its `name`, `description` and `parameters`.
 
         Raises EndpointRefusalError where no request can succeed, EndpointDownError where this one did not after all
         attempts, BudgetSpentError where a budget forbids it, ModelError where the request itself is at fault.
         """
-        request = self.body(messages, schema)
+        request = self.body(messages, schema, tools)
         key = self._key(request, sample)
         answer = self._cache.get(key)
         if answer is None:
-            answer = self._ask(_Question(messages, schema, request))
+            answer = self._ask(_Question(messages, request))
             answer = replace(answer, unkept=self._cache.put(key, request, answer))
-        self.ledger.exchanged(self.name, key, request, answer.outcome, answer.text, answer.usage)
+        self.ledger.exchanged(self.name, key, request, answer.outcome, answer.shown, answer.usage)
         return answer
 
-    def kept(self, messages: Sequence[Message], *, sample: int = 0, schema: Schema | None = None) -> Answer | None:
+    def kept(
+        self,
+        messages: Sequence[Message],
+        *,
+        sample: int = 0,
+        schema: Schema | None = None,
+        tools: Sequence[Schema] = (),
+    ) -> Answer | None:
         """The answer that the cache has, if it has one."""
-        return self._cache.get(self._key(self.body(messages, schema), sample))
+        return self._cache.get(self._key(self.body(messages, schema, tools), sample))
 
-    def body(self, messages: Sequence[Message], schema: Schema | None = None) -> dict[str, Any]:
+    def body(
+        self, messages: Sequence[Message], schema: Schema | None = None, tools: Sequence[Schema] = ()
+    ) -> dict[str, Any]:
         """The request's body, as it is sent."""
         member = self.member
         body: dict[str, Any] = {
             "model": self.endpoint.model,
-            "messages": [{"role": message.role, "content": message.content} for message in messages],
+            "messages": [message.document() for message in messages],
         }
+        if tools:
+            body["tools"] = [{"type": "function", "function": tool} for tool in tools]
         if member.temperature is not None:
             body["temperature"] = member.temperature
         limit = self._answer_limit()
@@ -131,7 +151,7 @@ class Client:
         return self.member.max_tokens or (BUDGETED_ANSWER if self.ledger.limited else None)
 
     def _most(self, question: _Question) -> Usage:
-        """What a request can cost at most."""
+        """The most that a request can cost."""
         limit = self._answer_limit()
         meter = self.ledger.meter(self.endpoint.model)
         prompt = meter.most(question.messages, question.sent_schema)
@@ -140,7 +160,7 @@ class Client:
     def _priced(self, answer: Answer, question: _Question) -> Answer:
         """The answer with its cost; where the endpoint counts no tokens, they are estimated, and where it counts what
         cannot be, it is the most."""
-        usage, estimated = answer.usage, estimate_tokens(answer.text)
+        usage, estimated = answer.usage, estimate_tokens(answer.shown)
         if answer.doubt:
             most = self._most(question)
             usage = Usage(most.prompt_tokens, max(most.completion_tokens, estimated))
@@ -149,7 +169,9 @@ class Client:
         else:
             meter = self.ledger.meter(self.endpoint.model)
             meter.learn(question.messages, question.sent_schema, usage.prompt_tokens, usage.completion_tokens)
-        return replace(answer, usage=self._paid(usage), text=self._transport.redacted(answer.text))
+        hide = self._transport.redacted
+        calls = tuple(replace(call, arguments=hide(call.arguments)) for call in answer.calls)
+        return replace(answer, usage=self._paid(usage), text=hide(answer.text), calls=calls)
 
     def _paid(self, usage: Usage) -> Usage:
         """The usage with its price."""
@@ -212,7 +234,7 @@ class Client:
         return replace(answer, usage=question.spent)
 
     def _enough(self, state: tenacity.RetryCallState) -> bool:
-        """Whether no further attempt is to follow: an address at which nobody ever answered gets few."""
+        """True if no further attempt is to follow: an address at which nobody ever answered gets few."""
         error = state.outcome.exception() if state.outcome else None
         absent = isinstance(error, TransientError) and not error.connection and not self.gate.answered
         most = min(self.member.attempts, ATTEMPTS_TO_CONNECT) if absent else self.member.attempts

@@ -10,7 +10,7 @@ from random import Random
 from autocomp.agents.llm.bandit import shares
 from autocomp.agents.llm.client import Client, Schema
 from autocomp.agents.llm.ledger import BudgetSpentError
-from autocomp.agents.llm.prompts import Message
+from autocomp.agents.llm.message import Message, ToolCall
 from autocomp.agents.llm.transport import EndpointRefusalError
 from autocomp.errors import ModelError
 from autocomp.targets.planning import Usage
@@ -18,13 +18,14 @@ from autocomp.targets.planning import Usage
 
 @dataclass(frozen=True)
 class Reply:
-    """What came of a question: the text of a whole answer and who gave it, or None with the reasons in `messages`; they
-    tell of what went wrong on the way, too."""
+    """The outcome of a question: the text of a whole answer, the tools that it wants called, and who gave it; or None
+    with the reasons in `messages`. These tell of what went wrong on the way, too."""
 
     text: str | None
     author: str
     usage: Usage
     messages: tuple[str, ...] = ()
+    calls: tuple[ToolCall, ...] = ()
 
 
 class Ensemble:
@@ -43,7 +44,12 @@ class Ensemble:
         return shares([client.member for client in self.clients], credit)
 
     def ask(
-        self, messages: Sequence[Message], random: Random, schema: Schema | None = None, first: Client | None = None
+        self,
+        messages: Sequence[Message],
+        random: Random,
+        schema: Schema | None = None,
+        first: Client | None = None,
+        tools: Sequence[Schema] = (),
     ) -> Reply:
         """The answer of `first`, by default of a client by chance; of another where that one does not give any. What
         any of them answered in an earlier run stands: who was down then is not asked again.
@@ -53,18 +59,18 @@ class Ensemble:
         order = self._order(first or self.pick(random), random)
         sample = random.getrandbits(32)
         usage, reasons, refusals = Usage(), [], []  # type: tuple[Usage, list[str], list[EndpointRefusalError]]
-        kept = {client: client.kept(messages, sample=sample, schema=schema) for client in order}
+        kept = {client: client.kept(messages, sample=sample, schema=schema, tools=tools) for client in order}
         if any(answer is not None and answer.outcome == "answered" for answer in kept.values()):
             order = [client for client in order if kept[client] is not None]
         for client in order:
             try:
-                answer = client.complete(messages, sample=sample, schema=schema)
+                answer = client.complete(messages, sample=sample, schema=schema, tools=tools)
                 usage += answer.usage
                 if answer.doubt:
                     reasons.append(f"{client.name}: {answer.doubt}")
                 if answer.unkept:
                     reasons.append(f"an answer of {client.name} will be asked for again: {answer.unkept}")
-                return Reply(answer.require(client.name), client.name, usage, tuple(reasons))
+                return Reply(answer.require(client.name), client.name, usage, tuple(reasons), answer.calls)
             except EndpointRefusalError as error:
                 refusals.append(error)
                 reasons.append(str(error))

@@ -1,4 +1,4 @@
-"""What the models of a search will cost, before the first request: from the prompts of its own starting kernel."""
+"""The expected cost of a search's models, before the first request: from the prompts of its own starting kernel."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from autocomp.agents.config import Agents, Member
+from autocomp.agents.llm.message import Message
 from autocomp.agents.llm.moves import moves
 from autocomp.agents.llm.planner import planning_question, templates_of
-from autocomp.agents.llm.prompts import Asked, Message, Phase, render_prompt
+from autocomp.agents.llm.prompts import Asked, Phase, render_prompt
 from autocomp.agents.llm.tokens import estimate_prompt, estimate_tokens, tokenizer
 from autocomp.targets.planning import Context, Plan
 
@@ -19,7 +20,7 @@ A_KERNEL = 1200  # tokens of a kernel at least: the start may be a single call
 
 @dataclass(frozen=True)
 class Shape:
-    """What of a search's options decides how often models are asked; None for no bound."""
+    """The options of a search that decide how often models are asked; None for no bound."""
 
     parents: int
     plans: int

@@ -10,9 +10,10 @@ from autocomp.agents import scientist
 from autocomp.agents.config import Agents
 from autocomp.agents.llm.client import Client, Schema
 from autocomp.agents.llm.ensemble import Ensemble, Reply
+from autocomp.agents.llm.message import Message
 from autocomp.agents.llm.moves import Move, moves
 from autocomp.agents.llm.parsing import parse_avenues, parse_plans, parse_selection
-from autocomp.agents.llm.prompts import Asked, Message, Phase, render_prompt, shown_population
+from autocomp.agents.llm.prompts import Asked, Phase, render_prompt, shown_population
 from autocomp.agents.llm.schema import choice_schema, selection_schema, structured_schema
 from autocomp.agents.mixed import apportion
 from autocomp.targets.planning import Context, Peer, Plan, Planning, Selected
@@ -23,7 +24,7 @@ MOST_CHOICES = 16  # moves that one choice is from, so that its prompt fits a sm
 
 @dataclass(frozen=True)
 class Question:
-    """What is sent to a planner's model: messages, the schema of the answer, and what its numbers refer to."""
+    """A question to a planner's model: messages, the schema of the answer, and what its numbers refer to."""
 
     messages: tuple[Message, ...]
     schema: Schema | None
@@ -173,7 +174,7 @@ class OpenPlanner:
 def planning_question(
     agents: Agents, context: Context, count: int, ready: tuple[Move, ...], peer: Peer | None = None
 ) -> Question:
-    """What a planner sends for `count` plans."""
+    """The question for `count` plans."""
     phase: Phase = "plan" if agents.plans == "words" else agents.plans
     asked = Asked(count=count, moves=ready, peer=peer)
     messages = render_prompt(phase, context, asked, templates_of(agents))

@@ -14,6 +14,7 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from autocomp.agents.llm.edits import DIVIDER, REPLACE, SEARCH
 from autocomp.agents.llm.feedback import annotated, feedback, numbered
+from autocomp.agents.llm.message import Message
 from autocomp.agents.llm.moves import Move, move_id
 from autocomp.agents.llm.offers import offers
 from autocomp.agents.llm.schema import GAINS
@@ -48,14 +49,8 @@ SHIPPED = Path(__file__).parent / "templates"
 
 
 @dataclass(frozen=True)
-class Message:
-    role: Literal["system", "user", "assistant"]
-    content: str
-
-
-@dataclass(frozen=True)
 class Asked:
-    """What a question is about, besides the context. Planning asks for `count` plans, from `moves` among others, and
+    """The subject of a question, besides the context. Planning asks for `count` plans, from `moves` among others, and
     may combine the parent with `peer`. A design names `avenues` first and has `peer` to compare with. Coding needs
     `plan`; a repair also the `kernel` that failed and its `failure`. Mending edits the `answer` that did not fit and
     its `failure`."""

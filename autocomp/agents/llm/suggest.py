@@ -11,8 +11,9 @@ from typing import Any
 import yaml
 
 from autocomp.agents.llm.ensemble import Ensemble
+from autocomp.agents.llm.message import Message
 from autocomp.agents.llm.parsing import json_documents
-from autocomp.agents.llm.prompts import Message, render_template
+from autocomp.agents.llm.prompts import render_template
 from autocomp.errors import ConfigError, ModelError
 from autocomp.targets.fences import without_thoughts
 from autocomp.targets.menu import USUAL, Menu, MenuOption

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
-from autocomp.agents.llm.prompts import Message
+from autocomp.agents.llm.message import Message
 
 _PIECE = re.compile(r"[A-Za-z]+|[0-9]+|\n\s*|[^\sA-Za-z0-9]+|[^\S\n]{2,}")
 _LETTERS, _DIGITS, _MARKS = 7, 2, 2  # characters of one token: of words, numbers, punctuation
@@ -36,7 +36,7 @@ def estimate_tokens(text: str) -> int:
 
 def estimate_prompt(messages: Sequence[Message]) -> int:
     """The estimate for a chat."""
-    return sum(estimate_tokens(message.content) + PER_MESSAGE for message in messages)
+    return sum(estimate_tokens(message.text) + PER_MESSAGE for message in messages)
 
 
 def tokens_by_section(messages: Sequence[Message]) -> list[tuple[str, int]]:
@@ -132,8 +132,8 @@ def tokenizer(model: str) -> Callable[[str], int] | None:
 
 
 def _texts(messages: Sequence[Message], schema: Mapping[str, Any] | None) -> list[str]:
-    """What of a request endpoints count: its messages, and the schema of the answer."""
-    texts = [message.content for message in messages]
+    """The parts of a request that endpoints count: its messages, and the schemas of the answer and of tools."""
+    texts = [message.text for message in messages]
     return texts if schema is None else [*texts, json.dumps(schema)]
 
 

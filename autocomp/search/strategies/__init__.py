@@ -21,8 +21,19 @@ STRATEGIES: Mapping[str, type[Strategy]] = {
 }
 
 OUTSIDE = "mcp"  # of runs whose next step an agent decides, from outside
+CONVERSATION = "tools"  # of runs in which a model decides, by calling tools over several turns
 
-__all__ = ["OUTSIDE", "STRATEGIES", "BeamSearch", "Evolve", "Exhaustive", "Greedy", "RandomSearch", "make_strategy"]
+__all__ = [
+    "CONVERSATION",
+    "OUTSIDE",
+    "STRATEGIES",
+    "BeamSearch",
+    "Evolve",
+    "Exhaustive",
+    "Greedy",
+    "RandomSearch",
+    "make_strategy",
+]
 
 
 def make_strategy(name: str, options: Options, enumerates: bool = False, dives: bool = True) -> Strategy:
@@ -37,8 +48,9 @@ def make_strategy(name: str, options: Options, enumerates: bool = False, dives: 
             hint="continue it with: autocomp mcp --run-dir FOLDER",
         )
     if name not in STRATEGIES:
-        near = closest(name, list(STRATEGIES))
-        hint = (f"did you mean {near!r}? " if near else "") + f"known: {', '.join(STRATEGIES)}"
+        known = [*STRATEGIES, CONVERSATION]
+        near = closest(name, known)
+        hint = (f"did you mean {near!r}? " if near else "") + f"known: {', '.join(known)}"
         raise ConfigError(f"unknown search strategy {name!r}", hint=hint)
     if name == Exhaustive.name and not enumerates:
         raise ConfigError(

@@ -1,6 +1,6 @@
-"""What the tools of a session answer, as text and plain documents; nothing of the protocol is in here.
+"""The tools of a session: questions and their answers, as text and plain documents. No protocol is in here.
 
-A kernel is given as its text, or by the number that `evaluate` gave it.
+Names, signatures and docstrings are what agents see of a tool, over any protocol.
 """
 
 from __future__ import annotations
@@ -8,13 +8,13 @@ from __future__ import annotations
 import difflib
 import io
 import json
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable
 from typing import Any
 
 from rich.console import Console
 
 from autocomp.errors import ConfigError, NotApplicable
-from autocomp.mcp.session import Session
 from autocomp.report import make_console
 from autocomp.report.compare import print_comparison
 from autocomp.report.profile import print_profile
@@ -22,9 +22,30 @@ from autocomp.schedules.reuse import precedents_for
 from autocomp.search.candidate import Candidate
 from autocomp.targets.evaluation import Evaluation
 from autocomp.targets.profile import Profile
-from autocomp.targets.protocol import Focus
 from autocomp.targets.simulator.profile.compare import compare as compared
+from autocomp.workbench import reading
+from autocomp.workbench.session import Session
 
+Kernel = str | int  # a kernel's text, or the number that `evaluate` gave it
+NAMES = (
+    "check",
+    "evaluate",
+    "profile",
+    "explain",
+    "diff",
+    "transformations",
+    "transform",
+    "schedules",
+    "history",
+    "read_kernel",
+    "submit",
+)
+ADVICE = """Kernel 0 is the slow, correct starting kernel. Work in rounds: `profile` or `explain` the best kernel to see
+what limits it, change one thing, by hand or with `transform`, `check` it, then `evaluate` it with the idea in a
+sentence. Only `evaluate` costs of the budget. A wrong kernel counts for nothing. When you cannot make it faster, or the
+budget is spent, `submit`.
+
+Wherever a kernel is asked for, give its text or the number that `evaluate` gave it."""
 MOST_PROPOSALS = 3  # of each transformation
 MOST_SCHEDULES = 5
 MOST_LINES = 8  # of a kernel, that cost most
@@ -41,13 +62,15 @@ class Tools:
 
     # --- judging -------------------------------------------------------------------------------------------------
 
-    def check(self, kernel: str) -> str:
-        """Parse and check a kernel. Costs nothing."""
+    def check(self, kernel: Kernel) -> str:
+        """Parse and check a kernel without running it. Free."""
         self._target.language.check(self._text(kernel), self._workload)
         return "it parses and checks"
 
-    def evaluate(self, kernel: str, idea: str, parent: int | None) -> dict[str, Any]:
-        """The verdict on a kernel, and where its time goes."""
+    def evaluate(self, kernel: Kernel, idea: str, parent: int | None = None) -> dict[str, Any]:
+        """Judge a kernel: is it right, how fast is it, where does its time go. Costs one evaluation, unless the same
+        kernel was judged before. `idea` says in a sentence what was changed and why; `parent` is the number of the
+        kernel that it was made from, by default the best."""
         before = self._session.history.evaluations
         candidate = self._session.evaluate(self._text(kernel), idea, parent)
         return {
@@ -56,7 +79,8 @@ class Tools:
             "evaluations_left": self._session.left,
         }
 
-    def submit(self, number: int | None) -> dict[str, Any]:
+    def submit(self, number: int | None = None) -> dict[str, Any]:
+        """End the session with a kernel, by default the best: it is validated in full and kept as a schedule."""
         submitted = self._session.submit(number)
         return {
             **self._verdict(submitted.best),
@@ -66,7 +90,7 @@ class Tools:
         }
 
     def history(self) -> dict[str, Any]:
-        """All kernels so far, and what is left of the budget."""
+        """All kernels of the session with their outcomes, and what is left of the budget. Free."""
         history = self._session.history
         kernels = [
             {
@@ -86,17 +110,18 @@ class Tools:
             "ended": self._session.ended,
         }
 
-    def kernel(self, number: int) -> str:
+    def read_kernel(self, number: int) -> str:
+        """The text of a kernel of the session by its number; 0 is the starting kernel. Free."""
         return self._session.kernel(self._session.candidate(number))
 
     # --- understanding -------------------------------------------------------------------------------------------
 
-    def profile(self, kernel: str) -> str:
-        """Where the time goes, and what-ifs. Costs nothing."""
+    def profile(self, kernel: Kernel) -> str:
+        """Where the time of a kernel goes: its critical path in words, what-ifs, units, memories, lines. Free."""
         return _printed(lambda console: print_profile(console, self._profile(kernel)))
 
-    def explain(self, kernel: str, line: int) -> str:
-        """Why the commands of a line wait, what that costs, and what usually helps."""
+    def explain(self, kernel: Kernel, line: int) -> str:
+        """Why the commands of one line of a kernel wait, what that costs, and what usually helps. Free."""
         profile = self._profile(kernel)
         found = next((entry for entry in profile.lines if entry.line == line), None)
         if found is None:
@@ -119,8 +144,8 @@ class Tools:
             said.append(f"- {cause}: {count:,} {unit}.{meaning}")
         return "\n".join(said)
 
-    def diff(self, first: str, second: str) -> str:
-        """How two kernels differ, in text and in cost by cause and line."""
+    def diff(self, first: Kernel, second: Kernel) -> str:
+        """How two kernels differ: their texts, and why one is faster than the other. Free."""
         before, after = self._text(first), self._text(second)
         lines = difflib.unified_diff(before.splitlines(), after.splitlines(), "first", "second", lineterm="", n=1)
         parts = ["\n".join(lines) or "the texts are the same"]
@@ -130,8 +155,8 @@ class Tools:
 
     # --- changing ------------------------------------------------------------------------------------------------
 
-    def transformations(self, kernel: str) -> list[dict[str, Any]]:
-        """What can be applied to a kernel as it stands, the most promising first."""
+    def transformations(self, kernel: Kernel) -> list[dict[str, Any]]:
+        """Exact rewrites that apply to a kernel, with parameters and the estimated saving. Free."""
         text = self._text(kernel)
         found: list[dict[str, Any]] = []
         for name in self._target.transformations.names:
@@ -145,13 +170,14 @@ class Tools:
                 continue
         return sorted(found, key=lambda entry: -entry["estimated_saving"])
 
-    def transform(self, kernel: str, name: str, parameters: Mapping[str, Any]) -> str:
-        """The kernel with a transformation applied. Raises NotApplicable with the reason."""
+    def transform(self, kernel: Kernel, name: str, parameters: dict[str, Any]) -> str:
+        """The text of a kernel with one of the rewrites that `transformations` lists applied. Free."""
         return self._target.transformations.apply(name, self._text(kernel), self._workload, parameters)
 
     def schedules(self) -> list[dict[str, Any]]:
-        """What made similar operations fast, from the user's store and the shipped one, the nearest first."""
-        found = precedents_for(self._workload, self._target, MOST_SCHEDULES, lambda message: None)
+        """The steps that made the most similar operations fast. Free."""
+        known = self._request.precedents
+        found = known or precedents_for(self._workload, self._target, MOST_SCHEDULES, lambda message: None)
         return [
             {
                 "problem": precedent.problem,
@@ -167,29 +193,24 @@ class Tools:
     # --- what there is to read -----------------------------------------------------------------------------------
 
     def machine(self) -> str:
-        return self._target.knowledge(self._workload, Focus(everything=True)).machine
+        """The machine: instructions, memories, rules, and how long things take."""
+        return reading.machine(self._target, self._workload)
 
     def language(self) -> str:
-        knowledge = self._target.knowledge(self._workload, Focus(everything=True))
-        return f"{knowledge.role}\n\n{knowledge.language}"
+        """The language that kernels are written in, and how they are judged."""
+        return reading.language(self._target, self._workload)
 
     def workload(self) -> str:
-        bound = self._target.bound(self._workload)
-        reached = (
-            "" if bound is None else f"\n# bound: {bound.value:,} {self._target.objective.unit}: {bound.explanation}\n"
-        )
-        reference = self._workload.reference_text
-        shown = "" if reference is None else f"\n# its reference:\n{reference}"
-        return (
-            f"{self._workload.text}{reached}\n# signature:\n{self._target.language.signature(self._workload)}\n{shown}"
-        )
+        """The operation, the kernel's signature, and the bound that no kernel can beat."""
+        return reading.task(self._target, self._workload)
 
     # --- parts ---------------------------------------------------------------------------------------------------
 
-    def _text(self, kernel: str) -> str:
-        return self.kernel(int(kernel)) if kernel.strip().isdecimal() else kernel
+    def _text(self, kernel: Kernel) -> str:
+        named = str(kernel).strip()
+        return self.read_kernel(int(named)) if re.fullmatch(r"[0-9]{1,9}", named) else str(kernel)
 
-    def _profile(self, kernel: str) -> Profile:
+    def _profile(self, kernel: Kernel) -> Profile:
         return self._target.record(self._text(kernel), self._workload, "kernel").profile()
 
     def _verdict(self, candidate: Candidate) -> dict[str, Any]:
@@ -216,9 +237,7 @@ class Tools:
             "bound": None if evaluation.bound is None else evaluation.bound.value,
             "ratio": None if evaluation.ratio is None else round(evaluation.ratio, 4),
             "speed_up_over_parent": self._session.history.gain(candidate),
-            "story": list(
-                self._target.story(evaluation, self._target.diagnose(self._session.kernel(candidate), self._workload))
-            ),
+            "story": self._story(evaluation, candidate),
             "lines": [
                 {"line": cost.line, "text": cost.text.strip(), "waited": cost.cost, "causes": dict(cost.causes)}
                 for cost in evaluation.evidence.lines[:MOST_LINES]
@@ -231,7 +250,7 @@ class Tools:
 
 
 def _printed(draw: Callable[[Console], None]) -> str:
-    """What is drawn on a plain console, as text."""
+    """The text that is drawn on a plain console."""
     stream = io.StringIO()
     draw(make_console(stream, plain=True))
     return "\n".join(line.rstrip() for line in stream.getvalue().splitlines())

@@ -9,18 +9,19 @@ from pathlib import Path
 
 from autocomp.data import write_atomically
 from autocomp.errors import CandidateFailure, ConfigError, KernelError, RunFolderError
+from autocomp.search.budget import Budget
 from autocomp.search.candidate import PENDING, Candidate, History, Step
 from autocomp.search.effects import Effects
 from autocomp.search.executors import make_executor
 from autocomp.search.folder import RunFolder
-from autocomp.search.journal import Journal
+from autocomp.search.journal import Journal, Listener
 from autocomp.search.keys import key_of
 from autocomp.search.search import SearchResult
-from autocomp.search.session import starting_kernel
+from autocomp.search.session import granted_options, judge_of, judge_seed, starting_kernel
 from autocomp.search.snapshot import Request, check_judge
-from autocomp.search.strategies import OUTSIDE
+from autocomp.search.strategies import CONVERSATION, OUTSIDE
 from autocomp.search.targets import AgentTarget, EvaluationTarget
-from autocomp.targets.planning import Context, Implementation, Plan, Planning, Usage
+from autocomp.targets.planning import Context, Implementation, Plan, Planning
 from autocomp.targets.serial import from_document
 
 SUBMITTED = "submitted by the agent"
@@ -53,14 +54,23 @@ class Submitted:
 
 class Session:
     """One run, in one folder, by one process at a time. A session that was cut off goes on where it was. `keep` puts
-    the kernel that is submitted where schedules are kept, and says where; None for one that is no schedule.
+    the kernel that is submitted where schedules are kept, and says where; None for one that is no schedule. `listener`
+    hears every event. `grant` and `most` are budgets, as of `run_session`.
 
     Raises RunFolderError for a folder that another process uses, or that a search made; KernelError or CandidateFailure
     if the starting kernel is not correct.
     """
 
-    def __init__(self, request: Request, folder: RunFolder, keep: Keep) -> None:
-        if request.strategy != OUTSIDE:
+    def __init__(
+        self,
+        request: Request,
+        folder: RunFolder,
+        keep: Keep | None = None,
+        listener: Listener | None = None,
+        grant: Budget | None = None,
+        most: Budget | None = None,
+    ) -> None:
+        if request.strategy not in (OUTSIDE, CONVERSATION):
             raise RunFolderError(
                 f"{folder.path} is the run of a search", hint=f"continue it with: autocomp resume {folder.path}"
             )
@@ -73,20 +83,22 @@ class Session:
         self._closing = ExitStack()
         self._closing.enter_context(folder.locked())
         try:
-            self._begin()
+            self._begin(listener, grant, most)
         except BaseException:
             self._closing.close()
             raise
 
-    def _begin(self) -> None:
-        request = self.request
-        self._journal = Journal(self.folder.events)
-        self._closing.callback(self._journal.close)
+    def _begin(self, listener: Listener | None, grant: Budget | None, most: Budget | None) -> None:
+        self.journal = Journal(self.folder.events, listener)
+        self._closing.callback(self.journal.close)
+        options = granted_options(self.request.options, self.journal, grant)
+        request = replace(self.request, options=options if most is None else most.over_models(options))
+        self.request = request
         executor = make_executor("inline", 1)
         self._closing.callback(executor.shutdown)
         agents = AgentTarget(_Outside(), _Outside(), request.target, request.workload, request.menu, 0.0)
-        judge = EvaluationTarget(request.target.evaluator(request.workload))
-        self._effects = Effects(agents, judge, self.folder, self._journal, executor, executor, None)
+        judge = EvaluationTarget(judge_of(request), judge_seed(request.options, self.journal))
+        self._effects = Effects(agents, judge, self.folder, self.journal, executor, executor, None)
         self.history = self._remembered() or self._started()
 
     def close(self) -> None:
@@ -95,7 +107,7 @@ class Session:
 
     @property
     def ended(self) -> bool:
-        return "stop" in self._journal
+        return "stop" in self.journal
 
     @property
     def left(self) -> int | None:
@@ -152,7 +164,15 @@ class Session:
         self._note_step()
         return judged
 
-    def submit(self, number: int | None = None) -> Submitted:
+    @property
+    def result(self) -> SearchResult:
+        """The result of an ended session."""
+        stop = self.journal["stop"]
+        return SearchResult(
+            self.history, str(stop["reason"]), float(stop["t"]), self.request.options, self.journal.usage
+        )
+
+    def submit(self, number: int | None = None, reason: str = SUBMITTED) -> Submitted:
         """End the session with a kernel, by default the best, once it has passed all stages.
 
         Raises CandidateFailure where it does not, ConfigError for a number that no kernel has.
@@ -164,11 +184,11 @@ class Session:
             self.history = self.history.updated({candidate.id: candidate})
         if not candidate.correct:
             raise CandidateFailure(f"kernel {candidate.id} is not correct ({candidate.outcome}): {candidate.message}")
-        payload = {"reason": SUBMITTED, "best": candidate.id, "value": candidate.value}
-        stop = self._journal.record("stop", "stop", {**payload, "outcomes": self.history.outcomes()})
+        payload = {"reason": reason, "best": candidate.id, "value": candidate.value}
+        self.journal.record("stop", "stop", {**payload, "outcomes": self.history.outcomes()})
         write_atomically(self.folder.best_kernel, self.kernel(candidate))
-        result = SearchResult(self.history, SUBMITTED, float(stop["t"]), self.request.options, Usage())
-        return Submitted(candidate, self.folder.best_kernel, self._keep(self.request, self.folder, result, candidate))
+        kept = None if self._keep is None else self._keep(self.request, self.folder, self.result, candidate)
+        return Submitted(candidate, self.folder.best_kernel, kept)
 
     # --- what is in the journal ----------------------------------------------------------------------------------
 
@@ -188,8 +208,8 @@ class Session:
         """The history of a session that was cut off, None for a new one. A kernel without verdict is judged again."""
         history: History | None = None
         number = 0
-        while key_of("candidate", number) in self._journal:
-            event = self._journal[key_of("candidate", number)]
+        while key_of("candidate", number) in self.journal:
+            event = self.journal[key_of("candidate", number)]
             plan = None if event["plan"] is None else from_document(Plan, event["plan"])
             draft = Candidate(number, event["step"], event["parent"], plan, event["kernel"], event["hash"], PENDING)
             judged = self._effects.judged(draft)
@@ -214,4 +234,4 @@ class Session:
             "value": best.value,
             "evaluations": self.history.evaluations,
         }
-        self._journal.record("step", key_of("step", step.number), document)
+        self.journal.record("step", key_of("step", step.number), document)
