@@ -33,7 +33,7 @@ def make_agents(agents: Agents, target: Target, tokens: int | None = None, money
     """The agents of a configuration for a target, with budgets that they keep together.
 
     Raises ConfigError for an unknown agent, for rules where the target has none, and for a budget of money if a model
-    has no price; ModelError if an endpoint needs a key and there is none.
+    has no price. Raises ModelError if an endpoint needs a key and there is none.
     """
     if not agents.models:
         _check_rules(agents)

@@ -171,7 +171,7 @@ class ScheduleRecord(_Part):
 
 
 def better(present: ScheduleRecord, other: ScheduleRecord) -> bool:
-    """Whether another record of the same identity is to replace the present one. On the same machine under the same
+    """True if another record of the same identity replaces the present one. On the same machine under the same
     objective the better, and of equals the one found first; else the one found last, as they cannot be compared."""
     found, other_found = present.provenance.created, other.provenance.created
     objective = present.result.objective

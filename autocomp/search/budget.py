@@ -1,4 +1,4 @@
-"""What a search may use up: evaluations, seconds, tokens and money, each None where it has no bound."""
+"""The budget of a search: evaluations, seconds, tokens and money, each None where it has no bound."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class Budget:
         return Budget.from_json({name: _sum(value, getattr(other, name)) for name, value in self.to_json().items()})
 
     def left(self, spent: Budget) -> Budget:
-        """What is left after spending; never less than nothing."""
+        """The rest after spending; never less than nothing."""
         used = spent.to_json()
         return Budget.from_json({name: _rest(value, used[name]) for name, value in self.to_json().items()})
 

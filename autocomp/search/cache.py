@@ -111,7 +111,7 @@ def _encoded(document: Mapping[str, Any]) -> bytes:
 
 
 def _decoded(content: bytes) -> dict[str, Any] | None:
-    """What was encoded, or None if these are not the bytes that were written."""
+    """The decoded document, or None if these are not the bytes that were written."""
     try:
         text = zlib.decompress(content[32:])
         document = json.loads(text) if hashlib.sha256(text).digest() == content[:32] else None

@@ -51,7 +51,7 @@ class Candidate:
 
     @property
     def promising(self) -> bool:
-        """Whether nothing speaks against the candidate so far."""
+        """True if no stage has refused the candidate so far."""
         return self.outcome in (CORRECT, PLAUSIBLE)
 
     @property
@@ -69,7 +69,7 @@ class Candidate:
 
     @property
     def value(self) -> Number:
-        """What was measured, in the objective's unit."""
+        """The measured value, in the objective's unit."""
         return self.measurement.value
 
     @property
@@ -78,11 +78,11 @@ class Candidate:
         return self.objective.rank(self.value), self.id
 
     def beats(self, other: Candidate) -> bool:
-        """Whether the candidate is better than another, beyond the noise of both measurements."""
+        """True if the candidate is better than another, beyond the noise of both measurements."""
         return self.objective.better(self.measurement, other.measurement)
 
     def within(self, factor: float, other: Candidate) -> bool:
-        """Whether the candidate is at most `factor` times worse than another."""
+        """True if the candidate is at most `factor` times worse than another."""
         return self.objective.within(self.value, other.value, factor)
 
 
@@ -183,7 +183,7 @@ class History:
 
     @property
     def usage(self) -> Usage:
-        """What the agents' answers cost in all."""
+        """The cost of all answers of agents."""
         costs = [step.usage for step in self.rounds] + [selection.usage for selection in self.selections]
         return sum(costs, Usage())
 
@@ -204,12 +204,12 @@ class History:
         )
 
     def attempts(self, parent: Candidate | None = None) -> tuple[Attempt, ...]:
-        """What came of the plans for a kernel, or of all plans of the run."""
+        """The outcomes of the plans for a kernel, or of all plans of the run."""
         made = (c for step in self.rounds for c in step.candidates if parent is None or c.parent == parent.id)
         return tuple(Attempt(c.plan, c.outcome, self.gain(c), c.message) for c in made if c.plan is not None)
 
     def lessons(self, parent: Candidate) -> tuple[Attempt, ...]:
-        """What plans for other kernels than `parent` showed: those that failed, and those that changed much."""
+        """Telling plans for other kernels than `parent`: those that failed, and those that changed much."""
         made = (c for step in self.steps for c in step.candidates if c.parent != parent.id and c.plan is not None)
         told = ((c, self.gain(c)) for c in made if c.evaluation is not None)
         return tuple(
@@ -225,7 +225,7 @@ class History:
         return candidate.objective.gain(self[candidate.parent].value, candidate.value)
 
     def credit(self) -> Mapping[str, float]:
-        """What the plans of each author gained on average: the logarithm of the speed-up, nothing where there was none.
+        """The average gain of each author's plans: the logarithm of the speed-up, nothing where there was none.
         Few plans count as if there were some more, as good as all together."""
         gained: dict[str, list[float]] = {}
         for candidate in self:

@@ -1,4 +1,4 @@
-"""What models were asked in a run and what they answered, word for word: a compressed file each in its folder.
+"""The requests to models in a run and their answers, word for word: a compressed file each in its folder.
 
 Requests hold no key: that is sent in a header.
 """

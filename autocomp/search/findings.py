@@ -1,4 +1,4 @@
-"""What the experiments of a run have shown, as a document for those who plan the next ones."""
+"""The results of a run's experiments, as a document for those who plan the next ones."""
 
 from __future__ import annotations
 

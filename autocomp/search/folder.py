@@ -46,7 +46,7 @@ class RunFolder:
 
     @property
     def exchanges(self) -> Exchanges:
-        """What models were asked and answered."""
+        """The requests to models, and their answers."""
         return Exchanges(self.path / "exchanges")
 
     @property
@@ -73,7 +73,7 @@ class RunFolder:
         return cls(path, _suffix(cls(path).snapshot()))
 
     def snapshot(self) -> dict[str, Any]:
-        """What the run was started with."""
+        """The request that the run was started with."""
         file = self.config
         try:
             snapshot = from_json(read_regular(file, MOST_BYTES), allow_inf_nan=False)

@@ -1,4 +1,4 @@
-"""What a user sets about a search: the one place for its names, defaults, bounds and descriptions.
+"""The settings of a search: the one place for its names, defaults, bounds and descriptions.
 
 The options of `autocomp search`, the section `options` of a run folder, and the table in `docs/reference/strategies.md`
 are made from this model.

@@ -44,7 +44,7 @@ COMPARISONS = 3  # of leaders, as new ones may come to the front
 
 @dataclass(frozen=True)
 class Problem:
-    """What a search is about: where it starts, whom it asks, what judges. `opening` carries out the plans of the
+    """The problem of a search: its start, its agents, its judge. `opening` carries out the plans of the
     agents' precedents. At its end a search says how the best kernel holds in other `conditions`, beside the vendor's
     own `routine` if there is one. Where that is better than all that was found, it is the result."""
 
@@ -163,7 +163,7 @@ class Search:
     # --- steps ---------------------------------------------------------------------------------------------------
 
     def _decide(self, history: History) -> Decision:
-        """What the strategy wants, unless a budget is spent."""
+        """The strategy's decision, or the end where a budget is spent."""
         if self._left(history) == 0:
             return Stop("budget of evaluations spent")
         spent = spent_budget(history.usage, self._options)
@@ -194,7 +194,7 @@ class Search:
         return None if allowed is None else max(0, allowed - history.evaluations)
 
     def _out_of_time(self, history: History, decision: Expand | Select) -> bool:
-        """Whether time ran out before the next step; what was made for it by then still counts."""
+        """True if time ran out before the next step; effects made for it by then still count."""
         if not self._effects.expired_before(len(history.steps) + 1):
             return False
         if isinstance(decision, Select):
@@ -245,7 +245,7 @@ class Search:
         return history
 
     def _replay_document(self, found: Replay) -> dict[str, Any]:
-        """What came of the precedents' plans; parents are ids of candidates, of which 0 is the starting kernel."""
+        """The outcome of the precedents' plans; parents are ids of candidates, of which 0 is the starting kernel."""
         steps = [
             {
                 "record": step.record,

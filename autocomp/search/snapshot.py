@@ -1,4 +1,4 @@
-"""What a run was asked to do, as a document in its folder: a run resumes from that alone.
+"""The request of a run, as a document in its folder: a run resumes from that alone.
 
 A folder may come from anyone. Its workload, machine and menu are read like files of a stranger's, its Python reference
 runs only if the user trusts it, and its models are asked where this user says (`autocomp.agents.config.granted`).
@@ -199,7 +199,7 @@ def judge_of(request: Request) -> dict[str, Any]:
 
 
 def check_judge(folder: RunFolder, request: Request) -> str | None:
-    """What is new about the judge of a run since it started; None if nothing is.
+    """The change of a run's judge since the run started; None if there is none.
 
     Raises RunFolderError where it has other stages: the verdicts in the log cannot be completed.
     """
@@ -215,7 +215,7 @@ def check_judge(folder: RunFolder, request: Request) -> str | None:
 
 
 def version_changes(snapshot: Mapping[str, Any]) -> list[str]:
-    """What differs between the versions that a run started with and the present ones."""
+    """The differences between the versions that a run started with and the present ones."""
     now = versions()
     then = snapshot.get("versions", {})
     return [f"{name} {then.get(name)} -> {now[name]}" for name in now if then.get(name) != now[name]]

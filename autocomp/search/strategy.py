@@ -91,6 +91,6 @@ def _has_cost(step: Step) -> bool:
 
 
 def exhausted(history: History, parent: int) -> bool:
-    """Whether the latest expansions of a candidate brought nothing new."""
+    """True if the latest expansions of a candidate brought nothing new."""
     expansions = [step for step in history.steps if parent in step.parents][-EXHAUSTED_AFTER:]
     return len(expansions) == EXHAUSTED_AFTER and not any(history.fresh_children(s, parent) for s in expansions)

@@ -1,4 +1,4 @@
-"""What executors call: an agent pair and an evaluator, with plain JSON documents as results."""
+"""The objects that executors call: an agent pair and an evaluator, with plain JSON documents as results."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ EVERYTHING = 10_000  # plans; more than any planner lists for one kernel
 
 @dataclass(frozen=True)
 class AgentCall:
-    """What one question to an agent depends on, besides what the whole search shares.
+    """The inputs of one question to an agent, besides those that the whole search shares.
 
     `key` names the call in the journal. `chance` seeds all randomness of the call; calls with different labels are
     independent. `count` None asks for all plans that there are, `avenues` other than 0 for a design. `broken` and
@@ -171,7 +171,7 @@ class AgentTarget:
         return self._implementation(lambda plan: self.coder.repair(context, plan, call.broken, failure), call)
 
     def _failure(self, call: AgentCall) -> str:
-        """What the coder is told of the kernel that failed, its cause first where that is found."""
+        """The description of a failed kernel for the coder: the cause first, where it is found."""
         if call.verdict is None or self.black_box or not self.diagnoses:
             return call.failure
         found = self.target.cause(call.broken, self.workload, call.verdict)
@@ -223,7 +223,7 @@ class AgentTarget:
         return self._machine(call.evaluation).diagnose(call.kernel, self.workload)
 
     def _shown(self, evaluation: Evaluation) -> Evaluation:
-        """What agents see of an evaluation."""
+        """The part of an evaluation that agents see."""
         return evaluation.without_evidence() if self.black_box else evaluation
 
 
@@ -268,7 +268,7 @@ class EvaluationTarget:
 
 
 def lost_answer(call: AgentCall | SelectCall, method: str, message: str) -> dict[str, Any]:
-    """What is recorded of a call whose worker died of it."""
+    """The record of a call that ended its worker."""
     if isinstance(call, SelectCall):
         selected = scientist.by_speed(call.population)
         return dataclasses.asdict(replace(selected, reason=f"{selected.reason}; {message}"))
@@ -292,5 +292,5 @@ def plan_document(plan: Plan) -> dict[str, Any]:
 
 
 def usage_of(event: Mapping[str, Any]) -> Usage:
-    """What the answer that an event records has cost."""
+    """The cost of the answer that an event records."""
     return Usage(**event.get("usage", {}))

@@ -1,4 +1,4 @@
-"""What an evaluation makes of a candidate, and how a failure is told to whoever is to mend it."""
+"""The candidate that an evaluation makes, and the text of a failure for whoever is to mend it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def with_verdict(candidate: Candidate, evaluation: Evaluation, stages: Sequence[
 
 
 def failure_text(candidate: Candidate) -> str:
-    """What a repair is told: the stage that failed, the line, and the message."""
+    """The failure in words, for a repair: the stage that failed, the line, and the message."""
     failure = candidate.evaluation.failure if candidate.evaluation else None
     where = f" at line {failure.line}" if failure and failure.line else ""
     return f"{candidate.outcome}{where}: {candidate.message}"

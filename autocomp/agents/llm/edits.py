@@ -88,7 +88,7 @@ def _find(lines: Sequence[str], edit: Edit, number: int) -> tuple[int, int]:
 
 
 def _nearest(lines: Sequence[str], wanted: Sequence[str]) -> str:
-    """What the kernel has where the block comes closest, line by line."""
+    """The lines of the kernel that resemble the block most."""
     first = next(line for line in wanted if line.strip())
     for line in wanted:
         if line not in lines:

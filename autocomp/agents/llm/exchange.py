@@ -1,4 +1,4 @@
-"""What bounds one exchange with an endpoint: its time, however slowly bytes come, and what is read of a failure."""
+"""Bounds of one exchange with an endpoint: its time, however slowly bytes come, and the length of a failure's text."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Exchange:
             self._sockets.clear()
 
     def trace(self, event: str, info: Mapping[str, Any]) -> None:
-        """What the HTTP library tells while it works (its extension `trace`): here the connections that it makes."""
+        """Note the connections that the HTTP library makes; it calls this while it works (its extension `trace`)."""
         if event.endswith("connect_tcp.complete"):
             connection = info["return_value"].get_extra_info("socket")
             with self._lock:

@@ -1,4 +1,4 @@
-"""What an evaluation tells a model: figures, and in words what limits the kernel. The one place that reads evaluations
+"""An evaluation for a model: figures, and in words what limits the kernel. The one place that reads evaluations
 for prompts."""
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Feedback:
 
 
 def feedback(context: Context) -> Feedback:
-    """What there is to say of the context's kernel."""
+    """All that a prompt says of the context's kernel."""
     evaluation = context.evaluation
     story = context.target.story(evaluation, context.diagnosis)
     stalls = _stalls(evaluation)

@@ -1,4 +1,4 @@
-"""What an endpoint is spared: too many requests at once, too many a minute, and any while it is down."""
+"""Limits of an endpoint: requests at once, requests a minute, and none while it is down."""
 
 from __future__ import annotations
 

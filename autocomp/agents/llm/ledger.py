@@ -1,4 +1,4 @@
-"""What the models of a run have cost, and what they may still cost: budgets are kept before a request is sent."""
+"""The costs of a run's models, and their budgets, which are kept before a request is sent."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Ledger:
 
     @contextmanager
     def on_account_of(self, call: str) -> Iterator[None]:
-        """What this thread is charged inside is for a call of the search."""
+        """Book all charges of this thread, while inside, to a call of the search."""
         self._thread.call = call
         try:
             yield
@@ -55,7 +55,7 @@ class Ledger:
             del self._thread.call
 
     def meter(self, model: str) -> Meter:
-        """What the run has learnt of a model's tokens."""
+        """The run's knowledge of a model's tokens."""
         with self._changed:
             return self._meters.setdefault(model, Meter(model))
 

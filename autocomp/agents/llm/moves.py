@@ -29,7 +29,7 @@ class Move:
 
 
 def move_id(position: int) -> str:
-    """What a prompt calls the move at a position, from 0."""
+    """The name of the move at a position, from 0, in a prompt."""
     return str(position + 1)
 
 

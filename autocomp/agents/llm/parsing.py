@@ -1,4 +1,4 @@
-"""What a model wrote, read with patience: plans as JSON or as a numbered list, a kernel as fenced or bare code."""
+"""Reads a model's answer with patience: plans as JSON or as a numbered list, a kernel as fenced or bare code."""
 
 from __future__ import annotations
 

@@ -100,7 +100,7 @@ class Transport:
                 raise self._lost(error, present) from error
 
     def _lost(self, error: Exception, present: Exchange) -> TransientError:
-        """What became of an exchange that did not come to its end."""
+        """The failure of an exchange that did not come to its end."""
         cause = error.__cause__ or error
         kind = type(cause).__name__
         said = f": {cause}" if str(cause) else ""
@@ -209,7 +209,7 @@ def _http_error() -> type[Exception]:
 
 
 def _error_of(body: str) -> Any:
-    """What the endpoint says of an error, from the usual places of its body."""
+    """The endpoint's description of an error, from the usual places of its body."""
     try:
         document = json.loads(body)
     except (ValueError, RecursionError):

@@ -59,7 +59,7 @@ class DaskExecutor:
 
 
 def dask_setup(worker: object) -> None:
-    """What a worker of a local cluster does first, this module being its preload: it leaves Ctrl-C, which a terminal
+    """The preload of a worker of a local cluster: it leaves Ctrl-C, which a terminal
     sends to all processes, to the one that runs the search."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 

@@ -1,4 +1,4 @@
-"""What an executor is, and what it calls."""
+"""The protocol of executors, and the calls that they make."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ def elites_of(history: History) -> Mapping[Kind, Candidate]:
 
 
 def kind_of(candidate: Candidate) -> Kind:
-    """What costs a promising kernel most, and its class of memory use."""
+    """The largest cost of a promising kernel, and its class of memory use."""
     if candidate.evaluation is None:
         raise ValueError(f"candidate {candidate.id} was not evaluated and is of no kind")
     evidence = candidate.evaluation.evidence

@@ -69,7 +69,7 @@ class BeamSearch(Strategy):
         return [history.root]
 
     def _admitted(self, history: History, candidate: Candidate) -> bool:
-        """Whether a candidate is not too much slower than its parent."""
+        """True unless a candidate is too much slower than its parent."""
         gate = self.options.gate
         if gate is None or candidate.parent is None:
             return True
