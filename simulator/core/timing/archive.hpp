@@ -3,8 +3,10 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cstdint>
 #include <limits>
+#include <utility>
 #include <vector>
 
 #include "timing/ring.hpp"
@@ -13,16 +15,23 @@ namespace autocomp::timing {
 
 constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
 
+// Slots of a pool are alike. A state calls them by the age of their commands, whichever slots these have.
+struct SlotNames {
+  std::vector<int32_t> names;  // by slot
+  std::vector<int32_t> slots;  // by name
+};
+
 class Archive {
  public:
   using Words = std::vector<int64_t>;
   // `records`: the cycles of each command are recorded, so that all of them count.
-  [[nodiscard]] static Archive saving(Words& words, int64_t now, int64_t next, bool records) {
+  [[nodiscard]] static Archive saving(Words& words, SlotNames names, int64_t now, int64_t next, bool records) {
     words.clear();
-    return {&words, nullptr, now, next, records};
+    return {&words, nullptr, std::move(names), now, next, records};
   }
+  // Commands get the slots by whose numbers the state calls them.
   [[nodiscard]] static Archive loading(const Words& words, int64_t now, int64_t next, bool records) {
-    return {nullptr, &words, now, next, records};
+    return {nullptr, &words, {}, now, next, records};
   }
 
   template <typename T>
@@ -51,6 +60,24 @@ class Archive {
     relative(shown, next_, std::numeric_limits<int64_t>::min());
     field = shown == kNever ? -1 : shown;
   }
+  // Negative: none.
+  void slot(int32_t& field) {
+    if (saves())
+      to_->push_back(field < 0 ? -1 : names_.names[static_cast<size_t>(field)]);
+    else
+      value(field);
+  }
+  void slots(uint64_t& mask) {
+    uint64_t shown = 0;
+    if (saves())
+      for (uint64_t left = mask; left != 0; left &= left - 1)
+        shown |= uint64_t{1} << names_.names[static_cast<size_t>(std::countr_zero(left))];
+    value(shown);
+    if (!saves()) mask = shown;
+  }
+  [[nodiscard]] int32_t slot_called(int32_t name) const {
+    return saves() ? names_.slots[static_cast<size_t>(name)] : name;
+  }
   template <typename T, typename Visit>
   void ring(Ring<T>& items, Visit visit) {
     size_t count = items.size();
@@ -70,8 +97,8 @@ class Archive {
   [[nodiscard]] int64_t now() const { return now_; }
 
  private:
-  Archive(Words* to, const Words* from, int64_t now, int64_t next, bool records)
-      : to_(to), from_(from), now_(now), next_(next), records_(records) {}
+  Archive(Words* to, const Words* from, SlotNames names, int64_t now, int64_t next, bool records)
+      : to_(to), from_(from), names_(std::move(names)), now_(now), next_(next), records_(records) {}
 
   void relative(int64_t& field, int64_t origin, int64_t least) {
     if (saves()) {
@@ -84,6 +111,7 @@ class Archive {
 
   Words* to_;
   const Words* from_;
+  SlotNames names_;
   size_t at_ = 0;
   int64_t now_, next_;
   bool records_;

@@ -46,7 +46,8 @@ class Channel {
   void archive(Archive& archive) {
     archive.ring(responses_, [&](Response& response) {
       archive.cycle(response.valid);
-      archive.values(response.unit, response.slot, response.acknowledge, response.beats, response.taken, response.row,
+      archive.slot(response.slot);
+      archive.values(response.unit, response.acknowledge, response.beats, response.taken, response.row,
                      response.position, response.useful, response.skip);
     });
     archive.cycle(held_until_);

@@ -78,6 +78,7 @@ constexpr int64_t kMostPoints = int64_t{1} << 36;
 // Numbers for the pages of main memory that a unit's commands access, one after the other.
 class PageNumbers {
  public:
+  static constexpr int64_t kOrigin = int64_t{1} << 40;  // of a page before all that are accessed
   // The number of the page on which a command begins. It ends `last` pages further on.
   int64_t begin(Page page, int64_t last) {
     const int64_t first = page == Page::Last ? last_ : page == Page::BeforeLast ? before_ : newest_ + 1;
@@ -99,8 +100,7 @@ class PageNumbers {
   }
 
  private:
-  static constexpr int64_t kOrigin = int64_t{1} << 40;
-  int64_t newest_ = kOrigin, last_ = kOrigin, before_ = kOrigin;
+  int64_t newest_ = kOrigin, last_ = kOrigin, before_ = kOrigin - 1;
 };
 
 }  // namespace autocomp::timing

@@ -2,6 +2,7 @@
 // and keeps a tracker for each command from its first row to its completion.
 #pragma once
 
+#include <algorithm>
 #include <vector>
 
 #include "timing/fifo.hpp"
@@ -45,9 +46,12 @@ class Controller {
   template <typename Visit>
   void archive(Archive& archive, Visit visit) {
     queue_.archive(archive, visit);
-    for (Tracker& tracker : trackers_) {
+    for (Tracker& tracker : trackers_)
       if (!there(tracker)) tracker = {};
-      archive.values(tracker.slot, tracker.left);
+    std::ranges::sort(trackers_, {}, &Tracker::operation);  // they are alike
+    for (Tracker& tracker : trackers_) {
+      archive.slot(tracker.slot);
+      archive.value(tracker.left);
       archive.number(tracker.operation);
     }
     archive.values(begun_, single_, next_);
@@ -71,7 +75,6 @@ class Controller {
       if (there(tracker)) continue;
       tracker = {slot, context_.command(slot).operation, rows};
       begun_ = true;
-      next_ = 0;
       context_.start(slot);
       if (rows <= 0) context_.complete(slot, context_.now + 1);
       return true;
@@ -81,6 +84,7 @@ class Controller {
 
   void leave() {
     begun_ = single_ = false;
+    next_ = 0;
     queue_.pop(context_.now);
     context_.may_issue = context_.progress = true;
   }

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <bit>
 #include <cstdint>
+#include <numeric>
+#include <utility>
 #include <vector>
 
 #include "timing/archive.hpp"
@@ -67,6 +69,7 @@ class Context {
       for (uint64_t m = pools[u].all; m != 0; m &= m - 1) unit_of[static_cast<size_t>(std::countr_zero(m))] = u;
   }
 
+  [[nodiscard]] bool holds(int32_t slot) const { return (occupied >> static_cast<size_t>(slot) & 1) != 0; }
   [[nodiscard]] Command& command(int32_t slot) { return slots[static_cast<size_t>(slot)]; }
   void start(int32_t slot) {
     CommandTiming& times = command(slot).times;
@@ -87,18 +90,41 @@ class Context {
   void archive(Archive& archive) {
     ports.archive(archive);
     for (Pool& pool : pools) {
-      archive.ring(pool.unissued);
+      archive.ring(pool.unissued, [&](int32_t& slot) { archive.slot(slot); });
       archive.ring(pool.completing, [&](Completion& completion) {
         archive.cycle(completion.ready);
-        archive.value(completion.slot);
+        archive.slot(completion.slot);
       });
       archive.value(pool.live);
     }
-    archive.values(occupied, completing, may_issue);
+    archive.slots(occupied);
+    archive.values(completing, may_issue);
     for (size_t m = 0; m < bandwidth_free.size(); ++m)
       if (settings.memories[m].bandwidth != 0) archive.cycle(bandwidth_free[m]);
-    for (uint64_t left = occupied; left != 0; left &= left - 1)
-      archive.value(waits_for[static_cast<size_t>(std::countr_zero(left))]);
+    each_command(archive, [&](int32_t slot) { archive.slots(waits_for[static_cast<size_t>(slot)]); });
+  }
+  [[nodiscard]] SlotNames slot_names() const {
+    SlotNames found{std::vector<int32_t>(slots.size()), std::vector<int32_t>(slots.size())};
+    std::iota(found.slots.begin(), found.slots.end(), 0);
+    const auto age = [this](int32_t slot) { return holds(slot) ? slots[static_cast<size_t>(slot)].operation : kNever; };
+    for (const Pool& pool : pools) {
+      const auto first = found.slots.begin() + pool.first_slot;
+      std::sort(first, first + std::popcount(pool.all),
+                [&](int32_t a, int32_t b) { return std::pair(age(a), a) < std::pair(age(b), b); });
+    }
+    for (size_t name = 0; name < slots.size(); ++name)
+      found.names[static_cast<size_t>(found.slots[name])] = static_cast<int32_t>(name);
+    return found;
+  }
+  // Calls visit(slot) for the slots of all commands, or of a unit's, in the order of their names in the archive.
+  template <typename Visit>
+  void each_command(const Archive& archive, Visit visit) const {
+    for (size_t u = 0; u < pools.size(); ++u) each_command(archive, u, visit);
+  }
+  template <typename Visit>
+  void each_command(const Archive& archive, size_t unit, Visit visit) const {
+    for (int32_t i = 0; i < std::popcount(pools[unit].all); ++i)
+      if (const int32_t slot = archive.slot_called(pools[unit].first_slot + i); holds(slot)) visit(slot);
   }
 
   const Settings& settings;

@@ -106,12 +106,15 @@ void Front::find_hazards(int slot, size_t unit) {
   waits_for = 0;
   if (!context_.settings.hazards || command.range_count == 0) return;
   const uint64_t own = context_.settings.units[unit].interlock != 0 ? 0 : context_.pools[unit].all;
+  int64_t youngest = -1;  // of those it waits for
   for (uint64_t others = context_.occupied & ~own; others != 0; others &= others - 1) {
     const int other = std::countr_zero(others);
-    const std::optional<Cause> hazard = hazard_between(command, context_.command(other), context_.settings);
+    const Command& old = context_.command(other);
+    const std::optional<Cause> hazard = hazard_between(command, old, context_.settings);
     if (!hazard) continue;
     waits_for |= uint64_t{1} << other;
-    command.hazard = *hazard;
+    if (old.operation > youngest) command.hazard = *hazard;
+    youngest = std::max(youngest, old.operation);
   }
 }
 
@@ -342,8 +345,7 @@ void Front::archive(Archive& archive) {
   });
   archive.stamp(offer_);
   archive.values(next_role_, counted_, fence_, solitary_);
-  for (uint64_t left = context_.occupied; left != 0; left &= left - 1) {
-    const int slot = std::countr_zero(left);
+  context_.each_command(archive, [&](int32_t slot) {
     Command& command = context_.command(slot);
     int64_t operation = command.operation;
     int32_t id = command.id;
@@ -354,10 +356,10 @@ void Front::archive(Archive& archive) {
     CommandTiming& times = command.times;
     for (int64_t* cycle : {&times.offered, &times.accepted, &times.allocated, &times.started}) archive.stamp(*cycle);
     archive.stamp(times.issued, context_.settings.units[context_.unit_of[static_cast<size_t>(slot)]].start);
-    if (!archive.records()) continue;
+    if (!archive.records()) return;
     archive.number(times.released_by);
     archive.value(times.release);
-  }
+  });
 }
 
 }  // namespace autocomp::timing

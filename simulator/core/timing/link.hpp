@@ -18,7 +18,10 @@ struct Request {
   int64_t skip = 0;                  // … which follow `skip` other bytes
   int64_t bytes = 0;                 // of the request
 
-  void archive(Archive& archive) { archive.values(slot, row, position, useful, skip, bytes); }
+  void archive(Archive& archive) {
+    archive.slot(slot);
+    archive.values(row, position, useful, skip, bytes);
+  }
 };
 
 class Link {

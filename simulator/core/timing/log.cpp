@@ -27,6 +27,12 @@ void Log::settle(size_t unit, int64_t now) {
   span.start = now;
 }
 
+void Log::change(size_t unit, Cause cause, int64_t now) {
+  settle(unit, now);
+  present_[unit] = {now, static_cast<int32_t>(unit), cause};
+  if (spans_wanted_) spans_.push_back(present_[unit]);
+}
+
 void Log::begin_part(int64_t now, int64_t next) {
   for (size_t u = 0; u < present_.size(); ++u) settle(u, now);
   cycles_before_ = cycles_;

@@ -37,10 +37,7 @@ class Log {
   }
   // A unit does this from this cycle on.
   void unit(size_t unit, Cause cause, int64_t now) {
-    if (cause == present_[unit].cause) return;
-    settle(unit, now);
-    present_[unit] = {now, static_cast<int32_t>(unit), cause};
-    if (spans_wanted_) spans_.push_back(present_[unit]);
+    if (cause != present_[unit].cause) change(unit, cause, now);
   }
   [[nodiscard]] bool segment_open() const { return fences_.size() % 2 != 0; }
   void open_segment(int64_t now) {
@@ -60,6 +57,7 @@ class Log {
   void finish(int64_t now, int64_t tail, bool complete, TimingResult& result);
 
  private:
+  void change(size_t unit, Cause cause, int64_t now);
   // Counts the cycles of a unit's present span up to this one.
   void settle(size_t unit, int64_t now);
 

@@ -13,7 +13,10 @@ struct LocalRow {
   int64_t bytes = 0;           // 0, or those of the request that ends with this row
   int64_t copy = 0;            // how many rows further on it is written again; the last copy comes first
 
-  void archive(Archive& archive) { archive.values(slot, row, block, bytes, copy); }
+  void archive(Archive& archive) {
+    archive.slot(slot);
+    archive.values(row, block, bytes, copy);
+  }
 };
 
 class Scaler {

@@ -16,7 +16,7 @@ class Serial {
   void archive(Archive& archive) {
     archive.ring(queue_, [&](Item& item) {
       archive.cycle(item.ready);
-      archive.value(item.slot);
+      archive.slot(item.slot);
     });
     archive.cycle(busy_until_);
     archive.cycle(held_from_);

@@ -284,10 +284,12 @@ void StreamIn::archive(Archive& archive, Move& m) {
 void StreamIn::archive(Archive& archive) {
   pages_.archive(archive);
   link_.translation().archive(archive, link_.client(unit_), pages_.newest());
-  for (size_t i = 0; i < moves_.size(); ++i)
-    if ((context_.occupied >> (static_cast<size_t>(first_slot_) + i) & 1) != 0) this->archive(archive, moves_[i]);
-  controller_.archive(archive, [&](Entry& entry) { archive.value(entry.slot); });
-  const auto row = [&](Row& row) { archive.values(row.slot, row.row, row.done); };
+  context_.each_command(archive, static_cast<size_t>(unit_), [&](int32_t slot) { this->archive(archive, move(slot)); });
+  controller_.archive(archive, [&](Entry& entry) { archive.slot(entry.slot); });
+  const auto row = [&](Row& row) {
+    archive.slot(row.slot);
+    archive.values(row.row, row.done);
+  };
   rows_.archive(archive, row);
   archive.cycle(reading_from_);
   if (reading_from_ != kNever) row(reading_);

@@ -264,12 +264,12 @@ void StreamOut::archive(Archive& archive) {
   pages_.archive(archive);
   link_.translation().archive(archive, link_.client(unit_), pages_.newest());
   controller_.archive(archive, [&](Entry& entry) {
-    archive.value(entry.slot);
+    archive.slot(entry.slot);
     pages_.relative(archive, entry.page);
   });
   read_.archive(archive, [&](Waiting& waiting) {
     this->archive(archive, waiting.row);
-    archive.value(waiting.slot);
+    archive.slot(waiting.slot);
   });
   for (Fifo<Row>* rows : {&normed_, &scaling_, &issued_})
     rows->archive(archive, [&](Row& row) { this->archive(archive, row); });

@@ -3,7 +3,8 @@
 namespace autocomp::timing {
 
 void Systolic::Tag::archive(Archive& archive) {
-  archive.values(owner, memory, base, step, rows, accumulate, reversed, operation);
+  archive.slot(owner);
+  archive.values(memory, base, step, rows, accumulate, reversed, operation);
   archive.cycle(from);
   archive.cycle(until, 1);
 }
@@ -32,7 +33,10 @@ void Systolic::renumber() {
 
 void Systolic::archive(Archive& archive) {
   if (archive.saves()) renumber();
-  const auto item = [&](Item& item) { archive.values(item.slot, item.silent, item.empty); };
+  const auto item = [&](Item& item) {
+    archive.slot(item.slot);
+    archive.values(item.silent, item.empty);
+  };
   arrived_.archive(archive, item);
   queue_.archive(archive, item);
   archive.values(unrolled_, state_, multiplies_, preloads_, deferring_, rows_, wait_);
@@ -43,7 +47,8 @@ void Systolic::archive(Archive& archive) {
     archive.value(operation.rows);
   });
   control_.archive(archive, [&](Control& control) { this->archive(archive, control); });
-  archive.values(pending_[0], pending_[1], there_, entering_, flushing_, entered_, entering_rows_, operation_);
+  for (int32_t& slot : pending_) archive.slot(slot);
+  archive.values(there_, entering_, flushing_, entered_, entering_rows_, operation_);
   archive.cycle(pending_from_);
   archive.ring(tags_, [&](Tag& tag) { tag.archive(archive); });
   archive.ring(totals_);

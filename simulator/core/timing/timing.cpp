@@ -145,7 +145,7 @@ class Engine {
   void arrive() {
     here_ = nullptr;
     if (front_.archivable()) {
-      Archive saving = Archive::saving(words_, context_.now, front_.next(), log_.records());
+      Archive saving = Archive::saving(words_, context_.slot_names(), context_.now, front_.next(), log_.records());
       archive(saving);
       here_ = memo_.state(words_, front_.next() - front_.oldest_under_way());
     }

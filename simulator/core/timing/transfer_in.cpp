@@ -202,24 +202,25 @@ void TransferIn::schedule() {
 }
 
 void TransferIn::archive(Archive& archive) {
-  for (size_t i = 0; i < moves_.size(); ++i) {
-    if ((context_.occupied >> (static_cast<size_t>(first_slot_) + i) & 1) == 0) continue;
-    Move& m = moves_[i];
+  context_.each_command(archive, static_cast<size_t>(unit_), [&](int32_t slot) {
+    Move& m = move(slot);
     archive.values(m.rows, m.row_bytes, m.block_bytes, m.blocks, m.repeats, m.requested, m.writes_left, m.open,
                    m.latency, m.scaled, m.zero);
-  }
-  archive.ring(queue_);
+  });
+  archive.ring(queue_, [&](int32_t& slot) { archive.slot(slot); });
   archive.value(next_row_);
   archive.cycle(next_step_);
   archive.cycle(command_start_, settings_.command_steps);
   archive.ring(requests_, [&](Request& request) {
     archive.cycle(request.ready);
-    archive.values(request.slot, request.row, request.done);
+    archive.slot(request.slot);
+    archive.values(request.row, request.done);
   });
   for (Ring<Write>* writes : {&writes_, &scaled_, &zeros_})
     archive.ring(*writes, [&](Write& write) {
       archive.cycle(write.ready, 1);
-      archive.values(write.slot, write.point);
+      archive.slot(write.slot);
+      archive.value(write.point);
     });
   archive.cycles(scaler_free_, 1);
   archive.cycle(scaler_exit_, settings_.scale_interval);

@@ -149,7 +149,7 @@ void TransferOut::schedule() {
 }
 
 void TransferOut::archive(Archive& archive) {
-  archive.ring(queue_);
+  archive.ring(queue_, [&](int32_t& slot) { archive.slot(slot); });
   archive.value(next_read_);
   archive.cycle(next_step_);
   archive.cycle(command_start_, settings_.command_steps);

@@ -60,6 +60,7 @@ void Translation::archive(Archive& archive, size_t client, int64_t newest) {
   };
   if (archive.saves()) settle(c, now);
   bool asks = c.asked_in == now - 1, looked = c.looked_in == now - 1;
+  c.hit = c.hit && looked;
   archive.values(asks, looked, c.hit);
   page(c.page);
   if (asks) page(c.asked);

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "timing/archive.hpp"
+#include "timing/command.hpp"
 
 namespace autocomp::timing {
 
@@ -24,8 +25,9 @@ class Translation {
 
  private:
   struct Client {
-    int64_t page = -1, next = -1, next_from = kNever;  // kept; and what takes its place, and when
-    int64_t asked = -1, asked_in = -1;                 // a page, and the cycle
+    int64_t page = PageNumbers::kOrigin;    // kept; at first one that nothing accesses
+    int64_t next = -1, next_from = kNever;  // what takes its place, and when
+    int64_t asked = -1, asked_in = -1;      // a page, and the cycle
     int64_t looked_in = -1, answered_in = -1;
     bool hit = false;
   };
