@@ -7,7 +7,8 @@ machine. With `--evaluations` in place of `--seconds`, results do not depend on 
 
 `--rtl` measures what was found, and the vendor library's routine, on the RTL model of the machine too (`autocomp rtl
 build`), and prints how far the simulator is off. `--ragged` takes sixty shapes that do not divide the array, in place
-of those that ship. `--out FILE` appends each search as it ends, and leaves out those that the file has.
+of those that ship. `--records` takes the kernels of the schedules that ship, the shortest first, and searches nothing;
+`--most` leaves out longer ones. `--out FILE` appends each kernel as it is done, and leaves out those that the file has.
 """
 
 from __future__ import annotations
@@ -18,11 +19,18 @@ import statistics
 import sys
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from math import ceil
 from pathlib import Path
 
 from pydantic import TypeAdapter
 
+from autocomp.data import data_dir
+from autocomp.errors import ConfigError
+from autocomp.schedules.measured import machine_of
+from autocomp.schedules.record import ScheduleRecord
+from autocomp.schedules.store import all_schedules, record_at
+from autocomp.schedules.verify import workload_of
 from autocomp.search import Options
 from autocomp.search.executors import available_cores
 from autocomp.search.journal import Event
@@ -30,6 +38,7 @@ from autocomp.search.session import Means
 from autocomp.search.snapshot import Request
 from autocomp.targets.evaluation import SCREEN
 from autocomp.targets.protocol import Target
+from autocomp.targets.registry import load_target
 from autocomp.targets.simulator.start.library import library_kernel
 from autocomp.targets.simulator.target import accelerator_of
 from autocomp.workload import Workload
@@ -77,6 +86,7 @@ CONVOLUTIONS = (
     "conv_depthwise",
     "conv_pooled",
 )
+DEFAULT = "simulator:gemmini"  # the machine of `--records`
 QUICK = ("gemm_512x512x512", "gemm_32x1024x1024", "gemm_100x70x30")
 
 
@@ -110,31 +120,56 @@ def row(
     on_rtl: bool = False,
 ) -> Row:
     request, found = search_without(name, budget, without, overrides)
-    workload, target, result = request.workload, request.target, found.result
-    accelerator = accelerator_of(target, "the vendor library")
+    result = found.result
     bound = result.best.evaluation.bound.value if result.best.evaluation and result.best.evaluation.bound else 1
-    text = library_kernel(workload, accelerator)
-    library = None if text is None else _correct_cycles(text, workload, target)
     searched = Row(
-        workload.name,
+        request.workload.name,
         budget.seed,
         bound,
         result.naive.value,
-        library,
+        None,
         result.best.value,
         result.evaluations,
         round(result.seconds, 1),
         tuple(_curve(found.events)),
         found.kernel,
     )
+    return beside_the_library(searched, request.workload, request.target, on_rtl=on_rtl)
+
+
+def beside_the_library(found: Row, workload: Workload, target: Target, *, on_rtl: bool) -> Row:
+    """The row with the vendor library's cycles, and with both kernels' on the hardware if asked."""
+    accelerator = accelerator_of(target, "the vendor library")
+    text = library_kernel(workload, accelerator)
+    library = None if text is None else _correct_cycles(text, workload, target)
+    found = replace(found, fsm_cycles=library)
     if not on_rtl:
-        return searched
+        return found
     routine = None if text is None or library is None else measure(text, library, workload, accelerator)
     return replace(
-        searched,
-        measured=measure(found.kernel, result.best.value, workload, accelerator),
-        fsm_measured=routine,
+        found, measured=measure(found.kernel, found.best_cycles, workload, accelerator), fsm_measured=routine
     )
+
+
+def shipped_records(most: int) -> list[tuple[Path, ScheduleRecord]]:
+    """The schedules for the default machine that ship, of at most so many cycles, the shortest first."""
+    warn = partial(print, file=sys.stderr)
+    found = [(one.path, record_at(one)) for one in all_schedules(warn, [data_dir("schedules")])]
+    machine = machine_of(load_target(DEFAULT, {}))
+    fitting = [one for one in found if one[1].target == machine and one[1].result.value <= most]
+    return sorted(fitting, key=lambda one: one[1].result.value)
+
+
+def record_row(path: Path, record: ScheduleRecord, *, on_rtl: bool) -> Row:
+    """The kernel of a schedule, as the simulator times it now. Raises ConfigError if it is wrong by now."""
+    target = load_target(record.target.spec, record.target.parameters)
+    workload = workload_of(record, target, path, ())
+    cycles = _correct_cycles(record.kernel, workload, target)
+    if cycles is None:
+        raise ConfigError(f"{path}: its kernel is wrong", hint="`autocomp schedules verify` says why")
+    naive, bound = int(record.result.naive), int(record.result.bound or 1)
+    found = Row(path.stem, 0, bound, naive, None, cycles, 0, 0.0, (), record.kernel)
+    return beside_the_library(found, workload, target, on_rtl=on_rtl)
 
 
 def search_without(
@@ -259,6 +294,14 @@ def _known(file: Path | None) -> list[Row]:
     return [_ROW.validate_json(line) for line in file.read_text(encoding="utf-8").splitlines()]
 
 
+def _note(rows: list[Row], found: Row, file: Path | None) -> None:
+    rows.append(found)
+    if file is not None:
+        with file.open("a", encoding="utf-8") as out:
+            out.write(_ROW.dump_json(found).decode() + "\n")
+    print(f"{found.workload} seed {found.seed}: {found.best_cycles:,}{_measured_text(found)}", file=sys.stderr)
+
+
 def _override(text: str) -> tuple[str, int]:
     name, _, value = text.partition("=")
     return name, int(value)
@@ -278,23 +321,27 @@ def main() -> None:
     parser.add_argument("--set", dest="overrides", type=_override, action="append", default=[])
     parser.add_argument("--rtl", action="store_true")
     parser.add_argument("--ragged", action="store_true")
+    parser.add_argument("--records", action="store_true")
+    parser.add_argument("--most", type=int, default=1_000_000, help="cycles of a schedule that `--records` takes")
     parser.add_argument("--out", type=Path)
     given = parser.parse_args()
     named: Sequence[str | Workload] = given.workloads or (QUICK if given.quick else EXO + OTHERS + CONVOLUTIONS)
     rows = _known(given.out)
     overrides = dict(given.overrides)
+    done = {(found.workload, found.seed) for found in rows}
+    for path, record in shipped_records(given.most) if given.records else ():
+        if (path.stem, 0) not in done:
+            _note(rows, record_row(path, record, on_rtl=given.rtl), given.out)
+    if given.records:
+        named = ()
     for problem in shapes(overrides) if given.ragged else named:
         name = problem if isinstance(problem, str) else problem.name
         for seed in range(1 if given.quick else given.seeds):
-            if any((found.workload, found.seed) == (name, seed) for found in rows):
+            if (name, seed) in done:
                 continue
             seconds = given.seconds if given.seconds or given.evaluations else _SECONDS
             budget = Options(seed=seed, seconds=seconds, evaluations=given.evaluations)
-            rows.append(row(problem, budget, given.without, overrides, on_rtl=given.rtl))
-            if given.out:
-                with given.out.open("a", encoding="utf-8") as file:
-                    file.write(_ROW.dump_json(rows[-1]).decode() + "\n")
-            print(f"{name} seed {seed}: {rows[-1].best_cycles:,}{_measured_text(rows[-1])}", file=sys.stderr)
+            _note(rows, row(problem, budget, given.without, overrides, on_rtl=given.rtl), given.out)
     if given.svg:
         given.svg.write_text(drawing([panel(found) for found in rows if found.seed == 0]), encoding="utf-8")
     if given.json:
