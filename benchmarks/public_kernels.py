@@ -1,10 +1,12 @@
 """How public programs and kernels fare, from a local checkout: do they run as they are, or what is missing?
 
     python -m benchmarks.public_kernels DIR [-D NAME=NUMBER]…
-    python -m benchmarks.public_kernels DIR --search WORKLOAD --evaluations 30
+    python -m benchmarks.public_kernels DIR --search [WORKLOAD] --evaluations 30
 
 The first form runs every file with `main()` under DIR. The second takes every other C file with a function `solution`
-or `test` as the start of a search of a workload, beside the naive kernel. Nothing of what is read is kept.
+or `test` as the start of a search of a workload, and compares it with a search from the naive kernel. Without a
+workload, the kernels are matrix products of int8 of the shapes that their parameters state. Nothing that is read is
+kept.
 """
 
 from __future__ import annotations
@@ -25,6 +27,10 @@ from autocomp.targets.simulator.program import run_file
 
 MAIN = re.compile(r"\bint\s+main\s*\(")
 ENTRY = re.compile(r"\bvoid\s+(?:solution|test)\s*\(")
+MATRIX = r"\s*int8_t\s+\w+\[(\d+)\]\[(\d+)\]\s*"
+PRODUCT = re.compile(ENTRY.pattern + ",".join([MATRIX] * 3) + r"\)")
+BY_PARAMETERS = Path()  # in place of a workload's file
+CLOSE = 1.05  # times the cycles that a search from the naive kernel ends at
 
 
 def files(folder: Path, entry: re.Pattern[str]) -> Iterator[tuple[Path, str]]:
@@ -59,15 +65,36 @@ def _outcome(path: Path, text: str, machine: isa.Accelerator, definitions: dict[
     return result, f"exit code {ended.exit_code}, {ended.cycles:,} cycles{notes}"
 
 
-def searches(folder: Path, workload: Path, evaluations: int) -> None:
-    """The best of a search from each kernel, and of one from the naive kernel, of one workload."""
-    naive = _search(workload.read_text(), evaluations)
-    print(f"{'naive kernel':44.44} {naive or 0:12,} cycles")
+def searches(folder: Path, workload: Path | None, evaluations: int) -> None:
+    """The best of a search from each kernel beside that of one from the naive kernel of the same workload."""
+    naive: dict[str, int | None] = {}
+    close = compared = 0
     for path, text in files(folder, ENTRY):
-        kernel = ENTRY.sub("void solution(", text)
-        found = _search(workload.read_text(), evaluations, kernel)
-        ratio = f"{found / naive:6.3f} of it" if found and naive else "no correct kernel"
-        print(f"{path.relative_to(folder)!s:44.44} {found or 0:12,} cycles  {ratio}", flush=True)
+        name = str(path.relative_to(folder))
+        given = _product(text) if workload is None else workload.read_text()
+        if given is None:
+            print(f"{name:44.44} no matrix product of int8 by its parameters: name a workload", flush=True)
+            continue
+        if given not in naive:
+            naive[given] = _search(given, evaluations)
+            print(f"{'naive kernel':44.44} {naive[given] or 0:12,} cycles", flush=True)
+        found, least = _search(given, evaluations, ENTRY.sub("void solution(", text)), naive[given]
+        ratio = f"{found / least:6.3f} of it" if found and least else "no correct kernel"
+        compared += 1
+        close += bool(found and least and found <= CLOSE * least)
+        print(f"{name:44.44} {found or 0:12,} cycles  {ratio}", flush=True)
+    print(f"{close} of {compared} searches end at most {CLOSE - 1:.0%} slower than from the naive kernel")
+
+
+def _product(text: str) -> str | None:
+    """The workload of a kernel whose parameters are those of a matrix product."""
+    found = PRODUCT.search(text)
+    if found is None:
+        return None
+    rows, depth, again, columns, *result = map(int, found.groups())
+    if again != depth or result != [rows, columns]:
+        return None
+    return f"operation: gemm\naccelerator: gemmini\ndims: {{I: {rows}, J: {columns}, K: {depth}}}\n"
 
 
 def _search(workload: str, evaluations: int, kernel: str | None = None) -> int | None:
@@ -88,11 +115,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--accelerator", default="gemmini")
     parser.add_argument("-D", dest="definitions", action="append", default=[], metavar="NAME=NUMBER")
-    parser.add_argument("--search", type=Path, metavar="WORKLOAD")
+    parser.add_argument("--search", type=Path, metavar="WORKLOAD", nargs="?", const=BY_PARAMETERS)
     parser.add_argument("--evaluations", type=int, default=30)
     given = parser.parse_args(arguments)
     if given.search is not None:
-        return searches(given.folder, given.search, given.evaluations)
+        workload = None if given.search == BY_PARAMETERS else given.search
+        return searches(given.folder, workload, given.evaluations)
     pairs = (text.partition("=") for text in given.definitions)
     return programs(given.folder, isa.load(given.accelerator), {name: int(value or "1", 0) for name, _, value in pairs})
 
