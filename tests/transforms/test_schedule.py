@@ -19,6 +19,7 @@ from autocomp.targets.simulator.transforms.protocol import Parameters, Proposal,
 from autocomp.workload import parse as parse_workload
 
 from .conftest import PROOF, Prove, facts_of, machine, naive, with_best
+from .convolutions import convolution
 
 FLAT = """
 void solution(int8_t A[35][64], int8_t B[64][48], int8_t C[35][48]) {
@@ -100,6 +101,21 @@ def test_a_schedule_that_does_not_fit_is_refused_with_the_reason(parameters: Par
 def test_what_is_more_than_one_contraction_is_left_alone() -> None:
     text = kernel.print_kernel(naive(16, 16, 16).given).replace("fence();", "C[0][0] = 1; fence();")
     assert not proposals(facts_of(text))
+
+
+def test_columns_with_a_left_operand_of_their_own_are_no_contraction() -> None:
+    workload = convolution({"N": 1, "H": 5, "W": 6, "C": 20, "K": 20, "R": 2, "S": 2}, groups=20)
+    facts = analyse(kernel.parse(starting_kernel(workload, machine())), machine(), workload.constants)
+    assert not proposals(facts)
+    with pytest.raises(NotApplicable, match="each column of a result has elements of 'inp' of its own"):
+        transformation("schedule").apply(facts, {})
+
+
+def test_a_proposal_says_where_its_cycles_are_from() -> None:
+    facts = naive(17, 60, 40)
+    first = transformation("schedule").candidates(facts)[0]
+    found = cycles(applied(transformation("schedule"), facts, first.parameters))
+    assert first.reason.endswith(f" tiles a block; {found:,} cycles when it was run")
 
 
 @settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -10,7 +10,7 @@ from autocomp.targets.simulator.transforms.analysis.facts import Facts
 from autocomp.targets.simulator.transforms.errors import NotApplicable
 from autocomp.targets.simulator.transforms.legality import cycles
 from autocomp.targets.simulator.transforms.protocol import Parameters, Proposal, Transformation, applied
-from autocomp.targets.simulator.transforms.scheduling.choose import ranked, whole
+from autocomp.targets.simulator.transforms.scheduling.choose import Ranked, ranked, whole
 from autocomp.targets.simulator.transforms.scheduling.lifting.commands import commands_of
 from autocomp.targets.simulator.transforms.scheduling.neighbours import neighbours
 from autocomp.targets.simulator.transforms.scheduling.raised import Raised, as_data, from_data, raised
@@ -18,7 +18,7 @@ from autocomp.targets.simulator.transforms.scheduling.schedule import Schedule
 
 _MOST = 12  # proposals
 _TIMED = 12  # schedules that are lowered and timed, the best by their estimates
-_TIMED_CYCLES = 1 << 20  # estimated cycles of all of them
+_TIMED_CYCLES = 1 << 23  # estimated cycles of all of them
 _CLOSE = 0.002  # relative difference of estimates below which schedules of a newcomer count as alike
 
 
@@ -55,24 +55,24 @@ class ChooseSchedule(Transformation):
             return ()
         found = self._timed(facts, list(_near(given) if given.given else _all(given)))
         now = (cycles(facts) if given.given else None) or given.cycles
-        return [Proposal(as_data(schedule), _reason(given, schedule), now - count) for count, schedule in found[:_MOST]]
+        return [Proposal(as_data(one.schedule), _reason(given, one), now - one.cycles) for one in found[:_MOST]]
 
-    def _timed(self, facts: Facts, ranked: Sequence[tuple[float, Schedule]]) -> list[tuple[float, Schedule]]:
-        """Cycles of the best by estimates, least first, and then the rest."""
-        timed: list[tuple[float, Schedule]] = []
+    def _timed(self, facts: Facts, ranked: Sequence[Ranked]) -> list[Ranked]:
+        """The best by estimates with the cycles that they need, least first, and then the rest."""
+        timed: list[Ranked] = []
         left, seen = float(_TIMED_CYCLES), 0
-        for estimate, schedule in ranked[:_TIMED]:
-            left -= estimate
+        for item in ranked[:_TIMED]:
+            left -= item.cycles
             if left < 0:
                 break
             seen += 1
             try:
-                count = cycles(applied(self, facts, as_data(schedule)))
+                count = cycles(applied(self, facts, as_data(item.schedule)))
             except NotApplicable:
                 continue
             if count is not None:
-                timed.append((float(count), schedule))
-        return [*sorted(timed, key=lambda pair: pair[0]), *ranked[seen:]]
+                timed.append(Ranked(item.schedule, float(count), timed=True))
+        return [*sorted(timed, key=lambda item: item.cycles), *ranked[seen:]]
 
     def apply(self, facts: Facts, parameters: Parameters) -> ast.Kernel:
         given = raised_of(facts)
@@ -97,26 +97,33 @@ def raised_of(facts: Facts) -> Raised:
     return found
 
 
-def _all(given: Raised) -> Iterator[tuple[float, Schedule]]:
+def _all(given: Raised) -> Iterator[Ranked]:
     """The best schedules of all, of those with about the same estimate the first one."""
     last = 0.0
     for item in ranked(given.model):
         if item.cycles > last * (1 + _CLOSE):
             last = item.cycles
-            yield item.cycles, item.schedule
+            yield item
 
 
-def _near(given: Raised) -> list[tuple[float, Schedule]]:
-    found: list[tuple[float, Schedule]] = []
+def _near(given: Raised) -> list[Ranked]:
+    """The schedules that differ from the kernel's in one decision, the least estimates first."""
+    found: list[Ranked] = []
     for schedule in neighbours(given):
-        if schedule != given.schedule and all(schedule != other for _, other in found):
-            found.append((given.estimate(schedule), schedule))
-    return sorted(found, key=lambda pair: pair[0])
+        if schedule != given.schedule and all(schedule != other.schedule for other in found):
+            found.append(Ranked(schedule, given.estimate(schedule)))
+    return sorted(found, key=lambda item: item.cycles)
 
 
-def _reason(given: Raised, schedule: Schedule) -> str:
+def _reason(given: Raised, item: Ranked) -> str:
+    """What is decided, and the cycles that it leads to."""
+    source = "when it was run" if item.timed else "by the cost model"
+    return f"{_decided(given, item.schedule)}; {item.cycles:,.0f} cycles {source}"
+
+
+def _decided(given: Raised, schedule: Schedule) -> str:
     if not given.given:
-        return f"the least of all schedules by the cost model: {_words(as_data(schedule)['block'])} tiles a block"
+        return f"{_words(as_data(schedule)['block'])} tiles a block"
     before = as_data(given.schedule)
     changed = {name: value for name, value in as_data(schedule).items() if value != before.get(name)}
     return "; ".join(f"{name} {_words(value)}" for name, value in changed.items())

@@ -25,10 +25,11 @@ BOTH = frozenset(OPERANDS)
 
 @dataclass(frozen=True)
 class Ranked:
-    """A schedule with its estimated cycles."""
+    """A schedule with its estimated cycles, or (`timed`) those that it needed in a run."""
 
     schedule: Schedule
     cycles: float
+    timed: bool = False
 
 
 def plain(computation: Contraction, leaves: Leaves | Tasks) -> Schedule:

@@ -159,6 +159,8 @@ class _Fit:
         result = Operand(
             self.result, tuple(_plain(self.names["result", dim], n) for dim, n in enumerate(self.result.shape))
         )
+        if "j" in left.dims:  # as in a convolution with a filter for each channel
+            raise NotApplicable(f"each column of a result has elements of {self.left.name!r} of its own")
         reduced = [name for (role, _), name in sorted(self.names.items()) if role == "right" and name != "j"]
         parallel = [name for (role, _), name in sorted(self.names.items()) if role == "result"]
         needed = {"i", "j", "k"}
