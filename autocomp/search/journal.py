@@ -1,8 +1,9 @@
-"""The event log: append-only JSON lines, each made durable before the search goes on.
+"""The event log: append-only JSON lines, each given to the operating system before the search goes on.
 
 The search is a deterministic program whose effects (asking an agent, evaluating a kernel) are recorded here under a
 key. Resuming runs the program again from its start: an effect whose key is in the journal is not repeated, its
-recorded result is used. So a kill at any instant costs at most the effects that were in flight.
+recorded result is used. So a kill at any instant costs at most the effects that were in flight. A power cut costs at
+most the effects of the last second; what was paid for is on the disk at once.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from autocomp.targets.planning import Usage
 
 Event = Mapping[str, Any]
 Listener = Callable[[Event], None]
+SYNC_SECONDS = 1.0  # to wait for the disk after each event is a large part of a search's time
 MOST_BYTES = 1 << 28  # of a log; a thousand evaluations take some 10 MB
 _DAMAGED = "the log was edited or damaged, or another version wrote it; cut it off at this line to resume from there"
 
@@ -77,6 +79,7 @@ class Journal:
             if event["kind"] == "charge":
                 self._add_charge(event["call"], Usage(**event["cost"]))
         self._appending = threading.Lock()
+        self._synced = time.monotonic()
         self._file = _opened(path)
         if self._file.tell() != intact:
             self._file.truncate(intact)
@@ -143,7 +146,8 @@ class Journal:
         self._append({"kind": kind, **payload})
 
     def close(self) -> None:
-        self._file.close()
+        with self._file:
+            os.fsync(self._file.fileno())
 
     def _append(self, event: Mapping[str, Any]) -> dict[str, Any]:
         with self._appending:
@@ -154,13 +158,19 @@ class Journal:
             try:
                 self._file.write(line + b"\n")
                 self._file.flush()
-                os.fsync(self._file.fileno())
+                self._sync(event["kind"])
             except OSError as error:
                 raise RunFolderError(
                     f"cannot write {self.path}: {error.strerror}", hint="make room, then resume the run"
                 ) from error
             self._tell(written)
             return written
+
+    def _sync(self, kind: str) -> None:
+        now = time.monotonic()
+        if kind == "charge" or now - self._synced >= SYNC_SECONDS:
+            os.fsync(self._file.fileno())
+            self._synced = now
 
     def _tell(self, event: Event) -> None:
         if self._listener is not None:
