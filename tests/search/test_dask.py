@@ -94,7 +94,7 @@ def test_ctrl_c_ends_a_search_with_its_cluster_and_leaves_a_run_that_resumes(tmp
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     assert search.stdout is not None
-    while not search.stdout.readline().startswith("step"):
+    while "evaluations" not in search.stdout.readline():
         assert search.poll() is None
     processes = descendants(search.pid)
     assert len(processes) >= 2
