@@ -128,6 +128,16 @@ def test_collapse_counts_nested_loops_in_one(prove: Prove) -> None:
     prove(facts, *SHAPE)
 
 
+def test_collapse_refuses_a_counter_that_starts_anew_for_each_inner_loop() -> None:
+    text = (
+        kernel.print_kernel(naive(*SHAPE).given)
+        .replace("for (int j = 0;", "int count = 0;\nfor (int j = 0;", 1)
+        .replace("for (int k = 0;", "count = 2 * count + 1;\nif (count > 2) gemmini_fence();\nfor (int k = 0;", 1)
+    )
+    with pytest.raises(NotApplicable, match="'count' is set before the loop over 'j', which changes it"):
+        apply(facts_of(text), ("collapse", {"loops": ["i", "j", "k"]}))
+
+
 def test_prefetch_runs_loads_one_iteration_ahead(prove: Prove) -> None:
     before = apply(naive(*SHAPE), BLOCKED)
     facts = apply(before, ("prefetch", {"loops": ["i_block", "k_block"]}))

@@ -14,7 +14,7 @@ from autocomp.targets.simulator.transforms.protocol import Parameters, Proposal,
 from autocomp.targets.simulator.transforms.syntax.affine import literal
 from autocomp.targets.simulator.transforms.syntax.loops import Loop, loop, make_constant, make_if, make_loop
 from autocomp.targets.simulator.transforms.syntax.nest import Statements, change_loop
-from autocomp.targets.simulator.transforms.syntax.rewrite import all_names, fresh, with_body
+from autocomp.targets.simulator.transforms.syntax.rewrite import all_names, assigned, declared, fresh, names, with_body
 
 
 class Collapse(Transformation):
@@ -112,6 +112,10 @@ def _flatten(
     held = _flatten(inner.body.statements, remaining[1:], loops, guards)
     below = loops[before:]
     constants = tuple(s for s in statements[:position] if isinstance(s, ast.Declaration))
+    before_inner = ast.Block(constants)
+    changed = sorted((declared(before_inner) | names(before_inner)) & assigned(inner))
+    if changed:
+        raise NotApplicable(f"{changed[0]!r} is set before the loop over {found.variable!r}, which changes it")
     first = tuple(s for s in statements[:position] if not isinstance(s, ast.Declaration))
     starts = [ast.Binary("==", ast.Name(item.variable), literal(0)) for item in below]
     ends = [ast.Binary("==", ast.Name(item.variable), literal(item.trips - 1)) for item in below]
