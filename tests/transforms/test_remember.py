@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from autocomp.remember import remember, remembered
 from autocomp.targets.simulator import isa, kernel
+from autocomp.targets.simulator.isa import lower
 from autocomp.targets.simulator.kernel import ast
 from autocomp.targets.simulator.transforms import NotApplicable
 from autocomp.targets.simulator.transforms.registry import TRANSFORMATIONS
-from autocomp.targets.simulator.transforms.scheduling.lifting.commands import native
 from autocomp.targets.simulator.transforms.syntax.affine import Interval
 from autocomp.targets.simulator.transforms.syntax.arithmetic import simplify
 
@@ -38,7 +38,7 @@ def test_a_result_is_computed_once_for_an_object_and_not_part_of_it() -> None:
 
 def test_a_machine_goes_to_other_processes_without_what_is_remembered_with_it() -> None:
     machine = isa.load("tiny")
-    native(machine)  # tables of the core, which no other process can read
+    lower(machine)  # tables of the core, which no other process can read
     assert pickle.loads(pickle.dumps(machine)) == machine
 
 

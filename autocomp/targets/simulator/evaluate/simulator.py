@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any
 
 from autocomp.simulator import MemoryUse, Options, Timing
 from autocomp.targets.evaluation import (
@@ -36,7 +35,7 @@ MAX_CYCLES_OVER_BOUND = 10_000  # a run is cut off when it needs this many times
 
 
 class SimulatorEvaluator(Evaluator):
-    """Evaluates kernels for one workload on one machine. Picklable: native tables are rebuilt on demand.
+    """Evaluates kernels for one workload on one machine. Picklable.
 
     `source_name` is what messages call the kernel, `objective` the name of what kernels are measured by.
     """
@@ -54,10 +53,6 @@ class SimulatorEvaluator(Evaluator):
         self.version = judge_version()
         self._least_cycles = int(bound(workload, accelerator).value)
         self._bound = bound_of(objective, workload, accelerator)
-        self._tables: isa.MachineTables | None = None
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_tables": None}
 
     @property
     def max_cycles(self) -> int:
@@ -66,10 +61,8 @@ class SimulatorEvaluator(Evaluator):
 
     @property
     def tables(self) -> isa.MachineTables:
-        """The machine's native tables, built on first use in each process."""
-        if self._tables is None:
-            self._tables = isa.lower(self.accelerator)
-        return self._tables
+        """The machine's native tables."""
+        return isa.lower(self.accelerator)
 
     def compile(self, kernel_text: str) -> CompiledKernel:
         """Raises KernelError if the kernel does not parse or check."""

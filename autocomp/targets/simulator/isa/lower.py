@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from autocomp.errors import IsaError
+from autocomp.remember import remembered
 from autocomp.simulator import _core
 from autocomp.targets.simulator.isa.model import Accelerator, Instruction, Parameter, Track
 from autocomp.targets.simulator.isa.nodes import Environment, Nodes
@@ -43,6 +44,7 @@ class MachineTables:
     parameters: Mapping[str, tuple[Parameter, ...]]
 
 
+@remembered
 def lower(accelerator: Accelerator) -> MachineTables:
     """The accelerator as tables for the native core.
 

@@ -14,13 +14,15 @@ from autocomp.errors import KernelError, NotApplicable
 from autocomp.remember import remember
 from autocomp.simulator import Options, SimulationResult, run_program
 from autocomp.targets.simulator import kernel as dialect
+from autocomp.targets.simulator.isa import lower
 from autocomp.targets.simulator.kernel import ast
 from autocomp.targets.simulator.transforms.analysis.facts import Facts
-from autocomp.targets.simulator.transforms.scheduling.lifting.commands import MAX_STEPS, array_type, native
+from autocomp.targets.simulator.transforms.scheduling.lifting.commands import MAX_STEPS, array_type
 
 _SEED = 18  # of the data that kernels are compared on, and of what local memories hold before
 _LARGE = 0.125  # share of elements of the whole range: most results stay below saturation, some do not
 _SMALL = 2
+_MAX_BYTES = 1 << 29  # of memory of one run: four million commands; only the judge runs a kernel of more
 _TOLERANCE = 1e-3  # of floats: sums may be in another order
 
 
@@ -72,8 +74,8 @@ def _executed(kernel: ast.Kernel, facts: Facts) -> SimulationResult | None:
     tensors: Mapping[str, np.ndarray] = {
         t.name: _drawn(random, t.shape, array_type(t.dtype)) for t in sorted(checked.parameters, key=lambda t: t.name)
     }
-    tables = native(facts.accelerator)
-    options = Options(discipline=True, max_steps=MAX_STEPS, seed=_SEED)
+    tables = lower(facts.accelerator)
+    options = Options(discipline=True, max_steps=MAX_STEPS, max_bytes=_MAX_BYTES, seed=_SEED)
     return run_program(tables.machine, dialect.link(checked.program, tables), tensors, options)
 
 

@@ -153,7 +153,7 @@ class Commands:
     def accesses(self) -> Accesses:
         """What each command reads and writes, as the simulator saw it."""
         options = Options(record_detail=True, requirements=False)
-        found = replay_trace(native(self.accelerator).machine, self.trace, options)
+        found = replay_trace(isa.lower(self.accelerator).machine, self.trace, options)
         if found.error is not None or found.accesses is None:
             raise NotApplicable("the commands do not run by themselves")
         return found.accesses
@@ -229,7 +229,7 @@ def commands_of(kernel: ast.Kernel, accelerator: m.Accelerator, constants: Mappi
         raise NotApplicable(str(error)) from None
     if {Code.Load, Code.Store, Code.HostCall} & set(checked.program.code[:, 0].tolist()):
         raise NotApplicable("the host reads or writes elements of tensors")
-    tables = native(accelerator)
+    tables = isa.lower(accelerator)
     tensors = {t.name: np.zeros(t.shape, array_type(t.dtype)) for t in checked.parameters}
     options = Options(timing=False, record_trace=True, max_steps=MAX_STEPS)
     run = run_program(tables.machine, dialect.link(checked.program, tables), tensors, options)
@@ -256,12 +256,6 @@ def array_type(element: str) -> np.dtype:
     """The NumPy type of an element type."""
     narrow = NARROW_FLOATS.get(element)
     return np.dtype(narrow or f"{element[0]}{int(element[1:]) // 8}")
-
-
-@remembered
-def native(accelerator: m.Accelerator) -> isa.MachineTables:
-    """The native tables of a machine."""
-    return isa.lower(accelerator)
 
 
 Signature = tuple[m.Instruction, Mapping[str, int | float]]
