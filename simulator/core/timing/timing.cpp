@@ -252,13 +252,13 @@ std::string Engine::deadlock() {
     message += " unit " + settings_.units[u].name + " holds " + std::to_string(pool.live) + " command(s)";
     const Cause cause = cause_of(u, front_.idle_cause());
     message += std::string(" and waits (") + name_of(cause) + ")";
+    const Command* oldest = nullptr;
     for (uint64_t left = context_.occupied & pool.all; left != 0; left &= left - 1) {
       const Command& command = context_.command(std::countr_zero(left));
-      if (left == (context_.occupied & pool.all))
-        message += ", one of them command " + std::to_string(command.operation) + " of line " +
-                   std::to_string(command.times.line);
+      if (oldest == nullptr || command.operation < oldest->operation) oldest = &command;
     }
-    message += ";";
+    message += ", one of them command " + std::to_string(oldest->operation) + " of line " +
+               std::to_string(oldest->times.line) + ";";
   }
   if (front_.blocked() >= 0)
     message += " command " + std::to_string(front_.blocked()) + " has no room in its unit's pool;";
