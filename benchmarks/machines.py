@@ -31,13 +31,23 @@ from benchmarks.searching import Found, request_for, search
 GEMMS: Mapping[str, Mapping[str, Any]] = {
     "vta": {"layout": {"B": "J/16 K/16 J%16 K%16"}},
     "tpu_v1": {"scale": 0.0078125},
+    "neuroncore": {"dtype": "bfloat16", "transpose_a": True},
     "amx": {"result": "int32", "layout": {"B": "K/4 J K%4"}},
     "rvv": {"dtype": "float32"},
     "tiny": {"scale": 0.0078125},
     "quad": {"scale": 0.0078125},
     "gemmini": {"scale": 0.0078125},
 }
-SIZES = {"tiny": (64,), "quad": (64,), "rvv": (128,), "vta": (256,), "amx": (256,), "tpu_v1": (512,), "gemmini": (256,)}
+SIZES: Mapping[str, Sequence[int]] = {
+    "tiny": (64,),
+    "quad": (64,),
+    "rvv": (128,),
+    "vta": (256,),
+    "amx": (256,),
+    "tpu_v1": (512,),
+    "neuroncore": (512,),
+    "gemmini": (256,),
+}
 WAITING = 2  # causes that are shown
 
 

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
+
+import ml_dtypes
+import numpy as np
 
 from autocomp.errors import ConfigError
 
@@ -56,3 +60,17 @@ def data_type(name: str) -> DataType:
     if name not in DATA_TYPES:
         raise ConfigError(f"unknown data type {name!r}", hint=f"data types: {', '.join(DATA_TYPES)}")
     return DATA_TYPES[name]
+
+
+# Narrow floats that NumPy has not.
+_NARROW: dict[str, Any] = {
+    "float8_e4m3": ml_dtypes.float8_e4m3fn,
+    "float8_e5m2": ml_dtypes.float8_e5m2,
+    "bfloat16": ml_dtypes.bfloat16,
+}
+
+
+def array_type(name: str) -> np.dtype[Any]:
+    """The type of an array of a data type's elements."""
+    found: np.dtype[Any] = np.dtype(_NARROW.get(name, name))
+    return found

@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from autocomp.workload import edges
+from autocomp.workload.datatypes import array_type
 from autocomp.workload.layout import operand_layout
 from autocomp.workload.model import InputSet, TensorSpec, Workload
 
@@ -151,9 +152,10 @@ def _vectors(count: int, length: int, left: bool, kind: str, workload: Workload,
     order."""
     if kind != "mixed":
         integers = _of_kind(count, length, left, kind, workload, random)
-        return integers if workload.tensors[0].dtype == "int8" else _fractions(integers, length, kind, random)
+        stored = array_type(workload.tensors[0].dtype)
+        return integers if stored == np.int8 else _fractions(integers, length, kind, random).astype(stored)
     kinds = random.permutation(np.resize(random.permutation(len(MIXTURE)), count))
-    vectors = np.empty((count, length), workload.tensors[0].dtype)
+    vectors = np.empty((count, length), array_type(workload.tensors[0].dtype))
     for number, name in enumerate(MIXTURE):
         chosen = np.flatnonzero(kinds == number)
         vectors[chosen] = _vectors(len(chosen), length, left, name, workload, random)

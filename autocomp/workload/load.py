@@ -131,7 +131,7 @@ def _workload(file: schema.File, path: Path, **operation: Any) -> Workload:
 
 def _gemm(file: schema.GemmFile, path: Path) -> Workload:
     i, j, k = file.dims.I, file.dims.J, file.dims.K
-    sums = "int32" if file.dtype == "int8" else file.dtype
+    sums = "int32" if file.dtype == "int8" else "float32"
     result = file.result or file.dtype
     stored = {name: operand_layout(name, text, file.dims.model_dump()).shape for name, text in file.layout.items()}
     tensors = [

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from autocomp.errors import ConfigError
 from autocomp.workload.convolution import EXACT_DEPTH, convolution, pool, sums
+from autocomp.workload.datatypes import array_type, data_type
 from autocomp.workload.inputs import make_inputs
 from autocomp.workload.layout import operand_layout
 from autocomp.workload.model import Arrays, InputSet, TensorSpec, Workload
@@ -50,7 +51,7 @@ def compute(workload: Workload, arrays: Arrays) -> dict[str, Array]:
 
 def bounds(workload: Workload, arrays: Arrays, expected: Arrays) -> dict[str, Bounds]:
     """By how much elements of outputs may differ from what is expected; outputs that must be equal are left out."""
-    if workload.operation == "gemm" and expected["C"].dtype.kind == "f":
+    if workload.operation == "gemm" and data_type(workload.outputs[0].dtype).is_float:
         a, b = _operands(workload, arrays)
         return {"C": of_gemm(workload, arrays, a, b, expected["C"])}
     tolerance = workload.tolerance
@@ -77,7 +78,7 @@ def _gemm(workload: Workload, arrays: Arrays) -> Array:
     """C = saturate_i8(round(scale * activation(A·B + bias))): the sum wraps at 32 bits, the activation comes before
     the scale, the product is rounded to binary32 and then to the nearest integer, ties to even."""
     a, b = _operands(workload, arrays)
-    if a.dtype.kind == "f":
+    if data_type(workload.tensors[0].dtype).is_float:
         return _real_gemm(workload, arrays, a, b)
     return _requantised(workload, arrays, multiply(a, b))
 
@@ -107,7 +108,7 @@ def _requantised(workload: Workload, arrays: Arrays, total: npt.NDArray[np.int64
 
 
 def _real_gemm(workload: Workload, arrays: Arrays, a: Array, b: Array) -> Array:
-    """C = scale * activation(A·B + bias), computed in binary64 and rounded once."""
+    """C = scale * activation(A·B + bias), computed in binary64, rounded to binary32, and then to a narrower result."""
     total: Array = a.astype(np.float64) @ b.astype(np.float64)
     if workload.options["bias"] != "none":
         total = total + arrays["bias"]
@@ -115,7 +116,7 @@ def _real_gemm(workload: Workload, arrays: Arrays, a: Array, b: Array) -> Array:
         total = np.maximum(total, 0)
     with np.errstate(over="ignore"):
         result: Array = (total * np.float32(workload.options["scale"])).astype(np.float32)
-    return result
+    return result.astype(array_type(workload.outputs[0].dtype))
 
 
 def multiply(a: Array, b: Array) -> npt.NDArray[np.int64]:

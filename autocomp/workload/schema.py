@@ -15,6 +15,7 @@ from typing_extensions import Self
 
 from autocomp.data import closest, decode, read_bytes, reason
 from autocomp.errors import ConfigError, Place
+from autocomp.workload.datatypes import data_type
 from autocomp.workload.model import Host
 from autocomp.yaml_text import read_yaml
 
@@ -70,13 +71,13 @@ class GemmFile(_Common):
 
     operation: Literal["gemm"]
     dims: GemmDims
-    dtype: Literal["int8", "float32"] = "int8"
+    dtype: Literal["int8", "float32", "bfloat16", "float16"] = "int8"
     bias: Literal["none", "row", "full"] = "none"
     activation: Literal["none", "relu"] = "none"
     scale: Scale = 1.0
     transpose_a: bool = False
     transpose_b: bool = False
-    result: Literal["int8", "int32", "float32"] | None = None
+    result: Literal["int8", "int32", "float32", "bfloat16", "float16"] | None = None
     layout: dict[Literal["A", "B"], str] = {}
 
     @model_validator(mode="after")
@@ -84,7 +85,7 @@ class GemmFile(_Common):
         for name in self.layout:
             if self.transpose_a if name == "A" else self.transpose_b:
                 raise ValueError(f"{name} has a layout; leave out 'transpose_{name.lower()}'")
-        if self.result is not None and (self.result == "float32") != (self.dtype == "float32"):
+        if self.result is not None and data_type(self.result).is_float != data_type(self.dtype).is_float:
             raise ValueError(f"'result' cannot be {self.result} of {self.dtype} operands")
         if self.result == "int32" and self.scale != 1.0:
             raise ValueError("'scale' must be 1 for a result of int32: the sums are the results")

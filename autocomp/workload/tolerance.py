@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from autocomp.workload.datatypes import data_type
 from autocomp.workload.model import Arrays, Tolerance, Workload
 
 Array = npt.NDArray[Any]
@@ -21,7 +22,7 @@ Bounds = npt.NDArray[np.float64]
 
 def unit_roundoff(dtype: Any) -> float:
     """Half the distance from 1 to the next larger number of a floating type."""
-    return float(np.finfo(dtype).eps) / 2
+    return data_type(np.dtype(dtype).name).roundoff
 
 
 def gamma(roundings: Array | float, unit: float) -> Array | float:
@@ -33,11 +34,11 @@ def gamma(roundings: Array | float, unit: float) -> Array | float:
 def of_gemm(workload: Workload, arrays: Arrays, a: Array, b: Array, expected: Array) -> Bounds:
     """For C = scale * activation(A.B + bias) of floats, A [I][K] and B [K][J]: bounds [I][J].
 
-    A product is rounded once, each of the additions once, the result by the scale once. What the reference's own
-    rounding to the result's type adds, and what underflow loses, is part of the bound.
+    A product is rounded once, each of the additions once, the result by the scale once, all to binary32 at least. What
+    the reference's own rounding adds, what underflow loses, and two roundings to a narrower result are part of the
+    bound.
     """
-    kind = expected.dtype
-    unit, scale = unit_roundoff(kind), abs(float(np.float32(workload.options["scale"])))
+    unit, scale = unit_roundoff(np.float32), abs(float(np.float32(workload.options["scale"])))
     sizes = np.abs(a).astype(np.float64) @ np.abs(b).astype(np.float64)
     terms = (a != 0).astype(np.float32) @ (b != 0).astype(np.float32)
     steps = _steps(a, 1)[:, None] * _steps(b, 0)[None, :]
@@ -48,8 +49,10 @@ def of_gemm(workload: Workload, arrays: Arrays, a: Array, b: Array, expected: Ar
     exact = sizes <= steps / unit
     scaled = float(scale != 1.0)
     inexact = gamma(terms + 1 + scaled, unit) * sizes * scale
-    underflow = (terms + 1) * float(np.finfo(kind).smallest_normal) * unit
-    inexact = inexact + unit * np.abs(expected.astype(np.float64)) + underflow
+    underflow = (terms + 1) * float(np.finfo(np.float32).smallest_normal) * unit
+    result = unit_roundoff(expected.dtype)
+    roundings = unit if result <= unit else 2 * result * (1 + result)
+    inexact = inexact + roundings * np.abs(expected.astype(np.float64)) + underflow
     bounds: Bounds = np.where(exact, 0.0, inexact)
     return bounds
 
@@ -57,7 +60,7 @@ def of_gemm(workload: Workload, arrays: Arrays, a: Array, b: Array, expected: Ar
 def _steps(operand: Array, axis: int) -> Bounds:
     """The largest power of two that all elements along an axis are multiples of; infinite where all are 0."""
     significand, exponent = np.frexp(operand.astype(np.float64))
-    bits = np.finfo(operand.dtype).nmant + 1
+    bits = data_type(operand.dtype.name).precision
     integers = np.ldexp(np.abs(significand), bits).astype(np.int64)
     lowest = (integers & -integers).astype(np.float64)
     steps = np.where(integers == 0, np.inf, np.ldexp(lowest, exponent - bits))

@@ -62,6 +62,13 @@ def test_any_shape_and_option(machine: str, dims: tuple[int, int, int], chosen: 
     assert evaluation.bound.value <= evaluation.value
 
 
+@pytest.mark.parametrize("chosen", [{"scale": 0.5, "activation": "relu"}, {"transpose_a": False}], ids=str)
+def test_operands_of_bfloat16_are_summed_in_binary32(chosen: dict[str, object]) -> None:
+    given = {"dtype": "bfloat16", "transpose_a": True, "set": "{PARTITIONS: 8, MOVING: 16}", **chosen}
+    text = "operation: gemm\naccelerator: neuroncore\ndims: {I: 10, J: 20, K: 12}\n"
+    start_is_right(parse(text + "".join(f"{key}: {value}\n" for key, value in given.items()), Path("w.yaml")))
+
+
 @pytest.mark.parametrize("name", SHIPPED)
 def test_shipped_workloads_start_right(name: str) -> None:
     start_is_right(load(name))

@@ -133,6 +133,18 @@ def test_an_unknown_index_falls_back_to_the_whole_memory() -> None:
     assert len(written) == 1
 
 
+def test_what_a_chain_of_fused_sums_starts_from_is_read() -> None:
+    machine = isa.parse(
+        "accelerator m { memory dram { kind: dram; } memory s { rows: 8; row: f32[4]; }"
+        "memory t { rows: 8; row: f32[4]; }"
+        "address a { field row = 2..0; memory s; }"
+        "instruction f(x: a) { semantics {"
+        "for n < 2: t[n][0] = fma_chain(k < 4: s[x.row][k] * s[x.row][k], t[n][0]); } } }"
+    )
+    (started,) = [r for r in derive(machine, machine.instructions[0]) if r.memory == "t" and not r.write]
+    assert started.accumulate_read
+
+
 def test_state_assigned_before_an_access_counts() -> None:
     machine = isa.parse(
         "accelerator m { memory dram { kind: dram; } memory s { rows: 8; row: i8[4]; } state q { at: u8; }"

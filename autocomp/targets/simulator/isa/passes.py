@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from autocomp.remember import remembered
 from autocomp.targets.simulator.isa.algebra import walk
-from autocomp.targets.simulator.isa.contractions import busy_points, contractions, peak, products_of
+from autocomp.targets.simulator.isa.contractions import busy_points, contractions, products_of
 from autocomp.targets.simulator.isa.model import Accelerator, Instruction
 from autocomp.targets.simulator.isa.ranges import Range, Ranges, ranges_of
 from autocomp.targets.simulator.isa.regions import Path, Write, writes
@@ -36,7 +36,7 @@ def passes(accelerator: Accelerator) -> Passes:
     units = {contraction.unit for contraction in contractions(accelerator)}
     settings = {unit.name: unit.settings for unit in accelerator.units}
     unit = units.pop() if len(units) == 1 else None
-    rate = peak(accelerator)
+    rate = max((contraction.rate or 0 for contraction in contractions(accelerator)), default=0)
     if unit not in settings or settings[unit].get("kind") != "serial" or not rate:
         return Passes()
     multiplying = {contraction.instruction for contraction in contractions(accelerator)}

@@ -293,6 +293,8 @@ def _elements(expression: Expression, context: _Context) -> Iterator[tuple[Eleme
         yield from _elements(expression.bound, context)
         bound = _fixed_bound(expression.bound, context.loops)
         yield from _elements(expression.body, replace(context, loops={**context.loops, expression.variable: bound}))
+        if expression.start is not None:
+            yield from _elements(expression.start, context)
         return
     for child in algebra.children(expression):
         yield from _elements(child, context)

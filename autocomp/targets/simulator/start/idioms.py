@@ -5,14 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-import numpy as np
-
 from autocomp.data import closest
 from autocomp.errors import ConfigError
 from autocomp.targets.simulator.isa.contractions import contraction_tile
 from autocomp.targets.simulator.isa.model import Accelerator, Memory
 from autocomp.targets.simulator.isa.operands import Operand, Operands, contraction_operands
 from autocomp.targets.simulator.isa.tree import element_bits, is_float
+from autocomp.workload.datatypes import data_type
 from autocomp.workload.model import TensorSpec, Workload
 
 HOLES: Mapping[str, str] = {
@@ -151,11 +150,11 @@ def _derived_places(workload: Workload, accelerator: Accelerator) -> list[tuple[
 
 def _operands(workload: Workload, accelerator: Accelerator) -> Operands | None:
     """Those of the first contraction that multiplies elements as the workload has them."""
-    kind = np.dtype(workload.tensors[0].dtype)
+    kind = data_type(workload.tensors[0].dtype)
 
     def fits(operand: Operand) -> bool:
-        wide = element_bits(operand.element) >= kind.itemsize * 8
-        return wide and is_float(operand.element) is (kind.kind == "f")
+        wide = element_bits(operand.element) >= kind.bits
+        return wide and is_float(operand.element) is kind.is_float
 
     known = contraction_operands(accelerator)
     return next((found for found in known if fits(found.left) and fits(found.right)), None)
@@ -174,10 +173,10 @@ def _within(found: Operands) -> tuple[int, int, int]:
 
 
 def _memories(workload: Workload, accelerator: Accelerator) -> tuple[Memory, Memory]:
-    operand = np.dtype(workload.tensors[0].dtype)
+    operand = data_type(workload.tensors[0].dtype)
     by_width = sorted(accelerator.local_memories, key=lambda memory: element_bits(memory.element))
-    same_kind = [memory for memory in by_width if is_float(memory.element) is (operand.kind == "f")]
-    fitting = [memory for memory in same_kind if element_bits(memory.element) >= operand.itemsize * 8]
+    same_kind = [memory for memory in by_width if is_float(memory.element) is operand.is_float]
+    fitting = [memory for memory in same_kind if element_bits(memory.element) >= operand.bits]
     if not fitting:
         held = ", ".join(f"{memory.name} holds {memory.element}" for memory in by_width)
         raise ConfigError(

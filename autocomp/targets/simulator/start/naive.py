@@ -17,6 +17,7 @@ from autocomp.targets.simulator.kernel.printer import print_kernel
 from autocomp.targets.simulator.start.fold import fold_kernel
 from autocomp.targets.simulator.start.idioms import boolean, fill, signature, tile_addresses, tile_extent, tile_of
 from autocomp.targets.simulator.start.naive_convolution import naive_convolution
+from autocomp.workload.datatypes import data_type
 from autocomp.workload.layout import Layout, operand_layout
 from autocomp.workload.model import Workload
 
@@ -90,13 +91,13 @@ def tiled_gemm(
 def gemm_holes(workload: Workload) -> dict[str, str]:
     """What fills those holes of the idioms that are the same for all tiles."""
     shapes = {tensor.name: tensor.shape for tensor in workload.tensors}
-    size = np.dtype(workload.tensors[0].dtype).itemsize
+    size = data_type(workload.tensors[0].dtype).bytes(1)
     options = workload.options
     row_bias = options["bias"] == "row"
     return {
         "stride_a": str(size * shapes["A"][1]),
         "stride_b": str(size * shapes["B"][1]),
-        "stride_c": str(np.dtype(workload.outputs[0].dtype).itemsize * shapes["C"][1]),
+        "stride_c": str(data_type(workload.outputs[0].dtype).bytes(1) * shapes["C"][1]),
         "stride_bias": "0" if row_bias else str(4 * workload.dims["J"]),
         "has_bias": boolean(options["bias"] != "none"),
         "relu": boolean(options["activation"] == "relu"),
@@ -121,7 +122,7 @@ def _pointers(workload: Workload) -> dict[str, str]:
 def _stored(workload: Workload, tile: tuple[int, int, int], layouts: Mapping[str, Layout]) -> dict[str, str]:
     """Pointers and strides of operands with layouts. A stride is the bytes from one entry of the first axis to the
     next that holds another row."""
-    size = np.dtype(workload.tensors[0].dtype).itemsize
+    size = data_type(workload.tensors[0].dtype).bytes(1)
     multiples = dict(zip("IJK", tile, strict=True))
     holes: dict[str, str] = {}
     for name, layout in layouts.items():

@@ -18,12 +18,13 @@ from autocomp.targets.simulator.isa import lower
 from autocomp.targets.simulator.kernel import ast
 from autocomp.targets.simulator.transforms.analysis.facts import Facts
 from autocomp.targets.simulator.transforms.scheduling.lifting.commands import MAX_STEPS, array_type
+from autocomp.workload.datatypes import data_type
 
 _SEED = 18  # of the data that kernels are compared on, and of what local memories hold before
 _LARGE = 0.125  # share of elements of the whole range: most results stay below saturation, some do not
 _SMALL = 2
 _MAX_BYTES = 1 << 29  # of memory of one run: four million commands; only the judge runs a kernel of more
-_TOLERANCE = 1e-3  # of floats: sums may be in another order
+_TOLERANCE = 1e-3  # of floats: sums may be in another order, and then rounded to a narrower type
 
 
 def check(before: Facts, after: Facts) -> None:
@@ -55,7 +56,8 @@ def _equal(one: np.ndarray, other: np.ndarray) -> bool:
     if one.dtype.kind in "iub":
         return bool(np.array_equal(one, other))
     left, right = one.astype(np.float64), other.astype(np.float64)
-    return bool(np.allclose(left, right, rtol=_TOLERANCE, atol=_TOLERANCE, equal_nan=True))
+    near = max(_TOLERANCE, 4 * data_type(one.dtype.name).roundoff)
+    return bool(np.allclose(left, right, rtol=near, atol=near, equal_nan=True))
 
 
 def _run(facts: Facts) -> SimulationResult | None:

@@ -136,7 +136,9 @@ class _Taker:
             raise NotApplicable(f"the address {parameter.name!r} differs from tile to tile in more than its row")
         rows = (values & mask) >> low
         named = [(b, t, a) for b, (t, a) in role.rows.items() if t.operand == parameter.name]
-        alike = [(b, t, a) for b, (t, a) in role.rows.items() if (self.whole.touches.first[a] == rows).all()]
+        here = {memory for memory, _, _ in space.memories}
+        held = {b: (t, a) for b, (t, a) in role.rows.items() if t.memory in here}
+        alike = [(b, t, a) for b, (t, a) in held.items() if (self.whole.touches.first[a] == rows).all()]
         for buffer, _, accesses in named or alike:
             if (self.whole.touches.first[accesses] != rows).any():
                 raise NotApplicable(f"tiles do not begin at the row that {parameter.name!r} names")
