@@ -1,0 +1,1 @@
+"""What each kind of declaration adds to an accelerator, one module for each kind."""
