@@ -25,6 +25,7 @@ from autocomp.targets import menu_file, registry
 from autocomp.targets.evaluation import Evaluation, Number, Objective
 from autocomp.targets.profile import Profile
 from autocomp.targets.protocol import Target
+from autocomp.targets.triton import kernelbench
 from autocomp.workbench.run import run_request
 from autocomp.workload import Workload
 
@@ -103,11 +104,20 @@ def load_workload(
     trust: bool = False,
 ) -> Workload:
     """The workload of a file, or the shipped one of a name. `paths` are folders to look in, `parameters` those of the
-    machine that are set otherwise. With `trust` its Python reference may run.
+    machine that are set otherwise. With `trust` its Python reference may run. `kernelbench:level1/23` is a problem of a
+    KernelBench checkout, whose code runs for its tensors to be known.
 
     Raises ConfigError with the file and the field at fault.
     """
+    if str(name).startswith(kernelbench.PREFIX):
+        return _kernelbench(str(name), paths, parameters or {}, trust)
     return workloads.as_trusted(workloads.load(str(name), paths, parameters or {}), trust)
+
+
+def _kernelbench(name: str, paths: Sequence[Path], parameters: Mapping[str, Number], trust: bool) -> Workload:
+    file = kernelbench.problem_file(name, paths)
+    text = workloads.reference_that_runs(file, trust)
+    return workloads.as_trusted(workloads.parse(kernelbench.workload_text(file, text), file, parameters))
 
 
 def load_target(

@@ -16,6 +16,7 @@ from autocomp.workload.reference import Case as Case
 from autocomp.workload.reference import compute as compute
 from autocomp.workload.reference import make_case as make_case
 from autocomp.workload.trusting import as_trusted as as_trusted
+from autocomp.workload.trusting import reference_that_runs as reference_that_runs
 from autocomp.workload.trusting import require_trusted as require_trusted
 
 __all__ = [
@@ -32,6 +33,7 @@ __all__ = [
     "make_case",
     "make_inputs",
     "parse",
+    "reference_that_runs",
     "require_trusted",
     "with_constants",
 ]

@@ -55,7 +55,8 @@ def parse(
         text=text,
         files=files,
     )
-    limit = MAX_DEVICE_BYTES if isinstance(file, schema.TensorFile) else MAX_TENSOR_BYTES
+    on_device = isinstance(file, schema.TensorFile) or (isinstance(file, schema.CustomFile) and file.is_for_gpu)
+    limit = MAX_DEVICE_BYTES if on_device else MAX_TENSOR_BYTES
     for tensor in workload.tensors:
         if tensor.bytes > limit:
             raise ConfigError(f"{path}: tensor {tensor.name!r} is {tensor.bytes} bytes, at most {limit}")
@@ -239,7 +240,8 @@ def _custom(file: schema.CustomFile, path: Path) -> Workload:
         raise ConfigError(f"{path}: key 'tensors': no tensor is an output", hint="give one `role: output`")
     ranges = {entry.name: list(entry.range) for entry in file.tensors if entry.range is not None}
     floats = any(tensor.dtype.startswith("float") and tensor.role != "input" for tensor in tensors)
-    tolerance = file.tolerance or (schema.Tolerance(relative=1e-5, absolute=1e-6) if floats else None)
+    usual = schema.Tolerance(relative=1e-5, absolute=1e-6) if floats and not file.is_for_gpu else None
+    tolerance = file.tolerance or usual
     return _workload(
         file,
         path,

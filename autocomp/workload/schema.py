@@ -23,7 +23,25 @@ PositiveInt = Annotated[int, Field(strict=True, ge=1, le=1 << 20)]
 NonNegativeInt = Annotated[int, Field(strict=True, ge=0, le=1 << 20)]
 Scale = Annotated[float, Field(allow_inf_nan=False, ge=-3.4e38, le=3.4e38)]
 Identifier = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
-Dtype = Literal["int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "float32", "float64"]
+Dtype = Literal[
+    "int8",
+    "uint8",
+    "int16",
+    "uint16",
+    "int32",
+    "uint32",
+    "int64",
+    "uint64",
+    "float16",
+    "bfloat16",
+    "float32",
+    "float64",
+]
+
+
+GPU = "triton"  # the kind of target whose tensors lie in a device's memory
+HALF = {"float16": 32752.0, "bfloat16": 1.6e38}  # half of the largest value of types that only GPUs have
+FEW_AXES = 4  # that a tensor of a simulated machine's kernel may have
 
 
 class _Strict(BaseModel):
@@ -135,7 +153,7 @@ class TensorEntry(_Strict):
 
     name: Identifier
     dtype: Dtype
-    shape: Annotated[list[int | str], Field(min_length=1, max_length=4)]
+    shape: Annotated[list[int | str], Field(min_length=1, max_length=6)]
     role: Literal["input", "output", "inout"]
     range: tuple[float, float] | None = None
 
@@ -146,7 +164,9 @@ class TensorEntry(_Strict):
         low, high = self.range
         if not math.isfinite(low) or not math.isfinite(high):
             raise ValueError("both ends of `range` are finite")
-        if self.dtype.startswith("float"):  # half of what the type holds, so that their distance is a number too
+        if self.dtype in HALF:
+            least, most = -HALF[self.dtype], HALF[self.dtype]
+        elif self.dtype.startswith("float"):  # half of what the type holds, so that their distance is a number too
             least, most = float(np.finfo(self.dtype).min) / 2, float(np.finfo(self.dtype).max) / 2
         else:
             least, most = int(np.iinfo(self.dtype).min), int(np.iinfo(self.dtype).max)
@@ -179,7 +199,8 @@ class Tolerance(_Strict):
 class CustomFile(_Common):
     """An operation that the user defines: `reference` is `file.py:function`, `kernel` the kernel to start from.
 
-    Both files are looked up beside the workload file.
+    Both files are looked up beside the workload file. The function is of NumPy's arrays for a simulated machine, of
+    PyTorch's tensors for a GPU.
     """
 
     operation: Literal["custom"]
@@ -187,6 +208,18 @@ class CustomFile(_Common):
     reference: Annotated[str, Field(pattern=r"^[^:]+\.py:[A-Za-z_][A-Za-z0-9_]*$")]
     tolerance: Tolerance | None = None
     multiply_accumulates: Annotated[int, Field(strict=True, ge=0)] = 0
+
+    @property
+    def is_for_gpu(self) -> bool:
+        return self.target_spec.partition(":")[0] == GPU
+
+    @model_validator(mode="after")
+    def _suits_the_target(self) -> Self:
+        for tensor in self.tensors:
+            if not self.is_for_gpu and (tensor.dtype in HALF or len(tensor.shape) > FEW_AXES):
+                what = tensor.dtype if tensor.dtype in HALF else f"{len(tensor.shape)} axes"
+                raise ValueError(f"tensor {tensor.name!r} has {what}, which needs `target: {GPU}`")
+        return self
 
 
 class TensorFile(_Common):

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 from autocomp import trust
 from autocomp.errors import TrustError
+from autocomp.workload import schema
 from autocomp.workload.model import Workload
 
 
@@ -20,11 +22,24 @@ def as_trusted(workload: Workload, say: bool = False) -> Workload:
     return replace(workload, trusted=trust.is_trusted("code", text.encode()))
 
 
+def reference_that_runs(file: Path, say: bool) -> str:
+    """The text of a Python file that the user trusts; with `say` they do now. Raises TrustError."""
+    text = schema.read(file)
+    if say:
+        trust.trust("code", text.encode(), str(file))
+    if not trust.is_trusted("code", text.encode()):
+        raise untrusted(str(file))
+    return text
+
+
+def untrusted(file: str) -> TrustError:
+    return TrustError(
+        f"{file} is Python code that would run on this computer, and you have not said that it may",
+        hint="read it first; --trust allows it, once for its content",
+    )
+
+
 def require_trusted(workload: Workload) -> None:
     """Raises TrustError where the reference may not run."""
     if not workload.trusted:
-        file = str(workload.reference_source).rsplit(":", 1)[0]
-        raise TrustError(
-            f"{file} is Python code that would run on this computer, and you have not said that it may",
-            hint="read it first; --trust allows it, once for its content",
-        )
+        raise untrusted(str(workload.reference_source).rsplit(":", 1)[0])

@@ -5,6 +5,8 @@ python -m benchmarks.gpu table --out results/ --autokernel ../autokernel
 python -m benchmarks.gpu show --out results/
 python -m benchmarks.gpu corpus --out results/
 python -m benchmarks.gpu loops --out results/
+python -m benchmarks.gpu problems level1/1-18,40 --out results/ --evaluations 8
+python -m benchmarks.gpu starts level1/1-100
 """
 
 from __future__ import annotations
@@ -15,7 +17,9 @@ from pathlib import Path
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("search", "table", "show", "corpus", "loops", "one", "row"))
+    parser.add_argument(
+        "what", choices=("search", "table", "show", "corpus", "loops", "problems", "starts", "one", "row", "problem")
+    )
     parser.add_argument("names", nargs="*", help="rows or operations (default: all)")
     parser.add_argument("--out", type=Path, default=Path("runs/gpu"))
     parser.add_argument("--evaluations", type=int, default=80)
@@ -39,6 +43,21 @@ def main() -> None:
         from benchmarks.gpu.loops import measure_loops
 
         measure_loops(given.out, targets[0], given.threads)
+    elif given.what in ("problems", "starts", "problem"):
+        from benchmarks.gpu import kernelbench
+
+        if given.what == "problem":
+            kernelbench.run_problem(given.out, given.names[0], given.evaluations)
+            return
+        level, _, span = given.names[0].partition("/")
+        numbers = []
+        for part in span.split(","):
+            first, _, last = part.partition("-")
+            numbers += [str(number) for number in range(int(first), int(last or first) + 1)]
+        if given.what == "starts":
+            kernelbench.count_starts(level, numbers)
+        else:
+            kernelbench.run_all(given.out, level, numbers, given.evaluations, given.seconds, given.at_once)
     elif given.what in ("search", "one"):
         from benchmarks.gpu.searches import Budget, search_all, search_one
 

@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from autocomp.errors import KernelError
+from autocomp.errors import ConfigError, KernelError
 from autocomp.targets.evaluation import (
     PHASES,
     Bound,
@@ -25,7 +25,7 @@ from autocomp.targets.evaluation import (
 from autocomp.targets.protocol import Evaluator
 from autocomp.targets.triton.connection import Host, ask
 from autocomp.targets.triton.language import check_module, parse
-from autocomp.targets.triton.roofline import Peaks, bound_of
+from autocomp.workload import require_trusted
 from autocomp.workload.model import Workload
 
 MICROSECONDS = Objective("us", "lower")
@@ -49,11 +49,11 @@ class TritonEvaluator(Evaluator):
     host: Host
     workload: Workload
     has_device: bool
-    peaks: Peaks | None = None
     effort: Mapping[str, float] = field(default_factory=dict)
     source: str = "kernel.py"
     device: str | None = None
     keeps: bool = False
+    bound: Bound | None = None
 
     @property
     def stages(self) -> tuple[Stage, ...]:  # type: ignore[override]
@@ -77,16 +77,15 @@ class TritonEvaluator(Evaluator):
             answer = self._ask("judge", kernel=kernel, phases=sorted(phases), seed=seed)
             verdicts += [_verdict(document) for document in answer["stages"]]
         measurement = _measurement(answer.get("measurement"))
-        bound = bound_of(self.workload, self.peaks)
-        verdicts = _doubted(verdicts, measurement, bound)
+        verdicts = _doubted(verdicts, measurement, self.bound)
         reached = {verdict.stage for verdict in verdicts}
         verdicts += [StageVerdict(stage.name, "skipped") for stage in stages if stage.name not in reached]
         return Evaluation(
             tuple(verdicts),
             MICROSECONDS,
             measurement if all(v.status != "failed" for v in verdicts) else None,
-            bound,
-            _evidence(answer, measurement, bound, self.has_device),
+            self.bound,
+            _evidence(answer, measurement, self.bound, self.has_device),
             float(answer.get("seconds", 0.0)),
             seed,
         )
@@ -109,7 +108,9 @@ class TritonEvaluator(Evaluator):
 
 
 def task_of(workload: Workload) -> dict[str, Any]:
-    """A workload as a worker's message has it."""
+    """A workload as a worker's message has it. Raises TrustError for a reference that may not run."""
+    if workload.operation == "custom":
+        return _custom_task(workload)
     options = dict(workload.options)
     dtypes, sizes = options.pop("dtypes", ()), options.pop("sizes", ())
     return {
@@ -119,6 +120,28 @@ def task_of(workload: Workload) -> dict[str, Any]:
         "options": options,
         "dtypes": list(dtypes),
         "sizes": [dict(size) for size in sizes],
+    }
+
+
+def _custom_task(workload: Workload) -> dict[str, Any]:
+    require_trusted(workload)
+    tolerance = workload.tolerance
+    if tolerance is not None and tolerance.magnitude is not None:
+        raise ConfigError("a reference in PyTorch has no `magnitude`: state `relative` and `absolute` alone")
+    stated = {} if tolerance is None else {"relative": tolerance.relative, "absolute": tolerance.absolute}
+    tensors = [{"name": t.name, "dtype": t.dtype, "shape": list(t.shape), "role": t.role} for t in workload.tensors]
+    named = str(workload.reference_source).rsplit(":", 1)[1]
+    return {
+        "operation": workload.operation,
+        "dims": {},
+        "dtype": workload.outputs[0].dtype,
+        "custom": {
+            "reference": workload.reference_text,
+            "name": named,
+            "tensors": tensors,
+            "ranges": dict(workload.options.get("ranges", {})),
+            "tolerance": stated,
+        },
     }
 
 

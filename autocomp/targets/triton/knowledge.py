@@ -36,6 +36,8 @@ def knowledge(workload: Workload, greeting: Mapping[str, Any], peaks: Peaks | No
     operation = OPERATIONS.get(workload.operation)
     if operation is not None:
         language += f"\n\nThe operation: {operation.doc}."
+    elif workload.reference_text is not None:
+        language += f"\n\nThe operation, in PyTorch:\n```python\n{workload.reference_text.strip()}\n```"
     if focus.everything or focus.kernels:
         language += "\n\nRewrites that can be asked for by name:\n" + "\n".join(
             f"- `{r.name}`: {r.doc}" for r in REWRITES

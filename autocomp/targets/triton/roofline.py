@@ -36,13 +36,25 @@ def bound_of(workload: Workload, peaks: Peaks | None) -> Bound | None:
     measured peak of their data type. None where nothing was measured."""
     if peaks is None or workload.operation not in OPERATIONS:
         return None
-    moved = sum(traffic(workload))
-    parts = {"memory": moved / peaks.bandwidth * 1e6}
-    said = f"{moved:,} bytes at {peaks.bandwidth / 1e9:,.0f} GB/s"
     options = {k: v for k, v in workload.options.items() if k in OPERATIONS[workload.operation].choices}
     work = OPERATIONS[workload.operation].work(workload.dims, str(workload.options["dtype"]), options)
-    peak = peaks.products.get(work.multiplied)
-    if work.tensor and peak:
-        parts["compute"] = work.tensor / peak * 1e6
-        said += f"; {work.tensor:,} operations at {peak / 1e12:,.0f} TFLOP/s"
+    return bound_from(sum(traffic(workload)), work.tensor, peaks.products.get(work.multiplied), peaks)
+
+
+def bound_of_traced(needs: Mapping[str, int], dtype: str, peaks: Peaks | None) -> Bound | None:
+    """The same for an operation that a worker has traced. Products in float32 may go through tensor cores in several
+    passes; their bound is that of one, at half the rate of 16-bit floats."""
+    if peaks is None:
+        return None
+    half = peaks.products.get("float16")
+    peak = half and half / 2 if dtype == "float32" else peaks.products.get(dtype)
+    return bound_from(needs["bytes"], needs["products"], peak, peaks)
+
+
+def bound_from(moved: int, products: int, peak: float | None, peaks: Peaks) -> Bound:
+    parts = {"memory": moved / peaks.bandwidth * 1e6}
+    said = f"{moved:,} bytes at {peaks.bandwidth / 1e9:,.0f} GB/s"
+    if products and peak:
+        parts["compute"] = products / peak * 1e6
+        said += f"; {products:,} operations at {peak / 1e12:,.0f} TFLOP/s"
     return Bound(max(parts.values()), said, parts)

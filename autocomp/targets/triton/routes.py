@@ -106,6 +106,8 @@ def _products(module: Module, setting: Setting) -> Iterator[Route]:
             start.take("fuse_epilogue", kernel=follower, producer=producer)
     for name in CLEANING:
         start.each(name)
+    if setting.element_bytes == 4 and setting.capability >= (8, 0):
+        start.each("product_precision", dots=True)
     chained = any(
         sum(1 for _ in calls_in([start.module.kernels[kernel]], "dot")) > 1 for kernel in main_kernels(start.module)
     )

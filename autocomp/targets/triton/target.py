@@ -8,6 +8,7 @@ import re
 import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -25,12 +26,14 @@ from autocomp.targets.triton.evaluator import MICROSECONDS, TritonEvaluator, tas
 from autocomp.targets.triton.knowledge import knowledge
 from autocomp.targets.triton.planner import TritonPlanner
 from autocomp.targets.triton.profile import RecordedKernel, record
-from autocomp.targets.triton.roofline import Peaks, bound_of
+from autocomp.targets.triton.roofline import Peaks, bound_of, bound_of_traced
 from autocomp.targets.triton.start import starting_kernel
+from autocomp.targets.triton.start.traced import traced_kernel
 from autocomp.targets.triton.transformations import Device, TritonTransformations
 from autocomp.workload.model import Workload
 
 INTERPRETER = "cpu"
+CUSTOM = "custom"  # the operation of a workload with a reference of the user's own
 PARAMETERS: dict[str, float] = {
     "fewest": 20,  # timed runs, at least
     "repeats": 200,  # timed runs, at most
@@ -139,13 +142,25 @@ class TritonTarget(Target):
         return asdict(_Snapshot(self.name, host, self.greeting, peaks, self.overrides))
 
     def starting_kernel(self, workload: Workload) -> str:
+        if workload.operation == CUSTOM:
+            outputs = [tensor.name for tensor in workload.outputs]
+            return traced_kernel(self._traced(workload)["graph"], outputs)
         return starting_kernel(workload.operation, workload.dims, workload.options)
 
     def evaluator(self, workload: Workload, source: str = "kernel.py") -> TritonEvaluator:
-        return TritonEvaluator(self.host, workload, self.has_device, self.peaks, self.parameters, source)
+        return TritonEvaluator(
+            self.host, workload, self.has_device, self.parameters, source, bound=self.bound(workload)
+        )
 
     def bound(self, workload: Workload) -> Bound | None:
+        if workload.operation == CUSTOM and self.peaks is not None:
+            needs = self._traced(workload)["needs"]
+            return bound_of_traced(needs, workload.outputs[0].dtype, self.peaks)
         return bound_of(workload, self.peaks)
+
+    def _traced(self, workload: Workload) -> dict[str, Any]:
+        """The graph of a user's own operation, and what it needs at least, from a worker."""
+        return traced_by(self.host, json.dumps(task_of(workload), sort_keys=True))
 
     def menus(self, operation: str) -> tuple[str, ...]:
         return ("triton",)
@@ -173,6 +188,11 @@ class TritonTarget(Target):
 
     def rules(self) -> Rules:
         return Rules(TritonPlanner(self.device), RewritingCoder(), dives=False)
+
+
+@cache
+def traced_by(host: Host, task: str) -> dict[str, Any]:
+    return ask(host, "trace", task=json.loads(task))
 
 
 def _host(name: str, paths: Sequence[Path]) -> Host:

@@ -28,8 +28,13 @@ class Device:
 
     def setting(self, workload: Workload) -> Setting:
         widths = [data_bytes for t in workload.tensors if (data_bytes := _element_bytes(t.dtype))]
+        own = {f"{t.name}.{axis}": extent for t in workload.tensors for axis, extent in enumerate(t.shape)}
         return Setting(
-            dict(workload.dims), min(widths, default=2), self.multiprocessors, self.shared_bytes, self.capability
+            dict(own if workload.operation == "custom" else workload.dims),
+            min(widths, default=2),
+            self.multiprocessors,
+            self.shared_bytes,
+            self.capability,
         )
 
 

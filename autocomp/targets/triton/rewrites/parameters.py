@@ -162,6 +162,14 @@ _PRODUCTS = (  # rows, columns, depth, warps, stages: in the order in which they
     (64, 128, 64, 4, 4, 0.3),
     (128, 64, 64, 4, 4, 0.3),
 )
+_WIDE = (  # of float32, whose tiles take twice the memory
+    (128, 128, 32, 8, 3, 0.6),
+    (128, 128, 32, 4, 3, 0.55),
+    (64, 128, 32, 4, 4, 0.5),
+    (128, 64, 32, 4, 4, 0.45),
+    (128, 256, 32, 8, 3, 0.4),
+    (64, 64, 32, 4, 4, 0.35),
+)
 _SCALED = (
     (64, 128, 4, 4, 0.5),
     (64, 128, 4, 3, 0.45),
@@ -250,7 +258,7 @@ def _product_tiles(
             for m, n, w, s, gain in _SCALED
         ]
     found = []
-    for m, n, k, warps, stages, gain in _PRODUCTS:
+    for m, n, k, warps, stages, gain in _WIDE if setting.element_bytes == 4 else _PRODUCTS:
         tile = {role["BLOCK_M"]: m, role["BLOCK_N"]: n, role["BLOCK_K"]: k, "num_warps": warps, "num_stages": stages}
         if (m * k + k * n) * setting.element_bytes * stages <= setting.shared_bytes:
             found.append((tile, gain))

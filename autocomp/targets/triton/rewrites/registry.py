@@ -10,6 +10,7 @@ from autocomp.targets.triton.rewrites.descriptors import TensorDescriptors
 from autocomp.targets.triton.rewrites.fusion import FuseEpilogue, OverlapLaunches
 from autocomp.targets.triton.rewrites.loops import LoopOptions, SplitStore, WarpSpecialise
 from autocomp.targets.triton.rewrites.parameters import SetParameters
+from autocomp.targets.triton.rewrites.precision import ProductPrecision
 from autocomp.targets.triton.rewrites.programs import GroupPrograms, Persistent, ReversePrograms
 from autocomp.targets.triton.rewrites.rewrite import Rewrite
 from autocomp.targets.triton.rewrites.rows import CacheHints, JoinPairs, OneBlock, OnlineSoftmax, RowsPerProgram
@@ -31,6 +32,7 @@ REWRITES: tuple[Rewrite, ...] = (
     Exp2(),
     Reciprocal(),
     DeferScale(),
+    ProductPrecision(),
     UniformIndex(),
     SkipMasked(),
     SplitMasked(),

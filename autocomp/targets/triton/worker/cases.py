@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from autocomp.workload.datatypes import data_type
-from autocomp.workload.tensor import Operand, operation
+from autocomp.workload.tensor import Operand, Operation, operation
 
 Kind = Literal["random", "centred", "wide", "sparse", "constant", "zeros", "infinite"]
 VALUES: tuple[Kind, ...] = ("centred", "wide", "sparse", "constant", "zeros")
@@ -26,11 +27,21 @@ class Task:
     options: Mapping[str, Any] = field(default_factory=dict)
     dtypes: tuple[str, ...] = ()
     sizes: tuple[Mapping[str, int], ...] = ()
+    custom: str = ""  # of a user's own operation: its tensors and its reference, as JSON
+
+    @property
+    def definition(self) -> Operation:
+        if not self.custom:
+            return operation(self.operation)
+        from autocomp.targets.triton.worker.custom import custom_operation
+
+        return custom_operation(self.custom)
 
     @classmethod
     def of(cls, document: Mapping[str, Any]) -> Task:
         """The task of a message."""
-        options = operation(document["operation"]).with_defaults(document.get("options", {}))
+        custom = document.get("custom")
+        options = {} if custom else operation(document["operation"]).with_defaults(document.get("options", {}))
         return cls(
             document["operation"],
             dict(document["dims"]),
@@ -38,6 +49,7 @@ class Task:
             options,
             tuple(document.get("dtypes", ())),
             tuple(dict(size) for size in document.get("sizes", ())),
+            json.dumps(custom, sort_keys=True) if custom else "",
         )
 
 
@@ -50,12 +62,12 @@ class Case:
     kind: Kind
 
     def describe(self) -> str:
-        sizes = ", ".join(f"{name} {extent}" for name, extent in self.dims.items())
-        return f"{self.kind} inputs in {self.dtype}, {sizes}"
+        sizes = "".join(f", {name} {extent}" for name, extent in self.dims.items())
+        return f"{self.kind} inputs in {self.dtype}{sizes}"
 
 
 def operands(task: Task, case: Case) -> tuple[Operand, ...]:
-    return operation(task.operation).operands(case.dims, case.dtype, task.options)
+    return task.definition.operands(case.dims, case.dtype, task.options)
 
 
 def smoke_cases(task: Task, interpreted: bool) -> tuple[Case, ...]:
@@ -64,6 +76,8 @@ def smoke_cases(task: Task, interpreted: bool) -> tuple[Case, ...]:
     dtype = judged_dtype(task.dtype, interpreted)
     small = Case(edge_sizes(task)[0], dtype, "random")
     own = Case(task.dims, dtype, "random")
+    if small == own:
+        return (own,)
     return (small,) if interpreted and not fits_interpreter(task, own) else (small, own)
 
 
@@ -77,6 +91,10 @@ def size_cases(task: Task, interpreted: bool) -> tuple[Case, ...]:
 def value_cases(task: Task, interpreted: bool) -> tuple[Case, ...]:
     """Each kind of values at an edge size; and at the own size numbers around a centre, where sums are long."""
     dtype = judged_dtype(task.dtype, interpreted)
+    if task.custom:
+        from autocomp.targets.triton.worker.custom import custom_operation
+
+        return tuple(Case(task.dims, dtype, kind) for kind in custom_operation(task.custom).kinds)
     kinds = (*VALUES, "infinite") if task.operation in INFINITE else VALUES
     sizes = [s for s in edge_sizes(task) if not interpreted or fits_interpreter(task, Case(s, dtype, "zeros"))]
     found = [Case(sizes[-1], dtype, kind) for kind in kinds if sizes]
@@ -90,7 +108,7 @@ def judged_dtype(dtype: str, interpreted: bool) -> str:
 
 
 def edge_sizes(task: Task) -> tuple[Mapping[str, int], ...]:
-    return operation(task.operation).edges(task.dims, task.options)
+    return task.definition.edges(task.dims, task.options)
 
 
 def fits_interpreter(task: Task, case: Case) -> bool:

@@ -18,25 +18,28 @@ import torch
 from autocomp.targets.triton.worker.cases import (
     Case,
     Task,
+    bytes_of,
     operands,
     size_cases,
     smoke_cases,
     value_cases,
 )
 from autocomp.targets.triton.worker.compare import difference
+from autocomp.targets.triton.worker.custom import custom_operation
 from autocomp.targets.triton.worker.draw import exact, fill
 from autocomp.targets.triton.worker.memory import Arena, SharedTensor
 from autocomp.targets.triton.worker.process import CandidateProcess, Failed
 from autocomp.targets.triton.worker.statistics import summarise
 from autocomp.targets.triton.worker.timing import poison
 from autocomp.workload.datatypes import data_type
-from autocomp.workload.tensor import Expected, operation
+from autocomp.workload.tensor import Expected
 
 COMPILE_SECONDS = 60.0
 SAMPLED = 2048  # elements of each timed run's output that are compared
 DETERMINISM_RUNS = 3
 INTERPRETER_SECONDS = 60.0
 SETS = 2  # sets of inputs that timed runs take in turns
+LARGE_BYTES = 2 << 30  # of inputs and outputs, of which there is one set: its results in float64 are large too
 KEPT_BYTES = 3 << 30  # of a device's memory that a worker keeps between judgements
 CPU_LIMITS = {"file_bytes": 256 << 20, "cpu_seconds": 600, "network": 0}
 
@@ -164,12 +167,16 @@ class Referee:
         generator = torch.Generator(self.device).manual_seed(seed)
         tensors = [arena.tensor(operand.shape, operand.dtype) for operand in described]
         given, pristine = {}, []
+        own = custom_operation(task.custom).draw(case.kind, seed, self.device) if task.custom else None
         for operand, shared in zip(described, tensors, strict=True):
             if operand.role == "input":
-                fill(shared.tensor, operand, case.kind, generator)
+                if own is None:
+                    fill(shared.tensor, operand, case.kind, generator)
+                else:
+                    shared.tensor.copy_(own[operand.name])
                 given[operand.name] = exact(shared.tensor)
                 pristine.append(shared.buffer.clone())
-        expected = operation(task.operation).expected(torch, given, case.dims, case.dtype, task.options)
+        expected = task.definition.expected(torch, given, case.dims, case.dtype, task.options)
         outputs = [(operand.name, operand.dtype) for operand in described if operand.role == "output"]
         if not self.has_device:
             expected = {name: _truncated(expected[name], dtype) for name, dtype in outputs}
@@ -380,7 +387,8 @@ class _Judgement:
         return answer
 
     def _share_timed(self, repeats: int) -> None:
-        while len(self._timed) < SETS:
+        large = sum(bytes_of(self._task, self._own)) > LARGE_BYTES
+        while len(self._timed) < (1 if large else SETS):
             self._timed.append(self._referee.draw(self._task, self._own, self._next_seed(), self.arena))
         elements = self._timed[0].results()[0].numel()
         generator = torch.Generator(self._referee.device).manual_seed(secrets.randbits(62))

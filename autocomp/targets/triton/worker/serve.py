@@ -72,6 +72,16 @@ class Worker:
                 check_module(parse(kernel))
             found = referee.beside(Task.of(params["task"]), params["kernels"], params["seed"], params["rounds"])
             return {"measurements": found}
+        if method == "trace":
+            from autocomp.targets.triton.worker.custom import custom_operation
+
+            task = Task.of(params["task"])
+            own = custom_operation(task.custom)
+            return {"graph": own.document, "needs": own.needs}
+        if method == "describe":
+            from autocomp.targets.triton.worker.custom import describe as describe_problem
+
+            return {"tensors": describe_problem(params["reference"], params["name"])}
         if method == "probe":
             from autocomp.targets.triton.worker.probe import probe
 

@@ -1,0 +1,127 @@
+"""Kernels of products of matrices and of convolutions: one program a tile of the result, one loop over the depth."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from autocomp.targets.triton.start.traced.graph import Graph, Node, Ref
+from autocomp.targets.triton.start.traced.index import Index, join, split, symbol
+from autocomp.targets.triton.start.traced.loops import Reach
+from autocomp.targets.triton.start.traced.values import VIEWS, Place, Scope, both
+
+FEWEST = 8  # columns of the result; with fewer of them a tile is mostly empty
+PRODUCTS = frozenset({"mm", "bmm"})
+
+
+@dataclass(frozen=True)
+class Contraction:
+    """The sizes of a product, batches or groups being independent ones, and where its elements are."""
+
+    m: int
+    n: int
+    k: int
+    batches: int
+    left: Place
+    right: Place
+    result: Place
+    inside: str = ""  # of the image, for elements on the left
+
+    @classmethod
+    def of(cls, graph: Graph, node: Node) -> Contraction:
+        return _convolution(graph, node) if node.op == "convolution" else _product(graph, node)
+
+
+def _symbols(m: int, n: int, k: int) -> tuple[Index, Index, Index, Index, Index, Index]:
+    """Rows and depth as the left operand has them, depth and columns as the right, rows and columns of the result."""
+    rows, columns = symbol("offs_m[:, None]", m), symbol("offs_n[None, :]", n)
+    return rows, symbol("offs_k[None, :]", k), symbol("offs_k[:, None]", k), columns, rows, columns
+
+
+def _product(graph: Graph, node: Node) -> Contraction:
+    a, b = graph[node.args[0]], graph[node.args[1]]
+    m, k, n = a.shape[-2], a.shape[-1], b.shape[-1]
+    batches = a.shape[0] if node.op == "bmm" else 1
+    rows, deep, depth, columns, _, _ = _symbols(m, n, k)
+    batch = (symbol("batch", batches),) if node.op == "bmm" else ()
+    return Contraction(m, n, k, batches, (*batch, rows, deep), (*batch, depth, columns), (*batch, rows, columns))
+
+
+def _convolution(graph: Graph, node: Node) -> Contraction:
+    source, _weight = graph[node.args[0]], graph[node.args[1]]
+    reach = Reach.of(graph, node)
+    images, filters, *extents = node.shape
+    m, n, k = images * math.prod(extents), filters // reach.groups, reach.steps
+    rows, deep, depth, columns, _, _ = _symbols(m, n, k)
+    group = symbol("batch", reach.groups)
+    image, *spot = split(rows, (images, *extents))
+    tap, down = split(deep, (reach.depth, *reach.kernel)), split(depth, (reach.depth, *reach.kernel))
+    inside, spots = reach.spots(spot, tap[1:], source.shape[2:])
+    left = (image, group.times(reach.depth) + tap[0], *spots)
+    chosen = group.times(n) + columns
+    right = (
+        (group.times(reach.depth) + down[0], columns, *down[1:]) if reach.transposed else (chosen, down[0], *down[1:])
+    )
+    return Contraction(m, n, k, reach.groups, left, right, (image, chosen, *spot), inside)
+
+
+class Tiles:
+    """The lines of one kernel: `head` before the loop, then `loop`, and what follows in the scope of the result."""
+
+    def __init__(self, graph: Graph, node: Node, stored: dict[str, str]) -> None:
+        self.node, self.sizes = node, Contraction.of(graph, node)
+        sizes = self.sizes
+        names = {extent: name for name, extent in (("M", sizes.m), ("N", sizes.n), ("K", sizes.k)) if extent > 1}
+        a, b = graph[node.args[0]], graph[node.args[1]]
+        left = "(offs_m[:, None] < M) & (offs_k[None, :] < K)"
+        right = "(offs_k[:, None] < K) & (offs_n[None, :] < N)"
+        self.scope = Scope(graph, stored, names, "(offs_m[:, None] < M) & (offs_n[None, :] < N)")
+        raw = _lies(graph, a, stored) and _lies(graph, b, stored)
+        found = []
+        for operand, place, mask, inner in (
+            (a, sizes.left, both(left, sizes.inside) if sizes.inside else left, "offs_"),
+            (b, sizes.right, right, "offs_"),
+        ):
+            body = self.scope.child(inner, mask)
+            body.outer, body.raw = None, raw
+            value = body.value(operand.name, place)
+            if not _lies(graph, operand, stored):
+                value = body.name("kept", f"tl.where({mask}, {value}, 0.0)")
+            found.append((body, value))
+        dot = f'tl.dot({found[0][1]}, {found[1][1]}, acc, input_precision="ieee")'
+        self.loop = [
+            "acc = tl.zeros((BLOCK_M, BLOCK_N), dtype=tl.float32)",
+            "for k in range(0, K, BLOCK_K):",
+            "    offs_k = k + tl.arange(0, BLOCK_K)",
+            *(f"    {line}" for body, _ in found for line in body.lines),
+            f"    acc = {dot}",
+        ]
+        self.scope.held[node.name] = ("acc", sizes.result)
+        bias = node.args[2] if node.op == "convolution" else None
+        if isinstance(bias, Ref):
+            biased = self.scope.name("biased", f"acc + {self.scope.value(bias.name, (sizes.result[1],))}")
+            self.scope.held[node.name] = (biased, sizes.result)
+
+    @property
+    def head(self) -> list[str]:
+        lines = [
+            "pid_m = tl.program_id(0)",
+            "pid_n = tl.program_id(1)",
+            "offs_m = pid_m * BLOCK_M + tl.arange(0, BLOCK_M)",
+            "offs_n = pid_n * BLOCK_N + tl.arange(0, BLOCK_N)",
+        ]
+        return [*lines, "batch = tl.program_id(2).to(tl.int64)"] if self.sizes.batches > 1 else lines
+
+    def store(self, node: Node, output: str) -> list[str]:
+        """Lines that store a node of the result's size, which may come after the product."""
+        place = join(self.sizes.result, self.node.shape)
+        value = self.scope.value(node.name, split(place, node.shape))
+        target = f"tl.store({output}_ptr + {place.text(self.scope.names)}, {value}.to({output}_ptr.dtype.element_ty)"
+        return [*self.scope.lines, f"{target}, mask={self.scope.mask})"]
+
+
+def _lies(graph: Graph, node: Node, stored: dict[str, str]) -> bool:
+    """True for what is read from memory as it is, by way of views."""
+    while node.name not in stored and node.op in VIEWS:
+        node = graph[node.args[0]]
+    return node.name in stored

@@ -1,0 +1,149 @@
+"""Places of elements as sums of parts of symbols: `coefficient · (symbol // divisor % modulus)`.
+
+Taking an index apart by a view and putting it together again gives back the symbol, so that loads of contiguous tensors
+stay contiguous in the text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Symbol:
+    """A variable of a kernel, which counts from 0 to below `extent`."""
+
+    text: str
+    extent: int
+
+
+@dataclass(frozen=True)
+class Part:
+    """`symbol // divisor % modulus`."""
+
+    symbol: Symbol
+    divisor: int
+    modulus: int
+
+    @property
+    def text(self) -> str:
+        text = self.symbol.text
+        if self.divisor > 1:
+            text = f"{text} // {self.divisor}"
+        if self.divisor * self.modulus < self.symbol.extent:
+            text = f"{text} % {self.modulus}"
+        return text
+
+
+@dataclass(frozen=True)
+class Index:
+    """A sum of parts with coefficients, and a constant."""
+
+    parts: tuple[tuple[Part, int], ...] = ()
+    constant: int = 0
+
+    def __add__(self, other: Index) -> Index:
+        return Index(_merged((*self.parts, *other.parts)), self.constant + other.constant)
+
+    def plus(self, number: int) -> Index:
+        return Index(self.parts, self.constant + number)
+
+    def times(self, factor: int) -> Index:
+        parts = tuple((part, factor * by) for part, by in self.parts) if factor else ()
+        return Index(parts, factor * self.constant)
+
+    @property
+    def most(self) -> int:
+        """The largest value."""
+        return self.constant + sum(max(by, 0) * (part.modulus - 1) for part, by in self.parts)
+
+    def divide(self, number: int) -> tuple[Index, Index]:
+        """Quotient and remainder by a positive number. The index is not negative."""
+        if number == 1:
+            return self, Index()
+        high = [(part, by) for part, by in self.parts if by % number == 0]
+        low = Index(tuple(pair for pair in self.parts if pair[1] % number), self.constant % number)
+        quotient = Index(tuple((part, by // number) for part, by in high), self.constant // number)
+        if low.most < number:
+            return quotient, low
+        if len(low.parts) == 1 and not low.constant and low.parts[0][1] == 1:
+            part = low.parts[0][0]
+            if part.modulus % number == 0 or part.divisor * part.modulus >= part.symbol.extent:
+                rest = Part(part.symbol, part.divisor * number, -(-part.modulus // number))
+                return quotient + of(rest), of(Part(part.symbol, part.divisor, number))
+        opaque = Symbol(f"({self.text({})})", self.most + 1)
+        return of(Part(opaque, number, -(-opaque.extent // number))), of(Part(opaque, 1, number))
+
+    def text(self, names: Mapping[int, str]) -> str:
+        """The index in Python; `names` has names for coefficients."""
+        words = ""
+        for part, by in sorted(self.parts, key=lambda pair: -abs(pair[1])):
+            inner = part.text
+            size = abs(by)
+            shown = names.get(size, str(size))
+            term = (
+                inner
+                if size == 1
+                else f"{inner} * {shown}"
+                if "%" not in inner and "/" not in inner
+                else (f"({inner}) * {shown}")
+            )
+            words += (f" - {term}" if by < 0 else f" + {term}") if words else f"-{term}" if by < 0 else term
+        if self.constant or not words:
+            sign = "-" if self.constant < 0 else "+"
+            words = f"{words} {sign} {abs(self.constant)}" if words else str(self.constant)
+        return words
+
+
+def of(part: Part) -> Index:
+    return Index(((part, 1),)) if part.modulus > 1 else Index()
+
+
+def symbol(text: str, extent: int) -> Index:
+    return of(Part(Symbol(text, extent), 1, extent))
+
+
+def split(whole: Index, shape: Sequence[int]) -> tuple[Index, ...]:
+    """The indices along the axes of a contiguous tensor for a place in it."""
+    found: list[Index] = []
+    for position, extent in reversed(list(enumerate(shape))):
+        whole, rest = whole.divide(extent) if position else (whole, whole)
+        found.append(rest if extent > 1 else Index())
+    return tuple(reversed(found))
+
+
+def join(indices: Sequence[Index], shape: Sequence[int]) -> Index:
+    """The place in a contiguous tensor of an element."""
+    place = Index()
+    stride = 1
+    for index, extent in zip(reversed(indices), reversed(shape), strict=True):
+        place = place + index.times(stride)
+        stride *= extent
+    return place
+
+
+def _merged(parts: Sequence[tuple[Part, int]]) -> tuple[tuple[Part, int], ...]:
+    """Equal parts added up, and neighbouring parts of one symbol put together."""
+    sums: dict[Part, int] = {}
+    for part, by in parts:
+        sums[part] = sums.get(part, 0) + by
+    found = {part: by for part, by in sums.items() if by}
+    again = True
+    while again:
+        again = False
+        for high, by in list(found.items()):
+            for low, other in list(found.items()):
+                if (
+                    high.symbol == low.symbol
+                    and high.divisor == low.divisor * low.modulus
+                    and by == other * low.modulus
+                ):
+                    del found[high], found[low]
+                    both = Part(low.symbol, low.divisor, low.modulus * high.modulus)
+                    found[both] = found.get(both, 0) + other
+                    again = True
+                    break
+            if again:
+                break
+    return tuple(sorted(found.items(), key=lambda pair: (pair[0].symbol.text, pair[0].divisor, pair[0].modulus)))

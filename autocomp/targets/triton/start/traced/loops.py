@@ -1,0 +1,345 @@
+"""Kernels that go over one axis for each result: reductions, scans and windows.
+
+Along the last axes of a tensor one program has a row, and its loop goes over blocks of it. Along other axes one program
+has a block of results, and its loop goes over the elements of each.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from autocomp.targets.triton.start.traced.graph import Graph, Node, Ref
+from autocomp.targets.triton.start.traced.index import Index, join, split, symbol
+from autocomp.targets.triton.start.traced.values import NotHere, Place, Scope, both, unsupported
+
+REDUCTIONS = frozenset({"sum", "amax", "amin", "argmax", "argmin", "any", "all", "prod"})
+SCANS = frozenset({"cumsum", "cumprod"})
+NEUTRAL = {
+    "sum": "0.0",
+    "prod": "1.0",
+    "amax": '-float("inf")',
+    "amin": 'float("inf")',
+    "argmax": '-float("inf")',
+    "argmin": 'float("inf")',
+    "any": "0",
+    "all": "1",
+    "cumsum": "0.0",
+    "cumprod": "1.0",
+}
+ACCUMULATORS = {"sum": "total", "prod": "product", "amax": "largest", "amin": "least", "any": "some", "all": "every"}
+MULTIPLY = """
+@triton.jit
+def multiply(a, b):
+    return a * b
+"""
+
+
+@dataclass(frozen=True)
+class Space:
+    """Results and, for each, the elements that it is made of. `rows` is True where these are neighbours in memory."""
+
+    shape: tuple[int, ...]
+    axes: tuple[int, ...]
+
+    @property
+    def rows(self) -> bool:
+        kept = [axis for axis in range(len(self.shape)) if axis not in self.axes and self.shape[axis] > 1]
+        return not kept or not self.axes or max(kept) < min(self.axes, default=0) or self.length == 1
+
+    @property
+    def length(self) -> int:
+        return math.prod(self.shape[axis] for axis in self.axes)
+
+    @property
+    def results(self) -> int:
+        return math.prod(self.shape) // self.length
+
+    def place(self, outer: Index, inner: Index) -> Place:
+        """Where element `inner` of result `outer` is."""
+        kept = [axis for axis in range(len(self.shape)) if axis not in self.axes]
+        found = [Index()] * len(self.shape)
+        for axes, index in ((kept, outer), (list(self.axes), inner)):
+            for axis, part in zip(axes, split(index, [self.shape[axis] for axis in axes]), strict=True):
+                found[axis] = part
+        return tuple(found)
+
+
+def space_of(graph: Graph, node: Node) -> Space:
+    source = graph[node.args[0]]
+    axes = node.option("dim", 1)
+    if axes is None or axes == ():
+        axes = tuple(range(len(source.shape)))
+    given = axes if isinstance(axes, tuple) else (axes,)
+    return Space(source.shape, tuple(sorted(int(axis) % max(len(source.shape), 1) for axis in given)))
+
+
+class Loops:
+    """One kernel over a space. Results stay in variables until they are stored."""
+
+    def __init__(self, graph: Graph, space: Space, stored: dict[str, str]) -> None:
+        self.graph, self.space = graph, space
+        self.rows = space.rows
+        outer, inner = ("row", "offs") if self.rows else ("offs", "step")
+        self.outer, self.inner = symbol(outer, space.results), symbol(inner, space.length)
+        # a name for the length of a row, as long as nothing else has the same size
+        names = {space.length: "cols"} if self.rows and space.length > 1 else {}
+        self.scope = Scope(graph, stored, names, "" if self.rows else "offs < count")
+        self.inner_name = inner
+        self.functions: set[str] = set()
+
+    @property
+    def helpers(self) -> set[str]:
+        return self.scope.helpers
+
+    def head(self) -> list[str]:
+        if self.rows:
+            return ["row = tl.program_id(0).to(tl.int64)"]
+        return ["offs = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)"]
+
+    def reduce(self, node: Node) -> None:
+        """Lines that give a variable the result of a reduction."""
+        source = self.graph[node.args[0]]
+        body, mask = self._body()
+        value = self._neutral(body, source, node.op, mask)
+        if node.op in ("argmax", "argmin"):
+            result = self._search(body, node.op, value)
+        else:
+            result = self._accumulate(body, node.op, value, source.is_float)
+        if node.op in ("any", "all"):
+            result = self.scope.name("found", f"{result} != 0")
+        self.scope.held[node.name] = (result, split(self.outer, node.shape))
+
+    def scan(self, node: Node, output: str) -> None:
+        """Lines that store sums or products of all elements up to each."""
+        source = self.graph[node.args[0]]
+        body, mask = self._body()
+        value = self._neutral(body, source, node.op, mask)
+        operator = "+" if node.op == "cumsum" else "*"
+        carry = self._initial("carry", NEUTRAL[node.op], True)
+        if self.rows:
+            running = body.name("running", f"tl.{node.op}({value}, axis=0) {operator} {carry}")
+            whole = f"tl.sum({value}, axis=0)" if node.op == "cumsum" else f"tl.reduce({value}, 0, multiply)"
+            self.functions |= set() if node.op == "cumsum" else {MULTIPLY}
+            body.lines.append(f"{carry} {operator}= {whole}")
+        else:
+            body.lines.append(f"{carry} {operator}= {value}")
+            running = carry
+        self._store(body, output, running, join(self.space.place(self.outer, self.inner), node.shape))
+        self._loop(body)
+
+    def store(self, node: Node, output: str) -> None:
+        """Lines that store a node that has an element for each result, or for each element of the space."""
+        if node.elements == self.space.results:
+            place = split(self.outer, node.shape)
+            self._store(self.scope, output, self.scope.value(node.name, place), self.outer)
+            return
+        if node.elements != math.prod(self.space.shape):
+            raise NotHere(node.name)
+        body, _ = self._body()
+        where = join(self.space.place(self.outer, self.inner), self.space.shape)
+        self._store(body, output, body.value(node.name, split(where, node.shape)), where)
+        self._loop(body)
+
+    def _body(self) -> tuple[Scope, str]:
+        mask = "offs < cols" if self.rows else self.scope.mask
+        return self.scope.child(self.inner_name, mask), mask
+
+    def _neutral(self, body: Scope, source: Node, op: str, mask: str) -> str:
+        """The element that a loop adds: a neutral one where the mask does not hold."""
+        place = self.space.place(self.outer, self.inner)
+        if not self.rows:
+            return body.value(source.name, place)
+        direct = source.name in body.stored
+        other = NEUTRAL[op] if direct or not source.is_float else "0.0"
+        lowered = op == "sum" and source.op == "exp"  # exp(-inf) is neutral in a sum
+        value = body.value(source.name, place, '-float("inf")' if lowered else other)
+        if direct or lowered:
+            return value
+        return body.name("kept", f"tl.where({mask}, {value}, {NEUTRAL[op]})")
+
+    def _accumulate(self, body: Scope, op: str, value: str, is_float: bool) -> str:
+        name = self._initial(ACCUMULATORS[op], NEUTRAL[op], is_float)
+        value = value if is_float else f"{value}.to(tl.int64)"
+        whole = {
+            "sum": f"tl.sum({value}, axis=0)",
+            "amax": f"tl.max({value}, axis=0)",
+            "amin": f"tl.min({value}, axis=0)",
+            "prod": f"tl.reduce({value}, 0, multiply)",
+            "any": f"tl.max({value}, axis=0)",
+            "all": f"tl.min({value}, axis=0)",
+        }
+        part = whole[op] if self.rows else value
+        self.functions |= {MULTIPLY} if op == "prod" and self.rows else set()
+        if op in ("sum", "prod"):
+            body.lines.append(f"{name} {'+' if op == 'sum' else '*'}= {part}")
+        else:
+            function = "tl.maximum" if op in ("amax", "any") else "tl.minimum"
+            body.lines.append(f"{name} = {function}({name}, {part})")
+        self._loop(body)
+        return name
+
+    def _search(self, body: Scope, op: str, value: str) -> str:
+        """The first place of the largest or the least element."""
+        best, chosen = self._initial("best", NEUTRAL[op], True), self._initial("chosen", "0", False)
+        sign = ">" if op == "argmax" else "<"
+        if self.rows:
+            word = op[3:]
+            place = body.name("place", f"start + tl.{op}({value}, axis=0)")
+            value = body.name("leader", f"tl.{word}({value}, axis=0)")
+        else:
+            place = self.inner_name
+        body.lines.append(f"{chosen} = tl.where({value} {sign} {best}, {place}, {chosen})")
+        body.lines.append(f"{best} = tl.where({value} {sign} {best}, {value}, {best})")
+        self._loop(body)
+        return chosen
+
+    def _initial(self, word: str, value: str, is_float: bool) -> str:
+        """A variable that a loop carries: one for a row, or one for each of a block of results."""
+        if is_float and self.rows:
+            return self.scope.name(word, value)
+        shape = "()" if self.rows else "(BLOCK,)"
+        filled = value if is_float else f"{value.split('.')[0]}, dtype=tl.int64"
+        filled = f"{filled}, dtype=tl.float32" if is_float else filled
+        return self.scope.name(word, f"tl.full({shape}, {filled})")
+
+    def _loop(self, body: Scope) -> None:
+        """The loop with a body's lines."""
+        if self.rows:
+            head = ["for start in range(0, cols, BLOCK):", "    offs = start + tl.arange(0, BLOCK)"]
+        else:
+            head = [f"for step in range(0, {self.space.length}):"]
+        self.scope.lines += head + [f"    {line}" for line in body.lines]
+
+    def _store(self, scope: Scope, output: str, value: str, where: Index) -> None:
+        masked = f", mask={scope.mask}" if scope.mask else ""
+        address = f"{output}_ptr + {where.text(scope.names)}"
+        text = value if _is_number(value) else f"{value}.to({output}_ptr.dtype.element_ty)"
+        scope.lines.append(f"tl.store({address}, {text}{masked})")
+
+
+def window(graph: Graph, node: Node, stored: dict[str, str]) -> tuple[Scope, list[str], str]:
+    """A pooled result, or one of a convolution of few channels: for a block of results, over what each looks at."""
+    source = graph[node.args[0]]
+    scope = Scope(graph, stored, {}, "offs < count")
+    place = split(symbol("offs", node.elements), node.shape)
+    reach = Reach.of(graph, node)
+    step = split(symbol("step", reach.steps), (reach.depth, *reach.kernel))
+    body = scope.child("step", scope.mask)
+    inside, spots = reach.spots(place[2:], step[1:], source.shape[2:])
+    if node.op == "convolution":
+        group = place[1].divide(node.shape[1] // reach.groups)[0]
+        channel = group.times(reach.depth) + step[0] if reach.groups > 1 else step[0]
+        weight = graph[node.args[1]]
+        along = (
+            (channel, place[1].divide(weight.shape[1])[1], *step[1:])
+            if reach.transposed
+            else (place[1], step[0], *step[1:])
+        )
+        mask = both(body.mask, inside) if inside else None
+        x = body.value(source.name, (place[0], channel, *spots), "0.0", mask)
+        body.lines.append(f"acc += {x} * {body.value(weight.name, along)}")
+    else:
+        lowest = node.op.startswith("max")
+        mask = both(body.mask, inside) if inside else None
+        value = body.value(source.name, (*place[: -len(spots)], *spots), '-float("inf")' if lowest else "0.0", mask)
+        if inside and source.name not in stored:
+            value = body.name("kept", f"tl.where({inside}, {value}, {NEUTRAL['amax' if lowest else 'sum']})")
+        body.lines.append(f"acc = tl.maximum(acc, {value})" if lowest else f"acc += {value}")
+        if not lowest and not reach.counts_padding and inside:
+            scope.lines.append("seen = tl.full((BLOCK,), 0.0, dtype=tl.float32)")
+            body.lines.append(f"seen += tl.where({inside}, 1.0, 0.0)")
+    first = '-float("inf")' if node.op.startswith("max") else "0.0"
+    lines = [f"acc = tl.full((BLOCK,), {first}, dtype=tl.float32)", *scope.lines]
+    lines += [f"for step in range(0, {reach.steps}):", *(f"    {line}" for line in body.lines)]
+    scope.lines = []
+    result = "acc"
+    if node.op.startswith("avg"):
+        result = "(acc / seen)" if any(line.startswith("seen") for line in lines) else f"(acc / {reach.divisor})"
+    bias = node.args[2] if node.op == "convolution" else None
+    if isinstance(bias, Ref):
+        result = f"(acc + {scope.value(bias.name, (place[1],))})"
+    return scope, lines + scope.lines, result
+
+
+@dataclass(frozen=True)
+class Reach:
+    """Which elements a result of a window looks at: along each axis of an image, a kernel's taps."""
+
+    kernel: tuple[int, ...]
+    stride: tuple[int, ...]
+    padding: tuple[int, ...]
+    dilation: tuple[int, ...]
+    depth: int = 1
+    groups: int = 1
+    transposed: bool = False
+    counts_padding: bool = True
+    divisor: int = 1
+
+    @property
+    def steps(self) -> int:
+        return self.depth * math.prod(self.kernel)
+
+    @classmethod
+    def of(cls, graph: Graph, node: Node) -> Reach:
+        if node.op == "convolution":
+            weight = graph[node.args[1]]
+            stride, padding, dilation, transposed, _, groups = node.args[3:9]
+            depth = weight.shape[0] // groups if transposed else weight.shape[1]
+            rank = len(weight.shape) - 2
+            return cls(
+                weight.shape[2:],
+                _each(stride, rank),
+                _each(padding, rank),
+                _each(dilation, rank),
+                depth,
+                groups,
+                bool(transposed),
+            )
+        rank = 3 if "3d" in node.op else 2
+        kernel = _each(node.args[1], rank)
+        stride = _each(node.option("stride", 2) or kernel, rank)
+        padding = _each(node.option("padding", 3, 0), rank)
+        if node.op.startswith("max"):
+            return cls(kernel, stride, padding, _each(node.option("dilation", 4, 1), rank))
+        if node.option("divisor_override", 6) or node.option("ceil_mode", 4, False):
+            raise unsupported("averages over windows that end outside of the image")
+        counted = bool(node.option("count_include_pad", 5, True))
+        return cls(kernel, stride, padding, (1,) * rank, counts_padding=counted, divisor=math.prod(kernel))
+
+    def spots(self, place: Sequence[Index], taps: Sequence[Index], extents: Sequence[int]) -> tuple[str, list[Index]]:
+        """The condition for an element to be inside of the image, and where it is along each axis."""
+        conditions, found = [], []
+        place = place[-len(self.kernel) :]
+        for axis, extent in enumerate(extents[-len(self.kernel) :]):
+            tap = taps[axis].times(self.dilation[axis])
+            if self.transposed:
+                spot = (place[axis] + tap.times(-1)).plus(self.padding[axis])
+                stride = self.stride[axis]
+                if stride > 1:
+                    text = spot.text({})
+                    conditions.append(f"(({text}) % {stride} == 0)")
+                    conditions.append(f"({text} >= 0)")
+                    spot = symbol(f"(({text}) // {stride})", max(extent, 2))
+                    conditions.append(f"({spot.text({})} < {extent})")
+                    found.append(spot)
+                    continue
+            else:
+                spot = (place[axis].times(self.stride[axis]) + tap).plus(-self.padding[axis])
+            low = spot.constant + sum(min(by, 0) * (part.modulus - 1) for part, by in spot.parts)
+            if low < 0:
+                conditions.append(f"({spot.text({})} >= 0)")
+            if spot.most >= extent:
+                conditions.append(f"({spot.text({})} < {extent})")
+            found.append(spot)
+        return " & ".join(conditions), found
+
+
+def _each(value: object, rank: int) -> tuple[int, ...]:
+    numbers = tuple(int(one) for one in value) if isinstance(value, tuple) else (int(str(value)),)
+    return numbers * rank if len(numbers) == 1 else numbers
+
+
+def _is_number(text: str) -> bool:
+    return text.lstrip("(-").rstrip(")").replace(".", "").isdigit()

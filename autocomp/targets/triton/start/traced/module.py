@@ -1,0 +1,291 @@
+"""The module of a traced operation: which kernels there are, what they keep in memory, and the launches."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+from autocomp.targets.triton.start.text import module
+from autocomp.targets.triton.start.traced.contraction import FEWEST, PRODUCTS, Contraction, Tiles
+from autocomp.targets.triton.start.traced.elementwise import HELPERS
+from autocomp.targets.triton.start.traced.graph import Graph, Node, Ref, graph_of
+from autocomp.targets.triton.start.traced.index import join, split, symbol
+from autocomp.targets.triton.start.traced.loops import REDUCTIONS, SCANS, Loops, Space, space_of, window
+from autocomp.targets.triton.start.traced.values import NotHere, Scope, is_inline, unsupported
+
+POOLS = frozenset({"max_pool2d_with_indices", "max_pool3d_with_indices", "avg_pool2d", "avg_pool3d"})
+SPLIT_ELEMENTS = 1 << 15  # of a row, from which it is worth to be reduced by several programs
+SPLIT_PROGRAMS = 512  # programs that keep a device busy
+LONGEST = 1 << 31  # elements whose places fit into 32 bits
+CONSTANTS = {"BLOCK": 1024, "BLOCK_M": 64, "BLOCK_N": 64, "BLOCK_K": 32}
+
+
+def traced_kernel(document: Mapping[str, object], outputs: Sequence[str]) -> str:
+    """The text of a starting kernel for a worker's answer to `trace`. `outputs` names the results as the workload has
+    them. Raises ConfigError for operators that it has no kernel for."""
+    return _Writer(_split_rows(graph_of(document)), outputs).text()
+
+
+class _Writer:
+    def __init__(self, graph: Graph, outputs: Sequence[str]) -> None:
+        self.graph = graph
+        self.results = dict(zip(graph.outputs, outputs, strict=True))
+        self.needed = graph.needed()
+        self.stored = {node.name: node.name for node in graph.nodes.values() if node.op == "input"}
+        self.inputs = list(self.stored)
+        self.kernels: list[str] = []
+        self.launches: list[str] = []
+        self.helpers: set[str] = set()
+        self.functions: set[str] = set()
+        self.constants: set[str] = set()
+        self.written: set[str] = set()
+
+    def text(self) -> str:
+        waiting = [node for node in self.needed if node.op != "input" and not is_inline(node)]
+        while waiting:
+            group = self._group(waiting)
+            self._write(group)
+            waiting = [node for node in waiting if node not in group]
+        for name, output in self.results.items():
+            if output not in self.written:
+                self._elementwise(self.graph[name], output)
+        return self._module()
+
+    # --- what goes into one kernel -------------------------------------------------------------------------------
+
+    def _group(self, waiting: list[Node]) -> list[Node]:
+        """The first of some nodes, and those after it that go over the same space and need nothing from outside."""
+        first = waiting[0]
+        if first.op not in REDUCTIONS:
+            return [first]
+        group, names = [first], {first.name}
+        space = space_of(self.graph, first)
+        for node in waiting[1:]:
+            if node.op not in REDUCTIONS or space_of(self.graph, node) != space:
+                continue
+            if all(need in names or need in self.stored for need in self._needs(node)):
+                group.append(node)
+                names.add(node.name)
+        return group
+
+    def _needs(self, node: Node) -> set[str]:
+        """The nodes that must be stored, or held, for a node to be computed."""
+        found: set[str] = set()
+        for name in node.refs():
+            other = self.graph[name]
+            found |= self._needs(other) if is_inline(other) and name not in self.stored else {name}
+        return found
+
+    def _follower(self, group: Sequence[Node]) -> tuple[Node, str] | None:
+        """A result that the kernel of some nodes can write by itself: it needs nothing else that is not stored."""
+        names = {node.name for node in group}
+        for name, output in self.results.items():
+            node = self.graph[name]
+            if output in self.written or not is_inline(node):
+                continue
+            needs = self._needs(node)
+            if needs & names and needs <= names | set(self.stored):
+                return node, output
+        return None
+
+    def _write(self, group: list[Node]) -> None:
+        first = group[0]
+        if first.op in REDUCTIONS:
+            if not self._reductions(group, self._follower(group)):
+                for node in group:
+                    if not self._reductions([node], None):
+                        raise unsupported(f"{node.op} of what lies in other places")
+        elif first.op in SCANS:
+            self._scan(first)
+        elif first.op in PRODUCTS or (first.op == "convolution" and Contraction.of(self.graph, first).n >= FEWEST):
+            self._tiles(first)
+        elif first.op in POOLS or first.op == "convolution":
+            self._window(first)
+        else:
+            raise unsupported(f"PyTorch's operator {first.op}")
+
+    # --- kernels -------------------------------------------------------------------------------------------------
+
+    def _reductions(self, group: Sequence[Node], follower: tuple[Node, str] | None) -> bool:
+        """Reductions over one space in one kernel, with the result that follows them. False where a value is needed at
+        another place than the kernel holds it at."""
+        space = space_of(self.graph, group[0])
+        loops = Loops(self.graph, space, self.stored)
+        inside = {node.name for node in group}
+        try:
+            for node in group:
+                loops.reduce(node)
+            outputs = []
+            if follower is not None:
+                loops.store(*follower)
+                outputs.append(follower[1])
+            for node in group:
+                if self._used_outside(node, inside, follower):
+                    outputs.append(self._buffer(node))
+                    loops.store(node, outputs[-1])
+        except NotHere:
+            for node in group:
+                self.stored.pop(node.name, None)
+            return False
+        self.written.update(outputs)
+        self._add_loops(loops, group[0].op, outputs, group)
+        return True
+
+    def _used_outside(self, node: Node, group: set[str], follower: tuple[Node, str] | None) -> bool:
+        if node.name in self.results or follower is None:
+            return node.name in self.results or any(
+                node.name in self._needs(other) for other in self.needed if other.name not in group
+            )
+        return any(
+            node.name in self._needs(other)
+            for other in self.needed
+            if other.name not in group
+            and other is not follower[0]
+            and (not is_inline(other) or other.name in self.results)
+        )
+
+    def _scan(self, node: Node) -> None:
+        axis = int(node.args[1]) % len(node.shape)
+        loops = Loops(self.graph, Space(node.shape, (axis,)), self.stored)
+        output = self._buffer(node)
+        try:
+            loops.scan(node, output)
+        except NotHere as missing:
+            raise unsupported(f"{node.op} needs {missing}") from None
+        self._add_loops(loops, node.op, [output], [node])
+
+    def _add_loops(self, loops: Loops, word: str, outputs: list[str], group: Sequence[Node]) -> None:
+        self.functions |= loops.functions
+        results = loops.space.results
+        if loops.rows:
+            extra = {"cols": str(loops.space.length)}
+            grid = f"({results},)"
+        else:
+            extra, grid = {"count": str(results)}, f"(triton.cdiv({results}, BLOCK),)"
+        self._add(word, loops.scope, [*loops.head(), *loops.scope.lines], outputs, extra, grid, ("BLOCK",))
+
+    def _tiles(self, node: Node) -> None:
+        follower = self._follower([node])
+        target = follower or (node, "")
+        tiles = Tiles(self.graph, node, self.stored)
+        try:
+            output = target[1] or self._buffer(node)
+            lines = tiles.store(target[0], output) if target[0].elements == node.elements else None
+        except NotHere:
+            lines = None
+        if lines is None:  # what follows is another kernel
+            self.stored.pop(node.name, None)
+            tiles = Tiles(self.graph, node, self.stored)
+            output = self._buffer(node)
+            lines = tiles.store(node, output)
+        elif follower is not None:
+            self.written.add(output)
+        sizes = tiles.sizes
+        grid = f"triton.cdiv({sizes.m}, BLOCK_M), triton.cdiv({sizes.n}, BLOCK_N)"
+        grid = f"({grid}, {sizes.batches})" if sizes.batches > 1 else f"({grid})"
+        extra = {"M": str(sizes.m), "N": str(sizes.n), "K": str(sizes.k)}
+        blocks = ("BLOCK_M", "BLOCK_N", "BLOCK_K")
+        word = "matmul" if node.op in PRODUCTS else node.op
+        self._add(word, tiles.scope, [*tiles.head, *tiles.loop, *lines], [output], extra, grid, blocks)
+
+    def _window(self, node: Node) -> None:
+        scope, lines, result = window(self.graph, node, self.stored)
+        output = self._buffer(node)
+        lines.append(f"tl.store({output}_ptr + offs, {result}.to({output}_ptr.dtype.element_ty), mask=offs < count)")
+        self._blocks(node, scope, lines, output)
+
+    def _elementwise(self, node: Node, output: str) -> None:
+        offs = symbol("offs", node.elements)
+        scope = Scope(self.graph, self.stored, {}, "offs < count")
+        value = scope.value(node.name, split(offs, node.shape))
+        where = join(split(offs, node.shape), node.shape).text({})
+        line = f"tl.store({output}_ptr + {where}, {value}.to({output}_ptr.dtype.element_ty), mask=offs < count)"
+        self.written.add(output)
+        self._blocks(node, scope, [*scope.lines, line], output)
+
+    def _blocks(self, node: Node, scope: Scope, lines: list[str], output: str) -> None:
+        """A kernel of which each program has a block of results."""
+        block = "tl.program_id(0).to(tl.int64)" if node.elements * 4 >= LONGEST else "tl.program_id(0)"
+        head = f"offs = {block} * BLOCK + tl.arange(0, BLOCK)"
+        grid = f"(triton.cdiv({node.elements}, BLOCK),)"
+        word = node.op if not is_inline(node) else "elementwise"
+        self._add(word, scope, [head, *lines], [output], {"count": str(node.elements)}, grid, ("BLOCK",))
+
+    # --- the module ----------------------------------------------------------------------------------------------
+
+    def _buffer(self, node: Node) -> str:
+        """The name of the memory that holds a node: an output, or a workspace in float32 or integers."""
+        if node.name in self.results:
+            self.stored[node.name] = self.results[node.name]
+            self.written.add(self.results[node.name])
+        elif node.name not in self.stored:
+            name = f"part{len(self.stored) - len(self.inputs) + 1}"
+            dtype = "float32" if node.is_float else "int8" if node.dtype == "bool" else node.dtype
+            shape = ", ".join(str(extent) for extent in node.shape) + ("," if len(node.shape) == 1 else "")
+            device = self.inputs[0]
+            self.launches.append(f"{name} = torch.empty(({shape}), dtype=torch.{dtype}, device={device}.device)")
+            self.stored[node.name] = name
+        return self.stored[node.name]
+
+    def _add(
+        self,
+        word: str,
+        scope: Scope,
+        lines: Sequence[str],
+        outputs: Sequence[str],
+        extra: Mapping[str, str],
+        grid: str,
+        blocks: Sequence[str],
+    ) -> None:
+        """A kernel and its launch; `extra` are numbers that it is given."""
+        name = f"{word.split('2d')[0].split('3d')[0].strip('_')}_kernel"
+        name = name if not any(f"def {name}(" in text for text in self.kernels) else f"{name}_{len(self.kernels) + 1}"
+        self.helpers |= scope.helpers
+        self.constants.update(blocks)
+        tensors = list(dict.fromkeys([*(scope.stored[node] for node in self.stored if node in scope.loaded), *outputs]))
+        body = "\n".join(f"    {line}" for line in lines)
+        pointers = ", ".join(f"{tensor}_ptr" for tensor in tensors)
+        numbers = "".join(f", {number}" for number in extra)
+        sizes = "".join(f", {block}: tl.constexpr" for block in blocks)
+        self.kernels.append(f"@triton.jit\ndef {name}({pointers}{numbers}{sizes}):\n{body}\n")
+        given = ", ".join([*tensors, *extra.values(), *(f"{block}={block}" for block in blocks)])
+        self.launches.append(f"{name}[{grid}](\n        {given}\n    )")
+
+    def _module(self) -> str:
+        constants = "\n".join(f"{name} = {value}" for name, value in CONSTANTS.items() if name in self.constants)
+        wanted = dict.fromkeys(text for helper in sorted(self.helpers) for text in HELPERS[helper])
+        functions = [text.strip() + "\n" for text in (*wanted, *sorted(self.functions))]
+        parameters = ", ".join([*self.inputs, *self.results.values()])
+        solution = f"def solution({parameters}):\n" + "\n".join(f"    {line}" for line in self.launches) + "\n"
+        return module("\n\n".join([constants + "\n", *functions, *self.kernels, solution]))
+
+
+def _split_rows(graph: Graph) -> Graph:
+    """Reductions of a few long rows in two steps, the first by many programs."""
+    nodes: dict[str, Node] = {}
+    for node in graph.nodes.values():
+        if node.op not in ("sum", "amax", "amin") or not isinstance(node.args[0], Ref):
+            nodes[node.name] = node
+            continue
+        space = space_of(graph, node)
+        parts = _parts(space)
+        if parts == 1 or not space.rows:
+            nodes[node.name] = node
+            continue
+        source = graph[node.args[0]]
+        flat, some = f"{node.name}_rows", f"{node.name}_parts"
+        shape = (space.results, parts, space.length // parts)
+        nodes[flat] = Node(flat, "view", (Ref(source.name), shape), {}, shape, source.dtype)
+        nodes[some] = Node(some, node.op, (Ref(flat), (2,)), {}, shape[:2], node.dtype)
+        last = f"{node.name}_last"
+        nodes[last] = Node(last, node.op, (Ref(some), (1,)), {}, shape[:1], node.dtype)
+        nodes[node.name] = Node(node.name, "view", (Ref(last), node.shape), {}, node.shape, node.dtype)
+    return Graph(nodes, graph.outputs)
+
+
+def _parts(space: Space) -> int:
+    """Into how many equal parts rows are split: enough to keep a device busy, none below 1,024 elements."""
+    if space.length < SPLIT_ELEMENTS or space.results >= SPLIT_PROGRAMS:
+        return 1
+    wanted = min(math.ceil(4 * SPLIT_PROGRAMS / space.results), space.length // 1024)
+    return next((parts for parts in range(wanted, 1, -1) if space.length % parts == 0), 1)

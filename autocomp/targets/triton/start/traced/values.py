@@ -1,0 +1,272 @@
+"""The value of a node at a place, as a line of a kernel: views move the place, elementwise operators join values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from autocomp.errors import ConfigError
+from autocomp.targets.triton.start.traced.elementwise import HELPERS, TEMPLATES, number
+from autocomp.targets.triton.start.traced.graph import Graph, Node, Ref
+from autocomp.targets.triton.start.traced.index import Index, join, split, symbol
+
+Place = tuple[Index, ...]
+VIEWS = frozenset(
+    {
+        "view",
+        "_unsafe_view",
+        "reshape",
+        "permute",
+        "transpose",
+        "t",
+        "unsqueeze",
+        "squeeze",
+        "expand",
+        "slice",
+        "select",
+        "flip",
+        "broadcast_in_dim",
+    }
+)
+MADE = frozenset({"full", "full_like", "zeros", "zeros_like", "ones", "ones_like", "scalar_tensor", "arange", "iota"})
+
+WORDS = {"abs": "size", "pow": "power", "expm1": "growth", "log1p": "logarithm", "tanh": "tangent"}  # names in use
+
+
+class NotHere(Exception):
+    """A value that the kernel under construction does not hold at this place."""
+
+
+def unsupported(what: str) -> ConfigError:
+    return ConfigError(
+        f"no starting kernel can be generated: {what}", hint="name one in the workload file: `kernel: FILE.py`"
+    )
+
+
+def is_inline(node: Node) -> bool:
+    """True where a value can be computed wherever it is needed."""
+    return node.op in VIEWS or node.op in MADE or node.op in TEMPLATES or node.op in ("cat", "gather", "index")
+
+
+@dataclass
+class Scope:
+    """A stretch of a kernel's lines in which places have names. `held` are results that the kernel keeps in variables,
+    with the place at which they are; `stored` those that lie in memory. Values whose places do not use the symbol
+    `inner` belong to the `outer` scope. With `raw`, loads keep their data type."""
+
+    graph: Graph
+    stored: Mapping[str, str]
+    names: Mapping[int, str]
+    mask: str = ""
+    outer: Scope | None = None
+    inner: str = ""
+    raw: bool = False
+    held: dict[str, tuple[str, Place]] = field(default_factory=dict)
+    loaded: set[str] = field(default_factory=set)
+    helpers: set[str] = field(default_factory=set)
+    lines: list[str] = field(default_factory=list)
+    known: dict[tuple[str, Place, str], str] = field(default_factory=dict)
+    taken: dict[str, int] = field(default_factory=dict)
+
+    def fresh(self, word: str) -> str:
+        count = self.taken.get(word, 0)
+        self.taken[word] = count + 1
+        return word if not count else f"{word}_{count + 1}"
+
+    def _given(self, mask: str) -> str | None:
+        """None for the scope's own mask, so that values of the outer scope are found there."""
+        return None if mask == self.mask else mask
+
+    def child(self, inner: str, mask: str) -> Scope:
+        """A scope inside of this one, such as a loop's body; it shares what the kernel as a whole has."""
+        return Scope(
+            self.graph,
+            self.stored,
+            self.names,
+            mask,
+            self,
+            inner,
+            self.raw,
+            self.held,
+            self.loaded,
+            self.helpers,
+            taken=self.taken,
+        )
+
+    def name(self, word: str, text: str) -> str:
+        """A variable with a value."""
+        found = self.fresh(word)
+        self.lines.append(f"{found} = {text}")
+        return found
+
+    def value(self, name: str, place: Place, other: str = "0.0", mask: str | None = None) -> str:
+        """The variable that holds a node's element at a place; masked elements are `other` where they are loaded."""
+        if self.outer is not None and mask is None and not any(uses(index, self.inner) for index in place):
+            return self.outer.value(name, place, other)
+        mask = self.mask if mask is None else mask
+        key = (name, place, mask)
+        if key not in self.known:
+            self.known[key] = self._value(self.graph[name], place, other, mask)
+        return self.known[key]
+
+    def _value(self, node: Node, place: Place, other: str, mask: str) -> str:
+        if node.name in self.held:
+            text, where = self.held[node.name]
+            if where != place:
+                raise NotHere(node.name)
+            return text
+        if node.name in self.stored:
+            return self._load(node, place, other, mask)
+        if node.op in VIEWS:
+            return self.value(_source(node).name, moved(self.graph, node, place), other, self._given(mask))
+        if node.op in MADE:
+            return self._made(node, place)
+        if node.op == "cat":
+            return self._cat(node, place, mask)
+        if node.op in ("gather", "index"):
+            return self._gathered(node, place, mask)
+        if node.op not in TEMPLATES:
+            raise NotHere(node.name)
+        return self._computed(node, place, other, mask)
+
+    def _load(self, node: Node, place: Place, other: str, mask: str) -> str:
+        pointer = f"{self.stored[node.name]}_ptr"
+        self.loaded.add(node.name)
+        where = join(place, node.shape).text(self.names)
+        address = pointer if where == "0" else f"{pointer} + {where}"
+        masked = f", mask={mask}, other={other if node.is_float else '0'}" if mask and where != "0" else ""
+        text = f"tl.load({address}{masked})"
+        cast = (
+            ".to(tl.float32)"
+            if node.is_float and not self.raw
+            else ""
+            if node.is_float
+            else " != 0"
+            if node.dtype == "bool"
+            else ""
+        )
+        return self.name(self.stored[node.name], text + cast)
+
+    def _made(self, node: Node, place: Place) -> str:
+        if node.op in ("arange", "iota"):
+            start, step = _arange(node)
+            return f"({place[0].times(step).plus(start).text(self.names)})"
+        value = {"zeros": 0, "zeros_like": 0, "ones": 1, "ones_like": 1}.get(node.op)
+        if value is None:
+            value = node.args[0] if node.op == "scalar_tensor" else node.option("fill_value", 1)
+        return number(float(value) if node.is_float else value)
+
+    def _computed(self, node: Node, place: Place, other: str, mask: str) -> str:
+        values = [
+            self.value(argument.name, broadcast(place, self.graph[argument].shape), other, self._given(mask))
+            if isinstance(argument, Ref)
+            else number(argument)
+            for argument in node.args
+            if isinstance(argument, (Ref, int, float))
+        ]
+        text = TEMPLATES[node.op](node, values)
+        self.helpers |= {word for word in HELPERS if f"{word}(" in text.replace("tl.", "tl_")}
+        return text if text in values else self.name(WORDS.get(node.op, node.op.strip("_")), text)
+
+    def _cat(self, node: Node, place: Place, mask: str) -> str:
+        axis = int(node.option("dim", 1, 0)) % len(node.shape)
+        start, text = 0, ""
+        for ref in node.args[0]:
+            part = self.graph[ref]
+            if part.elements == 0:
+                continue
+            at = place[axis].plus(-start)
+            here = f"({at.text(self.names)} >= 0) & ({at.text(self.names)} < {part.shape[axis]})"
+            inner = self.value(part.name, (*place[:axis], at, *place[axis + 1 :]), "0.0", both(mask, here))
+            text = inner if not text else f"tl.where({here}, {inner}, {text})"
+            start += part.shape[axis]
+        return self.name("joined", text)
+
+    def _gathered(self, node: Node, place: Place, mask: str) -> str:
+        source = self.graph[node.args[0]]
+        if node.op == "gather":
+            axis = int(node.args[1]) % len(source.shape)
+            chosen = self.value(node.args[2].name, place, "0", self._given(mask))
+            at = (*place[:axis], symbol(chosen, source.shape[axis]), *place[axis + 1 :])
+            return self.value(source.name, at, "0.0", mask)
+        raise unsupported("it indexes by tensors")
+
+
+def uses(index: Index, name: str) -> bool:
+    return any(name in part.symbol.text for part, _ in index.parts)
+
+
+def broadcast(place: Place, shape: Sequence[int]) -> Place:
+    """The place in an operand that is stretched to a larger shape."""
+    inner = place[len(place) - len(shape) :]
+    return tuple(index if extent > 1 else Index() for index, extent in zip(inner, shape, strict=True))
+
+
+def moved(graph: Graph, node: Node, place: Place) -> Place:
+    """The place in a view's source of the element at a place of the view."""
+    source = graph[_source(node)]
+    shape, op = source.shape, node.op
+    if op in ("view", "_unsafe_view", "reshape"):
+        return split(join(place, node.shape), shape)
+    if op in ("permute", "transpose", "t"):
+        order = _order(node, len(shape))
+        found = [Index()] * len(shape)
+        for axis, origin in enumerate(order):
+            found[origin] = place[axis]
+        return tuple(found)
+    if op in ("unsqueeze", "squeeze"):
+        kept = iter(index for index, extent in zip(place, node.shape, strict=True) if extent > 1)
+        return tuple(next(kept) if extent > 1 else Index() for extent in shape)
+    if op == "expand":
+        return broadcast(place, shape)
+    if op == "broadcast_in_dim":
+        axes = node.args[2]
+        return tuple(place[axis] if extent > 1 else Index() for axis, extent in zip(axes, shape, strict=True))
+    axis = int(node.option("dim", 1, 0) if op != "flip" else 0) % max(len(shape), 1)
+    if op == "select":
+        chosen = int(node.args[2]) % shape[axis]
+        return (*place[:axis], Index((), chosen), *place[axis:])
+    if op == "slice":
+        start = int(node.option("start", 2, 0) or 0)
+        start = max(start + shape[axis], 0) if start < 0 else min(start, shape[axis])
+        step = int(node.option("step", 4, 1))
+        return (*place[:axis], place[axis].times(step).plus(start), *place[axis + 1 :])
+    axes = {int(flipped) % len(shape) for flipped in node.args[1]}
+    return tuple(
+        index.times(-1).plus(extent - 1) if axis in axes else index
+        for axis, (index, extent) in enumerate(zip(place, shape, strict=True))
+    )
+
+
+def _source(node: Node) -> Ref:
+    ref = node.args[0]
+    assert isinstance(ref, Ref)
+    return ref
+
+
+def _order(node: Node, rank: int) -> list[int]:
+    if node.op == "permute":
+        return [int(axis) % rank for axis in node.args[1]]
+    order = list(range(rank))
+    first, second = (0, 1) if node.op == "t" else (int(node.args[1]) % rank, int(node.args[2]) % rank)
+    if rank > 1:
+        order[first], order[second] = order[second], order[first]
+    return order
+
+
+def _arange(node: Node) -> tuple[int, int]:
+    numbers: list[Any] = [argument for argument in node.args if isinstance(argument, (int, float))]
+    if node.op == "iota":
+        return int(node.options.get("start", 0)), int(node.options.get("step", 1))
+    if any(isinstance(one, float) and one != int(one) for one in numbers):
+        raise unsupported("it counts in steps that are no integers")
+    start = int(numbers[0]) if len(numbers) > 1 else 0
+    return start, int(numbers[2]) if len(numbers) > 2 else 1
+
+
+def both(mask: str, other: str) -> str:
+    """Two conditions, of which the first is a comparison or several in parentheses."""
+    if not mask:
+        return other
+    return f"{mask} & {other}" if mask.startswith("(") else f"({mask}) & {other}"

@@ -1,0 +1,334 @@
+"""An operation that a user defines in PyTorch: a function of tensors, or a module in KernelBench's format.
+
+A module's class is called `Model`; `get_init_inputs()` gives what it is made of and `get_inputs()` draws what it is
+given. Its parameters are inputs of the kernel too, after those of `forward`.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache, cached_property
+from types import ModuleType
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from autocomp.errors import ConfigError
+from autocomp.targets.triton.worker.cases import Kind
+from autocomp.targets.triton.worker.memory import TYPES
+from autocomp.targets.triton.worker.trace import Rounded, document, traced
+from autocomp.workload.datatypes import data_type
+from autocomp.workload.tensor import Expected, Operand, Operation
+from autocomp.workload.tensor.operation import Dims, Options, Work
+from autocomp.workload.tensor.rounding import ACCUMULATOR, FUNCTION, total
+
+DRAWS = 4  # runs with random roundings, of which the deviation of a result is estimated
+SPREAD = 0.1  # standard deviation of what is added to a parameter: one that is 1 or 0 everywhere can be left out
+WIDE = 2.0  # rows differ by factors up to e^WIDE either way
+FUNCTIONS = frozenset(
+    [
+        "exp",
+        "exp2",
+        "expm1",
+        "log",
+        "log2",
+        "log1p",
+        "sin",
+        "cos",
+        "tanh",
+        "erf",
+        "sigmoid",
+        "pow",
+        "sqrt",
+        "rsqrt",
+        "div",
+        "reciprocal",
+        "gelu",
+    ]
+)
+PARTLY = frozenset(
+    ["slice", "select", "gather", "index", "index_select", "embedding"]
+)  # operators that read some elements
+PRODUCTS = frozenset({"mm", "bmm", "convolution"})
+
+
+@dataclass(frozen=True)
+class Problem:
+    """The user's reference. `run` maps tensors to results; `draw` gives inputs, None where there is no such function;
+    `parameters` are the names of those that are parameters of a module."""
+
+    run: Callable[..., Any]
+    inputs: tuple[str, ...]
+    draw: Callable[[], list[Any]] | None = None
+    parameters: tuple[str, ...] = ()
+
+
+def problem_of(text: str, name: str, names: Sequence[str] = ()) -> Problem:
+    """The reference of a file's text. Raises ConfigError where the file does not have it."""
+    module = ModuleType("autocomp_reference")
+    try:
+        exec(compile(text, "reference.py", "exec"), module.__dict__)
+    except Exception as error:
+        raise ConfigError(f"the reference failed to load: {type(error).__name__}: {error}") from None
+    found = getattr(module, name, None)
+    if isinstance(found, type) and issubclass(found, torch.nn.Module):
+        return _problem_of_module(module, found)
+    if not callable(found):
+        raise ConfigError(f"the reference has no function or module {name!r}", hint="`reference` is file.py:name")
+    return Problem(lambda *tensors: found(**dict(zip(names, tensors, strict=True))), tuple(names))
+
+
+def _problem_of_module(module: ModuleType, kind: type[torch.nn.Module]) -> Problem:
+    first, made = getattr(module, "get_init_inputs", list), getattr(module, "get_inputs", None)
+    if made is None:
+        raise ConfigError("the reference has a module and no function get_inputs()")
+    model = kind(*first())
+    parameters = dict(model.named_parameters())
+    buffers = dict(model.named_buffers())
+    examples = made()
+    forward = list(inspect.signature(model.forward).parameters)
+    inputs = [name for name, value in zip(forward, examples, strict=False) if isinstance(value, Tensor)]
+    of_parameters = tuple(_identifier(name) for name in parameters)
+
+    def run(*tensors: Tensor) -> Any:
+        given = iter(tensors)
+        full = tuple(next(given) if isinstance(value, Tensor) else value for value in examples)
+        own = dict(zip(parameters, given, strict=True))
+        kept = {name: _like(buffer, tensors) for name, buffer in buffers.items()}
+        return torch.func.functional_call(model, {**own, **kept}, full)
+
+    def draw() -> list[Any]:
+        fresh = kind(*first())
+        drawn = [value for value in made() if isinstance(value, Tensor)]
+        return drawn + [p.detach() + SPREAD * torch.randn_like(p) for p in fresh.parameters()]
+
+    return Problem(run, (*inputs, *of_parameters), draw, of_parameters)
+
+
+def _identifier(name: str) -> str:
+    return name.replace(".", "_")
+
+
+def _like(buffer: Tensor, tensors: Sequence[Tensor]) -> Tensor:
+    """A buffer in the type and on the device of the tensors."""
+    first = next((one for one in tensors if one.dtype.is_floating_point), None)
+    if first is None or not buffer.dtype.is_floating_point:
+        return buffer.clone()
+    return buffer.to(dtype=first.dtype, device=first.device)
+
+
+def describe(text: str, name: str) -> list[dict[str, Any]]:
+    """The tensors of a problem in KernelBench's format, inputs first. Nothing of their size is allocated."""
+    with torch.device("meta"):
+        problem = problem_of(text, name)
+        drawn = problem.draw() if problem.draw is not None else []
+    if not drawn:
+        raise ConfigError(f"{name!r} is no module with get_inputs(): state its tensors in a workload file")
+    outputs = document(traced(problem.run, drawn), problem.inputs)
+    by_name = {node["name"]: node for node in outputs["nodes"]}
+    floats = next((str(t.dtype) for t in drawn if t.dtype.is_floating_point), "torch.float32").removeprefix("torch.")
+    found = [
+        {"name": name, "dtype": str(tensor.dtype).removeprefix("torch."), "shape": list(tensor.shape), "role": "input"}
+        for name, tensor in zip(problem.inputs, drawn, strict=True)
+    ]
+    for position, result in enumerate(outputs["outputs"]):
+        node = by_name[result]
+        dtype = floats if "float" in node["dtype"] else node["dtype"]
+        name = "out" if len(outputs["outputs"]) == 1 else f"out{position}"
+        found.append({"name": name, "dtype": dtype, "shape": node["shape"] or [1], "role": "output"})
+    return found
+
+
+@cache
+def custom_operation(text: str) -> CustomOperation:
+    """The operation of a task's `custom` document, as JSON text. Its reference runs here: the user trusts it."""
+    told = json.loads(text)
+    operands = tuple(Operand(t["name"], t["dtype"], tuple(t["shape"]), t["role"], centre=1.0) for t in told["tensors"])
+    ranges = {name: (low, high) for name, (low, high) in told.get("ranges", {}).items()}
+    names = [operand.name for operand in operands if operand.role == "input"]
+    return CustomOperation(
+        problem_of(told["reference"], told["name"], names), operands, ranges, told.get("tolerance") or {}
+    )
+
+
+@dataclass(eq=False)
+class CustomOperation(Operation):
+    """A user's operation, at its own size alone: what else it is defined for, nobody says."""
+
+    problem: Problem
+    tensors: tuple[Operand, ...]
+    ranges: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    tolerance: Mapping[str, float] = field(default_factory=dict)
+    name = "custom"
+    doc = "a function of PyTorch"
+    dims = ()
+
+    def operands(self, dims: Dims, dtype: str, options: Options) -> tuple[Operand, ...]:
+        return self.tensors
+
+    def edges(self, dims: Dims, options: Options) -> tuple[Dims, ...]:
+        return (dims,)
+
+    def work(self, dims: Dims, dtype: str, options: Options) -> Work:
+        return Work(tensor=self.needs["products"], multiplied=dtype)
+
+    @cached_property
+    def graph(self) -> torch.fx.GraphModule:
+        return traced(self.problem.run, [torch.empty(o.shape, dtype=TYPES[o.dtype], device="meta") for o in self.given])
+
+    @property
+    def given(self) -> list[Operand]:
+        return [operand for operand in self.tensors if operand.role == "input"]
+
+    @property
+    def results(self) -> list[Operand]:
+        return [operand for operand in self.tensors if operand.role == "output"]
+
+    @property
+    def document(self) -> dict[str, Any]:
+        return document(self.graph, [operand.name for operand in self.given])
+
+    @cached_property
+    def needs(self) -> dict[str, int]:
+        """Bytes that must be read and written at least, and operations in products of matrices."""
+        nodes = self.document["nodes"]
+        users: dict[str, set[str]] = {}
+        for node in nodes:
+            for ref in _refs(node["args"]):
+                users.setdefault(ref, set()).add(node["op"])
+        read = [o for o in self.given if users.get(o.name, set()) - PARTLY]
+        moved = sum(data_type(o.dtype).bytes(math.prod(o.shape)) for o in (*read, *self.results))
+        shapes = {node["name"]: node["shape"] for node in nodes}
+        products = 0
+        for node in nodes:
+            if node["op"] in PRODUCTS:
+                weight = shapes[node["args"][1]["ref"]]
+                if node["op"] == "convolution":
+                    source = shapes[node["args"][0]["ref"]]
+                    # each input of a transposed one is multiplied by a filter's weights, else each result
+                    base = math.prod(source) if node["args"][6] else math.prod(node["shape"])
+                    products += 2 * base * math.prod(weight[1:])
+                else:
+                    products += 2 * math.prod(node["shape"]) * weight[-2]
+        return {"bytes": moved, "products": products}
+
+    def draw(self, kind: str, seed: int, device: str) -> dict[str, Tensor] | None:
+        """Inputs of a kind; None where the usual ones do."""
+        if self.problem.draw is not None:
+            with torch.random.fork_rng(devices=[] if device == "cpu" else [device]), torch.device(device):
+                torch.manual_seed(seed)
+                drawn = dict(zip(self.problem.inputs, self.problem.draw(), strict=True))
+                return {n: _widened(t) for n, t in drawn.items()} if kind == "wide" else drawn
+        if not self.ranges:
+            return None
+        generator = torch.Generator(device).manual_seed(seed)
+        return {o.name: _ranged(o, kind, self.ranges.get(o.name, (-1.0, 1.0)), generator, device) for o in self.given}
+
+    @property
+    def kinds(self) -> tuple[Kind, ...]:
+        """Kinds of values that suit the inputs, besides random ones."""
+        if self.problem.draw is not None:
+            return ("wide",)
+        return ("constant",) if self.ranges else ("centred", "wide", "sparse", "constant", "zeros")
+
+    def expected(
+        self, xp: Any, given: Mapping[str, Tensor], dims: Dims, dtype: str, options: Options
+    ) -> dict[str, Expected]:
+        """The results in float64. The error of a correct kernel is estimated by Monte Carlo arithmetic (Parker, 1997):
+        every operator's result is rounded at random, as float32 would, in several runs."""
+        tensors = [given[operand.name] for operand in self.given]
+        with torch.no_grad():
+            try:
+                graph = self.graph
+            except ConfigError:
+                if not self.tolerance:
+                    raise
+                return self._stated(self._outputs(self.problem.run(*tensors)))
+            exact = self._outputs(Rounded(graph, lambda target, result, squares, length: result).run(*tensors))
+            deviations = [torch.zeros_like(value, dtype=torch.float32) for value in exact]
+            generator = torch.Generator(tensors[0].device).manual_seed(1)
+            for _ in range(DRAWS):
+                shaken = self._outputs(Rounded(graph, _Noise(generator)).run(*tensors))
+                for place, (value, other) in enumerate(zip(exact, shaken, strict=True)):
+                    miss = (other - value).to(torch.float32).nan_to_num_(nan=0.0, posinf=0.0, neginf=0.0)
+                    deviations[place].add_(miss.square_(), alpha=1 / DRAWS)
+                del shaken, other, miss
+        found = {}
+        for operand, value, squared in zip(self.results, exact, deviations, strict=True):
+            found[operand.name] = Expected(value, self._tolerance(operand, value, squared))
+        return found
+
+    def _tolerance(self, operand: Operand, value: Tensor, squared: Tensor) -> Tensor:
+        """In float32, and in place: a benchmark's tensors may fill a good part of the device."""
+        if not data_type(operand.dtype).is_float:
+            return torch.zeros_like(value, dtype=torch.float32)
+        size = value.to(torch.float32).nan_to_num_(nan=0.0, posinf=0.0, neginf=0.0)
+        least = float(squared.mean(dtype=torch.float64)) + (ACCUMULATOR * float(size.norm())) ** 2 / size.numel()
+        bound = total(size, squared.add_(least).sqrt_(), operand.dtype)
+        told = self.tolerance
+        return torch.maximum(bound, _stated(told, size)) if told else bound
+
+    def _stated(self, values: Sequence[Tensor]) -> dict[str, Expected]:
+        found = zip(self.results, values, strict=True)
+        return {operand.name: Expected(value, _stated(self.tolerance, value)) for operand, value in found}
+
+    def _outputs(self, returned: Any) -> list[Tensor]:
+        values = list(returned.values()) if isinstance(returned, Mapping) else returned
+        values = list(values) if isinstance(values, (tuple, list)) else [values]
+        for operand, value in zip(self.results, values, strict=False):
+            if tuple(value.shape or (1,)) != operand.shape:
+                raise ConfigError(
+                    f"the reference's result {operand.name!r} has shape {tuple(value.shape)}, expected {operand.shape}"
+                )
+        if len(values) != len(self.results):
+            raise ConfigError(f"the reference gives {len(values)} results, expected {len(self.results)}")
+        return [value.to(torch.float64).reshape(o.shape) for o, value in zip(self.results, values, strict=True)]
+
+
+class _Noise:
+    """Roundings at random: of each result, of the partial sums in it, and of what a function is given."""
+
+    def __init__(self, generator: torch.Generator) -> None:
+        self._generator = generator
+
+    def __call__(self, target: str, result: Tensor, squares: Tensor | None, length: int) -> Tensor:
+        if length == 0:
+            return result
+        unit = FUNCTION if target in FUNCTIONS else ACCUMULATOR
+        noise = torch.randn(result.shape, generator=self._generator, device=result.device, dtype=torch.float32)
+        noise *= result if squares is None else abs(result) + 4.0 * squares**0.5
+        return torch.add(result, noise, alpha=unit * length**0.5)
+
+
+def _stated(tolerance: Mapping[str, float], value: Tensor) -> Tensor:
+    return abs(value) * tolerance.get("relative", 0.0) + tolerance.get("absolute", 0.0)
+
+
+def _widened(tensor: Tensor) -> Tensor:
+    if not tensor.dtype.is_floating_point or tensor.dim() < 2:
+        return tensor
+    rows = torch.rand((*tensor.shape[:-1], 1), device=tensor.device)
+    return (tensor * torch.exp(WIDE * (2.0 * rows - 1.0))).to(tensor.dtype)
+
+
+def _ranged(
+    operand: Operand, kind: str, between: tuple[float, float], generator: torch.Generator, device: str
+) -> Tensor:
+    low, high = between
+    dtype = TYPES[operand.dtype]
+    if kind == "constant":
+        return torch.full(operand.shape, (low + high) / 2, dtype=dtype, device=device)
+    if not dtype.is_floating_point:
+        return torch.randint(int(low), int(high) + 1, operand.shape, generator=generator, device=device, dtype=dtype)
+    return (low + (high - low) * torch.rand(operand.shape, generator=generator, device=device)).to(dtype)
+
+
+def _refs(arguments: Any) -> list[str]:
+    if isinstance(arguments, Mapping):
+        return [arguments["ref"]]
+    return [ref for one in arguments for ref in _refs(one)] if isinstance(arguments, list) else []

@@ -1,0 +1,305 @@
+"""A user's reference as a graph of PyTorch's operators: for starting kernels, and for how far roundings take a result.
+
+The graph is traced in float64 and on tensors without contents, with operators taken apart into simpler ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch._decomp import core_aten_decompositions, get_decompositions
+from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.fx import GraphModule
+from torch.fx.experimental.proxy_tensor import make_fx
+from torch.nn.attention import SDPBackend, sdpa_kernel
+
+from autocomp.errors import ConfigError
+
+aten = torch.ops.aten
+NARROW = 4  # columns of a product up to which it is a sum of each row
+
+
+def traced(function: Callable[..., Any], tensors: Sequence[Tensor]) -> GraphModule:
+    """The graph of a function for tensors like these. Raises ConfigError where it cannot be traced."""
+    try:
+        with FakeTensorMode(allow_non_fake_inputs=True), sdpa_kernel(SDPBackend.MATH), torch.no_grad():
+            examples = [_example(tensor) for tensor in tensors]
+            return make_fx(function, decomposition_table=_decompositions())(*examples)
+    except Exception as error:
+        raise ConfigError(f"the reference cannot be traced: {type(error).__name__}: {str(error)[:300]}") from None
+
+
+def _example(tensor: Tensor) -> Tensor:
+    dtype = torch.float64 if tensor.dtype.is_floating_point else tensor.dtype
+    return torch.empty(tensor.shape, dtype=dtype)
+
+
+def document(graph: GraphModule, names: Sequence[str]) -> dict[str, Any]:
+    """A graph as a message has it; `names` are those of the inputs."""
+    nodes: list[dict[str, Any]] = []
+    outputs: list[str] = []
+    given = iter(names)
+    called: dict[str, str] = {}
+    needed = _needed(graph)
+    for node in graph.graph.nodes:
+        if node.op == "call_function" and node not in needed:
+            continue
+        if node.op == "output":
+            returned = node.args[0]
+            outputs = [called[one.name] for one in (returned if isinstance(returned, (tuple, list)) else (returned,))]
+            continue
+        if node.op == "get_attr":
+            if node not in needed:
+                continue
+            raise ConfigError(f"the reference uses a tensor of its own, {node.target}; make it an input or a parameter")
+        if _name(node.target) == "getitem" and node.args[1] == 0:
+            called[node.name] = called[node.args[0].name]  # the first result stands for the operator
+            continue
+        called[node.name] = next(given) if node.op == "placeholder" else f"{node.name}_"
+        value = node.meta["val"]
+        value = value[0] if isinstance(value, (tuple, list)) else value
+        nodes.append(
+            {
+                "name": called[node.name],
+                "op": "input" if node.op == "placeholder" else _name(node.target),
+                "args": [_written(argument, called) for argument in node.args],
+                "options": {key: _written(argument, called) for key, argument in node.kwargs.items()},
+                "shape": list(value.shape),
+                "dtype": str(value.dtype).removeprefix("torch."),
+            }
+        )
+    return {"nodes": nodes, "outputs": outputs}
+
+
+def _needed(graph: GraphModule) -> set[torch.fx.Node]:
+    """The nodes that the results depend on; changes of buffers in place are not among them."""
+    found: set[torch.fx.Node] = set()
+    for node in reversed(graph.graph.nodes):
+        if node.op == "output" or node in found:
+            found.update(node.all_input_nodes)
+    return found
+
+
+def _name(target: Any) -> str:
+    """`aten.add.Tensor` is `add`; Python's `getitem` picks one of several results."""
+    return (
+        str(target).split(".")[1]
+        if isinstance(target, torch._ops.OpOverload)
+        else getattr(target, "__name__", str(target))
+    )
+
+
+def _written(argument: Any, called: Mapping[str, str]) -> Any:
+    if isinstance(argument, torch.fx.Node):
+        return {"ref": called[argument.name]}
+    if isinstance(argument, (tuple, list)):
+        return [_written(one, called) for one in argument]
+    return argument if isinstance(argument, (bool, int, float)) or argument is None else str(argument)
+
+
+class Rounded(torch.fx.Interpreter):  # type: ignore[misc]
+    """Runs a graph and hands each float result to `round_`, with the operator's name. Where elements are sums, it also
+    gets the sums of the squares of their terms, and the number of the terms."""
+
+    def __init__(self, graph: GraphModule, round_: Callable[[str, Tensor, Tensor | None, int], Tensor]) -> None:
+        super().__init__(graph)
+        self._round = round_
+
+    def call_function(self, target: Any, args: Any, kwargs: Any) -> Any:
+        result = super().call_function(target, args, kwargs)
+        if isinstance(result, Tensor) and result.dtype == torch.float64:
+            first = next((one for one in args if isinstance(one, Tensor)), result)
+            name = _name(target)
+            length = summed(name, args, first, result)
+            squares = None
+            if length > 1 and name not in ("prod", "cumprod"):
+                squared = [one * one if isinstance(one, Tensor) and one.dtype == torch.float64 else one for one in args]
+                squares = super().call_function(target, tuple(squared), kwargs)
+            return self._round(name, result, squares, length)
+        return result
+
+
+def summed(name: str, args: Sequence[Any], first: Tensor, result: Tensor) -> int:
+    """The number of terms of each sum in an operator's result; 1 where it adds up nothing, 0 for what only moves."""
+    if name in ("mm", "bmm"):
+        return int(first.shape[-1])
+    if name == "convolution":
+        weight = args[1]
+        return int(weight.numel() // (weight.shape[1] if args[6] else weight.shape[0]))
+    if name in ("sum", "prod", "avg_pool2d", "avg_pool3d"):
+        return max(1, int(first.numel() // max(result.numel(), 1)))
+    if name in ("cumsum", "cumprod"):
+        return int(result.shape[int(args[1])]) if result.dim() else 1
+    return 0 if name in MOVES else 1
+
+
+MOVES = frozenset(
+    [
+        "view",
+        "_unsafe_view",
+        "permute",
+        "transpose",
+        "t",
+        "unsqueeze",
+        "squeeze",
+        "expand",
+        "slice",
+        "select",
+        "flip",
+        "cat",
+        "clone",
+        "detach",
+        "alias",
+        "amax",
+        "amin",
+        "max_pool2d_with_indices",
+        "max_pool3d_with_indices",
+        "where",
+        "relu",
+        "neg",
+        "abs",
+        "gather",
+        "index",
+        "full",
+        "full_like",
+        "scalar_tensor",
+        "zeros",
+        "zeros_like",
+        "ones",
+        "ones_like",
+        "arange",
+        "clamp",
+        "getitem",
+        "lift_fresh_copy",
+        "_to_copy",
+    ]
+)
+
+
+@cache
+def _decompositions() -> dict[Any, Callable[..., Any]]:
+    table: dict[Any, Callable[..., Any]] = dict(core_aten_decompositions())
+    wanted = (
+        aten._softmax,
+        aten._log_softmax,
+        aten.elu,
+        aten.gelu,
+        aten.leaky_relu,
+        aten.hardtanh,
+        aten.nll_loss_forward,
+        aten.addmm,
+        aten.baddbmm,
+    )
+    table.update(get_decompositions(wanted))
+    table.update(
+        {
+            aten.mean.default: lambda x, **_: _total(x, None, False) / x.numel(),
+            aten.mean.dim: lambda x, dim=None, keepdim=False, **_: _total(x, dim, keepdim) / _count(x, dim),
+            aten.var.correction: _variance,
+            aten.var_mean.correction: lambda x, dim=None, **given: (
+                _variance(x, dim, **given),
+                _total(x, dim, given.get("keepdim", False)) / _count(x, dim),
+            ),
+            aten.linalg_vector_norm.default: _norm,
+            aten.max.dim: lambda x, dim, keepdim=False: (x.amax(dim, keepdim), x.argmax(dim, keepdim)),
+            aten.min.dim: lambda x, dim, keepdim=False: (x.amin(dim, keepdim), x.argmin(dim, keepdim)),
+            aten.max.default: lambda x: x.amax(),
+            aten.min.default: lambda x: x.amin(),
+            aten.native_layer_norm.default: _layer_norm,
+            aten.native_group_norm.default: _group_norm,
+            aten._native_batch_norm_legit_functional.default: _batch_norm,
+            aten._native_batch_norm_legit.default: lambda *given: _batch_norm(*given)[:3],
+            aten._native_batch_norm_legit.no_stats: lambda x, weight, bias, training, momentum, eps: _batch_norm(
+                x, weight, bias, None, None, True, momentum, eps
+            )[:3],
+            aten.native_batch_norm.default: lambda *given: _batch_norm(*given)[:3],
+            aten.mm.default: _product,
+        }
+    )
+    table.pop(aten.sum.dim_IntList, None)
+    table.pop(aten.sum.default, None)
+    return table
+
+
+def _product(a: Tensor, b: Tensor) -> Tensor:
+    if b.shape[1] <= NARROW:
+        return torch.stack([(a * b[:, column]).sum(-1) for column in range(b.shape[1])], dim=1)
+    return NotImplemented
+
+
+def _axes(x: Tensor, dim: Any) -> list[int]:
+    if dim is None or dim == []:
+        return list(range(x.dim()))
+    return sorted(one % max(x.dim(), 1) for one in (dim if isinstance(dim, (tuple, list)) else (dim,)))
+
+
+def _count(x: Tensor, dim: Any) -> int:
+    count = 1
+    for axis in _axes(x, dim):
+        count *= x.shape[axis]
+    return count
+
+
+def _total(x: Tensor, dim: Any, keepdim: bool) -> Tensor:
+    """A sum, first over the axes at the end, whose elements are neighbours in memory."""
+    axes = _axes(x, dim)
+    last = [axis for axis in axes if set(range(axis, x.dim())) <= set(axes)]
+    others = [axis for axis in axes if axis not in last and x.shape[axis] > 1]
+    found = x.sum(last, keepdim=True) if last else x
+    found = found.sum(others, keepdim=True) if others else found
+    return found if keepdim else found.squeeze(axes)
+
+
+def _variance(x: Tensor, dim: Any = None, correction: Any = 1, keepdim: bool = False) -> Tensor:
+    count = _count(x, dim)
+    centred = x - _total(x, dim, True) / count
+    return _total(centred * centred, dim, keepdim) / (count - (1 if correction is None else correction))
+
+
+def _norm(x: Tensor, ord: Any = 2, dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Tensor:  # noqa: A002
+    if ord == 2:
+        return _total(x * x, dim, keepdim).sqrt()
+    if ord == 1:
+        return _total(x.abs(), dim, keepdim)
+    if ord == float("inf"):
+        return x.abs().amax(_axes(x, dim), keepdim)
+    return _total(x.abs().pow(ord), dim, keepdim).pow(1 / ord)
+
+
+def _layer_norm(x: Tensor, shape: Sequence[int], weight: Any, bias: Any, eps: float) -> tuple[Tensor, Tensor, Tensor]:
+    axes = list(range(x.dim() - len(shape), x.dim()))
+    mean = _total(x, axes, True) / _count(x, axes)
+    scale = (_variance(x, axes, 0, True) + eps).rsqrt()
+    found = (x - mean) * scale
+    found = found if weight is None else found * weight
+    return (found if bias is None else found + bias), mean, scale
+
+
+def _group_norm(
+    x: Tensor, weight: Any, bias: Any, images: int, channels: int, size: int, groups: int, eps: float
+) -> tuple[Tensor, Tensor, Tensor]:
+    parts = x.reshape(images, groups, -1)
+    normal, mean, scale = _layer_norm(parts, [parts.shape[-1]], None, None, eps)
+    found = normal.reshape(x.shape)
+    shape = [1, channels] + [1] * (x.dim() - 2)
+    found = found if weight is None else found * weight.reshape(shape)
+    return (found if bias is None else found + bias.reshape(shape)), mean, scale
+
+
+def _batch_norm(
+    x: Tensor, weight: Any, bias: Any, mean: Any, variance: Any, training: bool, momentum: float, eps: float
+) -> tuple[Tensor, ...]:
+    """Without the running statistics: a kernel has no state."""
+    axes = [axis for axis in range(x.dim()) if axis != 1]
+    shape = [1, x.shape[1]] + [1] * (x.dim() - 2)
+    if training:
+        mean = _total(x, axes, True) / _count(x, axes)
+        variance = _variance(x, axes, 0, True)
+    scale = (variance.reshape(shape) + eps).rsqrt()
+    found = (x - mean.reshape(shape)) * scale
+    found = found if weight is None else found * weight.reshape(shape)
+    return (found if bias is None else found + bias.reshape(shape)), mean, scale, mean, variance

@@ -1,0 +1,64 @@
+"""Problems in KernelBench's format, and references as a workload file names them: small ones of our own."""
+
+from __future__ import annotations
+
+HEAD = """\
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+"""
+
+MODULES = {
+    "row_norm": (
+        "self.norm = nn.LayerNorm(size)",
+        "return torch.tanh(self.norm(x)) * 2.0",
+        "torch.rand(6, 70)",
+        "70",
+    ),
+    "column_mean": (
+        "self.axis = size",
+        "return x / x.abs().mean(self.axis, keepdim=True)",
+        "torch.rand(4, 5, 37)",
+        "1",
+    ),
+    "scores": ("pass", "return F.log_softmax(x @ x.mT, dim=-1)", "torch.rand(3, 20, 8)", "0"),
+    "convolved": (
+        "self.conv = nn.Conv2d(3, 8, size, stride=2, padding=1)",
+        "return F.gelu(self.conv(x))",
+        "torch.rand(2, 3, 11, 9)",
+        "3",
+    ),
+    "grown": (
+        "self.conv = nn.ConvTranspose1d(4, 6, size, stride=2, dilation=2)",
+        "return self.conv(x)",
+        "torch.rand(2, 4, 10)",
+        "3",
+    ),
+    "pooled": ("self.pool = nn.MaxPool2d(size, padding=1)", "return self.pool(x)", "torch.rand(2, 3, 9, 10)", "3"),
+    "running": ("self.axis = size", "return torch.cumsum(x.flip(1), dim=self.axis)", "torch.rand(5, 40)", "1"),
+    "largest": ("self.axis = size", "return torch.argmax(x, dim=self.axis)", "torch.rand(5, 33, 4)", "1"),
+    "loss": ("pass", "return F.smooth_l1_loss(x, x.sum(0, keepdim=True))", "torch.rand(16, 30)", "0"),
+}
+
+
+def module_text(name: str) -> str:
+    """A problem: `Model`, `get_inputs` and `get_init_inputs`."""
+    init, forward, inputs, size = MODULES[name]
+    return f"""{HEAD}
+
+class Model(nn.Module):
+    def __init__(self, size):
+        super().__init__()
+        {init}
+
+    def forward(self, x):
+        {forward}
+
+
+def get_inputs():
+    return [{inputs}]
+
+
+def get_init_inputs():
+    return [{size}]
+"""

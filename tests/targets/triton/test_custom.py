@@ -1,0 +1,101 @@
+"""Operations that a user defines in PyTorch, on Triton's interpreter: needs torch and triton, no GPU."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+pytestmark = [pytest.mark.triton, pytest.mark.filterwarnings("ignore")]
+pytest.importorskip("torch", reason="the extra `triton` is not installed")
+pytest.importorskip("triton", reason="the extra `triton` is not installed")
+
+from autocomp import load_workload  # noqa: E402
+from autocomp.errors import ConfigError, TrustError  # noqa: E402
+from autocomp.targets.triton.connection import pool_of  # noqa: E402
+from autocomp.targets.triton.target import TritonTarget  # noqa: E402
+from autocomp.workload import Workload  # noqa: E402
+from tests.targets.triton.problems import MODULES, module_text  # noqa: E402
+
+FUNCTION = """
+import torch
+
+
+def swish(x, weight):
+    return x * torch.sigmoid(x * weight)
+"""
+FILE = """
+operation: custom
+target: triton
+reference: swish.py:swish
+tensors:
+  - {name: x, dtype: DTYPE, shape: [7, 33], role: input}
+  - {name: weight, dtype: DTYPE, shape: [33], role: input}
+  - {name: y, dtype: DTYPE, shape: [7, 33], role: output}
+"""
+
+
+@pytest.fixture(scope="module")
+def interpreter() -> Iterator[TritonTarget]:
+    target = TritonTarget.load("cpu", {}, ())
+    yield target
+    pool_of(target.host).close()
+
+
+@pytest.fixture
+def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A checkout of KernelBench with problems of our own."""
+    folder = tmp_path / "KernelBench" / "level1"
+    folder.mkdir(parents=True)
+    for number, name in enumerate(MODULES, 1):
+        (folder / f"{number}_{name}.py").write_text(module_text(name), encoding="utf-8")
+    monkeypatch.setenv("AUTOCOMP_KERNELBENCH", str(tmp_path))
+    monkeypatch.setenv("AUTOCOMP_CONFIG", str(tmp_path / "config"))
+    return folder
+
+
+def problem(name: str) -> Workload:
+    return load_workload(f"kernelbench:level1/{list(MODULES).index(name) + 1}", trust=True)
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_a_problem_starts_from_a_kernel_that_holds(interpreter: TritonTarget, checkout: Path, name: str) -> None:
+    workload = problem(name)
+    kernel = interpreter.starting_kernel(workload)
+    assert interpreter.evaluator(workload).evaluate(kernel, seed=1).failure is None
+
+
+def test_a_problem_names_its_parameters_as_inputs(checkout: Path) -> None:
+    workload = problem("convolved")
+    assert [tensor.name for tensor in workload.tensors] == ["x", "conv_weight", "conv_bias", "out"]
+    assert workload.outputs[0].shape == (2, 8, 6, 5)
+
+
+def test_a_kernel_that_leaves_out_a_parameter_is_refused(interpreter: TritonTarget, checkout: Path) -> None:
+    workload = problem("row_norm")
+    kernel = interpreter.starting_kernel(workload).replace("* norm_weight", "* 1.0")
+    assert interpreter.evaluator(workload).evaluate(kernel, seed=1).failure is not None
+
+
+def test_a_problem_runs_nothing_that_was_not_trusted(checkout: Path) -> None:
+    with pytest.raises(TrustError, match="--trust"):
+        load_workload("kernelbench:level1/1")
+
+
+def test_a_problem_that_is_not_there_says_where_it_was_looked_for(checkout: Path) -> None:
+    with pytest.raises(ConfigError, match="no problem 99 of level1"):
+        load_workload("kernelbench:level1/99", trust=True)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16"])
+def test_a_function_of_tensors_is_an_operation(interpreter: TritonTarget, tmp_path: Path, dtype: str) -> None:
+    (tmp_path / "swish.py").write_text(FUNCTION, encoding="utf-8")
+    file = tmp_path / "swish.yaml"
+    file.write_text(FILE.replace("DTYPE", dtype), encoding="utf-8")
+    workload = load_workload(file, trust=True)
+    kernel = interpreter.starting_kernel(workload)
+    judge = interpreter.evaluator(workload)
+    assert judge.evaluate(kernel, seed=1).failure is None
+    coarse = kernel.replace("tl.exp(", "(1.0 + 0.01) * tl.exp(")
+    assert judge.evaluate(coarse, seed=1).failure is not None
