@@ -52,6 +52,7 @@ class MachineBuilder:
         body: Sequence[int],
         accesses: Sequence[dict[str, Any]],  # keys as struct Access; dims: [(count, stride)]
         properties: Sequence[tuple[str, int]],
+        pointers: Sequence[int] = (),  # parameters that are addresses of tensors
     ) -> int: ...
     def stream(self, instruction: int, name: str, priority: int, after: Sequence[int], body: Sequence[int]) -> None: ...
     def word(self, instruction: int, key: str, word: str) -> None: ...  # a timing property that is a word

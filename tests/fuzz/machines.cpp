@@ -66,8 +66,11 @@ void instruction(Input& input, MachineBuilder& builder) {
   instruction.name = input.word();
   instruction.unit = input.index();
   for (uint64_t left = input.byte(); left > 0 && input.more(); --left) {
-    instruction.parameters.push_back("p" + std::to_string(instruction.parameters.size()));
-    instruction.parameter_types.push_back(input.flag() ? ValueType::Float : ValueType::Int);
+    const uint8_t kind = input.byte();
+    const auto position = static_cast<int32_t>(instruction.parameters.size());
+    if ((kind & 2) != 0) instruction.pointers.push_back(position);
+    instruction.parameters.push_back("p" + std::to_string(position));
+    instruction.parameter_types.push_back((kind & 1) != 0 ? ValueType::Float : ValueType::Int);
   }
   instruction.body = indices(input);
   for (uint64_t left = input.byte(); left > 0 && input.more(); --left) instruction.accesses.push_back(access(input));

@@ -81,9 +81,12 @@ def _access(access: dict[str, Any]) -> bytes:
     return head + b"".join(number(access.get(field, -1)) for field in fields) + shape
 
 
-def _instruction(name: str, unit: int, parameters: Any, body: Any, accesses: Any, properties: Any) -> bytes:
+def _instruction(
+    name: str, unit: int, parameters: Any, body: Any, accesses: Any, properties: Any, pointers: Any
+) -> bytes:
+    kinds = [bytes([is_float + 2 * (position in pointers)]) for position, (_, is_float) in enumerate(parameters)]
     return (
-        word(name) + number(unit) + listed(bytes([is_float]) for _, is_float in parameters) + indices(body)
+        word(name) + number(unit) + listed(kinds) + indices(body)
         + listed(_access(access) for access in accesses)
         + listed(word(key) + number(value) for key, value in properties)
     )  # fmt: skip

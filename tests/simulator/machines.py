@@ -12,7 +12,7 @@ CODES = {name: index for index, name in enumerate(_core.code_names())}
 
 
 def pointer(tensor: int, offset: int = 0) -> int:
-    return ((tensor + 1) << 48) | (offset & ((1 << 48) - 1))
+    return ((tensor + 1) << 48) + offset
 
 
 class Expressions:

@@ -73,11 +73,13 @@ int32_t add_expr(MachineBuilder& b, const std::string& op, int32_t a, int32_t se
 
 int32_t add_instruction(MachineBuilder& b, const std::string& name, int32_t unit,
                         const std::vector<std::pair<std::string, bool>>& parameters, const Indices& body,
-                        const nb::list& accesses, const std::vector<std::pair<std::string, int32_t>>& properties) {
+                        const nb::list& accesses, const std::vector<std::pair<std::string, int32_t>>& properties,
+                        const Indices& pointers) {
   Instruction instruction;
   instruction.name = name;
   instruction.unit = unit;
   instruction.body = body;
+  instruction.pointers = pointers;
   for (const auto& [parameter, is_float] : parameters) {
     instruction.parameters.push_back(parameter);
     instruction.parameter_types.push_back(is_float ? ValueType::Float : ValueType::Int);
@@ -167,7 +169,8 @@ void bind_machine(nb::module_& m) {
           },
           "condition"_a, "body"_a, "otherwise"_a = Indices{})
       .def("unit", &add_unit, "name"_a, "settings"_a, "choices"_a)
-      .def("instruction", &add_instruction, "name"_a, "unit"_a, "parameters"_a, "body"_a, "accesses"_a, "properties"_a)
+      .def("instruction", &add_instruction, "name"_a, "unit"_a, "parameters"_a, "body"_a, "accesses"_a, "properties"_a,
+           "pointers"_a = Indices{})
       .def("word", &MachineBuilder::word, "instruction"_a, "key"_a, "word"_a)
       .def("setting", &add_setting, "key"_a, "value"_a)
       .def("build", [](const MachineBuilder& b) { return std::make_shared<CompiledMachine>(b.build()); });

@@ -11,6 +11,7 @@ struct Operand {
   int64_t offset;
 };
 
+// `pointer` is not hidden.
 Operand operand(std::vector<TensorStore>& tensors, int64_t pointer, int64_t bytes, const char* verb) {
   const Pointer p = split_pointer(pointer);
   if (bytes == 0) return {nullptr, p.tensor, p.offset};
@@ -38,9 +39,10 @@ int64_t host_call(int64_t builtin, const int64_t* arguments, std::vector<TensorS
   std::vector<Operand> operands;
   for (int i = 0; i < (add ? 3 : 2); ++i) {
     const bool write = i == (add ? 2 : 1);
-    operands.push_back(operand(tensors, arguments[i], count * kFloat, write ? "a write" : "a read"));
+    const int64_t pointer = options.places.shown(arguments[i]);
+    operands.push_back(operand(tensors, pointer, count * kFloat, write ? "a write" : "a read"));
     if (count == 0) continue;
-    if (!options.host_data) refuse_data(tensors, arguments[i], 0, write);
+    if (!options.host_data) refuse_data(tensors, pointer, 0, write);
     if (options.report_host_accesses)
       sink.host_access(operands.back().tensor, operands.back().offset, count * kFloat, write, line);
   }

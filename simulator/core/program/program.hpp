@@ -13,7 +13,7 @@ namespace autocomp {
 // (binary32 values are kept rounded by ToF32). r[x] below is the slot x of the frame.
 enum class Code : uint16_t {
   Halt,       // end of the kernel
-  LoadInt,    // r[a] = imm
+  LoadInt,    // r[a] = imm, which is an address if b is not 0
   LoadFloat,  // r[a] = the binary64 whose bits are imm
   Move,       // r[a] = r[b]
   Add,

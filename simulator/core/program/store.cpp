@@ -45,8 +45,7 @@ uint8_t* resolve(std::vector<TensorStore>& tensors, int64_t pointer, int64_t off
   const Pointer base = split_pointer(pointer);
   if (pointer == 0) throw Fault{"bounds", std::string(verb) + " through a null pointer"};
   if (base.tensor < 0 || base.tensor >= static_cast<int64_t>(tensors.size()))
-    throw Fault{"bounds",
-                std::string(verb) + " through " + std::to_string(pointer) + ", which is not the address of a tensor"};
+    throw Fault{"bounds", std::string(verb) + " through a number that is not the address of a tensor"};
   TensorStore& tensor = tensors[static_cast<size_t>(base.tensor)];
   const int64_t first = scalar::add(base.offset, offset);
   if (first < 0 || first > tensor.bytes - size)

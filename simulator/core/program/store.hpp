@@ -92,9 +92,8 @@ struct Pointer {
   int64_t offset;
 };
 [[nodiscard]] inline Pointer split_pointer(int64_t pointer) {
-  const auto bits = static_cast<uint64_t>(pointer);
-  return {static_cast<int64_t>(bits >> kPointerShift) - 1,
-          static_cast<int64_t>(bits << (64 - kPointerShift)) >> (64 - kPointerShift)};
+  const auto tensor = static_cast<int64_t>(tensor_number(pointer)) - 1;
+  return {tensor, scalar::sub(pointer, make_pointer(tensor, 0))};
 }
 
 // "A[3][17] (element 785, byte 785 of int8 A[512][512])" and the like, also for places outside the tensor.

@@ -50,11 +50,19 @@ void store_register(uint8_t* at, DType dtype, int64_t value) {
     store_element(at, dtype, is_float(dtype) ? float_value(static_cast<float>(real(value))) : int_value(value));
 }
 
+// The code with addresses as the program is to see them.
+std::vector<Bytecode> placed(std::vector<Bytecode> code, const Places& places) {
+  for (Bytecode& b : code)
+    if (b.code == Code::LoadInt && b.b != 0) b.imm = places.hidden(b.imm);
+  return code;
+}
+
 struct Interpreter {
   const Program& program;
   std::vector<TensorStore>& tensors;
   CommandSink& sink;
   const ExecutionOptions& options;
+  std::vector<Bytecode> code;
   std::vector<int64_t> stack;
   std::vector<std::pair<int64_t, int64_t*>> calls;
   int64_t pc = 0;
@@ -81,24 +89,17 @@ struct Interpreter {
   void access(const Bytecode& b, int64_t* r) {
     const auto dtype = static_cast<DType>(b.c);
     const bool write = b.code == Code::Store;
-    uint8_t* at = resolve(tensors, r[b.b], b.imm, size_of(dtype), write ? "a write" : "a read");
-    if (!options.host_data) refuse_data(tensors, r[b.b], b.imm, write);
+    const int64_t address = options.places.shown(r[b.b]);
+    uint8_t* at = resolve(tensors, address, b.imm, size_of(dtype), write ? "a write" : "a read");
+    if (!options.host_data) refuse_data(tensors, address, b.imm, write);
     if (write)
       store_register(at, dtype, r[b.a]);
     else
       r[b.a] = load_register(at, dtype);
     if (options.report_host_accesses) {
-      const Pointer pointer = split_pointer(r[b.b]);
-      // Loading into the pointer's own register loses it; the address says the same.
-      const int64_t tensor = write || b.a != b.b ? pointer.tensor : owner(at);
-      sink.host_access(tensor, at - tensors[static_cast<size_t>(tensor)].data, size_of(dtype), write, line());
+      const Pointer pointer = split_pointer(address);
+      sink.host_access(pointer.tensor, pointer.offset + b.imm, size_of(dtype), write, line());
     }
-  }
-
-  int64_t owner(const uint8_t* at) const {
-    for (size_t i = 0; i < tensors.size(); ++i)
-      if (at >= tensors[i].data && at < tensors[i].data + tensors[i].bytes) return static_cast<int64_t>(i);
-    return 0;
   }
 
   // The step behind which to pause next.
@@ -113,14 +114,13 @@ struct Interpreter {
   void run() {
     int64_t pause = 0;
     int64_t* r = stack.data();
-    const Bytecode* code = program.code.data();
     const HostCycles* host = program.host.data();
     const auto jump = [&](int64_t target) {
       if constexpr (kHost) cycles += host[pc].more;
       pc = target - 1;
     };
     for (;; ++pc) {
-      const Bytecode& b = code[pc];
+      const Bytecode& b = code[static_cast<size_t>(pc)];
       if (++steps > pause) pause = after_pause();
       if constexpr (kHost) cycles += host[pc].cycles;
       const int64_t x = r[b.b];
@@ -231,8 +231,13 @@ struct Interpreter {
 
 void execute(const Program& program, std::vector<TensorStore>& tensors, const ExecutionOptions& options,
              CommandSink& sink, ExecutionEnd& end) {
-  Interpreter interpreter{
-      program, tensors, sink, options, std::vector<int64_t>(static_cast<size_t>(program.stack_size + kFrameReach)), {}};
+  Interpreter interpreter{program,
+                          tensors,
+                          sink,
+                          options,
+                          placed(program.code, options.places),
+                          std::vector<int64_t>(static_cast<size_t>(program.stack_size + kFrameReach)),
+                          {}};
   try {
     if (program.host.empty())
       interpreter.run<false>();

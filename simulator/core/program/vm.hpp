@@ -3,6 +3,7 @@
 
 #include <functional>
 
+#include "program/places.hpp"
 #include "program/program.hpp"
 #include "semantics/expr.hpp"
 
@@ -12,7 +13,8 @@ namespace autocomp {
 class CommandSink {
  public:
   virtual ~CommandSink() = default;
-  // Arguments are 64-bit slots, floats as binary64; the host took `cycles` since the command before. May throw Fault.
+  // Arguments are 64-bit slots, floats as binary64, addresses hidden; the host took `cycles` since the command before.
+  // May throw Fault.
   virtual void command(int32_t instruction, const int64_t* arguments, int32_t line, int64_t cycles) = 0;
   // Host access of [offset, offset + bytes) of a tensor.
   virtual void host_access(int64_t tensor, int64_t offset, int64_t bytes, bool write, int32_t line) = 0;
@@ -37,6 +39,7 @@ struct ExecutionOptions {
   int64_t max_steps;
   bool report_host_accesses;
   bool host_data;  // the program's own code may read and write elements of parameters
+  const Places& places;
   const std::function<void()>& poll;
 };
 

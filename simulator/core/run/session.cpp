@@ -86,6 +86,7 @@ Session::Session(const CompiledMachine& machine, const Options& options, std::ve
       executor_(machine, evaluator_, memories_, tensors_, options.generic, options.machine_code),
       plans_(machine, evaluator_, executor_, memories_, tensors_, options.machine_code),
       expander_(machine, tensors_, budget(options)),
+      places_(options.seed),
       values_(64),
       enough_(options.window) {
   const Machine& tables = machine.machine();
@@ -115,7 +116,8 @@ std::string Session::call_text(int32_t instruction, const Value* arguments) cons
     } else {
       const std::string pointer = describe_pointer(tensors_, arguments[i].i);
       const bool is_pointer = arguments[i].i != 0 && pointer != std::to_string(arguments[i].i);
-      text += is_pointer ? pointer : number_text(arguments[i].i);
+      const bool address = std::ranges::count(table.pointers, static_cast<int32_t>(i)) != 0 && arguments[i].i != 0;
+      text += is_pointer ? pointer : address ? "?" : number_text(arguments[i].i);
     }
   }
   return text + ")";
@@ -127,21 +129,25 @@ void Session::command(int32_t instruction, const int64_t* arguments, int32_t lin
     values_[i] = table.parameter_types[i] == ValueType::Int
                      ? int_value(arguments[i])
                      : float_value(static_cast<float>(std::bit_cast<double>(arguments[i])));
-  hash_command(instruction, arguments, table.parameters.size());
+  for (const int32_t p : table.pointers) values_[at(p)] = int_value(places_.shown(arguments[p]));
+  hash_command(instruction, arguments);
   const int64_t cycles = host_cycles(host);
   if (options_.record_trace) result.trace.append(instruction, values_.data(), table.parameters.size(), cycles, line);
   if (table.streams.empty()) return execute(instruction, line, cycles);
   expand(instruction, values_.data(), [&](int32_t i, int64_t c) { execute(i, line, c); }, cycles);
 }
 
-// Streams of commands with the same hash are the same, but for a chance of 2^-64.
-void Session::hash_command(int32_t instruction, const int64_t* arguments, size_t count) {
+// Of the command whose arguments are in values_; `arguments` has its floats in full. Streams with the same hash are the
+// same, but for a chance of 2^-64.
+void Session::hash_command(int32_t instruction, const int64_t* arguments) {
   const auto add = [this](uint64_t word) {
     result.stream = (result.stream ^ word) * 0x9E3779B97F4A7C15U;
     result.stream ^= result.stream >> 32;
   };
   add(static_cast<uint64_t>(instruction));
-  for (size_t i = 0; i < count; ++i) add(static_cast<uint64_t>(arguments[i]));
+  const auto& types = machine_.machine().instructions[at(instruction)].parameter_types;
+  for (size_t i = 0; i < types.size(); ++i)
+    add(static_cast<uint64_t>(types[i] == ValueType::Int ? values_[i].i : arguments[i]));
 }
 
 void Session::execute(int32_t instruction, int32_t line, int64_t cycles) {

@@ -46,7 +46,7 @@ class Session final : public CommandSink {
   [[nodiscard]] std::string call_text(int32_t instruction, const Value* arguments) const;
   // The command whose arguments are in values_.
   void execute(int32_t instruction, int32_t line, int64_t cycles);
-  void hash_command(int32_t instruction, const int64_t* arguments, size_t count);
+  void hash_command(int32_t instruction, const int64_t* arguments);
   void record(int32_t instruction, const Value* arguments, int32_t line, int64_t host_cycles);
   // Calls issue(instruction, host cycles) for a command and then for those that it expands to, their arguments in
   // values_.
@@ -68,6 +68,7 @@ class Session final : public CommandSink {
   Executor executor_;
   PlanCache plans_;
   Expander expander_;
+  const Places places_;
   int64_t counted_ = 0;  // multiply-accumulates
   bool expanding_ = false;
   int32_t sender_ = -1;  // the expander that sends the present command, or -1: the host

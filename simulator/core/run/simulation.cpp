@@ -64,8 +64,9 @@ SimulationResult out_of_memory(MemoryLimit& limit, const Options& options, int64
 
 // Runs the program to its end; false: it failed.
 bool execute(const Program& program, Session& session, const Options& options, ExecutionEnd& end) {
-  execute(program, session.tensors(), {options.max_steps, options.discipline, options.host_data, options.poll}, session,
-          end);
+  const Places places(options.seed);
+  execute(program, session.tensors(), {options.max_steps, options.discipline, options.host_data, places, options.poll},
+          session, end);
   if (end.failed)
     session.fail(end.fault, end.line);
   else

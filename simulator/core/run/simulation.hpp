@@ -30,7 +30,7 @@ struct Options {
   int64_t max_commands = int64_t{1} << 40;  // a replay takes no more of its trace
   int64_t max_bytes = int64_t{1} << 32;     // of memory; a run that needs more ends with an error
   size_t window = 1024;                     // commands that timing takes at once; results do not depend on it
-  uint64_t seed = 0;                        // initial contents of local memories and registers; 0: zeros
+  uint64_t seed = 0;                        // initial contents of local memories, where tensors lie; 0: zeros, in order
   double host_scale = 1.0;                  // multiplies the host's cycles between commands
   std::vector<std::pair<std::string, int64_t>> settings;  // overrides: of a unit as "unit.key", or of Machine::settings
   std::vector<int32_t> outputs;  // tensors that are read after the run; every element must be written before it is read

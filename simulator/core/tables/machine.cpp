@@ -253,6 +253,10 @@ class Validator {
       fail(where + ": unit " + std::to_string(instruction.unit) + " does not exist");
     if (instruction.parameters.size() != instruction.parameter_types.size())
       fail(where + ": parameter names and types differ in number");
+    for (const int32_t p : instruction.pointers)
+      if (p < 0 || static_cast<size_t>(p) >= instruction.parameters.size() ||
+          instruction.parameter_types[static_cast<size_t>(p)] != ValueType::Int)
+        fail(where + ": parameter " + std::to_string(p) + " is not an integer of it");
     body(instruction.body, m_.statements.size(), where);
     for (const int32_t s : instruction.body) scope(s, 0, instruction.parameters.size(), false, where);
     if (instruction.streams.size() > static_cast<size_t>(kMaxStreams)) fail(where + ": too many streams");

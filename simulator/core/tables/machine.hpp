@@ -179,6 +179,7 @@ struct Instruction {
   int32_t unit = -1;  // index into units, or -1: executed by the front end, as a fence is
   std::vector<std::string> parameters;
   std::vector<ValueType> parameter_types;
+  std::vector<int32_t> pointers;                           // parameters that are addresses of tensors
   std::vector<int32_t> body;                               // statements
   std::vector<Access> accesses;                            // evaluated with the state before the instruction
   std::vector<Property> properties;                        // likewise
@@ -209,12 +210,14 @@ struct Machine {
   void validate() const;
 };
 
-// A DRAM pointer in an argument or register: tensor index + 1 in the high 16 bits, signed byte offset in the low 48.
-// 0 is the null pointer.
+// A DRAM pointer in an argument or register: the number of a tensor, which is its index + 1, times 2^48, plus a signed
+// byte offset of less than 2^47. 0 is the null pointer.
 constexpr int kPointerShift = 48;
 [[nodiscard]] constexpr int64_t make_pointer(int64_t tensor, int64_t offset) {
-  return static_cast<int64_t>((static_cast<uint64_t>(tensor + 1) << kPointerShift) |
-                              (static_cast<uint64_t>(offset) & ((uint64_t{1} << kPointerShift) - 1)));
+  return static_cast<int64_t>((static_cast<uint64_t>(tensor + 1) << kPointerShift) + static_cast<uint64_t>(offset));
+}
+[[nodiscard]] constexpr uint64_t tensor_number(int64_t pointer) {
+  return (static_cast<uint64_t>(pointer) + (uint64_t{1} << (kPointerShift - 1))) >> kPointerShift;
 }
 
 }  // namespace autocomp

@@ -123,6 +123,7 @@ class _Lowering:
                 *(self._track(nodes, track, environment) for track in instruction.tracks),
             ],
             [(key, nodes.build(value, environment)) for key, value in instruction.timing.items()],
+            [position for position, p in enumerate(instruction.parameters) if p.kind == "pointer"],
         )
         for key, word in instruction.words.items():
             self.builder.word(index, key, word)

@@ -10,7 +10,7 @@ import math
 import struct
 from collections.abc import Callable, Mapping
 
-from autocomp.targets.simulator.kernel.bytecode import Code
+from autocomp.targets.simulator.kernel.bytecode import Code, tensor_number
 from autocomp.targets.simulator.kernel.typed import (
     INT64_HIGH,
     INT64_LOW,
@@ -132,7 +132,9 @@ def operation(kind: CType, code: Code, left: Value, right: Value | None = None) 
         if right is None:
             return Constant(kind, _FOLD[code](left.value))
         if code not in _DIVISIONS or right.value != 0:
-            return Constant(kind, _FOLD[code](left.value, right.value))
+            folded = _FOLD[code](left.value, right.value)
+            if not isinstance(kind, Pointer) or _same_tensor(int(left.value), int(folded)):
+                return Constant(kind, folded)
     elif (folded := _fold_address(kind, code, left, right)) is not None:
         return folded
     elif right is not None and _is_identity(code, left, right):
@@ -163,8 +165,14 @@ def _fold_address(kind: CType, code: Code, left: Value, right: Value | None) -> 
     if not isinstance(right, Constant):
         return None
     if code in (Code.Add, Code.Sub):
-        return retype(Address(INT64, int(_FOLD[code](left.value, right.value))), kind)
+        place = int(_FOLD[code](left.value, right.value))
+        return retype(Address(INT64, place), kind) if _same_tensor(left.value, place) else None
     return Constant(kind, int(code is Code.Ne)) if code in (Code.Eq, Code.Ne) and right.value == 0 else None
+
+
+def _same_tensor(one: int, other: int) -> bool:
+    """Whether two addresses name the same tensor. Which number another one has is known when the kernel runs."""
+    return tensor_number(one) == tensor_number(other)
 
 
 def _is_identity(code: Code, left: Value, right: Value) -> bool:

@@ -85,6 +85,11 @@ MAX_STACK = 1 << 20  # slots
 POINTER_SHIFT = 48
 
 
+def tensor_number(address: int) -> int:
+    """The number from 1 on of the tensor that an address names, also some bytes before its start; 0: none."""
+    return (address + (1 << (POINTER_SHIFT - 1))) >> POINTER_SHIFT
+
+
 @dataclass(frozen=True)
 class CompiledTensor:
     """A tensor the program reaches: a parameter, or an array of the kernel with its initial bytes (None: zeros)."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from autocomp.targets.simulator.kernel.bytecode import DTYPE_INDEX, POINTER_SHIFT, Code
+from autocomp.targets.simulator.kernel.bytecode import DTYPE_INDEX, Code, tensor_number
 from autocomp.targets.simulator.kernel.data_flow import NUMBER, Dependence, forbidden_dependence
 from autocomp.targets.simulator.kernel.emitter import FunctionCode
 
@@ -79,7 +79,7 @@ class _Places:
 
     def result(self, code: int, left: int, right: int, c: int, immediate: int, marked: bool) -> int:
         if code == Code.LoadInt:
-            return immediate >> POINTER_SHIFT if marked else NUMBER if immediate else _ZERO
+            return tensor_number(immediate) if marked else NUMBER if immediate else _ZERO
         if code == Code.LoadFloat:
             return NUMBER
         if code == Code.Load:

@@ -12,7 +12,7 @@ from autocomp.targets.simulator import isa
 from autocomp.targets.simulator.isa.encoding import command_words
 from autocomp.targets.simulator.isa.lower import MachineTables
 from autocomp.targets.simulator.isa.model import Accelerator, Instruction
-from autocomp.targets.simulator.kernel.bytecode import POINTER_SHIFT
+from autocomp.targets.simulator.kernel.bytecode import POINTER_SHIFT, tensor_number
 from autocomp.targets.simulator.rtl.native import EncodedCommands
 
 FIRST_ADDRESS = 0x8000_0000  # where generators put main memory
@@ -24,8 +24,8 @@ ADDRESS_END = 1 << 32
 def split_pointer(pointer: int) -> tuple[int, int]:
     """The tensor that a recorded pointer names, -1 for none, and the byte in it."""
     bits = pointer & ((1 << 64) - 1)
-    offset = bits & ((1 << POINTER_SHIFT) - 1)
-    return (bits >> POINTER_SHIFT) - 1, offset - ((offset >> (POINTER_SHIFT - 1)) << POINTER_SHIFT)
+    number = tensor_number(bits)
+    return number - 1, bits - (number << POINTER_SHIFT)
 
 
 def place(sizes: Sequence[int]) -> tuple[int, ...]:

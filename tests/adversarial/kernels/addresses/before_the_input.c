@@ -1,6 +1,6 @@
 // A load that begins one byte before the input.
 // workload: gemm
-// refused: is not the address of a tensor
+// refused: is outside the tensor
 void solution(int8_t A[20][33], int8_t B[33][18], int8_t C[20][18]) {
     const uint32_t a_tile = 0;
     const uint32_t b_tile = 16;
