@@ -236,7 +236,8 @@ def run_on_simulator(
 ) -> dict[str, npt.NDArray[Any]]:
     """The memory after a kernel of the dialect ran on it, by the tensors' names. Raises KernelError where it fails."""
     tables = isa.lower(accelerator)
-    checked = kernel.check(kernel.parse(text, source), accelerator, constants, tensors)
+    tree = kernel.parse(text, source, {**accelerator.all_constants, **constants})
+    checked = kernel.check(tree, accelerator, constants, tensors)
     program = kernel.link(checked.program, tables)
     names = [parameter.name for parameter in checked.parameters]
     given = {name: arrays[t.name] for name, t in zip(names, tensors, strict=True)}

@@ -17,6 +17,7 @@ from autocomp.targets.simulator import kernel
 from autocomp.targets.simulator.isa.model import Accelerator
 from autocomp.targets.simulator.kernel import ast
 from autocomp.targets.simulator.kernel.walk import walk
+from autocomp.targets.simulator.target import accelerator_of
 from autocomp.workload import TensorSpec, Workload
 from autocomp.workload.schema import usual_options
 
@@ -75,17 +76,19 @@ def of_record(record: ScheduleRecord, source: str, accelerator: Accelerator) -> 
             hint="export the records of one machine at a time, with the --set that they were searched with",
         )
     operation = record.operation
+    constants = operation.dims if operation.reference is not None else {}
+    names = {**accelerator.all_constants, **constants}
     return Schedule(
         operation.name,
         operation.dims,
         operation.options,
         tuple(TensorSpec(t.name, t.dtype, t.shape, t.role) for t in operation.tensors),
-        operation.dims if operation.reference is not None else {},
+        constants,
         record.kernel,
         source,
         int(record.result.value),
         int(record.result.bound or 0),
-        _in_entry(record.kernel, source, operation.bound),
+        _in_entry(kernel.parse(record.kernel, source, names), operation.bound),
     )
 
 
@@ -96,6 +99,7 @@ def of_kernel(text: str, source: str, workload: Workload, target: Target) -> Sch
         reason = evaluation.failure.message if evaluation.failure is not None else "it did not finish"
         raise CandidateFailure(f"{source} is not exported, since it is wrong: {reason}")
     arguments = arguments_of(workload, target, text, evaluation.value)
+    names = {**accelerator_of(target, "exporting").all_constants, **workload.constants}
     return Schedule(
         workload.name if workload.operation == "custom" else workload.operation,
         workload.dims,
@@ -106,13 +110,13 @@ def of_kernel(text: str, source: str, workload: Workload, target: Target) -> Sch
         source,
         int(evaluation.value),
         int(evaluation.bound.value),
-        _in_entry(text, source, operation_of(workload, arguments).bound),
+        _in_entry(kernel.parse(text, source, names), operation_of(workload, arguments).bound),
     )
 
 
-def _in_entry(text: str, source: str, arguments: Mapping[str, float]) -> dict[str, float]:
+def _in_entry(tree: ast.Kernel, arguments: Mapping[str, float]) -> dict[str, float]:
     """The arguments whose values stand in the kernel's entry alone; a helper has its numbers as they are."""
-    *helpers, _ = kernel.parse(text, source).functions
+    *helpers, _ = tree.functions
     fixed = [node.value for helper in helpers for node in walk(helper) if isinstance(node, ast.FloatLiteral)]
     return {n: value for n, value in arguments.items() if binary32(value) not in map(binary32, fixed)}
 

@@ -120,7 +120,8 @@ class PartitionedModel:
             text, source = choose(workload, self._target)
         except ConfigError as error:
             raise Stays(error.message) from None
-        checked = kernel.check(kernel.parse(text, source), self._accelerator, workload.constants, workload.tensors)
+        tree = kernel.parse(text, source, {**self._accelerator.all_constants, **workload.constants})
+        checked = kernel.check(tree, self._accelerator, workload.constants, workload.tensors)
         names = tuple(parameter.name for parameter in checked.parameters)
         return Taken(found, text, source, kernel.link(checked.program, self._tables), names)
 

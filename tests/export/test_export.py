@@ -194,6 +194,8 @@ def test_a_machine_without_a_vendors_header_has_a_function_for_each_instruction(
         "{ int8_t t[2][4]; load(x, 1); store(t[1], 1); fence(); for (int i = 0; i < 4; i++) y[0][i] = t[1][i] + 1; }",
         "{ static int8_t t[2][4]; add(0, 1); store(t[1], 0); fence(); t[0][0]++; load(t, 0); store(y, 0); }",
         "{ for (int i = 0; i < 2; i++) { const int8_t t[4] = {1, 2, 3, 4}; load(t, i); store(y[i], i); } }",
+        # a name of the workload decides
+        "{\n#ifdef STEPS\nload(x, 0);\n#else\nload(x[1], 0);\n#endif\nstore(y, 0); }",
         # a choice between two commands
         "{ x[0][0] > 0 ? load(x, 0) : load(x[1], 0); store(y, 0); }",
         # pointers change their type on the way to a helper, and a return comes before the end

@@ -7,7 +7,8 @@ from collections.abc import Callable
 import pytest
 
 from autocomp.errors import KernelError
-from autocomp.targets.simulator import kernel
+from autocomp.targets.simulator import isa, kernel
+from autocomp.targets.simulator.dialect import Dialect
 from autocomp.targets.simulator.kernel.preprocessor import preprocess
 
 Value = Callable[..., int]
@@ -126,3 +127,19 @@ def test_extents_may_be_other_parameters(value: Value) -> None:
     text = "int32_t t[2][3] = {{1, 2, 3}, {4, 5, 6}}; "
     source = f"{helper} void solution(int64_t out[1]) {{ {text} out[0] = at(2, 3, t, 1); }}"
     assert "x[i * w + (w - 1)]" in kernel.print_kernel(kernel.parse(source))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "#ifdef STEPS\n@\n#endif\nvoid solution(int8_t x[4]) { }",
+        "#\\\nifdef STEPS\n@\n#endif\nvoid solution(int8_t x[4]) { }",
+        "#if defined(STEPS)\n@\n#endif\nvoid solution(int8_t x[4]) { }",
+        "enum { n = DIM };\nvoid solution(int8_t x[4]) { for (int i = 0; i < n @; i++) fence(); }",
+    ],
+)
+def test_kernels_that_a_workloads_names_tell_apart_are_not_taken_for_one(text: str) -> None:
+    fingerprint = Dialect(isa.load("gemmini")).fingerprint
+    assert fingerprint(text.replace("@", "+ 1")) != fingerprint(text.replace("@", "+ 2"))
+    plain = "#define N 4\n#include <stdint.h>\nvoid solution(int8_t x[N]) { }"
+    assert fingerprint(plain) == fingerprint(plain.replace("x", "y").replace("N", "M"))

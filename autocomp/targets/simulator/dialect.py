@@ -22,6 +22,8 @@ ENTRY = "solution"
 _PARAMETERS = r"[ \t]*\([^;{}()]*\)\s*\{"
 _FUNCTION = re.compile(rf"^[ \t]*(?:static[ \t]+)?\w+[ \t]+\w+{_PARAMETERS}", re.MULTILINE)
 _ENTRY_FUNCTION = re.compile(rf"^[ \t]*void\s+{ENTRY}{_PARAMETERS}", re.MULTILINE)
+_PLAIN_DIRECTIVE = re.compile(r"#[ \t]*(?:include|define|undef|pragma)\b")
+_DECIDED = re.compile(r"#|\benum\b")
 _BRACES = re.compile(r"//[^\n]*|/\*.*?(?:\*/|\Z)|[{}]", re.DOTALL)
 
 
@@ -43,11 +45,14 @@ class Dialect(Language):
         return dialect.parse(kernel, names=self.accelerator.all_constants)
 
     def fingerprint(self, kernel: str) -> str:
-        """The canonical hash; of a text that does not parse, that of its characters."""
-        try:
-            return dialect.canonical_hash(self._tree(kernel))
-        except KernelError:
-            return hashlib.sha256(b"text " + kernel.encode()).hexdigest()
+        """The canonical hash. That of the characters where a text does not parse, and where a name of some workload
+        may decide what it means, as with `#if` and `enum`."""
+        if not _DECIDED.search(_PLAIN_DIRECTIVE.sub("", kernel)):
+            try:
+                return dialect.canonical_hash(self._tree(kernel))
+            except KernelError:
+                pass
+        return hashlib.sha256(b"text " + kernel.encode("utf-8", "surrogatepass")).hexdigest()
 
     def entry_of(self, kernel: str) -> str:
         """The name of the last function; of a text that does not parse, the usual one."""
