@@ -68,6 +68,13 @@ def test_however_the_operands_lie(inner: str, parameters: str) -> None:
     assert "product[" in changed
 
 
+def test_tensors_are_called_what_the_kernel_calls_them() -> None:
+    facts = facts_of(rows("s += C[j][k] * A[k][0];"), "float C[6][8], float A[8][1], float y[6][1]")
+    changed = text_of(applied(MOVE, facts, {}))
+    for moved in ("mvin(&C[", "mvin2(&A[", "mvout(&product["):
+        assert moved in changed
+
+
 def test_a_product_of_matrices_moves_row_by_row() -> None:
     sums = "for (int k = 0; k < 8; k++) C[i][j] += A[i][k] * B[k][j];"
     nest = f"for (int i = 0; i < 4; i++) for (int j = 0; j < 6; j++) {sums}"

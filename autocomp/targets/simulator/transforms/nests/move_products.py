@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path as File
@@ -29,6 +28,7 @@ from autocomp.targets.simulator.transforms.syntax.rewrite import (
     fresh,
     map_expressions,
     names,
+    renamed,
     replace_at,
     rewrite_statements,
     statement_at,
@@ -240,7 +240,7 @@ def _element(tensor: str, subscripts: Sequence[ast.Expression]) -> ast.Expressio
 
 
 def _commands(facts: Facts, product: _Product, result: str, taken: set[str]) -> tuple[ast.Statement, ...]:
-    """The naive kernel of a product of this size, with the elements of its operands in place of A, B and C."""
+    """The naive kernel of a product of this size, with the elements of its operands in place of its own tensors'."""
     rows, depth = product.rows, product.depth
     matrix, vector = product.matrix, product.vector
     left, right, size = matrix, vector, (rows.trips, 1, depth.trips)
@@ -248,35 +248,30 @@ def _commands(facts: Facts, product: _Product, result: str, taken: set[str]) -> 
     if product.by_columns:
         left, right, size = vector, matrix, (1, rows.trips, depth.trips)
         strides = (depth.trips, matrix.along_depth)
-    text = _naive(facts, _DTYPES[facts.arrays[matrix.tensor].name], size, strides)
-    own = sorted(declared(parse(text).entry.body))
-    renamed: dict[str, str] = {}
-    for name in own:
-        renamed[name] = fresh(name, taken | set(renamed.values()))
-    text = re.sub(rf"\b({'|'.join(own)})\b", lambda found: renamed[found[1]], text)
+    naive = _naive(facts, _DTYPES[facts.arrays[matrix.tensor].name], size, strides).entry
+    own: dict[str, str] = {}
+    for name in sorted(declared(naive.body)):
+        own[name] = fresh(name, taken | set(own.values()))
+    along = (rows.variable, depth.variable)
+    elements: list[tuple[ast.Expression, tuple[str, str]]] = [
+        (left.element, along),
+        (right.element, (depth.variable, rows.variable)),
+        (_element(result, [ast.Name(name) for name in along]), along),
+    ]
+    operands = dict(zip((parameter.name for parameter in naive.parameters), elements, strict=True))
 
     def place(node: ast.Expression) -> ast.Expression:
-        tensor, subscripts = elements(node)
-        if tensor == "A" and len(subscripts) == 2:
-            row, column = subscripts
-            return substitute(left.element, {rows.variable: row, depth.variable: column})
-        if tensor == "B" and len(subscripts) == 2:
-            row, column = subscripts
-            return substitute(right.element, {rows.variable: column, depth.variable: row})
+        match node:
+            case ast.Index(ast.Index(ast.Name(name), row), column) if name in operands:
+                element, across = operands[name]
+                return substitute(element, dict(zip(across, (row, column), strict=True)))
         return node
 
-    def elements(node: ast.Expression) -> tuple[str, tuple[ast.Expression, ...]]:
-        if isinstance(node, ast.Index):
-            tensor, subscripts = elements(node.base)
-            return tensor, (*subscripts, node.index)
-        return (node.name, ()) if isinstance(node, ast.Name) else ("", ())
-
-    statements = parse(text.replace("&C[", f"&{result}[")).entry.body.statements
-    return tuple(map_expressions(statement, place) for statement in statements)
+    return map_expressions(renamed(naive.body, own), place).statements
 
 
-def _naive(facts: Facts, dtype: str, size: tuple[int, int, int], strides: tuple[int, int]) -> str:
-    """The text of the machine's naive kernel for C = A B, whose operands have rows so many elements apart."""
+def _naive(facts: Facts, dtype: str, size: tuple[int, int, int], strides: tuple[int, int]) -> ast.Kernel:
+    """The machine's naive kernel for C = A B, whose operands have rows so many elements apart."""
     machine = facts.accelerator
     dims = dict(zip("IJK", size, strict=True))
     document = {"operation": "gemm", "accelerator": machine.full_name, "dtype": dtype, "dims": dims}
@@ -286,6 +281,6 @@ def _naive(facts: Facts, dtype: str, size: tuple[int, int, int], strides: tuple[
         holes = {"A": "&A[i][k]", "B": "&B[k][j]", "C": "&C[i][j]", "bias": "0", "first": "k == 0"}
         holes |= gemm_holes(workload)
         holes |= {f"stride_{name}": str(bytes_each * n) for name, n in zip("ab", strides, strict=True)}
-        return tiled_gemm(workload, machine, signature(workload.tensors), workload.dims, holes)
+        return parse(tiled_gemm(workload, machine, signature(workload.tensors), workload.dims, holes))
     except ConfigError as error:
         raise NotApplicable(str(error)) from None

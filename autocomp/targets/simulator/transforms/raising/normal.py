@@ -25,6 +25,7 @@ from autocomp.targets.simulator.transforms.syntax.rewrite import (
     fresh,
     map_expressions,
     names,
+    redeclared,
     rewrite_statements,
     substitute,
     walk,
@@ -270,14 +271,4 @@ class _Renamer:
 
 def _renamed(statement: ast.Statement, old: str, new: str) -> ast.Statement:
     """The statement with a variable renamed, its declaration included."""
-    result = substitute(statement, {old: ast.Name(new)})
-    if isinstance(result, ast.For) and isinstance(result.initial, ast.Declaration):
-        return replace(result, initial=_renamed_declaration(result.initial, old, new))
-    return _renamed_declaration(result, old, new) if isinstance(result, ast.Declaration) else result
-
-
-def _renamed_declaration(statement: ast.Declaration, old: str, new: str) -> ast.Declaration:
-    return replace(
-        statement,
-        declarators=tuple(replace(d, name=new) if d.name == old else d for d in statement.declarators),
-    )
+    return redeclared(substitute(statement, {old: ast.Name(new)}), {old: new})

@@ -99,6 +99,27 @@ def substitute(node: Node, values: Mapping[str, ast.Expression]) -> Node:
     return map_expressions(node, change, lambda part: values.keys().isdisjoint(names(part)))
 
 
+def redeclared(statement: ast.Statement, new: Mapping[str, str]) -> ast.Statement:
+    """A declaration, or a loop that declares its variable, with other names for what it declares."""
+    if isinstance(statement, ast.Declaration):
+        return _redeclared(statement, new)
+    if isinstance(statement, ast.For) and isinstance(statement.initial, ast.Declaration):
+        return replace(statement, initial=_redeclared(statement.initial, new))
+    return statement
+
+
+def _redeclared(declaration: ast.Declaration, new: Mapping[str, str]) -> ast.Declaration:
+    return replace(
+        declaration, declarators=tuple(replace(d, name=new.get(d.name, d.name)) for d in declaration.declarators)
+    )
+
+
+def renamed(block: ast.Block, new: Mapping[str, str]) -> ast.Block:
+    """The block with variables under other names, their declarations included."""
+    used = substitute(block, {old: ast.Name(name) for old, name in new.items()})
+    return rewrite_statements(used, lambda statement, path: redeclared(statement, new))
+
+
 @remembered
 def names(node: Any) -> frozenset[str]:
     """Every variable that is read or written below the node."""
