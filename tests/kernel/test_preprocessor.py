@@ -35,6 +35,7 @@ def expanded(text: str, **names: int) -> str:
         ("typedef unsigned char byte;\nbyte x; byte* p;", "unsigned char x; unsigned char* p;"),
         ("enum mode { OFF, ON = 4, AUTO };\nenum mode m = AUTO;", "int m = 5;"),
         ("typedef enum { LOW = -1, HIGH } level;\nlevel x = LOW;", "int x = (-1);"),
+        ("enum { ALL = 0x" + "f" * 5000 + " };\nint x = ALL;", "int x = (-1);"),
         ("__attribute__((aligned(16))) int x;", "int x;"),
     ],
 )
@@ -53,6 +54,7 @@ def test_what_a_text_becomes(text: str, result: str) -> None:
         ("#if -7 / 2 == -3 && -7 % 2 == -1", True),
         ("#if SIZE >= 8 ? 0 : 1", False),
         ("#if (1 << 3 | 0x10) == 24u", True),
+        ("#if 1 >> -1 == 0 && 1 << -1 < 0", True),  # as on a machine of 64 bits
     ],
 )
 def test_conditions_choose_with_names_from_outside(condition: str, holds: bool) -> None:

@@ -46,7 +46,8 @@ def register(value: int) -> int:
     return ((value + (1 << 63)) & _MASK) - (1 << 63)
 
 
-def _divide(a: int, b: int) -> int:
+def quotient(a: int, b: int) -> int:
+    """Rounded towards 0, as C's."""
     return abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
 
 
@@ -76,8 +77,8 @@ _FOLD: Mapping[Code, Callable[..., int | float]] = {
     Code.Add: lambda a, b: register(a + b),
     Code.Sub: lambda a, b: register(a - b),
     Code.Mul: lambda a, b: register(a * b),
-    Code.Div: lambda a, b: register(_divide(a, b)),
-    Code.Mod: lambda a, b: register(a - b * _divide(a, b)),
+    Code.Div: lambda a, b: register(quotient(a, b)),
+    Code.Mod: lambda a, b: register(a - b * quotient(a, b)),
     Code.DivU: lambda a, b: register((a & _MASK) // (b & _MASK)),
     Code.ModU: lambda a, b: register((a & _MASK) % (b & _MASK)),
     Code.And: lambda a, b: a & b,

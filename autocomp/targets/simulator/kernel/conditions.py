@@ -1,9 +1,11 @@
-"""The integer constant expressions of `#if` and of enumerators."""
+"""The integer constant expressions of `#if` and of enumerators, in 64 bits."""
 
 from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Mapping, Sequence
+
+from autocomp.targets.simulator.kernel.arithmetic import quotient, register
 
 BINARY: tuple[dict[str, Callable[[int, int], int]], ...] = (
     {"||": lambda a, b: int(bool(a) or bool(b))},
@@ -18,7 +20,7 @@ BINARY: tuple[dict[str, Callable[[int, int], int]], ...] = (
         "<=": lambda a, b: int(a <= b),
         ">=": lambda a, b: int(a >= b),
     },
-    {"<<": lambda a, b: a << min(b, 64), ">>": operator.rshift},
+    {"<<": lambda a, b: a << (b & 63), ">>": lambda a, b: a >> (b & 63)},
     {"+": operator.add, "-": operator.sub},
     {"*": operator.mul, "/": lambda a, b: _quotient(a, b), "%": lambda a, b: a - b * _quotient(a, b)},
 )
@@ -47,7 +49,7 @@ def value_of(words: Sequence[str], names: Mapping[str, int | float]) -> int:
 def _quotient(a: int, b: int) -> int:
     if b == 0:
         raise Unknown("division by zero in this expression")
-    return abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
+    return quotient(a, b)
 
 
 class _Reader:
@@ -81,7 +83,8 @@ class _Reader:
             return self._unary(depth)
         value = self._binary(level + 1, depth)
         while self.word in BINARY[level]:
-            value = BINARY[level][self._take()](value, self._binary(level + 1, depth))
+            apply = BINARY[level][self._take()]
+            value = register(apply(value, self._binary(level + 1, depth)))
         return value
 
     def _unary(self, depth: int) -> int:
@@ -89,7 +92,7 @@ class _Reader:
             raise Unknown(f"this expression is nested more than {MAX_DEPTH} deep")
         word = self._take()
         if word in UNARY:
-            return UNARY[word](self._unary(depth + 1))
+            return register(UNARY[word](self._unary(depth + 1)))
         if word == "(":
             value = self.conditional(depth + 1)
             if self._take() != ")":
@@ -102,12 +105,12 @@ class _Reader:
             digits = word.rstrip("uUlL")
             octal = len(digits) > 1 and digits[0] == "0" and digits[1].isdigit()
             try:
-                return int(digits, 8 if octal else 0)
+                return register(int(digits, 8 if octal else 0))
             except ValueError:
                 raise Unknown(f"{word!r} is not an integer") from None
         if word in ("true", "false"):
             return int(word == "true")
         if word in self._names:
-            return int(self._names[word])
+            return register(int(self._names[word]))
         what = f"{word!r} has no value here" if word else "this expression ends too early"
         raise Unknown(what, f"give it one with `-D {word}=VALUE` or #define" if word.isidentifier() else "")
