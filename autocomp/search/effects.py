@@ -35,11 +35,12 @@ DEVICE_GONE_AFTER = 3  # kernels in a row at which the device failed twice: it i
 
 class Effects:
     """All side effects of a search: agent calls and evaluations. An effect whose key is in the journal is not repeated;
-    once the budget of `seconds` is spent, none is made any more, neither now nor when the run is replayed."""
+    once the budget of `seconds` is spent, none is made any more, neither now nor when the run is replayed. Without
+    `agents`, whoever sends the kernels is outside, and nothing is asked."""
 
     def __init__(
         self,
-        agents: AgentTarget,
+        agents: AgentTarget | None,
         evaluation: EvaluationTarget,
         folder: RunFolder,
         journal: Journal,

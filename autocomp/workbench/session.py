@@ -20,27 +20,12 @@ from autocomp.search.search import SearchResult
 from autocomp.search.session import granted_options, judge_of, judge_seed, starting_kernel
 from autocomp.search.snapshot import Request, check_judge
 from autocomp.search.strategies import CONVERSATION, OUTSIDE
-from autocomp.search.targets import AgentTarget, EvaluationTarget
-from autocomp.targets.planning import Context, Implementation, Plan, Planning
+from autocomp.search.targets import EvaluationTarget
+from autocomp.targets.planning import Plan
 from autocomp.targets.serial import from_document
 
 SUBMITTED = "submitted by the agent"
 Keep = Callable[[Request, RunFolder, SearchResult, Candidate], Path | None]
-
-
-class _Outside:
-    """Where a search has a planner and a coder. It is never asked."""
-
-    name = OUTSIDE
-
-    def plan(self, context: Context, count: int) -> Planning:
-        raise NotImplementedError
-
-    def implement(self, context: Context, plan: Plan) -> Implementation:
-        raise NotImplementedError
-
-    def repair(self, context: Context, plan: Plan, kernel: str, failure: str) -> Implementation:
-        raise NotImplementedError
 
 
 @dataclass(frozen=True)
@@ -96,9 +81,8 @@ class Session:
         self.request = request
         executor = make_executor("inline", 1)
         self._closing.callback(executor.shutdown)
-        agents = AgentTarget(_Outside(), _Outside(), request.target, request.workload, request.menu, 0.0)
         judge = EvaluationTarget(judge_of(request), judge_seed(request.options, self.journal))
-        self._effects = Effects(agents, judge, self.folder, self.journal, executor, executor, None)
+        self._effects = Effects(None, judge, self.folder, self.journal, executor, executor, None)
         self.history = self._remembered() or self._started()
 
     def close(self) -> None:
