@@ -133,9 +133,9 @@ def operation(kind: CType, code: Code, left: Value, right: Value | None = None) 
         if right is None:
             return Constant(kind, _FOLD[code](left.value))
         if code not in _DIVISIONS or right.value != 0:
-            folded = _FOLD[code](left.value, right.value)
-            if not isinstance(kind, Pointer) or _same_tensor(int(left.value), int(folded)):
-                return Constant(kind, folded)
+            number = _FOLD[code](left.value, right.value)
+            if not isinstance(kind, Pointer) or _same_tensor(int(left.value), int(number)):
+                return Constant(kind, number)
     elif (folded := _fold_address(kind, code, left, right)) is not None:
         return folded
     elif right is not None and _is_identity(code, left, right):
