@@ -68,7 +68,8 @@ def issue_all(
                 bits = int(np.float64(value).view(np.int64))
                 rows.append(("LoadFloat", register, 0, 0, bits))
             else:
-                rows.append(("LoadInt", register, 0, 0, int(np.int64(np.uint64(value & (2**64 - 1))))))
+                address = 0 < value >> 48 <= len(tensors)
+                rows.append(("LoadInt", register, address, 0, int(np.int64(np.uint64(value & (2**64 - 1))))))
         rows.append(("Issue", 0, 0, 0, command.instruction))
         lines += [number] * (len(command.arguments) + 1)
     rows.append(("Halt", 0, 0, 0, 0))

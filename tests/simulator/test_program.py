@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 from tests.simulator.machines import Command, assemble, issue_all, mover, pointer
 
 MACHINE = mover().machine
+TWO = ("A", "i8", (3, 4)), ("B", "i8", (2, 4))
+ARRAYS = {"A": np.zeros((3, 4), np.int8), "B": np.zeros((2, 4), np.int8)}
 QUICK = Options(timing=False)
 I64 = st.integers(-(2**63), 2**63 - 1)
 
@@ -81,6 +83,23 @@ def test_endless_recursion_is_an_error() -> None:
     error = run_program(MACHINE, program, {}, QUICK).error
     assert error is not None
     assert error.kind == "stack"
+
+
+@pytest.mark.parametrize(("seed", "marked", "number"), [(0, 0, 0), (0, 1, 0), (5, 1, 0), (5, 1, 1)])
+def test_an_address_is_one_wherever_tensors_lie(seed: int, marked: int, number: int) -> None:
+    loaded = ("LoadInt", 0, marked, 0, pointer(number, 3))
+    program = assemble(MACHINE, [loaded, ("Load", 1, 0, 0, 0), ("Halt", 0, 0, 0, 0)], [*TWO])
+    assert run_program(MACHINE, program, ARRAYS, Options(timing=False, seed=seed)).error is None
+
+
+@pytest.mark.parametrize("seed", range(1, 6))
+def test_a_number_is_no_address_once_the_places_are_drawn(seed: int) -> None:
+    plain = [("LoadInt", 0, 0, 0, pointer(1)), ("Load", 1, 0, 0, 0), ("Halt", 0, 0, 0, 0)]
+    step = [("LoadInt", 0, 1, 0, pointer(0)), ("LoadInt", 1, 0, 0, 1 << 48), ("Add", 0, 0, 1, 0), *plain[1:]]
+    for rows in (plain, step):
+        error = run_program(MACHINE, assemble(MACHINE, rows, [*TWO]), ARRAYS, Options(timing=False, seed=seed)).error
+        assert error is not None
+        assert "not the address of a tensor" in error.message
 
 
 @pytest.mark.parametrize(("offset", "place"), [(12, "A[3][0] (element 12"), (-1, "A[-1][3] (element -1")])
