@@ -68,7 +68,7 @@ def _fences(accelerator: Accelerator, numbers: Mapping[str, int]) -> frozenset[i
 
 
 def _times(result: SimulationResult, fences: frozenset[int]) -> list[int]:
-    """What the clock shows at each reading: when the machine took the command before, or was idle after a fence."""
+    """The clock's time at each reading: when the machine took the command before, or was idle after a fence."""
     timing = result.timing
     assert timing is not None
     assert timing.commands is not None

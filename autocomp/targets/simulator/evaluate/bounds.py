@@ -163,7 +163,7 @@ def _ends(workload: Workload, accelerator: Accelerator) -> int:
 
 
 def beyond(workload: Workload, accelerator: Accelerator, cycles: int) -> str | None:
-    """What is impossible about a kernel's cycles, or None."""
+    """The reason why a kernel's cycles are impossible, or None."""
     least, used = bound(workload, accelerator), utilisation(workload, accelerator, cycles)
     if cycles >= least.value and used <= 1:
         return None

@@ -31,7 +31,7 @@ class CompiledKernel:
     host_writes: bool
 
     def named(self, role: str) -> tuple[str, ...]:
-        """What the kernel calls the tensors of a role."""
+        """The kernel's names of the tensors of a role."""
         pairs = zip(self.names, self.workload.tensors, strict=True)
         return tuple(name for name, tensor in pairs if tensor.role == role)
 

@@ -10,7 +10,7 @@ from autocomp.workload.inputs import CUSTOM, KINDS
 
 
 def mistake(evaluator: SimulatorEvaluator, kernel: str, seed: int, draws: int) -> str | None:
-    """What is wrong with a kernel on the first of `draws` inputs of all kinds where anything is, or None."""
+    """The mistake of a kernel on the first of `draws` inputs of all kinds that shows one, or None."""
     session = evaluator.session(kernel, seed)
     kinds = (*CUSTOM, "mixed") if evaluator.workload.operation == "custom" else (*KINDS, *["mixed"] * 4)
     for number in range(draws):

@@ -41,7 +41,7 @@ USED = Conditions(used=True)
 
 @dataclass
 class Session:
-    """What one judgement has found out so far. All that is random in it follows from `seed`.
+    """All that one judgement has found out so far. Everything random in it follows from `seed`.
 
     Where the host only controls, commands do not depend on data: the native core stops a kernel that reads an element,
     so that one run stands for all in its time and its order. Otherwise every run is timed and watched.
@@ -61,7 +61,7 @@ class Session:
 
     @property
     def data_free(self) -> bool:
-        """Whether commands, their time and their order cannot depend on data."""
+        """True where commands, their time and their order cannot depend on data."""
         return self.workload.host == "control"
 
     def compile(self) -> CompiledKernel:

@@ -114,7 +114,7 @@ class SimulatorEvaluator(Evaluator):
         return Session(self.workload, self.accelerator, self.compile, kernel, drawn, limits)
 
     def _evidence(self, session: Session, timing: Timing | None, spent: Energy | None) -> Evidence:
-        """Which figures there are depends on which runs the stages needed."""
+        """The figures of those runs that the stages needed."""
         run = session.timed
         figures: dict[str, Number] = {}
         if run is not None:

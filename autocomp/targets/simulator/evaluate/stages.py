@@ -110,7 +110,7 @@ def _compare(workload: Workload, case: Case, result: SimulationResult) -> None:
 
 
 def first_difference(workload: Workload, case: Case, outputs: Mapping[str, np.ndarray]) -> str | None:
-    """What is wrong with the first wrong output, or with an input that was written."""
+    """The mistake in the first wrong output, or in an input that was written."""
     for tensor in workload.tensors:
         got, before = outputs[tensor.name], case.arrays[tensor.name]
         if tensor.role == "input":

@@ -18,7 +18,7 @@ Array = npt.NDArray[Any]
 def difference(
     tensor: TensorSpec, got: Array, expected: Array, bounds: Bounds | None, before: Array | None = None
 ) -> str | None:
-    """What is wrong with one output, or None when it is right. `bounds` of each element's error, None for equality;
+    """The mistake in one output, or None when it is right. `bounds` of each element's error, None for equality;
     `before` is what the output held before the run."""
     if np.array_equal(got, expected):
         return None
@@ -78,7 +78,7 @@ def _periodic(hit: npt.NDArray[np.intp], name: str) -> str | None:
 def _what(
     tensor: TensorSpec, got: Array, expected: Array, wrong: npt.NDArray[np.bool_], before: Array | None
 ) -> Iterator[str]:
-    """What the wrong values have in common."""
+    """A trait that the wrong values have in common."""
     bad, good = got[wrong], expected[wrong]
     floating = data_type(tensor.dtype).is_float
     if tensor.role == "output" and before is not None and np.array_equal(bad, before[wrong], equal_nan=floating):

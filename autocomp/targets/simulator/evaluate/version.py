@@ -1,4 +1,4 @@
-"""Which code judges: a verdict holds for the version that gave it."""
+"""The version of the code that judges: a verdict holds for the version that gave it."""
 
 from __future__ import annotations
 

@@ -156,7 +156,7 @@ def operation(kind: CType, code: Code, left: Value, right: Value | None = None) 
 
 
 def _fold_address(kind: CType, code: Code, left: Value, right: Value | None) -> Value | None:
-    """What does not depend on where tensors lie: another byte of the same one, and that no address is 0."""
+    """Arithmetic on an address that gives the same wherever tensors lie: a step to another byte, a test for NULL."""
     if isinstance(right, Address) and isinstance(left, Constant) and code in (Code.Add, Code.Eq, Code.Ne):
         left, right = right, left
     if not isinstance(left, Address):
@@ -172,7 +172,7 @@ def _fold_address(kind: CType, code: Code, left: Value, right: Value | None) -> 
 
 
 def _same_tensor(one: int, other: int) -> bool:
-    """Whether two addresses name the same tensor. Which number another one has is known when the kernel runs."""
+    """True of addresses in one tensor. Which number another one has is known only when the kernel runs."""
     return tensor_number(one) == tensor_number(other)
 
 
@@ -188,7 +188,7 @@ def _is_identity(code: Code, left: Value, right: Value) -> bool:
 
 
 def _result_bounds(code: Code, left: Value, right: Value | None) -> tuple[int, int]:
-    """What the register can hold after the bytecode, for integers; the whole of int64 where nothing better is known."""
+    """Bounds of an integer register after the bytecode; those of int64 where nothing better is known."""
     if code in _TESTS:
         return 0, 1
     whole = INT64_LOW, INT64_HIGH

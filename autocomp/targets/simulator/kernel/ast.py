@@ -309,5 +309,5 @@ class Kernel:
 
     @property
     def is_program(self) -> bool:
-        """Whether this is a whole program, which begins with `main`, and no kernel."""
+        """True of a whole program, which begins with `main`; False of a kernel."""
         return self.entry.name == "main"

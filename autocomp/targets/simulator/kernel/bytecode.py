@@ -68,7 +68,7 @@ class Code(enum.IntEnum):
 
 
 class Service(enum.IntEnum):
-    """What a whole program, unlike a kernel, may ask of the host's system; in the interpreter's order."""
+    """Services of the host's system that a whole program may ask for, a kernel not; in the interpreter's order."""
 
     Print = 0
     Exit = 1

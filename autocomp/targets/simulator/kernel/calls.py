@@ -52,7 +52,7 @@ MAX_EXPANSION = 16  # aliases defined over aliases
 
 
 def call_forms(accelerator: Accelerator) -> Forms:
-    """What can be called: name -> number of arguments -> the instruction or alias."""
+    """All calls that there are: name -> number of arguments -> the instruction or alias."""
     forms: Forms = {}
     for instruction in accelerator.instructions:
         forms.setdefault(instruction.name, {})[len(instruction.parameters)] = instruction
@@ -100,7 +100,7 @@ class Calls:
 
     @property
     def _system_is_there(self) -> bool:
-        """Whether this is a program, or a procedure, which a program may call."""
+        """True of a program, and of a procedure, which a program may call."""
         return self._unit.kernel.is_program or self._unit.kernel.entry.name in self._procedure_names
 
     @cached_property

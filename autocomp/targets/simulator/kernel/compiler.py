@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 class TensorLike(Protocol):
-    """What a kernel's parameter must agree with: `dtype` is a NumPy name."""
+    """A tensor that a kernel's parameter must agree with; `dtype` is a NumPy name."""
 
     @property
     def name(self) -> str: ...
@@ -46,7 +46,7 @@ class TensorLike(Protocol):
 
 
 class MachineTables(Protocol):
-    """What linking needs of a lowered accelerator."""
+    """The part of a lowered accelerator that linking needs."""
 
     @property
     def machine(self) -> Any: ...
@@ -296,7 +296,7 @@ def _assemble(unit: Unit, codes: list[FunctionCode]) -> CompiledProgram:
 
 
 def _host_cycles(unit: Unit, order: Sequence[FunctionCode]) -> npt.NDArray[np.int64] | None:
-    """What each bytecode costs on the machine's host, if the description gives it one."""
+    """The cost of each bytecode on the machine's host, None where the description gives it none."""
     costs = host_costs(unit.accelerator, unit.host_time)
     if costs is None:
         return None

@@ -45,7 +45,7 @@ class Domain(Protocol):
         ...
 
     def refuses(self, instruction: int, operand: int, state: int) -> bool:
-        """Whether an operand of a command must not have this state."""
+        """True where an operand of a command must not have this state."""
         ...
 
 

@@ -1,4 +1,4 @@
-"""Which commands of a kernel depend on data, or on where tensors lie."""
+"""Commands of a kernel that depend on data, or on where tensors lie."""
 
 from __future__ import annotations
 

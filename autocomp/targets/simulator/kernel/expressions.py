@@ -188,7 +188,7 @@ class Expressions:
     # --- places ---
 
     def place(self, node: ast.Expression) -> Variable | Load:
-        """What an expression designates; of a Load, the type may be an array."""
+        """The place that an expression designates; of a Load, the type may be an array."""
         if isinstance(node, ast.Name):
             meaning = self.scope.find(node.name)
             if isinstance(meaning, Tensor):

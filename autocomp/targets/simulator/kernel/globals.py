@@ -1,13 +1,13 @@
-"""What a file declares outside of its functions."""
+"""Declarations of a file outside of its functions."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import fields, is_dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from autocomp.targets.simulator.kernel import ast
-from autocomp.targets.simulator.kernel.walk import walk
+from autocomp.targets.simulator.kernel.walk import rebuilt, walk
 
 
 def at_their_uses(
@@ -40,14 +40,10 @@ def _with_extents(function: ast.Function, values: Mapping[str, Any]) -> ast.Func
 
 
 def _substituted(node: Any, values: Mapping[str, Any]) -> Any:
-    if isinstance(node, ast.Name):
-        return _substituted(values[node.name], values) if node.name in values else node
-    if isinstance(node, tuple):
-        return tuple(_substituted(part, values) for part in node)
-    if not is_dataclass(node) or isinstance(node, type):
-        return node
-    changed = {f.name: _substituted(getattr(node, f.name), values) for f in fields(node)}
-    return replace(node, **changed)
+    def value_of(part: Any) -> Any:
+        return _substituted(values[part.name], values) if isinstance(part, ast.Name) and part.name in values else None
+
+    return rebuilt(node, value_of)
 
 
 def _with_constants(function: ast.Function, constants: Sequence[ast.Declaration]) -> ast.Function:

@@ -21,7 +21,7 @@ _WITHOUT_RESULT = (*JUMPS, Code.Halt, Code.Store, Code.Return, Code.Issue, Code.
 
 @dataclass(frozen=True)
 class Flow:
-    """What is known of a function before its values are followed."""
+    """Facts about a function, before its values are followed."""
 
     loops: dict[int, Loop]  # by their first bytecode
     innermost: list[Loop | None]  # of each bytecode
@@ -31,7 +31,7 @@ class Flow:
     furthest: dict[int, tuple[list[int], list[int]]]
 
     def runs_each_iteration(self, position: int, loop: Loop) -> bool:
-        """Whether no jump of the loop leads past a bytecode to a later one of the same iteration."""
+        """True where no jump of the loop leads past a bytecode to a later one of the same iteration."""
         if self.innermost[position] is not loop:
             return False
         jumps, furthest = self.furthest.get(loop.first, ([], []))

@@ -1,4 +1,4 @@
-"""What a function's bytecode costs on a host in cycles, as an optimising compiler for an in-order core leaves it.
+"""Cycles of a function's bytecode on a host, as an optimising compiler for an in-order core leaves it.
 
 Constants are folded, values that a loop does not change are computed in front of it, what is linear in its counter is
 stepped by an addition. What is known is not computed again, comparisons belong to their branches, and a loop tests at
@@ -155,7 +155,7 @@ class _Walk:
     # --- ways
 
     def _join(self, position: int) -> None:
-        """What is known where jumps arrive."""
+        """The facts that hold where jumps arrive."""
         jumps = self._flow.sources[position]
         reached = [jump for jump in jumps if jump in self._marks]
         ways = self._saved.pop(position, [])
@@ -191,7 +191,7 @@ class _Walk:
         return of_atom(Merge(self._number(), loop, inputs))
 
     def _enter(self, loop: Loop) -> None:
-        """What changes from iteration to iteration."""
+        """The registers that change from iteration to iteration."""
         self._state = self._entered.pop(loop.first)
         entry = Place(loop.entry, loop.parent)
         for register in loop.written & self._state.keys():

@@ -1,4 +1,4 @@
-"""What a register of the host holds, as an optimising compiler sees it: sums of multiples of atoms.
+"""Values in a register of the host, as an optimising compiler sees them: sums of multiples of atoms.
 
 An atom is a value that has no parts: a loop's induction variable, what a load or a call gave, what
 different paths leave behind, or the result of an operation that is not linear. Each has the innermost loop in which it
@@ -61,13 +61,13 @@ class Induction(Atom):
 
     @property
     def natural(self) -> bool:
-        """Whether it is known not to be negative."""
+        """True where it is known not to be negative."""
         return not self.start.terms and self.start.constant >= 0 and self.step > 0
 
 
 @dataclass(eq=False)
 class Merge(Atom):
-    """What the paths to a place leave in a register."""
+    """The value that the paths to a place leave in a register."""
 
     inputs: list[tuple[Form, Place]]
     needed: bool = False
@@ -99,7 +99,7 @@ class Form(NamedTuple):
 
     @property
     def natural(self) -> bool:
-        """Whether it is known not to be negative."""
+        """True where it is known not to be negative."""
         return self.constant >= 0 and all(
             isinstance(atom, Induction) and atom.natural and factor > 0 for atom, factor in self.terms
         )

@@ -54,7 +54,7 @@ class LalrParser:
         }
 
     def parse(self, tokens: Iterable[Any]) -> Any:
-        """What the callbacks make of tokens, whose `type` names a terminal. Raises UnexpectedToken."""
+        """The result of the callbacks on tokens, whose `type` names a terminal. Raises UnexpectedToken."""
         rows, last = self._rows, self._last
         states: list[int] = [self._first]
         values: list[Any] = []

@@ -181,7 +181,7 @@ class _Preprocessor:
     def _expansion(
         self, pieces: Sequence[Piece], position: int, hidden: frozenset[str]
     ) -> tuple[list[Piece] | None, int]:
-        """What the macro at a position gives and the position after its use; None if there is no macro in use there."""
+        """The expansion of the macro at a position and the position after its use; None if no macro is used there."""
         word = pieces[position]
         macro = self._macros.get(word.text)
         if word.text == "__LINE__":

@@ -13,7 +13,7 @@ from autocomp.targets.simulator.kernel.walk import walk
 
 
 def called_by(kernel: ast.Kernel) -> tuple[str, ...]:
-    """What a kernel calls that its file does not define: a function of the file wins over a procedure of its name."""
+    """Functions that a kernel calls and its file does not define. A function of the file wins over a procedure."""
     own = {function.name for function in kernel.functions}
     found = (name for function in kernel.functions for name in _calls(function))
     return tuple(dict.fromkeys(name for name in found if name not in own))

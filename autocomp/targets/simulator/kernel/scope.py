@@ -60,7 +60,7 @@ class FunctionSignature:
 
 @dataclass
 class Unit:
-    """What the functions of one kernel share while it is checked: text, names from outside, tensors, functions."""
+    """All that the functions of one kernel share while it is checked: text, names from outside, tensors, functions."""
 
     kernel: ast.Kernel
     accelerator: Accelerator
@@ -139,7 +139,7 @@ class Scope:
         self._blocks[-1][name] = meaning
 
     def innermost(self) -> dict[str, Symbol | Tensor]:
-        """What the innermost block declares."""
+        """All that the innermost block declares."""
         return self._blocks[-1]
 
     def replace(self, name: str, meaning: Symbol) -> None:
@@ -166,7 +166,7 @@ def tensor_of(name: str, kind: CType, initial: bytes | None, parameter: bool) ->
 
 
 def is_complete(kind: CType) -> bool:
-    """Whether values of the type can be stored: not void, nor an array of it or of pointers."""
+    """True of types whose values can be stored: not of void, nor of an array of it or of pointers."""
     if isinstance(kind, Array):
         return isinstance(element_of(kind), Scalar)
     return isinstance(kind, Scalar | Pointer)

@@ -1,4 +1,4 @@
-"""What a whole program may ask of the system: to print, to end, to read the clock."""
+"""Calls of the system in a whole program: to print, to end, to read the clock."""
 
 from __future__ import annotations
 

@@ -169,7 +169,7 @@ def range_of(kind: CType) -> tuple[int, int]:
 
 
 def is_pure(value: Value) -> bool:
-    """Whether evaluating the expression twice, or not at all, is the same as once, short of a failing access."""
+    """True where evaluating the expression twice, or not at all, is the same as once, short of a failing access."""
     if isinstance(value, Constant | Address | Variable):
         return True
     if isinstance(value, Operation):
@@ -188,7 +188,7 @@ def is_null(value: Value) -> bool:
 
 
 def is_fixed_address(value: Value) -> bool:
-    """Whether a value is a fixed address, as a pointer or as a number."""
+    """True of a fixed address, as a pointer or as a number."""
     return isinstance(value, Address) or (
         isinstance(value, Constant) and isinstance(value.type, Pointer) and value.value != 0
     )

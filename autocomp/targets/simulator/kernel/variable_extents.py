@@ -6,11 +6,11 @@ int8_t x[n][h][w]  …  x[i][j][k]      becomes      int8_t* x  …  x[(i * h + 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import fields, is_dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from autocomp.targets.simulator.kernel import ast
-from autocomp.targets.simulator.kernel.walk import walk
+from autocomp.targets.simulator.kernel.walk import rebuilt, walk
 
 
 def flattened(function: ast.Function) -> ast.Function:
@@ -31,22 +31,17 @@ def flattened(function: ast.Function) -> ast.Function:
 
 
 def _rewritten(node: Any, arrays: Mapping[str, ast.Type]) -> Any:
-    if isinstance(node, ast.Index):
+    def flat(part: Any) -> Any:
         indices: list[ast.Expression] = []
-        base: Any = node
+        base = part
         while isinstance(base, ast.Index):
             indices.insert(0, base.index)
             base = base.base
-        if isinstance(base, ast.Name) and base.name in arrays:
-            return _access(base, [_rewritten(index, arrays) for index in indices], arrays[base.name], node)
-    if isinstance(node, tuple):
-        return tuple(_rewritten(part, arrays) for part in node)
-    if not is_dataclass(node) or isinstance(node, type):
-        return node
-    changed = {
-        f.name: _rewritten(getattr(node, f.name), arrays) for f in fields(node) if f.name not in ("line", "column")
-    }
-    return replace(node, **changed)
+        if not indices or not isinstance(base, ast.Name) or base.name not in arrays:
+            return None
+        return _access(base, [_rewritten(index, arrays) for index in indices], arrays[base.name], part)
+
+    return rebuilt(node, flat)
 
 
 def _access(base: ast.Name, indices: list[ast.Expression], kind: ast.Type, node: ast.Index) -> ast.Expression:

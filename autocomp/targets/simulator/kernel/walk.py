@@ -1,8 +1,9 @@
-"""Walking a syntax tree without recursion."""
+"""Walking a syntax tree, and building one anew."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 from autocomp.targets.simulator.kernel import ast
@@ -52,6 +53,18 @@ def walk(node: Any) -> Iterator[Any]:
         yield node
         if type(node) in _CHILDREN:
             stack.extend(reversed(list(children(node))))
+
+
+def rebuilt(node: Any, change: Callable[[Any], Any]) -> Any:
+    """The tree with other nodes where `change` gives one and not None, outer ones first. What it gives stays as it
+    is."""
+    if type(node) is tuple:
+        return tuple(rebuilt(part, change) for part in node)
+    names = _CHILDREN.get(type(node))
+    new = change(node) if node is not None else None
+    if new is not None or names is None:
+        return node if new is None else new
+    return replace(node, **{name: rebuilt(getattr(node, name), change) for name in names})
 
 
 def depth_exceeds(node: Any, limit: int) -> int | None:
