@@ -53,10 +53,11 @@ class Options:
 
     `record_commands` keeps the times of each command; `record_detail` what units do from cycle to cycle, and what
     each command accesses. `seed` sets the initial contents of local memories (0: zeros), and where tensors lie.
-    `host_scale` multiplies the host's cycles between commands. `settings` overrides, for timing, settings of the machine or of a unit, such as
-    `dram.latency`. `outputs` names the tensors of which every element must be written, and before it is read; `inputs`
-    those that may not be written (both checked with `discipline`). Unless `host_data`, the program's own code may not
-    read or write elements of its parameters, nor (checked with `discipline`) read what the machine wrote.
+    `host_scale` multiplies the host's cycles between commands. `settings` overrides, for timing, settings of the
+    machine or of a unit, such as `dram.latency`. `outputs` names the tensors of which every element must be written,
+    and before it is read; `inputs` those that may not be written (both checked with `discipline`). Unless `host_data`,
+    the program's own code may not read or write elements of its parameters, nor (checked with `discipline`) read what
+    the machine wrote.
     `generic` interprets every instruction without the recognised fast forms; results are the same. `memoise` lets
     timing go on as before where its state is as before, as in the turns of a loop; results are the same. Timing runs
     behind the program and takes `window` commands at once; results do not depend on it, and no more is kept than

@@ -337,7 +337,7 @@ class Emitter:
 
 
 def _loaded(value: Constant | Address, slot: int) -> tuple[Code, int, int, int, int]:
-    """The bytecode that loads a constant; its operand b is 1 for an address, which analyses ask and the interpreter places."""
+    """The bytecode that loads a constant; its operand b is 1 for an address, which the interpreter places."""
     code = Code.LoadFloat if isinstance(value.value, float) else Code.LoadInt
     return code, slot, int(is_fixed_address(value)), 0, _bits(value.value)
 
