@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from random import Random
@@ -23,6 +25,7 @@ from autocomp.cli.options import (
 )
 from autocomp.cli.problem import load_problem
 from autocomp.cli.run import read_kernel
+from autocomp.errors import KernelError
 
 if TYPE_CHECKING:
     from autocomp.agents.config import Agents
@@ -100,11 +103,12 @@ def prompt(
     menu = for_target(menus, loaded, target, paths).dropout(Random(f"menu/{seed}"), dropout)
     context = _context(read_kernel(kernel), str(kernel), loaded, target, menu, seed)
     asking = Question(**question)
-    asked = _asked(context, asking)
-    if asked.peer is not None:
-        context = replace(context, peers=(*context.peers, asked.peer))
-    messages = render_prompt(asking.phase, context, asked, templates_of(agents))
-    schema = _schema(asking.phase, context, asked)
+    with _named(kernel):
+        asked = _asked(context, asking)
+        if asked.peer is not None:
+            context = replace(context, peers=(*context.peers, asked.peer))
+        messages = render_prompt(asking.phase, context, asked, templates_of(agents))
+        schema = _schema(asking.phase, context, asked)
     if as_json:
         print_json(_body(agents.models[:1], messages, schema))
         return
@@ -118,6 +122,18 @@ def prompt(
 
         show_content(f"=== JSON schema of the answer ===\n{json.dumps(schema, indent=1)}\n")
     say(f"about {estimate_prompt(messages):,} tokens (estimated from words and marks)", err=True)
+
+
+@contextmanager
+def _named(file: Path) -> Iterator[None]:
+    """Faults in the kernel's text name its file."""
+    try:
+        yield
+    except KernelError as error:
+        for fault in error.all:
+            if fault.place is not None:
+                fault.place = replace(fault.place, source=str(file))
+        raise
 
 
 def _print_sections(messages: tuple[Message, ...]) -> None:

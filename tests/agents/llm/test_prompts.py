@@ -18,7 +18,7 @@ from autocomp.targets.simulator.profile.limits import Limits
 from autocomp.targets.simulator.story import Diagnosis
 from autocomp.workload.model import TensorSpec, Workload
 
-from .conftest import A_MOVE, KERNEL, a_workload
+from .conftest import A_MOVE, KERNEL, Run, a_workload
 
 PLAN = Plan("tile", "Cut the loop at line 2.", "tile", {"loop": "k", "by": 8})
 
@@ -189,3 +189,10 @@ def test_who_writes_the_kernel_with_the_plan_is_told_what_changes_would_save(con
     assert 'work on 4 iterations of k at a time, with {"loops": {"k": 4}}; estimated to save up to 300 cycles' in text
     assert "move 1" not in text
     assert "ready" not in text.partition("# Options")[2]
+
+
+def test_a_broken_kernel_is_named_by_its_file(command: Run) -> None:
+    Path("broken.c").write_text("void solution(int8_t A[2][2]) {\n  load(;\n}\n")
+    code, _, err = command("prompt", "broken.c", "--workload", "small.yaml")
+    assert code != 0
+    assert "broken.c:2:" in err
