@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from autocomp.cli.agents import agent_options
 from autocomp.cli.options import (
     CommandGroup,
     output_options,
@@ -18,9 +19,10 @@ from autocomp.cli.options import (
     show_content,
     warn,
 )
-from autocomp.errors import AutocompError
+from autocomp.errors import AutocompError, ConfigError, IsaError
 
 if TYPE_CHECKING:
+    from autocomp.agents.config import Agents
     from autocomp.targets.simulator.isa.model import Accelerator
 
 
@@ -171,3 +173,59 @@ def _check_machine(accelerator: Accelerator) -> None:
     language.lower(accelerator)
     kernel.check_procedures(accelerator)
     check_idioms(accelerator)
+
+
+@isa.command()
+@click.argument("manuals", metavar="MANUAL...", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option("--out", "-o", required=True, type=click.Path(path_type=Path), help="File of the description, NAME.isa.")
+@click.option("--rounds", type=click.IntRange(min=1, max=20), default=4, show_default=True, help="Answers at most.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Same seed, same question.")
+@click.option("--tokens", type=click.IntRange(min=0), default=None, help="Tokens of the models at most.")
+@click.option("--money", type=click.FloatRange(min=0), default=None, help="Price of their tokens at most.")
+@agent_options
+@output_options
+def draft(
+    manuals: tuple[Path, ...],
+    out: Path,
+    rounds: int,
+    seed: int,
+    tokens: int | None,
+    money: float | None,
+    agents: Agents,
+    as_json: bool,
+    plain: bool,
+) -> None:
+    """Have a model draft the description of a machine from its MANUALs: PDF, Markdown, HTML, headers or text.
+
+    Every fact cites words of a manual, and these are looked up. The draft is checked, and a matrix multiplication is
+    built and judged; what is wrong goes back to the model. At the end stands what a person has to settle.
+    """
+    from autocomp.agents.factory import make_ensemble
+    from autocomp.agents.llm import Ledger
+    from autocomp.agents.llm.planner import templates_of
+    from autocomp.cli.drafting import draft_document, print_draft
+    from autocomp.data import write_output
+    from autocomp.drafting.draft import draft as drafted
+    from autocomp.drafting.manual import read_manual
+
+    if not agents.models:
+        raise ConfigError("a draft needs a language model", hint="name one: --planner-model openai:MODEL[@BASE_URL]")
+    if out.exists():
+        raise ConfigError(f"{out} exists", hint="give --out a new file")
+    pages = [page for path in manuals for page in read_manual(path)]
+
+    def note(message: str) -> None:
+        say(message, err=True)
+
+    ensemble = make_ensemble(agents, Ledger(tokens, money))
+    found = drafted(ensemble, pages, out.stem, rounds, note, seed, templates_of(agents))
+    write_output(out, found.text)
+    if as_json:
+        print_json(draft_document(found, out))
+    else:
+        print_draft(found, out, plain)
+    if found.checked.faults:
+        raise IsaError(
+            f"the draft in {out} has faults after {found.rounds} rounds",
+            hint="mend them by hand, or give more --rounds",
+        )

@@ -58,6 +58,9 @@ OF_CYCLES = {
         *(f"report/page/assets/{name}.js" for name in ("profile", "timeline", "resources", "source", "overview")),
     ),
     "of whole programs on simulated accelerators": ("cli/program.py",),
+    "of drafts of simulated accelerators": (
+        *("drafting/check.py", "drafting/draft.py", "cli/drafting.py", "agents/llm/templates/draft_system.j2"),
+    ),
     "of models on simulated accelerators": (
         *("models/costs.py", "models/operations.py", "models/runtime.py", "models/search.py"),
         *("report/model.py", "cli/model.py"),

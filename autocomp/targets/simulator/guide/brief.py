@@ -189,7 +189,7 @@ def _sentence(message: str) -> str:
 def used_instructions(accelerator: Accelerator, called: Collection[str], uses: Collection[str]) -> frozenset[str]:
     """Names of the instructions and procedures that the calls come to, of the usual kinds and those in `uses`, and of
     what configures them."""
-    used = _issued(accelerator, called)
+    used = issued_instructions(accelerator, called)
     kinds = (USUAL | frozenset(uses)) - {"configuration"}
     roles = instruction_roles(accelerator)
     used |= {name for name, role in roles.items() if role.kind in kinds}
@@ -197,7 +197,7 @@ def used_instructions(accelerator: Accelerator, called: Collection[str], uses: C
     return frozenset(used | {name for name, role in roles.items() if role.states_written & needed})
 
 
-def _issued(accelerator: Accelerator, calls: Collection[str]) -> set[str]:
+def issued_instructions(accelerator: Accelerator, calls: Collection[str]) -> set[str]:
     """The instructions and procedures that calls of these names come to; an alias may expand into aliases."""
     names = {i.name for i in accelerator.instructions} | {p.name for p in accelerator.procedures}
     issued: set[str] = set()

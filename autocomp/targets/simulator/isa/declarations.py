@@ -125,6 +125,7 @@ def _finish(draft: Draft, name: Token, text: str, source_name: str) -> Accelerat
         digest="",
         path=source_name,
         notes=draft.notes,
+        unknowns=draft.unknowns,
         absent=draft.absent,
         area=draft.area,
         area_note=draft.area_note,

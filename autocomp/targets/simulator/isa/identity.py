@@ -12,7 +12,7 @@ from typing import Any
 from autocomp.targets.simulator.isa.model import Accelerator
 
 # Fields that inform readers, and those that say where a model comes from: no kernel behaves differently for them.
-_WORDS = {"doc", "message", "notes", "choices", "absent", "energy_doc", "energy_notes", "area", "area_note"}
+_WORDS = {"doc", "message", "notes", "choices", "absent", "energy_doc", "energy_notes", "area", "area_note", "unknowns"}
 # What programs may call beside the machine: a kernel that uses it is judged with it, and records with it are replayed.
 _AROUND = {"library"}
 _ORIGIN = {"source", "path", "place", "digest", "configurations", "configuration"}

@@ -218,6 +218,7 @@ class Accelerator:
     energy: Mapping[str, float] = field(default_factory=dict)  # picojoules, see `isa.energy`
     energy_doc: str = ""
     energy_notes: Mapping[str, str] = field(default_factory=dict)
+    unknowns: Mapping[str, tuple[int | float, int | float]] = field(default_factory=dict)  # parameters, with ranges
 
     def __getstate__(self) -> dict[str, Any]:
         """Its fields, for another process. What is remembered with a machine, native tables too, is made anew there."""

@@ -25,9 +25,9 @@ def _new_constant(draft: Draft, node: SyntaxTree, value: int | float) -> None:
     token = cast(Token, node.children[0])
     check_free(draft.scope, token)
     draft.scope = replace(draft.scope, constants={**draft.scope.constants, str(token): value})
-    if len(node.children) > 2:
-        note = cast(SyntaxTree, node.children[2])
-        draft.notes[str(token)] = text_of(cast(SyntaxTree, note.children[0]))
+    for note in node.children[2:]:
+        if is_tree(note, "note"):
+            draft.notes[str(token)] = text_of(cast(SyntaxTree, cast(SyntaxTree, note).children[0]))
 
 
 def declare_param(draft: Draft, node: SyntaxTree) -> None:
@@ -40,7 +40,18 @@ def declare_param(draft: Draft, node: SyntaxTree) -> None:
     if isinstance(value, int) and not -(1 << 63) <= value < 1 << 64:
         raise IsaError(f"parameter {name}: {value} does not fit 64 bits")
     draft.parameters[name] = value
+    _unknown(draft, node, default)
     _new_constant(draft, node, value)
+
+
+def _unknown(draft: Draft, node: SyntaxTree, default: int | float) -> None:
+    """The range of a parameter that its author does not know, which holds its default."""
+    for stated in node.children[2:]:
+        if is_tree(stated, "unknown"):
+            low, high = (evaluate(draft.scope, cast(SyntaxTree, end)) for end in cast(SyntaxTree, stated).children)
+            if not low <= default <= high:
+                fail(draft.scope, node, f"the default {default} is not within the unknown range {low}..{high}")
+            draft.unknowns[str(node.children[0])] = (low, high)
 
 
 def declare_const(draft: Draft, node: SyntaxTree) -> None:

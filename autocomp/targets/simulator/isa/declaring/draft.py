@@ -24,6 +24,7 @@ class Draft:
     docs: list[str] = field(default_factory=list)
     parameters: dict[str, int | float] = field(default_factory=dict)
     notes: dict[str, str] = field(default_factory=dict)
+    unknowns: dict[str, tuple[int | float, int | float]] = field(default_factory=dict)
     units: dict[str, Unit] = field(default_factory=dict)
     settings: dict[str, Setting] = field(default_factory=dict)
     places: dict[str, Place] = field(default_factory=dict)  # of settings, by "unit load.entries", "host.issue"

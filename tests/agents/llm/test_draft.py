@@ -1,0 +1,111 @@
+"""A model drafts a machine from its manual: a recorded conversation, replayed by a server on loopback."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from autocomp.drafting.check import check_draft
+from autocomp.drafting.draft import located
+from autocomp.drafting.manual import read_manual
+
+from .conftest import Run, ScriptedServer, completion
+
+VTA = Path(__file__).parent / "manuals" / "vta"
+DRAFT = ("isa", "draft", str(VTA / "manual.md"), "-o", "vta.isa")
+
+
+def answer(number: int) -> str:
+    return (VTA / f"answer_{number}.isa").read_text()
+
+
+def fenced(text: str) -> str:
+    return f"Here it is.\n\n````isa\n{text}````\n"
+
+
+def test_a_draft_is_mended_until_it_holds(command: Run, server: ScriptedServer) -> None:
+    server.script(completion(fenced(answer(1))), completion(fenced(answer(2))))
+    code, out, err = command(*DRAFT, "--planner-model", server.spec, "--json")
+    assert code == 0, err
+    report = json.loads(out)
+    assert (report["rounds"], report["faults"]) == (2, [])
+    assert Path("vta.isa").read_text() == answer(2)
+    again = server.requests[1].prompt
+    assert "'DRAM answers after 40 cycles' do not occur in manual.md" in again
+    assert "memory accumulators cites no source" in again
+    assert "fails discipline" in again
+
+
+def test_unknown_figures_are_weighed_and_left_to_a_person(command: Run, server: ScriptedServer) -> None:
+    server.script(completion(fenced(answer(2))))
+    code, out, err = command(*DRAFT, "--planner-model", server.spec, "--plain")
+    assert code == 0, err
+    assert "MEM_LATENCY  10 to 200" in out
+    assert "to settle: MEM_LATENCY is unknown, 10 to 200" in out
+    assert "load_accumulators" in out
+    assert "alone: it runs; its results are as drafted" in out
+
+
+def test_a_draft_that_never_holds_is_kept_and_fails(command: Run, server: ScriptedServer) -> None:
+    server.respond = lambda request: completion(fenced(answer(1)))
+    code, out, err = command(*DRAFT, "--rounds", "2", "--planner-model", server.spec)
+    assert code != 0
+    assert "has faults after 2 rounds" in err
+    assert "fault: line" in out
+    assert Path("vta.isa").read_text() == answer(1)
+
+
+def test_a_repeated_draft_asks_nobody(command: Run, server: ScriptedServer) -> None:
+    server.script(completion(fenced(answer(2))))
+    assert command(*DRAFT, "--planner-model", server.spec)[0] == 0
+    Path("vta.isa").unlink()
+    assert command(*DRAFT, "--planner-model", server.spec)[0] == 0
+    assert len(server.requests) == 1
+
+
+def test_the_question_holds_manual_language_and_example(command: Run, server: ScriptedServer) -> None:
+    server.script(completion(fenced(answer(2))))
+    command(*DRAFT, "--planner-model", server.spec)
+    for part in ("# manual.md", "The AXI port moves 8 bytes a cycle", "accelerator tiny {", "| unit | entries |"):
+        assert part in server.requests[0].prompt
+
+
+def test_an_answer_without_a_description_is_an_error(command: Run, server: ScriptedServer) -> None:
+    server.respond = lambda request: completion("I cannot do that.")
+    code, _, err = command(*DRAFT, "--rounds", "1", "--planner-model", server.spec)
+    assert code != 0
+    assert "no description came of 1 answers" in err
+    assert not Path("vta.isa").exists()
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        ('from "manual.md: The input buffer has 32 KiB"', "", "param INP_KB cites no source"),
+        ("manual.md: The input buffer has 32 KiB", "other.md: The input buffer has 32 KiB", "names 'other.md'"),
+        ("manual.md: The input buffer has 32 KiB", "The input buffer has 32 KiB", "is not of the form"),
+        ("manual.md: The input buffer has 32 KiB", "manual.md: 32 KiB", "must be 8 to 200 characters"),
+        ("// gemm: {layout", "// gemm: {operation: conv2d, layout", "states other fields"),
+        ("rows: WGT_ROWS;", "rows: WGT_ROW;", "WGT_ROW"),
+        ("unknown 1..16", "unknown 1..64", "param COMMANDS is unknown to 64, and with that the description fails"),
+    ],
+)
+def test_what_is_wrong_with_a_draft_is_named(old: str, new: str, expected: str) -> None:
+    text = answer(2)
+    assert old in text
+    found = check_draft(text.replace(old, new, 1), read_manual(VTA / "manual.md"), "vta")
+    assert any(expected in fault for fault in found.faults)
+
+
+def test_a_range_must_hold_its_default() -> None:
+    text = answer(2).replace("unknown 10..200", "unknown 50..200")
+    (fault,) = check_draft(text, read_manual(VTA / "manual.md"), "vta").faults
+    assert "the default 40 is not within the unknown range 50..200" in fault
+
+
+def test_the_description_is_found_in_an_answer() -> None:
+    text = "// Two lines.\n// Above.\naccelerator a {\n  idiom i() {\n    ``` ```\n  }\n}"
+    assert located(f"<think>accelerator x {{\n}}</think>\n```isa\n{text}\n```\nDone: accelerator.") == text + "\n"
+    assert located("no machine here") is None
