@@ -1,0 +1,149 @@
+"""Measure a language model as an agent.
+
+    python -m benchmarks.models openai:MODEL[@BASE_URL] --base FOLDER [--tokens 200000] [WORKLOAD...]
+
+searches ten workloads with the prompts of this checkout and of FOLDER, an earlier one with an environment of its own
+(`make -C FOLDER .venv/.core`), at equal tokens. Prints for each the best cycles, the share of kernels that were right
+at the first try, tokens and price.
+
+    python -m benchmarks.models --recorded
+
+replays the answers in `answers/`, which were written by hand as a capable model would. Prints the cycles of the first
+answer, of the one after feedback, and of the rules agent after as many evaluations as --evaluations.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+import autocomp
+from autocomp.agents.config import Agents, Member
+from autocomp.search import Options
+from benchmarks.endpoint import Body, Reply, completion, endpoint
+
+HERE = Path(__file__).resolve().parents[2]
+ANSWERS = Path(__file__).parent / "answers"
+WORKLOADS = (
+    *("gemm_512", "gemm_256x256x256", "gemm_100x70x30", "gemm_17x33x65", "gemm_bias_relu"),
+    *("conv_14_256", "conv_padded", "conv_strided", "tiny_gemm", "gemm_vta"),
+)
+RIGHT = ("correct", "screened")
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One search: the best cycles, kernels that were right at the first try of all written, tokens and price."""
+
+    cycles: int
+    right: int
+    written: int
+    tokens: int
+    money: float
+
+
+def searched(checkout: Path, workload: str, agents: Path, tokens: int, evaluations: int) -> Measured:
+    """A search by a checkout's own command, without cache and earlier schedules."""
+    with tempfile.TemporaryDirectory() as folder:
+        own = {"AUTOCOMP_SCHEDULES": f"{folder}/store", "AUTOCOMP_SHIPPED_SCHEDULES": "0", "AUTOCOMP_CACHE": folder}
+        fixed = ["--reuse", "0", "--no-cache", "--workers", "1", "--json", "--run-dir", "run"]
+        budget = ["--tokens", str(tokens), "--evaluations", str(evaluations)]
+        command = [checkout / ".venv/bin/autocomp", "search", workload, "--agents", agents, *budget, *fixed]
+        done = subprocess.run(command, cwd=folder, env={**os.environ, **own}, capture_output=True, text=True)
+        if done.returncode:
+            sys.exit(f"{checkout}: {workload}: {done.stderr}")
+        found = json.loads(done.stdout)
+        written = [c for c in candidates(Path(folder) / "run") if c["plan"] and c["plan"]["transformation"] is None]
+    right = sum(1 for c in written if c["outcome"] in RIGHT and not c["repaired"])
+    usage = found["usage"]
+    return Measured(
+        found["best_cycles"],
+        right,
+        len(written),
+        usage["prompt_tokens"] + usage["completion_tokens"],
+        usage.get("money", 0.0),
+    )
+
+
+def candidates(run: Path) -> list[dict[str, Any]]:
+    """All kernels of a run but the start, as its log has them first."""
+    events = [json.loads(line) for line in (run / "events.jsonl").read_text(encoding="utf-8").splitlines()]
+    return [e for e in events if e["kind"] == "candidate" and e["kernel"] and e["parent"] is not None]
+
+
+def compare(model: str, base: Path, workloads: list[str], tokens: int, evaluations: int) -> None:
+    print(
+        "| workload | version | best cycles | right at the first try | tokens | price |\n|---|---|---:|---:|---:|---:|"
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        agents = Path(folder) / "agents.yaml"
+        agents.write_text(yaml.safe_dump({"planner": [{"model": model}]}))
+        for workload in workloads:
+            for name, checkout in (("before", base), ("now", HERE)):
+                m = searched(checkout, workload, agents, tokens, evaluations)
+                row = (
+                    f"| {workload} | {name} | {m.cycles:,} | {m.right} of {m.written} | {m.tokens:,} | {m.money:.4g} |"
+                )
+                print(row, flush=True)
+
+
+# --- recorded answers -----------------------------------------------------------------------------------------------
+
+
+def replay(evaluations: int) -> None:
+    print("| workload | first answer | after feedback | bound | rules agent |\n|---|---:|---:|---:|---:|")
+    for folder in sorted(ANSWERS.iterdir()):
+        print("| " + " | ".join((folder.name, *row(folder, evaluations))) + " |", flush=True)
+
+
+def row(folder: Path, evaluations: int) -> Iterator[str]:
+    """The cells of one workload, whose answers are in a folder of its name."""
+    left = [file.read_text(encoding="utf-8") for file in sorted(folder.glob("*.md"))]
+
+    def answer(body: Body) -> Reply:
+        return completion(left.pop(0)) if left else Reply("{}", status=400)
+
+    with tempfile.TemporaryDirectory() as place, endpoint(answer, ["recorded"]) as (spec,):
+        os.environ["AUTOCOMP_CACHE"] = place
+        agents = Agents((Member(spec),), phases=1)
+        options = Options(max_steps=len(left), dropout=0.0, plans_per_parent=1, repair=False)
+        run = Path(place) / "run"
+        result = autocomp.search(folder.name, options=options, strategy="greedy", agents=agents, run=run)
+        made = candidates(run)
+        for candidate in (*made, *[None] * 2)[:2]:
+            value = candidate and candidate["value"]
+            yield "–" if candidate is None else f"{value:,}" if value else str(candidate["outcome"])
+        rules = autocomp.search(folder.name, options=Options(evaluations=evaluations), run=Path(place) / "rules")
+        yield "–" if result.bound is None else f"{result.bound:,}"
+        yield f"{rules.best:,}"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("model", nargs="?", help="openai:MODEL[@BASE_URL]")
+    parser.add_argument("workloads", nargs="*", default=list(WORKLOADS))
+    parser.add_argument("--base", type=Path, help="the earlier checkout")
+    parser.add_argument("--tokens", type=int, default=200_000, help="of each search")
+    parser.add_argument("--evaluations", type=int, default=20, help="of each search")
+    parser.add_argument("--recorded", action="store_true", help="replay the recorded answers")
+    arguments = parser.parse_args()
+    if arguments.recorded:
+        replay(arguments.evaluations)
+    elif arguments.model is None or arguments.base is None:
+        parser.error("give a model and --base, or --recorded")
+    else:
+        compare(arguments.model, arguments.base.resolve(), arguments.workloads, arguments.tokens, arguments.evaluations)
+
+
+if __name__ == "__main__":
+    main()
