@@ -132,7 +132,7 @@ def _usage(stated: Any) -> tuple[Usage, str]:
 
 
 def _detail(stated: Any, part: str, name: str, most: int) -> int:
-    """How many of `most` tokens are of a kind; none where the endpoint does not say, or says what cannot be."""
+    """The number of tokens of a kind, from 0 to `most`; 0 where the endpoint states none, or an impossible number."""
     details = stated.get(part) if isinstance(stated, dict) else None
     count = details.get(name) if isinstance(details, dict) else None
     return count if type(count) is int and 0 <= count <= most else 0

@@ -78,7 +78,7 @@ def forecast(agents: Agents, context: Context, shape: Shape) -> Forecast:
 
 
 def _expansions(shape: Shape) -> tuple[int, int]:
-    """How often a kernel is planned for, and how many kernels are written, when every step makes all it may."""
+    """Count the kernels that plans are made for, and the kernels written, when every step makes all it may."""
     expansions = kernels = 0
     left = None if shape.evaluations is None else shape.evaluations - 1  # the start is judged too
     for step in range(shape.steps):

@@ -56,7 +56,7 @@ def _moves(option: MenuOption, context: Context, seen: set[str]) -> Iterator[Mov
 
 
 def _most_saved(context: Context) -> float:
-    """How far the kernel is from its bound: no estimate may promise more."""
+    """The distance of the kernel from its bound: no estimate may promise more."""
     value, bound = context.evaluation.value, context.evaluation.bound
     return math.inf if value is None or bound is None else abs(value - bound.value)
 

@@ -149,7 +149,7 @@ def _gain(entry: Mapping[str, Any]) -> tuple[float, float] | None:
 
 
 def _innovation(entry: Mapping[str, Any]) -> float | None:
-    """How new an entry says it is, from 0 to 100; None where it does not say."""
+    """The novelty that an entry states, from 0 to 100; None where it states none."""
     try:
         stated = float(str(entry.get("innovation")).strip(" %"))
     except ValueError:
@@ -172,7 +172,7 @@ def _mechanical(
 
 
 def _depth(value: Any) -> int:
-    """How deep lists and objects are nested, counted to just beyond MOST_NESTING."""
+    """The nesting depth of lists and objects, counted to just beyond MOST_NESTING."""
     level, depth = [value], 0
     while level and depth <= MOST_NESTING:
         depth += any(isinstance(item, dict | list) for item in level)

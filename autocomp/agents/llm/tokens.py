@@ -1,4 +1,4 @@
-"""How many tokens a prompt is: by the model's tokenizer where that is known, else an estimate that answers correct."""
+"""Counts of a prompt's tokens: by the model's tokenizer where that is known, else an estimate that answers correct."""
 
 from __future__ import annotations
 
@@ -57,8 +57,8 @@ def tokens_by_section(messages: Sequence[Message]) -> list[tuple[str, int]]:
 
 
 class Meter:
-    """How many tokens one model makes of prompts: what budgets set aside for a request. Safe to use from several
-    threads; picklable.
+    """A counter of the tokens that one model makes of prompts, for budgets to set aside for a request. Safe to use from
+    several threads; picklable.
 
     With the model's own tokenizer the number is exact but for the marks of its chat template. Without it, the estimate
     counts UNKNOWN times until an answer says how many tokens its prompt was; from then on as many times as at most so
