@@ -76,8 +76,8 @@ def confirm(request: Request, folder: RunFolder, result: SearchResult) -> tuple[
 
 
 def kept(confirmed: Sequence[Confirmed]) -> Candidate | None:
-    """What a search keeps: of the kernels that the hardware confirms, the fastest there. The simulator's best where
-    the hardware cannot tell of it, and none where it refutes that and confirms no other."""
+    """The kernel that a search keeps: of those that the hardware confirms, the fastest there. The simulator's best
+    where the hardware cannot judge it, and none where it refutes that one and confirms no other."""
     best = confirmed[0]
     passed = [entry for entry in confirmed if entry.confirmation.status == "passed"]
     if best.confirmation.status == "skipped":
@@ -119,7 +119,7 @@ def conclusion(confirmed: Sequence[Confirmed]) -> str:
 
 
 def document(confirmed: Sequence[Confirmed]) -> list[dict[str, Any]]:
-    """What --json prints of each kernel."""
+    """The entries of --json, one for each kernel."""
     chosen = kept(confirmed)
     return [
         {

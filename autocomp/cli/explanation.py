@@ -1,4 +1,4 @@
-"""What `isa check --explain` prints: tables of what a description's reader cannot see in it."""
+"""The output of `isa check --explain`: tables of facts that a description's reader cannot see in it."""
 
 from __future__ import annotations
 

@@ -208,7 +208,7 @@ def _requests(
     before: Mapping[str, tuple[Precedent, ...]],
     objective: str,
 ) -> Iterator[Request]:
-    """What is searched for at a point, made as it is asked for."""
+    """The searches at a point, each made as it is asked for."""
     from autocomp.search.snapshot import Request
     from autocomp.targets.menu_file import for_target
 

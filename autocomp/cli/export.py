@@ -173,7 +173,7 @@ def _one_each(candidates: list[tuple[bool, Schedule]]) -> list[tuple[bool, Sched
 
 
 def _is_for(stored: Stored, machine: Accelerator) -> bool:
-    """Whether a schedule is for this machine. A parameter that came later has the value that it had unsaid."""
+    """True if a schedule is for this machine. A parameter added later counts as having its earlier, implicit value."""
     entry = stored.entry
     same = all(machine.parameters.get(name) == value for name, value in entry.parameters.items())
     return same and entry.target == f"simulator:{machine.full_name}"

@@ -55,7 +55,7 @@ def model_options(
 
 
 def flag_of(model: type[BaseModel], name: str) -> Flag:
-    """How a field is spelled, as in `--black-box`."""
+    """The spelling of a field as an option, as in `--black-box`."""
     said = next((item for item in model.model_fields[name].metadata if isinstance(item, Flag)), Flag())
     return Flag(f"--{(said.name or name).replace('_', '-')}", said.metavar)
 

@@ -1,4 +1,4 @@
-"""What a kernel's units and memories do over time, as `run` and the end of a search show it."""
+"""The activity of a kernel's units and memories over time, as `run` and the end of a search show it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a command is about: a workload and the target that it is for."""
+"""The subject of a command: a workload and the target that it is for."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ProblemOptions:
-    """What options say of any workload that a command is given: with `trust` its reference may run. `target_spec` takes
-    the place of the target that its file names, and `objective` that of the target's usual one. `definitions` are
-    constants for its kernels."""
+    """The options for any workload that a command is given: with `trust` its reference may run. `target_spec` takes the
+    place of the target that its file names, and `objective` that of the target's usual one. `definitions` are constants
+    for its kernels."""
 
     trust: bool
     target_spec: str | None

@@ -42,7 +42,7 @@ PHASES = (
 
 @dataclass(frozen=True)
 class Question:
-    """What is asked about the kernel, as the options of the command give it."""
+    """The question about the kernel, as the options of the command give it."""
 
     phase: Phase
     count: int

@@ -111,7 +111,7 @@ def _judge(evaluator: str | None, target: Target, workload: Workload, source_nam
 
 
 def document(evaluation: Evaluation) -> dict[str, Any]:
-    """What --json prints of an evaluation; times in seconds; names of figures end in their unit."""
+    """An evaluation as --json prints it; times in seconds; names of figures end in their unit."""
     from autocomp.report.runs import with_units
 
     evidence, bound = evaluation.evidence, evaluation.bound

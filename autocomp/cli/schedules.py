@@ -223,7 +223,7 @@ def gc(dry_run: bool, as_json: bool) -> None:
 
 
 def _document(stored: Stored) -> dict[str, Any]:
-    """What --json lists of a schedule; the value's name is its unit."""
+    """A schedule as --json lists it; the value's name is its unit."""
     from autocomp.report.runs import with_units
     from autocomp.targets.evaluation import Objective
 

@@ -123,7 +123,7 @@ def document(
     view: RunView,
     confirmed: Sequence[Confirmed] = (),
 ) -> dict[str, Any]:
-    """What --json prints of a finished search that keeps `best`; times in seconds."""
+    """A finished search that keeps `best`, as --json prints it; times in seconds."""
     evaluation = best.evaluation
     bound = evaluation.bound.value if evaluation is not None and evaluation.bound is not None else None
     values = {"naive": result.naive.value, "best": best.value, "bound": bound}
@@ -171,5 +171,5 @@ def _utilisation(candidate: Candidate) -> float | None:
 
 
 def _valued(reused: dict[str, Any], objective: Objective) -> dict[str, Any]:
-    """What a schedule led to, with the unit in the name of the value."""
+    """The outcome of reusing a schedule, with the unit in the name of the value."""
     return {**{k: v for k, v in reused.items() if k != "value"}, **with_units({"": reused["value"]}, objective)}
