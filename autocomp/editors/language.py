@@ -1,4 +1,4 @@
-"""What an editor asks of a description: its mistakes, the meaning of a word, the words that may come next.
+"""Help for editors of descriptions: mistakes, the meaning of a word, the words that may come next.
 
 Lines and columns count from 0 here, as the Language Server Protocol has them.
 """
