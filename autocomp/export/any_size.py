@@ -90,7 +90,7 @@ class Trial:
     arrays: Mapping[str, npt.NDArray[Any]]
 
     def wrong(self, memory: Mapping[str, npt.NDArray[Any]]) -> int:
-        """How many elements of memory are not what they must be, those between rows included."""
+        """The number of wrong elements in memory, those between rows included."""
         inside = {t.name: memory[t.name][:, : t.shape[1]] for t in self.workload.tensors}
         given = {t.name: self.arrays[t.name][:, : t.shape[1]] for t in self.workload.tensors}
         expected = reference.compute(self.workload, given)

@@ -60,7 +60,7 @@ def guarded(call: ast.Call, kinds: Kinds, variables: Variables) -> ast.Call:
 
 
 def _is_address(node: ast.Expression, variables: Variables) -> bool:
-    """Whether C computes the expression as a number of 32 bits without a sign."""
+    """True if C computes the expression as an unsigned number of 32 bits."""
     if any(isinstance(part, ast.Name) and part.name in variables.wide for part in walk(node)):
         return False
     if isinstance(node, ast.IntLiteral):

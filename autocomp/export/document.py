@@ -1,4 +1,4 @@
-"""What an export holds, as JSON for compilers. docs/reference/export.schema.json is made from these models."""
+"""The content of an export, as JSON for compilers. docs/reference/export.schema.json is made from these models."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class Export(_Part):
 def document(
     schedules: Sequence[Schedule], fallbacks: Mapping[str, AnySize | str], accelerator: Accelerator, vendor_header: str
 ) -> Export:
-    """What `export.json` holds."""
+    """The content of `export.json`."""
     return Export(
         accelerator=Machine(
             name=accelerator.full_name, parameters=dict(accelerator.parameters), digest=accelerator.digest

@@ -1,4 +1,4 @@
-"""How a kernel's calls are spelled in C: in the call forms of the vendor's header, or one function an instruction.
+"""The spelling of a kernel's calls in C: in the call forms of the vendor's header, or one function an instruction.
 
 A kernel may call an instruction, or any form that the accelerator's description defines. What the header does not have
 is expanded into instructions, and each of these is written in the shortest form of the header that means the same.
@@ -82,7 +82,7 @@ class Forms:
         return tuple(found.get(name) for name in form.parameters)
 
     def fence(self) -> ast.Call:
-        """What waits for everything. Raises KernelError where the machine has no such instruction."""
+        """The call that waits for everything. Raises KernelError where the machine has no such instruction."""
         for instruction in self._accelerator.instructions:
             if instruction.words.get("role") == "fence" and not instruction.parameters:
                 return self._spelled(instruction, ())
@@ -131,7 +131,7 @@ class Forms:
     def _match(
         self, form: Alias, pattern: Sequence[tree.Expression], arguments: Sequence[ast.Expression]
     ) -> Bound | None:
-        """What the form's parameters are if it expands to these arguments, or None."""
+        """The values of the form's parameters if it expands to these arguments, or None."""
         bound: dict[str, ast.Expression] = {}
         for expected, given in zip(pattern, arguments, strict=True):
             if isinstance(expected, tree.Name) and expected.name in form.parameters:
@@ -145,7 +145,7 @@ class Forms:
         return bound if len(bound) == len(form.parameters) else None
 
     def _value(self, node: ast.Expression) -> int | float | None:
-        """What is known of an argument: a literal or a constant, negated or not."""
+        """The value of an argument that is a literal or a constant, negated or not; None for any other."""
         if isinstance(node, ast.IntLiteral | ast.FloatLiteral):
             return node.value
         if isinstance(node, ast.Name):
@@ -176,7 +176,7 @@ def in_c(e: tree.Expression, bound: Bound) -> ast.Expression:
 
 
 def has_effect(node: ast.Expression) -> bool:
-    """Whether evaluating an expression twice would do something twice."""
+    """True if evaluating an expression twice would have an effect twice."""
     return any(isinstance(part, ast.Call | ast.Assignment | ast.Step) for part in walk(node))
 
 

@@ -42,7 +42,7 @@ def compiler() -> str:
 
 
 def knows_flags(flags: Sequence[str]) -> bool:
-    """Whether the compiler makes a shared library with these flags that can be loaded."""
+    """True if the compiler makes a loadable shared library with these flags."""
     with tempfile.TemporaryDirectory() as name:
         source, library = Path(name) / "flags.c", Path(name) / "flags.so"
         source.write_text("int shifted(int by) { return 1 << by; }\n", encoding="utf-8")
@@ -157,7 +157,7 @@ class _Replay:
         self._seen[name] = array.copy()
 
     def run(self, words: Sequence[int], memories: Iterable[npt.NDArray[Any]]) -> None:
-        """What the host wrote since the last wait, then these commands; memory is then as the machine leaves it.
+        """Issue the host's writes since the last wait, then these commands; memory is then as the machine leaves it.
         `memories` are arrays of the kernel, which stay where they are."""
         known = {tensor.first for tensor in self._tensors}
         for array in memories:

@@ -1,4 +1,4 @@
-"""What is exported: a kernel, what it computes, and what it is called in C."""
+"""A schedule to export: a kernel, the operation that it computes, and its name in C."""
 
 from __future__ import annotations
 
