@@ -1,4 +1,4 @@
-"""What a model costs on a machine: known schedules where there are, the naive kernel on the simulator elsewhere."""
+"""The cost of a model on a machine: known schedules where there are, the naive kernel on the simulator elsewhere."""
 
 from __future__ import annotations
 

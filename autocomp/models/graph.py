@@ -96,7 +96,7 @@ class _Graph:
         return Model(self._path.stem, operations, tuple(stay), len(folded))
 
     def _operation(self, node: Any, folded: set[str]) -> tuple[Operation, int] | None:
-        """What a kernel is asked for and how often; what runs within it is added to `folded`."""
+        """The operation of a kernel for a node, and its count; nodes that run within it are added to `folded`."""
         places = _OPERANDS.get(node.op_type)
         if places is None:
             return None
@@ -159,5 +159,5 @@ class _Graph:
 
 
 def _has_rows(bias: Shape) -> bool:
-    """Whether a bias differs from row to row of the results."""
+    """True if a bias differs from row to row of the results."""
     return len(bias) > 1 and bias[-2] > 1

@@ -42,7 +42,7 @@ class Section:
 
 @dataclass(frozen=True)
 class Run:
-    """What one inference gave: the graph's outputs, and the cycles of every kernel by its node, if they were timed."""
+    """The results of one inference: the graph's outputs, and the cycles of each kernel by its node, if timed."""
 
     outputs: Mapping[str, Array]
     cycles: Mapping[str, int]

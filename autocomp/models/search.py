@@ -12,7 +12,7 @@ FEWEST = 6  # evaluations of a search: the first is the naive kernel's, the next
 
 @dataclass(frozen=True)
 class Found:
-    """What a search for one operation came to: cycles and source of the best kernel, and the evaluations it took."""
+    """The result of a search for one operation: cycles and source of the best kernel, and the evaluations it took."""
 
     cycles: int
     source: str

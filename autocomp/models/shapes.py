@@ -108,7 +108,7 @@ def attributes_of(node: Any) -> dict[str, Any]:
 
 
 def _told(model: Any, onnx: Any) -> bool:
-    """Whether the results of further nodes could be told; they are then entered in the graph."""
+    """Enter the shapes of further results in the graph; True if any could be inferred."""
     graph = model.graph
     shapes = known_shapes(graph)
     types = {i.name: i.data_type for i in graph.initializer}

@@ -199,7 +199,7 @@ class _Program:
         return value
 
     def _is_row(self, value: str, line: _Line) -> bool:
-        """Whether a value is a vector with one element for each channel of the results."""
+        """True if a value is a vector with one element for each channel of the results."""
         users = [user for user in self._users.get(value, []) if user.name in ("broadcast_in_dim", "reshape")]
         shapes = {user.inputs[0] for user in users if user.inputs}
         return shapes == {(line.outputs[0][_channel(line)],)}
