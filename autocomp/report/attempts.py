@@ -1,4 +1,4 @@
-"""What a run tried, in the form in which a language model is shown it."""
+"""The attempts of a run, in the form in which a language model is shown them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def attempts(view: RunView) -> list[Tried]:
 
 
 def run_facts(request: Request, folder: RunFolder, view: RunView) -> dict[str, Any]:
-    """What a run was about, and where it got."""
+    """The problem of a run, and its result so far."""
     kernel = folder.kernel(view.candidates[view.best_id]["kernel"])
     return {
         "target": request.target,

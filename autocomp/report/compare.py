@@ -1,4 +1,4 @@
-"""What `autocomp compare` shows: the difference of two kernels in words, by cause, by loop or region, and by line."""
+"""The output of `autocomp compare`: the difference of two kernels in words, by cause, loop or region, and line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the models of a run cost: by model, by phase and by step."""
+"""The costs of a run's models: by model, by phase and by step."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `autocomp run` shows of one kernel: verdicts, the measurement, where it went, and the hottest lines."""
+"""The output of `autocomp run` for one kernel: verdicts, the measurement, its causes, and the hottest lines."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def figures_text(evaluation: Evaluation) -> list[str]:
 
 
 def causes_by_part(evidence: Evidence, unit: str) -> Grid:
-    """What each part of the machine did, by cause: a row a cause, busy first, then the most costly. Parts without
+    """The time of each part of the machine by cause: a row a cause, busy first, then the most costly. Parts without
     work have no cause of their own; a note names them."""
     used = evidence.working
     causes: dict[str, Number] = {}

@@ -1,4 +1,4 @@
-"""What `autocomp explore` shows: the points of a sweep by area, and their Pareto front, as a table and as a plot."""
+"""The output of `autocomp explore`: the points of a sweep by area, and their Pareto front, as a table and as a plot."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How true the simulator's timing is: tables of measured cases, and of programs that ran on the hardware too."""
+"""The accuracy of the simulator's timing: tables of measured cases, and of programs that ran on the hardware too."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def program_line(found: Comparison) -> str:
 
 
 def summary(compared: Sequence[Comparison]) -> str:
-    """How many programs gave the same bytes, and how true the cycles of those are."""
+    """The number of programs that gave the same bytes, and the accuracy of the cycles of those."""
     if not compared:
         return "no programs compared"
     timed = [found for found in compared if found.timed]
@@ -72,7 +72,7 @@ def summary(compared: Sequence[Comparison]) -> str:
 
 
 class AgainstProgress:
-    """How far a comparison has come, on a terminal; elsewhere its lines say so."""
+    """The progress of a comparison, on a terminal; elsewhere its lines show it."""
 
     def __init__(self, console: Console, total: int) -> None:
         columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())

@@ -1,4 +1,4 @@
-"""What a model costs, as a table and as JSON."""
+"""The cost of a model, as a table and as JSON."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def document(
     host_cycles: float,
     files: Sequence[str],
 ) -> dict[str, Any]:
-    """What --json prints; cycles of operations are of one run of each."""
+    """The cost as --json prints it; cycles of operations are of one run of each."""
 
     def entry(prediction: Prediction, searched: bool) -> dict[str, Any]:
         operation = prediction.operation
@@ -74,7 +74,7 @@ def summary(model: Model, costs: Forecast, worth: int, rest: int, host_cycles: f
 
 
 def improvement_line(done: Improvement) -> str:
-    """What searching came to, in one line."""
+    """The result of the searches, in one line."""
     gain = done.before.after / done.after.after
     return (
         f"searched {len(done.searched)} operations with {done.evaluations} evaluations: end to end "

@@ -1,4 +1,4 @@
-"""What units did and local memories held from beginning to end: in figures, and drawn as sparks on a terminal."""
+"""The activity of units and the content of local memories over time: in figures, and as sparks on a terminal."""
 
 from __future__ import annotations
 
@@ -33,5 +33,5 @@ def print_over_time(console: Console, shape: OverTime) -> None:
 
 
 def scale_text(cycles: int, windows: int) -> str:
-    """What a character of a line over time stands for, where that many windows are drawn."""
+    """The cycles that a character of a line over time represents, where that many windows are drawn."""
     return f"one character is about {max(1, cycles // max(1, min(SPARKS, windows))):,} cycles"

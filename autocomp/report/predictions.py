@@ -1,4 +1,4 @@
-"""How well plans foresaw their gain: the share of speed-ups inside the stated interval, and rank correlation."""
+"""The accuracy of predicted gains: the share of speed-ups inside the stated interval, and rank correlation."""
 
 from __future__ import annotations
 

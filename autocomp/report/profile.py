@@ -1,4 +1,4 @@
-"""What `autocomp profile` shows: the critical path in words, what would change the cycles, and where they went."""
+"""The output of `autocomp profile`: the critical path in words, what would change the cycles, and where they went."""
 
 from __future__ import annotations
 

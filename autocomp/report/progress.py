@@ -128,7 +128,7 @@ def best_line(view: RunView, budget: Budget) -> str:
 
 
 def usage_text(view: RunView) -> str:
-    """What the language models cost so far; empty if none was asked."""
+    """The cost of the language models so far; empty if none was asked."""
     usage = view.usage
     if not usage["requests"] and not usage["cached"]:
         return ""

@@ -82,7 +82,7 @@ class RunView:
 
     @property
     def ratio(self) -> float | None:
-        """How much of the bound the best kernel reaches."""
+        """The share of the bound that the best kernel reaches; None where either is unknown."""
         return None if self.bound is None or self.best is None else self.objective.ratio(self.bound, self.best)
 
     @property
@@ -261,6 +261,6 @@ def first_line(message: Any) -> str:
 
 
 def phase_of(call: str) -> tuple[str, int]:
-    """What a call of an agent was for, and the step that it was made in; a selection is of no step."""
+    """The phase and the step of an agent's call; step 0 for a selection, which belongs to no step."""
     phase, *numbers = call.split("/")
     return phase or "other", int(numbers[0]) if len(numbers) > 1 and numbers[0].isdecimal() else 0

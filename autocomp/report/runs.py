@@ -69,7 +69,7 @@ def summary_of(folder: RunFolder) -> RunSummary:
 
 
 def _objective(snapshot: Mapping[str, Any]) -> Objective:
-    """What the target of a run measures, before anything was."""
+    """The objective of a run's target, before anything was measured."""
     target = snapshot.get("target")
     stated = target.get("objective") if isinstance(target, Mapping) else None
     return Objective(str(stated.get("unit", ""))) if isinstance(stated, Mapping) else Objective("")

@@ -1,4 +1,4 @@
-"""What a finished (or interrupted) search shows: its lineage, what became of the candidates, how to look further."""
+"""The output for a finished (or interrupted) search: its lineage, the outcomes of candidates, how to look further."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def causes_table(view: RunView) -> Grid | None:
 
 
 def conditions_table(view: RunView) -> Grid | None:
-    """How the best kernel holds in each condition, beside the vendor's routine; None where nothing was compared."""
+    """The value of the best kernel in each condition, beside the vendor's routine; None where nothing was compared."""
     if not view.conditions:
         return None
     with_routine = any(event["routine"] is not None for event in view.conditions)
@@ -113,7 +113,7 @@ def print_search(console: Console, view: RunView, utilisation: float | None = No
 
 
 def reuse_text(reused: Mapping[str, Any], objective: Objective) -> str:
-    """What a run owes to one schedule."""
+    """The part of one schedule in a run: plans replayed, the value reached, evaluations, plans left out."""
     value, plans = reused["value"], ", ".join(reused["replayed"]) or "none"
     reached = f"{amount_text(value)} {objective.unit}" if value is not None else "no kernel that holds"
     text = f"reuse of {reused['record']}: plans replayed: {plans}; {reached} in {reused['evaluations']} evaluations"

@@ -1,4 +1,4 @@
-"""What the page knows of a run, as one plain document: candidates, evaluations, kernels, and profiles of some."""
+"""The page's data of a run, as one plain document: candidates, evaluations, kernels, and profiles of some."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Profiles:
 
 
 def _profile(recorded: Recorded) -> dict[str, Any]:
-    """What the page shows of a profile, bounded: of the critical path, SEGMENTS that take the most cycles.
+    """A profile as the page shows it, bounded: of the critical path, SEGMENTS that take the most cycles.
 
     `rest` are the segments left out and their cycles. Lines and the source are known from elsewhere. Of a kernel whose
     marked regions are not closed, only the `problem`.
@@ -91,7 +91,7 @@ def run_document(folder: RunFolder, request: Request | None = None) -> dict[str,
 
 
 def _exchanges(folder: RunFolder) -> dict[str, Any]:
-    """What models were asked and answered, by call, up to MOST_SAID characters; how many are left out."""
+    """The requests to models and their answers, by call, up to MOST_SAID characters; and the number left out."""
     told: dict[str, list[dict[str, Any]]] = {}
     said = left = 0
     for exchange in folder.exchanges:

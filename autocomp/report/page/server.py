@@ -19,7 +19,7 @@ LOOPBACK = "127.0.0.1"
 
 
 class LiveRun:
-    """What the server answers with. The log is read again only when it has grown."""
+    """The source of the server's answers. The log is read again only when it has grown."""
 
     def __init__(self, folder: RunFolder) -> None:
         self.folder = folder
