@@ -18,7 +18,7 @@ def binary32(value: float) -> float:
 
 
 def is_number(text: str, value: float) -> bool:
-    """Whether a number of a kernel's text is this value."""
+    """True if a number in a kernel's text equals this value, both rounded to binary32."""
     return binary32(float(text.rstrip("fF"))) == binary32(value)
 
 

@@ -45,6 +45,6 @@ def record_of(
 
 
 def _plan(step: LineageStep) -> dict[str, Any]:
-    """What a replay needs; what an author expected and whom it copied is the run's own."""
+    """The part of a step that a replay needs. An author's expectation and the peer it copied stay with the run."""
     plan = plan_document(step.plan)
     return {**{name: plan[name] for name in PlanStep.model_fields if name in plan}, "value": step.value}

@@ -1,4 +1,4 @@
-"""What can go from a store of schedules."""
+"""The files that can go from a store of schedules."""
 
 from __future__ import annotations
 
@@ -22,9 +22,8 @@ class Garbage:
 
 
 def garbage(root: Path, others: Sequence[Path], now: float, warn: Warn) -> Iterator[Garbage]:
-    """What a writer that did not finish left behind, and records of which another one, of the same identity, is at
-    least as good. Such a record is in the file of their own name, if they are not in it, or in one of the `others`,
-    stores too.
+    """Files of a writer that did not finish, and records no better than another one of the same identity. That one is
+    in the file of the record's own name, if the record is not in it, or in one of the stores `others`.
 
     `now` is seconds since the epoch. Corrupt records are named to `warn` and stay: only their owner knows their worth.
     """

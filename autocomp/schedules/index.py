@@ -93,7 +93,7 @@ def read_index(root: Path) -> list[Entry] | None:
 
 
 def _well_formed(entry: Entry) -> bool:
-    """Whether the fields are what they are called; a path leads to a file of the store."""
+    """True if the fields have their types and ranges, and the path leads to a file of the store."""
     texts = (entry.path, entry.sha256, entry.target, entry.operation, entry.unit, entry.identity)
     return (
         all(isinstance(text, str) for text in texts)

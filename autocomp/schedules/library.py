@@ -218,7 +218,7 @@ def _assumed(stored: Stored, options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _known(name: str, names: Sequence[str]) -> str:
-    """What to try instead of a name that is not known."""
+    """A hint for an unknown name: the closest known one, or else all of them."""
     near = get_close_matches(name, names, 1)
     return f"; did you mean {near[0]}?" if near else f"; known: {', '.join(names) or 'none yet'}"
 
@@ -285,7 +285,7 @@ def _spec(accelerator: str | None, target: str | None) -> str:
 
 
 def _stamp(root: Path) -> tuple[int, int] | None:
-    """What changes when an index is written anew."""
+    """A stamp that changes when an index is written anew; None if the index cannot be read."""
     try:
         status = (root / INDEX).stat()
     except OSError:

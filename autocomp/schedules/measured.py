@@ -1,4 +1,4 @@
-"""What records keep of machines, workloads and evaluations."""
+"""The parts of records that describe machines, workloads and evaluations."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ TRIALS = 2  # other values of an option for which a kernel must be correct, befo
 
 
 def operation_of(workload: Workload, arguments: tuple[str, ...] = ()) -> Operation:
-    """What is computed. A user's own operation is known by its workload's name and its reference's text."""
+    """A workload's operation. A user's own operation is known by its workload's name and its reference's text."""
     text = workload.reference_text
     own = text is not None
     return Operation.model_validate(
@@ -58,7 +58,7 @@ def _takes(name: str, workload: Workload, target: Target, kernel: str, value: Nu
 
 
 def figures(evaluation: Evaluation, naive: Number) -> Result:
-    """What a record keeps of an evaluation with a measurement; `naive` is the starting kernel's value."""
+    """The figures that a record keeps of an evaluation with a measurement; `naive` is the starting kernel's value."""
     if evaluation.measurement is None:
         raise ValueError("a record needs a measurement")
     utilisation = evaluation.evidence.figures.get("utilisation")

@@ -16,7 +16,7 @@ Doubt = Callable[[Path], str | None]  # why a record's file is not to be copied,
 
 @dataclass(frozen=True)
 class Merged:
-    """How many records were copied, how many were no better than what was there, and how many are in doubt."""
+    """Numbers of records: those copied, those no better than the ones already there, and those in doubt."""
 
     copied: int
     left: int

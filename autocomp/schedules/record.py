@@ -36,8 +36,8 @@ class _Part(BaseModel):
 
 
 class Machine(_Part):
-    """What the kernel is for: the target's kind, and its name within the kind. `digest` is that of its meaning with the
-    parameters applied."""
+    """The target that the kernel is for: its kind, and its name within the kind. `digest` is that of its meaning with
+    the parameters applied."""
 
     kind: str = Field(pattern=r"^[A-Za-z_][A-Za-z0-9_-]*$")
     name: str = Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]*(:[A-Za-z0-9_.-]+)?$")
@@ -60,9 +60,9 @@ class Tensor(_Part):
 
 
 class Operation(_Part):
-    """What is computed. `reference` is the digest of a user's own definition, which `name` alone does not identify.
-    `arguments` are the options that the kernel takes at run time: `options` has the values that it was measured with,
-    which stand in its text as numbers, and any others may stand there."""
+    """The operation that a kernel computes. `reference` is the digest of a user's own definition, which `name` alone
+    does not identify. `arguments` are the options that the kernel takes at run time: `options` has the values that it
+    was measured with, which stand in its text as numbers, and any others may stand there."""
 
     name: str = Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]*$")
     dims: dict[Identifier, int]
@@ -87,7 +87,7 @@ class Operation(_Part):
         return self.model_copy(update={"options": {**self.options, **dict.fromkeys(self.arguments)}})
 
     def computes(self, asked: Operation) -> bool:
-        """Whether the kernel, with the asked values of its arguments, computes what is asked for."""
+        """True if the kernel, with the asked values of its arguments, computes what is asked for."""
         if not self.arguments:
             return self == asked
         return self.general() == asked.model_copy(update={"arguments": self.arguments}).general()

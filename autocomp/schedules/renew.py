@@ -23,8 +23,8 @@ UNKNOWN = "unknown"
 
 @dataclass(frozen=True)
 class Freshness:
-    """How a record compares with a short search: `gain` is how many times better that is, and `found` its record where
-    it beats the one in the file. `message` says why a record was not searched for."""
+    """A record compared with a short search: `gain` is how many times better the search's result is, and `found` its
+    record where it beats the one in the file. `message` is the reason why a record was not searched for."""
 
     path: Path
     outcome: str

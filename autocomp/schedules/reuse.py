@@ -40,7 +40,7 @@ def precedents_for(
 
 
 def _family(spec: str) -> list[str]:
-    """What machines share between which schedules are carried over: the kind, and the name without its variant."""
+    """The family of machines between which schedules are carried over: the kind, and the name without its variant."""
     return spec.split(":")[:2]
 
 

@@ -35,7 +35,7 @@ class Store:
         self.root = root
 
     def improved_by(self, record: ScheduleRecord) -> bool:
-        """Whether `put` would write the record now."""
+        """True if `put` would write the record now."""
         return self._improves(record, self.root / record.folder / record.file_name)
 
     def put(self, record: ScheduleRecord) -> tuple[Path, bool]:
