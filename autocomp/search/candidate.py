@@ -241,7 +241,7 @@ class History:
         return in_order(Counter(c.outcome for step in self.rounds for c in step.candidates))
 
     def fresh_children(self, step: Step, parent: int) -> int:
-        """How many kernels not seen before a parent led to in a step."""
+        """The number of new kernels, not seen before, that a parent led to in a step."""
         return sum(1 for c in step.candidates if c.parent == parent and c.evaluation is not None)
 
 

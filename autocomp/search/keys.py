@@ -36,7 +36,7 @@ def key_of(kind: str, *parts: int | str) -> str:
 
 
 def form_of(kind: str) -> str:
-    """How the keys of a kind look, as in `plan/<step>/<parent>`."""
+    """The form of the keys of a kind, as in `plan/<step>/<parent>`."""
     return "/".join((kind, *(f"<{part}>" for part in PARTS[kind])))
 
 

@@ -103,9 +103,9 @@ def _with_root(history: History, parents: tuple[Candidate, ...]) -> tuple[Candid
 
 
 def _dive(history: History, codes: int) -> tuple[int, Candidate | None]:
-    """How many of the first steps were dives from the starting kernel, and the kernel that the present one has come to.
-    None if all are over, as each is when so many plans in a row brought nothing as exhaust a kernel. Each of these
-    steps carried out one plan, in `codes` kernels at most."""
+    """The number of first steps that were dives from a starting kernel, and the kernel that the present dive has come
+    to, or None if all dives are over. A dive is over after EXHAUSTED_AFTER plans in a row without improvement. Each of
+    these steps carried out one plan, in `codes` kernels at most."""
     starts = _starts(history)
     head, fruitless, over = starts[0], 0, 0
     for number, step in enumerate(history.steps):
