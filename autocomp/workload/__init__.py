@@ -1,4 +1,4 @@
-"""What is to be computed: a workload file in, tensors, inputs, the reference result and a starting kernel out."""
+"""The computation to optimise: a workload file in, tensors, inputs, the reference result and a starting kernel out."""
 
 from __future__ import annotations
 

@@ -91,7 +91,7 @@ class Convolution:
 
     @property
     def sums(self) -> Mapping[int, int]:
-        """How many sums of how many products the outputs depend on: number of products to number of sums."""
+        """The sums that the outputs depend on: the number of products in a sum, mapped to the number of such sums."""
         rows, cols = (Counter(len(window) for window in axis.windows) for axis in (self.rows, self.cols))
         found: Counter[int] = Counter()
         for (high, n), (wide, m) in itertools.product(rows.items(), cols.items()):

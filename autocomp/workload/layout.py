@@ -1,4 +1,4 @@
-"""How a tensor lies in memory: its stored axes as quotients and remainders of the operation's dimensions.
+"""The layout of a tensor in memory: its stored axes as quotients and remainders of the operation's dimensions.
 
 `K/4 J K%4` stores a matrix of K rows and J columns with four rows interleaved; `J/16 K/16 J%16 K%16` as blocks of
 16 x 16. A plain matrix is `K J`, a transposed one `J K`.
@@ -72,7 +72,7 @@ class Layout:
 
     @property
     def plain(self) -> bool:
-        """Whether the tensor is stored as it is."""
+        """True if the tensor is stored in the order of its dimensions."""
         return self.axes == tuple(Axis(name) for name, _ in self.dimensions)
 
     @cached_property

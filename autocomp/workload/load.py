@@ -115,7 +115,7 @@ def _reference(workload: Workload) -> str | None:
 
 
 def _workload(file: schema.File, path: Path, **operation: Any) -> Workload:
-    """What all operations take from their file, and the fields of one."""
+    """A workload: the fields that all operations take from their file, and those of one."""
     common: dict[str, Any] = {
         "name": file.name or path.stem,
         "operation": file.operation,

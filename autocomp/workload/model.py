@@ -1,4 +1,4 @@
-"""What is to be computed: tensors, the reference result, inputs to try, and the work it takes."""
+"""The model of a workload: tensors, the reference result, inputs to try, and the work it takes."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ Host = Literal["control", "compute", "data_dependent"]
 
 @dataclass(frozen=True)
 class Tolerance:
-    """How far a result of a custom operation may be from the reference: see `tolerance.of_custom`. `magnitude` names a
-    function beside the reference that gives the sum of the magnitudes of the terms of each result."""
+    """The error allowed in a result of a custom operation: see `tolerance.of_custom`. `magnitude` names a function
+    beside the reference that gives the sum of the magnitudes of the terms of each result."""
 
     relative: float = 0.0
     absolute: float = 0.0
@@ -101,7 +101,7 @@ class Workload:
 
     @property
     def exact(self) -> bool:
-        """Whether results must equal the reference."""
+        """True if results must equal the reference."""
         return self.tolerance is None and not any(data_type(t.dtype).is_float for t in self.outputs)
 
     @property

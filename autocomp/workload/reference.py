@@ -131,7 +131,7 @@ def multiply(a: Array, b: Array) -> npt.NDArray[np.int64]:
 
 
 def _custom(workload: Workload, arrays: Arrays, name: str | None = None, dtype: Any = None) -> dict[str, Array]:
-    """What the user's reference function gives, or another function in its file; as `dtype`, if not the tensors'."""
+    """The results of the user's reference function, or of another one in its file; as `dtype`, if not the tensors'."""
     function = _user_function(workload, name)
     given = {tensor.name: np.array(arrays[tensor.name]) for tensor in workload.inputs}
     try:

@@ -1,4 +1,4 @@
-"""Whether a workload's reference, which is Python code, may run here."""
+"""Permission to run a workload's reference, which is Python code."""
 
 from __future__ import annotations
 

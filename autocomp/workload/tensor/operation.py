@@ -1,4 +1,4 @@
-"""What is stated of one operation: its operands, its result in float64, the error it allows and the work it takes."""
+"""The definition of one operation: its operands, its result in float64, the error it allows and the work it takes."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class Operation(ABC):
 
     @abstractmethod
     def work(self, dims: Dims, dtype: str, options: Options) -> Work:
-        """What the definition computes; padding and masked elements do not count."""
+        """The work of the definition; padding and masked elements do not count."""
 
     @abstractmethod
     def edges(self, dims: Dims, options: Options) -> tuple[Dims, ...]:

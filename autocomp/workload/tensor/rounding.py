@@ -1,4 +1,4 @@
-"""How far floating-point arithmetic may take a result from the exact one.
+"""The error of floating-point arithmetic: bounds on a result's distance from the exact one.
 
 The last rounding, to the type of the result, is bounded by its unit roundoff. All earlier roundings are taken as
 independent and random: their variances add up, and a result may be `CONFIDENCE` standard deviations off (Higham and
