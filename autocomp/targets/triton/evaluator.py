@@ -189,8 +189,8 @@ def _doubted(verdicts: list[StageVerdict], measurement: Measurement | None, boun
 def _evidence(
     answer: Mapping[str, Any], measurement: Measurement | None, bound: Bound | None, has_device: bool
 ) -> Evidence:
-    """What is known of a kernel without a closer look: its times beside the roofline, and what it needs of a
-    multiprocessor."""
+    """The evidence of a kernel without a profile: its times beside the roofline, and the resources of a multiprocessor
+    that it uses."""
     figures: dict[str, float] = {}
     story: list[str] = []
     if measurement is not None and bound is not None:

@@ -1,4 +1,4 @@
-"""What prompts say of Triton and of a device."""
+"""The parts of prompts about Triton and about a device."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a pipelined loop would take: from the stages of its rounds to the time of a launch.
+"""The expected time of a pipelined loop: from the stages of its rounds to the time of a launch.
 
 Three things limit a loop with copies into shared memory: the products of all blocks on a multiprocessor, the latency of
 a copy divided by the copies in flight, and the bytes copied. The slowest of them counts. The form is that of KPerfIR's
@@ -52,7 +52,7 @@ class Round:
 
     @property
     def waits(self) -> bool:
-        """Whether copies that arrive late limit the loop, and not products or bandwidth."""
+        """True if copies that arrive late limit the loop, and not products or bandwidth."""
         return self.cycles > 1.1 * max(self.products, self.copies)
 
     def at(self, stages: int, blocks: int | None = None) -> float:
@@ -62,7 +62,7 @@ class Round:
 
     @property
     def critical(self) -> str:
-        """What limits the loop."""
+        """The factor that limits the loop: latency, products or copies."""
         limits = {"products": self.products, "copies": self.copies}
         return "latency" if self.waits else max(limits, key=lambda name: limits[name])
 
@@ -123,7 +123,7 @@ def _forecast(
 
 
 def _waves(tiles: int, blocks: int, multiprocessors: int) -> float:
-    """How many times the device is filled. Blocks of the last wave share multiprocessors with fewer others."""
+    """The number of waves of blocks. Blocks of the last wave share multiprocessors with fewer others."""
     full, rest = divmod(tiles, multiprocessors * blocks)
     return full + ceil(rest / multiprocessors) / blocks
 

@@ -66,7 +66,7 @@ def record(host: Host, device: str, task: Mapping[str, Any], kernel: str, seed: 
 
 @dataclass(frozen=True)
 class Phase:
-    """What warps do between two marks of the kernel, and the share of the launch's time that they stay there."""
+    """The activity of warps between two marks of the kernel, and its share of the launch's time."""
 
     kind: str
     line: int
@@ -185,7 +185,7 @@ def _story(
     model: Forecast | str,
     shared_bytes: int,
 ) -> list[str]:
-    """What a person should read of one launch. `shared_bytes` is what a multiprocessor has."""
+    """The sentences about one launch for a person to read. `shared_bytes` is what a multiprocessor has."""
     blocks, limit = blocks_at_a_time(launch, shared_bytes)
     found = [
         f"{launch['name']} takes {launch['us']:.1f} us in {launch['registers']} registers a thread and "
@@ -213,7 +213,7 @@ def _story(
 
 
 def advice(launch: Mapping[str, Any], phases: Sequence[Phase], model: Forecast | str, shared_bytes: int) -> list[str]:
-    """What to change, the largest expected gain first. Where a model of the loop applies, it says what other stages
+    """Changes to try, the largest expected gain first. Where a model of the loop applies, it says what other stages
     give. Other gains are the share of the time in the phases that the change is against: what it can save at most."""
     blocks, limit = blocks_at_a_time(launch, shared_bytes)
     shares: dict[str, float] = {}

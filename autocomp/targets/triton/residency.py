@@ -1,5 +1,5 @@
-"""How many blocks share a multiprocessor, and what limits them. The figures are those of the CUDA programming guide for
-compute capabilities 8.0 and 9.0."""
+"""The number of blocks that share a multiprocessor, and the resource that limits it. The figures are those of the CUDA
+programming guide for compute capabilities 8.0 and 9.0."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ RECORD_BYTES = 8
 
 
 def blocks_at_a_time(needs: Mapping[str, Any], shared_bytes: int) -> tuple[int, str]:
-    """How many blocks fit, and what limits them. `needs` are the `registers` of a thread, the `warps` and the bytes of
-    `shared` memory of a block; `shared_bytes` is what a multiprocessor has."""
+    """The number of blocks that fit, and the resource that limits it. `needs` are the `registers` of a thread, the
+    `warps` and the bytes of `shared` memory of a block; `shared_bytes` is what a multiprocessor has."""
     registers = -(-int(needs["registers"]) // REGISTER_UNIT) * REGISTER_UNIT * 32 * int(needs["warps"])
     limits = {
         "registers": REGISTERS // max(1, registers),

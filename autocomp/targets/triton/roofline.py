@@ -13,7 +13,7 @@ from autocomp.workload.tensor import OPERATIONS
 
 @dataclass(frozen=True)
 class Peaks:
-    """What a device reaches: bytes a second of a copy, operations a second of products by data type."""
+    """The peak rates of a device: bytes a second of a copy, operations a second of products by data type."""
 
     bandwidth: float
     products: Mapping[str, float] = field(default_factory=dict)

@@ -54,7 +54,7 @@ class _HostFile(BaseModel):
 
 @dataclass(frozen=True)
 class _Snapshot:
-    """What a run folder keeps of a device."""
+    """A device as a run folder keeps it."""
 
     __pydantic_config__ = ConfigDict(extra="forbid")
     name: str
@@ -129,8 +129,8 @@ class TritonTarget(Target):
         return cls(kept.name, host, kept.greeting, peaks, kept.parameters)
 
     def probe(self) -> dict[str, Any]:
-        """What the device is, and what it reaches: measured anew and kept. Bandwidth in bytes a second, products in
-        operations a second by data type. Raises ConfigError for the interpreter."""
+        """The device and its peak rates: measured anew and kept. Bandwidth in bytes a second, products in operations a
+        second by data type. Raises ConfigError for the interpreter."""
         if not self.has_device:
             raise ConfigError(f"{self.greeting['name']} has no peaks", hint="a probe needs a GPU")
         self.peaks = _peaks(self.host, self.greeting, again=True)
@@ -212,7 +212,7 @@ def _host(name: str, paths: Sequence[Path]) -> Host:
 
 
 def _peaks(host: Host, greeting: Mapping[str, Any], again: bool = False) -> Peaks:
-    """What the device reaches, measured once and kept; `again` measures once more."""
+    """The peak rates of the device, measured once and kept; `again` measures once more."""
     key = hashlib.sha256(json.dumps([host.command, greeting], sort_keys=True).encode()).hexdigest()[:16]
     file = cache_folder("devices") / f"triton-{key}.json"
     if file.is_file() and not again:

@@ -20,7 +20,7 @@ SEQUENCE = "sequence"
 
 @dataclass(frozen=True)
 class Device:
-    """What rewrites are told of the device."""
+    """The facts about the device that rewrites are told."""
 
     multiprocessors: int = 132
     shared_bytes: int = 232_448

@@ -274,7 +274,7 @@ class _Checker:
             self._refuse(node, f"{node.attr!r} is not allowed: it reaches out of the kernel")
 
     def _is_language(self, name: str) -> bool:
-        """Whether a dotted name belongs to one of Triton's languages, whatever it was imported as."""
+        """True if a dotted name belongs to one of Triton's languages, under any name that it was imported as."""
         root = name.split(".")[0]
         stands_for = self._imported.get(root, "")
         return root in allowed.LANGUAGES or stands_for.startswith("triton.language") or ".gluon.language" in stands_for

@@ -133,7 +133,7 @@ def parameters(function: ast.FunctionDef) -> list[str]:
 
 
 def is_constexpr(argument: ast.arg) -> bool:
-    """Whether a parameter of a Triton function is a compile-time constant."""
+    """True if a parameter of a Triton function is a compile-time constant."""
     return argument.annotation is not None and dotted(argument.annotation).endswith("constexpr")
 
 

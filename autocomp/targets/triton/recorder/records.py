@@ -45,7 +45,7 @@ class Block:
 
 @dataclass
 class Stay:
-    """How long warps stayed in the phase of a mark: cycles of each visit."""
+    """The stays of warps in the phase of a mark: cycles of each visit."""
 
     mark: Mark
     cycles: list[int] = field(default_factory=list)

@@ -74,7 +74,7 @@ def main() -> None:
 
 
 def record(request: Mapping[str, Any]) -> dict[str, Any]:
-    """What the kernel of a request needs, how long each launch takes, and how long the phases of its loops."""
+    """The needs of a request's kernel, the time of each launch, and the times of the phases of its loops."""
     module = parse(request["kernel"])
     check_module(module)
     torch.cuda.set_device(torch.device(request["device"]))
@@ -203,7 +203,7 @@ def _launch(launch: Launch) -> dict[str, Any]:
 
 
 def _needs(launch: Launch) -> dict[str, int]:
-    """What a block needs of a multiprocessor."""
+    """The resources of a multiprocessor that a block needs."""
     metadata = launch.kernel.metadata
     return {"warps": metadata.num_warps, "registers": launch.kernel.n_regs, "shared": metadata.shared}
 

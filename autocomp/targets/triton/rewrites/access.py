@@ -222,7 +222,7 @@ class Accesses:
         return name not in multiplied
 
     def _is_scalar(self, node: ast.expr) -> bool:
-        """Whether an expression is the same for all elements: no range reaches it, and no pointer."""
+        """True if an expression is the same for all elements: no range reaches it, and no pointer."""
         for part in ast.walk(node):
             if called(part, "arange", "load"):
                 return False
@@ -409,7 +409,7 @@ def _early(function: ast.FunctionDef) -> set[str]:
 
 
 def _reads(value: ast.expr, loop: ast.For) -> bool:
-    """Whether what is added depends on what the loop computes."""
+    """True if the added value depends on what the loop computes."""
     changed = set(stores_of([loop]))
     return any(isinstance(n, ast.Name) and n.id in changed for n in ast.walk(value))
 

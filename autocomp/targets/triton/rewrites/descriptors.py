@@ -187,7 +187,7 @@ class _Conversion:
         return (1 - last, last)
 
     def _extent(self, access: Access, order: tuple[int, int], position: int) -> str:
-        """How far the tensor reaches along an axis, in the kernel's names."""
+        """The extent of the tensor along an axis, in the kernel's names."""
         axis = order[position]
         limit = access.limits[axis]
         if limit is not None:
@@ -270,7 +270,7 @@ class _Conversion:
         place[position] = ast.If(test, [new], [old])
 
     def _tests(self, tile: Tile, tensor: str, launch: Launch) -> list[str]:
-        """What must hold of a tensor for a descriptor to describe it."""
+        """The conditions that a tensor must meet for a descriptor to describe it."""
         inner = self._on_host(" * ".join(tile.access.stride(tile.order[1])) or "1", launch)
         contiguous = [] if inner == "1" else [f"{inner} == 1"]
         strides = [_grouped(self._on_host(stride, launch)) for stride in tile.strides()]

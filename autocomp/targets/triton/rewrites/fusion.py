@@ -156,7 +156,7 @@ class _Fusion:
         return [_substituted(node, PRODUCT, product) for node in tail]
 
     def _parameters_of_follower(self, merged: ast.FunctionDef) -> dict[str, str]:
-        """What the follower's parameters are called in the merged kernel, which gets those that it does not have."""
+        """The names of the follower's parameters in the merged kernel, which gets those that it lacks."""
         known = {text_of(value): name for name, value in bound_arguments(self._first, self._producer).items()}
         second = bound_arguments(self._second, self._follower)
         taken = names_in([merged])

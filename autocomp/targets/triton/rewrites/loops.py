@@ -1,4 +1,4 @@
-"""How loops run: pipelining stages, flattening, warp specialisation; and results stored in halves."""
+"""Rewrites of loops: pipelining stages, flattening, warp specialisation; and results stored in halves."""
 
 from __future__ import annotations
 

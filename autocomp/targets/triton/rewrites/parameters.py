@@ -225,7 +225,7 @@ def registers_for(warps: int, blocks: int) -> int:
 
 
 def _fits(values: Mapping[str, int], setting: Setting) -> bool:
-    """Whether a tile's operands fit into shared memory, and its results into registers."""
+    """True if a tile's operands fit into shared memory, and its results into registers."""
     role = _roles(set(values))
     if not {"BLOCK_M", "BLOCK_N"} <= role.keys():
         return True

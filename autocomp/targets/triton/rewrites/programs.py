@@ -227,7 +227,7 @@ def _on_axis(call: ast.Call, axis: int, name: str) -> ast.expr | None:
 
 
 def _loop_depends_on_program(function: ast.FunctionDef) -> bool:
-    """Whether how often a loop runs depends on which program it is in."""
+    """True if the number of rounds of a loop depends on the program that it is in."""
     if any(True for _ in calls_in([function], "num_programs")):
         return False
     depends: set[str] = set()

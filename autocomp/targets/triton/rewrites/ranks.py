@@ -1,4 +1,4 @@
-"""How many dimensions the values of a Triton function have."""
+"""The numbers of dimensions of the values in a Triton function."""
 
 from __future__ import annotations
 

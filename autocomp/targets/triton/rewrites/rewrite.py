@@ -1,4 +1,4 @@
-"""What a rewrite is."""
+"""The definition of a rewrite."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from autocomp.targets.triton.language.module import Module
 
 @dataclass(frozen=True)
 class Setting:
-    """What proposals depend on besides the kernel: the workload's sizes and the device."""
+    """The inputs of proposals besides the kernel: the workload's sizes and the device."""
 
     dims: Mapping[str, int] = field(default_factory=dict)
     element_bytes: int = 2

@@ -232,13 +232,13 @@ def replace_calls(nodes: Sequence[ast.AST], replace: Callable[[ast.Call], ast.ex
 
 
 def stores_of(nodes: Sequence[ast.AST]) -> Counter[str]:
-    """How often each name is assigned."""
+    """The number of assignments to each name."""
     walked = (n for node in nodes for n in ast.walk(node))
     return Counter(n.id for n in walked if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store))
 
 
 def loads_of(nodes: Sequence[ast.AST]) -> Counter[str]:
-    """How often each name is read."""
+    """The number of reads of each name."""
     walked = (n for node in nodes for n in ast.walk(node))
     return Counter(n.id for n in walked if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load))
 
@@ -261,7 +261,7 @@ def fresh(name: str, taken: Collection[str]) -> str:
 
 
 def called(node: ast.AST, *names: str) -> bool:
-    """Whether a node is a call of one of Triton's functions, as `tl.load`."""
+    """True if a node is a call of one of Triton's functions with one of the names, as `tl.load`."""
     if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
         return False
     module = node.func.value

@@ -157,7 +157,7 @@ def compiling_only(compiled: list[Any]) -> Iterator[None]:
 
 
 def _resources(kernel: Any, device: torch.device) -> dict[str, Any]:
-    """What a compiled kernel needs of a multiprocessor. Registers are known once it is loaded."""
+    """The resources of a multiprocessor that a compiled kernel needs. Registers are known once it is loaded."""
     metadata = kernel.metadata
     limit = torch.cuda.get_device_properties(device).shared_memory_per_block_optin
     found = {"name": metadata.name, "shared": metadata.shared, "shared_limit": limit, "warps": metadata.num_warps}

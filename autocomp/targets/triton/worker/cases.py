@@ -19,7 +19,7 @@ INTERPRETED = 1 << 16  # elements of a tensor that Triton's interpreter gets thr
 
 @dataclass(frozen=True)
 class Task:
-    """What is to be computed: an operation at its own sizes and data type, and others that it must be right at too."""
+    """A computation: an operation at its own sizes and data type, and others at which it must be right too."""
 
     operation: str
     dims: Mapping[str, int]

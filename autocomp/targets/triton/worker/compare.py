@@ -1,4 +1,4 @@
-"""Whether a result is right: element by element, with NaN and infinity compared by position.
+"""The check of a result: element by element, with NaN and infinity compared by position.
 
 Written in the operators that NumPy and PyTorch share; `xp` is the module.
 """

@@ -1,4 +1,4 @@
-"""What a candidate may ask of PyTorch while it runs: memory and views of it, nothing that computes on elements."""
+"""The PyTorch operations allowed to a running candidate: memory and views of it, nothing that computes on elements."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ class SharedTensor:
     handle: dict[str, Any]
 
     def guards_hold(self) -> bool:
-        """Whether nothing was written outside of the tensor."""
+        """True if nothing was written outside of the tensor."""
         end = GUARD + self.tensor.numel() * self.tensor.element_size()
         sides = (self.buffer[:GUARD], self.buffer[end:])
         return all(bool((side == PATTERN).all()) for side in sides)

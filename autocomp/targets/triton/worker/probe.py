@@ -1,4 +1,4 @@
-"""What a device is and what it reaches: measured, not looked up by its name."""
+"""The identity of a device and its peak rates: measured, not looked up by its name."""
 
 from __future__ import annotations
 

@@ -46,8 +46,8 @@ CPU_LIMITS = {"file_bytes": 256 << 20, "cpu_seconds": 600, "network": 0}
 
 @dataclass(frozen=True)
 class Effort:
-    """How long a referee tries. Seconds of one run, runs and seconds of timing; timing ends early where the confidence
-    interval is narrower than `precision` of the median."""
+    """The limits of a referee's effort: seconds of one run, runs and seconds of timing. Timing ends early where the
+    confidence interval is narrower than `precision` of the median."""
 
     run_seconds: float = 5.0
     fewest: int = 20
@@ -58,7 +58,7 @@ class Effort:
 
 @dataclass
 class Verdict:
-    """What became of one stage."""
+    """The outcome of one stage."""
 
     stage: str
     status: str = "passed"
@@ -91,7 +91,7 @@ class Drawn:
         return [shared.tensor for shared in self.tensors[-len(self.outputs) :]]
 
     def fault(self) -> str | None:
-        """What is wrong after a run; None if nothing is."""
+        """The fault found after a run, or None."""
         for shared, before in zip(self.tensors, self.pristine, strict=False):
             if not torch.equal(shared.buffer, before):
                 return "an input was changed"
@@ -403,7 +403,7 @@ class _Judgement:
         self.process.attach({**sets, "log": [self._positions.handle, self._log.handle]}, START)
 
     def _check_timed(self, runs: int) -> None:
-        """What every timed run left at the sampled positions, and the last ones as a whole."""
+        """Check the results of every timed run at the sampled positions, and those of the last runs as a whole."""
         log, positions = self._log, self._positions
         assert log is not None
         assert positions is not None

@@ -29,7 +29,7 @@ class _Foreign:
 
 
 def share(buffer: torch.Tensor) -> dict[str, Any]:
-    """What another process opens the memory of a tensor of bytes with: a handle of its allocation, and where in it."""
+    """A document with which another process opens a tensor's memory: its allocation's handle, and the offset in it."""
     pointer = buffer.data_ptr()
     base, size = ctypes.c_uint64(), ctypes.c_size_t()
     driver = _driver()

@@ -31,7 +31,7 @@ def summarise(samples: Sequence[float]) -> Summary:
 
 
 def stable(batches: Sequence[float], within: float) -> bool:
-    """Whether the last two batches of a warm-up took the same time, within a share of it."""
+    """True if the last two batches of a warm-up took the same time, within a share of it."""
     return len(batches) >= 2 and abs(batches[-1] - batches[-2]) <= within * batches[-1]
 
 

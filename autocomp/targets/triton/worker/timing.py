@@ -73,7 +73,7 @@ class Clock:
         return len(medians)
 
     def watch_launches(self, tensors: Sequence[torch.Tensor]) -> None:
-        """How long the host needs to launch, the longest of a few: other processes may be busy beside it."""
+        """Measure the host's time for a launch, the longest of a few: other processes may be busy beside it."""
         longest = 0.0
         for _ in range(LAUNCHES):
             begun = time.perf_counter()
