@@ -1,1 +1,1 @@
-"""What kernels are written for and judged by: one package for each target."""
+"""The targets that kernels are written for and judged by: one package for each target."""

@@ -1,4 +1,4 @@
-"""How far apart sizes and parameters are."""
+"""Distances between sizes, and between parameters."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ def octaves(one: float, other: float) -> float:
 
 
 def distance(one: Any, other: Any) -> float:
-    """How far apart two parameters are: the octaves between sizes, summed over mappings and lists; what only one of
-    them has counts like another choice."""
+    """The distance between two parameters: the octaves between sizes, summed over mappings and lists. A part that only
+    one of them has counts like another choice."""
     if one == other:
         return 0.0
     if _is_size(one) and _is_size(other):

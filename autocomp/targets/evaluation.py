@@ -1,4 +1,4 @@
-"""What is known of a kernel after a target judged and measured it. All of it is plain data that JSON can hold."""
+"""The results of a target that judged and measured a kernel. All of them are plain data that JSON can hold."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Measurement:
 
 @dataclass(frozen=True)
 class Objective:
-    """What a target's measurements are of, and which of two is better."""
+    """The quantity that a target measures, and which of two values is better."""
 
     __pydantic_config__ = _AS_JSON
 
@@ -57,7 +57,7 @@ class Objective:
 
     @property
     def speed_up(self) -> str:
-        """How a speed-up is formed, in words."""
+        """The formula of a speed-up, in words."""
         present, afterwards = f"present {self.unit}", f"{self.unit} afterwards"
         return f"{present} / {afterwards}" if self.direction == "lower" else f"{afterwards} / {present}"
 
@@ -71,16 +71,16 @@ class Objective:
         return high / low if low else 0.0
 
     def ratio(self, bound: Number, value: Number) -> float:
-        """How much of the bound a value reaches: 1.0 is the best conceivable, 0 where it is undefined."""
+        """The share of the bound that a value reaches: 1.0 is the best conceivable, 0 where it is undefined."""
         low, high = (bound, value) if self.direction == "lower" else (value, bound)
         return low / high if high else 0.0
 
     def within(self, value: Number, reference: Number, factor: float) -> bool:
-        """Whether a value is at most `factor` times worse than a reference; with a factor below 1, better by that."""
+        """True if a value is at most `factor` times worse than a reference; with a factor below 1, better by that."""
         return value <= factor * reference if self.direction == "lower" else reference <= factor * value
 
     def better(self, new: Measurement, old: Measurement) -> bool:
-        """Whether the difference is an improvement, and larger than the noise of both measurements together.
+        """True if the difference is an improvement, and larger than the noise of both measurements together.
 
         The variances of independent errors add up, so that two 95 % intervals differ with that confidence if their
         centres are farther apart than the root of the sum of their squared half-widths.
@@ -130,7 +130,7 @@ class Bound:
 
 @dataclass(frozen=True)
 class LineCost:
-    """What is known of one line of the kernel: how often it was executed, what that cost, and by which causes."""
+    """The cost of one line of the kernel: how often it was executed, what that cost, and by which causes."""
 
     __pydantic_config__ = _AS_JSON
 
@@ -154,7 +154,7 @@ class Cause:
 
 @dataclass(frozen=True)
 class Evidence:
-    """How a kernel behaved, for agents and reports: stalls of a simulated machine, counters of a real one, or nothing.
+    """A kernel's behaviour, for agents and reports: stalls of a simulated machine, counters of a real one, or nothing.
 
     `figures` are single figures by name. `parts` says for each part of the machine how much of the measurement each
     cause accounts for, in the objective's unit; the cause `Busy` is useful work. `resources` gives what a kernel
@@ -214,7 +214,7 @@ class Evaluation:
 
     @property
     def ratio(self) -> float | None:
-        """How much of the bound is reached, from 0 to 1; None where either is unknown."""
+        """The share of the bound that is reached, from 0 to 1; None where either is unknown."""
         if self.bound is None or self.measurement is None:
             return None
         return self.objective.ratio(self.bound.value, self.measurement.value)

@@ -1,4 +1,4 @@
-"""What a search asks of an agent: a plan for a parent kernel, then a kernel for a plan."""
+"""The requests of a search to an agent: a plan for a parent kernel, then a kernel for a plan."""
 
 from __future__ import annotations
 
@@ -83,8 +83,8 @@ class Replayed:
 
 @dataclass(frozen=True)
 class Replay:
-    """What came of the precedents' plans; `left_out` says of each plan that does not apply, behind its record's name,
-    why."""
+    """The outcome of replaying the precedents' plans; `left_out` has the record's name and the reason for each plan
+    that does not apply."""
 
     steps: tuple[Replayed, ...] = ()
     left_out: tuple[tuple[str, str], ...] = ()
@@ -131,7 +131,7 @@ class Context:
 
 @dataclass(frozen=True)
 class Usage:
-    """What an answer cost. `money` is in the currency of the prices that the user states; `unsent` counts requests
+    """The cost of an answer. `money` is in the currency of the prices that the user states; `unsent` counts requests
     that a budget did not allow. Of the prompt's tokens, `prompt_cached` came from the endpoint's own cache; of the
     completion's, `reasoning` were thoughts that no answer shows."""
 
@@ -201,7 +201,7 @@ class Planner(Protocol):
 
 @runtime_checkable
 class Scientist(Protocol):
-    """What a planner adds that selects kernels and designs experiments itself, for the strategy `evolve`."""
+    """A planner that also selects kernels and designs experiments itself, for the strategy `evolve`."""
 
     def select(self, context: Context) -> Selected:
         """A base and a reference from `context.peers`, which are the whole population."""

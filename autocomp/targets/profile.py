@@ -25,7 +25,7 @@ class UnitProfile:
 
 @dataclass(frozen=True)
 class OverTime:
-    """What units did, and the most rows live in each local memory, in each window of `window` cycles."""
+    """The activity of units, and the most rows live in each local memory, in each window of `window` cycles."""
 
     cycles: int
     window: int
@@ -60,13 +60,13 @@ class Operand:
 
     @property
     def transfers(self) -> float:
-        """How often each byte crosses the DRAM bus."""
+        """The number of times that each byte crosses the DRAM bus, on average."""
         return (self.read + self.written) / self.bytes if self.bytes else 0.0
 
 
 @dataclass(frozen=True)
 class Cost:
-    """What some lines cost. `path` are the cycles of the critical path spent on their commands, by cause: over all
+    """The cost of some lines. `path` are the cycles of the critical path spent on their commands, by cause: over all
     lines these add up to the makespan, so they are exposed, while `waits` of several commands overlap."""
 
     commands: int
@@ -107,7 +107,7 @@ class Region:
 
 @dataclass(frozen=True)
 class PathSegment:
-    """What the critical path does in one way on one line, over all its turns: `cycles` in `count` stretches.
+    """One kind of stretch of the critical path on one line, over all its turns: `count` stretches of `cycles` together.
 
     `unit` is a unit's name, "host" or "front". `following` is the line whose commands these release, `link` why those
     had to wait: a cause as the simulator names it (None and "" where the path stays on the line, or in the unit).
@@ -156,7 +156,7 @@ class Recorded(ABC):
 
     @abstractmethod
     def over_time(self) -> OverTime | None:
-        """What its units and memories did; None where it moves no data."""
+        """The activity of its units and memories; None where it moves no data."""
 
     @abstractmethod
     def profile(self) -> Profile:

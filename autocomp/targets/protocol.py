@@ -57,7 +57,7 @@ __all__ = [
 
 
 class Language(ABC):
-    """What kernels are written in. None of its methods executes a kernel."""
+    """The language that kernels are written in. None of its methods executes a kernel."""
 
     name: str  # as prompts and messages call it: "C", "Triton"
     suffix: str  # of files, a dot with letters or digits: ".c"
@@ -96,7 +96,7 @@ class Language(ABC):
         return ()
 
     def is_foreign(self, kernel: str) -> bool:
-        """Whether a kernel computes its result without the machine, so that it has to be translated first."""
+        """True if a kernel computes its result without the machine, so that it has to be translated first."""
         return False
 
 
@@ -176,7 +176,7 @@ class Rules:
 
 @dataclass(frozen=True)
 class Focus:
-    """What a prompt is about, so that a target leaves out what does not matter: the kernels that it shows, and the
+    """The subject of a prompt, so that a target leaves out what does not matter: the kernels that it shows, and the
     kinds of constructs (`uses` of menu options) that may come in. `everything` asks for all there is."""
 
     kernels: tuple[str, ...] = ()
@@ -204,7 +204,7 @@ class Knowledge:
 
 
 class Target(ABC):
-    """What kernels are written for and judged by: one machine. An entry point of the group `autocomp.targets` names a
+    """One machine, which kernels are written for and judged by. An entry point of the group `autocomp.targets` names a
     subclass. Picklable and immutable.
 
     `kind` is the name of the entry point, `name` that of the machine within its kind, as MACHINE or
@@ -256,7 +256,7 @@ class Target(ABC):
 
     @classmethod
     def options(cls) -> tuple[MenuOption, ...]:
-        """How the transformations of this kind describe themselves: what a menu with `transformations: true` has."""
+        """The transformations of this kind as options: the entries of a menu with `transformations: true`."""
         return ()
 
     # --- what it says of a workload ------------------------------------------------------------------------------
@@ -307,7 +307,7 @@ class Target(ABC):
 
     @abstractmethod
     def knowledge(self, workload: Workload, focus: Focus) -> Knowledge:
-        """What a prompt says of the language and of the machine."""
+        """The sections of a prompt about the language and the machine."""
 
     def diagnose(self, kernel: str, workload: Workload) -> Evidence | None:
         """A closer look at what limits a correct kernel, made when an agent is about to plan: a critical path, marks in
@@ -360,8 +360,8 @@ class Target(ABC):
         return Rules(RewritingPlanner(), RewritingCoder()) if self.transformations.names else None
 
     def replay(self, precedents: Sequence[Precedent], start: str, workload: Workload) -> Replay:
-        """What the plans of earlier schedules make of a starting kernel here. Raises KernelError if that does not
-        parse."""
+        """The result of applying the plans of earlier schedules to a starting kernel here. Raises KernelError if that
+        does not parse."""
         from autocomp.targets.rewriting import replay
 
         return replay(self, precedents, start, workload)

@@ -20,7 +20,7 @@ def to_document(value: object) -> dict[str, Any]:
 
 
 def from_document(kind: type[T], document: Any) -> T:
-    """What `to_document` wrote of a `kind`. Raises pydantic's ValidationError for any other document."""
+    """The `kind` that `to_document` wrote. Raises pydantic's ValidationError for any other document."""
     asked: Any = kind
     value: T = _adapter(asked).validate_python(document)
     return value
