@@ -1,4 +1,4 @@
-"""What `import autocomp` offers: one function for each thing that a program does with kernels."""
+"""The interface of `import autocomp`: one function for each thing that a program does with kernels."""
 
 from __future__ import annotations
 
@@ -63,8 +63,8 @@ class Step:
 
 @dataclass(frozen=True)
 class Result:
-    """What a search found. Values are in the unit of the objective; `bound` is None where none is known, and `kernel`
-    the text of the best kernel. `run` is the folder that `resume` and `autocomp report` read."""
+    """The outcome of a search. Values are in the unit of the objective; `bound` is None where none is known, and
+    `kernel` the text of the best kernel. `run` is the folder that `resume` and `autocomp report` read."""
 
     objective: Objective
     naive: Number
@@ -80,7 +80,7 @@ class Result:
 
     @property
     def speed_up(self) -> float:
-        """How many times better than the starting kernel the best one is."""
+        """The factor by which the best kernel is better than the starting one."""
         return self.objective.gain(self.naive, self.best)
 
     def _repr_html_(self) -> str:

@@ -22,7 +22,7 @@ MOST_LISTED = 12  # names in a message
 
 
 def read_bytes(path: Path, limit: int = MAX_TEXT) -> bytes:
-    """What a file holds, of at most `limit` bytes, be it a pipe or a device. Raises OSError."""
+    """The content of a file, of at most `limit` bytes, be it a pipe or a device. Raises OSError."""
     check_name(path)
     with path.open("rb") as file:
         data = file.read(limit + 1)

@@ -1,4 +1,4 @@
-"""How a command line spells a field of a model whose fields become options."""
+"""The spelling, on a command line, of a field of a model whose fields become options."""
 
 from __future__ import annotations
 

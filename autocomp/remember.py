@@ -1,5 +1,5 @@
-"""What is found out about an object that never changes is kept with it: a machine, or a node of a syntax tree, most of
-which versions of a kernel share."""
+"""A cache of results in the immutable objects that they are computed from: a machine, or a node of a syntax tree, most
+of which versions of a kernel share."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What this user allows files to do: code that may run, and run folders that they began themselves.
+"""The permissions that this user gave to files: code that may run, and run folders that they began themselves.
 
 A file is known by the sha256 of its content, so that what changes is asked about again. The list is a text file in the
 user's own configuration folder, a line a file: the digest, what it is for, and where it was seen.
@@ -19,7 +19,7 @@ Kind = Literal["code", "run"]
 
 
 def is_trusted(kind: Kind, content: bytes) -> bool:
-    """Whether the user said so, or the content is that of a file that ships with the package."""
+    """True if the user said so, or the content is that of a file that ships with the package."""
     digest = _digest(content)
     return (kind == "code" and digest in _shipped()) or f"{digest} {kind}" in _listed()
 
