@@ -1,4 +1,4 @@
-"""What an evaluation costs by the size of the array: a naive GEMM on a systolic machine from 16 x 16 to 256 x 256.
+"""The cost of an evaluation by the size of the array: a naive GEMM on a systolic machine from 16 x 16 to 256 x 256.
 
     python -m benchmarks.array_sizes [--size N] [--repeat R]
 

@@ -62,7 +62,7 @@ def wheel(folder: Path) -> None:
 
 
 def commands(autocomp: Path, folder: Path) -> None:
-    """How long commands take that do next to nothing, import included."""
+    """Time commands that do next to nothing, import included."""
     kernel, workload = folder / "kernel.c", ROOT / "workloads" / "tiny_gemm.yaml"
     for name, command in {
         "autocomp --help": (autocomp, "--help"),

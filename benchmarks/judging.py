@@ -1,4 +1,4 @@
-"""What one judgement costs, beside another version of this package: the kernel of a shipped schedule, in turns.
+"""The cost of one judgement, beside another version of this package: the kernel of a shipped schedule, in turns.
 
     python -m benchmarks.judging --base FOLDER [--rounds 5] [--schedule PATH]
 

@@ -280,7 +280,7 @@ def _kinds(rows: Sequence[Row]) -> Iterator[tuple[str, Sequence[Measured]]]:
 
 
 def _problems(rows: Sequence[Row]) -> Iterator[str]:
-    """What the hardware did not confirm."""
+    """A line for each kernel that the hardware did not confirm."""
     for found in rows:
         for what, one in (("found", found.measured), ("hardware loops", found.fsm_measured)):
             if one is not None and one.cycles is None:

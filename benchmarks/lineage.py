@@ -1,4 +1,4 @@
-"""What each option contributes: applies the named options of a lineage in turn, and prints the cycles after each.
+"""The contribution of each option: applies the named options of a lineage in turn, and prints the cycles after each.
 
 A lineage is a YAML file with a workload, parameters of its accelerator to set (none: as described), and a list of
 options, each a transformation's name with its parameters:
@@ -33,7 +33,7 @@ class Option(BaseModel):
 
 
 class Lineage(BaseModel):
-    """How a workload's starting kernel becomes another one."""
+    """The steps from a workload's starting kernel to another one."""
 
     model_config = ConfigDict(extra="forbid")
     workload: str

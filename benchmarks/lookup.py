@@ -1,4 +1,4 @@
-"""How long a look-up takes in a library of 10,000 records: exact, nearest, and where nothing agrees.
+"""The time of a look-up in a library of 10,000 records: exact, nearest, and where nothing agrees.
 
 Times are of the processor, so that others at work on the machine do not count.
 """
@@ -60,7 +60,7 @@ def library(generator: random.Random) -> tuple[Library, list[Entry]]:
 
 
 def questions(known: Library, entries: list[Entry], generator: random.Random) -> Mapping[str, Callable[[], Ask]]:
-    """What compilers ask, by the name of the row; each call makes another question."""
+    """The questions that compilers ask, by the name of the row; each call makes another question."""
 
     def ask(shape: Mapping[str, int], options: Mapping[str, Any], parameters: Mapping[str, int | float]) -> Ask:
         return lambda: known.lookup("gemm", shape, "machine", options=options, parameters=parameters)

@@ -1,4 +1,4 @@
-"""What a search without a model finds on the machines that ship, from their naive kernels.
+"""The results of searches without a model on the machines that ship, from their naive kernels.
 
     python -m benchmarks.machines [MACHINE ...] [--evaluations N] [--objective NAME ...] [--size N ...] [--workers N]
 

@@ -1,4 +1,4 @@
-"""How public programs and kernels fare, from a local checkout: do they run as they are, or what is missing?
+"""Public programs and kernels from a local checkout: do they run as they are, or what is missing?
 
     python -m benchmarks.public_kernels DIR [-D NAME=NUMBER]…
     python -m benchmarks.public_kernels DIR --search [WORKLOAD] --evaluations 30

@@ -1,4 +1,4 @@
-"""What a related schedule is worth to a search:
+"""The worth of a related schedule to a search:
 python -m benchmarks.reuse [--seeds N] [--evaluations N] [--svg FILE] [PAIR...]
 
 Each pair is a problem that has a schedule, the shipped one or that of a search, and a similar one. The second is
@@ -81,7 +81,7 @@ class Curves:
 
     @property
     def reached(self) -> float:
-        """What the first evaluations with reuse reach of what the whole search without does."""
+        """The share of the whole search's result without reuse that the first evaluations with reuse reach."""
         return self.reusing[FIRST - 1] / self.without[-1]
 
 

@@ -38,7 +38,7 @@ def request_for(
 
 @dataclass(frozen=True)
 class Found:
-    """What came of a search: its result, its log, and the text of the best kernel."""
+    """The outcome of a search: its result, its log, and the text of the best kernel."""
 
     result: SearchResult
     events: Sequence[Event]

@@ -1,4 +1,4 @@
-"""How fast a simulation is, on one core: functional, timing, both, and the way from text to bytecode.
+"""The speed of a simulation, on one core: functional, timing, both, and the way from text to bytecode.
 
 Each size is measured in a process of its own, on one core, with one thread for NumPy. The ratio compares, in the same
 run, a simulation with cycles to NumPy's float32 product of the same sizes. `--json` prints the same as one object.

@@ -1,4 +1,4 @@
-"""What others reach: PyTorch as it is, its fused operators, its compiler, and AutoKernel's starter kernels."""
+"""The baselines: PyTorch as it is, its fused operators, its compiler, and AutoKernel's starter kernels."""
 
 from __future__ import annotations
 

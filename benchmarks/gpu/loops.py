@@ -63,7 +63,7 @@ def _recorded(device: TritonTarget, tile: Sequence[int], stages: int, size: int)
 
 
 def _kept(answer: Mapping[str, Any]) -> dict[str, Any]:
-    """What the model reads of a recorder's answer for one launch."""
+    """The part of a recorder's answer for one launch that the model reads."""
     launch, marked = answer["launches"][0], answer["marked"][0]
     general = {key: answer[key] for key in ("record_cycles", "empty_us", "clock_mhz", "multiprocessors")}
     kept = {key: marked[key] for key in KEPT_OF_MARKED} | {"marks": [{"loop": m["loop"]} for m in marked["marks"]]}

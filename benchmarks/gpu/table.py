@@ -89,7 +89,7 @@ def measure_row(name: str, folder: Path, checkout: Path | None, target: str = "t
 
 
 def _columns(known: Row, folder: Path, checkout: Path | None) -> dict[str, Callable[[], Callable[..., Any] | None]]:
-    """How each column's call is made; a call gets the inputs, or inputs and outputs for ours."""
+    """The functions that make each column's call; a call gets the inputs, or inputs and outputs for ours."""
     plain = eager(known.operation)
     compiled: dict[str, Callable[[], Callable[..., Any] | None]] = {
         "compile": lambda: torch.compile(plain),

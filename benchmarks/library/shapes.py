@@ -17,7 +17,7 @@ FOLDER = Path(__file__).parent
 
 
 class Operation(BaseModel):
-    """How often a model does an operation; the other keys are those of a workload file."""
+    """An operation of a model, and its count; the other keys are those of a workload file."""
 
     model_config = ConfigDict(extra="allow")
     count: int = Field(ge=1)

@@ -161,7 +161,7 @@ def _without_fence(node: Any, random: Random) -> Any:
 
 
 def _is_order(statement: Any) -> bool:
-    """Whether a statement is a fence, or a semaphore's wait or signal."""
+    """True if a statement is a fence, or a semaphore's wait or signal."""
     call = getattr(statement, "expression", None)
     words = ("fence", "wait", "signal")
     return isinstance(call, ast.Call) and any(word in call.function for word in words)
