@@ -1,4 +1,4 @@
-"""What all tests share: golden files, folders of their own, a target of another package, and a browser."""
+"""The fixtures of all tests: golden files, folders of their own, a target of another package, and a browser."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a compiler asks for: a kernel for exactly this, from the library or adapted in seconds."""
+"""The service for compilers: a kernel for exactly this, from the library or adapted in seconds."""
 
 from __future__ import annotations
 

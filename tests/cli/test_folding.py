@@ -16,7 +16,7 @@ from autocomp.search import Options
 
 
 class Oven(BaseModel):
-    """What a test sets."""
+    """The settings of a test."""
 
     degrees: int = Field(180, ge=50, lt=300, description="How hot.")
     fan: bool = Field(True, description="With the fan.")

@@ -1,4 +1,4 @@
-"""What the command line says of kernels that never end, and of files that are not plain UTF-8."""
+"""The answers of the command line to kernels that never end, and to files that are not plain UTF-8."""
 
 from __future__ import annotations
 

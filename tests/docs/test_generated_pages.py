@@ -79,7 +79,7 @@ def test_the_page_of_search_options_is_their_model(request: pytest.FixtureReques
 
 
 def machine_page(name: str) -> str:
-    """What the file says before the description, with its sources, then the reference page."""
+    """The comment before the description in its file, with its sources, then the reference page."""
     text = (data_dir("isa") / f"{name}.isa").read_text()
     comments = [line[2:].strip() for line in text.partition("accelerator ")[0].splitlines()]
     title, _, rest = isa.reference(isa.load(name), markdown=True).partition("\n")

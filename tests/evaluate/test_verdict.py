@@ -1,4 +1,4 @@
-"""What is said about a wrong result: the first wrong element, how many, and what they have in common."""
+"""The message about a wrong result: the first wrong element, how many, and what they have in common."""
 
 from __future__ import annotations
 

@@ -68,7 +68,7 @@ async def document(client: Client, tool: str, /, **arguments: Any) -> Any:
 
 
 async def optimise(client: Client) -> dict[str, Any]:
-    """What a coding agent does: read, look, apply what promises most, judge, submit."""
+    """The work of a coding agent: read, look, apply what promises most, judge, submit."""
     tools = {tool.name for tool in (await client.list_tools()).tools}
     assert {"check", "evaluate", "profile", "explain", "diff", "transformations", "transform", "submit"} <= tools
     naive = await document(client, "read_kernel", number=0)

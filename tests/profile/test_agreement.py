@@ -136,7 +136,7 @@ def test_the_path_is_with_a_command_while_the_machine_has_it(body: list[str], tu
 
 
 def at_work(recording: Recording, unit: int, start: int, end: int) -> bool:
-    """Whether the unit works, or waits for its port or for DRAM, from start to end."""
+    """True if the unit works, or waits for its port or for DRAM, from start to end."""
     mine = recording.spans.unit == unit
     starts, causes = recording.spans.start[mine], recording.spans.cause[mine]
     during = causes[(starts < end) & (np.append(starts[1:], recording.timing.cycles) > start)]

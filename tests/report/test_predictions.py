@@ -1,4 +1,4 @@
-"""How predictions are scored."""
+"""The scores of predictions."""
 
 from __future__ import annotations
 

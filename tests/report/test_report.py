@@ -1,4 +1,4 @@
-"""What people read, from a run folder or an evaluation alone."""
+"""The output for people, from a run folder or an evaluation alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is missing is named, with the line that installs it."""
+"""Missing programs are named, with the line that installs them."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ def keep(root: Path, problem: Workload, machine: Target = MACHINE, cycles: int =
 
 
 def lineages(root: Path, document: dict[str, Any]) -> list[tuple[LineageStep, ...]]:
-    """What a search for another shape begins with if this is the only record."""
+    """The lineages that a search for another shape begins with if this is the only record."""
     document["target"] = machine_of(MACHINE).model_dump() | {"digest": "d"}
     document["operation"]["dims"] = {"I": 64, "J": 64, "K": 64}
     Store(root).put(ScheduleRecord.model_validate(document))

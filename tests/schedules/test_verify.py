@@ -1,4 +1,4 @@
-"""Whether records hold, as `autocomp schedules verify` says."""
+"""The validity of records, as `autocomp schedules verify` reports it."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ def descendants(pid: int) -> list[int]:
 
 
 def ended(processes: Iterable[int]) -> bool:
-    """Whether all of them have ended, or end now."""
+    """True if all of them have ended, or end now."""
     deadline = time.monotonic() + LONGEST
     waiting = list(processes)
     while (waiting := [pid for pid in waiting if _alive(pid)]) and time.monotonic() < deadline:

@@ -1,4 +1,4 @@
-"""What a search says of its result in other conditions, and whom it plans for when the worst one counts."""
+"""The result of a search in other conditions, and the kernels that it plans for when the worst one counts."""
 
 from __future__ import annotations
 

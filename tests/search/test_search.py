@@ -1,4 +1,4 @@
-"""What a search finds, counts and refuses."""
+"""The results of a search, its counts and its refusals."""
 
 from __future__ import annotations
 

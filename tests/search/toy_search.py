@@ -230,7 +230,7 @@ def summary(result: SearchResult) -> list[tuple[Any, ...]]:
 
 
 class Worker:
-    """What an executor calls."""
+    """The object whose methods an executor calls."""
 
     def double(self, number: int) -> int:
         return 2 * number

@@ -1,4 +1,4 @@
-"""What an instruction may expand to is bounded, whatever its operands are."""
+"""The expansion of an instruction is bounded, whatever its operands are."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the systolic array leaves undefined is an error that says what to do, with and without recognised forms."""
+"""Undefined behaviour of the systolic array is an error that says what to do, with and without recognised forms."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def attempt(device: str) -> str:
-    """Whether another process gets the device at once."""
+    """The answer of another process that tries to get the device at once."""
     return subprocess.run([sys.executable, "-c", ATTEMPT, device], capture_output=True, text=True).stdout.strip()
 
 

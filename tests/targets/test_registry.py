@@ -12,7 +12,7 @@ from autocomp.targets import registry
 
 @pytest.fixture
 def installed(monkeypatch: pytest.MonkeyPatch) -> dict[str, EntryPoint]:
-    """What is installed, for a test to add to."""
+    """The installed entry points, for a test to add to."""
     found: dict[str, EntryPoint] = {}
     monkeypatch.setattr(registry, "_found", lambda: found)
     return found

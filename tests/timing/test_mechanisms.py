@@ -50,7 +50,7 @@ def test_a_full_pool_blocks_everything_behind_it() -> None:
 
 
 def test_a_command_that_has_waited_for_a_hardware_loop_passes_alone() -> None:
-    """What follows it for the unroller is there one cycle later, when the other one is in its pool."""
+    """The next command for the unroller is there one cycle later, when the other one is in its pool."""
     loop = (
         "loop_ws_config_bounds I=1 J=1 K=1 pad_I=0 pad_J=0 pad_K=0\n"
         "loop_ws_config_addrs_ab A=0x1000 B=0x2000\n"

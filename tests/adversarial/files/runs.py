@@ -6,5 +6,5 @@ Path("owned").touch()
 
 
 def f(**tensors: object) -> object:
-    """What it is asked for."""
+    """The tensors that it is given."""
     return tensors

@@ -1,4 +1,4 @@
-"""What a search makes of an endpoint that fails, measured as the guide shows it."""
+"""The result of a search with an endpoint that fails, measured as the guide shows it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What models cost: foretold, broken down, kept word for word; and what happens where none can answer."""
+"""The cost of models: foretold, broken down, kept word for word; and what happens where none can answer."""
 
 from __future__ import annotations
 

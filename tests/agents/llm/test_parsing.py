@@ -196,7 +196,7 @@ def test_a_move_that_was_not_offered_is_no_move(number: str) -> None:
     ["[", "{", '{"a":', '["', "void f(\n", "void f(int a)\n", "/*", "```\n", "option: ", ", ", "1. ", "#", "\n"],
 )
 def test_an_answer_that_repeats_itself_to_the_end_is_read_all_the_same(piece: str) -> None:
-    """What reads its input over and over does not end here."""
+    """A parser that reads its input over and over does not end here."""
     answer = "void solution() {\n" + piece * 20_000
     parse_plans(answer, MENU, "m")
     LANGUAGE.locate(answer)

@@ -1,4 +1,4 @@
-"""What is sent to a model, word for word."""
+"""The messages to a model, word for word."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What budgets set aside for a prompt: the tokenizer's count, or an estimate that answers correct. Never too little."""
+"""The tokens set aside for a prompt: the tokenizer's count, or an estimate that answers correct. Never too few."""
 
 from __future__ import annotations
 

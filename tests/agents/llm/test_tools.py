@@ -47,7 +47,7 @@ def play(command: Run, server: ScriptedServer, *arguments: str) -> dict[str, Any
 
 
 def first_move(request: Request) -> dict[str, Any]:
-    """What `transformations` offered last, as the arguments of `transform`."""
+    """The first move of the last answer of `transformations`, as the arguments of `transform`."""
     move = json.loads(answers(request)[-1])[0]
     return {"kernel": 0, "name": move["name"], "parameters": move["parameters"]}
 

@@ -26,7 +26,7 @@ def fma(a: npt.ArrayLike, b: npt.ArrayLike, c: npt.ArrayLike) -> Floats:
 
 
 def canonical(values: Floats) -> Floats:
-    """What is not a number has one representation."""
+    """The same values with one representation of NaN."""
     return np.where(np.isnan(values), np.uint32(0x7FC00000).view(np.float32), values)
 
 

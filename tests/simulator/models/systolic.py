@@ -86,7 +86,7 @@ def fma(a: Floats, b: Floats, c: Floats) -> Floats:
 
 
 def canonical(x: Floats) -> Floats:
-    """What is not a number is so in one way, as HardFloat has it: without a sign, and only the highest fraction bit."""
+    """The same values with NaN as HardFloat has it: without a sign, and with only the highest fraction bit set."""
     return np.where(np.isnan(x), np.uint32(0x7FC00000).view(F32), x)
 
 
