@@ -1,4 +1,4 @@
-"""What a transformation says where it does not apply."""
+"""The error of a transformation that does not apply."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether a rewritten kernel does what the one before it does: asked of every transformation, where it is applied.
+"""Checks that a rewritten kernel does what the one before it did, for every transformation, where it is applied.
 
 Both kernels are run on the same data. The new one has to leave the same values in every tensor, and in an order that
 the machine keeps. The memory discipline may find nothing in it that it does not find in the old one.

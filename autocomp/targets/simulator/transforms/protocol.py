@@ -1,4 +1,4 @@
-"""What a transformation is: a named, parameterised rewriting of a kernel."""
+"""The base of transformations: a transformation is a named, parameterised rewriting of a kernel."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ class Transformation(ABC):
         """The rewritten kernel. Raises NotApplicable."""
 
     def option(self) -> MenuOption:
-        """How a menu offers it."""
+        """The transformation as an option of a menu."""
         example = None if self.example is None else cleandoc(self.example).strip()
         guidance = cleandoc(self.guidance).strip()
         return MenuOption(self.name, self.title, guidance, self.name, Applies(self.causes), example, self.uses)

@@ -1,1 +1,1 @@
-"""What is known of a kernel: its calls and operands, the machine's limits and settings, rough times."""
+"""Facts about a kernel: its calls and operands, the machine's limits and settings, rough times."""

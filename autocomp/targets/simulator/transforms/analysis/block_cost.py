@@ -1,4 +1,4 @@
-"""What a nest takes when blocks of its results stay in local memory: rough, to rank shapes of blocks by."""
+"""The cycles of a nest when blocks of its results stay in local memory: rough, to rank shapes of blocks by."""
 
 from __future__ import annotations
 

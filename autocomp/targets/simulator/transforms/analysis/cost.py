@@ -59,7 +59,7 @@ def transfer_cycles(unit: Settings, dram: Settings, rows: int, blocks: int, traf
 
 
 def unit_settings(facts: Facts, name: str) -> Settings:
-    """What the description states of the unit that executes an instruction."""
+    """The settings that the description states for the unit that executes an instruction."""
     instruction = facts.accelerator.instruction(name)
     units = (unit for unit in facts.accelerator.units if instruction is not None and unit.name == instruction.unit)
     return next((unit.settings for unit in units), {})

@@ -1,5 +1,5 @@
-"""Whether iterations of loops may run in another order, as far as rows of local memory are concerned, and for fusing
-what the host changes and what moves leave in DRAM.
+"""Decides if iterations of loops may run in another order. It looks at rows of local memory; for fusing, also at what
+the host changes and what moves leave in DRAM.
 
 Rows are compared as sums of loop variables. Variables of loops around both accesses are the same for both, those of
 inner loops take any value in each. Where nothing is known of a row, the answer is that it may be any.
@@ -65,7 +65,7 @@ def _base(target: ast.Expression) -> str:
 
 
 def never_meet(one: Operand, other: Operand) -> bool:
-    """Whether two operands that share loops are known to touch different rows in each iteration of those."""
+    """True if two operands that share loops are known to touch different rows in each iteration of those."""
     pairs = zip(one.site.loops, one.site.loop_paths, other.site.loop_paths, strict=False)
     shared = [item for item, path, place in pairs if path == place]
     if not shared:
@@ -90,7 +90,7 @@ _ITERATION, _AHEAD, _LATER = "·iteration", "·ahead", "·later"
 
 
 def may_meet(facts: Facts, early: Operand, one: Loop, late: Operand, other: Loop) -> bool:
-    """Whether a row of iteration t of the second loop can be one of iteration t + 1 or later of the first.
+    """True if a row of iteration t of the second loop can be one of iteration t + 1 or later of the first.
 
     The later iteration is taken as t + ahead, which tells how far apart rows that move along are, and as a number of
     its own, which tells where it can be at all. Rows that either keeps apart never meet.
@@ -127,7 +127,7 @@ def reach(facts: Facts, operand: Operand) -> int:
 
 
 def _writes(facts: Facts, operand: Operand) -> bool:
-    """Whether a call may write through an operand: moves in do, moves out do not, others do unless all that is ever
+    """True if a call may write through an operand: moves in do, moves out do not, others do unless all that is ever
     written there is moved in."""
     if operand.site.kind in ("load", "store"):
         return operand.site.kind == "load"

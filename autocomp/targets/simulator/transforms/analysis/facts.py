@@ -1,4 +1,4 @@
-"""What the transformations know of a kernel: its instruction calls with their loops, and its use of local memory."""
+"""The transformations' facts about a kernel: its instruction calls with their loops, and its use of local memory."""
 
 from __future__ import annotations
 
@@ -160,7 +160,7 @@ class Buffer:
 
     @property
     def is_computed_with(self) -> bool:
-        """Whether anything but moves uses the rows."""
+        """True if calls other than moves use the rows."""
         return any(operand.site.kind not in ("load", "store") for operand in self.operands)
 
     @property
@@ -170,7 +170,7 @@ class Buffer:
 
 @dataclass(frozen=True)
 class Machine:
-    """What call forms a machine has, by name and number of arguments: their roles and the operands behind them."""
+    """The call forms of a machine, by name and number of arguments: their roles and the operands behind them."""
 
     accelerator: m.Accelerator
     roles: Mapping[tuple[str, int], CallRole]
@@ -247,17 +247,17 @@ class Facts:
         return tuple(site for site in self.sites if site.kind == "contraction")
 
     def beside_computation(self, site: Site, variable: str) -> bool:
-        """Whether a call is in a loop over a variable that a contraction is in as well; other loops may share it."""
+        """True if a loop over a variable holds both a call and a contraction; other loops may share the variable."""
         loops = ((s.loops, s.loop_paths) for s in self.contractions)
         around = {path for pair in loops for item, path in zip(*pair, strict=True) if item.variable == variable}
         return not around.isdisjoint(site.loop_paths)
 
     def computes(self, statement: ast.Statement) -> bool:
-        """Whether a statement contains a contraction."""
+        """True if a statement contains a contraction."""
         return "contraction" in self.kinds(statement)
 
     def kinds(self, statement: ast.Statement) -> set[str]:
-        """What the instruction calls below a statement do."""
+        """The kinds of the instruction calls below a statement."""
         return {self._kinds[name] for name in called(statement) if name in self._kinds}
 
     @cached_property
@@ -265,7 +265,7 @@ class Facts:
         return {site.call.function: site.kind for site in self.sites}
 
     def is_absent(self, address: Affine) -> bool:
-        """Whether an address names no operand at all."""
+        """True if an address names no operand at all."""
         spaces = self.accelerator.spaces
         return address.is_constant and any(
             s.none is not None and address.constant & 0xFFFFFFFF == s.none for s in spaces

@@ -1,4 +1,4 @@
-"""How much one move can cover: the range of its operand, and what the instruction requires besides.
+"""The most that one move can cover: the range of its operand, and what the instruction requires besides.
 
 A requirement is judged for the memory that the move goes to or comes from, with configuration registers as they are
 initially; what remains open is taken to hold.

@@ -1,4 +1,4 @@
-"""What an address of local memory can name: the memory, and the row as a sum."""
+"""The rows that an address of local memory can name: the memory, and the row as a sum."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the configuration registers hold while a kernel computes, and what the description's timing says with that."""
+"""The configuration registers' values while a kernel computes, and the description's timing with these values."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def timing(facts: Facts, site: Site, key: str, default: float) -> float:
 
 
 def known_values(facts: Facts, site: Site) -> Callable[[Expression], Expression | None]:
-    """What stands for the operands of a call and for the registers, where that is known."""
+    """A lookup of the values of a call's operands and of the registers, where they are known."""
     return _lookup(site, registers(facts))
 
 

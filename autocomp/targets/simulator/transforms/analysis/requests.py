@@ -1,4 +1,4 @@
-"""How rows of main memory are asked for: in aligned requests of a power of two bytes, as the moving units cut them."""
+"""The requests for rows of main memory: aligned, of a power of two bytes, as the moving units cut them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Settings = Mapping[str, int | float | str]  # of a unit or memory, as the descri
 
 @dataclass(frozen=True)
 class Traffic:
-    """What moves of rows ask of the machine: requests, and cycles in which their data pass the bus."""
+    """The demand of row moves on the machine: requests, and cycles in which their data pass the bus."""
 
     requests: float = 0.0
     beats: float = 0.0
@@ -29,7 +29,7 @@ class Traffic:
 
 @dataclass(frozen=True)
 class Cutting:
-    """How a unit cuts rows into requests: bytes of the smallest, of the largest, and of a cycle on the bus. With
+    """A unit's way to cut rows into requests: bytes of the smallest, of the largest, and of a cycle on the bus. With
     `drops`, a response whose last beats hold nothing that was asked for costs a cycle more."""
 
     smallest: int
@@ -86,7 +86,7 @@ def unit_number(unit: Settings, name: str) -> int:
 
 
 def unit_settings(accelerator: Accelerator, instruction: Instruction) -> Settings:
-    """What the description states of the unit that executes an instruction."""
+    """The settings that the description states for the unit that executes an instruction."""
     return next((unit.settings for unit in accelerator.units if unit.name == instruction.unit), {})
 
 

@@ -55,7 +55,7 @@ class Steps:
         return tuple(s for loops, guards, held in parts for s in make_nest(loops, make_if(guards, held)))
 
     def _runs(self, statement: ast.Statement) -> list[bool | None]:
-        """Whether conditions on the index alone let a statement run, by iteration; None where that is not known."""
+        """True for iterations where conditions on the index alone let a statement run; None where that is unknown."""
         calls = tuple(ast.ExpressionStatement(guard) for guard in peel_nest(statement)[1] if self._decide(guard))
         found = shifted_iteration(calls, self.constants, self.item.variable, ast.Name(self.item.variable))
         tests = [guard.expression for guard in found if isinstance(guard, ast.ExpressionStatement)]

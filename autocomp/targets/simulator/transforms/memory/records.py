@@ -70,7 +70,7 @@ def _groups(facts: Facts, record: str, settings: Sequence[Site]) -> list[list[Si
 
 
 def _holds_at(setting: Site, site: Site, settings: Sequence[Site]) -> bool:
-    """Whether a setting is made whenever a later call is reached, with no other one in between, coming round either."""
+    """True if a setting is made whenever a later call is reached, with no other in between, also across iterations."""
     around = setting.path[:-1]
     dominates = site.path[: len(around)] == around and site.guards[: len(setting.guards)] == setting.guards
     inner = set(site.loop_paths) - set(setting.loop_paths)
@@ -96,7 +96,7 @@ def _with_selector(facts: Facts, site: Site, number: int) -> ast.Call | None:
 
 
 def _distance(call: ast.Call, name: str, arity: int) -> tuple[bool, int]:
-    """How far a form is from a call, by name and number of arguments."""
+    """The distance of a form from a call, by name and number of arguments."""
     return not name.startswith(call.function), abs(arity - len(call.arguments))
 
 

@@ -35,7 +35,7 @@ def check_exact(facts: Facts, site: Site, memory: str) -> None:
 
 
 def _moves(write: Write, site: Site, memory: str) -> bool:
-    """Whether an assignment is one of a load to a local memory, or of a store to DRAM."""
+    """True if an assignment is one of a load to a local memory, or of a store to DRAM."""
     return write.target.element is not None if site.kind == "store" else write.target.memory == memory
 
 
@@ -47,13 +47,13 @@ def _is_copy(write: Write, site: Site, memory: str) -> bool:
 
 
 def _excluded(write: Write, value: Callable[[Expression], Expression | None]) -> bool:
-    """Whether one of the conditions on the way to an assignment is known not to hold."""
+    """True if one of the conditions on the way to an assignment is known not to hold."""
     judged = ((substitute(condition, value), wanted) for condition, wanted in write.path)
     return any(isinstance(found, Number) and bool(found.value) != wanted for found, wanted in judged)
 
 
 def _known(facts: Facts, site: Site, memory: str) -> Callable[[Expression], Expression | None]:
-    """What stands for registers, operands and the fields of an address that names rows of a memory."""
+    """A lookup of the values of registers, operands and the fields of an address that names rows of a memory."""
     registers = known_values(facts, site)
     pointers = {
         parameter.name for parameter in site.parameters if parameter is not None and parameter.kind == "pointer"

@@ -62,7 +62,7 @@ def _pairs(machine: Machine, given: Statements) -> Iterator[Pair]:
 
 
 def is_fence(machine: Machine, call: ast.Call) -> bool:
-    """Whether a call waits until the accelerator is idle."""
+    """True if a call waits until the accelerator is idle."""
     role = machine.roles.get((call.function, len(call.arguments)))
     instruction = machine.accelerator.instruction(role.instruction) if role is not None else None
     return instruction is not None and instruction.words.get("role") == "fence"
@@ -76,7 +76,7 @@ def make_fence(machine: Machine) -> ast.Statement | None:
 
 
 def _sorted_out(machine: Machine, statement: ast.Statement) -> tuple[Statements, ast.Statement, Statements]:
-    """What moves in front of a loop, the loop without it, and what moves behind it."""
+    """The statements that move in front of a loop, the loop without them, and the statements that move after it."""
     item = loop(statement)
     assert item is not None
     before: list[ast.Statement] = []
@@ -114,7 +114,7 @@ def _pair(machine: Machine, given: Statements) -> Pair | None:
 
 
 def _synchronises(machine: Machine, call: ast.Call) -> tuple[str, str]:
-    """What a call does to a semaphore (signal, wait or nothing), and its unit."""
+    """The effect of a call on a semaphore (signal, wait or nothing), and its unit."""
     role = machine.roles.get((call.function, len(call.arguments)))
     instruction = machine.accelerator.instruction(role.instruction) if role is not None else None
     if instruction is None:

@@ -140,7 +140,7 @@ class _Groups:
 
 
 def _groups(facts: Facts, variable: str) -> _Groups:
-    """What a loop over groups does. Raises NotApplicable where it is none, or where they are not alike."""
+    """The analysis of a loop over groups. Raises NotApplicable if it is not one, or if the groups are not alike."""
     if len(facts.contractions) != 1:
         raise NotApplicable(f"the kernel has {len(facts.contractions)} contractions; groups are taken together in one")
     compute = facts.contractions[0]
@@ -251,7 +251,7 @@ def _check_weights(facts: Facts, found: _Groups) -> None:
 def _together(
     facts: Facts, found: _Groups, diagonal: str, statement: ast.Statement, path: Path
 ) -> ast.Statement | None:
-    """What becomes of the loop over groups, and of the calls in it."""
+    """The rewritten loop over groups, or a rewritten call in it; None for other statements."""
     variable = found.loop.variable
     if path == found.home:
         assert isinstance(statement, ast.For)
@@ -290,7 +290,7 @@ def _sizes(facts: Facts, found: _Groups, site: Site) -> dict[int, ast.Expression
 
 
 def _onto_diagonal(facts: Facts, found: _Groups, diagonal: str) -> Sequence[ast.Statement]:
-    """What moves the weights of all groups to their places in the diagonal tiles, and waits for that."""
+    """Statements that move the weights of all groups to their places in the diagonal tiles, and wait for that."""
     taken = {*all_names(facts.kernel), diagonal}
     *outer, _, last = found.weights.subscripts
     used = frozenset[str]().union(*(names(expression(part)) for part in outer))

@@ -128,12 +128,12 @@ def doubled(facts: Facts, tensors: Sequence[str]) -> Facts:
 
 
 def is_doubled(buffer: Buffer) -> bool:
-    """Whether the rows of a buffer alternate already."""
+    """True if the rows of a buffer alternate already."""
     return any(_alternation(operand) for operand in buffer.operands)
 
 
 def alternates_with(buffer: Buffer, variables: frozenset[str]) -> bool:
-    """Whether all rows of a buffer move along with any of the variables: by turns, or with rows for each value."""
+    """True if all rows of a buffer move along with any of the variables: by turns, or with rows for each value."""
     shared = set(buffer.operands[0].row.terms).intersection(*(operand.row.terms for operand in buffer.operands))
     return any(not variables.isdisjoint(names(atom)) for atom, _ in shared)
 
@@ -144,12 +144,12 @@ def turns_of(buffer: Buffer) -> frozenset[str]:
 
 
 def runs_ahead(buffer: Buffer) -> bool:
-    """Whether a load in a loop fills another half of a buffer than the computation there reads."""
+    """True if a load in a loop fills another half of a buffer than the computation there reads."""
     return _out_of_step(buffer, "load")
 
 
 def runs_behind(buffer: Buffer) -> bool:
-    """Whether a store in a loop reads another half of a buffer than the computation there fills."""
+    """True if a store in a loop reads another half of a buffer than the computation there fills."""
     return _out_of_step(buffer, "store")
 
 
@@ -183,7 +183,7 @@ def running_index(facts: Facts, buffer: Buffer) -> ast.Expression:
 
 
 def _fills(facts: Facts, buffer: Buffer) -> int:
-    """How often a buffer is filled anew; 1 where that cannot be said."""
+    """The number of times that a buffer is filled anew; 1 where that is not known."""
     try:
         return prod(trips for _, trips in _turns(facts, buffer))
     except NotApplicable:

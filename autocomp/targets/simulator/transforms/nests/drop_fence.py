@@ -94,7 +94,7 @@ def _without(facts: Facts, gone: Collection[Path]) -> ast.Kernel:
 
 
 def _times(facts: Facts, path: Path) -> int:
-    """How often a statement runs."""
+    """The number of times that a statement runs."""
     return prod(item.trips for item in map(loop, enclosing(facts.body, path)) if item is not None)
 
 
@@ -103,7 +103,7 @@ def _elements(nodes: Iterable[object]) -> int:
 
 
 def _only_moves_between(facts: Facts) -> bool:
-    """Whether no two accesses of DRAM need an order: the host makes none, and no tensor is both stored and loaded. Of
+    """True if no two accesses of DRAM need an order: the host makes none, and no tensor is both stored and loaded. Of
     local memory the machine has to keep the order by itself."""
     pointers = {kind: {s.pointer and s.pointer.tensor for s in facts.sites if s.kind == kind} for kind in _MOVES}
     nodes = list(walk(facts.body))

@@ -92,5 +92,5 @@ def _moves(facts: Facts, site: Site) -> bool:
 
 
 def _selects_another(one: Site, other: Site) -> bool:
-    """Whether two configurations write different records of the same state."""
+    """True if two configurations write different records of the same state."""
     return None not in (one.selector, other.selector) and one.selector != other.selector

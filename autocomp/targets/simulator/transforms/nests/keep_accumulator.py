@@ -150,7 +150,7 @@ def _with_single_step(facts: Facts, result: Buffer, inner: Loop, step: str) -> F
 
 
 def _only_loads(facts: Facts, statement: ast.Statement, paths: Collection[Path]) -> bool:
-    """Whether a statement is one of the loads at these paths."""
+    """True if a statement is one of the loads at these paths."""
     return any(statement_at(facts.body, path) is statement for path in paths)
 
 
@@ -263,7 +263,7 @@ def _stored_loops(result: Buffer, common: tuple[Loop, ...]) -> tuple[Loop, ...]:
 
 
 def _is_block(result: Buffer) -> bool:
-    """Whether the results spread over several tiles already: those that are stored; what is added to them may begin
+    """True if the results spread over several tiles already: those that are stored; what is added to them may begin
     further inside a tile."""
     return any(operand.row.terms for operand in result.operands if operand.site.kind == "store")
 

@@ -133,7 +133,7 @@ def _in_nest(facts: Facts, loops: Sequence[Loop], load: ast.Statement, site: Sit
 
 
 def _steps(facts: Facts, load: Site, loops: Sequence[Loop], own: Sequence[Loop]) -> dict[str, int]:
-    """How many iterations of the nest share one of the load, by variable: all, if the load does not depend on it."""
+    """By variable, the iterations of the nest that share one of the load: all, if the load does not depend on it."""
     steps = {item.variable: item.trips for item in loops}
     (filled,) = facts.operands_of(load)
     uses = [o for b in facts.buffers if filled in b.operands for o in b.operands if o.site is not load]

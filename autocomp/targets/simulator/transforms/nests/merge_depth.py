@@ -157,7 +157,7 @@ def _reduction(facts: Facts, order: Sequence[str]) -> _Reduction:
 
 
 def _steps(loops: Sequence[Loop], depth: ast.Expression) -> tuple[dict[str, int], int]:
-    """How far apart steps of each loop have to be in a reduction without gaps, and how deep it then is as a whole."""
+    """The distance between steps of each loop in a reduction without gaps, and the depth of the whole reduction."""
     inner = loops[-1]
     space = Iterations((inner,), [depth, ast.Name(inner.variable)])
     depths = (space.values(depth) + 0 * space.values(ast.Name(inner.variable))).tolist()
@@ -171,7 +171,7 @@ def _steps(loops: Sequence[Loop], depth: ast.Expression) -> tuple[dict[str, int]
 
 
 def _operand(facts: Facts, load: Site, steps: Mapping[str, int], depth: ast.Expression, in_columns: bool) -> _Operand:
-    """How the depth goes through an operand. Raises NotApplicable unless steps follow one another there."""
+    """A load's operand, with the direction of the depth. Raises NotApplicable unless steps follow one another there."""
     where = load.pointer
     if where is None:
         raise NotApplicable(f"it is not known what {load.call.function} moves")

@@ -118,7 +118,7 @@ class _Product:
 
     @property
     def by_columns(self) -> bool:
-        """Whether the matrix lies with its rows along the sum: then the vector is multiplied from the left."""
+        """True if the matrix lies with its rows along the sum: then the vector is multiplied from the left."""
         return self.matrix.along_depth != 1
 
 
@@ -201,7 +201,7 @@ def _subscripts(node: ast.Expression) -> tuple[str, list[Affine]]:
 
 
 def _apart(facts: Facts, target: ast.Expression, operand: _Operand) -> bool:
-    """Whether an assignment in the loop over rows changes no element that a product reads."""
+    """True if an assignment in the loop over rows changes no element that a product reads."""
     if isinstance(target, ast.Name):
         return True  # a loop's variable, or one that no subscript has: those would not be known outside
     name, subscripts = _subscripts(target)

@@ -192,7 +192,7 @@ def _with_rows_along(tile: _Tile, along: int, step: int) -> _Tile:
 
 
 def _changes(facts: Facts, node: object, name: str) -> bool:
-    """Whether a statement or expression writes to a tensor."""
+    """True if a statement or expression writes to a tensor."""
     if isinstance(node, ast.Assignment | ast.Step):
         return not isinstance(node.target, ast.Name) and name in names(node.target)
     if not isinstance(node, ast.Call) or all(name not in names(argument) for argument in node.arguments):
@@ -253,7 +253,7 @@ def _all(conditions: Iterable[Holds]) -> Holds:
 
 
 def _stays(tile: _Tile, number: int) -> bool:
-    """Whether no row of a tile can leave a dimension."""
+    """True if no row of a tile can leave a dimension."""
     bounds = interval_of(tile.base[number], tile.load.ranges)
     return number != tile.along and bounds is not None and bounds[0] >= 0 and bounds[1] < tile.tensor.extents[number]
 
@@ -292,7 +292,7 @@ def _without_unused(body: ast.Block) -> ast.Block:
 
 
 def _drops(statement: ast.Statement, padding: _Padding) -> bool:
-    """Whether a statement is a condition of which a part goes."""
+    """True if a statement is an `if` whose condition loses a part."""
     return isinstance(statement, ast.If) and not padding.dropped.isdisjoint(conjuncts(statement.condition))
 
 

@@ -111,7 +111,7 @@ def _check_moves(facts: Facts, nest: ast.Statement, order: frozenset[str]) -> No
 
 
 def _fills_later(facts: Facts, load: Operand, use: Operand, order: frozenset[str]) -> bool:
-    """Whether a load may fill rows that a use reads in a later iteration of one of these loops."""
+    """True if a load may fill rows that a use reads in a later iteration of one of these loops."""
     places = set(use.site.loop_paths)
     around = (item for item, path in zip(load.site.loops, load.site.loop_paths, strict=True) if path in places)
     return any(item.variable in order and may_meet(facts, use, item, load, item) for item in around)

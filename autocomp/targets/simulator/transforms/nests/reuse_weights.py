@@ -92,8 +92,8 @@ class ReuseWeights(Transformation):
 
 
 def _is_first(facts: Facts, preload: Site, variable: str, variables: Sequence[str]) -> ast.Expression:
-    """Whether an iteration of a loop is the first that its conditions let through: either number 0, or one before which
-    a condition that bounds it from below does not hold."""
+    """The test that an iteration of a loop is the first that its conditions let through: either number 0, or one before
+    which a condition that bounds it from below does not hold."""
     tests: list[ast.Expression] = [ast.Binary("==", ast.Name(variable), literal(0))]
     for guard in preload.guards:
         indirect = variable in _variables_behind(facts, preload, guard) - names(guard)
@@ -116,7 +116,7 @@ def _variables_behind(facts: Facts, site: Site, part: ast.Expression) -> frozens
 
 
 def _rises(guard: ast.Expression, variable: str) -> bool | None:
-    """Whether a condition can come to hold as a variable grows, where it then holds on; None where that is unclear."""
+    """True if a condition can come to hold as a variable grows, and then still holds; None where that is unclear."""
     if variable not in names(guard):
         return False
     if not isinstance(guard, ast.Binary) or guard.operator not in ("<", "<=", ">", ">="):

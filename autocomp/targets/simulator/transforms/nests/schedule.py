@@ -83,7 +83,7 @@ class ChooseSchedule(Transformation):
 
 
 def raised_of(facts: Facts) -> Raised:
-    """What a kernel computes, and how. Raises NotApplicable, with the reason, where that is not seen."""
+    """A kernel's computation and its schedule. Raises NotApplicable, with the reason, where these are not seen."""
 
     def outcome() -> Raised | NotApplicable:
         try:
@@ -116,7 +116,7 @@ def _near(given: Raised) -> list[Ranked]:
 
 
 def _reason(given: Raised, item: Ranked) -> str:
-    """What is decided, and the cycles that it leads to."""
+    """The decisions in words, and the cycles that they lead to."""
     source = "when it was run" if item.timed else "by the cost model"
     return f"{_decided(given, item.schedule)}; {item.cycles:,.0f} cycles {source}"
 

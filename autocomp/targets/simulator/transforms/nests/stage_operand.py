@@ -243,7 +243,7 @@ def _constants_at(facts: Facts, home: Path) -> frozenset[str]:
 
 
 def _is_nest_of(facts: Facts, site: Site, passed: tuple[Loop, ...]) -> bool:
-    """Whether the passed loops hold nothing but the load."""
+    """True if the passed loops hold nothing but the load."""
     if not passed:
         return True
     for statement in enclosing(facts.body, site.path):

@@ -112,7 +112,7 @@ def _rows(found: Window) -> Iterator[tuple[Operand, Affine]]:
 
 
 def _end(operand: Operand, row: Affine) -> int:
-    """How many rows an operand reaches from the window's first, as far as that is known of a call."""
+    """The number of rows that an operand reaches from the window's first, as far as that is known of a call."""
     bounds = interval_of(row, operand.site.ranges)
     return 0 if bounds is None else bounds[1] + operand.height
 

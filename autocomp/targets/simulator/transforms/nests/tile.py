@@ -113,8 +113,8 @@ def tile_nest(facts: Facts, factors: Mapping[str, int], below: Callable[[Loop], 
 
 
 def _loads_operands(facts: Facts) -> Callable[[ast.Statement], bool]:
-    """Whether a statement only loads operands. Results that start from what is loaded, be it zeros from no tensor, get
-    rows of their own for each tile of a block."""
+    """A test for statements that only load operands. Results that start from what is loaded, be it zeros from no
+    tensor, get rows of their own for each tile of a block."""
     loads = [(buffer, site.pointer) for buffer in facts.buffers for site in buffer.sites("load")]
     started = {where.tensor for buffer, where in loads if where is not None and not buffer.is_input}
     operands = {where.tensor for _, where in loads if where is not None} - started

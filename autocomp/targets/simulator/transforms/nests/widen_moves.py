@@ -202,7 +202,7 @@ def _tightest(limits: Sequence[ast.Expression]) -> list[ast.Expression]:
 
 
 def _room(guard: ast.Expression, variable: str) -> Affine | None:
-    """How many iterations from a value of the variable on satisfy `value < bound`."""
+    """The number of iterations from a value of the variable on that satisfy `value < bound`."""
     if isinstance(guard, ast.Binary) and guard.operator == "<":
         room = affine(guard.right) - affine(guard.left)
         if room.coefficient(variable) == -1:

@@ -48,7 +48,7 @@ class Line:
 
     @property
     def count(self) -> int:
-        """How many elements from `first` on there are at most."""
+        """The number of elements from `first` on, at most."""
         end = self.low + self.span
         return (end if self.origin.terms else min(end, self.extent)) - self.first
 
@@ -135,12 +135,12 @@ def _lines(array: Tensor, load: Site, inside: frozenset[str], apart: int) -> tup
 
 
 def _is_wide(facts: Facts, buffer: Buffer, load: Site) -> bool:
-    """Whether a load moves several blocks of columns."""
+    """True if a load moves several blocks of columns."""
     return (load.highest("cols") or 1) > facts.accelerator.memory(buffer.memory).cols
 
 
 def _depth(load: Site, level: str) -> int:
-    """How many of a load's loops are around what a level holds."""
+    """The number of a load's loops around what a level holds."""
     return [item.variable for item in load.loops].index(level) + 1 if level else 0
 
 

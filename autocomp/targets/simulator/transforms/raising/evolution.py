@@ -1,4 +1,4 @@
-"""What variables hold, as expressions of the counters of the loops around them (scalar evolution).
+"""The values of variables, as expressions of the counters of the loops around them (scalar evolution).
 
 Hand-written kernels keep addresses, toggles and counts in variables that change. Each value that such a variable may
 have where it is used takes the place of its name. A step added in every iteration becomes a multiple of the loop's
@@ -233,7 +233,7 @@ class _Evolution:
         return result
 
     def _before_loop(self, before: Statements, values: Values, ranges: Ranges) -> Statements | None:
-        """What is left of the statements that start a loop's counters; None where something is."""
+        """No statements, if nothing is left of those that start a loop's counters, else None."""
         found: list[ast.Statement] = []
         for statement in before:
             if isinstance(statement, ast.Declaration):
@@ -272,7 +272,7 @@ class _Evolution:
         return self._used(node, values)
 
     def _held(self, name: str, node: ast.Expression, values: Values) -> ast.Expression | None:
-        """What a variable holds once an expression is assigned to it; a pointer keeps its own type."""
+        """The value of a variable once an expression is assigned to it; a pointer keeps its own type."""
         kind = self._followed[name]
         value = self._known(node, values)
         if value is None or not kind.pointer:
@@ -300,7 +300,7 @@ def _new_value(change: ast.Assignment | ast.Step) -> ast.Expression:
 
 
 def _is_stable(value: ast.Expression) -> bool:
-    """Whether an expression, evaluated later, has the value that it has now; it reads no memory."""
+    """True if an expression, evaluated later, has the value that it has now; it reads no memory."""
     nodes = list(walk(value))
     held = sum(isinstance(node, ast.Index) for node in nodes)
     addressed = sum(isinstance(node, ast.Unary) and node.operator == "&" for node in nodes)

@@ -100,7 +100,7 @@ class _Inliner:
         return None if (names(helper.body) - declared(helper.body) - given) & self._own else helper
 
     def _is_same_array(self, parameter: ast.KernelParameter, argument: ast.Expression) -> bool:
-        """Whether an array parameter is merely another name for one of the caller's."""
+        """True if an array parameter is merely another name for one of the caller's arrays."""
         found = self._arrays.get(argument.name) if isinstance(argument, ast.Name) else None
         return (
             found is not None and found.name == parameter.type.name and found.extents[1:] == parameter.type.extents[1:]
@@ -108,7 +108,7 @@ class _Inliner:
 
 
 def _is_plain(helper: ast.Function) -> bool:
-    """Whether a call comes to the body with the parameters as variables in front."""
+    """True if a call can be inlined as parameter declarations followed by the body."""
     given = {parameter.name for parameter in helper.parameters}
     arrays = {parameter.name for parameter in helper.parameters if parameter.type.extents}
     return (
@@ -136,7 +136,7 @@ def _falling_through(body: ast.Block) -> ast.Block:
 
 
 def _result(statements: tuple[ast.Statement, ...]) -> ast.Expression | None:
-    """What statements return, as one expression; None where they do more than choose and name values."""
+    """The value that statements return, as one expression; None where they do more than choose and name values."""
     if not statements:
         return None
     first, *others = statements
@@ -161,5 +161,5 @@ def _result(statements: tuple[ast.Statement, ...]) -> ast.Expression | None:
 
 
 def _is_repeatable(value: ast.Expression) -> bool:
-    """Whether an expression may be evaluated any number of times."""
+    """True if an expression may be evaluated any number of times."""
     return not any(isinstance(node, ast.Call | ast.Assignment | ast.Step) for node in walk(value))

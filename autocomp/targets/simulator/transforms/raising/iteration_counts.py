@@ -1,4 +1,4 @@
-"""How often a loop runs whose condition tests a variable that changes by equal steps."""
+"""The number of iterations of a loop whose condition tests a variable that changes by equal steps."""
 
 from __future__ import annotations
 

@@ -106,7 +106,7 @@ class _Normaliser:
         return tuple(result)
 
     def _statement(self, statement: ast.Statement, ranges: Ranges) -> tuple[ast.Statement, ...]:
-        """What becomes of a statement; computed once for the same bounds of the variables in it."""
+        """The normal form of a statement; computed once for the same bounds of the variables in it."""
         bounds = frozenset((name, ranges[name]) for name in names(statement) if name in ranges)
         given = (bounds, self._changing & declared(statement))
         return remember(statement, "normal form", given, lambda: self._rewritten(statement, ranges))
@@ -175,7 +175,7 @@ class _Normaliser:
     def _declaration(
         self, statement: ast.Declaration, scope: dict[str, Interval]
     ) -> tuple[ast.Declaration | None, dict[str, ast.Expression]]:
-        """What is left of a declaration, and the values of the variables that it is rid of."""
+        """The rest of a declaration, and the values of the variables that it no longer declares."""
         kept: list[ast.Declarator] = []
         values: dict[str, ast.Expression] = {}
         for declarator in statement.declarators:
@@ -202,7 +202,7 @@ class _Normaliser:
 def _propagates(
     declarator: ast.Declarator, value: ast.Expression, bounds: Interval | None, scope: Mapping[str, Interval]
 ) -> bool:
-    """Whether a declaration is a mere name for an expression; a loop's index split off by / or % keeps its own."""
+    """True if a declaration is a mere name for an expression; a loop's index split off by / or % keeps its own."""
     held = limits(declarator.type)
     if held is None or bounds is None or bounds[0] < held[0] or bounds[1] > held[1]:
         return False

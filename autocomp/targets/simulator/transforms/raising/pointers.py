@@ -46,7 +46,7 @@ def array_types(function: ast.Function) -> Arrays:
 
 
 def is_address(node: ast.Expression, arrays: Arrays) -> bool:
-    """Whether an expression is a place in a tensor, given by a sum."""
+    """True if an expression is a place in a tensor, given by a sum."""
     return _address(node, arrays) is not None
 
 

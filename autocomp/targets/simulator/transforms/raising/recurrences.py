@@ -1,4 +1,4 @@
-"""What variables hold in a loop, of what one iteration makes of them (recurrences)."""
+"""The values of variables in a loop, from what one iteration makes of them (recurrences)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _LONGEST_PERIOD = 16  # of a variable that goes round in a loop
 
 @dataclass(frozen=True)
 class Change:
-    """What a variable holds when an iteration begins, and after the loop."""
+    """The value of a variable when an iteration begins, and after the loop."""
 
     start: ast.Expression | None
     after: ast.Expression | None
@@ -31,8 +31,8 @@ def before(name: str) -> str:
 
 
 def changes_in(count: Count, first: Values, after: Values) -> dict[str, Change]:
-    """What variables hold in a loop, of what they hold `first` and `after` one iteration, as expressions of what they
-    held before it."""
+    """The values of variables in a loop, from those that they hold `first` and `after` one iteration, as expressions of
+    those that they held before it."""
     found: dict[str, Change] = {}
     pending = set(first)
     marks = {before(name): name for name in first}

@@ -1,4 +1,4 @@
-"""What hand-written kernels say in other words than the normal form is made of, and cannot be brought into it."""
+"""Constructs of hand-written kernels that the normal form does not have, and that cannot be brought into it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from autocomp.targets.simulator.transforms.syntax.rewrite import walk
 
 
 def unraised(kernel: ast.Kernel) -> tuple[str, ...]:
-    """What a kernel in normal form still has that the transformations do not see through, in source order."""
+    """The constructs of a kernel in normal form that the transformations do not see through, in source order."""
     helpers = {function.name for function in kernel.functions}
     found = (_named(node, helpers) for node in walk(kernel.entry.body))
     return tuple(dict.fromkeys(text for text in found if text is not None))

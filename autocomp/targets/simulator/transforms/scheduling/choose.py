@@ -54,7 +54,7 @@ def ranked(model: CostModel) -> list[Ranked]:
 
 
 def fits(grid: Grid, model: CostModel) -> bool:
-    """Whether all that a schedule keeps in local memory has room there."""
+    """True if all that a schedule keeps in local memory has room there."""
     used: dict[str, int] = {}
     leaves = model.leaves
     if not leaves.suits(grid):
@@ -79,7 +79,7 @@ def _all(model: CostModel) -> Iterator[Schedule]:
 
 
 def _bases(model: CostModel) -> Iterator[Schedule]:
-    """What is moved beside computation: all, or, of whole tiles, of which few may fit, less."""
+    """Schedules to start from. Moves beside computation bring all, or, of whole tiles, of which few may fit, less."""
     computation, leaves = model.computation, model.leaves
     base = plain(computation, leaves)
     kept, row = leaves.keeps, computation.row
@@ -159,7 +159,7 @@ def _inners(computation: Contraction) -> Iterable[tuple[str, ...]]:
 
 
 def _levels(model: CostModel, given: Schedule) -> Iterator[Mapping[str, int]]:
-    """How far out each operand's panel is filled: where that saves loads, and fits."""
+    """Levels at which to fill each operand's panel: those that save loads, and fit."""
     order = given.order
     choices: dict[str, list[int]] = {}
     for operand in OPERANDS:

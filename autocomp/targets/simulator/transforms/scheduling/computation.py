@@ -1,4 +1,4 @@
-"""What a kernel computes, with the machine's local memory seen through.
+"""The computation of a kernel, with the machine's local memory seen through.
 
     result[x] = function(sum of added[x] + sum over y of left[x, y] * right[x, y])
 
@@ -42,7 +42,7 @@ class Subscript:
         return frozenset(name for name, _ in self.terms)
 
     def factor(self, dim: str) -> int:
-        """What the coordinate of a dimension is multiplied by; 0 where it does not occur."""
+        """The factor of a dimension's coordinate; 0 where it does not occur."""
         return next((factor for name, factor in self.terms if name == dim), 0)
 
     def bounds(self, extents: Mapping[str, int]) -> tuple[int, int]:

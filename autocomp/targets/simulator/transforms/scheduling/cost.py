@@ -90,7 +90,7 @@ class CostModel:
 
     @cached_property
     def starts(self) -> bool:
-        """Whether moves start results."""
+        """True if moves start results."""
         return bool(self.computation.added) or bool(self.computation.clipped) or not self.leaves.product.starting
 
     def product(self, rows: int, columns: int, depth: int, kept: bool) -> float:

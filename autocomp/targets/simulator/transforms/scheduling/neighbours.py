@@ -14,7 +14,7 @@ _EARLY = (0, 2, 4, 8, 12, 16, 24)  # products at the end of a step that no load 
 
 
 def neighbours(given: Raised) -> Iterator[Schedule]:
-    """Whether they fit the machine or not."""
+    """All such schedules, also those that do not fit the machine."""
     for choices in (_moves, _ahead, _kept, _blocks, _orders, _levels):
         yield from choices(given)
 

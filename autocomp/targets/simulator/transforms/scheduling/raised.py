@@ -69,7 +69,7 @@ class Raised:
 
 
 def raised(kernel: ast.Kernel, commands: Commands) -> Raised:
-    """What a kernel computes, and how. Raises NotApplicable, with the reason, where that is not seen."""
+    """A kernel's computation and its schedule. Raises NotApplicable, with the reason, where these are not seen."""
     computation, leaves = _lifted(commands)
     schedule = _stated(kernel, computation)
     if schedule is not None:

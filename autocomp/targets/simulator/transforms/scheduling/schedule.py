@@ -1,4 +1,4 @@
-"""How a contraction is carried out: tiles, blocks, order of loops, what stays in local memory, what is moved ahead."""
+"""The schedule of a contraction: tiles, blocks, order of loops, what stays in local memory, what is moved ahead."""
 
 from __future__ import annotations
 
@@ -83,11 +83,11 @@ class Grid:
 
     @property
     def defers(self) -> bool:
-        """Whether results are stored during the next block: where there is one."""
+        """True if results are stored during the next block: where there is one."""
         return self.schedule.deferred and prod(self.blocks[name] for name in self.outer) > 1
 
     def level(self, operand: str) -> int:
-        """How many of the loops over blocks, of those that there are, are around an operand's panel."""
+        """The number of loops over blocks, of those that exist, around an operand's panel."""
         given = self.schedule.order[: self.schedule.level.get(operand, len(self.schedule.order))]
         return sum(name in given for name in self.order)
 
@@ -106,7 +106,7 @@ class Grid:
         return self.computation.operand_dims[operand]
 
     def events(self, operand: str) -> int:
-        """How often an operand's panel is filled."""
+        """The number of times that an operand's panel is filled."""
         return prod(self.blocks[name] for name in self.order[: self.level(operand)])
 
     def phases(self, operand: str) -> int:

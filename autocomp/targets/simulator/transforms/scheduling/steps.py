@@ -1,4 +1,4 @@
-"""What a schedule takes step by step: like the cost model's sums, but with the short blocks at edges where they are.
+"""The cycles of a schedule, step by step: like the cost model's sums, but short blocks at edges are where they are.
 
 Blocks of unequal size meet: the products of a short step hide little of the loads for a long one behind it. Sums over a
 whole computation do not see that, so the best schedules by these are looked at again here.

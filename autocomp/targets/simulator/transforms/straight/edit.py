@@ -159,7 +159,7 @@ class Edit:
                     yield {setting: with_arguments(setting, {position: ast.Name(choice)})}
 
     def _applied(self, steps: Mapping[int, Step]) -> bool:
-        """Whether operands go through the functions wanted, and all others through what they did before."""
+        """True if operands go through the functions wanted, and all others through the same as before."""
         for number in {number for number, _ in self.functions}:
             before, now = dict(self.program.steps[number].taken), dict(steps[number].taken)
             wanted = {operand: Change(1.0, name) for (n, operand), name in self.functions.items() if n == number}
@@ -205,7 +205,7 @@ def scaled(facts: Facts, setting: ast.Call, factor: float) -> ast.Call:
 
 
 def takes_scale(facts: Facts, plain: CallRole, form: CallRole) -> bool:
-    """Whether a call form does what another one does, with a scale as a further argument in place of 1."""
+    """True if a call form does what another one does, with a scale as a further argument in place of 1."""
     if form.instruction != plain.instruction or form.arguments != (*plain.arguments, "scale"):
         return False
     parameter = facts.machine.parameters[form.name, len(form.arguments)][-1]

@@ -121,11 +121,11 @@ class Liveness:
         self._read: dict[tuple[str, int, int], bool] = {}
 
     def is_read(self, memory: str, line: int, column: int) -> bool:
-        """Whether a cell is read before it is overwritten."""
+        """True if a cell is read before it is overwritten."""
         return self._read.get((memory, line, column), memory in self._parameters)
 
     def needs(self, step: Step) -> bool:
-        """Whether something reads what the step writes, or it writes nothing."""
+        """True if something reads what the step writes, or it writes nothing."""
         return not step.writes or any(self.is_read(a.memory, *cell) for a in step.writes for cell in a.cells())
 
     def before(self, step: Step) -> None:

@@ -199,7 +199,7 @@ class _Execution:
         return ast.Name("NULL") if place is None else ast.Unary("&", element_at(place, self._kinds[place.tensor]))
 
     def _residue(self, node: ast.Expression) -> ast.Expression:
-        """What is left of a computation on data."""
+        """The remaining expression of a computation on data, with its constants folded."""
         value = self._folding.value(node)
         if isinstance(value, Constant) and not is_address(value):
             return _typed_literal(value)

@@ -78,7 +78,7 @@ class Folding:
         return _fixed(value, node)
 
     def truth(self, node: ast.Expression) -> bool:
-        """Whether a condition holds. Raises NotApplicable if that depends on data."""
+        """True if a condition holds. Raises NotApplicable if that depends on data."""
         return bool(self.constant(node).value)
 
     def converted(self, node: ast.Expression, kind: CType) -> Constant:
@@ -127,7 +127,7 @@ def _fixed(value: Typed, node: Any) -> Constant:
 
 
 def is_address(value: Constant) -> bool:
-    """Whether a constant is an address, perhaps one that a cast made a number: no other is as large."""
+    """True if a constant is an address, perhaps one that a cast made a number: no other number is as large."""
     return isinstance(value.type, Pointer) or (value.type in (INT64, UINT64) and value.value >= 1 << POINTER_SHIFT)
 
 

@@ -1,4 +1,4 @@
-"""What one command touches, exactly: its semantics with the operands and the configuration registers put in."""
+"""The exact footprint of one command: its semantics with the operands and the configuration registers put in."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Access:
         return min(span[0] for span in self.spans), max(span[0] for span in self.spans)
 
     def meets(self, other: Access) -> bool:
-        """Whether both touch some element."""
+        """True if both touch some element in common."""
         if self.memory != other.memory:
             return False
         return any(a[0] == b[0] and a[1] < b[2] and b[1] < a[2] for a, b in product(self.spans, other.spans))
@@ -63,7 +63,7 @@ class Access:
 
 @dataclass(frozen=True)
 class Change:
-    """What a move does to every element on the way: a function such as `relu`, or none, and then a factor."""
+    """The change that a move makes to every element: a function such as `relu`, or none, and then a factor."""
 
     factor: float
     function: str = ""
@@ -92,8 +92,8 @@ Setter = tuple[int, str]  # how many commands before, and the parameter there
 
 @dataclass(frozen=True)
 class _Outcome:
-    """What a command does in a state: accesses without their operands but with who says where, and new register
-    values (None: not known) with the parameter that is the address in them."""
+    """The effect of a command in a state: accesses without their operands but with the setters of their places, and new
+    register values (None: not known) with the parameter that is the address in them."""
 
     accesses: tuple[tuple[Access, Setter | None], ...]
     registers: tuple[tuple[Field, int | float | None, str | None], ...]
@@ -170,8 +170,8 @@ def execute(
     number: int,
     locate: Callable[[int, str], tuple[int, int] | None],
 ) -> Footprint:
-    """What command `number` touches in a state, which is brought up to date. `locate(number, parameter)` is the call
-    and argument behind an operand. Raises NotApplicable where something cannot be told, or the machine forbids it."""
+    """The footprint of command `number` in a state, which is brought up to date. `locate(number, parameter)` is the
+    call and argument behind an operand. Raises NotApplicable if something is not known, or the machine forbids it."""
     known = _semantics(accelerator, instruction)
     setters = (state.setters.get(register) for register in known.registers)
     key = (
@@ -219,7 +219,7 @@ def _outcome(
 def _moved_and_taken(
     accelerator: m.Accelerator, known: _Semantics, value: Callable[[Expression], Expression | None]
 ) -> tuple[Change | None, tuple[tuple[str, Change | None], ...]]:
-    """What a command does to the elements that it moves, and to those that it brings into registers, by operand."""
+    """A command's changes to the elements that it moves, and to those that it brings into registers, by operand."""
     changes: set[Change | None] = set()
     taken: dict[str, Change | None] = {}
     for write in known.writes:
@@ -242,7 +242,7 @@ def _inside(expression: Expression) -> Expression:
 
 
 def _change(expression: Expression) -> Change | None:
-    """What an expression makes of one element."""
+    """The change that an expression makes to one element."""
     if isinstance(expression, Element):
         return Change(1.0)
     if isinstance(expression, Binary) and expression.operator == "*" and isinstance(expression.right, Number):

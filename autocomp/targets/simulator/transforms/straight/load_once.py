@@ -74,7 +74,7 @@ class LoadOnce(Transformation):
 
 
 def _brought(program: Program, value: Value) -> Hashable:
-    """What a load brings, and how: equal for loads that are the same but for the rows that they write."""
+    """A key for what a load brings, and how: equal for loads that are the same but for the rows that they write."""
     step = program.steps[value.first]
     return (
         value.memory,
@@ -86,7 +86,7 @@ def _brought(program: Program, value: Value) -> Hashable:
 
 
 def _is_there(program: Program, source: Value, value: Value) -> bool:
-    """Whether what a load brings is there already, in the rows of an earlier one, up to the last use."""
+    """True if the data of a load are there already, in the rows of an earlier one, up to the last use."""
     read = program.steps[value.first].reads[0]
     between = program.steps[source.first + 1 : value.first]
     if any(access.meets(read) for step in between for access in step.dram(write=True)):

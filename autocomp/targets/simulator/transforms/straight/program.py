@@ -29,7 +29,7 @@ _COUNTS_OF_BUILTINS = {name: len(tensors) for name, tensors, _ in BUILTINS}
 
 @dataclass(frozen=True)
 class Step:
-    """What keeps its place together: a command, a computation with what it needs loaded into the array, or a statement
+    """Code that stays together: a command, a computation with what it needs loaded into the array, or a statement
     of the host. `settings` are the configuring calls that its commands rely on."""
 
     kind: str  # of its last command: load, store, contraction …; fence; host
@@ -51,7 +51,7 @@ class Step:
 
     @property
     def factor(self) -> float | None:
-        """What a move multiplies elements by, if it does nothing else to them."""
+        """The factor that a move multiplies elements by, if it does nothing else to them."""
         return None if self.change is None or self.change.function else self.change.factor
 
     def local(self, *, write: bool) -> tuple[Access, ...]:
@@ -108,7 +108,7 @@ def role_of(facts: Facts, call: ast.Call) -> CallRole | None:
 
 
 def is_written_out(facts: Facts) -> bool:
-    """Whether a kernel is only declarations, commands and assignments, one after another."""
+    """True if a kernel is only declarations, commands and assignments, one after another."""
     plain = (ast.ExpressionStatement, ast.Declaration, ast.Comment)
     return all(isinstance(statement, plain) for statement in facts.given.entry.body.statements)
 

@@ -46,6 +46,6 @@ def negated_by_stores(program: Program, tensor: str) -> ast.Kernel:
 
 
 def _negates(step: Step) -> bool:
-    """Whether a step of the host changes the signs of elements where they are, and does nothing else."""
+    """True if a step of the host changes the signs of elements in place, and does nothing else."""
     found = computed(step)
     return bool(found) and all([(t.element, t.sign) for t in e.terms] == [(e.result, -1.0)] for e in found)

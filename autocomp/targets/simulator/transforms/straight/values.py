@@ -50,7 +50,7 @@ class Value:
 
     @property
     def movable(self) -> bool:
-        """Whether operands say where all of its uses are."""
+        """True if operands give the places of all of its uses."""
         return all(access.operand is not None for _, access in self.uses)
 
 
@@ -119,7 +119,7 @@ def _starts(steps: Sequence[Step]) -> set[tuple[int, Row]]:
 
 
 def keeps(program: Program, access: Access, start: int, end: int) -> bool:
-    """Whether no step behind one, up to another, writes the rows of an access."""
+    """True if no step between `start` and `end` writes the rows of an access."""
     later = program.steps[start + 1 : end]
     return not any(write.meets(access) for step in later for write in step.local(write=True))
 

@@ -58,10 +58,10 @@ def in_sequence(facts: Facts) -> Facts:
 
 
 def is_short(facts: Facts) -> bool:
-    """Whether a kernel is written out, or would have few commands if it were."""
+    """True if a kernel is written out, or would have few commands if it were."""
     return is_written_out(facts) or _commands(facts) <= _SHORT
 
 
 def _commands(facts: Facts) -> int:
-    """How many commands a kernel issues; at most, where conditions leave some out."""
+    """The number of commands that a kernel issues; an upper bound where conditions leave some out."""
     return sum(prod(item.trips for item in site.loops) for site in facts.sites)

@@ -306,7 +306,7 @@ def _interval_of_test(node: ast.Binary, ranges: Ranges) -> Interval:
 
 
 def truth(bounds: Interval) -> bool | None:
-    """Whether a value between the bounds counts as true in C; None where both are possible."""
+    """True if a value between the bounds counts as true in C; None where both are possible."""
     if bounds == (0, 0):
         return False
     return True if bounds[0] > 0 or bounds[1] < 0 else None

@@ -83,7 +83,7 @@ def _minimum(node: ast.Expression, ranges: Ranges) -> ast.Expression:
 
 
 def _sides(node: ast.Expression) -> list[ast.Expression]:
-    """What a nested minimum is the least of."""
+    """The values that a nested minimum is the least of."""
     least = minimum_of(node)
     return [node] if least is None else [inner for side in least for inner in _sides(side)]
 
@@ -216,7 +216,7 @@ def _divide(node: ast.Binary, divisor: int, ranges: Ranges) -> ast.Expression:
 
 
 def _is_integer(node: ast.Expression) -> bool:
-    """Whether an expression is integer arithmetic for sure (no floats, no pointers)."""
+    """True if an expression is integer arithmetic for sure (no floats, no pointers)."""
     if isinstance(node, ast.IntLiteral | ast.Name):
         return True
     if isinstance(node, ast.Binary):

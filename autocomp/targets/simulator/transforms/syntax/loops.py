@@ -112,7 +112,7 @@ def conjuncts(condition: ast.Expression) -> tuple[ast.Expression, ...]:
 
 
 def _keeps(body: ast.Block, variable: str) -> bool:
-    """Whether a loop's body runs to its end each time and leaves the loop's variable alone."""
+    """True if a loop's body runs to its end each time and leaves the loop's variable alone."""
     return not leaves_early(body) and variable not in assigned(body) and variable not in shared(body)
 
 

@@ -92,8 +92,8 @@ def peel_nest(statement: ast.Statement) -> tuple[tuple[Loop, ...], tuple[ast.Exp
 
 @dataclass(frozen=True)
 class Sinking:
-    """How statements are distributed into nests of their own: inside `loops`, the `edges` of which say by variable
-    which iterations there are. The loops for which `below` holds are passed: they come to stand outside. A statement
+    """The distribution of statements into nests of their own: inside `loops`, whose `edges` say by variable which
+    iterations there are. The loops for which `below` holds are passed: they come to stand outside. A statement
     for which `once` holds does the same however often it is repeated."""
 
     loops: Sequence[Loop]

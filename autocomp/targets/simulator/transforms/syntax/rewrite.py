@@ -152,7 +152,7 @@ def shared(node: Any) -> frozenset[str]:
 
 @remembered
 def leaves_early(node: Any) -> bool:
-    """Whether control may leave the node other than at its end."""
+    """True if control may leave the node other than at its end."""
     return isinstance(node, ast.Break | ast.Continue | ast.Return) or any(map(leaves_early, _but_expressions(node)))
 
 

@@ -38,8 +38,8 @@ MAX_COMMANDS = 4_000_000
 
 @dataclass(frozen=True)
 class Form:
-    """What commands do that differ only in rows and in DRAM addresses. `operands` are numbers: addresses without their
-    row, pointers 1 or (null) 0. `sets` are the registers that become a row, with the operand that names it."""
+    """The form of commands that differ only in rows and in DRAM addresses. `operands` are numbers: addresses without
+    their row, pointers 1 or (null) 0. `sets` are the registers that become a row, with the operand that names it."""
 
     instruction: m.Instruction
     operands: Mapping[str, int | float]
@@ -74,7 +74,7 @@ class Form:
         return found.value
 
     def requires(self, operands: Mapping[str, int | float]) -> bool:
-        """Whether the machine allows these operands in their place, as far as that is known before data are."""
+        """True if the machine allows these operands in their place, as far as that is known before the data are."""
 
         def known(part: Expression) -> Expression | None:
             return _lookup(self.accelerator, self.instruction, operands, self.registers, part)
@@ -151,7 +151,7 @@ class Commands:
 
     @cached_property
     def accesses(self) -> Accesses:
-        """What each command reads and writes, as the simulator saw it."""
+        """The reads and writes of each command, as the simulator saw them."""
         options = Options(record_detail=True, requirements=False)
         found = replay_trace(isa.lower(self.accelerator).machine, self.trace, options)
         if found.error is not None or found.accesses is None:
@@ -180,7 +180,7 @@ class Commands:
 
 
 def _is_row(form: Form, part: Expression) -> bool:
-    """Whether a part of an expression is a row that differs from command to command."""
+    """True if a part of an expression is a row that differs from command to command."""
     if isinstance(part, AddressField):
         return part.field == form.space(part.parameter).row_field
     return isinstance(part, StateField) and part.index is None and (part.state, None, part.field) not in form.registers

@@ -173,7 +173,7 @@ class _Fit:
         return {part.row: "i", part.column: "j", part.depth: "k"}[axis]
 
     def source(self, number: int, parts: Sequence[Added]) -> Operand:
-        """What is added to results, along their dimensions."""
+        """The operand that is added to results, along their dimensions."""
         tensor = self._tensors[number]
         extents = {self.names["result", dim]: extent for dim, extent in enumerate(self.result.shape)}
         found: dict[str, list[Column]] = {}
@@ -235,7 +235,7 @@ def fitted(
 
 
 class _Check:
-    """Whether commands form all products of a computation, and each once."""
+    """A check that commands form all products of a computation, and each once."""
 
     def __init__(self, computation: Contraction, fit: _Fit) -> None:
         self._computation = computation

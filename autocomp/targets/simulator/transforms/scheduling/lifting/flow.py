@@ -75,7 +75,7 @@ class Stored:
 
 @dataclass(frozen=True)
 class Flow:
-    """What a run of commands computes."""
+    """The computation of a run of commands."""
 
     commands: Commands
     products: tuple[Products, ...]

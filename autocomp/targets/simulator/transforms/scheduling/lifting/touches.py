@@ -1,4 +1,4 @@
-"""What commands touch in local memory and in DRAM, as the simulator saw it, and who wrote what they read."""
+"""Places that commands touch in local memory and in DRAM, as the simulator saw it, and who wrote what they read."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class Touches:
 
     @cached_property
     def forms(self) -> Mapping[int, tuple[Touch, ...]]:
-        """What the commands of each form touch, in order."""
+        """The touches of each form's commands, in order."""
         return {n: self._of(n) for n in range(len(self._c.forms))}
 
     def _of(self, number: int) -> tuple[Touch, ...]:
@@ -103,7 +103,7 @@ class Touches:
         return tuple(t for t in self.forms[form] if t.write is write and t.memory == dram)
 
     def pieces(self, touch: Touch) -> tuple[int, int, int]:
-        """What the largest of some commands moves in DRAM: pieces, bytes of one, and bytes from one to the next."""
+        """The DRAM access of the largest of some commands: pieces, bytes of one, and bytes from one to the next."""
         largest = touch.accesses[np.argmax(self._bytes[touch.accesses])]
         count = max(1, int(self._points[largest]))
         size, span = int(self._bytes[largest]) // count, int(self.last[largest] - self.first[largest])

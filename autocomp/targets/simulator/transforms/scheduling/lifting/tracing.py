@@ -58,7 +58,7 @@ class _Writes:
 
 
 def flow_of(commands: Commands) -> Flow:
-    """What commands compute. Raises NotApplicable for what is not made of loads, products and stores."""
+    """The computation of commands. Raises NotApplicable for what is not made of loads, products and stores."""
     return _Tracer(commands).flow()
 
 
@@ -453,7 +453,7 @@ def _row_axis(form: Form, side: Side) -> tuple[str, int]:
 
 
 def _changed(function: Expression) -> Expression | None:
-    """What is done to an element, None for nothing: multiplied by one it is the same."""
+    """The function that is applied to an element, None for nothing: multiplied by one it is the same."""
     while isinstance(function, Binary) and function.operator == "*" and function.right == Number(1.0):
         function = function.left
     return None if function == ELEMENT else function

@@ -335,7 +335,7 @@ class _Fit:
         return Operand(tensor, tuple(subscripts))
 
     def added(self, places: tuple[Column, Column]) -> Operand:
-        """What results start from, along their coordinates."""
+        """The operand that results start from, along their coordinates."""
         return self._operand(places, dict(self.of_results), dict(self.extents), iter(""))
 
     def _check(self, products: int) -> None:

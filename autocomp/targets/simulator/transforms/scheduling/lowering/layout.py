@@ -83,6 +83,6 @@ def _in_turn(rows: Sequence[int], alignment: int, most: int) -> list[int] | None
 
 
 def _conflicts(panels: Sequence[tuple[str, int, int]], places: Sequence[int], bank: int) -> int:
-    """How many pairs of panels share a bank."""
+    """The number of pairs of panels that share a bank."""
     banks = [set(range(p // bank, (p + rows - 1) // bank + 1)) for p, (_, _, rows) in zip(places, panels, strict=True)]
     return sum(bool(banks[a] & banks[b]) for a in range(len(banks)) for b in range(a))

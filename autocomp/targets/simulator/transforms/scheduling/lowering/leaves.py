@@ -121,7 +121,7 @@ class Leaves:
 
     @property
     def keeps(self) -> bool:
-        """Whether the right operand can stay in the array from one product to the next."""
+        """True if the right operand can stay in the array from one product to the next."""
         return bool(self.product.kept)
 
     @property
@@ -130,7 +130,7 @@ class Leaves:
         return frozenset()
 
     def suits(self, grid: Grid) -> bool:
-        """Whether the machine can load tiles in the order of a schedule."""
+        """True if the machine can load tiles in the order of a schedule."""
         return True
 
     def largest(self, computation: Contraction) -> Mapping[str, int]:

@@ -46,7 +46,7 @@ class Moves(Tiles):
 
     @property
     def _zeroed(self) -> bool:
-        """Whether results start from zeros that a move writes: where a product may be left out, none can start them."""
+        """True if results start from zeros that a move writes: where a product may be left out, none can start them."""
         if self.computation.added:
             return False
         needed = bool(self.computation.clipped) or not self.leaves.product.starting
@@ -56,11 +56,11 @@ class Moves(Tiles):
 
     @property
     def started(self) -> bool:
-        """Whether moves start results, and products only add to them."""
+        """True if moves start results, and products only add to them."""
         return bool(self.computation.added) or self._zeroed
 
     def _configured(self, leaf: MoveLeaf, stream: str) -> dict[str, int | float]:
-        """What configures a move, its strides put in."""
+        """The operands that configure a move, with its strides put in."""
         found: dict[str, int | float] = {}
         for configure in leaf.settings:
             for name, value in configure.operands.items():
@@ -168,7 +168,7 @@ class Moves(Tiles):
         return lines, tile
 
     def total(self, operand: str, at: str) -> str:
-        """How many moves bring a step's tiles of an operand."""
+        """The number of moves that bring a step's tiles of an operand."""
         _, counts = self._moves(operand, at)
         return " * ".join(f"({count})" for count in counts) or "1"
 

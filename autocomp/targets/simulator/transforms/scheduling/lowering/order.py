@@ -26,7 +26,7 @@ class Order:
 
     @property
     def is_needed(self) -> bool:
-        """Whether programs order the units."""
+        """True if programs have to order the units."""
         return not self.accelerator.settings.get("hazards.tracked", 1)
 
     def between(self, first: str | None, later: str | None) -> list[str]:

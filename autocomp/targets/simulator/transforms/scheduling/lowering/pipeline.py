@@ -120,7 +120,7 @@ class Pipeline:
         return " && ".join(f"{self._nest.block_name(d)} == {self._grid.blocks[d] - 1}" for d in dims) or "1"
 
     def _first_uses(self) -> Lines:
-        """What the products of the first step need, each in front of the first product that needs it."""
+        """Loads for the products of the first step, each in front of the first product that needs it."""
         nest = self._nest
         lines: Lines = []
         tile = nest.inner_tile()

@@ -62,7 +62,7 @@ class _Sizing:
     # --- what grows with the dimension
 
     def _follows(self) -> bool:
-        """Whether the dimension is the one along the result's rows, or columns."""
+        """True if the dimension is the one along the result's rows, or columns."""
         subscript = self._c.result.subscripts[self._place]
         return subscript.dims <= {self._dim} and not subscript.constant
 

@@ -118,7 +118,7 @@ class _Taker:
         return found
 
     def _conditions(self, coordinates: Mapping[str, Column]) -> Iterator[tuple[str, np.ndarray]]:
-        """What an operand may depend on: the first product of a result, and the last tile of a dimension."""
+        """Conditions that an operand may depend on: the first product of a result, and the last tile of a dimension."""
         computation = self.whole.computation
         reduced = [coordinates[d] == 0 for d in computation.reduction if d in coordinates]
         if reduced:
@@ -148,7 +148,7 @@ class _Taker:
         raise NotApplicable(f"it is not seen what lies at the row that {parameter.name!r} names")
 
     def _piece(self, role: Role) -> Pieces | None:
-        """What the largest of some commands moves in DRAM."""
+        """The pieces in DRAM that the largest of some commands moves."""
         number = int(self.commands.form[role.commands[0]])
         dram = [t for t in self.whole.touches.forms[number] if t.memory == self.commands.accelerator.dram.name]
         return Pieces(*self.whole.touches.pieces(dram[0])) if dram else None

@@ -59,7 +59,7 @@ Value = int | float | Varied | Extent | Rows | Element
 
 @dataclass(frozen=True)
 class Pieces:
-    """What a move touches in DRAM: so many stretches of bytes, `stride` bytes apart."""
+    """The DRAM access of a move: `count` stretches of `bytes` bytes, `stride` bytes apart."""
 
     count: int
     bytes: int
@@ -138,7 +138,7 @@ class Tasks:
         return tuple(operand for operand in self.loads if not self.rooms[operand].addressed)
 
     def suits(self, grid: Grid) -> bool:
-        """Whether no tile from a queue is used again once it has been used."""
+        """True if no tile from a queue is used again once it has been used."""
         for operand in self.queued:
             dims = grid.dims(operand)
             again = [d for d, tiles in grid.block.items() if d not in dims and tiles > 1]

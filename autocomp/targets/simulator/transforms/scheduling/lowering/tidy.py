@@ -37,7 +37,7 @@ def _block(given: Statements, ranges: Ranges, values: Mapping[str, ast.Expressio
 def _declaration(
     statement: ast.Declaration, scope: dict[str, Interval], known: dict[str, ast.Expression], changing: frozenset[str]
 ) -> ast.Declaration | None:
-    """What is left of a declaration: constants that are as short as their names go."""
+    """The rest of a declaration, or None: constants that are as short as their names are removed."""
     (declarator,) = statement.declarators
     if declarator.initializer is None:
         return statement
@@ -55,7 +55,7 @@ def _declaration(
 
 
 def _is_short(value: ast.Expression) -> bool:
-    """Whether an expression says as much as a name for it."""
+    """True if an expression says as much as a name for it."""
     if isinstance(value, ast.IntLiteral | ast.Name):
         return True
     total = affine(value)

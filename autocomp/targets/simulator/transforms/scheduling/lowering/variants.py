@@ -16,7 +16,7 @@ from autocomp.targets.simulator.transforms.scheduling.lowering.leaves import Num
 
 
 def final_transfer(form: Form) -> Transfer:
-    """What a compute does in the end."""
+    """The final transfer of a compute: a product whose target is not a register."""
     registers = {memory.name for memory in form.accelerator.memories if memory.kind == "register"}
     return next(t for t in form.transfers if t.product is not None and t.target.memory not in registers)
 
