@@ -165,7 +165,7 @@ def _lost_writes(assigned: tuple[Write, ...]) -> Iterator[Advice]:
 
 
 def _is_earlier(read: Element, target: Element, loops: Loops) -> bool:
-    """Whether a read is of what the same nest writes in an earlier step, a fixed distance away."""
+    """True if a read is of an element that the same nest wrote in an earlier step, a fixed distance away."""
     if (read.memory, read.element) != (target.memory, target.element) or read == target:
         return False
     distances: list[int] = []

@@ -35,7 +35,7 @@ class UnboundedError(Exception):
 
 
 def is_fixed(expression: Expression, loops: Loops) -> bool:
-    """Whether arguments and state alone give the value: no loop variable, no element of a memory."""
+    """True if arguments and state alone give the value: no loop variable, no element of a memory."""
     return not any(
         isinstance(part, Element | Sum) or (isinstance(part, Name) and part.name in loops)
         for part in algebra.walk(expression)

@@ -303,7 +303,7 @@ def walk(expression: Expression) -> Iterator[Expression]:
 
 
 def is_larger(expression: Expression, limit: int) -> bool:
-    """Whether the expression has more than `limit` parts, found in time proportional to `limit`."""
+    """True if the expression has more than `limit` parts, found in time proportional to `limit`."""
     return any(count >= limit for count, _ in enumerate(walk(expression)))
 
 

@@ -1,4 +1,4 @@
-"""How an instruction's semantics use its operands, its loop variables and the machine's state."""
+"""The use of operands, loop variables and the machine's state by an instruction's semantics."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How much a machine multiplies: the tile of every contraction, and the peak of multiply-accumulates a cycle.
+"""The products of a machine: the tile of every contraction, and the peak of multiply-accumulates a cycle.
 
 A product counts where both of its factors come from memories. The rate of an instruction is its products over the
 cycles that its unit is busy with it, at the sizes of operands where that is largest. Units work side by side, so their

@@ -188,7 +188,7 @@ def _number(instruction: Instruction, field: EncodedField, operands: Mapping[str
 
 
 def _image(value: Expression, parameter: Parameter, operand: int) -> int | None:
-    """What a function of an operand gives for one value of it; None if that depends on more."""
+    """The value of a function of an operand for one value of that operand; None if it depends on more."""
     name = Name(parameter.name)
     folded = substitute(value, lambda part: Number(operand) if part == name else None)
     return int(folded.value) if isinstance(folded, Number) else None

@@ -37,7 +37,7 @@ class Energy:
 
 
 def energy(accelerator: Accelerator, work: Sequence[UnitWork], cycles: int) -> Energy | None:
-    """What a run costs; None for a machine that states no energies."""
+    """The energy of a run; None for a machine that states no energies."""
     table = accelerator.energy
     if not table:
         return None
@@ -68,8 +68,8 @@ def bytes_each(accelerator: Accelerator, memory: str) -> float:
 
 
 def least_energy(accelerator: Accelerator, multiply_accumulates: int, read: int, written: int, cycles: int) -> Energy:
-    """What no kernel can do without: its multiply-accumulates, the bytes of DRAM that it has to read and to write, and
-    the machine's own for the fewest cycles."""
+    """The energy that every kernel needs: its multiply-accumulates, the bytes of DRAM that it has to read and to
+    write, and the machine's own for the fewest cycles."""
     table, dram = accelerator.energy, accelerator.dram.name
     needs = {"mac": multiply_accumulates, f"{dram}.read": read, f"{dram}.write": written, "cycle": cycles}
     components = {component: table[component] * n for component, n in needs.items() if n and component in table}

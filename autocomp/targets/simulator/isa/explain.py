@@ -1,4 +1,4 @@
-"""What is derived from a description and stated nowhere in it: roles of instructions and operands, tiles, the peak."""
+"""Facts derived from a description and stated nowhere in it: roles of instructions and operands, tiles, the peak."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Explanation:
 
 
 def explain(accelerator: Accelerator) -> Explanation:
-    """What the tool derives from a description."""
+    """The facts that the tool derives from a description."""
     roles = call_roles(accelerator)
     return Explanation(
         tuple(_form(accelerator, role) for role in roles),
@@ -89,7 +89,7 @@ def _missing(accelerator: Accelerator, roles: tuple[CallRole, ...]) -> Iterator[
 
 
 def _relayed(roles: tuple[CallRole, ...], results: frozenset[str], stored: set[str]) -> bool:
-    """Whether elementwise instructions carry results to a memory that a store reads."""
+    """True if elementwise instructions carry results to a memory that a store reads."""
     reached = set(results)
     while True:
         further = {

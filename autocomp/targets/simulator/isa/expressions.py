@@ -326,7 +326,7 @@ def check_free(scope: Scope, token: Token) -> None:
 
 
 def reference(scope: Scope, node: SyntaxTree) -> Value:
-    """What `x.f`, `x.i8[o]`, `x[i].f` or `x[r][c]` refers to."""
+    """The value that `x.f`, `x.i8[o]`, `x[i].f` or `x[r][c]` refers to."""
     data, parts = str(node.data), node.children
     token = cast(Token, parts[0])
     name = str(token)
@@ -390,5 +390,5 @@ def _state_field(scope: Scope, token: Token, index: Expression | None, field: To
 
 
 def is_tree(node: object, data: str) -> bool:
-    """Whether a node is a tree of this kind."""
+    """True if a node is a tree of this kind."""
     return isinstance(node, Tree) and str(node.data) == data

@@ -1,4 +1,4 @@
-"""What one form of an instruction does to elements: which it moves, multiplies and adds, and where each of them is.
+"""The effect of one form of an instruction on elements: which it moves, multiplies and adds, and where each is.
 
 An instruction does different things for different operands and configurations. A *form* is one way through its
 conditions. In a form every assignment is a `Transfer`: for all points of its axes, a target element becomes a sum of
@@ -36,8 +36,8 @@ class UnclearError(Exception):
 
 @dataclass(frozen=True)
 class Step:
-    """How an axis steps through a memory: rows (DRAM: bytes) and columns for each point; with a `width`, columns wrap
-    round after so many points, and `rows` is the distance of the next block."""
+    """The step of an axis through a memory: rows (DRAM: bytes) and columns for each point. With a `width`, columns wrap
+    round after that many points, and `rows` is the distance to the next block."""
 
     rows: Expression
     columns: int = 0
@@ -101,7 +101,7 @@ class _Terms:
 
 
 def transfers(accelerator: Accelerator, instruction: Instruction, decide: Decide) -> tuple[Transfer, ...]:
-    """What a form of an instruction does; `decide` puts in what a command of that form knows.
+    """The transfers that a form of an instruction makes; `decide` puts in what a command of that form knows.
 
     Raises UnclearError for what is not made of moves, sums and one product.
     """

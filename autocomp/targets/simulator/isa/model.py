@@ -31,7 +31,7 @@ class Memory:
 
 @dataclass(frozen=True)
 class AddressSpace:
-    """How an integer operand names a row of a local memory: bit fields, `(name, high bit, low bit)`."""
+    """The encoding of a row of a local memory in an integer operand: bit fields, `(name, high bit, low bit)`."""
 
     name: str
     fields: tuple[tuple[str, int, int], ...]
@@ -176,7 +176,7 @@ class Otherwise:
 
 @dataclass(frozen=True)
 class Library:
-    """What a vendor's headers offer to programs beside the machine's own names: constants, types, procedures.
+    """The names that a vendor's headers offer to programs beside the machine's own: constants, types, procedures.
 
     `otherwise` says, for a procedure, on which arguments another one of the same parameters is called.
     """

@@ -50,7 +50,7 @@ _FUNCTION = {
 
 @dataclass(frozen=True)
 class Environment:
-    """What names stand for at one point of an instruction: nodes of lets and loop variables."""
+    """The meaning of names at one point of an instruction: nodes of lets and loop variables."""
 
     nodes: Mapping[str, int] = field(default_factory=dict)
     depends: Mapping[str, frozenset[str]] = field(default_factory=dict)  # lets -> state and memories they are made of

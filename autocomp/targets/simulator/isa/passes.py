@@ -1,4 +1,4 @@
-"""What a unit that multiplies has to do besides products: sums are started, and limited to the type of results.
+"""The work of a unit that multiplies, besides products: sums are started, and limited to the type of results.
 
 On many machines another unit does that, or a product starts its sums for nothing. Where every command that could do it
 runs on the unit of the products, and keeps that busy, no kernel can do without: a bound may count it.
@@ -32,7 +32,7 @@ class Passes:
 
 @remembered
 def passes(accelerator: Accelerator) -> Passes:
-    """What is needed at least; 0 where another unit may do it, or where it is not known how long it takes."""
+    """The passes that every kernel needs at least; 0 where another unit may do them, or their time is not known."""
     units = {contraction.unit for contraction in contractions(accelerator)}
     settings = {unit.name: unit.settings for unit in accelerator.units}
     unit = units.pop() if len(units) == 1 else None

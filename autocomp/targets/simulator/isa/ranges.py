@@ -79,7 +79,7 @@ class Ranges:
 
 
 def ranges_of(accelerator: Accelerator, instruction: Instruction) -> Ranges:
-    """What is known of an instruction's operands and of the state before it."""
+    """The known ranges of an instruction's operands and of the state before it."""
     return Ranges(accelerator, _operands(instruction), latched(accelerator))
 
 

@@ -78,7 +78,7 @@ class Region:
 
 @dataclass(frozen=True)
 class _Context:
-    """What encloses an access: loops with tightened bounds, conditions, and what names and state stand for."""
+    """The context of an access: loops with tightened bounds, conditions, and the values of names and state."""
 
     loops: dict[str, Expression] = field(default_factory=dict)
     path: Path = ()

@@ -1,4 +1,4 @@
-"""What an instruction is for, read off its semantics: load, store, contraction … and what each operand means.
+"""The role of an instruction, read off its semantics: load, store, contraction … and the meaning of each operand.
 
 Nothing is declared twice. A load is what reads DRAM and writes a local memory. A row count is what bounds the loop
 whose variable steps through local rows. A DRAM stride is what that variable is multiplied by in a DRAM offset.

@@ -1,4 +1,4 @@
-"""What a program must keep to, in words, derived from ranges, requirements and memory sizes."""
+"""The rules that a program must keep to, in words, derived from ranges, requirements and memory sizes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What names mean at one place of a description."""
+"""The meaning of names at one place of a description."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Value:
 
 
 def kind_of_element(element: ElementType) -> Kind:
-    """Whether elements of a type compute as integers or as binary32."""
+    """The kind that elements of a type compute as: integers or binary32."""
     return "float" if is_float(element) else "int"
 
 
@@ -69,7 +69,7 @@ class Scope:
         return replace(self, functions={**self.functions, name: function})
 
     def lookup(self, name: str) -> Value | None:
-        """What a bare name stands for, or None."""
+        """The value of a bare name, or None."""
         if name in self.values:
             return self.values[name]
         if name in self.parameters:
@@ -79,7 +79,7 @@ class Scope:
         return None
 
     def taken(self, name: str) -> str | None:
-        """What already has this name here, in words, or None."""
+        """The declaration that already has this name here, in words, or None."""
         for what, known in (
             ("a name in this instruction", self.values),
             ("a parameter of this instruction", self.parameters),

@@ -85,7 +85,7 @@ class Source:
             self.errors.append(error)
 
     def is_missing(self, name: str) -> bool:
-        """Whether the declaration of a name has an error."""
+        """True if the declaration of a name has an error."""
         return name in self._missing
 
     def fail(self) -> None:
@@ -101,7 +101,7 @@ class Source:
         return Place(self.name, max(line, 1), max(column, 1), text, width)
 
     def text_of(self, node: SyntaxTree) -> str:
-        """What a node of the tree was made from."""
+        """The source text of a node of the tree."""
         return "" if node.meta.empty else self.text[node.meta.start_pos : node.meta.end_pos]
 
     def of(self, node: SyntaxTree | Token) -> Place:

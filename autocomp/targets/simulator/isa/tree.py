@@ -1,4 +1,4 @@
-"""What the instructions of an accelerator mean: expressions, statements and streams of commands, as frozen trees."""
+"""The meaning of an accelerator's instructions: expressions, statements and streams of commands, as frozen trees."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def element_bits(element: str) -> int:
 
 
 def is_float(element: str) -> bool:
-    """Whether elements of a type compute as binary32 rather than as integers."""
+    """True if elements of a type compute as binary32 rather than as integers."""
     return element in FLOATS
 
 

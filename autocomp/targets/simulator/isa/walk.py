@@ -69,12 +69,12 @@ def terms(expression: Expression) -> Iterator[Expression]:
 
 
 def has_element(expression: Expression) -> bool:
-    """Whether an element of a memory occurs."""
+    """True if an expression contains an element of a memory."""
     return any(isinstance(node, Element) for node in walk(expression))
 
 
 def adds_product(target: Element, value: Expression) -> bool:
-    """Whether a value is what it replaces plus a product of two different memory elements."""
+    """True if a value is the one that it replaces plus a product of two different memory elements."""
     if isinstance(value, Call) and value.function == "fma":
         left, right, addend = value.arguments
         return addend == target and is_product(Binary("*", left, right))
@@ -91,7 +91,7 @@ def adds_product(target: Element, value: Expression) -> bool:
 
 
 def is_product(expression: Expression) -> bool:
-    """Whether a product of two different memory elements occurs (behind conversions and guards)."""
+    """True if a product of two different memory elements occurs (also inside conversions and guards)."""
     return any(
         isinstance(node, Binary)
         and node.operator == "*"
