@@ -37,7 +37,7 @@ _COPIES = frozenset((Code.Move, Code.ToF32))
 
 @dataclass(frozen=True)
 class Signature:
-    """How commands and calls use registers: operand kinds of each instruction, parameters of each function."""
+    """The use of registers by commands and calls: operand kinds of each instruction, parameters of each function."""
 
     instructions: Sequence[tuple[str, ...]]  # "pointer", "address", "int" or "float" of each operand
     fences: frozenset[int]

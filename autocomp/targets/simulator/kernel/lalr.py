@@ -99,8 +99,8 @@ def _is_terminal(symbol: str) -> bool:
 
 
 def _reduction(rule: Rule, build: _Build, gotos: Mapping[str, dict[int, int]]) -> _Reduction:
-    """How many children a rule has (at least one: lark writes optional parts out). Then what makes a node of them (None
-    where the node is the only child), and the state that follows by the state in front of them."""
+    """The number of a rule's children (at least one: lark writes optional parts out). Then the builder of their node
+    (None where the node is the only child), and the state that follows by the state in front of them."""
     child = rule.expansion[0]
     hidden = child.name.startswith("_") or getattr(child, "filter_out", False)
     passes = len(rule.expansion) == 1 and rule.options.expand1 and not rule.alias and not hidden
