@@ -60,7 +60,7 @@ def profile(recording: Recording) -> Profile:
 
 
 def over_time(recording: Recording) -> OverTime:
-    """What units did and memories held, window for window."""
+    """The activity of units and the use of memories, window by window."""
     cycles = recording.timing.cycles
     window = max(1, -(-cycles // WINDOWS))
     windows = -(-cycles // window)

@@ -17,7 +17,7 @@ from autocomp.targets.simulator.stalls import activity
 
 
 class Change:
-    """What takes cycles in both kernels."""
+    """The cycles of one item in both kernels."""
 
     before: int
     after: int
@@ -89,7 +89,7 @@ class Comparison(Change):
 
 
 def compare(first: Profile, second: Profile) -> Comparison:
-    """What changed from the first kernel to the second, both of one workload on one machine."""
+    """The changes from the first kernel to the second, both of one workload on one machine."""
     causes, lines, parts = _causes(first, second), _lines(first, second), _parts(first, second)
     moved = {o.tensor: o.read + o.written for o in second.operands}
     traffic = {o.tensor: (o.read + o.written, moved.get(o.tensor, 0)) for o in first.operands}

@@ -1,6 +1,6 @@
-"""What limits a kernel, in short: its critical path and the what-ifs, from the first commands that it issues.
+"""The limits of a kernel, in short: its critical path and the what-ifs, from the first commands that it issues.
 
-Cheap enough to be asked for every kernel that a search expands: the time does not grow with the commands behind those.
+Cheap enough to be asked for every kernel that a search expands: the time does not grow with the commands after those.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Limits:
 
 
 def limits(text: str, workload: Workload, accelerator: Accelerator, commands: int = COMMANDS) -> Limits:
-    """What limits the kernel on the workload's first input set.
+    """The limits of the kernel on the workload's first input set.
 
     Raises KernelError if it does not parse or check, CandidateFailure if it does not run to its end or issues nothing.
     """

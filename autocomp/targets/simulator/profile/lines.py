@@ -1,4 +1,4 @@
-"""What each line of a kernel costs, and each loop and marked region."""
+"""The costs of each line of a kernel, and of each loop and marked region."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What local memories hold over time, and how often what was moved into them is used."""
+"""The contents of local memories over time, and how often data moved into them are used."""
 
 from __future__ import annotations
 

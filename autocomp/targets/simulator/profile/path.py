@@ -43,7 +43,7 @@ def causes_of(recording: Recording, steps: Sequence[Step]) -> npt.NDArray[np.int
 
 
 def _unit_cycles(recording: Recording, steps: Sequence[Step], place: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """What the unit of each step spends its cycles on in that time; zeros for steps elsewhere."""
+    """The cycles of each step's unit in that time, by cause; zeros for steps elsewhere."""
     table = np.zeros((len(steps), len(recording.timing.cause_names)), np.int64)
     start = np.array([step.start for step in steps], np.int64)
     end = np.array([step.end for step in steps], np.int64)

@@ -98,7 +98,7 @@ def record(
 
 
 def replayed_cycles(recording: Recording, settings: Mapping[str, int] = NO_SETTINGS, host_scale: float = 1.0) -> int:
-    """What the recorded commands take, by their timing alone, where some settings of the machine differ:
+    """The cycles of the recorded commands, by their timing alone, where some settings of the machine differ:
     "unit.setting" or "memory.setting"."""
     options = Options(
         host_scale=host_scale, requirements=False, settings=settings, max_commands=recording.most_commands

@@ -110,7 +110,7 @@ def _host(recording: Recording, tracks: _Tracks) -> Iterator[Event]:
 
 
 def _units(recording: Recording, tracks: _Tracks) -> Iterator[Event]:
-    """What each unit does from cycle to cycle, its commands, and arrows from those that released them."""
+    """Events for each unit's activity and for its commands, and arrows from those that released them."""
     commands, names, causes = recording.commands, _names(recording), recording.timing.cause_names
     source = recording.tree.source.splitlines()
     moved = np.zeros(len(names), np.int64)

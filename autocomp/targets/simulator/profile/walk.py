@@ -219,7 +219,7 @@ class _Sent:
 
 
 class _Busy:
-    """Whether a unit did something of its own in a cycle."""
+    """The spans in which each unit did something of its own."""
 
     def __init__(self, recording: Recording) -> None:
         names = recording.timing.cause_names

@@ -1,4 +1,4 @@
-"""What a kernel would take if one thing about the machine were different, answered by the simulator."""
+"""The cycles of a kernel if one thing about the machine were different, as the simulator gives them."""
 
 from __future__ import annotations
 
