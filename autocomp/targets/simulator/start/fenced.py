@@ -27,7 +27,7 @@ def fenced(text: str, accelerator: Accelerator) -> str:
 
 
 def _waits(text: str, accelerator: Accelerator, forms: _Forms) -> bool | None:
-    """Whether the entry ends with a fence; None for a text that is no kernel."""
+    """True if the entry ends with a fence; None for a text that is not a kernel."""
     try:
         kernel = parse(text)
     except AutocompError:

@@ -60,7 +60,7 @@ def _simplify(node: Any) -> Any:
 
 
 def truth(expression: ast.Expression) -> bool | None:
-    """Whether a condition holds, if literals alone decide it."""
+    """The truth of a condition, if literals alone decide it."""
     if isinstance(expression, ast.Unary) and expression.operator == "!":
         inner = truth(expression.operand)
         return None if inner is None else not inner

@@ -1,4 +1,4 @@
-"""What starting kernels of all operations share: the machine's idioms with their holes filled, tiles and addresses."""
+"""The common parts of all starting kernels: the machine's idioms with their holes filled, tiles and addresses."""
 
 from __future__ import annotations
 

@@ -89,7 +89,7 @@ def tiled_gemm(
 
 
 def gemm_holes(workload: Workload) -> dict[str, str]:
-    """What fills those holes of the idioms that are the same for all tiles."""
+    """Values for the holes of the idioms that are the same for all tiles."""
     shapes = {tensor.name: tensor.shape for tensor in workload.tensors}
     size = data_type(workload.tensors[0].dtype).bytes(1)
     options = workload.options

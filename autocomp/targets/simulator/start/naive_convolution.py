@@ -153,7 +153,7 @@ class _Block:
 
     @property
     def whole(self) -> bool:
-        """Whether all sums of the axis fit; a block of all pooled results may leave out sums between windows."""
+        """True if all sums of the axis fit; a block of all pooled results may leave out sums between windows."""
         return self.most == self.axis.results
 
     @property
@@ -252,7 +252,7 @@ class _Tiles:
         return groups + _loop("k", shape.filters // shape.groups, self.size[1]) + declared
 
     def pixels_declared(self, end: str | None = None) -> str:
-        """How many pixels of a row a tile has, where that differs from tile to tile; the row goes up to `end`."""
+        """Code for the pixels of a row in a tile, where they differ from tile to tile; the row goes up to `end`."""
         if end is None:
             return tile_extent("rows", "q", self.shape.cols.results, self.size[0])[1]
         return f"const int rows = {end} - q < {self.size[0]} ? {end} - q : {self.size[0]};"
