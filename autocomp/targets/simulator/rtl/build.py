@@ -35,7 +35,7 @@ COMPILER_FLAGS = f"-O2 -std=c++20 -fPIC -I{HARNESS}"
 
 @dataclass(frozen=True)
 class Face:
-    """What is compiled around a model so that a driver can load it. `sources` are C++ files; `generate` makes the text
+    """The code around a model that lets a driver load it. `sources` are C++ files; `generate` makes the text
     of the file `generated` from the ports, and is compiled too if that ends in .cpp."""
 
     name: str

@@ -41,7 +41,7 @@ class Comparison:
 
     @property
     def timed(self) -> bool:
-        """Whether the hardware came to the end with the same results, so that cycles can be compared."""
+        """True if the hardware came to the end with the same results, so that cycles can be compared."""
         return self.difference in ("", CYCLES)
 
 

@@ -25,7 +25,7 @@ RTL = Stage("rtl", "prove", "the same results on the hardware description, which
 
 @dataclass(frozen=True)
 class Confirmation:
-    """What the hardware says of a kernel. `status` is passed, failed, or skipped (it cannot be told, or the simulator
+    """The hardware's verdict on a kernel. `status` is passed, failed, or skipped (it cannot be told, or the simulator
     found it wrong). `cycles` of the first input set; `simulated` the simulator's; `steps` of the clock in `seconds`."""
 
     status: Literal["passed", "failed", "skipped"]
@@ -128,7 +128,7 @@ class RtlEvaluator(Evaluator):
         return simulated, self.machine.run(recorded.trace, arrays, most_cycles(simulated))
 
     def _wrong(self, case: Case, result: RtlResult) -> str | None:
-        """What is wrong with a run, or None."""
+        """The fault of a run in words, or None."""
         run, input_set = result.run, case.input_set
         where = f"with input set {input_set.name!r}, after {run.accepted:,} commands and {run.cycles:,} cycles"
         if run.status == "cycles":

@@ -74,7 +74,7 @@ class RtlMachine:
 
 
 def _beyond(strays: Strays, what: str, places: Sequence[tuple[str, int, int]]) -> str:
-    """How often and where a run went beyond its tensors, given as (name, address, bytes)."""
+    """A run's accesses beyond its tensors, in words: their number and the first. Tensors are (name, address, bytes)."""
     if not strays.count:
         return ""
     distances = [

@@ -97,7 +97,7 @@ class Strays:
 
 @dataclass(frozen=True)
 class RtlRun:
-    """What came of a batch. `status`: done; cycles (too many); memory (an access that it refuses); finished (the
+    """The result of a batch. `status`: done; cycles (too many); memory (an access that it refuses); finished (the
     design stopped itself). `cycles` from the first command's offer to the one that finds the design idle, both
     counted. `segment_cycles` from the first offer of a segment to idle; `steps` of the clock; `reads` and `writes`
     beyond the tensors."""
