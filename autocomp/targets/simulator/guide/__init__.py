@@ -1,4 +1,4 @@
-"""How long commands of a machine take, and what a fast kernel does: from its description and the simulator."""
+"""Guides to a machine: times of its commands, and advice for fast kernels, from its description and the simulator."""
 
 from autocomp.targets.simulator.guide.brief import brief, issued_instructions, used_instructions
 from autocomp.targets.simulator.guide.page import timing_page

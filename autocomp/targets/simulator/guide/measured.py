@@ -1,4 +1,4 @@
-"""What commands cost, asked of the simulator: one alone, and each of many in a row, at two sizes.
+"""The cost of commands, measured on the simulator: one alone, and each of many in a row, at two sizes.
 
 Operands come from the machine's naive matrix multiplication where that issues the command, else from the roles and
 ranges of its parameters. Sizes are the largest that the description allows, and a quarter of these.

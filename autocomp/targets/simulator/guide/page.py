@@ -65,7 +65,7 @@ def _section(accelerator: Accelerator, name: str) -> int:
 
 
 def overlap(accelerator: Accelerator) -> Iterator[str]:
-    """How commands reach their units, and what works at the same time."""
+    """Sentences on how commands reach their units, and on what works at the same time."""
     pooled = [unit.name for unit in accelerator.units if _kind(unit) in POOLED]
     issue, queue = _section(accelerator, "host.issue"), _section(accelerator, "front.queue")
     width = _section(accelerator, "front.width")
@@ -166,7 +166,7 @@ def _instruction(accelerator: Accelerator, instruction: Instruction, figures: tu
 
 
 def times(accelerator: Accelerator, instruction: Instruction, figures: Sequence[Measured]) -> str:
-    """What a command of an instruction costs, in short; empty where nothing is known."""
+    """The cost of a command of an instruction, in short; empty where nothing is known."""
     told = [f"{key} = `{show(value)}` ({TOLD[key]})" for key, value in instruction.timing.items() if key in TOLD]
     known = [f"{_listed(figures)} in a row{_paired(accelerator, instruction)}"] if figures else []
     return f"Cycles: {'; '.join([*known, *told])}." if known or told else ""
@@ -243,7 +243,7 @@ def _banks(memory: Memory) -> str:
 
 
 def limits(accelerator: Accelerator) -> Iterator[str]:
-    """What no kernel can be faster than."""
+    """The limits that no kernel can beat."""
     rate, bus = peak(accelerator), _bus(accelerator)
     if rate or bus:
         yield "No kernel takes fewer cycles than the larger of:"
@@ -262,7 +262,7 @@ def limits(accelerator: Accelerator) -> Iterator[str]:
 
 
 def advice(accelerator: Accelerator) -> Iterator[str]:
-    """What a fast kernel does on a machine with these instructions."""
+    """Advice for fast kernels on a machine with these instructions."""
     kinds = {role.kind for role in instruction_roles(accelerator).values()}
     tracked = bool(_section(accelerator, "hazards.tracked"))
     if {"load", "contraction"} <= kinds:
@@ -310,7 +310,7 @@ def examples(accelerator: Accelerator, operation: str | None = None) -> Mapping[
 
 
 def _fits(accelerator: Accelerator, text: str) -> bool:
-    """Whether the machine's parameters are those that the comment at the kernel's head names."""
+    """True if the machine's parameters are those that the comment at the kernel's head names."""
     head = text[: text.find("void ")]
     stated = {name: int(value) for name, value in re.findall(r"(\w+) = (\d+)", head)}
     return all(accelerator.parameters.get(name, value) == value for name, value in stated.items())

@@ -1,4 +1,4 @@
-"""How a row in DRAM is cut into requests, as the timing engine does it (`best_request` in its channel)."""
+"""Cuts a row in DRAM into requests, as the timing engine does it (`best_request` in its channel)."""
 
 from __future__ import annotations
 

@@ -77,7 +77,7 @@ def _has_long(statement: Statement) -> bool:
 
 
 def _is_copy(statement: Assign) -> bool:
-    """Whether a field of a state is set to the operand of its own name."""
+    """True if a field of a state is set to the operand of its own name."""
     target, value = statement.target, statement.value
     return isinstance(target, StateField) and isinstance(value, Name) and value.name == target.field
 
