@@ -24,7 +24,7 @@ class _Given:
 
 
 def facts_of(text: str, workload: Workload, accelerator: Accelerator) -> Facts:
-    """What the transformations know of a kernel. Raises KernelError if it does not parse."""
+    """The facts that the transformations know of a kernel. Raises KernelError if it does not parse."""
     constants = workload.constants
     return _facts(_Given(text, accelerator.digest, tuple(sorted(constants.items())), accelerator, constants))
 

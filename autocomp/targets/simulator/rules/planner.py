@@ -118,7 +118,7 @@ def _nothing_applies(facts: Facts) -> str:
 
 
 def _faded(scored: _Scored, chosen: Sequence[_Scored]) -> float:
-    """What is left of a proposal's score next to those of the same option that are chosen already."""
+    """A proposal's score, reduced for those of the same option that are chosen already."""
     others = (other for other in chosen if other.option.id == scored.option.id)
     return scored.score * prod(_SAME_GAIN if isclose(other.gain, scored.gain) else _SAME_OPTION for other in others)
 
@@ -156,7 +156,7 @@ def _scored(
 
 
 def _may_begin_anew(context: Context) -> bool:
-    """Whether a kernel may be written anew: the starting kernel once another option had its turn, and kernels that
+    """True if a kernel may be written anew: the starting kernel once another option had its turn, and kernels that
     were written by nothing else."""
     if not context.lineage:
         return bool(context.attempts)

@@ -28,7 +28,7 @@ class Profile:
     around: float = 1.0  # share of the makespan that is left to save where computation stays as it is
 
     def weight(self, causes: tuple[str, ...]) -> float:
-        """How much of the makespan the causes account for; an average value for an option that names none."""
+        """The share of the makespan that the causes account for; an average value for an option that names none."""
         return sum(self.shares.get(cause, 0.0) for cause in causes) if causes else 0.1
 
 
