@@ -18,7 +18,7 @@ SHOWN = 3
 
 
 def cause(kernel: str, workload: Workload, accelerator: Accelerator, evaluation: Evaluation) -> str:
-    """What a repair is told first of a kernel whose values are wrong; "" where nothing is found."""
+    """The cause of a kernel's wrong values, in words for a repair; "" where none is found."""
     failure = evaluation.failure
     if failure is None or failure.stage not in VALUES:
         return ""

@@ -83,7 +83,7 @@ class Dialect(Language):
         return tuple(f"{_variable(loop)}@{loop.line}" for loop in found)
 
     def is_foreign(self, kernel: str) -> bool:
-        """Whether a kernel calls nothing but its own functions and the host's."""
+        """True if a kernel calls only its own functions and the host's."""
         tree = self._tree(kernel)
         own = {function.name for function in tree.functions} | {name for name, *_ in BUILTINS}
         return all(node.function in own for node in walk(tree) if isinstance(node, ast.Call))

@@ -1,4 +1,4 @@
-"""How true the timing is: a folder of measured cases is replayed, and the error is stated per group.
+"""The accuracy of the timing: a folder of measured cases is replayed, and the error is stated per group.
 
 A folder holds `cycles.csv` (case_id, group, description, command_count, mem_latency, cycles) and `traces/CASE.txt.gz`.
 The cycles of a case are those of its last fence-delimited segment. A case whose trace is missing or cannot be replayed

@@ -1,4 +1,4 @@
-"""What prompts say of the dialect and of an accelerator, as far as it matters to a question."""
+"""The text in prompts about the dialect and an accelerator, as far as it matters to a question."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ def replay(precedents: Sequence[Precedent], start: str, accelerator: Accelerator
 
 
 class _Steps:
-    """What the replay has come to so far, and where each kernel is among its steps (None: the start)."""
+    """The steps of the replay so far, and the place of each kernel among them (None: the start)."""
 
     def __init__(self, start: str) -> None:
         self.made: list[Replayed] = []

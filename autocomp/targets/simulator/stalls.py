@@ -94,7 +94,7 @@ STALLS: Mapping[str, Cause] = {
 
 
 def activity(cause: str) -> str:
-    """What a unit does in cycles of a cause, as a verb: "waits for the DRAM bus"."""
+    """The activity of a unit in cycles of a cause, as a verb: "waits for the DRAM bus"."""
     if cause == BUSY:
         return "works"
     return STALLS[cause].activity if cause in STALLS else f"waits ({cause})"

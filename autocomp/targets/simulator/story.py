@@ -1,4 +1,4 @@
-"""What limits a kernel, in sentences and as shares of its cycles: from its evaluation, or from its critical path."""
+"""The limits of a kernel, in sentences and as shares of its cycles: from its evaluation, or from its critical path."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _WORTH_NAMING = 0.05  # share of the cycles
 
 @dataclass(frozen=True)
 class Diagnosis(Evidence):
-    """What the critical path of the first commands says."""
+    """The evidence from the critical path of the first commands."""
 
     limits: Limits | None = None
 
@@ -69,7 +69,7 @@ def _story(evaluation: Evaluation) -> Iterator[str]:
 
 
 def _story_of_the_path(evaluation: Evaluation, limits: Limits) -> Iterator[str]:
-    """What the critical path consists of, what would shorten it, and how far the bound is away."""
+    """The critical path in sentences: what it consists of, what would shorten it, and how far away the bound is."""
     if limits.commands < evaluation.evidence.figures.get("commands", 0):
         yield f"of the first {limits.commands:,} commands, which take {limits.cycles:,} cycles:"
     for segment in limits.path[:STRETCHES]:

@@ -42,7 +42,7 @@ from autocomp.workload.model import Workload
 
 @dataclass(frozen=True)
 class _Snapshot:
-    """What a run folder keeps of an accelerator."""
+    """The record of an accelerator in a run folder."""
 
     __pydantic_config__ = ConfigDict(extra="forbid", allow_inf_nan=False)
     name: str
