@@ -49,7 +49,7 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Options:
-    """How to simulate.
+    """The options of a simulation.
 
     `record_commands` keeps the times of each command; `record_detail` what units do from cycle to cycle, and what
     each command accesses. `seed` sets the initial contents of local memories (0: zeros), and where tensors lie.

@@ -1,4 +1,4 @@
-"""What a simulation returns, as plain frozen data."""
+"""The results of a simulation, as plain frozen data."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ class Commands:
 
 @dataclass(frozen=True)
 class Spans:
-    """What units do: each entry holds from its start, in cycles, to the next of the same unit."""
+    """The activity of units: each entry holds from its start, in cycles, to the next of the same unit."""
 
     start: npt.NDArray[np.int64]
     unit: npt.NDArray[np.int32]
@@ -97,7 +97,7 @@ class Spans:
 
 @dataclass(frozen=True)
 class Accesses:
-    """What commands access, in program order. Rows of local memories; bytes of a tensor in DRAM."""
+    """The accesses of commands, in program order. Rows of local memories; bytes of a tensor in DRAM."""
 
     command: npt.NDArray[np.int64]
     memory: npt.NDArray[np.int32]
@@ -123,8 +123,8 @@ class Timing:
 
 @dataclass(frozen=True)
 class UnitWork:
-    """What a unit did: commands, multiply-accumulates, and for each memory what it read and wrote: elements of a local
-    memory, bytes of DRAM. `unit` is empty for the front end."""
+    """The work of a unit: commands, multiply-accumulates, and reads and writes of each memory, in elements of a local
+    memory or in bytes of DRAM. `unit` is empty for the front end."""
 
     unit: str
     commands: int
