@@ -1,4 +1,4 @@
-"""What the canonical hash sees, and what it does not."""
+"""The differences that the canonical hash sees, and those that it does not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a wrong kernel is told, word for word; and that no input takes the checker down."""
+"""The messages for wrong kernels, word for word; and no input crashes the checker."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ def test_as_lark_parses(text: str) -> None:
 
 
 def test_the_installed_lark_is_one_whose_tables_are_known() -> None:
-    """What the loop reads of lark has no stable interface: versions are admitted one by one, by these tests."""
+    """The parts of lark that the loop reads have no stable interface: these tests admit versions one by one."""
     (stated,) = re.findall(r'"(lark[^"]*)"', (Path(__file__).parents[2] / "pyproject.toml").read_text())
     asked = Requirement(stated).specifier
     assert metadata.version("lark") in asked

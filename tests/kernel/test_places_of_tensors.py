@@ -1,4 +1,4 @@
-"""What a kernel tells the machine must not depend on where tensors lie; steps in one tensor and tests for NULL may."""
+"""A kernel's commands must not depend on where tensors lie; steps in one tensor and tests for NULL are allowed."""
 
 from __future__ import annotations
 
