@@ -1,4 +1,4 @@
-"""What a description says ends up in the model, with parameters folded in and names resolved."""
+"""A description ends up in the model with parameters folded in and names resolved."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an instruction is for, and what its operands mean, is read off its semantics."""
+"""The role of an instruction, and the meaning of its operands, are read off its semantics."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the shipped descriptions compute, against NumPy and the vectors measured on the hardware."""
+"""The computations of the shipped descriptions, against NumPy and the vectors measured on the hardware."""
 
 from __future__ import annotations
 

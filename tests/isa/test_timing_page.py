@@ -1,4 +1,4 @@
-"""What the timing page says follows from the description, and its figures from the simulator."""
+"""The text of the timing page follows from the description, and its figures from the simulator."""
 
 from __future__ import annotations
 
