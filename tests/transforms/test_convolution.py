@@ -89,7 +89,7 @@ def test_padding_is_no_hindrance() -> None:
 
 
 def test_tiles_at_an_edge_have_rows_of_their_own_in_blocks_that_reach_beyond_it() -> None:
-    """How many pixels there are is a division of what is negative in iterations that are left out."""
+    """The number of pixels is a division of a negative number in iterations that are left out."""
     dims = {"N": 1, "H": 4, "W": 100, "C": 3, "K": 16, "R": 3, "S": 7}
     workload = convolution(dims, stride=2, padding=3)
     cycles(workload, apply(naive(workload), ("keep_accumulator", {"loops": {"p": 2, "q": 3}, "stage": {"s": 7}})))

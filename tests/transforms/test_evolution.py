@@ -1,4 +1,4 @@
-"""What a kernel's variables hold is the same after raising, whatever they go through."""
+"""The values of a kernel's variables are the same after raising, whatever they go through."""
 
 from __future__ import annotations
 

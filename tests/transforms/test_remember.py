@@ -1,4 +1,4 @@
-"""What is remembered with a kernel's tree changes no result."""
+"""Facts that are remembered with a kernel's tree change no result."""
 
 from __future__ import annotations
 
