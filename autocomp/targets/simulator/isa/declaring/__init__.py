@@ -1,1 +1,1 @@
-"""What each kind of declaration adds to an accelerator, one module for each kind."""
+"""The additions of each kind of declaration to an accelerator, one module for each kind."""

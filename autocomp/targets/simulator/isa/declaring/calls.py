@@ -1,4 +1,4 @@
-"""What kernels call: instructions, aliases, procedures; idioms."""
+"""The calls of kernels: instructions, aliases, procedures; idioms."""
 
 from __future__ import annotations
 
