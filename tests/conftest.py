@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from autocomp.collector import collect_rarely
 from autocomp.targets import registry
 
 if TYPE_CHECKING:
@@ -25,6 +26,10 @@ CHROMIUM_OPTIONS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-ba
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-golden", action="store_true", help="write the golden files instead of comparing")
+
+
+def pytest_configure() -> None:
+    collect_rarely()
 
 
 def pytest_unconfigure() -> None:

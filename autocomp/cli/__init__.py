@@ -6,5 +6,7 @@ from __future__ import annotations
 def main() -> None:
     """Entry point of the `autocomp` command."""
     from autocomp.cli.commands import autocomp
+    from autocomp.collector import collect_rarely
 
+    collect_rarely()
     autocomp(prog_name="autocomp")
