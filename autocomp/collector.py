@@ -1,4 +1,4 @@
-"""Python's collector of cycles, for programs whose objects are mostly syntax trees that live on."""
+"""Python's garbage collector, for programs whose objects are mostly syntax trees that live on."""
 
 from __future__ import annotations
 
@@ -8,6 +8,6 @@ THRESHOLDS = (100_000, 20, 10)  # Python's own (700, 10, 10) walk the trees so o
 
 
 def collect_rarely() -> None:
-    """Let this process collect cycles less often. Only the owner of a process calls it: a command, a worker, a test
+    """Let this process collect garbage less often. Only the owner of a process calls it: a command, a worker, a test
     run."""
     gc.set_threshold(*THRESHOLDS)
