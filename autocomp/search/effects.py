@@ -9,7 +9,7 @@ from typing import Any
 
 from autocomp.errors import DeviceError, RunFolderError
 from autocomp.search.cache import EvaluationCache
-from autocomp.search.candidate import DEVICE_FAILED, ERROR, PLAUSIBLE, SKIPPED, WORKER_LOST, Candidate
+from autocomp.search.candidate import DEVICE_FAILED, ERROR, PLAUSIBLE, SKIPPED, WORKER_LOST, Candidate, History
 from autocomp.search.executors import Call, Executor, Lost, Target, run_calls
 from autocomp.search.executors.calls import Key
 from autocomp.search.folder import RunFolder
@@ -242,6 +242,18 @@ class Effects:
             "ratio": evaluation.ratio if evaluation else None,
         }
         self._journal.record(kind, key_of(kind, candidate.id), document)
+
+    def record_step(self, history: History) -> None:
+        """The last step, and how far it got."""
+        step, best = history.rounds[-1], history.best
+        document = {
+            "step": step.number,
+            "parents": list(step.parents),
+            "best": best.id,
+            "value": best.value,
+            "evaluations": history.evaluations,
+        }
+        self._journal.record("step", key_of("step", step.number), document)
 
 
 def _slower(screened: Evaluation, proven: Evaluation) -> Evaluation:

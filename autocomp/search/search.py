@@ -128,7 +128,7 @@ class Search:
                 break
             else:
                 history = history.extended(self._step(history, decision))
-                self._note_step(history)
+                self._effects.record_step(history)
                 self._write_findings(history)
         history = self._with_routine(history)
         best = history.best
@@ -157,7 +157,7 @@ class Search:
         judged = self._effects.judged(draft)
         self._effects.record_candidate("candidate", judged)
         history = history.extended(Step(number, (history.root.id,), (judged,)))
-        self._note_step(history)
+        self._effects.record_step(history)
         return history
 
     # --- steps ---------------------------------------------------------------------------------------------------
@@ -241,7 +241,7 @@ class Search:
             candidates.append(candidate)
             self._effects.record_candidate("candidate", candidate)
         history = replace(history, opening=Step(0, (), tuple(candidates), made))
-        self._note_step(history)
+        self._effects.record_step(history)
         return history
 
     def _replay_document(self, found: Replay) -> dict[str, Any]:
@@ -444,17 +444,6 @@ class Search:
             outcome = ERROR if answer.get("error") else NOT_IMPLEMENTED
             return replace(candidate, outcome=outcome, message=answer.get("message", ""))
         return replace(candidate, kernel=answer["kernel"], hash=answer["hash"])
-
-    def _note_step(self, history: History) -> None:
-        step, best = history.rounds[-1], history.best
-        document = {
-            "step": step.number,
-            "parents": list(step.parents),
-            "best": best.id,
-            "value": best.value,
-            "evaluations": history.evaluations,
-        }
-        self._journal.record("step", key_of("step", step.number), document)
 
     def _write_findings(self, history: History) -> None:
         text = self._strategy.findings(history)

@@ -145,7 +145,7 @@ class Session:
             judged = self._proven(judged)
         self._effects.record_candidate("candidate", judged)
         self.history = self.history.extended(Step(number, (origin.id,), (judged,), 1))
-        self._note_step()
+        self._effects.record_step(self.history)
         return judged
 
     @property
@@ -208,14 +208,3 @@ class Session:
         """The candidate with the verdict of the stages that screening left out."""
         self._effects.evaluate("prove", "prove", [candidate], always=True)
         return self._effects.judged(replace(candidate, outcome=PENDING, evaluation=None))
-
-    def _note_step(self) -> None:
-        step, best = self.history.steps[-1], self.history.best
-        document = {
-            "step": step.number,
-            "parents": list(step.parents),
-            "best": best.id,
-            "value": best.value,
-            "evaluations": self.history.evaluations,
-        }
-        self.journal.record("step", key_of("step", step.number), document)
