@@ -8,7 +8,7 @@ import pytest
 
 from autocomp.targets.simulator import kernel
 from autocomp.targets.simulator.start.naive import starting_kernel
-from autocomp.targets.simulator.transforms import TRANSFORMATIONS, NotApplicable, transformation
+from autocomp.targets.simulator.transforms import TRANSFORMATIONS, NotApplicable, predecessors, transformation
 from autocomp.targets.simulator.transforms.analysis.registers import timing
 from autocomp.workload import parse as parse_workload
 
@@ -360,6 +360,12 @@ def test_each_has_a_position_of_its_own_and_waits_for_others_that_there_are() ->
     assert len({item.order for item in TRANSFORMATIONS}) == len(TRANSFORMATIONS)
     names = {item.name for item in TRANSFORMATIONS}
     assert all(names - {item.name} >= set(item.after) for item in TRANSFORMATIONS)
+
+
+def test_what_waits_for_all_waits_for_what_its_predecessors_wait_for() -> None:
+    assert predecessors(transformation("load_once")) == {"keep_accumulator", "widen_moves", "own_rows"}
+    assert predecessors(transformation("keep_accumulator")) == {"merge_depth"}
+    assert predecessors(transformation("tile")) == frozenset()
 
 
 @pytest.mark.parametrize("item", TRANSFORMATIONS, ids=lambda item: item.name)

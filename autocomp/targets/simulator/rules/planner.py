@@ -24,6 +24,7 @@ from autocomp.targets.simulator.transforms import (
     Proposal,
     Transformation,
     applied,
+    predecessors,
     transformation,
 )
 from autocomp.targets.simulator.transforms.raising.unraised import unraised
@@ -190,7 +191,8 @@ def _open_shapings(context: Context, facts: Facts, candidates: _Candidates) -> l
 
 def _may_finish(facts: Facts, item: Transformation, shapings: Sequence[_Shaping]) -> bool:
     """True if nothing is left to decide about the moves that a transformation interleaves, or before its turn."""
-    before = [tensors for name, tensors in shapings if name in item.after]
+    earlier = predecessors(item)
+    before = [tensors for name, tensors in shapings if name in earlier]
     if item.waits_for_all or not before:
         return not before
     moved = (b for b in facts.buffers if (b.is_result if item.about_results else b.is_input))

@@ -3,7 +3,7 @@
 from autocomp.targets.simulator.transforms.analysis.facts import Facts, analyse
 from autocomp.targets.simulator.transforms.errors import NotApplicable
 from autocomp.targets.simulator.transforms.protocol import Parameters, Proposal, Transformation, applied
-from autocomp.targets.simulator.transforms.registry import TRANSFORMATIONS, transformation
+from autocomp.targets.simulator.transforms.registry import TRANSFORMATIONS, predecessors, transformation
 
 __all__ = [
     "TRANSFORMATIONS",
@@ -14,5 +14,6 @@ __all__ = [
     "Transformation",
     "analyse",
     "applied",
+    "predecessors",
     "transformation",
 ]

@@ -69,8 +69,9 @@ class Transformation(ABC):
     What the rules agent goes by: `prior` is how far its causes speak for it, below 1 where it rather prepares others.
     `after` names transformations that come first wherever they pay, since they decide what this one makes final. It
     waits for those about the same tensors (the result's if it is `about_results`, else inputs), or with `waits_for_all`
-    for each. Others wait for an `optional` one only if the menu offers it. One that writes a kernel `anew` leaves
-    nothing of what others did to it.
+    for each. What waits for one of the latter waits for all before it as well, so that a chain names only its last.
+    Others wait for an `optional` one only if the menu offers it. One that writes a kernel `anew` leaves nothing of what
+    others did to it.
     """
 
     name: ClassVar[str]

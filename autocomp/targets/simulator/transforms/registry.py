@@ -24,6 +24,12 @@ def _shipped() -> Iterator[Transformation]:
 TRANSFORMATIONS: tuple[Transformation, ...] = tuple(sorted(_shipped(), key=lambda item: item.order))
 
 
+def predecessors(item: Transformation) -> frozenset[str]:
+    """Names of all that come before a transformation: its `after`, and the predecessors of those that wait for all."""
+    waiting = (before for before in map(transformation, item.after) if before.waits_for_all)
+    return frozenset(item.after).union(*map(predecessors, waiting))
+
+
 def transformation(name: str) -> Transformation:
     """The transformation of a name. Raises NotApplicable, with the closest name, where there is none."""
     for item in TRANSFORMATIONS:

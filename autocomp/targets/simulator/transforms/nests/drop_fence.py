@@ -27,16 +27,7 @@ class DropFence(Transformation):
     order = 230
     causes = ("Fence",)
     uses = ("synchronisation",)
-    after = (
-        "keep_accumulator",
-        "widen_moves",
-        "own_rows",
-        "load_once",
-        "negate_on_store",
-        "add_in_place",
-        "keep_results",
-        "drop_unused",
-    )
+    after = ("drop_unused",)
     waits_for_all = True
     guidance = """
     A fence makes everything wait for everything. Only two accesses to the same DRAM, by units or by the host, at least

@@ -35,7 +35,7 @@ class NegateOnStore(Transformation):
     order = 220
     causes = ("Fence", "Host")
     uses = ("store", "configuration")
-    after = ("keep_accumulator", "widen_moves", "own_rows", "load_once")
+    after = ("load_once",)
     waits_for_all = True
     guidance = """
     Where the host negates what was just stored, let the command that moves results out multiply by -1, and put the

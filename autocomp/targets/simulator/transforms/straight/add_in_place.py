@@ -25,7 +25,7 @@ class AddInPlace(Transformation):
     order = 280
     causes = ("Fence", "Host")
     uses = ("contraction", "store")
-    after = ("keep_accumulator", "widen_moves", "own_rows", "load_once", "negate_on_store")
+    after = ("negate_on_store",)
     waits_for_all = True
     guidance = """
     Where the host adds two stored results, let the second one accumulate on top of the first, and store the sum. For a

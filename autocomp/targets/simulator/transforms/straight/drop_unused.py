@@ -19,15 +19,7 @@ class DropUnused(Transformation):
     title = "Drop what nothing reads"
     order = 290
     causes = ("Bus", "QueueFull", "Host")
-    after = (
-        "keep_accumulator",
-        "widen_moves",
-        "own_rows",
-        "load_once",
-        "negate_on_store",
-        "add_in_place",
-        "keep_results",
-    )
+    after = ("keep_results",)
     waits_for_all = True
     guidance = """
     Leave out stores that are overwritten before anything reads them, loads and computations into rows that nobody uses,

@@ -26,7 +26,7 @@ class KeepResults(Transformation):
     order = 270
     causes = ("Fence", "Bus", "MemoryLatency", "ReadAfterWrite")
     uses = ("load", "store", "contraction")
-    after = ("keep_accumulator", "widen_moves", "own_rows", "load_once", "negate_on_store", "add_in_place")
+    after = ("add_in_place",)
     waits_for_all = True
     guidance = """
     Where a result is moved out and loaded again as an operand, let the operand name the rows that still hold the

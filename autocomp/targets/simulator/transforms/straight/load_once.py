@@ -22,7 +22,7 @@ class LoadOnce(Transformation):
     order = 260
     causes = ("Bus", "MemoryLatency", "ReadAfterWrite", "QueueFull")
     uses = ("load",)
-    after = ("keep_accumulator", "widen_moves", "own_rows")
+    after = ("own_rows",)
     waits_for_all = True
     guidance = """
     Drop a load of what an earlier one brought with the same configuration, and let its users read those rows.

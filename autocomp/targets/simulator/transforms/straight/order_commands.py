@@ -27,17 +27,7 @@ class OrderCommands(Transformation):
     title = "Put commands that others wait for first"
     order = 300
     causes = ("ReadAfterWrite", "Pipeline", "Drain", "Idle", "MemoryLatency")
-    after = (
-        "keep_accumulator",
-        "widen_moves",
-        "own_rows",
-        "load_once",
-        "negate_on_store",
-        "add_in_place",
-        "keep_results",
-        "drop_unused",
-        "drop_fence",
-    )
+    after = ("drop_fence",)
     waits_for_all = True
     guidance = """
     Among commands that do not depend on each other, issue those first on which the longest chain of others waits, and
