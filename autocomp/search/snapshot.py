@@ -199,7 +199,7 @@ def judge_of(request: Request) -> dict[str, Any]:
 
 
 def check_judge(folder: RunFolder, request: Request) -> str | None:
-    """The change of a run's judge since the run started; None if there is none.
+    """The change of a run's judge since the run started; None if it is the same.
 
     Raises RunFolderError where it has other stages: the verdicts in the log cannot be completed.
     """

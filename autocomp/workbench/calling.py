@@ -37,7 +37,7 @@ class Callables:
         """The answer to a call, in full or cut off with a note; `arguments` is JSON as the model wrote it."""
         try:
             answer = self._answer(name, arguments)
-        except Exception as error:  # one call that fails is no end of the session
+        except Exception as error:  # a call that fails does not end the session
             said = str(error) if isinstance(error, AutocompError) else describe(error)
             return _bounded(f"error: {said}")
         text = answer if isinstance(answer, str) else json.dumps(answer, ensure_ascii=False, default=str)
