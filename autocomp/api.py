@@ -13,6 +13,7 @@ from autocomp.agents.config import Agents
 from autocomp.data import decode, read_regular
 from autocomp.errors import AutocompError, ConfigError, KernelError
 from autocomp.schedules import Match, lookup
+from autocomp.schedules.experience import experience_for
 from autocomp.schedules.reuse import precedents_for
 from autocomp.search.folder import RunFolder, new_run_path
 from autocomp.search.journal import Listener
@@ -187,7 +188,8 @@ def search(
     workloads.require_trusted(asked)
     menu = menu_file.for_target(menus, asked, machine)
     precedents = precedents_for(asked, machine, reuse, _ignore) if reuse else ()
-    request = Request(asked, machine, menu, agents or Agents(), options or Options(), strategy, precedents)
+    experience = experience_for(asked, machine, _ignore) if reuse else ()
+    request = Request(asked, machine, menu, agents or Agents(), options or Options(), strategy, precedents, experience)
     now = datetime.now().astimezone()
     folder = create(run or new_run_path(RUNS, asked.name, now), request, now)
     return _finished(folder, run_request(request, folder, means or Means(), listener))

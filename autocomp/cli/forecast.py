@@ -24,7 +24,17 @@ def forecast_text(request: Request) -> str | None:
     evaluation = target.evaluator(workload).evaluate(start, SCREEN)
     if evaluation.value is None or target.language.is_foreign(start):
         return None
-    context = Context(target, workload, start, evaluation, (), request.menu, Random(0), precedents=request.precedents)
+    context = Context(
+        target,
+        workload,
+        start,
+        evaluation,
+        (),
+        request.menu,
+        Random(0),
+        precedents=request.precedents,
+        experience=request.experience,
+    )
     shape = Shape(
         options.beam,
         options.plans_per_parent,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -197,6 +198,43 @@ def merge(sources: tuple[Path, ...], target: Path, trust: bool, paths: tuple[Pat
     say(f"{done.copied} schedules copied to {target}; {done.left} are no better than what is there")
     if done.doubted:
         say(f"{done.doubted} do not hold here; autocomp schedules verify --renew mends those that have changed")
+
+
+@schedules.command()
+@output_options
+def experience(as_json: bool, plain: bool) -> None:
+    """List what searches found of the menus' options: how often each was tried, faster or wrong, and its speed-ups.
+
+    It is kept in your store by machine and operation, as numbers alone, and later searches show it to language models.
+    """
+    from autocomp.report import make_console
+    from autocomp.report.grid import Grid, figure, name
+    from autocomp.schedules.experience import all_experience
+    from autocomp.schedules.index import user_root
+
+    known = all_experience(user_root(), warn)
+    if as_json:
+        print_json([{**asdict(one), "path": str(one.path)} for one in known])
+        return
+    about = [name(heading) for heading in ("target", "operation", "option")]
+    grid = Grid("", *about, *map(figure, ("tried", "faster", "wrong", "mean", "best")))
+    for one in known:
+        for found in one.options:
+            gains = ("-" if gain is None else f"{gain:.2f}x" for gain in (found.mean, found.best))
+            counts = (f"{count:,}" for count in (found.tried, found.faster, found.failed))
+            grid.add(one.target.removeprefix("simulator:"), one.operation, found.option, *counts, *gains)
+    make_console(sys.stdout, plain).print(grid if known else "no experience yet; autocomp search keeps it")
+
+
+@schedules.command()
+@click.argument("targets", nargs=-1, metavar="[TARGET]...")
+def forget(targets: tuple[str, ...]) -> None:
+    """Remove from your store the experience with the targets TARGET, or all of it; schedules stay."""
+    from autocomp.schedules.experience import forget
+    from autocomp.schedules.index import user_root
+
+    gone = forget(user_root(), targets)
+    say(f"removed the experience of {len(gone)} operations from {user_root()}")
 
 
 @schedules.command()

@@ -40,7 +40,7 @@ RUNS = Path("runs")
     default=2,
     show_default=True,
     metavar="N",
-    help="Begin with the plans of the N nearest schedules; 0 for none.",
+    help="Begin with the plans of the N nearest schedules; 0 for none, and for no experience of earlier searches.",
 )
 @click.option("--forecast", is_flag=True, help="Say what the language models would cost, and stop.")
 @click.option(
@@ -79,6 +79,7 @@ def search(
     from autocomp.agents.factory import make_agents
     from autocomp.cli.forecast import forecast_text
     from autocomp.cli.session import search_and_report, search_by_rules
+    from autocomp.schedules.experience import experience_for
     from autocomp.schedules.reuse import precedents_for
     from autocomp.schedules.store import Store, user_root
     from autocomp.search.budget import Budget
@@ -98,7 +99,9 @@ def search(
             checked_model(target)  # refused before there is a folder
         menu = for_target(menus, workload, target, problem.paths)
         precedents = precedents_for(workload, target, reuse, warn) if reuse else ()
-        requests.append(Request(workload, target, menu, agents, share.within(options), strategy, precedents))
+        experience = experience_for(workload, target, warn) if reuse else ()
+        granted = share.within(options)
+        requests.append(Request(workload, target, menu, agents, granted, strategy, precedents, experience))
     make_agents(agents, requests[0].target, options.tokens, options.money)  # refused before there is a folder
     check_strategy(requests[0])
     for request in requests:

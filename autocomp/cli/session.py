@@ -22,6 +22,7 @@ from autocomp.report.costs import costs_document
 from autocomp.report.evaluation import UTILISATION
 from autocomp.report.runs import comparison, summary_of, with_units
 from autocomp.report.terminal import amount_text
+from autocomp.schedules.experience import remember
 from autocomp.schedules.from_run import record_of
 from autocomp.schedules.store import Store, user_root
 from autocomp.search import RunFolder, SearchResult
@@ -65,6 +66,8 @@ def search_and_report(
         best = chosen or result.best
         write_atomically(folder.best_kernel, folder.kernel(best.kernel))
         schedule = None if chosen is None else keep(request, folder, result, chosen)
+        if request.target.scheduled:
+            remember(request, folder, result, user_root())
         grant = left_over(result)
         if as_json:
             documents.append(document(folder, result, best, schedule, progress.view, confirmed))

@@ -27,7 +27,7 @@ def garbage(root: Path, others: Sequence[Path], now: float, warn: Warn) -> Itera
 
     `now` is seconds since the epoch. Corrupt records are named to `warn` and stay: only their owner knows their worth.
     """
-    for file in sorted(root.glob("**/.*.yaml.*")):
+    for file in sorted([*root.glob("**/.*.yaml.*"), *root.glob("**/.*.json.*")]):
         if now - file.stat().st_mtime > ABANDONED:
             yield Garbage(file, "left behind by a writer that did not finish")
     present = {entry.path: Stored(root, entry) for entry in Store(root).entries(warn)}

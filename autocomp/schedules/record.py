@@ -49,6 +49,11 @@ class Machine(_Part):
         """KIND:NAME."""
         return f"{self.kind}:{self.name}"
 
+    @property
+    def folder(self) -> str:
+        """The machine's folder in a store."""
+        return (self.name if self.kind == SIMULATED else self.spec).replace(":", "-")
+
 
 class Tensor(_Part):
     """A pointer argument of the kernel: row-major, elements of a NumPy type."""
@@ -159,9 +164,7 @@ class ScheduleRecord(_Part):
     def folder(self) -> str:
         """`accelerator/operation`, or `kind-machine/operation` of other kinds of targets; a configuration follows after
         a hyphen."""
-        target = self.target
-        machine = target.name if target.kind == SIMULATED else target.spec
-        return f"{machine.replace(':', '-')}/{self.operation.name}"
+        return f"{self.target.folder}/{self.operation.name}"
 
     @property
     def file_name(self) -> str:

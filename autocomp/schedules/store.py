@@ -42,7 +42,7 @@ class Store:
         """Keep a record; its path, and whether it was written: a record that is no better than the one already there is
         not."""
         path = self.root / record.folder / record.file_name
-        with self._writing(path):
+        with self.writing(path):
             if not self._improves(record, path):
                 return path, False
             self._write(record, path)
@@ -50,14 +50,14 @@ class Store:
 
     def require_writable(self) -> None:
         """Raises RunFolderError where no record can be put: before the work that makes one, not after it."""
-        with self._writing(self.root / INDEX):
+        with self.writing(self.root / INDEX):
             pass
 
     def renew(self, old: Path, record: ScheduleRecord) -> Path:
         """Put a record in the place of what is in the file `old`, whatever that is worth; its path, which is another
         one if the machine has other parameters now."""
         path = self.root / record.folder / record.file_name
-        with self._writing(path):
+        with self.writing(path):
             self._write(record, path, replaced=old)
             if old != path:
                 old.unlink(missing_ok=True)
@@ -105,7 +105,8 @@ class Store:
         write_atomically(self.root / INDEX, index_text(sorted([*others, entry], key=lambda e: e.path)))
 
     @contextmanager
-    def _writing(self, path: Path) -> Iterator[None]:
+    def writing(self, path: Path) -> Iterator[None]:
+        """Hold the store for one writer of a file in it. Raises RunFolderError where it cannot be written."""
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             with self._locked():

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable
 
 from autocomp.search.candidate import Candidate, History
+from autocomp.targets.planning import Experience
 
 LATEST = 12  # experiments told one by one; what came before is summed up by option
 NO_CHANGE = 0.005  # relative
@@ -27,22 +29,32 @@ def findings(history: History) -> str:
         "| option | tried | faster | best speed-up | did not work |",
         "|---|---|---|---|---|",
     ]
-    lines += _by_option(history, tried)
+    lines += map(_option, by_option(history, tried))
     lines += ["", "## Latest experiments", ""]
     lines += [_experiment(history, candidate) for candidate in tried[-LATEST:]]
     return "\n".join(lines) + "\n"
 
 
-def _by_option(history: History, tried: list[Candidate]) -> Iterator[str]:
-    groups: dict[str, list[Candidate]] = defaultdict(list)
+def by_option(history: History, tried: Iterable[Candidate]) -> tuple[Experience, ...]:
+    """The outcomes of candidates that have plans, by their options; free plans have the option ""."""
+    groups: dict[str, list[float | None]] = defaultdict(list)
     for candidate in tried:
-        assert candidate.plan is not None
-        groups[candidate.plan.option or "(free)"].append(candidate)
-    for option, members in sorted(groups.items()):
-        speedups = [gain for gain in map(history.gain, members) if gain is not None]
-        faster = sum(1 for s in speedups if s > 1 + NO_CHANGE)
-        best = f"{max(speedups):.2f}x" if speedups else "-"
-        yield f"| {option} | {len(members)} | {faster} | {best} | {len(members) - len(speedups)} |"
+        if candidate.plan is not None:
+            groups[candidate.plan.option].append(history.gain(candidate))
+    return tuple(_experience(option, gains) for option, gains in sorted(groups.items()))
+
+
+def _experience(option: str, gains: list[float | None]) -> Experience:
+    """`gains` are the speed-ups over the parents, None of candidates that do not hold."""
+    held = [gain for gain in gains if gain is not None]
+    mean = math.exp(math.fsum(map(math.log, held)) / len(held)) if held else None
+    faster = sum(1 for gain in held if gain > 1 + NO_CHANGE)
+    return Experience(option, len(gains), faster, len(gains) - len(held), mean, max(held, default=None))
+
+
+def _option(found: Experience) -> str:
+    best = "-" if found.best is None else f"{found.best:.2f}x"
+    return f"| {found.option or '(free)'} | {found.tried} | {found.faster} | {best} | {found.failed} |"
 
 
 def _experiment(history: History, candidate: Candidate) -> str:

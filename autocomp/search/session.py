@@ -163,6 +163,7 @@ def make_problem(request: Request, agents: AgentPair, judge_seed: int | None = N
         dropout=request.options.dropout,
         black_box=request.options.black_box,
         precedents=request.precedents,
+        experience=request.experience,
         account=nullcontext if agents.ledger is None else agents.ledger.on_account_of,
         fallback=target.rules() if request.agents.fallback == "rules" else None,
         writes=bool(request.agents.models),

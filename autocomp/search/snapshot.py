@@ -31,18 +31,20 @@ from autocomp.search.folder import RunFolder
 from autocomp.search.options import Options
 from autocomp.targets.evaluation import Objective
 from autocomp.targets.menu import Menu
-from autocomp.targets.planning import Precedent
+from autocomp.targets.planning import Experience, Precedent
 from autocomp.targets.protocol import Target
 from autocomp.targets.registry import restore_target
 from autocomp.workload.model import Workload
 
 _MENU: TypeAdapter[Menu] = TypeAdapter(Menu)
 _PRECEDENTS: TypeAdapter[tuple[Precedent, ...]] = TypeAdapter(tuple[Precedent, ...])
+_EXPERIENCE: TypeAdapter[tuple[Experience, ...]] = TypeAdapter(tuple[Experience, ...])
 
 
 @dataclass(frozen=True)
 class Request:
-    """All that decides a search; keys are never part of it. `precedents` are the schedules that it begins with."""
+    """All that decides a search; keys are never part of it. `precedents` are the schedules that it begins with,
+    `experience` what earlier searches found of the menu's options."""
 
     workload: Workload
     target: Target
@@ -51,6 +53,7 @@ class Request:
     options: Options
     strategy: str = "beam"
     precedents: tuple[Precedent, ...] = ()
+    experience: tuple[Experience, ...] = ()
 
 
 class _Part(BaseModel):
@@ -100,6 +103,7 @@ class _Snapshot(_Part):
     strategy: _Name
     options: Options
     precedents: tuple[Precedent, ...]
+    experience: tuple[Experience, ...] = ()
 
 
 def versions() -> dict[str, str]:
@@ -137,6 +141,7 @@ def create(path: Path, request: Request, now: datetime) -> RunFolder:
             "strategy": request.strategy,
             "options": request.options.model_dump(mode="json"),
             "precedents": _PRECEDENTS.dump_python(request.precedents, mode="json"),
+            "experience": _EXPERIENCE.dump_python(request.experience, mode="json"),
         },
     )
     _keep_reference(workload, folder)
@@ -178,6 +183,7 @@ def restore(folder: RunFolder, say_trusted: bool = False) -> Request:
             options=snapshot.options,
             strategy=snapshot.strategy,
             precedents=snapshot.precedents,
+            experience=snapshot.experience,
         )
     except ValidationError as error:
         found = "; ".join(problems(error, document, lambda _: []))

@@ -19,6 +19,7 @@ from autocomp.targets.planning import (
     Attempt,
     Coder,
     Context,
+    Experience,
     Implementation,
     LineageStep,
     Peer,
@@ -94,6 +95,7 @@ class AgentTarget:
     dropout: float
     black_box: bool = False
     precedents: tuple[Precedent, ...] = ()
+    experience: tuple[Experience, ...] = ()
     account: Callable[[str], AbstractContextManager[object]] = nullcontext
     fallback: Rules | None = None
     writes: bool = False  # the coder writes kernels by hand, and may write another one for the same plan
@@ -211,6 +213,7 @@ class AgentTarget:
             lessons=call.lessons,
             findings=call.findings,
             precedents=self.precedents,
+            experience=self.experience,
             credit=call.credit,
         )
 

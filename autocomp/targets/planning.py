@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
@@ -67,6 +68,34 @@ class Precedent:
     lineage: tuple[LineageStep, ...]
 
 
+@dataclass(frozen=True)
+class Experience:
+    """The outcomes of an option's plans in earlier searches: kernels that were `tried`, how many of them were `faster`
+    than their parents, and how many `failed` a stage. `mean` is the geometric mean of the speed-ups of those that hold,
+    `best` the largest; None where none holds."""
+
+    option: str
+    tried: int
+    faster: int = 0
+    failed: int = 0
+    mean: float | None = None
+    best: float | None = None
+
+    def __add__(self, other: Experience) -> Experience:
+        """Both together; of one option."""
+        held = [(one.tried - one.failed, one.mean) for one in (self, other)]
+        logarithms = [count * math.log(mean) for count, mean in held if mean is not None]
+        count = sum(count for count, mean in held if mean is not None)
+        return Experience(
+            self.option,
+            self.tried + other.tried,
+            self.faster + other.faster,
+            self.failed + other.failed,
+            math.exp(sum(logarithms) / count) if count > 0 else None,
+            max((best for best in (self.best, other.best) if best is not None), default=None),
+        )
+
+
 GENERATED = "generated_start"  # of plans: to begin with the kernel that a target generates, in place of the user's
 
 
@@ -107,9 +136,9 @@ class Context:
     `peers` are other kernels of the same step, or, for a plan with a partner, that partner. `attempts` are those made
     on this kernel before, in the order of their making. They are all of the run where `findings`, a document of what
     the run has shown, sum them up; `lessons` are telling attempts on other kernels of the run. `precedents` are
-    schedules of similar operations, the nearest first. `diagnosis` is a closer look at what limits the kernel; `credit`
-    is what the plans of each author gained on average, as the logarithm of their speed-up. None for repairs and
-    kernels, which are written to a plan, and where agents may not see it.
+    schedules of similar operations, the nearest first; `experience` is that of earlier searches. `diagnosis` is a
+    closer look at what limits the kernel; `credit` is what the plans of each author gained on average, as the logarithm
+    of their speed-up. None for repairs and kernels, which are written to a plan, and where agents may not see it.
     """
 
     target: Target
@@ -125,6 +154,7 @@ class Context:
     lessons: Sequence[Attempt] = ()
     findings: str = ""
     precedents: Sequence[Precedent] = ()
+    experience: Sequence[Experience] = ()
     diagnosis: Evidence | None = None
     credit: Mapping[str, float] = field(default_factory=dict)
 

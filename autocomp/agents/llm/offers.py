@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from autocomp.agents.llm.feedback import relevance
 from autocomp.agents.llm.moves import Move, move_id
 from autocomp.targets.menu import MenuOption
-from autocomp.targets.planning import Context
+from autocomp.targets.planning import Context, Experience
 
 MOST_DETAILED = 6  # options that are told in full
 IDLE = 0.03  # weight of the causes' share where only a hand-written change is possible
@@ -18,11 +18,13 @@ WORTH = 0.02  # share of the measurement that an option without a ready move has
 @dataclass(frozen=True)
 class Offer:
     """An option with the moves that are ready, by the numbers that a prompt gives them. `share` is how much of the
-    measurement the causes that it is against account for; None where it names none."""
+    measurement the causes that it is against account for; None where it names none. `experience` is that of earlier
+    searches, if there is any."""
 
     option: MenuOption
     moves: tuple[tuple[str, Move], ...]
     share: float | None
+    experience: Experience | None = None
 
 
 @dataclass(frozen=True)
@@ -36,7 +38,8 @@ class Offers:
 def offers(context: Context, moves: Sequence[Move]) -> Offers:
     """The menu's options for the context's kernel. Where nothing is known of its causes, none is left out."""
     shares = relevance(context)
-    made = [_offer(option, moves, shares) for option in context.menu.options]
+    known = {one.option: one for one in context.experience}
+    made = [_offer(option, moves, shares, known) for option in context.menu.options]
     if not any(shares.values()):
         return Offers(tuple(made), ())
     total = abs(context.evaluation.value or 1) or 1
@@ -53,6 +56,8 @@ def offers(context: Context, moves: Sequence[Move]) -> Offers:
     return Offers(tuple(detailed), tuple(offer for offer in ranked if offer not in detailed))
 
 
-def _offer(option: MenuOption, moves: Sequence[Move], shares: Mapping[str, float]) -> Offer:
+def _offer(
+    option: MenuOption, moves: Sequence[Move], shares: Mapping[str, float], known: Mapping[str, Experience]
+) -> Offer:
     ready = tuple((move_id(n), move) for n, move in enumerate(moves) if move.option == option.id)
-    return Offer(option, ready, shares.get(option.id))
+    return Offer(option, ready, shares.get(option.id), known.get(option.id))
