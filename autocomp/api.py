@@ -127,10 +127,12 @@ def load_target(
     paths: Sequence[Path] = (),
     parameters: Mapping[str, Number] | None = None,
     objective: str | None = None,
+    trust: bool = False,
 ) -> Target:
     """The target of a spec `KIND:MACHINE`, or the one that a workload names.
 
-    `objective` takes the place of the target's usual one. Raises ConfigError for what is not there.
+    `objective` takes the place of the target's usual one. With `trust` programs that its files name may run. Raises
+    ConfigError for what is not there, TrustError for programs that may not run.
     """
     if isinstance(spec, Workload):
         if not spec.target:
@@ -139,9 +141,9 @@ def load_target(
                 hint="add `target: KIND:MACHINE` or `accelerator: MACHINE`, or give --target KIND:MACHINE",
             )
         near = (*paths, Path(spec.path).parent)
-        found = registry.load_target(spec.target, {**spec.overrides, **(parameters or {})}, near)
+        found = registry.load_target(spec.target, {**spec.overrides, **(parameters or {})}, near, trust)
     else:
-        found = registry.load_target(spec, parameters, paths)
+        found = registry.load_target(spec, parameters, paths, trust)
     return found if objective is None else found.pursuing(objective)
 
 

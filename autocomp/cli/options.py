@@ -122,7 +122,7 @@ judge_seed_option = click.option(
 trust_option = click.option(
     "--trust",
     is_flag=True,
-    help="Let the workload's own Python reference run; remembered for its content.",
+    help="Let the workload's own Python reference run, and programs that its target names; remembered by content.",
 )
 target_option = click.option(
     "--target",

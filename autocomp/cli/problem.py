@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ProblemOptions:
-    """The options for any workload that a command is given: with `trust` its reference may run. `target_spec` takes the
+    """The options for any workload that a command is given: with `trust` its reference may run, and programs that a
+    file of its target names. `target_spec` takes the
     place of the target that its file names, and `objective` that of the target's usual one. `definitions` are constants
     for its kernels."""
 
@@ -41,7 +42,7 @@ class ProblemOptions:
         if self.definitions:
             loaded = with_constants(loaded, _whole(self.definitions))
         asked = loaded if self.target_spec is None else replace(loaded, target=self.target_spec)
-        return loaded, load_target(asked, paths=self.paths, objective=self.objective)
+        return loaded, load_target(asked, paths=self.paths, objective=self.objective, trust=self.trust)
 
 
 def _whole(definitions: Mapping[str, int | float]) -> dict[str, int]:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from autocomp.cli.options import CommandGroup, output_options, path_option, print_json, show_content
+from autocomp.cli.options import CommandGroup, output_options, path_option, print_json, show_content, trust_option
 from autocomp.errors import ConfigError
 
 
@@ -17,15 +17,16 @@ def target() -> None:
 
 @target.command()
 @click.argument("device", default="triton", metavar="[KIND[:MACHINE]]")
+@trust_option
 @path_option
 @output_options
-def probe(device: str, paths: tuple[Path, ...], as_json: bool, plain: bool) -> None:
+def probe(device: str, trust: bool, paths: tuple[Path, ...], as_json: bool, plain: bool) -> None:
     """Measure the peaks of a GPU (as --target names it; default: triton, the first GPU), and keep them for searches:
     the bandwidth of a copy, products by data type, an empty launch."""
     from autocomp.targets.registry import load_target
     from autocomp.targets.triton.target import TritonTarget
 
-    found = load_target(device, paths=paths)
+    found = load_target(device, paths=paths, trust=trust)
     if not isinstance(found, TritonTarget):
         raise ConfigError(
             f"{device} has nothing to measure: its peaks are in its description", hint="name a GPU, as `triton:cuda:0`"

@@ -40,7 +40,7 @@ def freshness(
     nearest other schedules; the record itself takes no part. `extra_paths` and `say_trusted` are as in `verify`."""
     try:
         record = from_yaml(decode(read_regular(path), str(path), ConfigError), str(path))
-        target = load_target(record.target.spec, record.target.parameters, extra_paths)
+        target = load_target(record.target.spec, record.target.parameters, extra_paths, say_trusted)
         workload = workloads.as_trusted(workload_of(record, target, path, extra_paths), say_trusted)
         workloads.require_trusted(workload)
         found = fresh_record(workload, target, evaluations, warn)

@@ -48,7 +48,7 @@ def verify(path: Path, now: datetime, extra_paths: Sequence[Path] = (), say_trus
     except (ConfigError, OSError) as error:
         return Verification(path, CORRUPT, getattr(error, "message", str(error)))
     try:
-        target = load_target(record.target.spec, record.target.parameters, extra_paths)
+        target = load_target(record.target.spec, record.target.parameters, extra_paths, say_trusted)
         workload = workloads.as_trusted(workload_of(record, target, path, extra_paths), say_trusted)
         workloads.require_trusted(workload)
         evaluator = target.evaluator(workload)

@@ -165,7 +165,8 @@ def granted(request: Request, folder: RunFolder, given: Agents) -> Request:
 
 
 def restore(folder: RunFolder, say_trusted: bool = False) -> Request:
-    """The request of a run folder; with `say_trusted` the user says that its reference may run.
+    """The request of a run folder; with `say_trusted` the user says that its reference may run, and programs that its
+    target names.
 
     Raises RunFolderError if the snapshot is not as this version writes it.
     """
@@ -174,7 +175,7 @@ def restore(folder: RunFolder, say_trusted: bool = False) -> Request:
     try:
         snapshot = _Snapshot.model_validate(document)
         stored = snapshot.target
-        target = restore_target(stored.kind, stored.machine)
+        target = restore_target(stored.kind, stored.machine, say_trusted)
         request = Request(
             workload=_workload(snapshot.workload, folder, say_trusted),
             target=target,

@@ -236,14 +236,17 @@ class Target(ABC):
 
     @classmethod
     @abstractmethod
-    def load(cls, name: str, parameters: Mapping[str, Number], paths: Sequence[Path]) -> Self:
+    def load(cls, name: str, parameters: Mapping[str, Number], paths: Sequence[Path], trust: bool = False) -> Self:
         """The machine of a name, "" for the usual one, with some parameters set. `paths` are folders to look for its
-        description in. Raises ConfigError, or a more special error, for what is not there."""
+        description in. A name may come from a stranger's workload: programs that its files name run only if the user
+        says so, with `trust`, or said so before (`autocomp.trust`). Raises ConfigError, or a more special error, for
+        what is not there, TrustError for what may not run."""
 
     @classmethod
     @abstractmethod
-    def restore(cls, snapshot: Mapping[str, Any]) -> Self:
-        """The target that wrote a snapshot, whatever became of its description since. Raises ConfigError."""
+    def restore(cls, snapshot: Mapping[str, Any], trust: bool = False) -> Self:
+        """The target that wrote a snapshot, whatever became of its description since. A snapshot may be a stranger's:
+        what it names to run counts as in `load`. Raises ConfigError."""
 
     @abstractmethod
     def snapshot(self) -> dict[str, Any]:

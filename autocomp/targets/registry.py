@@ -30,25 +30,30 @@ def kind_of(name: str) -> type[Target]:
         raise ConfigError(f"unknown kind of target {name!r}", hint=hint)
     try:
         found = point.load()
-    except ImportError as error:
-        raise ConfigError(f"the target {name!r} ({point.value}) cannot be imported: {error}") from error
+    except Exception as error:  # another package's code
+        raise ConfigError(
+            f"the target {name!r} ({point.value}) cannot be imported: {type(error).__name__}: {error}"
+        ) from error
     if not (isinstance(found, type) and issubclass(found, Target)):
         raise ConfigError(f"the entry point {name!r} of {GROUP} names {point.value}, which is not a Target class")
     return found
 
 
-def load_target(spec: str, parameters: Mapping[str, Number] | None = None, paths: Sequence[Path] = ()) -> Target:
-    """The target of a spec `KIND` or `KIND:MACHINE`. Raises ConfigError, or what the kind raises for its machines."""
+def load_target(
+    spec: str, parameters: Mapping[str, Number] | None = None, paths: Sequence[Path] = (), trust: bool = False
+) -> Target:
+    """The target of a spec `KIND` or `KIND:MACHINE`; with `trust` programs that its files name may run. Raises
+    ConfigError, or what the kind raises for its machines."""
     kind, colon, machine = spec.partition(":")
     if not colon and kind not in kinds() and closest(kind, kinds()) is None:
         hint = f"if it is a machine, write KIND:{kind}; installed kinds: {', '.join(kinds()) or 'none'}"
         raise ConfigError(f"unknown kind of target {kind!r}", hint=hint)
-    return kind_of(kind).load(machine, parameters or {}, paths)
+    return kind_of(kind).load(machine, parameters or {}, paths, trust)
 
 
-def restore_target(kind: str, snapshot: Mapping[str, Any]) -> Target:
-    """The target that wrote a snapshot. Raises ConfigError."""
-    return kind_of(kind).restore(snapshot)
+def restore_target(kind: str, snapshot: Mapping[str, Any], trust: bool = False) -> Target:
+    """The target that wrote a snapshot; with `trust` programs that it names may run. Raises ConfigError."""
+    return kind_of(kind).restore(snapshot, trust)
 
 
 @cache

@@ -22,6 +22,10 @@ import numpy as np
 
 from autocomp.data import data_dir
 from autocomp.schedules.record import VERSION, ScheduleRecord, from_yaml, to_yaml
+from autocomp.targets.triton.connection import Host
+from autocomp.targets.triton.roofline import Peaks
+from autocomp.targets.triton.target import TritonTarget
+from autocomp.workload import parse
 
 VICTIM = "victim"  # a file of the user's beside the hostile ones
 SHELL = "{{ cycler.__init__.__globals__.os.popen('touch owned').read() }}"
@@ -205,6 +209,23 @@ def brings_code(folder: Path, honest: Honest) -> None:
     (folder / "run" / "events.jsonl").write_text("")
 
 
+def starts_a_program(folder: Path, honest: Honest) -> None:
+    """A run on a GPU whose worker starts with a program of the folder's choice."""
+    greeting = {"name": "GPU", "device": "cuda:0", "backend": "cuda", "multiprocessors": 8, "shared_bytes": 65536}
+    host = Host(("touch", "owned"), "python3")
+    target = TritonTarget("gpu", host, {**greeting, "capability": [9, 0]}, Peaks(1e12))
+    text = (Path(__file__).parent / "files" / "host.workload.yaml").read_text().replace(":host.yaml", "")
+
+    def change(document: dict[str, Any]) -> None:
+        stages = [stage.name for stage in target.evaluator(parse(text, Path("w.yaml"))).stages]
+        document["workload"].update(name="softmax", text=text, overrides={})
+        document["target"].update(kind="triton", name="gpu", digest=target.digest, machine=target.snapshot())
+        document["judge"].update(stages=stages)
+
+    with_config(folder, honest, change)
+    (folder / "run" / "events.jsonl").write_text("")
+
+
 def asks_for_everything(folder: Path, honest: Honest) -> None:
     with_config(folder, honest, lambda c: c["options"].update(beam=10**12, codes_per_plan=10**12))
 
@@ -302,6 +323,7 @@ MAKERS: Mapping[str, Make] = {
             sends_a_secret,
             brings_templates,
             brings_code,
+            starts_a_program,
             asks_for_everything,
             deep_config,
             own_parent,

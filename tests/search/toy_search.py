@@ -154,11 +154,11 @@ class ToyTarget(Target):
     objective = Objective("cycles")
 
     @classmethod
-    def load(cls, name: str, parameters: Any, paths: Any) -> ToyTarget:
+    def load(cls, name: str, parameters: Any, paths: Any, trust: bool = False) -> ToyTarget:
         return cls()
 
     @classmethod
-    def restore(cls, snapshot: Any) -> ToyTarget:
+    def restore(cls, snapshot: Any, trust: bool = False) -> ToyTarget:
         return cls()
 
     def snapshot(self) -> dict[str, Any]:

@@ -89,14 +89,16 @@ class SimulatorTarget(Target):
         return hash(self.digest)
 
     @classmethod
-    def load(cls, name: str, parameters: Mapping[str, Number], paths: Sequence[Path]) -> SimulatorTarget:
+    def load(
+        cls, name: str, parameters: Mapping[str, Number], paths: Sequence[Path], trust: bool = False
+    ) -> SimulatorTarget:
         """`name` is that of a description, with `:configuration` where it has several. Raises IsaError too."""
         if not name:
             raise ConfigError("which accelerator is meant?", hint="name one: `accelerator: NAME` in the workload")
         return cls(isa.load(name, parameters, paths), parameters)
 
     @classmethod
-    def restore(cls, snapshot: Mapping[str, Any]) -> SimulatorTarget:
+    def restore(cls, snapshot: Mapping[str, Any], trust: bool = False) -> SimulatorTarget:
         try:
             kept = _SNAPSHOT.validate_python(snapshot)
         except ValidationError as error:

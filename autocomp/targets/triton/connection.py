@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from autocomp.errors import ConfigError, DeviceError
+from autocomp import trust
+from autocomp.errors import ConfigError, DeviceError, TrustError
 
 MODULE = "autocomp.targets.triton.worker"
 LAST_WORDS = 2000  # characters of a dead worker's standard error that are shown
@@ -21,29 +23,57 @@ LAST_WORDS = 2000  # characters of a dead worker's standard error that are shown
 @dataclass(frozen=True)
 class Host:
     """Where a device is. `command` is put in front of the worker's own: nothing for this machine, `ssh HOST` or a job
-    runner for another. `python` is the interpreter there; `device` is the worker's choice if empty."""
+    runner for another. `python` is the interpreter there, ours if empty; `device` is the worker's choice if empty."""
 
     command: tuple[str, ...] = ()
-    python: str = sys.executable
+    python: str = ""
     device: str = ""
 
+    def line(self, module: str = MODULE) -> tuple[str, ...]:
+        """The command that runs one of our modules. Raises TrustError for one that names programs of its own and that
+        the user has not allowed: it may come from a stranger's run folder or workload."""
+        if self._names_programs and not trust.is_trusted("code", self._programs):
+            named = " ".join((*self.command, self.python))
+            raise TrustError(
+                f"{named!r} would run on this computer, and you have not said that it may",
+                hint="it is the `command` of a host's file; --trust allows it, once for its content",
+            )
+        return (*self.command, self.python or sys.executable, "-m", module)
+
     @property
-    def line(self) -> tuple[str, ...]:
-        return (*self.command, self.python, "-m", MODULE)
+    def environment(self) -> dict[str, str] | None:
+        """That of our own interpreter finds the modules that this process finds, and none in the folder that the user
+        is in; None for the usual one."""
+        path = os.pathsep.join(part for part in sys.path if part)
+        return None if self._names_programs else {**os.environ, "PYTHONSAFEPATH": "1", "PYTHONPATH": path}
+
+    def allow(self, source: str) -> None:
+        """Remember that the user lets these programs run; `source` is where they are named."""
+        if self._names_programs:
+            trust.trust("code", self._programs, source)
+
+    @property
+    def _names_programs(self) -> bool:
+        return bool(self.command) or self.python not in ("", sys.executable)
+
+    @property
+    def _programs(self) -> bytes:
+        return json.dumps([*self.command, self.python]).encode()
 
 
 class Connection:
     """One worker process. Not to be used by two threads at a time."""
 
     def __init__(self, host: Host) -> None:
-        self._host = host
+        self._line = host.line()
+        pipe = subprocess.PIPE
         try:
             self._process = subprocess.Popen(
-                host.line, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+                self._line, stdin=pipe, stdout=pipe, stderr=pipe, text=True, env=host.environment
             )
         except OSError as error:
             raise ConfigError(
-                f"the worker cannot be started: {error}", hint=f"its command is: {' '.join(host.line)}"
+                f"the worker cannot be started: {error}", hint=f"its command is: {' '.join(self._line)}"
             ) from None
         self._words: list[str] = []
         self._listener = threading.Thread(target=self._listen, daemon=True)
@@ -101,7 +131,7 @@ class Connection:
     def _lost(self, reason: str) -> DeviceError:
         self.close()
         words = "".join(self._words)[-LAST_WORDS:].strip()
-        hint = f"its command is: {' '.join(self._host.line)}" + (f"\nit said: {words}" if words else "")
+        hint = f"its command is: {' '.join(self._line)}" + (f"\nit said: {words}" if words else "")
         return DeviceError(f"the worker is lost: {reason}", hint=hint)
 
 
@@ -143,9 +173,3 @@ def pool_of(host: Host) -> Pool:
 def ask(host: Host, method: str, **params: Any) -> dict[str, Any]:
     with pool_of(host).worker() as worker:
         return worker.ask(method, **params)
-
-
-def host_of(document: Mapping[str, Any]) -> Host:
-    """The host that a snapshot describes."""
-    command: Sequence[str] = document.get("command", ())
-    return Host(tuple(command), document.get("python", sys.executable), document.get("device", ""))

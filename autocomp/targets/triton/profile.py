@@ -51,9 +51,11 @@ LIMITS = {"latency": "copies that arrive late", "products": "products on tensor 
 def record(host: Host, device: str, task: Mapping[str, Any], kernel: str, seed: int) -> dict[str, Any]:
     """Run the recorder once. Raises ConfigError for a kernel that it refuses, DeviceError where it fails."""
     request = {"kernel": kernel, "task": dict(task), "device": device, "seed": seed}
-    command = [*host.command, host.python, "-m", MODULE]
+    command = host.line(MODULE)
     try:
-        run = subprocess.run(command, input=json.dumps(request), capture_output=True, text=True, timeout=SECONDS)
+        run = subprocess.run(
+            command, input=json.dumps(request), capture_output=True, text=True, timeout=SECONDS, env=host.environment
+        )
         answer = json.loads(run.stdout)
     except (OSError, ValueError, subprocess.TimeoutExpired) as error:
         raise DeviceError(f"the recorder is lost: {error}", hint=f"its command is: {' '.join(command)}") from None

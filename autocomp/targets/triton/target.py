@@ -58,9 +58,9 @@ class _Snapshot:
 
     __pydantic_config__ = ConfigDict(extra="forbid")
     name: str
-    host: dict[str, Any]
+    host: Host
     greeting: dict[str, Any]
-    peaks: dict[str, Any] | None = None
+    peaks: Peaks | None = None
     parameters: dict[str, Number] = field(default_factory=dict)
 
 
@@ -108,25 +108,33 @@ class TritonTarget(Target):
         return hash(self.digest)
 
     @classmethod
-    def load(cls, name: str, parameters: Mapping[str, Number], paths: Sequence[Path]) -> TritonTarget:
+    def load(
+        cls, name: str, parameters: Mapping[str, Number], paths: Sequence[Path], trust: bool = False
+    ) -> TritonTarget:
         """The device of a name: "" for the first GPU, or the interpreter where there is none; `cpu` for the
-        interpreter; `cuda:1` for another GPU; a YAML file that names a host. Starts a worker there."""
+        interpreter; `cuda:1` for another GPU; a YAML file that names a host. Starts a worker there. Raises TrustError
+        for programs that such a file names and the user has not allowed."""
         host = _host(name, paths)
+        if trust:
+            host.allow(name)
         greeting = ask(host, "hello", device=host.device)
         peaks = None if greeting["device"] == INTERPRETER else _peaks(host, greeting)
         return cls(_slug(str(greeting["name"])), host, greeting, peaks, parameters)
 
     @classmethod
-    def restore(cls, snapshot: Mapping[str, Any]) -> TritonTarget:
+    def restore(cls, snapshot: Mapping[str, Any], trust: bool = False) -> TritonTarget:
         try:
             kept = _SNAPSHOT.validate_python(snapshot)
         except ValidationError as error:
             fault = error.errors(include_url=False)[0]
             where = ".".join(str(part) for part in fault["loc"])
             raise ConfigError(f"the device of a run folder, field {where!r}: {fault['msg']}") from None
-        host = Host(tuple(kept.host["command"]), kept.host["python"], kept.host["device"])
-        peaks = None if kept.peaks is None else Peaks(**kept.peaks)
-        return cls(kept.name, host, kept.greeting, peaks, kept.parameters)
+        if trust:
+            kept.host.allow(f"the run folder of {kept.name}")
+        try:
+            return cls(kept.name, kept.host, kept.greeting, kept.peaks, kept.parameters)
+        except (LookupError, TypeError, ValueError) as error:
+            raise ConfigError(f"the device of a run folder, field 'greeting': {error!r}") from None
 
     def probe(self) -> dict[str, Any]:
         """The device and its peak rates: measured anew and kept. Bandwidth in bytes a second, products in operations a
@@ -137,9 +145,9 @@ class TritonTarget(Target):
         return {**self.greeting, **asdict(self.peaks)}
 
     def snapshot(self) -> dict[str, Any]:
-        host = {"command": list(self.host.command), "python": self.host.python, "device": self.host.device}
-        peaks = None if self.peaks is None else asdict(self.peaks)
-        return asdict(_Snapshot(self.name, host, self.greeting, peaks, self.overrides))
+        snapshot = _Snapshot(self.name, self.host, self.greeting, self.peaks, self.overrides)
+        document: dict[str, Any] = _SNAPSHOT.dump_python(snapshot, mode="json")
+        return document
 
     def starting_kernel(self, workload: Workload) -> str:
         if workload.operation == CUSTOM:

@@ -19,7 +19,7 @@ from autocomp.search.session import Means, run_session
 from autocomp.search.snapshot import Request, create
 from autocomp.targets import menu_file
 from autocomp.targets.registry import load_target
-from autocomp.targets.triton.connection import pool_of
+from autocomp.targets.triton.connection import Host, pool_of
 from autocomp.targets.triton.target import TritonTarget
 from tests.targets.triton.workloads import load
 
@@ -30,7 +30,7 @@ WORKER = Path(__file__).parent / "fake_worker.py"
 def device(tmp_path: Path) -> Iterator[TritonTarget]:
     file = tmp_path / "device.yaml"
     file.write_text(yaml.safe_dump({"command": [sys.executable, str(WORKER)]}), encoding="utf-8")
-    target = load_target(f"triton:{file}")
+    target = load_target(f"triton:{file}", trust=True)
     assert isinstance(target, TritonTarget)
     yield target
     pool_of(target.host).close()
@@ -55,7 +55,9 @@ def test_a_lost_worker_loses_no_result(device: TritonTarget, tmp_path: Path, mon
     fault = tmp_path / "fault"
     monkeypatch.setenv("AUTOCOMP_FAKE_WORKER", str(fault))
     fault.write_text("die 2", encoding="utf-8")
-    other = TritonTarget(device.name, type(device.host)((*device.host.command, "again")), device.greeting, device.peaks)
+    again = Host((*device.host.command, "again"), device.host.python)
+    again.allow("a test")
+    other = TritonTarget(device.name, again, device.greeting, device.peaks)
     result = search(other, tmp_path / "disturbed", enough)
     assert not fault.exists()
     assert result.evaluations == undisturbed.evaluations
@@ -86,14 +88,14 @@ def test_a_worker_that_cannot_start_names_its_command(tmp_path: Path) -> None:
     file = tmp_path / "device.yaml"
     file.write_text("command: [no-such-program-here]", encoding="utf-8")
     with pytest.raises(ConfigError, match="no-such-program-here"):
-        load_target(f"triton:{file}")
+        load_target(f"triton:{file}", trust=True)
 
 
 def test_a_worker_that_ends_is_an_error_of_the_device(tmp_path: Path) -> None:
     file = tmp_path / "device.yaml"
     file.write_text(yaml.safe_dump({"command": [sys.executable, "-c", "raise SystemExit('no CUDA')"]}))
     with pytest.raises(DeviceError, match="it ended"):
-        load_target(f"triton:{file}")
+        load_target(f"triton:{file}", trust=True)
 
 
 def test_a_probe_measures_what_a_device_reaches(device: TritonTarget) -> None:

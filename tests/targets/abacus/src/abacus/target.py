@@ -50,11 +50,11 @@ class Abacus(Target):
         self.transformations = Doubling()
 
     @classmethod
-    def load(cls, name: str, parameters: Mapping[str, Number], paths: Sequence[Path]) -> Abacus:
+    def load(cls, name: str, parameters: Mapping[str, Number], paths: Sequence[Path], trust: bool = False) -> Abacus:
         return cls(name, parameters)
 
     @classmethod
-    def restore(cls, snapshot: Mapping[str, Any]) -> Abacus:
+    def restore(cls, snapshot: Mapping[str, Any], trust: bool = False) -> Abacus:
         return cls(snapshot["name"], snapshot["parameters"])
 
     def snapshot(self) -> dict[str, Any]:
