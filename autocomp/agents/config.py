@@ -181,7 +181,7 @@ def granted(asked: Agents, given: Agents) -> Agents:
             hint="name an agents file of your own with `templates`: --agents FILE",
         )
 
-    from autocomp.agents.llm.endpoint import parse_spec
+    from autocomp.agents.llm.endpoints.endpoint import parse_spec
 
     def grant(member: Member) -> Member:
         if member.is_rules:

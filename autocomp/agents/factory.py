@@ -15,7 +15,7 @@ from autocomp.targets.rewriting import RewritingCoder
 
 if TYPE_CHECKING:
     from autocomp.agents.llm import Ensemble, Ledger
-    from autocomp.agents.llm.gate import Gate
+    from autocomp.agents.llm.endpoints.gate import Gate
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ def make_ensemble(agents: Agents, ledger: Ledger | None = None) -> Ensemble:
 
 def _ensemble(members: Sequence[Member], ledger: Ledger, gates: dict[str, Gate]) -> Ensemble:
     from autocomp.agents.llm import Client, Ensemble
-    from autocomp.agents.llm.gate import Gate
+    from autocomp.agents.llm.endpoints.gate import Gate
 
     def gate(member: Member) -> Gate:
         return gates.setdefault(member.model, Gate(member.concurrency, member.requests_per_minute))
@@ -98,7 +98,7 @@ def _check_rules(agents: Agents) -> None:
 
 def _check_models(models: Sequence[Member], money: float | None) -> None:
     """Find what cannot work now rather than in the middle of a search."""
-    from autocomp.agents.llm.endpoint import api_key, parse_spec
+    from autocomp.agents.llm.endpoints.endpoint import api_key, parse_spec
 
     for member in models:
         if ":" not in member.model:

@@ -8,7 +8,7 @@ from typing import Any
 
 from autocomp.report import make_console
 from autocomp.report.grid import Grid, figure, name, words
-from autocomp.targets.simulator.isa.explain import Explanation
+from autocomp.targets.simulator.isa.derived.explain import Explanation
 
 
 def explanation_document(explanation: Explanation) -> dict[str, Any]:

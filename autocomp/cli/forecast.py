@@ -57,7 +57,7 @@ def forecast_text(request: Request) -> str | None:
 
 def _of_conversation(request: Request, start: str) -> str:
     """The bounds of a conversation, whose turns are the model's to decide."""
-    from autocomp.agents.llm.tokens import estimate_prompt
+    from autocomp.agents.llm.endpoints.tokens import estimate_prompt
     from autocomp.workbench.conversation import opening
 
     first, turns = estimate_prompt(opening(request, start)), request.options.max_steps

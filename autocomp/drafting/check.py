@@ -18,11 +18,11 @@ from autocomp.targets.evaluation import Number
 from autocomp.targets.simulator import isa, kernel
 from autocomp.targets.simulator.guide import issued_instructions
 from autocomp.targets.simulator.guide.measured import measured
-from autocomp.targets.simulator.isa.advice import advice
+from autocomp.targets.simulator.isa.derived.advice import advice
+from autocomp.targets.simulator.isa.language.provenance import citations
 from autocomp.targets.simulator.isa.model import Accelerator
-from autocomp.targets.simulator.isa.provenance import citations
-from autocomp.targets.simulator.kernel import ast
-from autocomp.targets.simulator.kernel.walk import walk
+from autocomp.targets.simulator.kernel.syntax import ast
+from autocomp.targets.simulator.kernel.syntax.walk import walk
 from autocomp.targets.simulator.start.check import check_idioms
 from autocomp.targets.simulator.target import SimulatorTarget
 from autocomp.workload.load import parse as parse_workload

@@ -12,7 +12,7 @@ from functools import cache
 
 from autocomp.errors import AutocompError
 from autocomp.targets.simulator import isa
-from autocomp.targets.simulator.isa.syntax import keywords
+from autocomp.targets.simulator.isa.language.syntax import keywords
 from autocomp.targets.simulator.isa.timing import KINDS, ROLES, reference_table
 
 WORD = re.compile(r"[A-Za-z_]\w*")

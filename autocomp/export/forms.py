@@ -14,8 +14,9 @@ from autocomp.errors import KernelError, Place
 from autocomp.targets.simulator.isa import algebra, tree
 from autocomp.targets.simulator.isa.model import Accelerator, Alias, Instruction, Parameter
 from autocomp.targets.simulator.isa.show import show
-from autocomp.targets.simulator.kernel import ast, call_forms
-from autocomp.targets.simulator.kernel.walk import walk
+from autocomp.targets.simulator.kernel import call_forms
+from autocomp.targets.simulator.kernel.syntax import ast
+from autocomp.targets.simulator.kernel.syntax.walk import walk
 
 Bound = Mapping[str, ast.Expression]
 CallForms = Mapping[str, Mapping[int, Instruction | Alias]]

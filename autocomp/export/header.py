@@ -14,13 +14,14 @@ from dataclasses import replace
 from autocomp.errors import IsaError
 from autocomp.export.forms import c_number, commands_of, header_forms, in_c, issue_name
 from autocomp.export.lower import lower
-from autocomp.targets.simulator.isa.encoding import command_words
+from autocomp.targets.simulator.isa.language.encoding import command_words
 from autocomp.targets.simulator.isa.model import Accelerator, Alias, EncodedField, Instruction, Library, Parameter
 from autocomp.targets.simulator.isa.show import show
 from autocomp.targets.simulator.isa.tree import Name, Number
-from autocomp.targets.simulator.kernel import ast, call_forms, print_expression, print_kernel
+from autocomp.targets.simulator.kernel import call_forms, print_expression, print_kernel
+from autocomp.targets.simulator.kernel.code.types import BY_ELEMENT
 from autocomp.targets.simulator.kernel.procedures import with_callees
-from autocomp.targets.simulator.kernel.types import BY_ELEMENT
+from autocomp.targets.simulator.kernel.syntax import ast
 
 _HEAD = """// {title}, made from its description by autocomp.
 {parameters}

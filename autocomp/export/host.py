@@ -23,9 +23,9 @@ import numpy.typing as npt
 from autocomp.errors import ConfigError, KernelError
 from autocomp.simulator import Options, _core, run_program
 from autocomp.targets.simulator import isa, kernel
-from autocomp.targets.simulator.isa.encoding import command_words
+from autocomp.targets.simulator.isa.language.encoding import command_words
 from autocomp.targets.simulator.isa.model import Accelerator
-from autocomp.targets.simulator.kernel.bytecode import DTYPE_INDEX, POINTER_SHIFT, Code
+from autocomp.targets.simulator.kernel.code.bytecode import DTYPE_INDEX, POINTER_SHIFT, Code
 from autocomp.workload import TensorSpec
 
 FLAGS = ("-O1", "-std=gnu11", "-fwrapv", "-ffp-contract=off", "-Wall", "-shared", "-fPIC")

@@ -15,9 +15,9 @@ from autocomp.export.arguments import guarded, variables_of
 from autocomp.export.forms import Forms
 from autocomp.schedules.arguments import binary32
 from autocomp.targets.simulator.isa.model import Accelerator
-from autocomp.targets.simulator.kernel import ast
-from autocomp.targets.simulator.kernel.calls import BUILTINS
-from autocomp.targets.simulator.kernel.walk import walk
+from autocomp.targets.simulator.kernel.checking.calls import BUILTINS
+from autocomp.targets.simulator.kernel.syntax import ast
+from autocomp.targets.simulator.kernel.syntax.walk import walk
 from autocomp.targets.simulator.transforms.syntax.rewrite import map_expressions, rewrite_statements
 
 MEMORY = "AUTOCOMP_MEMORY"  # the macro that is told of an array which the machine may access

@@ -15,8 +15,8 @@ from autocomp.schedules.record import SIMULATED, ScheduleRecord
 from autocomp.targets.protocol import Target
 from autocomp.targets.simulator import kernel
 from autocomp.targets.simulator.isa.model import Accelerator
-from autocomp.targets.simulator.kernel import ast
-from autocomp.targets.simulator.kernel.walk import walk
+from autocomp.targets.simulator.kernel.syntax import ast
+from autocomp.targets.simulator.kernel.syntax.walk import walk
 from autocomp.targets.simulator.target import accelerator_of
 from autocomp.workload import TensorSpec, Workload
 from autocomp.workload.schema import usual_options

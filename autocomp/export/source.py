@@ -11,7 +11,8 @@ from autocomp.export.forms import c_number
 from autocomp.export.lower import MEMORY, Lowered, lower
 from autocomp.export.schedule import Schedule
 from autocomp.targets.simulator.isa.model import Accelerator
-from autocomp.targets.simulator.kernel import ast, parse, print_kernel
+from autocomp.targets.simulator.kernel import parse, print_kernel
+from autocomp.targets.simulator.kernel.syntax import ast
 from autocomp.targets.simulator.start.any_size import NAME, STRIDE
 from autocomp.targets.simulator.start.idioms import c_type
 from autocomp.workload import TensorSpec

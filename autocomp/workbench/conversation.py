@@ -12,7 +12,7 @@ from random import Random
 from typing import Any
 
 from autocomp.agents.llm import Ensemble, Ledger, Message
-from autocomp.agents.llm.message import ToolCall
+from autocomp.agents.llm.endpoints.message import ToolCall
 from autocomp.search.keys import key_of
 from autocomp.search.options import spent_budget
 from autocomp.search.snapshot import Request

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from random import Random
 from typing import Any
 
-from autocomp.targets.simulator.kernel import ast
+from autocomp.targets.simulator.kernel.syntax import ast
 
 Path = tuple[tuple[str, int | None], ...]  # from the kernel down: fields, and positions in those that are tuples
 OPERATORS = {"+": "-", "-": "+", "*": "+", "/": "*", "%": "/", "|": "&", "&": "|", "<<": ">>", ">>": "<<"}

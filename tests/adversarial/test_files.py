@@ -13,7 +13,7 @@ from click.testing import CliRunner
 
 from autocomp import workload as workloads
 from autocomp.agents.config import Agents
-from autocomp.cli.commands import autocomp
+from autocomp.cli.entry import autocomp
 from autocomp.search import Options
 from autocomp.search.session import Means, run_session
 from autocomp.search.snapshot import Request, create

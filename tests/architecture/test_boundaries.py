@@ -45,7 +45,7 @@ OF_CYCLES = {
         "search/explore.py",
         "report/explore.py",
         "report/explore.svg.j2",
-        "cli/explore.py",
+        "cli/commands/explore.py",
     ),
     "of profiles, whose clock is the machine's": (
         *(
@@ -63,14 +63,14 @@ OF_CYCLES = {
     ),
     "of models on simulated accelerators": (
         *("models/costs.py", "models/operations.py", "models/runtime.py", "models/search.py"),
-        *("report/model.py", "cli/model.py"),
+        *("report/model.py", "cli/commands/model.py"),
     ),
     "of kernels for the vendor's header": (
-        *("export/document.py", "export/schedule.py", "export/source.py", "cli/export.py"),
+        *("export/document.py", "export/schedule.py", "export/source.py", "cli/commands/export.py"),
     ),
     "of the simulator beside the hardware": (
-        *("report/fidelity.py", "cli/fidelity.py", "cli/against.py", "cli/confirm.py"),
-        *("cli/simulate.py", "cli/explanation.py"),
+        *("report/fidelity.py", "cli/commands/fidelity.py", "cli/against.py", "cli/confirm.py"),
+        *("cli/commands/simulate.py", "cli/explanation.py"),
     ),
     "in examples of a unit, and objectives by their names": (
         *("targets/evaluation.py", "cli/options.py", "cli/completion.py", "report/runs.py"),

@@ -15,7 +15,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "search"))
 @pytest.fixture
 def autocomp(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Result]:
     """Runs a command in an empty working directory, with a schedule store of its own."""
-    from autocomp.cli.commands import autocomp as command
+    from autocomp.cli.entry import autocomp as command
 
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("AUTOCOMP_SCHEDULES", str(tmp_path / "store"))

@@ -10,7 +10,7 @@ from click.shell_completion import ShellComplete
 
 @pytest.fixture
 def offered(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
-    from autocomp.cli.commands import autocomp
+    from autocomp.cli.entry import autocomp
 
     monkeypatch.chdir(tmp_path)
     completion = ShellComplete(autocomp, {}, "autocomp", "_AUTOCOMP_COMPLETE")

@@ -9,8 +9,8 @@ import pytest
 from click.testing import CliRunner
 from pydantic import BaseModel, Field
 
+from autocomp.cli.commands.search import search
 from autocomp.cli.folding import folded, model_options
-from autocomp.cli.search import search
 from autocomp.flags import Flag
 from autocomp.search import Options
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 import pytest
 
-from autocomp.cli.commands import autocomp
+from autocomp.cli.entry import autocomp
 
 ROOT = Path(__file__).resolve().parents[2]
 COMMANDS = ROOT / "docs" / "reference" / "commands.md"

@@ -20,7 +20,7 @@ import pytest
 from click.testing import CliRunner
 
 from autocomp import workload
-from autocomp.cli.commands import autocomp
+from autocomp.cli.entry import autocomp
 from autocomp.targets.simulator import isa, kernel
 
 ROOT = Path(__file__).resolve().parents[2]

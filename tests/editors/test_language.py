@@ -118,7 +118,7 @@ def test_the_server_marks_mistakes_of_an_open_file(tmp_path: Path) -> None:
 
 
 def test_the_colours_of_the_extension_know_every_keyword() -> None:
-    from autocomp.targets.simulator.isa.syntax import keywords
+    from autocomp.targets.simulator.isa.language.syntax import keywords
 
     grammar = Path(__file__).parents[2] / "editors" / "vscode" / "syntaxes" / "isa.tmLanguage.json"
     match = json.loads(grammar.read_text())["repository"]["keyword"]["match"]

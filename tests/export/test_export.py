@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 from autocomp import workload
-from autocomp.cli.commands import autocomp
+from autocomp.cli.entry import autocomp
 from autocomp.data import data_dir
 from autocomp.errors import CandidateFailure, ConfigError, IsaError, KernelError
 from autocomp.export import Export, Schedule, check_export, export_files, of_kernel

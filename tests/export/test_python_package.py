@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from autocomp.cli.commands import autocomp
+from autocomp.cli.entry import autocomp
 from autocomp.errors import ConfigError
 from autocomp.export.python_package import package_files
 from autocomp.schedules.measured import operation_of

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from functools import cache
 
-from autocomp.agents.llm.answer import MalformedAnswerError, parse_completion, parse_stream
 from autocomp.agents.llm.edits import EditError, apply_edits, parse_edits
+from autocomp.agents.llm.endpoints.answer import MalformedAnswerError, parse_completion, parse_stream
 from autocomp.agents.llm.parsing import parse_avenues, parse_plans, parse_selection
 from autocomp.targets import menu_file
 from autocomp.targets.menu import Menu

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from autocomp.targets.simulator import isa
-from autocomp.targets.simulator.isa.advice import Advice, advice
+from autocomp.targets.simulator.isa.derived.advice import Advice, advice
 
 HEAD = """accelerator m {
   memory dram { kind: dram; }

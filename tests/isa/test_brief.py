@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from autocomp.agents.llm.tokens import estimate_tokens
+from autocomp.agents.llm.endpoints.tokens import estimate_tokens
 from autocomp.data import data_dir
 from autocomp.targets.simulator import isa
 from autocomp.targets.simulator.guide import brief, timing_page, used_instructions

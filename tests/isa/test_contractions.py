@@ -6,7 +6,7 @@ import pytest
 
 from autocomp.errors import IsaError
 from autocomp.targets.simulator import isa
-from autocomp.targets.simulator.isa.contractions import Contraction, contractions, peak
+from autocomp.targets.simulator.isa.derived.contractions import Contraction, contractions, peak
 
 HEAD = """accelerator m {
   memory dram { kind: dram; }

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from autocomp.errors import IsaError
 from autocomp.targets.simulator import isa
-from autocomp.targets.simulator.isa.encoding import Operand
+from autocomp.targets.simulator.isa.language.encoding import Operand
 from autocomp.targets.simulator.isa.model import Accelerator, Instruction, Parameter
 from autocomp.targets.simulator.isa.tree import Name
 

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from autocomp.targets.simulator import isa
+from autocomp.targets.simulator.isa.derived.regions import Region, derive
 from autocomp.targets.simulator.isa.model import Accelerator, Instruction
-from autocomp.targets.simulator.isa.regions import Region, derive
 
 from .conftest import Interpreter, RequirementError, _Frame, pointer
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from autocomp.targets.simulator import isa
-from autocomp.targets.simulator.isa.contractions import contraction_tile
-from autocomp.targets.simulator.isa.roles import call_role, call_roles, instruction_role
+from autocomp.targets.simulator.isa.derived.contractions import contraction_tile
+from autocomp.targets.simulator.isa.derived.roles import call_role, call_roles, instruction_role
 
 SMALL = """
 accelerator small {

@@ -10,8 +10,8 @@ import yaml
 
 from autocomp.targets.registry import load_target
 from autocomp.targets.simulator import isa
-from autocomp.targets.simulator.isa.advice import advice
-from autocomp.targets.simulator.isa.contractions import contractions, peak
+from autocomp.targets.simulator.isa.derived.advice import advice
+from autocomp.targets.simulator.isa.derived.contractions import contractions, peak
 from autocomp.workload import parse
 
 FOLDER = Path(__file__).parent / "strangers"

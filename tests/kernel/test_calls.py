@@ -13,7 +13,7 @@ from autocomp.simulator import _core
 from autocomp.targets.simulator import kernel
 from autocomp.targets.simulator.isa import Accelerator
 from autocomp.targets.simulator.kernel import CompiledProgram
-from autocomp.targets.simulator.kernel.bytecode import Code
+from autocomp.targets.simulator.kernel.code.bytecode import Code
 
 Run = Callable[..., dict[str, np.ndarray]]
 

@@ -113,7 +113,7 @@ def test_hostile_input_ends_in_a_clear_error(mistake: Mistake, name: str) -> Non
 
 
 def test_registers_run_out_with_an_error(mistake: Mistake, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("autocomp.targets.simulator.kernel.emitter.MAX_SLOTS", 100)
+    monkeypatch.setattr("autocomp.targets.simulator.kernel.code.emitter.MAX_SLOTS", 100)
     assert "at most 100 registers" in mistake(f"void solution(int8_t A[4]) {{ {'{int v = A[0];}' * 101} }}")
 
 

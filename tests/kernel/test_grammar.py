@@ -14,11 +14,11 @@ TEXT = "accelerator a { const SIZE = 4 + 3 * 2; }"
 @pytest.fixture
 def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(grammar, "user_cache_path", lambda name: tmp_path / name)
-    return tmp_path / "autocomp" / "grammars" / "autocomp.targets.simulator.isa"
+    return tmp_path / "autocomp" / "grammars" / "autocomp.targets.simulator.isa.language"
 
 
 def read() -> object:
-    return grammar.parser_of("autocomp.targets.simulator.isa", maybe_placeholders=False).parse(TEXT)
+    return grammar.parser_of("autocomp.targets.simulator.isa.language", maybe_placeholders=False).parse(TEXT)
 
 
 def test_kept_tables_give_the_same_tree(kept: Path) -> None:
@@ -46,5 +46,5 @@ def test_without_a_folder_to_write_to_nothing_is_kept(kept: Path) -> None:
 def test_tables_of_other_options_are_not_taken(kept: Path) -> None:
     read()
     before = kept.read_bytes()
-    assert grammar.parser_of("autocomp.targets.simulator.isa", propagate_positions=True).parse(TEXT) is not None
+    assert grammar.parser_of("autocomp.targets.simulator.isa.language", propagate_positions=True).parse(TEXT) is not None
     assert kept.read_bytes() != before

@@ -13,7 +13,7 @@ from lark import Lark
 from lark.exceptions import UnexpectedToken as LarkUnexpectedToken
 from packaging.requirements import Requirement
 
-from autocomp.targets.simulator.kernel.lalr import LalrParser, UnexpectedToken
+from autocomp.targets.simulator.kernel.syntax.lalr import LalrParser, UnexpectedToken
 
 GRAMMAR = """
 start: statement+

@@ -9,7 +9,7 @@ import pytest
 from autocomp.errors import KernelError
 from autocomp.targets.simulator import isa, kernel
 from autocomp.targets.simulator.dialect import Dialect
-from autocomp.targets.simulator.kernel.preprocessor import preprocess
+from autocomp.targets.simulator.kernel.syntax.preprocessor import preprocess
 
 Value = Callable[..., int]
 

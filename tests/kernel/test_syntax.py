@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from autocomp.targets.simulator.kernel import ast, parse, print_expression, print_kernel
+from autocomp.targets.simulator.kernel import parse, print_expression, print_kernel
+from autocomp.targets.simulator.kernel.syntax import ast
 
 SAMPLES = sorted((Path(__file__).parent / "samples").glob("*.c"))
 

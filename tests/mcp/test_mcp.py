@@ -17,7 +17,7 @@ from click.testing import CliRunner
 from mcp import Client, StdioServerParameters
 
 from autocomp.agents.config import Agents, Member
-from autocomp.cli.commands import autocomp
+from autocomp.cli.entry import autocomp
 from autocomp.cli.session import keep
 from autocomp.errors import RunFolderError
 from autocomp.mcp.server import make_server

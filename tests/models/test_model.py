@@ -14,7 +14,7 @@ import pytest
 from click.testing import CliRunner
 from onnx import TensorProto, helper, numpy_helper
 
-from autocomp.cli.commands import autocomp
+from autocomp.cli.entry import autocomp
 from autocomp.errors import ConfigError
 from autocomp.models import Forecast, Operation, Prediction, forecast, import_model, ranked
 from autocomp.models.search import FEWEST

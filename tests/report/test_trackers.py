@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from autocomp.cli.commands import autocomp
+from autocomp.cli.entry import autocomp
 from autocomp.report import RunView, trackers
 from autocomp.search import RunFolder
 

@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from autocomp.targets.simulator import isa, kernel
-from autocomp.targets.simulator.isa.lower import MachineTables
+from autocomp.targets.simulator.isa.lowering.lower import MachineTables
 from autocomp.targets.simulator.isa.model import Accelerator
 from autocomp.targets.simulator.rtl.build import RtlModel, build
 from autocomp.targets.simulator.rtl.machine import RtlMachine

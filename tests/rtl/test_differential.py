@@ -22,7 +22,7 @@ BOUND = 0.1
 
 @pytest.fixture
 def autocomp(rtl_cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Result]:
-    from autocomp.cli.commands import autocomp as command
+    from autocomp.cli.entry import autocomp as command
 
     monkeypatch.chdir(tmp_path)
     return lambda *arguments: CliRunner().invoke(command, [str(a) for a in arguments], prog_name="autocomp")

@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from autocomp import workload as workloads
-from autocomp.cli.commands import autocomp
+from autocomp.cli.entry import autocomp
 from autocomp.schedules.fresh import fresh_record
 from autocomp.schedules.index import user_root
 from autocomp.schedules.store import Store

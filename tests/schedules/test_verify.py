@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from autocomp import workload
-from autocomp.cli.commands import autocomp
+from autocomp.cli.entry import autocomp
 from autocomp.schedules.index import read_index
 from autocomp.schedules.measured import figures, machine_of, operation_of
 from autocomp.schedules.record import ScheduleRecord, from_yaml, to_yaml

@@ -12,7 +12,7 @@ import pytest
 import yaml
 from click.testing import CliRunner, Result
 
-from autocomp.cli.commands import autocomp
+from autocomp.cli.entry import autocomp
 from autocomp.search.journal import read_events
 
 FASTEST = {"rows": 16, "columns": 16, "beads": 4}

@@ -9,7 +9,7 @@ from pathlib import Path
 from autocomp.simulator import Options, SimulationResult, replay_trace
 
 from autocomp.targets.simulator import isa
-from autocomp.targets.simulator.isa.lower import MachineTables
+from autocomp.targets.simulator.isa.lowering.lower import MachineTables
 from autocomp.targets.simulator.isa.model import Accelerator
 from autocomp.targets.simulator.trace import parse_trace
 

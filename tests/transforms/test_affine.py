@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from autocomp.targets.simulator import kernel
-from autocomp.targets.simulator.kernel import ast
+from autocomp.targets.simulator.kernel.syntax import ast
 from autocomp.targets.simulator.transforms.syntax.affine import affine, expression, interval
 from autocomp.targets.simulator.transforms.syntax.arithmetic import simplify
 

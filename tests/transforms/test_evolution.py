@@ -38,7 +38,7 @@ def machine() -> tuple[Accelerator, MachineTables]:
     return accelerator, isa.lower(accelerator)
 
 
-def results(program: kernel.ast.Kernel) -> tuple[str, list[int]]:
+def results(program: kernel.syntax.ast.Kernel) -> tuple[str, list[int]]:
     """Why the program stopped, and the numbers that it wrote."""
     accelerator, tables = machine()
     linked = kernel.link(kernel.compile(program, accelerator, {}), tables)

@@ -82,7 +82,7 @@ def workload() -> Workload:
     return parse(SIZES, Path("w.yaml"))
 
 
-def normal(text: str) -> kernel.ast.Kernel:
+def normal(text: str) -> kernel.syntax.ast.Kernel:
     return normalise(kernel.parse(text), {"DIM": 16})
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from autocomp.remember import remember, remembered
 from autocomp.targets.simulator import isa, kernel
 from autocomp.targets.simulator.isa import lower
-from autocomp.targets.simulator.kernel import ast
+from autocomp.targets.simulator.kernel.syntax import ast
 from autocomp.targets.simulator.transforms import NotApplicable
 from autocomp.targets.simulator.transforms.registry import TRANSFORMATIONS
 from autocomp.targets.simulator.transforms.syntax.affine import Interval

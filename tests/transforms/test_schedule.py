@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from autocomp.targets.simulator import kernel
 from autocomp.targets.simulator.evaluate import SimulatorEvaluator
-from autocomp.targets.simulator.kernel import ast
+from autocomp.targets.simulator.kernel.syntax import ast
 from autocomp.targets.simulator.start.naive import starting_kernel
 from autocomp.targets.simulator.transforms import Facts, NotApplicable, analyse, applied, transformation
 from autocomp.targets.simulator.transforms.legality import cycles

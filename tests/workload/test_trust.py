@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from autocomp import workload as workloads
-from autocomp.cli.commands import autocomp
+from autocomp.cli.entry import autocomp
 from autocomp.data import data_dir
 from autocomp.errors import TrustError
 from autocomp.search import RunFolder

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from autocomp.agents.config import Agents
 from autocomp.agents.llm.edits import EditError, apply_edits, parse_edits
-from autocomp.agents.llm.ensemble import Ensemble, Reply
+from autocomp.agents.llm.endpoints.ensemble import Ensemble, Reply
 from autocomp.agents.llm.feedback import unnumbered
 from autocomp.agents.llm.moves import moves
 from autocomp.agents.llm.parsing import parse_plans

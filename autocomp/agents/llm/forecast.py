@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from autocomp.agents.config import Agents, Member
-from autocomp.agents.llm.message import Message
+from autocomp.agents.llm.endpoints.message import Message
+from autocomp.agents.llm.endpoints.tokens import estimate_prompt, estimate_tokens, tokenizer
 from autocomp.agents.llm.moves import moves
 from autocomp.agents.llm.planner import planning_question, templates_of
 from autocomp.agents.llm.prompts import Asked, Phase, render_prompt
-from autocomp.agents.llm.tokens import estimate_prompt, estimate_tokens, tokenizer
 from autocomp.targets.planning import Context, Plan
 
 WORDS_OF_A_PLAN = 150  # tokens of one plan in an answer
@@ -118,7 +118,7 @@ def _code_prompt(agents: Agents, context: Context) -> Sequence[Message]:
 
 def _tokens(members: Sequence[Member], messages: Sequence[Message]) -> int:
     """By the first model's own tokenizer where that is known."""
-    from autocomp.agents.llm.endpoint import parse_spec
+    from autocomp.agents.llm.endpoints.endpoint import parse_spec
 
     count = tokenizer(parse_spec(members[0].model).model) if members else None
     return sum(count(m.content) for m in messages) if count is not None else estimate_prompt(messages)

@@ -8,9 +8,9 @@ from pathlib import Path
 
 from autocomp.agents import scientist
 from autocomp.agents.config import Agents
-from autocomp.agents.llm.client import Client, Schema
-from autocomp.agents.llm.ensemble import Ensemble, Reply
-from autocomp.agents.llm.message import Message
+from autocomp.agents.llm.endpoints.client import Client, Schema
+from autocomp.agents.llm.endpoints.ensemble import Ensemble, Reply
+from autocomp.agents.llm.endpoints.message import Message
 from autocomp.agents.llm.moves import Move, moves
 from autocomp.agents.llm.parsing import parse_avenues, parse_plans, parse_selection
 from autocomp.agents.llm.prompts import Asked, Phase, render_prompt, shown_population

@@ -13,8 +13,8 @@ import jinja2
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from autocomp.agents.llm.edits import DIVIDER, REPLACE, SEARCH
+from autocomp.agents.llm.endpoints.message import Message
 from autocomp.agents.llm.feedback import annotated, feedback, numbered
-from autocomp.agents.llm.message import Message
 from autocomp.agents.llm.moves import Move, move_id
 from autocomp.agents.llm.offers import offers
 from autocomp.agents.llm.schema import GAINS

@@ -10,8 +10,8 @@ from typing import Any
 
 import yaml
 
-from autocomp.agents.llm.ensemble import Ensemble
-from autocomp.agents.llm.message import Message
+from autocomp.agents.llm.endpoints.ensemble import Ensemble
+from autocomp.agents.llm.endpoints.message import Message
 from autocomp.agents.llm.parsing import json_documents
 from autocomp.agents.llm.prompts import render_template
 from autocomp.errors import ConfigError, ModelError

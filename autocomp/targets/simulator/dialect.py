@@ -11,9 +11,9 @@ from autocomp.targets.fences import fenced_blocks, without_thoughts
 from autocomp.targets.protocol import Language
 from autocomp.targets.simulator import kernel as dialect
 from autocomp.targets.simulator.isa.model import Accelerator
-from autocomp.targets.simulator.kernel import ast
-from autocomp.targets.simulator.kernel.calls import BUILTINS
-from autocomp.targets.simulator.kernel.walk import walk
+from autocomp.targets.simulator.kernel.checking.calls import BUILTINS
+from autocomp.targets.simulator.kernel.syntax import ast
+from autocomp.targets.simulator.kernel.syntax.walk import walk
 from autocomp.targets.simulator.start.idioms import signature
 from autocomp.workload.model import Workload
 

@@ -19,7 +19,7 @@ from autocomp.data import decode, read_bytes
 from autocomp.errors import AutocompError, ConfigError
 from autocomp.simulator import Options, replay_trace
 from autocomp.targets.simulator import isa
-from autocomp.targets.simulator.isa.lower import MachineTables
+from autocomp.targets.simulator.isa.lowering.lower import MachineTables
 from autocomp.targets.simulator.isa.model import Accelerator
 from autocomp.targets.simulator.trace import read_trace
 

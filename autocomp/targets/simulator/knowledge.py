@@ -12,8 +12,8 @@ from autocomp.targets.protocol import Focus, Knowledge
 from autocomp.targets.simulator import kernel
 from autocomp.targets.simulator.guide import brief, used_instructions
 from autocomp.targets.simulator.isa.model import Accelerator
-from autocomp.targets.simulator.kernel import ast
-from autocomp.targets.simulator.kernel.walk import walk
+from autocomp.targets.simulator.kernel.syntax import ast
+from autocomp.targets.simulator.kernel.syntax.walk import walk
 from autocomp.workload.model import Workload
 
 TEMPLATES = Path(__file__).parent / "templates"

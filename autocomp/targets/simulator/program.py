@@ -9,8 +9,9 @@ from dataclasses import dataclass, replace
 from autocomp.simulator import Options, ProgramError, SimulationResult, run_program
 from autocomp.targets.simulator import isa, kernel
 from autocomp.targets.simulator.isa.model import Accelerator
+from autocomp.targets.simulator.kernel.checking.system import CONVERSION, FLOATING
 from autocomp.targets.simulator.kernel.procedures import called_by, with_callees
-from autocomp.targets.simulator.kernel.system import CONVERSION, FLOATING
+from autocomp.targets.simulator.kernel.syntax.ast import Kernel
 
 MAX_STEPS = 1 << 36
 FENCE = "fence"
@@ -57,7 +58,7 @@ def run_file(text: str, source_name: str, accelerator: Accelerator, constants: M
     )
 
 
-def _used(tree: kernel.ast.Kernel, accelerator: Accelerator) -> list[isa.model.Procedure]:
+def _used(tree: Kernel, accelerator: Accelerator) -> list[isa.model.Procedure]:
     """The procedures of the description that a program comes to call."""
     needed = {procedure.entry.name for procedure in with_callees(called_by(tree), accelerator)}
     return [procedure for procedure in accelerator.all_procedures if procedure.name in needed]

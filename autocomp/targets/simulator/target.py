@@ -22,7 +22,7 @@ from autocomp.targets.simulator.dialect import Dialect
 from autocomp.targets.simulator.evaluate import OBJECTIVES, SimulatorEvaluator
 from autocomp.targets.simulator.evaluate.bounds import peak_multiply_accumulates
 from autocomp.targets.simulator.evaluate.objectives import bound_of, objective_of
-from autocomp.targets.simulator.isa.analysis import Kind
+from autocomp.targets.simulator.isa.derived.analysis import Kind
 from autocomp.targets.simulator.isa.model import Accelerator
 from autocomp.targets.simulator.knowledge import knowledge
 from autocomp.targets.simulator.profile import record

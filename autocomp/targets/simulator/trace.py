@@ -18,7 +18,7 @@ import numpy as np
 
 from autocomp.errors import ConfigError, Place
 from autocomp.simulator import _core
-from autocomp.targets.simulator.isa.lower import MachineTables
+from autocomp.targets.simulator.isa.lowering.lower import MachineTables
 from autocomp.targets.simulator.isa.model import Accelerator, AddressSpace, Parameter
 from autocomp.targets.simulator.isa.tree import Expression, Name, Number
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "semantics/scalar.hpp"
+#include "arithmetic/scalar.hpp"
 #include "tables/machine.hpp"
 
 namespace autocomp {

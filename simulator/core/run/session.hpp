@@ -4,12 +4,12 @@
 #include <memory>
 
 #include "discipline/discipline.hpp"
+#include "plans/plan_cache.hpp"
 #include "program/vm.hpp"
 #include "run/simulation.hpp"
 #include "semantics/decode.hpp"
 #include "semantics/expansion.hpp"
 #include "semantics/functional.hpp"
-#include "semantics/plan_cache.hpp"
 
 namespace autocomp {
 

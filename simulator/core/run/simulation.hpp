@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
+#include "arithmetic/machine_code.hpp"
 #include "program/program.hpp"
 #include "run/trace.hpp"
-#include "semantics/machine_code.hpp"
 #include "tables/machine.hpp"
 #include "timing/timing.hpp"
 

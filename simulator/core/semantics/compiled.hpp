@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "semantics/forms.hpp"
+#include "arithmetic/forms.hpp"
 #include "tables/machine.hpp"
 #include "tables/typing.hpp"
 

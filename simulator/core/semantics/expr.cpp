@@ -2,7 +2,7 @@
 
 #include <stdexcept>
 
-#include "semantics/special.hpp"
+#include "arithmetic/special.hpp"
 
 namespace autocomp {
 namespace {

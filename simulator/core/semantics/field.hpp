@@ -6,8 +6,8 @@
 #include <optional>
 #include <vector>
 
+#include "arithmetic/scalar.hpp"
 #include "semantics/compiled.hpp"
-#include "semantics/scalar.hpp"
 
 namespace autocomp {
 

@@ -10,7 +10,7 @@
 #include <deque>
 #include <vector>
 
-#include "semantics/scalar.hpp"
+#include "arithmetic/scalar.hpp"
 #include "tables/typing.hpp"
 
 namespace autocomp {

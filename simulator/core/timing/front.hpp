@@ -5,7 +5,7 @@
 #include "timing/engine.hpp"
 #include "timing/log.hpp"
 #include "timing/stream.hpp"
-#include "timing/unroller.hpp"
+#include "units/unroller.hpp"
 
 namespace autocomp::timing {
 

@@ -5,7 +5,7 @@
 #include "timing/front.hpp"
 #include "timing/memo.hpp"
 #include "timing/semaphores.hpp"
-#include "timing/units.hpp"
+#include "units/units.hpp"
 
 namespace autocomp {
 namespace timing {

@@ -16,7 +16,7 @@ import pytest
 from click.testing import CliRunner
 
 from autocomp.agents.llm.moves import Move
-from autocomp.cli.commands import autocomp
+from autocomp.cli.entry import autocomp
 from autocomp.targets.evaluation import Bound, Evaluation, Evidence, LineCost, Measurement, Objective, StageVerdict
 from autocomp.targets.menu import Applies, Menu, MenuOption
 from autocomp.targets.planning import Context, LineageStep, Plan

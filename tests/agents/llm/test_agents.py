@@ -11,7 +11,7 @@ import pytest
 
 from autocomp.agents.config import Agents, Member
 from autocomp.agents.llm import Client, Ensemble, LlmCoder, LlmPlanner
-from autocomp.agents.llm.transport import EndpointRefusalError
+from autocomp.agents.llm.endpoints.transport import EndpointRefusalError
 from autocomp.targets.planning import Context, Plan, Usage
 
 from .conftest import KERNEL, Reply, ScriptedServer, completion, failure

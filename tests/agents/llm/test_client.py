@@ -19,7 +19,7 @@ from keyring.errors import KeyringLocked, PasswordSetError
 
 from autocomp.agents.config import Member
 from autocomp.agents.llm import Client, Message
-from autocomp.agents.llm.transport import MOST_BYTES, EndpointRefusalError
+from autocomp.agents.llm.endpoints.transport import MOST_BYTES, EndpointRefusalError
 from autocomp.errors import ModelError
 from autocomp.targets.planning import Usage
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from autocomp.agents.llm import Endpoint, parse_spec
-from autocomp.agents.llm.endpoint import PUBLIC_BASE_URL, api_key
+from autocomp.agents.llm.endpoints.endpoint import PUBLIC_BASE_URL, api_key
 from autocomp.errors import ConfigError
 
 

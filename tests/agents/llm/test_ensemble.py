@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 
 from autocomp.agents.config import Member, Price
 from autocomp.agents.llm import Client, Ensemble, Ledger, Message
-from autocomp.agents.llm.bandit import shares
-from autocomp.agents.llm.gate import COOL_DOWN, FAILURES_TO_OPEN, Gate
-from autocomp.agents.llm.ledger import BudgetSpentError
-from autocomp.agents.llm.transport import EndpointRefusalError
+from autocomp.agents.llm.endpoints.bandit import shares
+from autocomp.agents.llm.endpoints.gate import COOL_DOWN, FAILURES_TO_OPEN, Gate
+from autocomp.agents.llm.endpoints.ledger import BudgetSpentError
+from autocomp.agents.llm.endpoints.transport import EndpointRefusalError
 from autocomp.agents.mixed import apportion
 from autocomp.targets.planning import Usage
 

@@ -12,9 +12,9 @@ import pytest
 
 from autocomp.agents.config import Member
 from autocomp.agents.llm import Client, Message
-from autocomp.agents.llm.endpoint import parse_spec
-from autocomp.agents.llm.exchange import MOST_OF_A_FAILURE
-from autocomp.agents.llm.transport import EndpointRefusalError, UnreachableError
+from autocomp.agents.llm.endpoints.endpoint import parse_spec
+from autocomp.agents.llm.endpoints.exchange import MOST_OF_A_FAILURE
+from autocomp.agents.llm.endpoints.transport import EndpointRefusalError, UnreachableError
 from autocomp.errors import ConfigError, ModelError
 
 from .conftest import KEY, Reply, Run, ScriptedServer, completion

@@ -14,9 +14,9 @@ from autocomp import workload
 from autocomp.agents.config import Agents, Member
 from autocomp.agents.llm import Client, Ensemble, LlmCoder, LlmPlanner, OpenPlanner
 from autocomp.agents.llm.edits import DIVIDER, REPLACE, SEARCH
+from autocomp.agents.llm.endpoints.tokens import estimate_tokens
 from autocomp.agents.llm.moves import moves
 from autocomp.agents.llm.planner import MOST_CHOICES
-from autocomp.agents.llm.tokens import estimate_tokens
 from autocomp.agents.mixed import MixedPlanner
 from autocomp.targets.menu_file import load
 from autocomp.targets.planning import Context, Peer, Plan, Planning

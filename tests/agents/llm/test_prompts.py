@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from autocomp.agents.llm import Asked, Message, render_prompt
+from autocomp.agents.llm.endpoints.tokens import estimate_tokens, tokens_by_section
 from autocomp.agents.llm.feedback import annotated, feedback, numbered, unnumbered
 from autocomp.agents.llm.prompts import Phase
-from autocomp.agents.llm.tokens import estimate_tokens, tokens_by_section
 from autocomp.errors import ConfigError
 from autocomp.targets.planning import Attempt, Context, LineageStep, Plan, Precedent
 from autocomp.targets.profile import PathSegment, WhatIf

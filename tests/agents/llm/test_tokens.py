@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from autocomp.agents.config import Member, Price
 from autocomp.agents.llm import Client, Ensemble, Ledger, Message
-from autocomp.agents.llm.tokens import MOST_PER_MESSAGE, TEMPLATE, Meter, estimate_tokens, tokenizer
+from autocomp.agents.llm.endpoints.tokens import MOST_PER_MESSAGE, TEMPLATE, Meter, estimate_tokens, tokenizer
 
 from .conftest import Reply, Request, ScriptedServer
 

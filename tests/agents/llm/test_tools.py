@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from autocomp.agents.llm import Client, Message
-from autocomp.agents.llm.answer import parse_completion, parse_stream
-from autocomp.agents.llm.message import ToolCall
+from autocomp.agents.llm.endpoints.answer import parse_completion, parse_stream
+from autocomp.agents.llm.endpoints.message import ToolCall
 from autocomp.search.folder import RunFolder
 from autocomp.search.journal import read_events
 from autocomp.workbench.conversation import MOST_IDLE

@@ -15,8 +15,8 @@ from autocomp.targets.planning import Context, Plan, Planning
 from autocomp.targets.rewriting import RewritingCoder
 from autocomp.targets.simulator import isa, kernel
 from autocomp.targets.simulator.evaluate import SimulatorEvaluator
+from autocomp.targets.simulator.isa.derived.roles import computing_unit
 from autocomp.targets.simulator.isa.model import Accelerator
-from autocomp.targets.simulator.isa.roles import computing_unit
 from autocomp.targets.simulator.profile.limits import limits
 from autocomp.targets.simulator.rules import RulesPlanner
 from autocomp.targets.simulator.rules.profile import profile

@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 from playwright.sync_api import Browser, Page
 
-from autocomp.cli.commands import autocomp
+from autocomp.cli.entry import autocomp
 from autocomp.report.page import write_page
 from autocomp.search import RunFolder
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from autocomp.cli.commands import autocomp
+from autocomp.cli.entry import autocomp
 from autocomp.errors import RunFolderError
 from autocomp.report import RunView
 from autocomp.report.page import document as documents

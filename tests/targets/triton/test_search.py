@@ -12,7 +12,7 @@ import yaml
 from click.testing import CliRunner
 
 from autocomp.agents.config import Agents
-from autocomp.cli.commands import autocomp
+from autocomp.cli.entry import autocomp
 from autocomp.errors import ConfigError, DeviceError
 from autocomp.search import Options, SearchResult
 from autocomp.search.session import Means, run_session

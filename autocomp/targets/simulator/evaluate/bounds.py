@@ -8,11 +8,11 @@ from dataclasses import dataclass
 
 from autocomp.remember import remembered
 from autocomp.targets.evaluation import Bound
-from autocomp.targets.simulator.isa.analysis import Kind
-from autocomp.targets.simulator.isa.contractions import contractions, peak
+from autocomp.targets.simulator.isa.derived.analysis import Kind
+from autocomp.targets.simulator.isa.derived.contractions import contractions, peak
+from autocomp.targets.simulator.isa.derived.passes import passes
+from autocomp.targets.simulator.isa.derived.roles import call_roles
 from autocomp.targets.simulator.isa.model import Accelerator
-from autocomp.targets.simulator.isa.passes import passes
-from autocomp.targets.simulator.isa.roles import call_roles
 from autocomp.targets.simulator.isa.timing import ARRAYS, MOVES, UNIT_KEYS
 from autocomp.workload import Workload
 from autocomp.workload.convolution import convolution

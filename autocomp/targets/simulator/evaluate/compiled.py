@@ -8,10 +8,10 @@ import numpy as np
 
 from autocomp.simulator import Options, SimulationResult, _core, run_program
 from autocomp.targets.simulator import kernel
-from autocomp.targets.simulator.isa.lower import MachineTables
+from autocomp.targets.simulator.isa.lowering.lower import MachineTables
 from autocomp.targets.simulator.isa.model import Accelerator
-from autocomp.targets.simulator.kernel import ast
-from autocomp.targets.simulator.kernel.bytecode import Code, CompiledTensor
+from autocomp.targets.simulator.kernel.code.bytecode import Code, CompiledTensor
+from autocomp.targets.simulator.kernel.syntax import ast
 from autocomp.workload import Workload
 from autocomp.workload.inputs import Array
 from autocomp.workload.model import Arrays

@@ -11,8 +11,8 @@ from collections.abc import Collection, Iterator, Sequence
 from autocomp.targets.simulator.guide.measured import measured
 from autocomp.targets.simulator.guide.page import advice, examples, limits, memory_times, overlap, times, units
 from autocomp.targets.simulator.guide.semantics import copied_records, fields_read, shortened
+from autocomp.targets.simulator.isa.derived.roles import instruction_roles
 from autocomp.targets.simulator.isa.model import Accelerator, Alias, Instruction, Memory, Parameter
-from autocomp.targets.simulator.isa.roles import instruction_roles
 from autocomp.targets.simulator.isa.rules import memory_rule, requirements, spellings
 from autocomp.targets.simulator.isa.show import show, show_number, show_streams
 from autocomp.targets.simulator.isa.tree import Number

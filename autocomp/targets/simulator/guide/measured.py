@@ -16,10 +16,10 @@ from autocomp.errors import AutocompError
 from autocomp.remember import remembered
 from autocomp.simulator import Options, _core, replay_trace
 from autocomp.targets.simulator import isa
-from autocomp.targets.simulator.isa.contractions import contraction_tile
-from autocomp.targets.simulator.isa.lower import MachineTables
+from autocomp.targets.simulator.isa.derived.contractions import contraction_tile
+from autocomp.targets.simulator.isa.derived.roles import Role, instruction_role, instruction_roles
+from autocomp.targets.simulator.isa.lowering.lower import MachineTables
 from autocomp.targets.simulator.isa.model import Accelerator, Instruction, Parameter
-from autocomp.targets.simulator.isa.roles import Role, instruction_role, instruction_roles
 from autocomp.targets.simulator.isa.timing import POOLED
 from autocomp.targets.simulator.profile.recording import record
 from autocomp.targets.simulator.start.naive import naive_gemm

@@ -10,9 +10,9 @@ from autocomp.data import decode, read_regular
 from autocomp.errors import ConfigError
 from autocomp.targets.simulator.guide.measured import Measured, measured
 from autocomp.targets.simulator.guide.requests import beats, requests
-from autocomp.targets.simulator.isa.contractions import contraction_tile, peak
+from autocomp.targets.simulator.isa.derived.contractions import contraction_tile, peak
+from autocomp.targets.simulator.isa.derived.roles import instruction_roles
 from autocomp.targets.simulator.isa.model import Accelerator, Instruction, Memory, Unit
-from autocomp.targets.simulator.isa.roles import instruction_roles
 from autocomp.targets.simulator.isa.rules import spellings
 from autocomp.targets.simulator.isa.show import show
 from autocomp.targets.simulator.isa.timing import KINDS, MEMORY_KEYS, POOLED, PROPERTY_KEYS, SECTION_KEYS, UNIT_KEYS

@@ -8,10 +8,10 @@ from pathlib import Path
 
 from autocomp.data import decode, find, read_bytes
 from autocomp.errors import IsaError
-from autocomp.targets.simulator.isa.declarations import parse
-from autocomp.targets.simulator.isa.encoding import decode as decode_command
-from autocomp.targets.simulator.isa.encoding import encode as encode_command
-from autocomp.targets.simulator.isa.lower import MachineTables, lower
+from autocomp.targets.simulator.isa.language.declarations import parse
+from autocomp.targets.simulator.isa.language.encoding import decode as decode_command
+from autocomp.targets.simulator.isa.language.encoding import encode as encode_command
+from autocomp.targets.simulator.isa.lowering.lower import MachineTables, lower
 from autocomp.targets.simulator.isa.model import Accelerator
 from autocomp.targets.simulator.isa.reference import reference
 from autocomp.targets.simulator.isa.rules import rules

@@ -10,8 +10,8 @@ from __future__ import annotations
 import hashlib
 from typing import Any
 
-from autocomp.targets.simulator.kernel import ast
-from autocomp.targets.simulator.kernel.types import INT, NAMED
+from autocomp.targets.simulator.kernel.code.types import INT, NAMED
+from autocomp.targets.simulator.kernel.syntax import ast
 
 
 def canonical_hash(kernel: ast.Kernel) -> str:

@@ -15,20 +15,27 @@ import numpy.typing as npt
 
 from autocomp.errors import IsaError, KernelError
 from autocomp.targets.simulator.isa.model import Accelerator
-from autocomp.targets.simulator.kernel import ast
-from autocomp.targets.simulator.kernel.bytecode import MAX_STACK, Code, CompiledProgram, CompiledTensor
-from autocomp.targets.simulator.kernel.calls import Forms, call_forms
-from autocomp.targets.simulator.kernel.data_flow import Dependence
-from autocomp.targets.simulator.kernel.dependence import dependence_on_data, dependence_on_places
-from autocomp.targets.simulator.kernel.emitter import FunctionCode
-from autocomp.targets.simulator.kernel.expressions import Expressions
-from autocomp.targets.simulator.kernel.host_costs import host_costs
-from autocomp.targets.simulator.kernel.host_time import Signature, host_time
+from autocomp.targets.simulator.kernel.checking.calls import Forms, call_forms
+from autocomp.targets.simulator.kernel.checking.expressions import Expressions
+from autocomp.targets.simulator.kernel.checking.scope import (
+    FunctionSignature,
+    Scope,
+    Unit,
+    is_complete,
+    outer_types,
+    tensor_of,
+)
+from autocomp.targets.simulator.kernel.checking.statements import FunctionCompiler
+from autocomp.targets.simulator.kernel.code.bytecode import MAX_STACK, Code, CompiledProgram, CompiledTensor
+from autocomp.targets.simulator.kernel.code.emitter import FunctionCode
+from autocomp.targets.simulator.kernel.code.types import INT, NUMPY_NAMES, VOID, Array, CType, Pointer, Void
+from autocomp.targets.simulator.kernel.flow.data_flow import Dependence
+from autocomp.targets.simulator.kernel.flow.dependence import dependence_on_data, dependence_on_places
+from autocomp.targets.simulator.kernel.host.costs import host_costs
+from autocomp.targets.simulator.kernel.host.cycles import Signature, host_time
 from autocomp.targets.simulator.kernel.procedures import called_by, with_callees
-from autocomp.targets.simulator.kernel.scope import FunctionSignature, Scope, Unit, is_complete, outer_types, tensor_of
-from autocomp.targets.simulator.kernel.statements import FunctionCompiler
-from autocomp.targets.simulator.kernel.types import INT, NUMPY_NAMES, VOID, Array, CType, Pointer, Void
-from autocomp.targets.simulator.kernel.walk import walk
+from autocomp.targets.simulator.kernel.syntax import ast
+from autocomp.targets.simulator.kernel.syntax.walk import walk
 
 if TYPE_CHECKING:
     from autocomp.simulator import _core

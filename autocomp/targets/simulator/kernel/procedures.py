@@ -7,9 +7,9 @@ from functools import lru_cache
 
 from autocomp.errors import IsaError, KernelError
 from autocomp.targets.simulator.isa.model import Accelerator, Procedure
-from autocomp.targets.simulator.kernel import ast
-from autocomp.targets.simulator.kernel.parser import parse
-from autocomp.targets.simulator.kernel.walk import walk
+from autocomp.targets.simulator.kernel.syntax import ast
+from autocomp.targets.simulator.kernel.syntax.parser import parse
+from autocomp.targets.simulator.kernel.syntax.walk import walk
 
 
 def called_by(kernel: ast.Kernel) -> tuple[str, ...]:

@@ -14,9 +14,9 @@ from autocomp.simulator import Accesses, Commands, Options, Spans, Timing, _core
 from autocomp.targets.simulator import isa
 from autocomp.targets.simulator.evaluate.compiled import compile_kernel
 from autocomp.targets.simulator.evaluate.simulator import MAX_STEPS
-from autocomp.targets.simulator.isa.lower import MachineTables
+from autocomp.targets.simulator.isa.lowering.lower import MachineTables
 from autocomp.targets.simulator.isa.model import Accelerator
-from autocomp.targets.simulator.kernel import ast
+from autocomp.targets.simulator.kernel.syntax import ast
 from autocomp.workload import InputSet, Workload
 from autocomp.workload.inputs import make_inputs
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from autocomp.errors import KernelError, Place
-from autocomp.targets.simulator.kernel import ast
+from autocomp.targets.simulator.kernel.syntax import ast
 
 _BEGIN = re.compile(r"^\s*//\s*region(?P<colon>\s*:|\s)\s*(?P<name>\S.*?)\s*$")
 _END = re.compile(r"^\s*//\s*end(?P<region>\s+region)?\s*$")

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from autocomp.targets.profile import WhatIf
+from autocomp.targets.simulator.isa.derived.roles import computing_unit
 from autocomp.targets.simulator.isa.model import Accelerator
-from autocomp.targets.simulator.isa.roles import computing_unit
 from autocomp.targets.simulator.isa.timing import POOLED
 from autocomp.targets.simulator.profile.recording import Recording, replayed_cycles
 

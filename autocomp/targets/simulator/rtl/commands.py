@@ -9,10 +9,10 @@ import numpy as np
 from autocomp.errors import ConfigError, IsaError
 from autocomp.simulator import _core
 from autocomp.targets.simulator import isa
-from autocomp.targets.simulator.isa.encoding import command_words
-from autocomp.targets.simulator.isa.lower import MachineTables
+from autocomp.targets.simulator.isa.language.encoding import command_words
+from autocomp.targets.simulator.isa.lowering.lower import MachineTables
 from autocomp.targets.simulator.isa.model import Accelerator, Instruction
-from autocomp.targets.simulator.kernel.bytecode import POINTER_SHIFT, tensor_number
+from autocomp.targets.simulator.kernel.code.bytecode import POINTER_SHIFT, tensor_number
 from autocomp.targets.simulator.rtl.native import EncodedCommands
 
 FIRST_ADDRESS = 0x8000_0000  # where generators put main memory

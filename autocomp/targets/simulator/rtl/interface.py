@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from autocomp.errors import ConfigError
-from autocomp.targets.simulator.isa.encoding import SECTION, command_words
+from autocomp.targets.simulator.isa.language.encoding import SECTION, command_words
 from autocomp.targets.simulator.isa.model import Accelerator
 from autocomp.targets.simulator.rtl.driver import CLOCK, RESET, Driver, reset
 from autocomp.targets.simulator.rtl.ports import Port

@@ -15,9 +15,9 @@ import numpy.typing as npt
 from autocomp.errors import ConfigError
 from autocomp.simulator import Options, SimulationResult, run_program
 from autocomp.targets.simulator import isa, kernel
-from autocomp.targets.simulator.isa.lower import MachineTables
+from autocomp.targets.simulator.isa.lowering.lower import MachineTables
 from autocomp.targets.simulator.isa.model import Accelerator, Instruction, Parameter
-from autocomp.targets.simulator.kernel.bytecode import POINTER_SHIFT, Code, CompiledProgram, CompiledTensor
+from autocomp.targets.simulator.kernel.code.bytecode import POINTER_SHIFT, Code, CompiledProgram, CompiledTensor
 from autocomp.targets.simulator.rtl.commands import split_pointer
 
 TENSORS = ("a", "b", "c", "d")

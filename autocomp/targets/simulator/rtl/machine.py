@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from autocomp.simulator import _core
-from autocomp.targets.simulator.isa.lower import MachineTables
+from autocomp.targets.simulator.isa.lowering.lower import MachineTables
 from autocomp.targets.simulator.isa.model import Accelerator
 from autocomp.targets.simulator.rtl.build import RtlModel
 from autocomp.targets.simulator.rtl.commands import GUARD, encode_trace, place

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from autocomp.targets.evaluation import Evaluation
 from autocomp.targets.simulator.evaluate.objectives import cycles_of
+from autocomp.targets.simulator.isa.derived.roles import computing_unit
 from autocomp.targets.simulator.isa.model import Accelerator
-from autocomp.targets.simulator.isa.roles import computing_unit
 from autocomp.targets.simulator.profile.limits import Limits
 
 _USEFUL = 0.1  # what a cycle of computing counts for: it is useful, mostly

@@ -11,8 +11,8 @@ import numpy as np
 
 from autocomp.errors import ConfigError
 from autocomp.targets.simulator.isa.model import Accelerator
-from autocomp.targets.simulator.kernel.parser import parse
-from autocomp.targets.simulator.kernel.printer import print_kernel
+from autocomp.targets.simulator.kernel.syntax.parser import parse
+from autocomp.targets.simulator.kernel.syntax.printer import print_kernel
 from autocomp.targets.simulator.start.fold import fold_kernel
 from autocomp.targets.simulator.start.idioms import c_type, fill
 from autocomp.targets.simulator.start.library import convolution_holes

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from autocomp.errors import AutocompError, ConfigError, IsaError
-from autocomp.targets.simulator.isa.contractions import contraction_tile
+from autocomp.targets.simulator.isa.derived.contractions import contraction_tile
 from autocomp.targets.simulator.isa.model import Accelerator
 from autocomp.targets.simulator.kernel.compiler import check
-from autocomp.targets.simulator.kernel.parser import parse
+from autocomp.targets.simulator.kernel.syntax.parser import parse
 from autocomp.targets.simulator.start.idioms import REQUIRED, known_options
 from autocomp.targets.simulator.start.naive import naive_gemm
 from autocomp.workload.load import parse as parse_workload

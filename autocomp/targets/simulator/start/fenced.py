@@ -6,9 +6,10 @@ from collections.abc import Mapping
 
 from autocomp.errors import AutocompError
 from autocomp.targets.simulator.isa.model import Accelerator, Alias, Instruction
-from autocomp.targets.simulator.kernel import ast, call_forms, parse
+from autocomp.targets.simulator.kernel import call_forms, parse
 from autocomp.targets.simulator.kernel.procedures import with_callees
-from autocomp.targets.simulator.kernel.walk import walk
+from autocomp.targets.simulator.kernel.syntax import ast
+from autocomp.targets.simulator.kernel.syntax.walk import walk
 
 _NOTE = "added: a kernel waits for its own results"
 _Forms = Mapping[str, Mapping[int, Instruction | Alias]]

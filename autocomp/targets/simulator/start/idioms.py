@@ -7,9 +7,9 @@ from collections.abc import Mapping
 
 from autocomp.data import closest
 from autocomp.errors import ConfigError
-from autocomp.targets.simulator.isa.contractions import contraction_tile
+from autocomp.targets.simulator.isa.derived.contractions import contraction_tile
+from autocomp.targets.simulator.isa.derived.operands import Operand, Operands, contraction_operands
 from autocomp.targets.simulator.isa.model import Accelerator, Memory
-from autocomp.targets.simulator.isa.operands import Operand, Operands, contraction_operands
 from autocomp.targets.simulator.isa.tree import element_bits, is_float
 from autocomp.workload.datatypes import data_type
 from autocomp.workload.model import TensorSpec, Workload

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 import numpy as np
 
 from autocomp.targets.simulator.isa.model import Accelerator
-from autocomp.targets.simulator.kernel.parser import parse
-from autocomp.targets.simulator.kernel.printer import print_kernel
+from autocomp.targets.simulator.kernel.syntax.parser import parse
+from autocomp.targets.simulator.kernel.syntax.printer import print_kernel
 from autocomp.targets.simulator.start.fold import fold_kernel
 from autocomp.targets.simulator.start.idioms import boolean, fill, signature
 from autocomp.targets.simulator.start.naive import gemm_holes

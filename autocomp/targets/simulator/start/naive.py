@@ -12,8 +12,8 @@ import numpy as np
 
 from autocomp.errors import ConfigError
 from autocomp.targets.simulator.isa.model import Accelerator
-from autocomp.targets.simulator.kernel.parser import parse
-from autocomp.targets.simulator.kernel.printer import print_kernel
+from autocomp.targets.simulator.kernel.syntax.parser import parse
+from autocomp.targets.simulator.kernel.syntax.printer import print_kernel
 from autocomp.targets.simulator.start.fold import fold_kernel
 from autocomp.targets.simulator.start.idioms import boolean, fill, signature, tile_addresses, tile_extent, tile_of
 from autocomp.targets.simulator.start.naive_convolution import naive_convolution

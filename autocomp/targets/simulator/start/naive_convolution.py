@@ -14,8 +14,8 @@ import numpy as np
 from autocomp.errors import ConfigError, KernelError
 from autocomp.targets.simulator.isa.model import Accelerator
 from autocomp.targets.simulator.kernel.compiler import check
-from autocomp.targets.simulator.kernel.parser import parse
-from autocomp.targets.simulator.kernel.printer import print_kernel
+from autocomp.targets.simulator.kernel.syntax.parser import parse
+from autocomp.targets.simulator.kernel.syntax.printer import print_kernel
 from autocomp.targets.simulator.start.fold import fold_kernel
 from autocomp.targets.simulator.start.idioms import (
     address_step,

@@ -15,7 +15,7 @@ from autocomp.remember import remember
 from autocomp.simulator import Options, SimulationResult, run_program
 from autocomp.targets.simulator import kernel as dialect
 from autocomp.targets.simulator.isa import lower
-from autocomp.targets.simulator.kernel import ast
+from autocomp.targets.simulator.kernel.syntax import ast
 from autocomp.targets.simulator.transforms.analysis.facts import Facts
 from autocomp.targets.simulator.transforms.scheduling.lifting.commands import MAX_STEPS, array_type
 from autocomp.workload.datatypes import data_type

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 from autocomp.remember import remember
 from autocomp.targets.menu import Applies, MenuOption
-from autocomp.targets.simulator.kernel import ast
+from autocomp.targets.simulator.kernel.syntax import ast
 from autocomp.targets.simulator.transforms.analysis.facts import Facts
 from autocomp.targets.simulator.transforms.errors import NotApplicable
 from autocomp.targets.simulator.transforms.legality import check

@@ -10,7 +10,7 @@ from __future__ import annotations
 from itertools import product
 
 from autocomp.remember import remembered
-from autocomp.targets.simulator.kernel import ast
+from autocomp.targets.simulator.kernel.syntax import ast
 from autocomp.targets.simulator.transforms.analysis.facts import Facts, Operand
 from autocomp.targets.simulator.transforms.analysis.local_rows import leaves
 from autocomp.targets.simulator.transforms.errors import NotApplicable

@@ -8,10 +8,11 @@ from functools import cached_property
 
 from autocomp.remember import remembered
 from autocomp.targets.simulator.isa import model as m
-from autocomp.targets.simulator.isa.contractions import contraction_tile
-from autocomp.targets.simulator.isa.roles import CallRole, call_roles
+from autocomp.targets.simulator.isa.derived.contractions import contraction_tile
+from autocomp.targets.simulator.isa.derived.roles import CallRole, call_roles
 from autocomp.targets.simulator.isa.tree import Name
-from autocomp.targets.simulator.kernel import ast, canonical_hash
+from autocomp.targets.simulator.kernel import canonical_hash
+from autocomp.targets.simulator.kernel.syntax import ast
 from autocomp.targets.simulator.transforms.analysis.local_rows import local_rows
 from autocomp.targets.simulator.transforms.raising.normal import normalise
 from autocomp.targets.simulator.transforms.raising.pointers import array_types

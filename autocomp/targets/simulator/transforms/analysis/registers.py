@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping
 from autocomp.remember import remember, remembered
 from autocomp.targets.simulator.isa import model as m
 from autocomp.targets.simulator.isa.algebra import substitute
-from autocomp.targets.simulator.isa.regions import effects
+from autocomp.targets.simulator.isa.derived.regions import effects
 from autocomp.targets.simulator.isa.tree import Expression, Name, Number, StateField
-from autocomp.targets.simulator.kernel import ast
+from autocomp.targets.simulator.kernel.syntax import ast
 from autocomp.targets.simulator.transforms.analysis.facts import Facts, Site
 from autocomp.targets.simulator.transforms.syntax.affine import interval
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from math import prod
 
 from autocomp.remember import remembered
-from autocomp.targets.simulator.kernel import ast
-from autocomp.targets.simulator.kernel.scope import outer_types
+from autocomp.targets.simulator.kernel.checking.scope import outer_types
+from autocomp.targets.simulator.kernel.syntax import ast
 from autocomp.targets.simulator.transforms.analysis.facts import Facts
 from autocomp.targets.simulator.transforms.errors import NotApplicable
 from autocomp.targets.simulator.transforms.syntax.affine import Affine, interval, literal

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from autocomp.targets.simulator.kernel import ast
+from autocomp.targets.simulator.kernel.syntax import ast
 from autocomp.targets.simulator.transforms.analysis.dependences import reach
 from autocomp.targets.simulator.transforms.analysis.facts import Buffer, Facts, Operand
 from autocomp.targets.simulator.transforms.analysis.local_rows import leaves

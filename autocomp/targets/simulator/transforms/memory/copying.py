@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import prod
 
-from autocomp.targets.simulator.kernel import ast
+from autocomp.targets.simulator.kernel.syntax import ast
 from autocomp.targets.simulator.transforms.analysis.calls import as_written, element_of, with_roles
 from autocomp.targets.simulator.transforms.analysis.facts import Facts, Site
 from autocomp.targets.simulator.transforms.analysis.limits import largest

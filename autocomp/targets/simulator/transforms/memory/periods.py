@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from autocomp.targets.simulator.kernel import ast
+from autocomp.targets.simulator.kernel.syntax import ast
 from autocomp.targets.simulator.transforms.memory.interleave import shifted_iteration
 from autocomp.targets.simulator.transforms.syntax.affine import interval, literal, truth
 from autocomp.targets.simulator.transforms.syntax.arithmetic import replace_sums

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from autocomp.targets.simulator.isa.algebra import ONE, substitute
-from autocomp.targets.simulator.isa.regions import Write, writes
+from autocomp.targets.simulator.isa.derived.regions import Write, writes
 from autocomp.targets.simulator.isa.tree import AddressField, Element, Expression, Name, Number
-from autocomp.targets.simulator.kernel import ast
+from autocomp.targets.simulator.kernel.syntax import ast
 from autocomp.targets.simulator.transforms.analysis.calls import as_written
 from autocomp.targets.simulator.transforms.analysis.facts import Facts, Site
 from autocomp.targets.simulator.transforms.analysis.limits import address_field

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import product
 
-from autocomp.targets.simulator.kernel import ast
+from autocomp.targets.simulator.kernel.syntax import ast
 from autocomp.targets.simulator.transforms.analysis.facts import Machine
 from autocomp.targets.simulator.transforms.syntax.loops import loop
 from autocomp.targets.simulator.transforms.syntax.nest import Statements

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import prod
 
-from autocomp.targets.simulator.kernel import ast
+from autocomp.targets.simulator.kernel.syntax import ast
 from autocomp.targets.simulator.transforms.analysis.calls import element_of, with_roles
 from autocomp.targets.simulator.transforms.analysis.cost import present_cost
 from autocomp.targets.simulator.transforms.analysis.facts import Buffer, Facts, Pointer, Site

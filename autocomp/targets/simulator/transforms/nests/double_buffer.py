@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from math import prod
 
-from autocomp.targets.simulator.kernel import ast
+from autocomp.targets.simulator.kernel.syntax import ast
 from autocomp.targets.simulator.transforms.analysis.cost import overlap_gain
 from autocomp.targets.simulator.transforms.analysis.dependences import never_meet
 from autocomp.targets.simulator.transforms.analysis.facts import Buffer, Facts, Operand

@@ -7,7 +7,7 @@ from dataclasses import replace
 from math import log, prod
 from typing import Any
 
-from autocomp.targets.simulator.kernel import ast
+from autocomp.targets.simulator.kernel.syntax import ast
 from autocomp.targets.simulator.transforms.analysis.block_cost import block_cost
 from autocomp.targets.simulator.transforms.analysis.cost import present_cost
 from autocomp.targets.simulator.transforms.analysis.facts import Buffer, Facts

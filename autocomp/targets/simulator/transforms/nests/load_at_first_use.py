@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from autocomp.targets.simulator.kernel import ast
+from autocomp.targets.simulator.kernel.syntax import ast
 from autocomp.targets.simulator.transforms.analysis.cost import contraction_cycles, site_cycles
 from autocomp.targets.simulator.transforms.analysis.dependences import reach
 from autocomp.targets.simulator.transforms.analysis.facts import Facts, Site

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 
-from autocomp.targets.simulator.kernel import ast
+from autocomp.targets.simulator.kernel.syntax import ast
 from autocomp.targets.simulator.transforms.analysis.calls import element_of
 from autocomp.targets.simulator.transforms.analysis.cost import present_cost
 from autocomp.targets.simulator.transforms.analysis.facts import Buffer, Facts, Site

@@ -10,7 +10,8 @@ import numpy as np
 import yaml
 
 from autocomp.errors import ConfigError
-from autocomp.targets.simulator.kernel import ast, parse
+from autocomp.targets.simulator.kernel import parse
+from autocomp.targets.simulator.kernel.syntax import ast
 from autocomp.targets.simulator.start.idioms import signature
 from autocomp.targets.simulator.start.naive import gemm_holes, tiled_gemm
 from autocomp.targets.simulator.transforms.analysis.facts import Facts

@@ -13,7 +13,7 @@ from functools import reduce
 import numpy as np
 import numpy.typing as npt
 
-from autocomp.targets.simulator.kernel import ast
+from autocomp.targets.simulator.kernel.syntax import ast
 from autocomp.targets.simulator.transforms.analysis.calls import element_of
 from autocomp.targets.simulator.transforms.analysis.facts import Facts, Operand, Site
 from autocomp.targets.simulator.transforms.analysis.settings import dram_stride

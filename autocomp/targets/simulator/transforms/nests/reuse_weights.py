@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from math import prod
 
-from autocomp.targets.simulator.kernel import ast
+from autocomp.targets.simulator.kernel.syntax import ast
 from autocomp.targets.simulator.transforms.analysis.cost import kept_operand_cycles
 from autocomp.targets.simulator.transforms.analysis.facts import Facts, Site
 from autocomp.targets.simulator.transforms.errors import NotApplicable

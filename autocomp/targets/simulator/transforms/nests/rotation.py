@@ -6,7 +6,7 @@ its buffer before anything reads it. A store may run late if it is one of those 
 
 from __future__ import annotations
 
-from autocomp.targets.simulator.kernel import ast
+from autocomp.targets.simulator.kernel.syntax import ast
 from autocomp.targets.simulator.transforms.analysis.facts import Buffer, Facts, Site
 from autocomp.targets.simulator.transforms.errors import NotApplicable
 from autocomp.targets.simulator.transforms.nests.double_buffer import alternates_with

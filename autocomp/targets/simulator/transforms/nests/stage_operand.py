@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import prod
 
-from autocomp.targets.simulator.kernel import ast
+from autocomp.targets.simulator.kernel.syntax import ast
 from autocomp.targets.simulator.transforms.analysis.cost import overlapped, present_cost, site_cycles
 from autocomp.targets.simulator.transforms.analysis.facts import Buffer, Facts, Site
 from autocomp.targets.simulator.transforms.analysis.limits import widest

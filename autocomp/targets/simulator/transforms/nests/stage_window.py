@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from math import prod
 
-from autocomp.targets.simulator.kernel import ast
+from autocomp.targets.simulator.kernel.syntax import ast
 from autocomp.targets.simulator.transforms.analysis.calls import element_of, with_roles
 from autocomp.targets.simulator.transforms.analysis.cost import contraction_cycles, moves_cycles, site_cycles
 from autocomp.targets.simulator.transforms.analysis.facts import Facts, Operand

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any
 
-from autocomp.targets.simulator.kernel import ast
+from autocomp.targets.simulator.kernel.syntax import ast
 from autocomp.targets.simulator.transforms.analysis.cost import move_cycles
 from autocomp.targets.simulator.transforms.analysis.facts import Facts, Site
 from autocomp.targets.simulator.transforms.analysis.limits import widest

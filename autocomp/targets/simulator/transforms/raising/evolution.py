@@ -12,7 +12,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 from autocomp.remember import remembered
-from autocomp.targets.simulator.kernel import ast
+from autocomp.targets.simulator.kernel.syntax import ast
 from autocomp.targets.simulator.transforms.raising.iteration_counts import Count, count_of
 from autocomp.targets.simulator.transforms.raising.recurrences import Values, before, changes_in, step_of
 from autocomp.targets.simulator.transforms.syntax.affine import (

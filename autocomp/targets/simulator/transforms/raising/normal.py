@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from autocomp.remember import remember
-from autocomp.targets.simulator.kernel import ast
+from autocomp.targets.simulator.kernel.syntax import ast
 from autocomp.targets.simulator.transforms.raising.evolution import evolved
 from autocomp.targets.simulator.transforms.raising.inline import inlined
 from autocomp.targets.simulator.transforms.raising.pointers import Arrays, array_types, is_address, with_subscripts

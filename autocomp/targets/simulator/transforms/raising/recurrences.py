@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 
-from autocomp.targets.simulator.kernel import ast
+from autocomp.targets.simulator.kernel.syntax import ast
 from autocomp.targets.simulator.transforms.raising.iteration_counts import Count
 from autocomp.targets.simulator.transforms.syntax.affine import Affine, affine, constant_of, expression, literal
 from autocomp.targets.simulator.transforms.syntax.arithmetic import simplify

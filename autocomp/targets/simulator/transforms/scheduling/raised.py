@@ -14,7 +14,8 @@ from typing import Any
 
 from autocomp.errors import KernelError
 from autocomp.targets.simulator import kernel as dialect
-from autocomp.targets.simulator.kernel import ast, canonical_hash
+from autocomp.targets.simulator.kernel import canonical_hash
+from autocomp.targets.simulator.kernel.syntax import ast
 from autocomp.targets.simulator.transforms.errors import NotApplicable
 from autocomp.targets.simulator.transforms.scheduling import steps
 from autocomp.targets.simulator.transforms.scheduling.choose import plain

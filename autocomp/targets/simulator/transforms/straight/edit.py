@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from autocomp.targets.simulator.isa.roles import CallRole
-from autocomp.targets.simulator.kernel import ast
+from autocomp.targets.simulator.isa.derived.roles import CallRole
+from autocomp.targets.simulator.kernel.syntax import ast
 from autocomp.targets.simulator.transforms.analysis.facts import Facts
 from autocomp.targets.simulator.transforms.errors import NotApplicable
 from autocomp.targets.simulator.transforms.straight.footprint import Access, Change

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
 
-from autocomp.targets.simulator.kernel import ast
-from autocomp.targets.simulator.kernel.scope import Scope
-from autocomp.targets.simulator.kernel.typed import Constant, Load
-from autocomp.targets.simulator.kernel.types import DOUBLE, INT64, UINT, UINT64, Array, CType, Pointer, shape_of
+from autocomp.targets.simulator.kernel.checking.scope import Scope
+from autocomp.targets.simulator.kernel.code.typed import Constant, Load
+from autocomp.targets.simulator.kernel.code.types import DOUBLE, INT64, UINT, UINT64, Array, CType, Pointer, shape_of
+from autocomp.targets.simulator.kernel.syntax import ast
 from autocomp.targets.simulator.transforms.analysis.facts import Facts
 from autocomp.targets.simulator.transforms.errors import NotApplicable
 from autocomp.targets.simulator.transforms.straight.folding import Folding, is_address, number

@@ -8,13 +8,14 @@ from __future__ import annotations
 from typing import Any, NoReturn
 
 from autocomp.errors import KernelError
-from autocomp.targets.simulator.kernel import ast, print_expression
-from autocomp.targets.simulator.kernel.bytecode import POINTER_SHIFT
-from autocomp.targets.simulator.kernel.expressions import Expressions
-from autocomp.targets.simulator.kernel.scope import Scope, Symbol, Tensor, Unit, outer_types
-from autocomp.targets.simulator.kernel.typed import Address, Constant, Load, Variable, range_of
-from autocomp.targets.simulator.kernel.typed import Value as Typed
-from autocomp.targets.simulator.kernel.types import INT64, UINT64, Array, CType, Pointer, Scalar, element_of
+from autocomp.targets.simulator.kernel import print_expression
+from autocomp.targets.simulator.kernel.checking.expressions import Expressions
+from autocomp.targets.simulator.kernel.checking.scope import Scope, Symbol, Tensor, Unit, outer_types
+from autocomp.targets.simulator.kernel.code.bytecode import POINTER_SHIFT
+from autocomp.targets.simulator.kernel.code.typed import Address, Constant, Load, Variable, range_of
+from autocomp.targets.simulator.kernel.code.typed import Value as Typed
+from autocomp.targets.simulator.kernel.code.types import INT64, UINT64, Array, CType, Pointer, Scalar, element_of
+from autocomp.targets.simulator.kernel.syntax import ast
 from autocomp.targets.simulator.transforms.analysis.facts import Facts
 from autocomp.targets.simulator.transforms.errors import NotApplicable
 from autocomp.targets.simulator.transforms.straight.places import Place, Value

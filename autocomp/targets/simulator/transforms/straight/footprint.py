@@ -9,7 +9,7 @@ from itertools import product
 from autocomp.remember import remembered
 from autocomp.targets.simulator.isa import model as m
 from autocomp.targets.simulator.isa.algebra import substitute, walk
-from autocomp.targets.simulator.isa.regions import Region, Write, derive, effects, writes
+from autocomp.targets.simulator.isa.derived.regions import Region, Write, derive, effects, writes
 from autocomp.targets.simulator.isa.tree import (
     AddressField,
     Binary,

@@ -7,8 +7,8 @@ from math import copysign, isfinite, prod
 
 import numpy as np
 
-from autocomp.targets.simulator.kernel import ast
-from autocomp.targets.simulator.kernel.types import Array, element_of, shape_of
+from autocomp.targets.simulator.kernel.code.types import Array, element_of, shape_of
+from autocomp.targets.simulator.kernel.syntax import ast
 from autocomp.targets.simulator.transforms.errors import NotApplicable
 from autocomp.targets.simulator.transforms.syntax.affine import literal
 

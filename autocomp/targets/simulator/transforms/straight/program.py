@@ -9,12 +9,12 @@ from math import prod
 from autocomp.remember import remember
 from autocomp.targets.simulator.isa import model as m
 from autocomp.targets.simulator.isa.algebra import substitute
+from autocomp.targets.simulator.isa.derived.roles import CallRole
 from autocomp.targets.simulator.isa.formats import to_binary32
-from autocomp.targets.simulator.isa.roles import CallRole
 from autocomp.targets.simulator.isa.tree import Expression, Name, Number
-from autocomp.targets.simulator.kernel import ast
-from autocomp.targets.simulator.kernel.calls import BUILTINS
-from autocomp.targets.simulator.kernel.types import Array
+from autocomp.targets.simulator.kernel.checking.calls import BUILTINS
+from autocomp.targets.simulator.kernel.code.types import Array
+from autocomp.targets.simulator.kernel.syntax import ast
 from autocomp.targets.simulator.transforms.analysis.facts import Facts
 from autocomp.targets.simulator.transforms.errors import NotApplicable
 from autocomp.targets.simulator.transforms.straight.folding import Folding

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from autocomp.remember import remembered
 from autocomp.targets.simulator.isa import model as m
-from autocomp.targets.simulator.kernel import ast
+from autocomp.targets.simulator.kernel.syntax import ast
 from autocomp.targets.simulator.transforms.analysis.facts import Facts
 from autocomp.targets.simulator.transforms.errors import NotApplicable
 from autocomp.targets.simulator.transforms.straight.footprint import Access

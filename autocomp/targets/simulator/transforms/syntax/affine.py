@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from autocomp.remember import remembered
-from autocomp.targets.simulator.kernel import ast
-from autocomp.targets.simulator.kernel.types import NAMED, Scalar
+from autocomp.targets.simulator.kernel.code.types import NAMED, Scalar
+from autocomp.targets.simulator.kernel.syntax import ast
 
 Interval = tuple[int, int]  # inclusive
 Ranges = Mapping[str, Interval]

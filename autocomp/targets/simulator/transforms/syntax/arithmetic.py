@@ -7,7 +7,7 @@ from functools import reduce
 from math import gcd
 
 from autocomp.remember import remember
-from autocomp.targets.simulator.kernel import ast
+from autocomp.targets.simulator.kernel.syntax import ast
 from autocomp.targets.simulator.transforms.syntax.affine import (
     Affine,
     Interval,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from autocomp.targets.simulator.kernel import ast
+from autocomp.targets.simulator.kernel.syntax import ast
 from autocomp.targets.simulator.transforms.syntax.rewrite import with_body
 
 _MARK = "schedule "

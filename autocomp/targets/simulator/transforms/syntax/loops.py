@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import reduce
 
 from autocomp.remember import remembered
-from autocomp.targets.simulator.kernel import ast
+from autocomp.targets.simulator.kernel.syntax import ast
 from autocomp.targets.simulator.transforms.syntax.affine import Affine, affine, constant_of, expression, literal
 from autocomp.targets.simulator.transforms.syntax.rewrite import assigned, leaves_early, shared
 

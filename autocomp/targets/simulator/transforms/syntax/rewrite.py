@@ -8,7 +8,7 @@ from functools import cache
 from typing import Any, TypeVar, get_args
 
 from autocomp.remember import remembered
-from autocomp.targets.simulator.kernel import ast
+from autocomp.targets.simulator.kernel.syntax import ast
 
 _EXPRESSIONS = frozenset(get_args(ast.Expression))
 _NODES = _EXPRESSIONS | {*get_args(ast.Statement), ast.Declarator, ast.Type}

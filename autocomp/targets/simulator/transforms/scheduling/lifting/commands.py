@@ -20,13 +20,13 @@ from autocomp.targets.simulator import isa
 from autocomp.targets.simulator import kernel as dialect
 from autocomp.targets.simulator.isa import algebra
 from autocomp.targets.simulator.isa import model as m
-from autocomp.targets.simulator.isa.meaning import Transfer, UnclearError, transfers
-from autocomp.targets.simulator.isa.regions import effects
-from autocomp.targets.simulator.isa.roles import instruction_roles
+from autocomp.targets.simulator.isa.derived.meaning import Transfer, UnclearError, transfers
+from autocomp.targets.simulator.isa.derived.regions import effects
+from autocomp.targets.simulator.isa.derived.roles import instruction_roles
 from autocomp.targets.simulator.isa.tree import AddressField, Call, Expression, Name, Number, Require, StateField
 from autocomp.targets.simulator.isa.walk import expressions
-from autocomp.targets.simulator.kernel import ast
-from autocomp.targets.simulator.kernel.bytecode import POINTER_SHIFT, Code, CompiledTensor
+from autocomp.targets.simulator.kernel.code.bytecode import POINTER_SHIFT, Code, CompiledTensor
+from autocomp.targets.simulator.kernel.syntax import ast
 
 Column = npt.NDArray[np.int64]
 Register = tuple[str, int | None, str]  # state record, index, field

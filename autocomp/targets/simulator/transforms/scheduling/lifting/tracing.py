@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from autocomp.targets.simulator.isa.meaning import ELEMENT, Side, Transfer
+from autocomp.targets.simulator.isa.derived.meaning import ELEMENT, Side, Transfer
 from autocomp.targets.simulator.isa.tree import Binary, Expression, Number, element_bits
 from autocomp.targets.simulator.transforms.errors import NotApplicable
 from autocomp.targets.simulator.transforms.scheduling.lifting.commands import Column, Commands, Form

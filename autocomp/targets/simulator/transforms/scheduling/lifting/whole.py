@@ -13,7 +13,7 @@ from math import prod
 
 import numpy as np
 
-from autocomp.targets.simulator.isa.roles import instruction_roles
+from autocomp.targets.simulator.isa.derived.roles import instruction_roles
 from autocomp.targets.simulator.isa.tree import element_bits
 from autocomp.targets.simulator.transforms.errors import NotApplicable
 from autocomp.targets.simulator.transforms.scheduling.computation import Contraction, Dim, Operand, Subscript, Tensor

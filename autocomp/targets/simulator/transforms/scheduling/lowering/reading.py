@@ -5,8 +5,8 @@ from dataclasses import dataclass, field, replace
 
 from autocomp.targets.simulator.isa import algebra
 from autocomp.targets.simulator.isa import model as m
-from autocomp.targets.simulator.isa.meaning import Side, Transfer
-from autocomp.targets.simulator.isa.roles import instruction_roles
+from autocomp.targets.simulator.isa.derived.meaning import Side, Transfer
+from autocomp.targets.simulator.isa.derived.roles import instruction_roles
 from autocomp.targets.simulator.isa.tree import AddressField, Call, Expression, Name, Number, StateField
 from autocomp.targets.simulator.transforms.errors import NotApplicable
 from autocomp.targets.simulator.transforms.scheduling.lifting.commands import (

@@ -11,8 +11,8 @@ from dataclasses import replace
 
 from autocomp.targets.simulator.isa import model as m
 from autocomp.targets.simulator.isa.algebra import names_in
-from autocomp.targets.simulator.isa.regions import writes
-from autocomp.targets.simulator.isa.roles import instruction_role
+from autocomp.targets.simulator.isa.derived.regions import writes
+from autocomp.targets.simulator.isa.derived.roles import instruction_role
 from autocomp.targets.simulator.transforms.scheduling.computation import Contraction, Operand, Subscript
 from autocomp.targets.simulator.transforms.scheduling.lowering.tasks import Command, Extent, Sized, Tasks, Varied
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from autocomp.remember import remembered
 from autocomp.targets.simulator.isa import model as m
-from autocomp.targets.simulator.isa.roles import call_roles
+from autocomp.targets.simulator.isa.derived.roles import call_roles
 from autocomp.targets.simulator.isa.tree import Name
 from autocomp.targets.simulator.transforms.errors import NotApplicable
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from autocomp.targets.simulator.kernel import ast
+from autocomp.targets.simulator.kernel.syntax import ast
 from autocomp.targets.simulator.transforms.syntax.affine import Interval, Ranges, affine, interval, literal, truth
 from autocomp.targets.simulator.transforms.syntax.arithmetic import simplify
 from autocomp.targets.simulator.transforms.syntax.rewrite import assigned, blocks, substitute, walk, with_blocks

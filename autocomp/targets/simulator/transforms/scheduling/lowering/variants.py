@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from autocomp.targets.simulator.isa import model as m
-from autocomp.targets.simulator.isa.meaning import Transfer
+from autocomp.targets.simulator.isa.derived.meaning import Transfer
 from autocomp.targets.simulator.transforms.errors import NotApplicable
 from autocomp.targets.simulator.transforms.scheduling.lifting.commands import (
     Form,

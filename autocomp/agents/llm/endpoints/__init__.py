@@ -1,0 +1,1 @@
+"""Asking a model: endpoints, exchanges over HTTP, limits, what it costs, and answers kept."""

@@ -1,0 +1,253 @@
+"""Asks one model: a cache of answers, budgets, limits, and retries with back-off around single exchanges."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import tenacity
+
+from autocomp.agents.config import Member
+from autocomp.agents.llm.endpoints.answer import Answer
+from autocomp.agents.llm.endpoints.cache import AnswerCache, request_key
+from autocomp.agents.llm.endpoints.endpoint import parse_spec
+from autocomp.agents.llm.endpoints.gate import Gate
+from autocomp.agents.llm.endpoints.ledger import Ledger
+from autocomp.agents.llm.endpoints.message import Message
+from autocomp.agents.llm.endpoints.tokens import estimate_prompt, estimate_tokens
+from autocomp.agents.llm.endpoints.transport import (
+    EndpointRefusalError,
+    TooSmallError,
+    TransientError,
+    Transport,
+    UnreachableError,
+)
+from autocomp.data import cache_folder
+from autocomp.errors import ModelError
+from autocomp.targets.planning import Usage
+
+ATTEMPTS_TO_CONNECT = 3  # where nobody has answered yet
+BUDGETED_ANSWER = 8192  # tokens that an answer may take under a budget, where the user states no limit
+Schema = Mapping[str, Any]
+
+
+class EndpointDownError(ModelError):
+    """All attempts at a request failed."""
+
+
+@dataclass
+class _Question:
+    """A request under way: what it is made of, the attempts since the last charge, and what all of them cost."""
+
+    messages: Sequence[Message]
+    request: Mapping[str, Any]
+    attempts: int = 0
+    spent: Usage = field(default_factory=Usage)
+
+    @property
+    def sent_schema(self) -> Schema | None:
+        """The schemas of the answer and of the tools, where the request holds them."""
+        form = self.request.get("response_format", {}).get("json_schema", {}).get("schema")
+        tools = self.request.get("tools")
+        return {"answer": form, "tools": tools} if form and tools else {"tools": tools} if tools else form
+
+    def charge(self, ledger: Ledger, usage: Usage, model: str) -> None:
+        cost = replace(usage, requests=self.attempts)
+        self.attempts = 0
+        self.spent += cost
+        ledger.charge(cost, model)
+
+
+class Client:
+    """One member of an ensemble. Safe to call from several threads, and picklable. What is shared with other clients
+    is given: the ledger of the run, and the gate of the endpoint."""
+
+    def __init__(
+        self,
+        member: Member,
+        ledger: Ledger | None = None,
+        gate: Gate | None = None,
+        *,
+        cache_dir: Path | None = None,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self.member = member
+        self.name = member.model
+        self.endpoint = parse_spec(member.model)
+        self.ledger = ledger or Ledger()
+        self.gate = gate or Gate(member.concurrency, member.requests_per_minute, sleep=sleep)
+        self._transport = Transport(self.endpoint, member)
+        self._cache = AnswerCache(cache_dir or cache_folder("answers"))
+        self._sleep = sleep
+
+    def complete(
+        self,
+        messages: Sequence[Message],
+        *,
+        sample: int = 0,
+        schema: Schema | None = None,
+        tools: Sequence[Schema] = (),
+    ) -> Answer:
+        """The model's answer to `messages`. `sample` tells apart requests that are otherwise the same; `schema` is the
+        JSON schema that the answer is to follow, where the endpoint can promise that. `tools` are those that the model
+        may ask to have called, each with its `name`, `description` and `parameters`.
+
+        Raises EndpointRefusalError where no request can succeed, EndpointDownError where this one did not after all
+        attempts, BudgetSpentError where a budget forbids it, ModelError where the request itself is at fault.
+        """
+        request = self.body(messages, schema, tools)
+        key = self._key(request, sample)
+        answer = self._cache.get(key)
+        if answer is None:
+            answer = self._ask(_Question(messages, request))
+            answer = replace(answer, unkept=self._cache.put(key, request, answer))
+        self.ledger.exchanged(self.name, key, request, answer.outcome, answer.shown, answer.usage)
+        return answer
+
+    def kept(
+        self,
+        messages: Sequence[Message],
+        *,
+        sample: int = 0,
+        schema: Schema | None = None,
+        tools: Sequence[Schema] = (),
+    ) -> Answer | None:
+        """The answer that the cache has, if it has one."""
+        return self._cache.get(self._key(self.body(messages, schema, tools), sample))
+
+    def body(
+        self, messages: Sequence[Message], schema: Schema | None = None, tools: Sequence[Schema] = ()
+    ) -> dict[str, Any]:
+        """The request's body, as it is sent."""
+        member = self.member
+        body: dict[str, Any] = {
+            "model": self.endpoint.model,
+            "messages": [message.document() for message in messages],
+        }
+        if tools:
+            body["tools"] = [{"type": "function", "function": tool} for tool in tools]
+        if member.temperature is not None:
+            body["temperature"] = member.temperature
+        limit = self._answer_limit()
+        if limit is not None:
+            # The public endpoint has renamed the field; other servers know the old name.
+            body["max_completion_tokens" if self.endpoint.public else "max_tokens"] = limit
+        if schema is not None and member.answers == "schema":
+            named = {"name": "answer", "strict": True, "schema": schema}
+            body["response_format"] = {"type": "json_schema", "json_schema": named}
+        elif schema is not None and member.answers == "json":
+            body["response_format"] = {"type": "json_object"}
+        if member.stream:
+            body |= {"stream": True, "stream_options": {"include_usage": True}}
+        return {**body, **member.extra}
+
+    def _key(self, request: Mapping[str, Any], sample: int) -> str:
+        return request_key({"base_url": self.endpoint.base_url, "sample": sample, **request})
+
+    def _answer_limit(self) -> int | None:
+        return self.member.max_tokens or (BUDGETED_ANSWER if self.ledger.limited else None)
+
+    def _most(self, question: _Question) -> Usage:
+        """The most that a request can cost."""
+        limit = self._answer_limit()
+        meter = self.ledger.meter(self.endpoint.model)
+        prompt = meter.most(question.messages, question.sent_schema)
+        return self._paid(Usage(prompt, 0 if limit is None else meter.longest(limit)))
+
+    def _priced(self, answer: Answer, question: _Question) -> Answer:
+        """The answer with its cost; where the endpoint counts no tokens, they are estimated, and where it counts what
+        cannot be, it is the most."""
+        usage, estimated = answer.usage, estimate_tokens(answer.shown)
+        if answer.doubt:
+            most = self._most(question)
+            usage = Usage(most.prompt_tokens, max(most.completion_tokens, estimated))
+        elif not usage.tokens:
+            usage = Usage(estimate_prompt(question.messages), estimated)
+        else:
+            meter = self.ledger.meter(self.endpoint.model)
+            meter.learn(question.messages, question.sent_schema, usage.prompt_tokens, usage.completion_tokens)
+        hide = self._transport.redacted
+        calls = tuple(replace(call, arguments=hide(call.arguments)) for call in answer.calls)
+        return replace(answer, usage=self._paid(usage), text=hide(answer.text), calls=calls)
+
+    def _paid(self, usage: Usage) -> Usage:
+        """The usage with its price."""
+        price = self.member.price
+        if price is None:
+            return usage
+        reread = price.prompt if price.cached is None else price.cached
+        fresh = usage.prompt_tokens - usage.prompt_cached
+        cost = price.prompt * fresh + reread * usage.prompt_cached + price.completion * usage.completion_tokens
+        return replace(usage, money=cost / 1e6)
+
+    def _ask(self, question: _Question) -> Answer:
+        retrying = tenacity.Retrying(
+            stop=self._enough,
+            wait=self._wait,
+            retry=tenacity.retry_if_exception(self._worth_another),
+            sleep=self._sleep,
+            reraise=True,
+        )
+        try:
+            answer: Answer = retrying(self._once, question)
+        except TransientError as failure:
+            attempts = retrying.statistics["attempt_number"]
+            tried = f" ({attempts} attempts)" if attempts > 1 else ""
+            if not failure.connection:
+                if self.gate.answered:
+                    self.gate.failed()
+                else:
+                    self.gate.refused()
+                hint = "is it running, and is the address right? The search can be resumed"
+                raise self._transport.error(UnreachableError, f"{failure}{tried}", hint) from None
+            self.gate.failed()
+            raise self._transport.error(EndpointDownError, f"{failure}{tried}", failure.hint) from None
+        except TooSmallError as error:
+            if self.gate.answered:  # it is this prompt that is too long for it
+                raise ModelError(error.message, hint=error.hint) from None
+            self.gate.refused()
+            raise
+        except EndpointRefusalError:
+            self.gate.refused()
+            raise
+        self.gate.succeeded()
+        return answer
+
+    def _once(self, question: _Question) -> Answer:
+        """One attempt. What it can cost is set aside, and what it did cost is charged before anything else is done with
+        the answer: the account is exact, whatever ends the program next."""
+        most = self._most(question)
+        question.attempts += 1
+        with self.gate.passage(), self.ledger.reserved(most.tokens, most.money):
+            try:
+                answer = self._transport.exchange(question.request)
+            except TransientError as error:
+                self.gate.answered = self.gate.answered or error.connection
+                if error.lost:  # it was perhaps made, and paid for
+                    question.charge(self.ledger, most, self.name)
+                raise
+            answer = self._priced(answer, question)
+            question.charge(self.ledger, answer.usage, self.name)
+        return replace(answer, usage=question.spent)
+
+    def _enough(self, state: tenacity.RetryCallState) -> bool:
+        """True if no further attempt is to follow: an address at which nobody ever answered gets few."""
+        error = state.outcome.exception() if state.outcome else None
+        absent = isinstance(error, TransientError) and not error.connection and not self.gate.answered
+        most = min(self.member.attempts, ATTEMPTS_TO_CONNECT) if absent else self.member.attempts
+        return state.attempt_number >= most
+
+    def _worth_another(self, error: BaseException) -> bool:
+        return isinstance(error, TransientError) and (error.retry_after or 0) <= self.member.longest_wait
+
+    def _wait(self, state: tenacity.RetryCallState) -> float:
+        """Retry-After where the endpoint gives it, else 1, 2, 4 … s with full jitter, up to the longest wait."""
+        error = state.outcome.exception() if state.outcome else None
+        if isinstance(error, TransientError) and error.retry_after is not None:
+            return error.retry_after
+        if isinstance(error, TransientError) and not error.connection and not self.gate.answered:
+            return min(0.5, self.member.longest_wait)
+        return float(tenacity.wait_random_exponential(multiplier=1, max=self.member.longest_wait)(state))

@@ -1,0 +1,1 @@
+"""Facts that a description does not state, derived from the semantics of its instructions."""

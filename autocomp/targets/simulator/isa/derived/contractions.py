@@ -1,0 +1,175 @@
+"""The products of a machine: the tile of every contraction, and the peak of multiply-accumulates a cycle.
+
+A product counts where both of its factors come from memories. The rate of an instruction is its products over the
+cycles that its unit is busy with it, at the sizes of operands where that is largest. Units work side by side, so their
+rates add up.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from autocomp.remember import remembered
+from autocomp.targets.simulator.isa.algebra import children, names_in
+from autocomp.targets.simulator.isa.derived.analysis import Analysis
+from autocomp.targets.simulator.isa.derived.ranges import Range, Ranges, ranges_of
+from autocomp.targets.simulator.isa.derived.regions import Path, Write, writes
+from autocomp.targets.simulator.isa.model import Accelerator, Instruction
+from autocomp.targets.simulator.isa.timing import ARRAYS, MOVES
+from autocomp.targets.simulator.isa.tree import Binary, Call, Conditional, Expression, Number, Sum
+from autocomp.targets.simulator.isa.walk import has_element
+
+MAX_POINTS = 4096  # combinations of operands that are tried
+MAX_CONDITIONS = 10
+SIZES = ("rows", "columns", "depth")
+
+Tile = tuple[int, int, int]
+
+
+@dataclass(frozen=True)
+class Contraction:
+    """An instruction that multiplies and sums.
+
+    `tile` is the largest (I, J, K) of one: rows and columns of its result and the length of its sum. `products` are the
+    multiply-accumulates of the largest command, `rate` is the most of them in a cycle. What does not follow from the
+    description and is not stated in it is None; `unknown` names those sizes.
+    """
+
+    instruction: str
+    unit: str | None
+    tile: Tile | None
+    rate: int | None
+    unknown: str = ""
+    stated: bool = False
+
+
+@remembered
+def contractions(accelerator: Accelerator) -> tuple[Contraction, ...]:
+    """Every instruction that multiplies elements of memories with each other and sums."""
+    found = ((i, Analysis(accelerator, i)) for i in accelerator.instructions)
+    return tuple(_contraction(accelerator, i, analysis) for i, analysis in found if analysis.kind == "contraction")
+
+
+def contraction_tile(accelerator: Accelerator) -> Tile | None:
+    """The size of the machine's first contraction that has one."""
+    return next((c.tile for c in contractions(accelerator) if c.tile is not None), None)
+
+
+@remembered
+def peak(accelerator: Accelerator) -> int:
+    """Multiply-accumulates a cycle at full use; 0 without a contraction, or where nothing limits one.
+
+    Elementwise products count too: with a sum elsewhere, a kernel can contract with them. What transfer units multiply
+    on the way, such as the normalisations of a store, cannot be part of a contraction.
+    """
+    if not contractions(accelerator):
+        return 0
+    known = {contraction.instruction: contraction.rate for contraction in contractions(accelerator)}
+    fastest: dict[str | None, int] = {}
+    moving = {unit.name for unit in accelerator.units if unit.settings.get("kind") in MOVES}
+    for instruction in accelerator.instructions:
+        if instruction.unit in moving:
+            continue
+        rate = known[instruction.name] if instruction.name in known else _rate(accelerator, instruction, None)
+        if rate is None:
+            return 0
+        fastest[instruction.unit] = max(rate, fastest.get(instruction.unit, 0))
+    return sum(fastest.values())
+
+
+def _contraction(accelerator: Accelerator, instruction: Instruction, analysis: Analysis) -> Contraction:
+    stated = instruction.contraction
+    sizes = {word: stated.get(word, analysis.sizes.get(word)) for word in SIZES}
+    unknown = ", ".join(word for word, size in sizes.items() if size is None)
+    tile = None if unknown else (sizes["rows"], sizes["columns"], sizes["depth"])
+    rate = stated.get("peak", _rate(accelerator, instruction, sizes["rows"]))
+    return Contraction(instruction.name, instruction.unit, tile, rate, unknown, bool(stated))  # type: ignore[arg-type]
+
+
+# --- the rate ----------------------------------------------------------------------------------------------------
+
+
+def _rate(accelerator: Accelerator, instruction: Instruction, rows: int | None) -> int | None:
+    """The most products in a cycle; None where a size or a time has no bound."""
+    ranges = ranges_of(accelerator, instruction)
+    written = writes(accelerator, instruction)
+    if not any(_of_value(write.value, ranges) for write in written):
+        return 0
+    unit = next((u for u in accelerator.units if u.name == instruction.unit), None)
+    kind = "" if unit is None else str(unit.settings.get("kind", "serial"))
+    if kind in ARRAYS:
+        products = products_of(written, ranges)
+        steps = ranges.of(instruction.timing["rows"]).high if "rows" in instruction.timing else math.inf
+        cycles = min(rows or math.inf, steps)  # one row a cycle enters the array
+        return math.ceil(products / max(1, cycles)) if math.isfinite(products) and math.isfinite(cycles) else None
+    busy = instruction.timing.get("busy", Number(1))
+    best = 0.0
+    for point in busy_points(instruction, busy):
+        here = replace(ranges, names={**ranges.names, **point})
+        best = max(best, products_of(written, here) / max(1.0, here.of(busy).low))
+    return math.ceil(best) if math.isfinite(best) else None
+
+
+def busy_points(instruction: Instruction, busy: Expression) -> Iterator[Mapping[str, Range]]:
+    """Values to try for the operands that the time depends on: all of them, or the ends where there are too many."""
+    ranges = {
+        p.name: (p.low, p.high)
+        for p in instruction.parameters
+        if p.low is not None and p.high is not None and p.name in names_in(busy)
+    }
+    limit = int(MAX_POINTS ** (1 / max(1, len(ranges))))
+    values = [_values(low, high, limit) for low, high in ranges.values()]
+    for point in itertools.islice(itertools.product(*values), 2 * MAX_POINTS):
+        yield {name: Range(value, value) for name, value in zip(ranges, point, strict=True)}
+
+
+def _values(low: int, high: int, limit: int) -> Sequence[int]:
+    if high - low < limit:
+        return range(high, low - 1, -1)
+    powers = [1 << bit for bit in range(high.bit_length()) if low <= 1 << bit <= high]
+    return sorted({low, high, *powers[-max(0, limit - 2) :]}, reverse=True)
+
+
+def products_of(written: Iterable[Write], ranges: Ranges) -> float:
+    """The products of a command; of conditions that nothing decides, the side with more."""
+    counted = [(write.path, _of_write(write, ranges)) for write in written]
+    return _over_paths([(path, count) for path, count in counted if count], ranges, MAX_CONDITIONS)
+
+
+def _over_paths(counted: list[tuple[Path, float]], ranges: Ranges, conditions: int) -> float:
+    undecided = next((path[0][0] for path, _ in counted if path), None)
+    if undecided is None or conditions == 0:
+        return sum(count for _, count in counted)
+    value = ranges.of(undecided)
+    sides = []
+    for wanted in (True, False):
+        if value == Range(0, 0) if wanted else (value.low > 0 or value.high < 0):
+            continue
+        kept = [(p, n) for p, n in counted if (undecided, not wanted) not in p]
+        rest = [(tuple(part for part in p if part[0] != undecided), n) for p, n in kept]
+        sides.append(_over_paths(rest, ranges, conditions - 1))
+    return max(sides, default=0.0)
+
+
+def _of_write(write: Write, ranges: Ranges) -> float:
+    times = math.prod(max(0.0, ranges.of(bound).high) for bound in write.loops.values())
+    count = _of_value(write.value, ranges)
+    return times * count if count else 0.0
+
+
+def _of_value(value: Expression, ranges: Ranges) -> float:
+    if isinstance(value, Conditional):
+        return max(_of_value(value.then, ranges), _of_value(value.otherwise, ranges))
+    if isinstance(value, Sum):
+        inner = replace(ranges, names={**ranges.names, value.variable: Range(0, ranges.of(value.bound).high - 1)})
+        count = _of_value(value.body, inner)
+        return max(0.0, ranges.of(value.bound).high) * count if count else 0.0
+    own = 0.0
+    if isinstance(value, Binary) and value.operator == "*":
+        own = float(has_element(value.left) and has_element(value.right) and value.left != value.right)
+    if isinstance(value, Call) and value.function == "fma":
+        own = float(has_element(value.arguments[0]) and has_element(value.arguments[1]))
+    return own + sum(_of_value(part, ranges) for part in children(value))

@@ -1,0 +1,283 @@
+"""The effect of one form of an instruction on elements: which it moves, multiplies and adds, and where each is.
+
+An instruction does different things for different operands and configurations. A *form* is one way through its
+conditions. In a form every assignment is a `Transfer`: for all points of its axes, a target element becomes a sum of
+moved elements and of one product. Where elements are stays symbolic in operands and configuration registers, so that
+the same transfer says where a command reads and which operand has to change to read elsewhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from autocomp.targets.simulator.isa import algebra
+from autocomp.targets.simulator.isa.derived.affine import affine
+from autocomp.targets.simulator.isa.derived.regions import Write, writes
+from autocomp.targets.simulator.isa.model import Accelerator, Instruction
+from autocomp.targets.simulator.isa.tree import (
+    Binary,
+    Call,
+    Conditional,
+    Element,
+    Expression,
+    Name,
+    Number,
+    Sum,
+)
+
+Decide = Callable[[Expression], Expression]  # an expression with the operands and registers of a command put in
+ELEMENT = Name("·")  # stands for the moved element in what is done to it
+
+
+class UnclearError(Exception):
+    """An instruction does something that is not a sum of moved elements and one product."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """The step of an axis through a memory: rows (DRAM: bytes) and columns for each point. With a `width`, columns wrap
+    round after that many points, and `rows` is the distance to the next block."""
+
+    rows: Expression
+    columns: int = 0
+    width: int = 0
+
+
+@dataclass(frozen=True)
+class Side:
+    """The elements of a memory or register, or of DRAM behind a `pointer`, that a transfer touches: from a base row
+    (DRAM: byte) on, along its axes."""
+
+    memory: str
+    base: Expression
+    steps: Mapping[str, Step]
+    pointer: bool = False
+    element: str = ""  # type of elements in DRAM
+
+
+@dataclass(frozen=True)
+class Moved:
+    """An element that is moved, and what is done to it on the way (`ELEMENT` itself: nothing)."""
+
+    source: Side
+    function: Expression
+
+
+@dataclass(frozen=True)
+class Product:
+    """The sum over the axis `depth` of left times right."""
+
+    left: Side
+    right: Side
+    depth: str
+
+
+@dataclass(frozen=True)
+class Transfer:
+    """For all points of the axes, each below all of its bounds: target = the sum of the moved elements and the
+    product, and of what was there before (`adds`). Without any of them, the target becomes zero."""
+
+    bounds: Mapping[str, tuple[Expression, ...]]
+    target: Side
+    moved: tuple[Moved, ...] = ()
+    product: Product | None = None
+    adds: bool = False
+
+
+@dataclass(frozen=True)
+class _Terms:
+    """The parts of a sum as they are found."""
+
+    moved: tuple[tuple[Element, Expression], ...] = ()
+    product: tuple[Element, Element, str] | None = None
+    bounds: tuple[tuple[str, Expression], ...] = ()
+
+    def __add__(self, other: _Terms) -> _Terms:
+        if self.product is not None and other.product is not None:
+            raise UnclearError("several products are added")
+        product = other.product if self.product is None else self.product
+        return _Terms((*self.moved, *other.moved), product, (*self.bounds, *other.bounds))
+
+
+def transfers(accelerator: Accelerator, instruction: Instruction, decide: Decide) -> tuple[Transfer, ...]:
+    """The transfers that a form of an instruction makes; `decide` puts in what a command of that form knows.
+
+    Raises UnclearError for what is not made of moves, sums and one product.
+    """
+    taken = [write for write in writes(accelerator, instruction) if _is_taken(write, decide)]
+    registers = {m.name for m in accelerator.memories if m.kind == "register"}
+    held: dict[str, Write] = {}
+    found: list[Transfer] = []
+    for write in taken:
+        inlined = replace(write, value=_inlined(decided(write.value, decide), held))
+        if write.target.memory in registers:
+            held[write.target.memory] = inlined
+        found.append(_transfer(inlined, decide))
+    return tuple(found)
+
+
+def decided(expression: Expression, decide: Decide) -> Expression:
+    """The expression with each condition that is known gone, and its numbers and addresses as they stand."""
+
+    def choose(part: Expression) -> Expression | None:
+        if isinstance(part, Conditional):
+            known = decide(part.condition)
+            if isinstance(known, Number):
+                return decided(part.then if known.value else part.otherwise, decide)
+        return None
+
+    return algebra.substitute(expression, choose)
+
+
+def _is_taken(write: Write, decide: Decide) -> bool:
+    for condition, wanted in write.path:
+        known = decide(condition)
+        if not isinstance(known, Number):
+            raise UnclearError("what is written depends on data")
+        if bool(known.value) is not wanted:
+            return False
+    return True
+
+
+def _inlined(value: Expression, held: Mapping[str, Write]) -> Expression:
+    """The value with the elements of registers that this command has written replaced by what it wrote there."""
+
+    def element(part: Expression) -> Expression | None:
+        if not isinstance(part, Element) or part.memory not in held:
+            return None
+        write = held[part.memory]
+        places = {
+            index.name: to
+            for index, to in zip(write.target.indices, part.indices, strict=True)
+            if isinstance(index, Name)
+        }
+        if len(places) < len(part.indices):
+            return None
+        return algebra.substitute(write.value, lambda node: places.get(node.name) if isinstance(node, Name) else None)
+
+    return algebra.substitute(value, element)
+
+
+def _transfer(write: Write, decide: Decide) -> Transfer:
+    loops = dict(write.loops)
+    terms = _terms(write.value, frozenset(loops))
+    bounds: dict[str, list[Expression]] = {name: [bound] for name, bound in loops.items()}
+    if terms.product is not None:
+        loops = {**loops, terms.product[2]: Number(0)}
+    for name, bound in terms.bounds:
+        bounds.setdefault(name, []).append(bound)
+    adds = any(element == write.target and function == ELEMENT for element, function in terms.moved)
+    others = [pair for pair in terms.moved if pair != (write.target, ELEMENT)]
+    if len(others) + adds < len(terms.moved):
+        raise UnclearError("an element is added to itself twice")
+    product = None
+    if terms.product is not None:
+        left, right, depth = terms.product
+        product = Product(_side(left, loops, decide), _side(right, loops, decide), depth)
+        if set(product.left.steps) & set(product.right.steps) != {depth}:
+            product = replace(product, left=product.right, right=product.left)
+        product = _ordered(product, _side(write.target, loops, decide))
+    moved = tuple(Moved(_side(element, loops, decide), function) for element, function in others)
+    return Transfer({k: tuple(v) for k, v in bounds.items()}, _side(write.target, loops, decide), moved, product, adds)
+
+
+def _ordered(product: Product, target: Side) -> Product:
+    """The product with the factor on the left that has an axis in common with the target's rows."""
+    rows = {axis for axis, step in target.steps.items() if not step.columns}
+    if rows & set(product.right.steps) and not rows & set(product.left.steps):
+        return replace(product, left=product.right, right=product.left)
+    return product
+
+
+def _terms(value: Expression, loops: frozenset[str]) -> _Terms:
+    if value in (algebra.ZERO, Number(0.0)):
+        return _Terms()
+    if isinstance(value, Call) and value.function == "wrap":
+        inner = value.arguments[0]
+        if isinstance(inner, Binary | Sum | Element):  # sums wrap: they are those of a ring
+            return _terms(inner, loops)
+    if isinstance(value, Binary) and value.operator == "+":
+        return _terms(value.left, loops) + _terms(value.right, loops)
+    if isinstance(value, Sum) and value.function in ("sum", "fma_chain"):
+        start = _Terms() if value.start is None else _terms(value.start, loops)
+        return _product(value, loops) + start
+    if isinstance(value, Conditional) and value.otherwise in (algebra.ZERO, Number(0.0)):
+        limits = tuple(_limits(value.condition, loops))
+        inner_terms = _terms(value.then, loops)
+        return replace(inner_terms, bounds=(*limits, *inner_terms.bounds))
+    elements = [part for part in algebra.walk(value) if isinstance(part, Element)]
+    if len(set(elements)) != 1:
+        raise UnclearError("several elements become one, other than by a sum")
+    return _Terms(((elements[0], _function(value, elements[0])),))
+
+
+def _function(value: Expression, element: Element) -> Expression:
+    return algebra.substitute(value, lambda part: ELEMENT if part == element else None)
+
+
+def _product(value: Sum, loops: frozenset[str]) -> _Terms:
+    inside = loops | {value.variable}
+    if not (isinstance(value.body, Binary) and value.body.operator == "*"):
+        raise UnclearError("a sum of something else than products")
+    sides: list[Element] = []
+    limits: list[tuple[str, Expression]] = [(value.variable, value.bound)]
+    for factor in (value.body.left, value.body.right):
+        found = factor
+        while isinstance(found, Conditional) and found.otherwise in (algebra.ZERO, Number(0.0)):
+            limits.extend(_limits(found.condition, inside))
+            found = found.then
+        if not isinstance(found, Element):
+            raise UnclearError("a factor of a product is not an element")
+        sides.append(found)
+    return _Terms((), (sides[0], sides[1], value.variable), tuple(limits))
+
+
+def _limits(condition: Expression, loops: frozenset[str]) -> Iterator[tuple[str, Expression]]:
+    """`(axis, bound)` for each `axis < bound` that must hold."""
+    if isinstance(condition, Binary) and condition.operator == "&&":
+        yield from _limits(condition.left, loops)
+        yield from _limits(condition.right, loops)
+        return
+    left = condition.left if isinstance(condition, Binary) else None
+    if isinstance(condition, Binary) and condition.operator == "<" and isinstance(left, Name) and left.name in loops:
+        yield left.name, condition.right
+        return
+    raise UnclearError("a condition on elements is not a bound of an axis")
+
+
+def _side(element: Element, loops: Mapping[str, Expression], decide: Decide) -> Side:
+    if element.element is not None:
+        base, steps = _along(decided(element.indices[0], decide), loops)
+        return Side(element.memory, base, {axis: Step(rows) for axis, rows in steps.items()}, True, element.element)
+    row = affine(decided(element.indices[0], decide), loops)
+    column = affine(decided(element.indices[1], decide), loops)
+    if row is None or column is None or column.base != algebra.ZERO:
+        raise UnclearError("where an element is does not follow from axes alone")
+    found = {term.variable: Step(term.stride) for term in row.terms if term.part == ""}
+    blocks = {term.variable: term for term in row.terms if term.part == "/"}
+    for term in column.terms:
+        if term.stride != algebra.ONE or term.variable in found:
+            raise UnclearError("columns are not stepped through one by one")
+        block = blocks.pop(term.variable, None)
+        if block is None and term.part == "":
+            found[term.variable] = Step(algebra.ZERO, 1)
+        elif (
+            block is not None
+            and term.part == "%"
+            and block.divisor == term.divisor
+            and isinstance(term.divisor, Number)
+        ):
+            found[term.variable] = Step(block.stride, 1, int(term.divisor.value))
+        else:
+            raise UnclearError("columns are not stepped through one by one")
+    if blocks:
+        raise UnclearError("blocks of rows without columns")
+    return Side(element.memory, row.base, found)
+
+
+def _along(offset: Expression, loops: Mapping[str, Expression]) -> tuple[Expression, Mapping[str, Expression]]:
+    form = affine(offset, loops)
+    if form is None or any(term.part for term in form.terms):
+        raise UnclearError("where an element is in DRAM does not follow from axes alone")
+    return form.base, {term.variable: term.stride for term in form.terms}

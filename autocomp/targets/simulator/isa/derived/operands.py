@@ -1,0 +1,128 @@
+"""Where a contraction finds its operands: the memory of each, and how many rows of it one command touches."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from autocomp.remember import remembered
+from autocomp.targets.simulator.isa.algebra import substitute, walk
+from autocomp.targets.simulator.isa.derived.contractions import contractions
+from autocomp.targets.simulator.isa.derived.ranges import Range, Ranges, ranges_of
+from autocomp.targets.simulator.isa.derived.regions import Write, writes
+from autocomp.targets.simulator.isa.model import Accelerator, Instruction, Memory
+from autocomp.targets.simulator.isa.tree import (
+    AddressField,
+    Binary,
+    Call,
+    Element,
+    ElementType,
+    Expression,
+    Number,
+    StateField,
+    Sum,
+)
+from autocomp.targets.simulator.isa.walk import names
+
+
+@dataclass(frozen=True)
+class Operand:
+    """`memory` is where it lies, `element` the type as which it is read, `row` its index there."""
+
+    memory: Memory
+    element: ElementType
+    row: Expression
+    variables: Mapping[str, str]  # loop variables: rows, columns or depth
+
+    def rows(self, ranges: Ranges, tile: tuple[int, int, int]) -> int | None:
+        """Rows that one command with a tile of this size touches, counted from the operand's address; None where that
+        does not follow. Other operands have their smallest values, as strides of dense tiles do."""
+        sizes = dict(zip(("rows", "columns", "depth"), tile, strict=True))
+        smallest = {name: Range(known.low, known.low) for name, known in ranges.names.items() if known.known}
+        loops = {name: Range(0, sizes[word] - 1) for name, word in self.variables.items()}
+        start = {key: Range(known.low, known.low) for key, known in ranges.fields.items() if known.known}
+        row = substitute(self.row, lambda part: Number(0) if isinstance(part, AddressField) else None)
+        found = Ranges(ranges.accelerator, {**smallest, **loops}, start).of(row)
+        based = any(isinstance(part, StateField) for part in walk(row))
+        if not math.isfinite(found.high) or (based and not math.isfinite(found.low)):
+            return None
+        return int(found.high - (found.low if based else 0)) + 1
+
+
+@dataclass(frozen=True)
+class Operands:
+    """The left operand, whose rows are those of the result; the right one; and the sums."""
+
+    left: Operand
+    right: Operand
+    sums: Operand
+    tile: tuple[int, int, int]
+    ranges: Ranges
+
+    @property
+    def all(self) -> tuple[Operand, Operand, Operand]:
+        return self.left, self.right, self.sums
+
+
+@remembered
+def contraction_operands(accelerator: Accelerator) -> tuple[Operands, ...]:
+    """Of every contraction whose tile is known and whose operands lie in local memories, in the order of the text."""
+    found = []
+    for contraction in contractions(accelerator):
+        instruction = accelerator.instruction(contraction.instruction)
+        if contraction.tile is not None and instruction is not None:
+            found += list(_of(accelerator, instruction, contraction.tile))[:1]
+    return tuple(found)
+
+
+def _of(accelerator: Accelerator, instruction: Instruction, tile: tuple[int, int, int]) -> Iterator[Operands]:
+    for write in writes(accelerator, instruction):
+        factors = _factors(write.value)
+        if factors is None:
+            continue
+        variables = _variables(write)
+        elements = (*factors, write.target)
+        if any(_local(accelerator, element) is None for element in elements):
+            continue
+        first, second, sums = (_operand(accelerator, element, variables) for element in elements)
+        columns = {name for name, word in variables.items() if word == "columns"}
+        first_has, second_has = (bool(columns & _names(element)) for element in factors)
+        left, right = (second, first) if first_has and not second_has else (first, second)
+        yield Operands(left, right, sums, tile, ranges_of(accelerator, instruction))
+
+
+def _names(element: Element) -> set[str]:
+    return {name for index in element.indices for name in names(index)}
+
+
+def _variables(write: Write) -> dict[str, str]:
+    """Loop variables of the result's column, of its row, and of sums."""
+    depth = {part.variable: "depth" for part in walk(write.value) if isinstance(part, Sum)}
+    row, column = write.target.indices[0], write.target.indices[-1]
+    of_rows = {name: "rows" for name in names(row) if name in write.loops}
+    return {**depth, **of_rows, **{name: "columns" for name in names(column) if name in write.loops}}
+
+
+def _factors(value: Expression) -> tuple[Element, Element] | None:
+    """The elements that are multiplied first."""
+    for part in walk(value):
+        pair: tuple[Expression, ...] = ()
+        if isinstance(part, Binary) and part.operator == "*":
+            pair = (part.left, part.right)
+        elif isinstance(part, Call) and part.function == "fma":
+            pair = part.arguments[:2]
+        elements = [[e for e in walk(side) if isinstance(e, Element)] for side in pair]
+        if pair and all(elements):
+            return elements[0][0], elements[1][0]
+    return None
+
+
+def _local(accelerator: Accelerator, element: Element) -> Memory | None:
+    memory = next((m for m in accelerator.memories if m.name == element.memory), None)
+    return memory if memory is not None and memory.kind == "local" else None
+
+
+def _operand(accelerator: Accelerator, element: Element, variables: Mapping[str, str]) -> Operand:
+    home = accelerator.home(element.memory)
+    return Operand(home, accelerator.memory(element.memory).element, element.indices[0], variables)

@@ -1,0 +1,1 @@
+"""The descriptions' language: from text to the model of an accelerator."""

@@ -1,0 +1,1 @@
+"""From the model to the tables of the native core."""

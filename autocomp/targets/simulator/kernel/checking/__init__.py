@@ -1,0 +1,1 @@
+"""Checks of a kernel's functions, which emit bytecode as they go."""

@@ -1,0 +1,1 @@
+"""Typed expressions, the arithmetic of C over them, and bytecode."""

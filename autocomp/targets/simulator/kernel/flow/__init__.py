@@ -1,0 +1,1 @@
+"""Where the control and the data of a kernel flow, over its bytecode."""

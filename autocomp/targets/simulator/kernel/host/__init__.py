@@ -1,0 +1,1 @@
+"""The cycles of a machine's host."""

@@ -1,0 +1,134 @@
+// Recognised forms: loop nests that run on arrays of elements ("lanes") instead of element by element. A nest of one
+// store is recognised when its addresses are affine in the loop variables and its value is built of element loads,
+// arithmetic, guards that cut boxes out of the iteration space, and reductions: sums of products that separate into a
+// matrix product run as one, any other reduction term by term. Everything else, and every access outside its memory, is
+// left to the interpreter.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "arithmetic/machine_code.hpp"
+#include "arithmetic/scratch.hpp"
+#include "program/store.hpp"
+
+namespace autocomp {
+
+constexpr int kFormDepth = 6;  // loop variables, those of sums included
+
+constexpr std::array<int32_t, kFormDepth> kNone{-1, -1, -1, -1, -1, -1};
+
+// base + sum of coef[d] * v_d. The blocked variable b counts as quotient * (v_b / block) + remainder * (v_b % block).
+// All are expression nodes evaluated ahead; -1 is zero.
+struct Affine {
+  int32_t base = -1;
+  std::array<int32_t, kFormDepth> coef = kNone;
+  int32_t quotient = -1, remainder = -1;
+};
+
+struct Box {  // v_d < upper[d] for each d, if `condition` is not 0; -1: no such limit
+  int32_t condition = -1;
+  std::array<int32_t, kFormDepth> upper = kNone;
+};
+
+struct Place {          // where elements are loaded from or stored to
+  int32_t memory = -1;  // -1: DRAM, through `pointer`
+  DType dtype = DType::I8;
+  int32_t pointer = -1;
+  Affine row, col;  // DRAM: col holds the byte offset
+};
+
+enum class LaneKind : uint8_t { Scalar, Index, Load, Operator, Choose, Cut, Product, Reduction };
+
+struct LaneNode {
+  LaneKind kind = LaneKind::Scalar;
+  ValueType type = ValueType::Int;
+  ExprOp op = ExprOp::ConstInt;    // Operator. Reduction: Sum, Largest or FmaChain
+  int64_t imm = 0;                 // Operator. Reduction: 1 if its terms are products
+  int32_t node = -1;               // Scalar: its value. Choose: the condition. Product, Reduction: the number of terms
+  int32_t a = -1, b = -1, c = -1;  // lanes. Choose and Cut: b inside, c outside. Product: a times b, plus c if there.
+                                   // Reduction: terms a, or factors a and b on top of c
+  int32_t place = -1;              // Load
+  int32_t depth = -1;              // Product, Reduction: the sum's variable. Index: the variable
+  Box box;                         // Cut
+  uint8_t variables = 0;           // bit d: depends on v_d
+};
+
+struct Form {
+  int depth = 0;
+  std::array<int32_t, kFormDepth> counts = kNone;
+  Box guard;
+  int blocked = -1;
+  int64_t block = 1;
+  Place target;
+  int32_t value = -1;    // what is stored
+  int64_t products = 0;  // multiplications of two elements for each point, outside of sums
+  std::vector<Place> places;
+  std::vector<LaneNode> lanes;          // operands first; the last is the value
+  bool narrow = false;                  // 32-bit lanes give the same result, provided that
+  std::vector<int32_t> narrow_scalars;  // these values fit 32 bits and
+  std::vector<int32_t> narrow_counts;   // these are at most kNarrowProducts
+};
+
+constexpr int64_t kNarrowProducts = 65536;
+constexpr int64_t kFloatOperands = 1;  // LaneNode::imm of a comparison of floats
+
+// Tries the nest that starts at `statement`, in `outer` ordered loops. `ahead` marks what is known when the nest is
+// entered. May append expressions to `exprs`, which then are as well.
+[[nodiscard]] bool recognise(const Machine& machine, std::vector<Expr>& exprs, const std::vector<uint8_t>& ahead,
+                             int32_t statement, int outer, Form& form);
+
+// Calls `visit` with every expression node that the form evaluates.
+template <typename Visit>
+void visit_nodes(const Form& form, Visit visit) {
+  const auto box = [&](const Box& b) {
+    visit(b.condition);
+    for (const int32_t node : b.upper) visit(node);
+  };
+  const auto affine = [&](const Affine& a) {
+    for (const int32_t node : {a.base, a.quotient, a.remainder}) visit(node);
+    for (const int32_t node : a.coef) visit(node);
+  };
+  const auto place = [&](const Place& p) {
+    visit(p.pointer);
+    affine(p.row);
+    affine(p.col);
+  };
+  for (const int32_t node : form.counts) visit(node);
+  box(form.guard);
+  place(form.target);
+  for (const auto& p : form.places) place(p);
+  for (const auto& lane : form.lanes) {
+    visit(lane.node);
+    box(lane.box);
+  }
+}
+
+// The same without what gives the addresses: pointers and the bases of rows and columns.
+template <typename Visit>
+void visit_shape(const Form& form, Visit visit) {
+  std::vector<int32_t> bases;
+  const auto place = [&](const Place& p) { bases.insert(bases.end(), {p.pointer, p.row.base, p.col.base}); };
+  place(form.target);
+  for (const auto& p : form.places) place(p);
+  visit_nodes(form, [&](int32_t node) {
+    for (const int32_t base : bases)
+      if (node == base) return;
+    visit(node);
+  });
+}
+
+struct FormContext {
+  const Value* values;  // of the tape
+  std::vector<LocalStore>& memories;
+  std::vector<TensorStore>& tensors;
+  Scratch& scratch;
+  int64_t& multiply_accumulates;
+};
+
+// False: nothing was done, because an access lies outside its memory or the nest is too large.
+using FormEngine = bool (*)(const Form& form, FormContext& context);
+[[nodiscard]] FormEngine form_engine(MachineCode code);
+
+}  // namespace autocomp
