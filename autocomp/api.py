@@ -200,7 +200,7 @@ def search(
 def resume(run: Path | str, *, means: Means | None = None, listener: Listener | None = None) -> Result:
     """Continue the search of a run folder to the result that it would have had, or give that of a finished one.
 
-    Models are asked as the folder says: resume only runs of your own. Raises RunFolderError for what is no run.
+    Models are asked as the folder says: resume only runs of your own. Raises RunFolderError for what is not a run.
     """
     folder = RunFolder.open(Path(run))
     request = restore(folder)
@@ -220,7 +220,7 @@ def _text(kernel: str | Path) -> str:
 
 
 def _ignore(message: str) -> None:
-    """A record that cannot be read is no precedent; `autocomp schedules list` names it."""
+    """A record that cannot be read is not a precedent; `autocomp schedules list` names it."""
 
 
 def _finished(folder: RunFolder, result: SearchResult) -> Result:

@@ -14,8 +14,8 @@ Result = TypeVar("Result")
 def remembered(function: Callable[[Owner], Result]) -> Callable[[Owner], Result]:
     """A pure function of one immutable object that computes each result once in the life of the object.
 
-    The result lies in the object's own dictionary, under a name that is no field: equality, hash and `replace` do not
-    see it, and it goes when the object goes.
+    The result lies in the object's own dictionary, under a name that is not a field. Equality, hash and `replace` do
+    not see it, and it goes when the object goes.
     """
     name = f"{function.__module__}.{function.__qualname__}"
 

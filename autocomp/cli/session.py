@@ -161,7 +161,7 @@ def document(
 
 
 def keep(request: Request, folder: RunFolder, result: SearchResult, best: Candidate) -> Path | None:
-    """Put the winner into the user's store; the naive kernel is no schedule, nor is one for an objective that
+    """Put the winner into the user's store; the naive kernel is not a schedule, nor is one for an objective that
     the library is not looked up by."""
     if best == result.naive or not request.target.scheduled:
         return None

@@ -140,6 +140,6 @@ def _word(value: Any) -> str:
 
 
 def _identifier(text: str) -> str:
-    """A name of C; what is no letter or digit is an underscore, a minus says so."""
+    """A name of C; what is not a letter or digit is an underscore, a minus says so."""
     name = re.sub(r"\W", "_", text.replace("-", "minus"), flags=re.ASCII)
     return f"_{name}" if name[:1].isdigit() else name

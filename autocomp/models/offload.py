@@ -75,7 +75,7 @@ def offload(
 ) -> Offload:
     """The node as a workload of the machine. Raises Stays."""
     if node.op_type not in _PLACES:
-        raise Stays("it is no quantised multiplication or convolution")
+        raise Stays("it is not a quantised multiplication or convolution")
     left, right, scales, zeros, bias_place = _PLACES[node.op_type]
     weights = _constant(node.input[right], constants, "its second operand")
     if weights.dtype != np.int8 or any(

@@ -75,7 +75,7 @@ class Stored:
         _, found, block = text.partition(_KERNEL)
         if found:
             return "".join(line.removeprefix("  ") for line in block.splitlines(keepends=True))
-        from autocomp.schedules.record import from_yaml  # a kernel that is no literal block needs a YAML reader
+        from autocomp.schedules.record import from_yaml  # a kernel that is not a literal block needs a YAML reader
 
         return from_yaml(text, str(self.path)).kernel
 

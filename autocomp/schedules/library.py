@@ -254,7 +254,7 @@ def lookup(
     `shape` gives the dimensions by name, as in `{"I": 512, "J": 512, "K": 512}`; `accelerator` is a name or
     `name:configuration`, short for the `target` `simulator:name`. `options` of the operation and `parameters` of the
     machine must equal the record's where they are given. An option that is left open counts with its usual value: a
-    record with another one is no exact match, and the match says what it `assumed`.
+    record with another one is not an exact match, and the match says what it `assumed`.
 
     Raises ConfigError where several records of this shape differ in what was not stated.
     """

@@ -28,7 +28,7 @@ def merge(sources: Sequence[Path], target: Path, warn: Warn, doubt: Doubt = lamb
     better one stays (`record.better`), whatever the order of the sources. Those that are corrupt, or that `doubt`
     speaks against, are named to `warn`.
 
-    Raises ConfigError for a source that is no folder.
+    Raises ConfigError for a source that is not a folder.
     """
     for source in sources:
         if not source.is_dir():

@@ -2,7 +2,7 @@
 
 An entry's key is made of all that its verdict follows from. That is the target with its parameters, the workload, the
 kernel's text (as lines are part of a verdict), the stages, and the code that evaluates. Entries are files of their own,
-written whole: any number of processes may share a folder. An entry that is not as it was written is no entry.
+written whole: any number of processes may share a folder. An entry that is not as it was written is not an entry.
 """
 
 from __future__ import annotations

@@ -13,8 +13,8 @@ from autocomp.data import cache_folder
 
 @contextmanager
 def claimed(device: str | None) -> Iterator[None]:
-    """Hold a device alone, waiting for it if need be; None is no device. The claim ends with the process that holds it,
-    however that ends."""
+    """Hold a device alone, and wait for it if need be; None holds nothing. The claim ends with the process that holds
+    it, however that ends."""
     if device is None:
         yield
         return

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-_OTHER = 8.0  # distance of values that are no sizes: another choice is further away than any usual change of size
+_OTHER = 8.0  # distance of values that are not sizes: another choice is further away than any usual change of size
 
 
 def octaves(one: float, other: float) -> float:

@@ -120,7 +120,7 @@ class Evaluator(ABC):
 
         Never raises for what a kernel does wrong: that is a failed stage. Inputs and initial contents are drawn from
         `seed`, and from fresh entropy without one; the evaluation says which seed that was. Raises DeviceError where
-        the device failed, which is no verdict on the kernel: the search tries again. Raises ConfigError where nothing
+        the device failed: this says nothing of the kernel, and the search tries again. Raises ConfigError where nothing
         can be evaluated at all: the search ends.
         """
 
@@ -269,7 +269,7 @@ class Target(ABC):
         """The kernel that a search starts from where the user gives none. Raises ConfigError where there is none."""
 
     def completed(self, kernel: str) -> str:
-        """A user's own starting kernel with what its harness did for it elsewhere; a text that is no kernel stays."""
+        """A user's own starting kernel with what its harness did for it elsewhere. Other texts stay."""
         return kernel
 
     @abstractmethod

@@ -39,8 +39,8 @@ class Submitted:
 
 class Session:
     """One run, in one folder, by one process at a time. A session that was cut off goes on where it was. `keep` puts
-    the kernel that is submitted where schedules are kept, and says where; None for one that is no schedule. `listener`
-    hears every event. `grant` and `most` are budgets, as of `run_session`.
+    the kernel that is submitted where schedules are kept, and says where; None for one that is not a schedule.
+    `listener` hears every event. `grant` and `most` are budgets, as of `run_session`.
 
     Raises RunFolderError for a folder that another process uses, or that a search made; KernelError or CandidateFailure
     if the starting kernel is not correct.

@@ -69,7 +69,7 @@ def test_statements_nested_too_deeply_are_refused() -> None:
 def test_initial_state_that_is_no_integer_is_refused(initial: float) -> None:
     e = Expressions()
     e.builder.state("s", initial, False)
-    with pytest.raises(ValueError, match="initial value is no integer"):
+    with pytest.raises(ValueError, match="initial value is not an integer"):
         machine_with(e, [])
 
 

@@ -52,7 +52,7 @@ def with_settings(accelerator: Accelerator, settings: Mapping[str, int]) -> Acce
 
 def with_parameters(accelerator: Accelerator, parameters: Mapping[str, int | float]) -> Accelerator:
     """The machine with some of its parameters changed; what follows from them does so too. Raises ConfigError for a
-    name that is no parameter, IsaError for a value that the description refuses."""
+    name that is not a parameter, IsaError for a value that the description refuses."""
     unknown = [name for name in parameters if name not in accelerator.parameters]
     if unknown:
         raise ConfigError(

@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping
 
 from autocomp.targets.evaluation import Cause
 
-BUSY = "Busy"  # the one name that is no stall
+BUSY = "Busy"  # the one name that is not a stall
 
 STALLS: Mapping[str, Cause] = {
     "Idle": Cause(

@@ -98,9 +98,9 @@ struct Pointer {
 
 // "A[3][17] (element 785, byte 785 of int8 A[512][512])" and the like, also for places outside the tensor.
 [[nodiscard]] std::string describe_place(const TensorStore& tensor, int64_t offset);
-// "A+16", "NULL", or a plain number where the value is no pointer to one of the tensors.
+// "A+16", "NULL", or a plain number where the value is not a pointer to one of the tensors.
 [[nodiscard]] std::string describe_pointer(const std::vector<TensorStore>& tensors, int64_t value);
-// Bytes from a pointer to the end of its tensor; 0 behind it and of what is no pointer. Without tensors more than any.
+// Bytes from a pointer to the end of its tensor; 0 past it and of what is not a pointer. Without tensors more than any.
 [[nodiscard]] int64_t extent(const std::vector<TensorStore>& tensors, int64_t pointer);
 // Checks that [offset, offset + size) lies in the tensor that `pointer` names; throws Fault.
 [[nodiscard]] uint8_t* resolve(std::vector<TensorStore>& tensors, int64_t pointer, int64_t offset, int64_t size,

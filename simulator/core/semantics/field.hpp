@@ -35,7 +35,7 @@ struct Sources {
   [[nodiscard]] uint64_t bits(const Field& field) const { return word(field) >> field.shift & field.mask; }
 };
 
-// Nothing where the node is no field of a single argument or register.
+// Nothing where the node is not a field of a single argument or register.
 [[nodiscard]] std::optional<Field> field_of(const CompiledMachine& machine, int32_t node);
 // The same, with the node itself as the last resort, which then has to be evaluated ahead.
 [[nodiscard]] Field field_or_node(const CompiledMachine& machine, int32_t node);

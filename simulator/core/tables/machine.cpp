@@ -26,7 +26,7 @@ class Validator {
       fail("state slots: initial values, types and names differ in number");
     for (size_t i = 0; i < m_.state_initial.size(); ++i)
       if (m_.state_types[i] == ValueType::Int && !(std::abs(m_.state_initial[i]) <= 9007199254740992.0))
-        fail("state '" + m_.state_names[i] + "': the initial value is no integer from -2^53 to 2^53");
+        fail("state '" + m_.state_names[i] + "': the initial value is not an integer from -2^53 to 2^53");
     for (size_t i = 0; i < m_.exprs.size(); ++i) facts_[i] = check_expr(m_, i, facts_);
     for (size_t i = 0; i < m_.statements.size(); ++i) {
       statement(i);
@@ -155,7 +155,7 @@ class Validator {
       fail(where + ": instruction " + std::to_string(s.imm) + " does not exist");
     const Instruction& target = m_.instructions[static_cast<size_t>(s.imm)];
     if (target.unit < 0 || !target.streams.empty())
-      fail(where + ": '" + target.name + "' is no command of a unit, or an expansion itself");
+      fail(where + ": '" + target.name + "' is not a command of a unit, or an expansion itself");
     if (s.arguments.size() != target.parameter_types.size())
       fail(where + ": '" + target.name + "' has " + std::to_string(target.parameter_types.size()) +
            " parameters, not " + std::to_string(s.arguments.size()));

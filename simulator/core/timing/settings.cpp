@@ -125,7 +125,7 @@ int64_t in_range(const std::string& where, const std::string& key, int64_t value
 UnitKind kind_from(const std::string& where, const std::string& word) {
   for (const auto& [name, kind] : kinds())
     if (word == name) return kind;
-  fail(where, "kind", "is '" + word + "', which is no kind of unit");
+  fail(where, "kind", "is '" + word + "', which is not a kind of unit");
 }
 
 UnitSettings resolve_unit(const Unit& unit) {
@@ -163,7 +163,7 @@ UnitSettings resolve_unit(const Unit& unit) {
 Role role_from(const std::string& where, const std::string& word) {
   for (const auto& [name, role] : roles())
     if (word == name) return role;
-  fail(where, "role", "is '" + word + "', which is no role");
+  fail(where, "role", "is '" + word + "', which is not a role");
 }
 
 InstructionTiming resolve_instruction(const Instruction& instruction, const std::vector<UnitSettings>& units) {

@@ -71,7 +71,7 @@ class Stream {
   std::vector<int64_t> open_;  // by unit: a preload behind which no other command of the unit has come yet, or -1
   std::vector<Pages> pages_, sent_pages_;  // by unit: of the host's commands, and of those that loops send
   int64_t seen_ = 0;                       // operations looked at
-  int64_t last_ = -1;  // the last that is no fence, known with all it needs, and followed by another
+  int64_t last_ = -1;  // the last that is not a fence, known with all it needs, and followed by another
   bool ended_ = false;
 };
 

@@ -31,7 +31,7 @@ def bound(workload: Workload, accelerator: Accelerator) -> Bound:
 
     Compute: multiply-accumulates / peak; in an array, at least the rows that have to pass it (`_rows`). Memory: every
     input that a result depends on crosses the bus at least once and every output once; the two directions overlap, so
-    the larger counts. Requests are of whole beats, so a bus whose width is no power of two carries less (`_bus`). Of
+    the larger counts. Requests are of whole beats, so a bus whose width is not a power of two carries less (`_bus`). Of
     tensors that are both, nobody knows which elements are. A host that may compute does a part of
     either beside the machine. Ends: nothing is computed before the first data are there, and the last store has to be
     acknowledged.

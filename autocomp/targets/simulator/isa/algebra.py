@@ -270,7 +270,7 @@ def apply_function(function: str, values: list[int | float], type_argument: str 
     if function == "fma":
         return fma(*(float(value) for value in values))
     if function == "extent":
-        return 0  # a constant is no address of a tensor
+        return 0  # a constant is not an address of a tensor
     if function == "ceil_log2":
         return max(0, (int(first) - 1).bit_length())
     raise KeyError(function)

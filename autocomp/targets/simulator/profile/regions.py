@@ -40,7 +40,7 @@ class _Opened:
     name: str
     line: int
     text: str
-    long: bool  # the form that is no prose
+    long: bool  # the form that is not prose
 
 
 def commented(source: str, name: str = "kernel.c") -> tuple[Part, ...]:

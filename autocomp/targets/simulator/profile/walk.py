@@ -13,7 +13,7 @@ import numpy as np
 
 from autocomp.targets.simulator.profile.recording import Recording
 
-HOST = -1  # places of the path that are no units
+HOST = -1  # places of the path that are not units
 FRONT = -2
 
 

@@ -128,7 +128,7 @@ def describe(text: str, name: str) -> list[dict[str, Any]]:
         problem = problem_of(text, name)
         drawn = problem.draw() if problem.draw is not None else []
     if not drawn:
-        raise ConfigError(f"{name!r} is no module with get_inputs(): state its tensors in a workload file")
+        raise ConfigError(f"{name!r} is not a module with get_inputs(): state its tensors in a workload file")
     outputs = document(traced(problem.run, drawn), problem.inputs)
     by_name = {node["name"]: node for node in outputs["nodes"]}
     floats = next((str(t.dtype) for t in drawn if t.dtype.is_floating_point), "torch.float32").removeprefix("torch.")

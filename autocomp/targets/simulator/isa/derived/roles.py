@@ -73,7 +73,7 @@ def instruction_role(accelerator: m.Accelerator, instruction: m.Instruction) -> 
 def call_role(accelerator: m.Accelerator, name: str, count: int | None = None) -> CallRole | None:
     """The role of a call by its name, and by its number of arguments where forms share a name.
 
-    None for what is no instruction and no alias of exactly one instruction.
+    None for what is neither an instruction nor an alias of exactly one instruction.
     """
     return _call_role(accelerator, instruction_roles(accelerator), name, count)
 

@@ -44,7 +44,7 @@ def _presets(node: SyntaxTree) -> list[tuple[Token, SyntaxTree]]:
 
 
 def check_presets(scope: Scope, nodes: Sequence[SyntaxTree], parameters: Sequence[str]) -> None:
-    """Raise an IsaError where any configuration sets what is no parameter."""
+    """Raise an IsaError where any configuration sets what is not a parameter."""
     for node in nodes:
         if is_tree(node, "configuration"):
             for name, _ in _presets(node):

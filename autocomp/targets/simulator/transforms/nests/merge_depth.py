@@ -129,7 +129,7 @@ class _Reduction:
 
 
 def _reduction(facts: Facts, order: Sequence[str]) -> _Reduction:
-    """The loops of these names around a product. Raises NotApplicable if they are no reduction that can be merged."""
+    """The loops of these names around a product. Raises NotApplicable if these cannot be merged."""
     if not order:
         raise NotApplicable("no loop was named")
     for contraction in facts.contractions:

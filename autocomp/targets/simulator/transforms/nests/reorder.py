@@ -98,7 +98,7 @@ def _check_moves(facts: Facts, nest: ast.Statement, order: frozenset[str]) -> No
         turns = turns_of(buffer)
         if turns:
             ahead = bool(loads and turns & order)
-        else:  # two places over two iterations are no remainder
+        else:  # two places over two iterations are not a remainder
             ahead = runs_ahead(buffer) and any(_fills_later(facts, o, use, order) for o in loads for use in uses)
         if ahead:
             raise NotApplicable(f"{buffer.tensor!r} alternates over these loops; reorder before that")

@@ -29,7 +29,7 @@ Helpers = Mapping[str, ast.Function]
 def inlined(kernel: ast.Kernel) -> ast.Kernel:
     """The kernel with the bodies of its helpers in the place of their calls; helpers that nothing calls any more are
     gone. A helper stays that leaves early other than by `return` in a branch, has static variables or arrays that are
-    not those of the caller, or whose result is no expression of its parameters."""
+    not those of the caller, or whose result is not an expression of its parameters."""
     helpers: dict[str, ast.Function] = {}
     taken = set(all_names(kernel))
     kept: list[ast.Function] = []

@@ -81,7 +81,7 @@ def _signs(node: ast.Expression, sign: float) -> list[float] | None:
 
 def lie(step: Step) -> dict[Byte, tuple[int, int]]:
     """Where in local memory a move has the elements of a tensor: row and column by their first byte. Empty for steps
-    that are no moves of whole elements."""
+    that are not moves of whole elements."""
     local = [access for access in step.accesses if access.local]
     tensor = [access for access in step.accesses if not access.local]
     if step.change is None or len(local) != 1 or len(tensor) != 1 or len(local[0].spans) != len(tensor[0].spans):

@@ -260,7 +260,7 @@ def _arange(node: Node) -> tuple[int, int]:
     if node.op == "iota":
         return int(node.options.get("start", 0)), int(node.options.get("step", 1))
     if any(isinstance(one, float) and one != int(one) for one in numbers):
-        raise unsupported("it counts in steps that are no integers")
+        raise unsupported("it counts in steps that are not integers")
     start = int(numbers[0]) if len(numbers) > 1 else 0
     return start, int(numbers[2]) if len(numbers) > 2 else 1
 
