@@ -46,5 +46,7 @@ def test_without_a_folder_to_write_to_nothing_is_kept(kept: Path) -> None:
 def test_tables_of_other_options_are_not_taken(kept: Path) -> None:
     read()
     before = kept.read_bytes()
-    assert grammar.parser_of("autocomp.targets.simulator.isa.language", propagate_positions=True).parse(TEXT) is not None
+    assert (
+        grammar.parser_of("autocomp.targets.simulator.isa.language", propagate_positions=True).parse(TEXT) is not None
+    )
     assert kept.read_bytes() != before

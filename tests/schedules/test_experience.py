@@ -14,7 +14,7 @@ from click.testing import CliRunner
 from autocomp.agents.config import Agents
 from autocomp.agents.llm.prompts import render_prompt
 from autocomp.api import load_target, load_workload
-from autocomp.cli.commands import autocomp
+from autocomp.cli.entry import autocomp
 from autocomp.schedules.experience import MOST_RUNS, all_experience, experience_for, forget, remember
 from autocomp.schedules.store import Store
 from autocomp.search import RunFolder, SearchResult
