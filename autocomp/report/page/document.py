@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import asdict
@@ -10,6 +9,7 @@ from typing import Any
 
 from autocomp.errors import CandidateFailure, KernelError, RunFolderError
 from autocomp.report.costs import costs_document
+from autocomp.report.page.exchanges import exchanges_document
 from autocomp.report.run import RunView
 from autocomp.report.runs import summary_of
 from autocomp.search.folder import RunFolder
@@ -19,7 +19,6 @@ from autocomp.targets.evaluation import Evaluation
 from autocomp.targets.profile import Recorded
 from autocomp.targets.serial import from_document, to_document
 
-MOST_SAID = 32_000_000  # characters of prompts and answers in a page, where they compress well
 SEGMENTS = 40  # of a critical path
 
 
@@ -86,27 +85,8 @@ def run_document(folder: RunFolder, request: Request | None = None) -> dict[str,
         "kernels": [folder.kernel(digest) for digest in kernels],
         "profiles": {},
         "costs": costs_document(view),
-        **_exchanges(folder),
+        **exchanges_document(folder),
     }
-
-
-def _exchanges(folder: RunFolder) -> dict[str, Any]:
-    """The requests to models and their answers, by call, up to MOST_SAID characters; and the number left out."""
-    told: dict[str, list[dict[str, Any]]] = {}
-    said = left = 0
-    for exchange in folder.exchanges:
-        messages = [[str(m.get("role")), _plain(m.get("content"))] for m in exchange["request"].get("messages", ())]
-        said += len(exchange["text"]) + sum(len(text) for _, text in messages)
-        if said > MOST_SAID:
-            left += 1
-            continue
-        entry = {"model": exchange["model"], "messages": messages, "outcome": exchange["outcome"]}
-        told.setdefault(exchange["call"], []).append({**entry, "text": exchange["text"]})
-    return {"exchanges": told, "exchanges_left": left}
-
-
-def _plain(content: Any) -> str:
-    return content if isinstance(content, str) else json.dumps(content)
 
 
 def _run(folder: RunFolder, view: RunView) -> dict[str, Any]:

@@ -55,13 +55,21 @@ function changesView(run, candidate) {
   return element("div", {}, element("p", { class: "note" }, `From its parent #${parent.id} ${run.name(parent)}`), differenceView(...texts));
 }
 
+// The calls that a candidate came from; the starting kernel has those of no candidate, such as selections.
+function callsOf(run, candidate) {
+  const own = ({ step, parent, id }) => [`plan/${step}/${parent}`, `code/${step}/${id}`, `code/${step}/${id}/again`, `repair/${step}/${id}`];
+  if (candidate.parent != null) return own(candidate);
+  const others = new Set(run.candidates.flatMap(own));
+  return Object.keys(run.exchanges).filter((call) => !others.has(call));
+}
+
 // What models were asked for this candidate, and what they answered.
 function exchangesView(run, candidate) {
-  const calls = [`plan/${candidate.step}/${candidate.parent}`, `code/${candidate.step}/${candidate.id}`, `code/${candidate.step}/${candidate.id}/again`, `repair/${candidate.step}/${candidate.id}`];
-  const blocks = calls.flatMap((call) => (run.exchanges[call] ?? []).map((exchange) => element(
+  const said = ([role, text]) => [element("h3", {}, role), element("pre", {}, text)];
+  const blocks = callsOf(run, candidate).flatMap((call) => (run.exchanges[call] ?? []).map((exchange) => element(
     "details", {}, element("summary", {}, `${call}: ${exchange.model}, ${exchange.outcome}`),
-    ...exchange.messages.flatMap(([role, text]) => [element("h3", {}, role), element("pre", {}, text)]),
-    element("h3", {}, "answer"), element("pre", {}, exchange.text))));
+    ...exchange.messages.flatMap(said), ...said(["answer", exchange.text]))));
+  if (run.conversation.length) blocks.push(element("details", {}, element("summary", {}, `the conversation of the run: ${count(run.conversation.length)} messages`), ...run.conversation.flatMap(said)));
   const left = run.exchanges_left ? [element("p", { class: "note" }, `${run.exchanges_left} exchanges are left out of this page; they are in the run folder.`)] : [];
   return element("div", {}, ...(blocks.length ? blocks : [element("p", { class: "note" }, "No model was asked for this candidate.")]), ...left);
 }
