@@ -32,8 +32,8 @@ class AgentPair:
 def make_agents(agents: Agents, target: Target, tokens: int | None = None, money: float | None = None) -> AgentPair:
     """The agents of a configuration for a target, with budgets that they keep together.
 
-    Raises ConfigError for an unknown agent, for rules where the target has none, and for a budget of money if a model
-    has no price. Raises ModelError if an endpoint needs a key and there is none.
+    Raises ConfigError for an unknown agent, for rules that the target does not have, and for a budget of money without
+    the price of each model. Raises ModelError for an endpoint whose key is missing.
     """
     if not agents.models:
         _check_rules(agents)

@@ -23,7 +23,7 @@ def shares(members: Sequence[Member], credit: Mapping[str, float]) -> list[float
 
 
 def _costs(members: Sequence[Member]) -> list[float]:
-    """The cost of a typical answer, relative to the dearest; 1 for all where a price is missing, or there is none."""
+    """The cost of a typical answer, relative to the dearest. Each member costs 1 unless all state a price above 0."""
     prices = [member.price for member in members]
     costs = [0.0 if price is None else PROMPT_TO_ANSWER * price.prompt + price.completion for price in prices]
     return [cost / max(costs) for cost in costs] if all(costs) else [1.0 for _ in costs]
