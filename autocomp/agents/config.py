@@ -25,7 +25,10 @@ _STRICT = ConfigDict(extra="forbid")
 Positive = Annotated[float, Field(gt=0, le=1e6, allow_inf_nan=False)]
 Seconds = Annotated[float, Field(gt=0, le=86_400, allow_inf_nan=False)]
 Count = Annotated[int, Field(ge=1, le=1000)]
-OWN_FIELDS = ("model", "messages", "stream", "stream_options", "response_format", "tools", "tool_choice")
+OWN_FIELDS = (
+    *("model", "messages", "stream", "stream_options", "response_format", "tools", "tool_choice"),
+    *("input", "instructions", "text", "store", "previous_response_id", "conversation", "background"),
+)
 MULTIPLIERS = ("n", "best_of", "max_tokens", "max_completion_tokens", "max_output_tokens", "n_predict", "num_predict")
 
 
@@ -56,7 +59,8 @@ class Member:
 
     `weight` is its share of the plans or kernels. `samples` are independent answers: a planner's share is asked for in
     that many requests, and a coder answers up to that many times until a kernel parses and checks. `answers` is what
-    the endpoint can promise of an answer's form; `key` names the environment variable that holds the key.
+    the endpoint can promise of an answer's form; `api` is how it is asked: by chat completions, or by the Responses
+    API, where a model gets its thoughts of earlier turns back. `key` names the environment variable that holds the key.
     """
 
     __pydantic_config__ = _STRICT
@@ -67,6 +71,7 @@ class Member:
     max_tokens: Annotated[int, Field(ge=1, le=1 << 24)] | None = None
     price: Price | None = None
     answers: Literal["schema", "json", "text"] = "schema"
+    api: Literal["chat", "responses"] = "chat"
     stream: bool = False
     connect_timeout: Seconds = 5.0
     read_timeout: Seconds = 300.0

@@ -142,13 +142,15 @@ class CallDocument(TypedDict):
 
 
 class Turn(_Keyed):
-    """A model's answer in a conversation, with the tools that it wants called."""
+    """A model's answer in a conversation, with the tools that it wants called; `items` is the answer in the form of its
+    endpoint, which gets it back."""
 
     text: str | None
     calls: list[CallDocument]
     author: str
     messages: list[str]
     usage: Cost
+    items: NotRequired[list[dict[str, Value]]]
 
 
 class Called(_Keyed):

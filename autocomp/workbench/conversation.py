@@ -102,6 +102,7 @@ class Conversation:
             "author": reply.author,
             "messages": list(reply.messages),
             "usage": asdict(self._journal.settled(key, reply.usage)),
+            **({"items": [dict(item) for item in reply.items]} if reply.items else {}),
         }
         self._journal.record("turn", key, document)
 
@@ -110,7 +111,8 @@ class Conversation:
         if turn["text"] is None:
             return
         calls = tuple(ToolCall(**call) for call in turn["calls"])
-        self._messages.append(Message("assistant", turn["text"], calls))
+        given = tuple(turn.get("items", ()))
+        self._messages.append(Message("assistant", turn["text"], calls, items=given, origin=turn["author"]))
         if not calls:
             self._messages.append(Message("user", NUDGE))
             return

@@ -6,7 +6,9 @@ import json
 from functools import cache
 
 from autocomp.agents.llm.edits import EditError, apply_edits, parse_edits
-from autocomp.agents.llm.endpoints.answer import MalformedAnswerError, parse_completion, parse_stream
+from autocomp.agents.llm.endpoints import responses
+from autocomp.agents.llm.endpoints.answer import MalformedAnswerError
+from autocomp.agents.llm.endpoints.chat import parse_completion, parse_stream
 from autocomp.agents.llm.parsing import parse_avenues, parse_plans, parse_selection
 from autocomp.targets import menu_file
 from autocomp.targets.menu import Menu
@@ -16,6 +18,15 @@ from autocomp.targets.registry import load_target
 COMPLETION = {
     "choices": [{"message": {"content": "hi", "refusal": None}, "finish_reason": "stop"}],
     "usage": {"prompt_tokens": 11, "completion_tokens": 7},
+}
+RESPONSE = {
+    "status": "completed",
+    "output": [
+        {"type": "reasoning", "id": "r", "summary": [], "encrypted_content": "g"},
+        {"type": "message", "content": [{"type": "output_text", "text": "hi"}]},
+        {"type": "function_call", "call_id": "c", "name": "check", "arguments": "{}"},
+    ],
+    "usage": {"input_tokens": 11, "output_tokens": 7, "output_tokens_details": {"reasoning_tokens": 3}},
 }
 STREAM = b"".join(
     b"data: " + json.dumps(piece).encode() + b"\n\n"
@@ -36,6 +47,14 @@ def read_completion(data: bytes) -> None:
         parse_completion(data.decode("utf-8", "replace"))
     except MalformedAnswerError:
         return
+
+
+def read_response(data: bytes) -> None:
+    for streamed in (False, True):
+        try:
+            responses.parse(data.decode("utf-8", "replace"), streamed)
+        except MalformedAnswerError:
+            continue
 
 
 def read_stream(data: bytes) -> None:

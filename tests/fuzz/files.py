@@ -64,6 +64,7 @@ KINDS: Mapping[str, Kind] = {
         changed_bytes,
     ),
     "completion": Kind(lambda: [json.dumps(answers.COMPLETION).encode()], answers.read_completion, changed_json),
+    "response": Kind(lambda: [json.dumps(answers.RESPONSE).encode()], answers.read_response, changed_json),
     "stream": Kind(lambda: [answers.STREAM + b"data: [DONE]\n\n"], answers.read_stream, changed_text),
     "answer": Kind(lambda: [text.encode() for text in answers.ANSWERS], answers.read_answer, changed_text),
 }

@@ -8,7 +8,8 @@ from pathlib import Path
 
 from autocomp.agents import scientist
 from autocomp.agents.config import Agents
-from autocomp.agents.llm.endpoints.client import Client, Schema
+from autocomp.agents.llm.endpoints.asking import Schema
+from autocomp.agents.llm.endpoints.client import Client
 from autocomp.agents.llm.endpoints.ensemble import Ensemble, Reply
 from autocomp.agents.llm.endpoints.message import Message
 from autocomp.agents.llm.moves import Move, moves

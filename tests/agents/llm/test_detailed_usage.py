@@ -9,7 +9,7 @@ import pytest
 
 from autocomp.agents.config import Member, Price
 from autocomp.agents.llm import Client, Message
-from autocomp.agents.llm.endpoints.answer import parse_completion
+from autocomp.agents.llm.endpoints.chat import parse_completion
 
 from .conftest import Reply, ScriptedServer
 
@@ -39,3 +39,15 @@ def test_tokens_from_the_cache_have_their_price(
 @pytest.mark.parametrize("cached", [-1, 1001, "many", None, True])
 def test_a_detail_that_cannot_be_counts_as_none(cached: object) -> None:
     assert parse_completion(body(cached)).usage.prompt_cached == 0
+
+
+def test_thoughts_that_an_endpoint_counts_apart_are_paid_for() -> None:
+    usage = {
+        "prompt_tokens": 100,
+        "completion_tokens": 20,
+        "total_tokens": 150,
+        "completion_tokens_details": {"reasoning_tokens": 30},
+    }
+    choices = [{"message": {"content": "yes"}}]
+    found = parse_completion(json.dumps({"choices": choices, "usage": usage})).usage
+    assert (found.completion_tokens, found.reasoning) == (50, 30)

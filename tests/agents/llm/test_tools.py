@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from autocomp.agents.llm import Client, Message
-from autocomp.agents.llm.endpoints.answer import parse_completion, parse_stream
+from autocomp.agents.llm.endpoints.chat import parse_completion, parse_stream
 from autocomp.agents.llm.endpoints.message import ToolCall
 from autocomp.search.folder import RunFolder
 from autocomp.search.journal import read_events

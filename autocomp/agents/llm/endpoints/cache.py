@@ -34,11 +34,12 @@ class AnswerCache:
             kept = json.loads(self._path(key).read_text(encoding="utf-8"))
             outcome, text = kept["answer"]["outcome"], kept["answer"]["text"]
             calls = tuple(ToolCall(*map(str, call)) for call in kept["answer"].get("calls", ()))
+            items = tuple(dict(item) for item in kept["answer"].get("items", ()))
         except (OSError, ValueError, KeyError, TypeError):
             return None
         if outcome not in get_args(Outcome) or not isinstance(text, str):
             return None
-        return Answer(outcome, text, Usage(cached=1), calls=calls)
+        return Answer(outcome, text, Usage(cached=1), calls=calls, items=items)
 
     def put(self, key: str, request: Mapping[str, Any], answer: Answer) -> str:
         """Keep an answer. The result says why that could not be, and is empty where it could."""
@@ -46,6 +47,8 @@ class AnswerCache:
         kept: dict[str, Any] = {"outcome": answer.outcome, "text": answer.text, "tokens": tokens}
         if answer.calls:
             kept["calls"] = [[call.id, call.name, call.arguments] for call in answer.calls]
+        if answer.items:
+            kept["items"] = list(answer.items)
         document = {"request": request, "answer": kept}
         try:
             write_atomically(self._path(key), json.dumps(document, ensure_ascii=False, indent=1))

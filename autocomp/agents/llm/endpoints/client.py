@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -12,8 +13,10 @@ import tenacity
 
 from autocomp.agents.config import Member
 from autocomp.agents.llm.endpoints.answer import Answer
+from autocomp.agents.llm.endpoints.asking import Asking, Schema
 from autocomp.agents.llm.endpoints.cache import AnswerCache, request_key
 from autocomp.agents.llm.endpoints.endpoint import parse_spec
+from autocomp.agents.llm.endpoints.form import form_of
 from autocomp.agents.llm.endpoints.gate import Gate
 from autocomp.agents.llm.endpoints.ledger import Ledger
 from autocomp.agents.llm.endpoints.message import Message
@@ -31,7 +34,6 @@ from autocomp.targets.planning import Usage
 
 ATTEMPTS_TO_CONNECT = 3  # where nobody has answered yet
 BUDGETED_ANSWER = 8192  # tokens that an answer may take under a budget, where the user states no limit
-Schema = Mapping[str, Any]
 
 
 class EndpointDownError(ModelError):
@@ -42,17 +44,10 @@ class EndpointDownError(ModelError):
 class _Question:
     """A request under way: what it is made of, the attempts since the last charge, and what all of them cost."""
 
-    messages: Sequence[Message]
+    asking: Asking
     request: Mapping[str, Any]
     attempts: int = 0
     spent: Usage = field(default_factory=Usage)
-
-    @property
-    def sent_schema(self) -> Schema | None:
-        """The schemas of the answer and of the tools, where the request holds them."""
-        form = self.request.get("response_format", {}).get("json_schema", {}).get("schema")
-        tools = self.request.get("tools")
-        return {"answer": form, "tools": tools} if form and tools else {"tools": tools} if tools else form
 
     def charge(self, ledger: Ledger, usage: Usage, model: str) -> None:
         cost = replace(usage, requests=self.attempts)
@@ -98,11 +93,12 @@ class Client:
         Raises EndpointRefusalError where no request can succeed, EndpointDownError where this one did not after all
         attempts, BudgetSpentError where a budget forbids it, ModelError where the request itself is at fault.
         """
-        request = self.body(messages, schema, tools)
+        asking = self._asking(messages, schema, tools)
+        request = form_of(self.member).body(asking)
         key = self._key(request, sample)
         answer = self._cache.get(key)
         if answer is None:
-            answer = self._ask(_Question(messages, request))
+            answer = self._ask(_Question(asking, request))
             answer = replace(answer, unkept=self._cache.put(key, request, answer))
         self.ledger.exchanged(self.name, key, request, answer.outcome, answer.shown, answer.usage)
         return answer
@@ -122,27 +118,10 @@ class Client:
         self, messages: Sequence[Message], schema: Schema | None = None, tools: Sequence[Schema] = ()
     ) -> dict[str, Any]:
         """The request's body, as it is sent."""
-        member = self.member
-        body: dict[str, Any] = {
-            "model": self.endpoint.model,
-            "messages": [message.document() for message in messages],
-        }
-        if tools:
-            body["tools"] = [{"type": "function", "function": tool} for tool in tools]
-        if member.temperature is not None:
-            body["temperature"] = member.temperature
-        limit = self._answer_limit()
-        if limit is not None:
-            # The public endpoint has renamed the field; other servers know the old name.
-            body["max_completion_tokens" if self.endpoint.public else "max_tokens"] = limit
-        if schema is not None and member.answers == "schema":
-            named = {"name": "answer", "strict": True, "schema": schema}
-            body["response_format"] = {"type": "json_schema", "json_schema": named}
-        elif schema is not None and member.answers == "json":
-            body["response_format"] = {"type": "json_object"}
-        if member.stream:
-            body |= {"stream": True, "stream_options": {"include_usage": True}}
-        return {**body, **member.extra}
+        return form_of(self.member).body(self._asking(messages, schema, tools))
+
+    def _asking(self, messages: Sequence[Message], schema: Schema | None, tools: Sequence[Schema]) -> Asking:
+        return Asking(self.endpoint, self.member, messages, schema, tools, self._answer_limit())
 
     def _key(self, request: Mapping[str, Any], sample: int) -> str:
         return request_key({"base_url": self.endpoint.base_url, "sample": sample, **request})
@@ -154,7 +133,7 @@ class Client:
         """The most that a request can cost."""
         limit = self._answer_limit()
         meter = self.ledger.meter(self.endpoint.model)
-        prompt = meter.most(question.messages, question.sent_schema)
+        prompt = meter.most(question.asking.messages, question.asking.sent_schema)
         return self._paid(Usage(prompt, 0 if limit is None else meter.longest(limit)))
 
     def _priced(self, answer: Answer, question: _Question) -> Answer:
@@ -165,13 +144,16 @@ class Client:
             most = self._most(question)
             usage = Usage(most.prompt_tokens, max(most.completion_tokens, estimated))
         elif not usage.tokens:
-            usage = Usage(estimate_prompt(question.messages), estimated)
+            usage = Usage(estimate_prompt(question.asking.messages), estimated)
         else:
             meter = self.ledger.meter(self.endpoint.model)
-            meter.learn(question.messages, question.sent_schema, usage.prompt_tokens, usage.completion_tokens)
+            meter.learn(
+                question.asking.messages, question.asking.sent_schema, usage.prompt_tokens, usage.completion_tokens
+            )
         hide = self._transport.redacted
         calls = tuple(replace(call, arguments=hide(call.arguments)) for call in answer.calls)
-        return replace(answer, usage=self._paid(usage), text=hide(answer.text), calls=calls)
+        items = tuple(json.loads(hide(json.dumps(item))) for item in answer.items)
+        return replace(answer, usage=self._paid(usage), text=hide(answer.text), calls=calls, items=items)
 
     def _paid(self, usage: Usage) -> Usage:
         """The usage with its price."""

@@ -6,9 +6,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
+from typing import Any
 
+from autocomp.agents.llm.endpoints.asking import Schema
 from autocomp.agents.llm.endpoints.bandit import shares
-from autocomp.agents.llm.endpoints.client import Client, Schema
+from autocomp.agents.llm.endpoints.client import Client
 from autocomp.agents.llm.endpoints.ledger import BudgetSpentError
 from autocomp.agents.llm.endpoints.message import Message, ToolCall
 from autocomp.agents.llm.endpoints.transport import EndpointRefusalError
@@ -19,13 +21,15 @@ from autocomp.targets.planning import Usage
 @dataclass(frozen=True)
 class Reply:
     """The outcome of a question: the text of a whole answer, the tools that it wants called, and who gave it; or None
-    with the reasons in `messages`. These tell of what went wrong on the way, too."""
+    with the reasons in `messages`. These tell of what went wrong on the way, too. `items` is the answer in the
+    endpoint's own form, where that is to go back to it."""
 
     text: str | None
     author: str
     usage: Usage
     messages: tuple[str, ...] = ()
     calls: tuple[ToolCall, ...] = ()
+    items: tuple[Mapping[str, Any], ...] = ()
 
 
 class Ensemble:
@@ -70,7 +74,9 @@ class Ensemble:
                     reasons.append(f"{client.name}: {answer.doubt}")
                 if answer.unkept:
                     reasons.append(f"an answer of {client.name} will be asked for again: {answer.unkept}")
-                return Reply(answer.require(client.name), client.name, usage, tuple(reasons), answer.calls)
+                return Reply(
+                    answer.require(client.name), client.name, usage, tuple(reasons), answer.calls, answer.items
+                )
             except EndpointRefusalError as error:
                 refusals.append(error)
                 reasons.append(str(error))

@@ -1,7 +1,9 @@
-"""Messages of a chat, and the tool calls in them, in the form that endpoints read."""
+"""Messages of a chat, and the tool calls in them."""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -14,29 +16,21 @@ class ToolCall:
     name: str
     arguments: str
 
-    def document(self) -> dict[str, Any]:
-        return {"id": self.id, "type": "function", "function": {"name": self.name, "arguments": self.arguments}}
-
 
 @dataclass(frozen=True)
 class Message:
-    """One message. An assistant's may hold `calls`; a tool's answers the call whose id is `call`."""
+    """One message. An assistant's may hold `calls`, and `items`: what the model `origin` answered, in the form of its
+    endpoint. A tool's answers the call whose id is `call`."""
 
     role: Literal["system", "user", "assistant", "tool"]
     content: str
     calls: tuple[ToolCall, ...] = ()
     call: str = ""
-
-    def document(self) -> dict[str, Any]:
-        """The message as it is sent."""
-        sent: dict[str, Any] = {"role": self.role, "content": self.content}
-        if self.calls:
-            sent["tool_calls"] = [call.document() for call in self.calls]
-        if self.role == "tool":
-            sent["tool_call_id"] = self.call
-        return sent
+    items: tuple[Mapping[str, Any], ...] = ()
+    origin: str = ""
 
     @property
     def text(self) -> str:
         """All of the message that an endpoint counts."""
-        return "\n".join((self.content, *(f"{call.name} {call.arguments}" for call in self.calls)))
+        thoughts = (json.dumps(item) for item in self.items if item.get("type") == "reasoning")
+        return "\n".join((self.content, *(f"{call.name} {call.arguments}" for call in self.calls), *thoughts))

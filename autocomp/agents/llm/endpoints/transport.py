@@ -16,9 +16,10 @@ from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any
 
 from autocomp.agents.config import Member
-from autocomp.agents.llm.endpoints.answer import Answer, MalformedAnswerError, parse_completion, parse_stream, writable
+from autocomp.agents.llm.endpoints.answer import Answer, MalformedAnswerError, writable
 from autocomp.agents.llm.endpoints.endpoint import Endpoint, api_key, redacted
 from autocomp.agents.llm.endpoints.exchange import Exchange, HttpFailureError, check_status
+from autocomp.agents.llm.endpoints.form import form_of
 from autocomp.errors import ModelError
 
 if TYPE_CHECKING:
@@ -127,10 +128,8 @@ class Transport:
         return redacted(text, self._key)
 
     def _read(self, request: Mapping[str, Any]) -> Answer:
-        extra = {name: value for name, value in request.items() if name not in ("model", "messages")}
-        create = self._connection().chat.completions.with_streaming_response.create
-        # The body as it comes: the package builds its objects without checking the form.
-        with create(model=request["model"], messages=request["messages"], extra_body=extra) as response:
+        form = form_of(self.member)
+        with form.send(self._connection(), request) as response:
             encoding = response.headers.get("content-encoding", "identity")
             if encoding != "identity":  # a few bytes might unpack to any number
                 raise MalformedAnswerError(f"the endpoint's answer is packed ({encoding}), which nobody asked for")
@@ -141,7 +140,7 @@ class Transport:
                     raise TransientError(f"the answer goes on beyond {MOST_BYTES:,} bytes", lost=True)
         text = body.decode("utf-8", errors="replace")
         streamed = response.headers.get("content-type", "").startswith("text/event-stream")
-        return parse_stream(text) if streamed else parse_completion(text)
+        return form.parse(text, streamed)
 
     def _classified(self, failure: HttpFailureError) -> Exception:
         status, error = failure.status, _error_of(failure.body)
@@ -158,10 +157,14 @@ class Transport:
         if status in (401, 403):
             return self.error(EndpointRefusalError, message, "check the key (OPENAI_API_KEY) and what it may use")
         if status == 404:
-            return self.error(EndpointRefusalError, message, "check the model's name and the address (it ends in /v1)")
+            hint = "check the model's name and the address (it ends in /v1)"
+            without = "; without a Responses API it needs `api: chat`" if self.member.api == "responses" else ""
+            return self.error(EndpointRefusalError, message, hint + without)
         if (isinstance(error, dict) and error.get("code") in TOO_LONG) or TOO_LONG_SAID.search(reason):
             return self.error(TooSmallError, message, "give it a larger context, or ask for less: `plans: choice`")
-        if "response_format" in reason:
+        if "ncrypted" in reason and self.member.api == "responses":
+            return self.error(ModelError, message, "say `extra: {include: []}` for a model that does not think")
+        if "response_format" in reason or "text.format" in reason:
             return self.error(ModelError, message, "say `answers: json` or `answers: text` for it in the agents file")
         return self.error(ModelError, message)
 
