@@ -131,6 +131,40 @@ void solution(int8_t inp[{rows}][64]) {{
         assert_same(lambda chosen, p=program, t=tensors: run_program(tables.machine, p, t, chosen), options)
 
 
+def test_moves_out_that_a_slow_memory_holds_up_are_timed_alike() -> None:
+    """States in which the writer stands within a request come before states in which it is free."""
+    accelerator, tables = machine("gemmini", (("MEM_LATENCY", 120),))
+    text = """
+void solution(int8_t A[256][256], int8_t B[256][256], int8_t C[256][256]) {
+    config_ex(WEIGHT_STATIONARY, NO_ACTIVATION, 1, false, false);
+    config_ld(256, 1.0f, 16, 0);
+    config_ld(256, 1.0f, 16, 1);
+    config_st(256);
+    for (int step = 0; step < 128; step++) {
+        const int k = step % 4, block = step / 4, next = (step + 1) % 128;
+        const uint32_t a = step % 2 * 4096, b = a + 8192, a_next = 4096 - a, b_next = a_next + 8192;
+        const uint32_t done = 0x80000000 + (block + 1) % 2 * 512 + 64 * (k / 2) + 32 * (k % 2);
+        for (int pair = 0; pair < 32; pair++) {
+            const int d = pair / 8, m = pair / 4 % 2, n = pair % 4, t = pair / 5;
+            if (pair % 5 == 4 && t < 2)
+                mvin(&A[32 * (next / 16) + 16 * t][64 * (next % 4)], a_next + 64 * t, 64, 16);
+            if (pair % 5 == 4 && t >= 2)
+                mvin2(&B[64 * (next % 4) + 16 * (t - 2)][64 * (next / 4 % 4)], b_next + 64 * (t - 2), 64, 16);
+            if (pair == 17 && block > 0)
+                mvout(&C[32 * ((block - 1) / 4) + 16 * (k / 2)][64 * ((block + 3) % 4) + 32 * (k % 2)], done, 32, 16);
+            const uint32_t sum = (k + d == 0 ? 0x80000000 : 0xc0000000) + block % 2 * 512 + 64 * m + 16 * n;
+            preload(b + 64 * d + 16 * n, sum, 16, 16, 16, 16);
+            compute_preloaded(a + 64 * m + 16 * d, GARBAGE_ADDR, 16, 16, 16, 16);
+        }
+    }
+    fence();
+}
+"""
+    program = kernel.link(kernel.compile(kernel.parse(text), accelerator), tables)
+    tensors = {name: np.zeros((256, 256), np.int8) for name in "ABC"}
+    assert_same(lambda options: run_program(tables.machine, program, tensors, options), Options())
+
+
 def measured_cases() -> list[tuple[str, int]]:
     with (RTL / "cycles.csv").open(encoding="utf-8", newline="") as file:
         return [(row["case_id"], int(row["mem_latency"])) for row in csv.DictReader(file)]

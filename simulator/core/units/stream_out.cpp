@@ -276,9 +276,9 @@ void StreamOut::archive(Archive& archive) {
   under_way_ = read_.size() + normed_.size() + scaling_.size() + issued_.size();
   scaler_input_.archive(archive, [](Entry&) {});
   archive.cycles(scaled_);
-  archive.values(writing_, translating_, translated_, repeated_, open_);
+  archive.values(writing_, beats_, translating_, translated_, repeated_, open_);
   if (writing_) {
-    archive.values(address_, left_, beats_);
+    archive.values(address_, left_);
     archive.cycle(writing_from_);
     for (int64_t* page : {&page_, &request_page_}) pages_.relative(archive, *page);
   }
