@@ -13,6 +13,7 @@ from autocomp.simulator import Options, SimulationResult, run_program
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from autocomp.errors import KernelError
 from autocomp.targets.simulator import isa, kernel
 
 DIM = 4
@@ -147,6 +148,27 @@ def test_the_generic_interpreter_agrees() -> None:
     tensors = product.tensors()
     found = outputs(product.text(tensors), tensors, generic=True, timing=False)["C"]
     np.testing.assert_array_equal(found, product.expected(tensors))
+
+
+@settings(max_examples=10, **PATIENT)
+@given(product=products.filter(lambda product: product.bias != "low"))
+def test_the_last_tile_of_b_takes_its_time_wherever_the_tensor_ends(product: Product) -> None:
+    """The machine moves in all of its rows, and knows nothing of tensors."""
+    tensors = product.tensors()
+    longer = {**tensors, "B": np.pad(tensors["B"], ((0, DIM), (0, 0)))}
+    text = product.text(tensors)
+    inside = text.replace(f"B[{len(tensors['B'])}]", f"B[{len(longer['B'])}]")
+    results = [run(text, tensors), run(inside, longer)]
+    assert [result.error for result in results] == [None, None]
+    assert results[0].timing is not None
+    assert results[1].timing is not None
+    assert results[0].timing.cycles == results[1].timing.cycles
+
+
+def test_kernels_cannot_call_what_loops_alone_send() -> None:
+    text = "void solution(int8_t A[4][4]) { move_in_tile(A, 0, 4, 2); fence(); }"
+    with pytest.raises(KernelError, match="move_in_tile"):
+        kernel.compile(kernel.parse(text), machine()[0])
 
 
 def test_loops_over_k_accumulate_in_their_half_until_one_moves_out() -> None:

@@ -76,5 +76,5 @@ def test_the_spellings_are_all_that_the_machine_knows() -> None:
     ]
     known = {(form, len(arguments)) for call in calls for form, arguments in spellings(*call, dim)}
     forms = {(alias.name, len(alias.parameters)) for alias in ACCELERATOR.aliases if not alias.trace}
-    assert known == forms | {(i.name, len(i.parameters)) for i in ACCELERATOR.instructions}
+    assert known == forms | {(i.name, len(i.parameters)) for i in ACCELERATOR.instructions if not i.sent}
     assert {name for name, _ in calls} == set(FORMS)

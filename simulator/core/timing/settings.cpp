@@ -169,11 +169,13 @@ Role role_from(const std::string& where, const std::string& word) {
 InstructionTiming resolve_instruction(const Instruction& instruction, const std::vector<UnitSettings>& units) {
   InstructionTiming timing;
   timing.unit = instruction.unit;
+  bool streams_in = false;
   const std::string where = "instruction " + instruction.name;
   if (instruction.unit < 0) {
     timing.role = Role::Immediate;
   } else {
     const UnitKind kind = units.at(static_cast<size_t>(instruction.unit)).kind;
+    streams_in = kind == UnitKind::StreamIn;
     const bool multiplies = kind == UnitKind::Array || kind == UnitKind::Systolic;
     timing.role = kind == UnitKind::Serial ? Role::Work : multiplies ? Role::Multiply : Role::Transfer;
     if (kind == UnitKind::Expander) timing.role = instruction.streams.empty() ? Role::Configure : Role::Expand;
@@ -185,7 +187,10 @@ InstructionTiming resolve_instruction(const Instruction& instruction, const std:
     const std::string& key = instruction.properties[i].key;
     const auto found = std::find_if(kKeyNames.begin(), kKeyNames.end(), [&](const char* name) { return key == name; });
     if (found == kKeyNames.end()) continue;
-    timing.keys.emplace_back(static_cast<Key>(found - kKeyNames.begin()), static_cast<uint32_t>(i));
+    const auto known = static_cast<Key>(found - kKeyNames.begin());
+    timing.keys.emplace_back(known, static_cast<uint32_t>(i));
+    if (streams_in && known == Key::Rows) timing.rows_asked = static_cast<int32_t>(i);
+    if (streams_in && known == Key::Stride) timing.stride_asked = static_cast<int32_t>(i);
   }
   return timing;
 }

@@ -140,6 +140,8 @@ struct InstructionTiming {
   int32_t unit = -1;
   Role role = Role::Work;
   std::vector<std::pair<Key, uint32_t>> keys;  // property and its position among the command's values
+  // Positions of the rows that a move in asks main memory for, and of their stride; -1: those that it accesses.
+  int32_t rows_asked = -1, stride_asked = -1;
 };
 
 struct Settings {

@@ -20,6 +20,21 @@ void Stream::pair(int64_t number) {
   }
 }
 
+// Rows beyond the tensor are asked for, too, where the command's numbers say so.
+void Stream::ask(int64_t number) {
+  const InstructionTiming& here = timing(number);
+  if (here.stride_asked < 0 || here.rows_asked < 0) return;
+  const Operation& operation = list_.at(number);
+  const int64_t* properties = list_.properties_of(operation);
+  for (uint32_t a = 0; a < operation.access_count; ++a) {
+    AccessInstance& access = list_.accesses[operation.first_access + a];
+    if (access.memory != settings_.dram) continue;
+    access.dims = 1;
+    access.count[0] = std::clamp<int64_t>(properties[here.rows_asked], 1, kMostPoints);
+    access.stride[0] = properties[here.stride_asked];
+  }
+}
+
 // Notes on which page a command begins.
 void Stream::place(int64_t number, std::vector<Pages>& pages) {
   const int32_t unit = timing(number).unit;
@@ -38,6 +53,7 @@ void Stream::supply(bool ended) {
   ended_ = ended;
   for (; seen_ < list_.count(); ++seen_) {
     pair(seen_);
+    ask(seen_);
     if (list_.at(seen_).sender < 0) place(seen_, pages_);
   }
   int64_t known = seen_;

@@ -60,6 +60,7 @@ class Stream {
     int64_t last = -1, before = -1;
   };
   void pair(int64_t number);
+  void ask(int64_t number);
   void place(int64_t number, std::vector<Pages>& pages);
   [[nodiscard]] int64_t named() const { return static_cast<int64_t>(ids_.size()); }
 

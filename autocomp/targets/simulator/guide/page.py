@@ -131,7 +131,7 @@ def _possible(accelerator: Accelerator) -> set[str]:
 
 def _instructions(accelerator: Accelerator) -> Iterator[str]:
     kinds = {unit.name: _kind(unit) for unit in accelerator.units}
-    chosen = [i for i in accelerator.instructions if i.unit]
+    chosen = [i for i in accelerator.instructions if i.unit and not i.sent]
     timed = [i for i in chosen if i.timing or kinds[i.unit or ""] in POOLED]
     if not timed:
         return

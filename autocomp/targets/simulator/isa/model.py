@@ -109,6 +109,7 @@ class Instruction:
     encoding: tuple[EncodedField, ...] = ()  # its bits in the machine's command words; none: not stated
     implied: Mapping[str, str] = field(default_factory=dict)  # operands without bits -> those that they equal
     contraction: Mapping[str, int] = field(default_factory=dict)  # what is stated of rows, columns, depth and peak
+    sent: bool = False  # by hardware loops alone: kernels cannot call it
 
 
 @dataclass(frozen=True)

@@ -77,7 +77,8 @@ def _instruction(accelerator: Accelerator, instruction: Instruction) -> Iterator
     names = ", ".join(p.name for p in instruction.parameters)
     yield from ("", f"### {instruction.name}({names})", "")
     runs = "the front end" if instruction.unit is None else f"unit {instruction.unit}"
-    yield f"{instruction.doc} Runs on {runs}.".strip()
+    sent = " Only hardware loops send it." if instruction.sent else ""
+    yield f"{instruction.doc} Runs on {runs}.{sent}".strip()
     if instruction.parameters:
         yield ""
         yield from (_operand(p) for p in instruction.parameters)

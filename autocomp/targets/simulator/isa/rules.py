@@ -12,6 +12,8 @@ def rules(accelerator: Accelerator) -> tuple[str, ...]:
     """Constraints as sentences: memory sizes first, then one line of operand ranges and requirements a call."""
     found = [memory_rule(accelerator, memory) for memory in accelerator.local_memories]
     for instruction in accelerator.instructions:
+        if instruction.sent:
+            continue
         forms = spellings(accelerator, instruction)
         parts = [*_ranges(instruction, forms), *dict.fromkeys(requirements(instruction.body))]
         if parts:

@@ -194,7 +194,9 @@ PROPERTY_KEYS: Mapping[str, Key] = _known(
             " different paths are not in order",
             kinds=("stream_in",),
         ),
-        "stride": Key("bytes between DRAM rows", kinds=("stream_out",)),
+        "stride": Key(
+            "bytes between DRAM rows; of a move in that asks for `rows` of them whatever it uses", kinds=STREAMS
+        ),
         "lines": Key("rows of a pooled image", kinds=("stream_out",)),
         "line_rows": Key("pixels in a row of a pooled image", kinds=("stream_out",)),
         "line_step": Key("DRAM rows between rows of a pooled image", kinds=("stream_out",)),

@@ -81,7 +81,7 @@ def call_role(accelerator: m.Accelerator, name: str, count: int | None = None) -
 def call_roles(accelerator: m.Accelerator, kind: Kind | None = None) -> tuple[CallRole, ...]:
     """The roles of all call forms, instructions first; of one kind if `kind` is given."""
     roles = instruction_roles(accelerator)
-    forms = [(i.name, len(i.parameters)) for i in accelerator.instructions]
+    forms = [(i.name, len(i.parameters)) for i in accelerator.instructions if not i.sent]
     forms += [(a.name, len(a.parameters)) for a in accelerator.aliases if not a.trace]
     found = [_call_role(accelerator, roles, name, count) for name, count in forms]
     return tuple(role for role in found if role is not None and kind in (None, role.kind))

@@ -54,7 +54,10 @@ def build_instruction(
     implied: Mapping[str, str] = {}
     contraction: dict[str, int] = {}
     docs = []
+    sent = any(is_tree(item, "sent") for item in items)
     for item in items:
+        if is_tree(item, "sent"):
+            continue
         with scope.source.collect():
             if is_tree(item, "doc"):
                 docs.append(text_of(cast(SyntaxTree, item.children[0])))
@@ -91,6 +94,7 @@ def build_instruction(
         encoding,
         implied,
         contraction,
+        sent,
     )
 
 

@@ -65,7 +65,8 @@ def call_forms(accelerator: Accelerator) -> Forms:
     """All calls that there are: name -> number of arguments -> the instruction or alias."""
     forms: Forms = {}
     for instruction in accelerator.instructions:
-        forms.setdefault(instruction.name, {})[len(instruction.parameters)] = instruction
+        if not instruction.sent:
+            forms.setdefault(instruction.name, {})[len(instruction.parameters)] = instruction
     for alias in accelerator.aliases:
         if not alias.trace:
             forms.setdefault(alias.name, {})[len(alias.parameters)] = alias
