@@ -16,6 +16,7 @@ from typing import Any
 from autocomp.errors import NotApplicable
 from autocomp.targets.triton.language import Module
 from autocomp.targets.triton.rewrites import Setting
+from autocomp.targets.triton.rewrites.groups import HOPPER
 from autocomp.targets.triton.rewrites.parameters import SCALE_BLOCK, SetParameters
 from autocomp.targets.triton.rewrites.ranks import rank, ranks_of
 from autocomp.targets.triton.rewrites.registry import rewrite
@@ -88,7 +89,7 @@ class _Way:
 
 def routes(module: Module, setting: Setting) -> list[Route]:
     """The routes that a module has, the most promising first. None for a module that has taken one."""
-    if "_descriptors" in module.text or "eviction_policy" in module.text:
+    if any(trace in module.text for trace in ("_descriptors", "eviction_policy", "gluon")):
         return []
     kernels = main_kernels(module)
     dots = [kernel for kernel in kernels if has_dot([module.kernels[kernel]])]
@@ -100,6 +101,9 @@ def routes(module: Module, setting: Setting) -> list[Route]:
 
 
 def _products(module: Module, setting: Setting) -> Iterator[Route]:
+    groups = _Way(module, setting)
+    if setting.capability[0] == HOPPER and groups.each("attention_groups", programs=setting.multiprocessors):
+        yield groups.done("groups of warps load or multiply, the next scores beside this softmax", 0.97)
     start = _Way(module, setting)
     for follower in main_kernels(module):
         for producer in main_kernels(module):
@@ -173,6 +177,7 @@ def _promoted(start: _Way) -> Iterator[Route]:
     multiprocessor store them beside each other's products. Long ones: groups of warps add and multiply in turns."""
     long = start.setting.dims.get("K", 0) // SCALE_BLOCK > SHORT_SUM
     names = list(_tile_offers(start)[0])[:2]
+    yield from _grouped(start, names)
     for position, (rows, cols, stages, group) in enumerate(((128, 128, 4, 8), (128, 128, 4, 4), (128, 128, 3, 8))):
         way = start.copy()
         _described(way, False, group)
@@ -192,6 +197,23 @@ def _promoted(start: _Way) -> Iterator[Route]:
         way.each("persistent", dots=True, programs=2 * start.setting.multiprocessors, flatten=True)
         reason = f"tiles of {rows} x {cols}, {stages} stages in groups of {group}, two programs each, persistent"
         yield way.done(reason, (0.75 if long else 0.95) - 0.02 * position)
+
+
+def _grouped(start: _Way, names: Sequence[str]) -> Iterator[Route]:
+    """Groups of warps that multiply, and one warp that loads: two groups with two products each in flight, or three
+    groups with one."""
+    if start.setting.capability[0] != HOPPER:
+        return
+    ways = ((2, 2, 5, 8), (3, 1, 4, 4), (3, 1, 4, 8), (2, 2, 6, 4), (2, 2, 6, 8), (3, 1, 4, 2), (2, 2, 5, 16))
+    for position, (groups, chain, stages, order) in enumerate(ways):
+        way = start.copy()
+        _described(way, True, order)
+        rows, columns = 64 * groups, 128
+        way.set(True, dict(zip(names, (rows, columns), strict=True)))
+        given = {"groups": groups, "chain": chain, "stages": stages, "programs": start.setting.multiprocessors}
+        if way.each("warp_groups", dots=True, **given):
+            reason = f"{groups} groups of warps on tiles of {rows} x {columns}, {stages} stages, in groups of {order}"
+            yield way.done(reason, 0.97 - 0.005 * position)
 
 
 def _attention(start: _Way) -> Iterator[Route]:

@@ -9,7 +9,8 @@ import pytest
 from autocomp.errors import NotApplicable
 from autocomp.targets.triton.language import Module, check_module, fingerprint, parse
 from autocomp.targets.triton.rewrites.registry import REWRITES
-from autocomp.targets.triton.rewrites.rewrite import Rewrite
+from autocomp.targets.triton.rewrites.registry import rewrite as known
+from autocomp.targets.triton.rewrites.rewrite import Rewrite, Setting
 from autocomp.targets.triton.routes import Route, routes
 from autocomp.targets.triton.start import starting_kernel
 from autocomp.targets.triton.transformations import SEQUENCE, Device, applied
@@ -76,7 +77,27 @@ def test_a_halved_operand_is_loaded_from_a_row_that_no_other_offset_is_made_of()
 def test_short_sums_of_scaled_products_are_stored_beside_other_products() -> None:
     def first(depth: int) -> str:
         workload = load("scaled_matmul", dims={"M": 1024, "N": 1024, "K": depth})
-        return routes(start("scaled_matmul"), Device().setting(workload))[0].reason
+        found = routes(start("scaled_matmul"), Device().setting(workload))
+        return next(route.reason for route in found if "warp_groups" not in dict(route.steps))
 
     assert "two programs each" in first(256)
     assert "two programs each" not in first(8192)
+
+
+@pytest.mark.parametrize(("name", "rewrite"), [("scaled_matmul", "warp_groups"), ("attention", "attention_groups")])
+def test_groups_of_warps_are_for_devices_that_have_them(name: str, rewrite: str) -> None:
+    module = stations(name, rewrite)[-1]
+    assert "gl.warp_specialize(" in module.text
+    assert ".is_cuda and " in module.text  # the interpreter runs the kernel that there was
+    assert not routes(module, Device().setting(load(name)))
+    before = stations(name, rewrite)[-2]
+    for capability, offered in (((8, 0), False), ((9, 0), True), ((10, 0), False)):  # of Hopper alone
+        assert bool(known(rewrite).offers(before, Setting(capability=capability))) == offered
+
+
+def test_attention_is_recognised_under_other_names() -> None:
+    text = start("attention").text.replace("scores", "logits").replace("attention_kernel", "attend")
+    assert "attend_groups" in applied(parse(text), "attention_groups", {"kernel": "attend", "programs": 4}).text
+    other = parse(text.replace("tl.exp(largest - new)", "tl.exp(new - largest)"))
+    with pytest.raises(NotApplicable, match="plain"):
+        applied(other, "attention_groups", {"kernel": "attend", "programs": 4})

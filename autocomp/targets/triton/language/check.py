@@ -205,6 +205,8 @@ class _Checker:
         name = dotted(node.func)
         if name in self._module.hosts or name in allowed.HOST_FUNCTIONS or name in allowed.HOST_BUILTINS:
             return
+        if self._imported.get(name, "").rsplit(".", 1)[-1] in allowed.HOST_FUNCTIONS:
+            return
         if name.rsplit(".", 1)[-1] in allowed.GLUON_HOST and name.split(".")[0] in self._imported:
             return
         method = node.func.attr if isinstance(node.func, ast.Attribute) else ""

@@ -13,7 +13,8 @@ ENTRY = "solution"
 OPTIONS = ("num_warps", "num_stages", "num_ctas", "maxnreg", "launch_pdl")  # of a launch, not of the function
 MAX_CHARACTERS = 200_000
 MAX_DEPTH = 100  # of nested expressions and statements
-JIT = ("triton.jit", "gluon.jit")
+GLUON = "gluon.jit"
+JIT = ("triton.jit", GLUON)
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,8 @@ from autocomp.targets.triton.rewrites.arithmetic import DeferScale, Exp2, Recipr
 from autocomp.targets.triton.rewrites.causal import ImpliedMask, SkipMasked, SplitMasked
 from autocomp.targets.triton.rewrites.descriptors import TensorDescriptors
 from autocomp.targets.triton.rewrites.fusion import FuseEpilogue, OverlapLaunches
+from autocomp.targets.triton.rewrites.group_attention import AttentionGroups
+from autocomp.targets.triton.rewrites.group_products import WarpGroups
 from autocomp.targets.triton.rewrites.loops import LoopOptions, SplitStore, WarpSpecialise
 from autocomp.targets.triton.rewrites.parameters import SetParameters
 from autocomp.targets.triton.rewrites.precision import ProductPrecision
@@ -24,6 +26,8 @@ REWRITES: tuple[Rewrite, ...] = (
     LoopOptions(),
     SplitStore(),
     WarpSpecialise(),
+    WarpGroups(),
+    AttentionGroups(),
     OneBlock(),
     OnlineSoftmax(),
     RowsPerProgram(),

@@ -8,8 +8,10 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 from autocomp.targets.triton.language.module import (
+    GLUON,
     Launch,
     Module,
+    decorators,
     is_constexpr,
     launches_in,
     parameters,
@@ -85,12 +87,16 @@ def _aside(function: ast.FunctionDef) -> set[int]:
 
 
 def main_kernels(module: Module) -> list[str]:
-    """Names of the kernels that are launched outside of `else` branches, in the order of their first launch."""
+    """Names of the Triton kernels that are launched outside of `else` branches, in the order of their first launch.
+    Kernels in Gluon are left out: no rewrite reads them."""
     names: list[str] = []
     for name, host in module.hosts.items():
         aside = _aside(host)
         for launch in launches_in(host, name):
-            if launch.kernel in module.kernels and id(launch.node) not in aside and launch.kernel not in names:
+            function = module.kernels.get(launch.kernel)
+            if function is None or GLUON in decorators(function) or id(launch.node) in aside:
+                continue
+            if launch.kernel not in names:
                 names.append(launch.kernel)
     return names
 
