@@ -89,6 +89,7 @@ def test_another_schedule_of_a_scheduled_kernel_is_that_of_the_computation(prove
         ({"tile": {"i": 17}}, "not one of this machine's"),
         ({"blocks": {}}, "unknown decision 'blocks'"),
         ({"block": 3}, "maps names to numbers"),
+        ({"block": {"i": 0}}, "'block.i' is a whole number from 1 on"),
         ({"order": ["k", "i", "j"], "block": {"i": 1, "j": 1, "k": 1}}, "reduced dimensions come last"),
         ({"inner": ["i"]}, "leaves out"),
     ],

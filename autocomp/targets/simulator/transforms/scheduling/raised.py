@@ -167,7 +167,8 @@ def from_data(data: Any, computation: Contraction, base: Schedule | None = None)
 def _sizes(name: str, value: Any) -> dict[str, int]:
     if not isinstance(value, Mapping):
         raise NotApplicable(f"{name!r} maps names to numbers, got {value!r}")
-    return {str(key): _number(f"{name}.{key}", number) for key, number in value.items()}
+    least = 0 if name == "level" else 1  # loops around a panel; tiles, blocks and moves have an extent
+    return {str(key): _number(f"{name}.{key}", number, least) for key, number in value.items()}
 
 
 def _names(name: str, value: Any) -> tuple[str, ...]:
@@ -176,7 +177,7 @@ def _names(name: str, value: Any) -> tuple[str, ...]:
     return tuple(value)
 
 
-def _number(name: str, value: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 1 << 31:
-        raise NotApplicable(f"{name!r} is a whole number from 0 on, got {value!r}")
+def _number(name: str, value: Any, least: int = 0) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or not least <= value < 1 << 31:
+        raise NotApplicable(f"{name!r} is a whole number from {least} on, got {value!r}")
     return value
