@@ -48,6 +48,8 @@ budget is spent, `submit`.
 Wherever a kernel is asked for, give its text or the number that `evaluate` gave it."""
 MOST_PROPOSALS = 3  # of each transformation
 MOST_SCHEDULES = 5
+MOST_KERNEL = 1 << 20  # characters
+MOST_IDEA = 10_000  # also of the parameters of a transformation, as JSON
 MOST_LINES = 8  # of a kernel, that cost most
 
 
@@ -72,7 +74,7 @@ class Tools:
         kernel was judged before. `idea` says in a sentence what was changed and why; `parent` is the number of the
         kernel that it was made from, by default the best."""
         before = self._session.history.evaluations
-        candidate = self._session.evaluate(self._text(kernel), idea, parent)
+        candidate = self._session.evaluate(self._text(kernel), _bounded(idea, "an idea", MOST_IDEA), parent)
         return {
             **self._verdict(candidate),
             "charged": self._session.history.evaluations - before,
@@ -172,6 +174,7 @@ class Tools:
 
     def transform(self, kernel: Kernel, name: str, parameters: dict[str, Any]) -> str:
         """The text of a kernel with one of the rewrites that `transformations` lists applied. Free."""
+        _bounded(json.dumps(parameters, default=str), "the list of parameters", MOST_IDEA)
         return self._target.transformations.apply(name, self._text(kernel), self._workload, parameters)
 
     def schedules(self) -> list[dict[str, Any]]:
@@ -208,7 +211,9 @@ class Tools:
 
     def _text(self, kernel: Kernel) -> str:
         named = str(kernel).strip()
-        return self.read_kernel(int(named)) if re.fullmatch(r"[0-9]{1,9}", named) else str(kernel)
+        if re.fullmatch(r"[0-9]{1,9}", named):
+            return self.read_kernel(int(named))
+        return _bounded(str(kernel), "a kernel", MOST_KERNEL)
 
     def _profile(self, kernel: Kernel) -> Profile:
         return self._target.record(self._text(kernel), self._workload, "kernel").profile()
@@ -247,6 +252,14 @@ class Tools:
     def _story(self, evaluation: Evaluation, candidate: Candidate) -> list[str]:
         diagnosis = self._target.diagnose(self._session.kernel(candidate), self._workload)
         return list(self._target.story(evaluation, diagnosis))
+
+
+def _bounded(text: str, what: str, most: int) -> str:
+    """The text with a question mark for each half of a surrogate pair, which no file can hold. Raises ConfigError for
+    one that is too long."""
+    if len(text) > most:
+        raise ConfigError(f"{what} has at most {most:,} characters, this one {len(text):,}")
+    return text.encode("utf-8", "replace").decode()
 
 
 def _printed(draw: Callable[[Console], None]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import socket
 import subprocess
@@ -27,7 +28,9 @@ from autocomp.search.folder import RunFolder
 from autocomp.search.snapshot import Request, create, restore
 from autocomp.targets.menu import Menu
 from autocomp.targets.registry import load_target
+from autocomp.workbench.calling import Callables
 from autocomp.workbench.session import Session
+from autocomp.workbench.tools import Tools
 from autocomp.workload import load
 
 WORKLOAD = "tiny_gemm"
@@ -168,6 +171,21 @@ def test_mistakes_come_back_as_messages(session: Session, name: str, arguments: 
     result = talk(make_server(session), lambda client: client.call_tool(name, arguments))
     assert result.is_error
     assert expected in text_of(result)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        ({"kernel": "half \ud83d a pair", "idea": "x"}, '"correct": false'),
+        ({"kernel": "/" * (1 << 21), "idea": "x"}, "a kernel has at most 1,048,576 characters, this one 2,097,152"),
+        ({"kernel": "fence();", "idea": "x" * 20_000}, "an idea has at most 10,000 characters"),
+    ],
+)
+def test_texts_that_no_file_holds_do_not_end_the_session(
+    session: Session, arguments: dict[str, Any], expected: str
+) -> None:
+    assert expected in Callables(Tools(session)).call("evaluate", json.dumps(arguments))
+    assert not session.ended
 
 
 def test_a_spent_budget_ends_evaluations_and_nothing_else(tmp_path: Path) -> None:
