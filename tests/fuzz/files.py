@@ -57,6 +57,7 @@ KINDS: Mapping[str, Kind] = {
     "kept-answer": Kind(documents.honest_answer, documents.read_kept_answer, changed_bytes),
     "kept-verdict": Kind(documents.honest_verdict, documents.read_kept_verdict, changed_bytes),
     "onnx": Kind(models.honest_models, from_file("m.onnx", models.read_model), changed_bytes),
+    "stablehlo": Kind(models.honest_modules, from_file("m.mlir", models.read_module), changed_text),
     "samples": Kind(models.honest_samples, from_file("s.npz", models.read_samples), changed_bytes),
     "archive": Kind(
         lambda: [gzip.compress(b"fence\n" * 50), b"fence\n" * 5],

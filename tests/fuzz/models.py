@@ -1,4 +1,4 @@
-"""Readers of models in ONNX, of archives of samples, and of traces."""
+"""Readers of models in ONNX and StableHLO, of archives of samples, and of traces."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 
 from autocomp.targets.simulator import isa
+
+MODULES = Path(__file__).parents[1] / "models" / "stablehlo"
 
 
 def honest_models() -> list[bytes]:
@@ -35,12 +37,23 @@ def honest_models() -> list[bytes]:
     return [data]
 
 
+def honest_modules() -> list[bytes]:
+    """StableHLO modules as JAX writes them."""
+    return [file.read_bytes() for file in sorted(MODULES.glob("*.mlir"))]
+
+
 def read_model(path: Path) -> None:
     from autocomp.models import import_model
     from autocomp.models.quantise import random_samples
 
     import_model(path)
     random_samples(path, 0)
+
+
+def read_module(path: Path) -> None:
+    from autocomp.models import import_model
+
+    import_model(path)
 
 
 def honest_samples() -> list[bytes]:
