@@ -51,6 +51,10 @@ class Forecast:
     def after(self) -> float:
         return self.host + sum(p.count * p.best for p in self.predictions)
 
+    def share(self, cycles: float) -> float:
+        """Of all cycles; 0 of a model that takes none."""
+        return cycles / self.after if self.after else 0.0
+
     def speed_up(self, prediction: Prediction) -> float:
         """Of the whole model if this operation ran at its bound, after Amdahl's law."""
         return self.after / (self.after - prediction.gain)

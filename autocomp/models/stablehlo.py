@@ -10,26 +10,35 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
+from itertools import takewhile
 from pathlib import Path
 
 from autocomp.data import decode, read_regular
 from autocomp.errors import ConfigError
 from autocomp.models.graph import HostOperation, Model
 from autocomp.models.operations import Operation, Shape, convolution, gemm
+from autocomp.models.shapes import MOST_ELEMENTS
 
 SUFFIXES = (".mlir", ".stablehlo")
 MOST_BYTES = 1 << 26
 MOST_OPERATIONS = 1 << 16  # with those of called functions; a network of a hundred layers has some 10,000
+MOST_LINES = 1 << 18  # of all functions
+MOST_CALLS = 100  # of functions within functions
+MOST_EXTENTS = 32  # of a tensor
+MOST_DIGITS = 18  # of an extent
+# No pattern below reads a character more than a few times, whatever the text.
 # These say how tensors are seen, and touch no element when the program runs.
 _FREE = ("constant", "reshape", "broadcast_in_dim", "iota", "return", "optimization_barrier")
 _LOOPS = ("while", "if", "case", "composite")
-_FUNCTION = re.compile(r"func\.func\s+(?:\w+\s+)?@(?P<name>[\w$.-]+)\((?P<parameters>.*?)\)\s*(?:->|attributes|\{)")
+_REPEATS = ("broadcast_in_dim", "reshape")
+_LIST = r"\[([^\[\]]*)\]"
+_FUNCTION = re.compile(r"\s*func\.func\s+(?:\w+\s+)?@(?P<name>[\w$.-]+)\((?P<parameters>.*?)\)\s*(?:->|attributes|\{)")
 _RESULTS = r"(?:(?P<results>%[\w#]+(?::\d+)?(?:\s*,\s*%[\w#]+)*)\s*=\s*)?"
 _LINE = re.compile(rf'^\s*{_RESULTS}"?(?P<name>[a-z_]+(?:\.[\w.]+)?)"?(?P<rest>.*)$')
 _ZERO = re.compile(r"dense<-?0(\.0+e\+00)?>")
 _TYPES = re.compile(r" : (?P<given>\((?:[^()]|\([^()]*\))*\) -> .*|tensor<.*)$")
-_TENSOR = re.compile(r"tensor<((?:[0-9?]+x)*)([^<>]*(?:<[^<>]*>)?[^<>]*)>")
+_TENSOR = re.compile(r"tensor<([^<>]*)(?:<[^<>]*>[^<>]*)?>")
+_EXTENT = re.compile(r"\d+|\?")
 _VALUE = re.compile(r"%[\w]+(?:#\d+)?")
 
 
@@ -54,29 +63,38 @@ class _Function:
 def import_stablehlo(path: Path) -> Model:
     """Read a module. Raises ConfigError for a file that is none, sizes that are not known, and loops."""
     text = decode(read_regular(path, MOST_BYTES), str(path), ConfigError)
+    try:
+        return _model(text, path)
+    except (IndexError, TypeError, ValueError) as error:
+        raise ConfigError(f"{path}: an operation does not suit its tensors: {error}") from error
+
+
+def _model(text: str, path: Path) -> Model:
     functions = _functions(text, path)
-    entry = functions.get("main") or next(iter(functions.values()), None)
+    entry = "main" if "main" in functions else next(iter(functions), None)
     if entry is None:
         raise ConfigError(
             f"{path}: a StableHLO module has functions; this has none", hint="jax.jit(f).lower(…).as_text()"
         )
-    lines = list(islice(_written_out(entry, functions, path), MOST_OPERATIONS + 1))
-    if len(lines) > MOST_OPERATIONS:
+    if _operations(entry, functions, path, {}) > MOST_OPERATIONS:
         raise ConfigError(f"{path}: more than {MOST_OPERATIONS:,} operations, with those of called functions")
-    return _Program(lines, path).model()
+    return _Program(list(_written_out(functions[entry], functions)), path).model()
 
 
 def _functions(text: str, path: Path) -> dict[str, _Function]:
     parameters: dict[str, tuple[str, ...]] = {}
     lines: dict[str, list[_Line]] = {}
-    name = ""
+    name, count = "", 0
     for number, line in enumerate(text.splitlines(), 1):
-        head = _FUNCTION.search(line)
+        head = _FUNCTION.match(line)
         if head is not None:
             name = head["name"]
             parameters[name], lines[name] = tuple(_VALUE.findall(head["parameters"])), []
         elif name and (parsed := _line(line, f"{path}:{number}")) is not None:
             lines[name].append(parsed)
+            count += 1
+            if count > MOST_LINES:
+                raise ConfigError(f"{path}:{number}: more than {MOST_LINES:,} operations in one file")
     return {name: _Function(parameters[name], tuple(lines[name])) for name in lines}
 
 
@@ -98,37 +116,64 @@ def _line(text: str, where: str) -> _Line | None:
 
 def _shapes(text: str, where: str) -> tuple[Shape, ...]:
     shapes = []
-    for extents, _ in _TENSOR.findall(text):
-        if "?" in extents:
+    for written in _TENSOR.findall(text):
+        words = list(takewhile(_EXTENT.fullmatch, written.split("x", MOST_EXTENTS + 1)))
+        if "?" in words:
             raise ConfigError(f"{where}: the size of a tensor is not known", hint="lower the program for fixed sizes")
-        shapes.append(tuple(int(extent) for extent in extents.split("x") if extent))
+        if len(words) > MOST_EXTENTS or any(len(word) > MOST_DIGITS for word in words):
+            digits = max(map(len, words))
+            raise ConfigError(f"{where}: {len(words)} extents of up to {digits} digits, which no tensor has")
+        shape = tuple(map(int, words))
+        if math.prod(shape) > MOST_ELEMENTS:
+            raise ConfigError(f"{where}: a tensor has {math.prod(shape):,} elements, which no tensor has")
+        shapes.append(shape)
     return tuple(shapes)
 
 
+def _callee(line: _Line, functions: Mapping[str, _Function]) -> str | None:
+    """The function that a line calls, if it is in the module."""
+    named = re.search(r"@([\w$.-]+)", line.text) if line.name == "call" else None
+    return named[1] if named is not None and named[1] in functions else None
+
+
+def _operations(
+    name: str, functions: Mapping[str, _Function], path: Path, known: dict[str, int], depth: int = 0
+) -> int:
+    """How many operations a function has when those of called functions are written out, and calls counted. Raises
+    ConfigError for functions that call themselves, and for loops. `known` remembers the counts."""
+    if depth > MOST_CALLS:
+        raise ConfigError(f"{path}: @{name} calls itself, or calls nest more than {MOST_CALLS} deep")
+    if name not in known:
+        count = 0
+        for line in functions[name].lines:
+            if line.name in _LOOPS:
+                raise ConfigError(f"{path}: how often stablehlo.{line.name} runs its operations is not known")
+            called = _callee(line, functions)
+            count += 1 if called is None else 1 + _operations(called, functions, path, known, depth + 1)
+        known[name] = count
+    return known[name]
+
+
 def _written_out(
-    function: _Function, functions: Mapping[str, _Function], path: Path, callers: tuple[int, ...] = ()
+    function: _Function, functions: Mapping[str, _Function], callers: tuple[int, ...] = ()
 ) -> Iterator[_Line]:
     """The operations with those of called functions in the place of calls, under names of their own."""
     prefix = "/".join(map(str, callers))
     names: dict[str, str] = {}
     for number, line in enumerate(function.lines):
-        if line.name in _LOOPS:
-            raise ConfigError(f"{path}: how often stablehlo.{line.name} runs its operations is not known")
         renamed = replace(
             line,
             results=tuple(f"{prefix}{name}" for name in line.results),
             operands=tuple(names.get(name, f"{prefix}{name}") for name in line.operands),
         )
-        callee = re.search(r"@([\w$.-]+)", line.text) if line.name == "call" else None
-        called = None if callee is None else functions.get(callee[1])
-        if called is None:
+        callee = _callee(line, functions)
+        if callee is None:
             yield renamed
             continue
-        if len(callers) > len(functions):
-            raise ConfigError(f"{path}: @{callee[1] if callee else ''} calls itself")
+        called = functions[callee]
         own = "/".join(map(str, (*callers, number)))
         given = {f"{own}{name}": value for name, value in zip(called.parameters, renamed.operands, strict=False)}
-        for item in _written_out(called, functions, path, (*callers, number)):
+        for item in _written_out(called, functions, (*callers, number)):
             if item.name == "return":
                 returned = [given.get(value, value) for value in item.operands]
                 names |= dict(zip(line.results, returned, strict=False))
@@ -143,9 +188,15 @@ class _Program:
         self._lines, self._path = lines, path
         self._maker = {name: line for line in lines for name in line.results}
         self._users: dict[str, list[_Line]] = {}
+        self._origins: dict[str, str] = {}  # of values that are only repeated: the value that they repeat
+        self._repeated: dict[str, set[Shape]] = {}  # the shapes of values that others repeat
         for line in lines:
             for name in line.operands:
                 self._users.setdefault(name, []).append(line)
+            if line.name in _REPEATS and line.operands and line.inputs:
+                origin = self._origins.get(line.operands[0], line.operands[0])
+                self._origins |= dict.fromkeys(line.results, origin)
+                self._repeated.setdefault(line.operands[0], set()).add(line.inputs[0])
 
     def model(self) -> Model:
         operations: Counter[Operation] = Counter()
@@ -182,7 +233,7 @@ class _Program:
             users = self._users.get(end.results[0], []) if line.name in ("dot_general", "convolution") else []
             if len(users) != 1 or users[0].name != name:
                 continue
-            others = [self._origin(value) for value in users[0].operands if value != end.results[0]]
+            others = [self._origins.get(value, value) for value in users[0].operands if value != end.results[0]]
             fits = self._is_row if name == "add" else self._is_zero
             if len(others) == 1 and fits(others[0], line):
                 end = users[0]
@@ -190,19 +241,9 @@ class _Program:
                 folded.add(end.results[0])
         return options, folded
 
-    def _origin(self, value: str) -> str:
-        """The value that is only repeated."""
-        line = self._maker.get(value)
-        while line is not None and line.name in ("broadcast_in_dim", "reshape") and line.operands:
-            value = line.operands[0]
-            line = self._maker.get(value)
-        return value
-
     def _is_row(self, value: str, line: _Line) -> bool:
         """True if a value is a vector with one element for each channel of the results."""
-        users = [user for user in self._users.get(value, []) if user.name in ("broadcast_in_dim", "reshape")]
-        shapes = {user.inputs[0] for user in users if user.inputs}
-        return shapes == {(line.outputs[0][_channel(line)],)}
+        return self._repeated.get(value) == {(line.outputs[0][_channel(line)],)}
 
     def _is_zero(self, value: str, _: _Line) -> bool:
         maker = self._maker.get(value)
@@ -219,6 +260,8 @@ def _product(line: _Line, options: Mapping[str, str]) -> tuple[Operation, int] |
     many = math.prod(left[: len(batches[0])])
     rows, columns = left[len(batches[0]) :], right[len(batches[1]) :]
     at, other = summed[0][0] - len(batches[0]), summed[1][0] - len(batches[1])
+    if not (0 <= at < len(rows) and 0 <= other < len(columns)):
+        raise ValueError(f"it sums over the axes {summed[0][0]} of {left} and {summed[1][0]} of {right}")
     if len(columns) != 2 or (len(rows) != 2 and at != len(rows) - 1) or not rows:
         return None
     stored = {**({"transpose_a": True} if at != len(rows) - 1 else {}), **({"transpose_b": True} if other == 1 else {})}
@@ -229,7 +272,7 @@ def _product(line: _Line, options: Mapping[str, str]) -> tuple[Operation, int] |
 
 def _convolution(line: _Line, options: Mapping[str, str]) -> Operation | None:
     image, filters = line.inputs
-    layouts = re.search(r"dim_numbers = \[(.*?)\]x\[(.*?)\]->\[(.*?)\]", line.text)
+    layouts = re.search(rf"dim_numbers = {_LIST}x{_LIST}->{_LIST}", line.text)
     if layouts is None or len(image) != 4 or set(_numbers(line.text, "lhs_dilate") or [1]) != {1}:
         return None
     seen, weights = (part.split(", ") for part in layouts.groups()[:2])
@@ -249,17 +292,17 @@ def _convolution(line: _Line, options: Mapping[str, str]) -> Operation | None:
 
 def _channel(line: _Line) -> int:
     """The axis of the results that has the channels."""
-    layouts = re.search(r"->\[(.*?)\]", line.text)
+    layouts = re.search(rf"->{_LIST}", line.text)
     return layouts[1].split(", ").index("f") if layouts and "f" in layouts[1] else -1
 
 
 def _numbers(text: str, name: str) -> list[int]:
-    found = re.search(rf"\b{name} = (\[\[.*?\]\]|\[.*?\])", text)
+    found = re.search(rf"\b{name} = (\[(?:[^\[\]]|{_LIST})*\])", text)
     return [int(number) for number in re.findall(r"-?\d+", found[1])] if found else []
 
 
 def _pairs(text: str, name: str) -> tuple[list[int], list[int]]:
-    found = re.search(rf"\b{name} = \[(.*?)\] x \[(.*?)\]", text)
+    found = re.search(rf"\b{name} = {_LIST} x {_LIST}", text)
     if found is None:
         return [], []
     left, right = ([int(number) for number in part.split(", ") if number] for part in found.groups())

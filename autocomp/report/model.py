@@ -54,13 +54,13 @@ def operations_table(
     figures = [figure(heading) for heading in ("times", "naive", "best", "bound", "share", "speed-up")]
     grid = Grid("", name("operation"), *figures, name("from"))
     for p in [*worth, *rest]:
-        share = percent(p.count * p.best / costs.after)
+        share = percent(costs.share(p.count * p.best))
         gain = f"{costs.speed_up(p):.2f} x" if p in worth else "-"
         cycles = [amount_text(value) for value in (p.naive, p.best, p.bound)]
         grid.add(p.operation.name, str(p.count), *cycles, share, gain, p.source)
     for h in model.host:
         cost = round(h.work * host_cycles)
-        grid.add(f"host: {h.name}", str(h.nodes), "", amount_text(cost), "", percent(cost / costs.after), "-", "")
+        grid.add(f"host: {h.name}", str(h.nodes), "", amount_text(cost), "", percent(costs.share(cost)), "-", "")
     return grid
 
 
@@ -75,7 +75,7 @@ def summary(model: Model, costs: Forecast, worth: int, rest: int, host_cycles: f
 
 def improvement_line(done: Improvement) -> str:
     """The result of the searches, in one line."""
-    gain = done.before.after / done.after.after
+    gain = done.before.after / done.after.after if done.after.after else 1.0
     return (
         f"searched {len(done.searched)} operations with {done.evaluations} evaluations: end to end "
         f"{done.before.after:,.0f} cycles before, {done.after.after:,.0f} after ({gain:.2f} x); {done.reason}"

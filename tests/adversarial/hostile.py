@@ -114,6 +114,39 @@ def lost_operand(folder: Path, _: Honest) -> None:
     model(folder, lambda graph, _: graph.node[0].input.pop(), "lost.onnx")
 
 
+def module(folder: Path, name: str, *functions: str) -> None:
+    (folder / f"{name}.mlir").write_text("\n".join(functions))
+
+
+def endless_type(folder: Path, _: Honest) -> None:
+    module(folder, "type", f"func.func @main() {{\n%0 = stablehlo.add %a : tensor<{'a' * 200_000}\n" * 3)
+
+
+def endless_head(folder: Path, _: Honest) -> None:
+    module(folder, "head", "func.func @main(" * 50_000)
+
+
+def billion_calls(folder: Path, _: Honest) -> None:
+    twice = "func.func private @f{0}() {{\n  call @f{1}() : () -> ()\n  call @f{1}() : () -> ()\n}}"
+    module(folder, "calls", *(twice.format(n, n + 1) for n in range(40)), "func.func @f40() {\n}")
+
+
+def deep_calls(folder: Path, _: Honest) -> None:
+    once = "func.func private @f{0}() {{\n  call @f{1}() : () -> ()\n}}"
+    module(folder, "deep", *(once.format(n, n + 1) for n in range(5_000)), "func.func @f5000() {\n}")
+
+
+def circle_of_values(folder: Path, _: Honest) -> None:
+    shape = "tensor<4x4xf32>"
+    lines = [f"%{n} = stablehlo.reshape %{1 - n} : ({shape}) -> {shape}" for n in (0, 1)]
+    lines.append(f"%2 = stablehlo.dot_general %a, %b, contracting_dims = [1] x [0] : ({shape}, {shape}) -> {shape}")
+    module(folder, "circle", "func.func @main() {", *lines, f"%3 = stablehlo.add %2, %0 : {shape}", "}")
+
+
+def huge_extent(folder: Path, _: Honest) -> None:
+    module(folder, "extent", f"func.func @main() {{\n%0 = stablehlo.add %a, %b : tensor<{'9' * 5000}xf32>\n}}")
+
+
 # --- records and stores ----------------------------------------------------------------------------------------------
 
 
@@ -318,6 +351,7 @@ MAKERS: Mapping[str, Make] = {
     make.__name__: make
     for make in (
         *(zip_bomb, pickled, huge_array, gzip_bomb, data_elsewhere, huge_tensor, lost_operand),
+        *(endless_type, endless_head, billion_calls, deep_calls, circle_of_values, huge_extent),
         *(one_cycle, wrong_kernel, code_in_a_name, code_in_a_comment, edited_record),
         *(
             sends_a_secret,
