@@ -34,6 +34,13 @@ def test_an_override_reaches_everything_derived(systolic: Accelerator) -> None:
     assert wide.digest != systolic.digest
 
 
+def test_a_description_is_read_once() -> None:
+    body = "param N = 8; param X = 0.5;"
+    assert parse(body, N=4, X=1.5) is parse(body, X=1.5, N=4)
+    assert parse(body, N=4) is not parse(body, N=8)
+    assert parse(body, X=1) is not parse(body, X=1.0)
+
+
 def test_an_override_must_be_sensible() -> None:
     with pytest.raises(IsaError, match="power of two"):
         isa.load("gemmini", {"DIM": 12})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from typing import cast
 
 from lark import Token
@@ -44,7 +45,9 @@ from autocomp.targets.simulator.isa.language.syntax import Source, SyntaxTree, p
 from autocomp.targets.simulator.isa.model import Accelerator, Library, Otherwise
 from autocomp.targets.simulator.isa.timing import check_timing
 
+_Overrides = tuple[tuple[str, int | float], ...]
 MAX_BYTES = 1 << 30  # of all local memories and registers together
+MOST_KEPT = 8  # accelerators, which never change, that a process keeps beside those in use
 
 
 def parse(
@@ -55,13 +58,22 @@ def parse(
     Raises IsaError, with the places, for all that does not parse or check, and for a configuration or overrides of
     parameters that the description does not have.
     """
+    chosen = tuple(sorted((overrides or {}).items()))
+    return _parsed(text, source_name, chosen, tuple(type(value) for _, value in chosen), configuration)
+
+
+@lru_cache(maxsize=MOST_KEPT)
+def _parsed(
+    text: str, source_name: str, overrides: _Overrides, types: tuple[type, ...], configuration: str
+) -> Accelerator:
+    """As `parse`. Of equal overrides, `types` tells 1 from 1.0 and from True."""
     source = Source(text, source_name)
     tree = parse_syntax(source)
     name_token, *items = tree.children
     nodes = cast(list[SyntaxTree], items)
     configurations = build_configurations(Scope(source), nodes)
     selected = select(configurations, configuration, source_name)
-    draft = Draft(Scope(source), {**selected, **(overrides or {})})
+    draft = Draft(Scope(source), {**selected, **dict(overrides)})
     _declare(draft, nodes)
     with source.collect():
         check_presets(draft.scope, nodes, list(draft.parameters))
