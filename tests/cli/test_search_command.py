@@ -86,7 +86,12 @@ def test_key_and_address_do_not_reach_the_run_folder_unasked(
     autocomp: Command, toy: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-very-secret")
-    assert autocomp("search", "gemm", "--planner", "openai:m", "--run-dir", "here", "--workers", 1).exit_code == 0
+    assert (
+        autocomp(
+            "search", "gemm", "--planner", "openai:m", "--run-dir", "here", "--workers", 1, "--evaluations", 2
+        ).exit_code
+        == 0
+    )
     assert not any("very-secret" in file.read_text() for file in Path("here").rglob("*") if file.is_file())
 
 
