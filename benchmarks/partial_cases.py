@@ -12,7 +12,7 @@ import argparse
 import csv
 import gzip
 import random
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -26,7 +26,8 @@ FOLDER = Path(__file__).parent / "rtl"
 MARK = "partial"  # in the names of these cases
 MOST_CYCLES = 200_000
 BANK, ACC_BANK, DIM = 4096, 512, 16  # rows of a scratchpad bank and of an accumulator bank; side of the array
-COUNTS = {"a": 170, "b": 130, "c": 70, "d": 150, "e": 70, "f": 60, "i": 60}  # cases of each group
+# Cases of each mechanism; its first letter is the group.
+COUNTS = {"a": 190, "b": 150, "c": 80, "d": 170, "e": 100, "f": 90, "i": 80, "iturned": 40, "isums": 30}
 NO_POOL: Mapping[str, int] = dict.fromkeys(
     ("pool_stride", "pool_size", "pool_out_dim", "porows", "pocols", "orows", "ocols", "upad", "lpad"), 0
 )
@@ -194,11 +195,9 @@ def matmul_loop(a: Author, n: int) -> str:
             a.config_ld(number, a.draw.choice((64, 70, 100)), 1.0, int(number == 2))
     tiles = [a.draw.randint(1, 3) for _ in "IJK"]
     pads = [a.draw.choice((0, a.draw.randint(0, DIM - 1))) for _ in "IJK"]
-    bounds = " ".join(f"{name}={value}" for name, value in zip("IJK", tiles, strict=True))
-    missing = " ".join(f"pad_{name}={value}" for name, value in zip("IJK", pads, strict=True))
     bias = a.draw.choice((0, a.address(8 + n)))
+    _bounds(a, tiles, pads)
     a.body += [
-        f"loop_ws_config_bounds {bounds} {missing}",
         f"loop_ws_config_addrs_ab A={a.address(n)} B={a.address(4 + n)}",
         f"loop_ws_config_addrs_dc D={bias} C={a.address(12 + n)}",
         "loop_ws_config_strides_ab A_stride=64 B_stride=64",
@@ -208,6 +207,59 @@ def matmul_loop(a: Author, n: int) -> str:
     ]
     sizes = " x ".join(str(count * DIM - pad) for count, pad in zip(tiles, pads, strict=True))
     return f"a product of {sizes}{', with a bias' if bias else ''}"
+
+
+def turned_loops(a: Author) -> str:
+    """One to three hardware loops with an operand that is stored transposed, sums that stay, and raw results."""
+    a_transpose, b_transpose = a.draw.choice(((0, 1), (1, 0)))
+    a.config_ex("WS", a_transpose, b_transpose)
+    for number in range(3):
+        a.config_ld(number, a.draw.choice((64, 70, 256)))
+    a.config_st(256)
+    parts = []
+    for n in range(count := a.draw.choice((1, 2, 3))):
+        tiles = [a.draw.randint(1, 3) for _ in "IJK"]
+        pads = [a.draw.randint(0, DIM - 1) for _ in "IJK"]
+        _bounds(a, tiles, pads)
+        bias, result = a.draw.choice((0, a.address(8 + n))), a.draw.choice((0, a.address(12 + n)))
+        a.body += [
+            f"loop_ws_config_addrs_ab A={a.address(n)} B={a.address(4 + n)}",
+            f"loop_ws_config_addrs_dc D={bias} C={result}",
+            "loop_ws_config_strides_ab A_stride=64 B_stride=64",
+            "loop_ws_config_strides_dc D_stride=64 C_stride=64",
+            f"loop_ws ex_accumulate={int(n > 0 or bias > 0)} full_c=1 low_d=0 act=0 b_spad_id=0 a_spad_id=0 "
+            f"a_transpose={a_transpose} b_transpose={b_transpose} is_resadd=0",
+        ]
+        parts.append(" x ".join(str(count * DIM - pad) for count, pad in zip(tiles, pads, strict=True)))
+    return f"{count} loops with {'B' if b_transpose else 'A'} transposed: {', '.join(parts)}"
+
+
+def sums_of_matrices(a: Author) -> str:
+    """One to three hardware loops that add two matrices."""
+    for number in range(2):
+        a.config_ld(number, a.draw.choice((64, 70, 256)), a.draw.choice((1.0, 0.5)), 1)
+    a.config_st(a.draw.choice((64, 70, 256)))
+    parts = []
+    for n in range(count := a.draw.choice((1, 2, 3))):
+        tiles = [a.draw.randint(1, 5), a.draw.randint(1, 5), 0]
+        pads = [a.draw.randint(0, DIM - 1), a.draw.randint(0, DIM - 1), 0]
+        _bounds(a, tiles, pads)
+        a.body += [
+            f"loop_ws_config_addrs_ab A={a.address(n)} B={a.address(4 + n)}",
+            f"loop_ws_config_addrs_dc D=0 C={a.address(12 + n)}",
+            "loop_ws_config_strides_ab A_stride=64 B_stride=64",
+            "loop_ws_config_strides_dc D_stride=64 C_stride=64",
+            "loop_ws ex_accumulate=0 full_c=0 low_d=0 act=0 b_spad_id=0 a_spad_id=0 a_transpose=0 b_transpose=0 "
+            "is_resadd=1",
+        ]
+        parts.append(" x ".join(str(count * DIM - pad) for count, pad in zip(tiles[:2], pads[:2], strict=True)))
+    return f"{count} sums of matrices: {', '.join(parts)}"
+
+
+def _bounds(a: Author, tiles: Sequence[int], pads: Sequence[int]) -> None:
+    bounds = " ".join(f"{name}={value}" for name, value in zip("IJK", tiles, strict=True))
+    missing = " ".join(f"pad_{name}={value}" for name, value in zip("IJK", pads, strict=True))
+    a.body.append(f"loop_ws_config_bounds {bounds} {missing}")
 
 
 def convolution_loop(a: Author, n: int) -> str:
@@ -249,23 +301,31 @@ WRITERS: Mapping[str, Callable[[Author], str]] = {
     "e": overlaps,
     "f": dependences,
     "i": loops,
+    "iturned": turned_loops,
+    "isums": sums_of_matrices,
 }
 
 
 def cases() -> Iterator[tuple[str, str, str, int, str]]:
     """Name, group, description, memory latency and trace of each case."""
-    for group, count in COUNTS.items():
+    for name, count in COUNTS.items():
+        group = name[0]
         for number in range(count):
-            author = Author(random.Random(f"{group}{number}"))
+            author = Author(random.Random(f"{name}{number}"))
             latency = (20, 40, 120)[number % 3]
-            description = WRITERS[group](author)
-            yield f"{group}_{MARK}_{number:03}_l{latency}", group, f"({group}) {description}", latency, author.text
+            description = WRITERS[name](author)
+            case = f"{group}_{name[1:]}{'_' * (len(name) > 1)}{MARK}_{number:03}_l{latency}"
+            yield case, group, f"({group}) {description}", latency, author.text
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--folder", type=Path, default=FOLDER)
-    parser.add_argument("--groups", default="".join(COUNTS), help="measure these groups only (default: all)")
+    parser.add_argument(
+        "--groups",
+        default="".join(dict.fromkeys(n[0] for n in COUNTS)),
+        help="measure these groups only (default: all)",
+    )
     arguments = parser.parse_args()
     folder, groups = arguments.folder, arguments.groups
     model = model_of("gemmini")
