@@ -186,7 +186,7 @@ def test_units_without_work_are_not_told(context: Context) -> None:
 
 def test_who_writes_the_kernel_with_the_plan_is_told_what_changes_would_save(context: Context) -> None:
     text = render_prompt("single", context, PLANNING)[1].content
-    assert 'work on 4 iterations of k at a time, with {"loops": {"k": 4}}; estimated to save up to 300 cycles' in text
+    assert 'work on 4 iterations of k at a time, with {"loops": {"k": 4}}; saves up to 300 cycles' in text
     assert "move 1" not in text
     assert "ready" not in text.partition("# Options")[2]
 
