@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -156,8 +157,9 @@ def handler_for(server: ScriptedServer) -> type[BaseHTTPRequestHandler]:
     return Handler
 
 
-@pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[ScriptedServer]:
+@contextmanager
+def serving(monkeypatch: pytest.MonkeyPatch) -> Iterator[ScriptedServer]:
+    """A server as long as the context lasts, and an environment in which it is asked."""
     for name in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"):
         monkeypatch.delenv(name, raising=False)
         monkeypatch.delenv(name.lower(), raising=False)
@@ -169,11 +171,19 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[ScriptedServer]:
     scripted.url = f"http://127.0.0.1:{http.server_address[1]}/v1"
     thread = threading.Thread(target=http.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
-    yield scripted
-    scripted.over.set()
-    http.shutdown()
-    http.server_close()
-    thread.join()
+    try:
+        yield scripted
+    finally:
+        scripted.over.set()
+        http.shutdown()
+        http.server_close()
+        thread.join()
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[ScriptedServer]:
+    with serving(monkeypatch) as scripted:
+        yield scripted
 
 
 Run = Callable[..., tuple[int, str, str]]

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
-from .conftest import KEY, Reply, Request, Run, ScriptedServer, completion, failure
+from autocomp.cli.entry import autocomp
+
+from .conftest import KEY, MENU, WORKLOAD, Reply, Request, Run, ScriptedServer, completion, failure, serving
 
 STAGED = """\
 void solution(int8_t A[32][32], int8_t B[32][32], int8_t C[32][32]) {
@@ -64,6 +68,33 @@ def search(server: ScriptedServer, folder: str) -> list[str]:
     return ["search", "small.yaml", "--planner", server.spec, "--run-dir", folder, *fixed]
 
 
+@dataclass(frozen=True)
+class Searched:
+    """A finished search in the folder `run` of a place, what it printed, and all that it asked."""
+
+    place: Path
+    found: dict[str, Any]
+    server: ScriptedServer
+
+
+@pytest.fixture(scope="module")
+def searched(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Searched]:
+    """Not to be changed."""
+    place = tmp_path_factory.mktemp("searched")
+    (place / "small.yaml").write_text(WORKLOAD)
+    (place / "few.yaml").write_text(MENU)
+    folders = {"SCHEDULES": "schedules", "CACHE": "cache", "CONFIG": "configuration"}
+    with pytest.MonkeyPatch.context() as patch, serving(patch) as server:
+        for name, folder in folders.items():
+            patch.setenv(f"AUTOCOMP_{name}", str(place / folder))
+        patch.setenv("AUTOCOMP_SHIPPED_SCHEDULES", "0")
+        patch.chdir(place)
+        server.respond = model
+        done = CliRunner().invoke(autocomp, search(server, "run"))
+        patch.chdir(tmp_path_factory.getbasetemp())
+        yield Searched(place, document((done.exit_code, done.stdout, done.stderr)), server)
+
+
 def document(outcome: tuple[int, str, str]) -> dict[str, Any]:
     code, out, err = outcome
     assert code == 0, err
@@ -71,27 +102,25 @@ def document(outcome: tuple[int, str, str]) -> dict[str, Any]:
     return found
 
 
-def test_a_search_with_a_model_finds_its_good_kernel(server: ScriptedServer, command: Run, tmp_path: Path) -> None:
-    server.respond = model
-    found = document(command(*search(server, "run")))
-    events = [json.loads(line) for line in (tmp_path / "run" / "events.jsonl").read_text().splitlines()]
+def test_a_search_with_a_model_finds_its_good_kernel(searched: Searched) -> None:
+    found, spec = searched.found, searched.server.spec
+    events = [json.loads(line) for line in (searched.place / "run" / "events.jsonl").read_text().splitlines()]
     candidates = [event for event in events if str(event.get("key", "")).startswith("candidate/")]
-    by_model = [event for event in candidates if event["plan"] and event["plan"]["author"] == server.spec]
+    by_model = [event for event in candidates if event["plan"] and event["plan"]["author"] == spec]
     values = [event["value"] for event in by_model if event["value"] is not None]
     assert min(values) < 0.8 * found["naive_cycles"]
     assert {event["plan"]["option"] for event in by_model} == {"stage_operand"}
     authors = {event["plan"]["author"] for event in candidates if event["plan"]}
-    assert authors == {server.spec, "search"}  # the search itself adds the vendor's routine where that is faster
+    assert authors == {spec, "search"}  # the search itself adds the vendor's routine where that is faster
     assert sum(event["repaired"] for event in candidates) == 1
     assert found["candidates"]["not implemented"] == 1
-    kept = "".join(path.read_text(errors="replace") for path in tmp_path.rglob("*") if path.is_file())
+    kept = "".join(path.read_text(errors="replace") for path in searched.place.rglob("*") if path.is_file())
     assert KEY not in kept
 
 
-def test_the_prompts_of_a_search_hold_what_a_model_needs(server: ScriptedServer, command: Run) -> None:
-    server.respond = model
-    document(command(*search(server, "run")))
-    plan = next(request.prompt for request in server.requests if "Write no kernel." in request.prompt)
+def test_the_prompts_of_a_search_hold_what_a_model_needs(searched: Searched) -> None:
+    asked = searched.server.requests
+    plan = next(request.prompt for request in asked if "Write no kernel." in request.prompt)
     for expected in (
         "mvin2",
         "compute_preloaded",
@@ -100,16 +129,17 @@ def test_the_prompts_of_a_search_hold_what_a_model_needs(server: ScriptedServer,
         "## tile",
     ):
         assert expected in plan
-    repairs = [request.prompt for request in server.requests if "That kernel is not right" in request.prompt]
+    repairs = [request.prompt for request in asked if "That kernel is not right" in request.prompt]
     assert any("move_in_2" in prompt and "failed check" in prompt for prompt in repairs)
 
 
-def test_a_second_search_asks_nothing_and_ends_the_same(server: ScriptedServer, command: Run) -> None:
-    server.respond = model
-    first = document(command(*search(server, "first")))
-    asked = len(server.requests)
-    second = document(command(*search(server, "second")))
-    assert len(server.requests) == asked
+def test_a_second_search_asks_nothing_and_ends_the_same(
+    searched: Searched, command: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, asked = searched.found, len(searched.server.requests)
+    monkeypatch.setenv("AUTOCOMP_CACHE", str(searched.place / "cache"))
+    second = document(command(*search(searched.server, "second")))
+    assert len(searched.server.requests) == asked
     same = ("naive_cycles", "best_cycles", "evaluations", "candidates", "lineage")
     assert {key: first[key] for key in same} == {key: second[key] for key in same}
 
@@ -230,11 +260,11 @@ PROPOSED = """{"options": [
 ]}"""
 
 
-def test_a_model_proposes_options_for_a_person_to_accept(server: ScriptedServer, command: Run, tmp_path: Path) -> None:
-    server.respond = model
-    document(command(*search(server, "run")))
+def test_a_model_proposes_options_for_a_person_to_accept(
+    searched: Searched, server: ScriptedServer, command: Run
+) -> None:
     server.respond = lambda request: completion(f"```json\n{PROPOSED}\n```")
-    ask = ["menu", "suggest", "run", "--planner-model", server.spec, "--out", "new.yaml"]
+    ask = ["menu", "suggest", str(searched.place / "run"), "--planner-model", server.spec, "--out", "new.yaml"]
     code, out, err = command(*ask)
     assert code == 0, err
     assert "skew: Skew the loops" in out
@@ -284,15 +314,12 @@ def test_the_prompt_of_every_phase_can_be_looked_at(command: Run, tmp_path: Path
     assert "tokens" in err
 
 
-def test_the_prompt_that_is_shown_is_the_one_that_is_sent(server: ScriptedServer, command: Run, tmp_path: Path) -> None:
-    server.respond = model
-    document(command(*search(server, "run")))
+def test_the_prompt_that_is_shown_is_the_one_that_is_sent(searched: Searched, command: Run) -> None:
+    run, server = searched.place / "run", searched.server
     naive = next(
-        e["kernel"]
-        for e in map(json.loads, (tmp_path / "run" / "events.jsonl").read_text().splitlines())
-        if e.get("kernel")
+        e["kernel"] for e in map(json.loads, (run / "events.jsonl").read_text().splitlines()) if e.get("kernel")
     )
-    given = ["prompt", f"run/kernels/{naive}.c", "--workload", "small.yaml", "--menu", "few.yaml", "--json"]
+    given = ["prompt", str(run / "kernels" / f"{naive}.c"), "--workload", "small.yaml", "--menu", "few.yaml", "--json"]
     shown = json.loads(command(*given, "--planner-model", server.spec)[1])["request"]
     sent = server.requests[0].body
     assert shown["model"] == sent["model"]
