@@ -108,7 +108,7 @@ def _line(text: str, where: str) -> _Line | None:
     inputs = _shapes(given, where)
     operands = tuple(_VALUE.findall(rest))
     outputs = _shapes(made, where) if made else inputs
-    if not made:
+    if not made and len(inputs) == 1:  # the type of all operands
         inputs = inputs * len(operands)
     name = match["name"].rpartition(".")[2]
     return _Line(name, tuple(_VALUE.findall(match["results"] or "")), operands, inputs, outputs, rest)

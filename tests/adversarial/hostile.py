@@ -122,6 +122,14 @@ def endless_type(folder: Path, _: Honest) -> None:
     module(folder, "type", f"func.func @main() {{\n%0 = stablehlo.add %a : tensor<{'a' * 200_000}\n" * 3)
 
 
+def many_types(folder: Path, _: Honest) -> None:
+    module(
+        folder,
+        "types",
+        f"func.func @main() {{\n%0 = stablehlo.add {'%a, ' * 200_000} : {'tensor<f32>, ' * 200_000}\n}}",
+    )
+
+
 def endless_head(folder: Path, _: Honest) -> None:
     module(folder, "head", "func.func @main(" * 50_000)
 
@@ -351,7 +359,7 @@ MAKERS: Mapping[str, Make] = {
     make.__name__: make
     for make in (
         *(zip_bomb, pickled, huge_array, gzip_bomb, data_elsewhere, huge_tensor, lost_operand),
-        *(endless_type, endless_head, billion_calls, deep_calls, circle_of_values, huge_extent),
+        *(endless_type, many_types, endless_head, billion_calls, deep_calls, circle_of_values, huge_extent),
         *(one_cycle, wrong_kernel, code_in_a_name, code_in_a_comment, edited_record),
         *(
             sends_a_secret,
