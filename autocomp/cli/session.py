@@ -14,7 +14,7 @@ import click
 from autocomp.cli.confirm import Confirmed, conclusion, confirmation_table, kept
 from autocomp.cli.confirm import confirm as confirm_best
 from autocomp.cli.confirm import document as confirmation_document
-from autocomp.cli.options import print_json, say
+from autocomp.cli.options import print_json, say, warn
 from autocomp.cli.over_time import print_shape, shape_of
 from autocomp.data import write_atomically
 from autocomp.report import RunView, SearchProgress, make_console, print_paths, print_search
@@ -67,7 +67,7 @@ def search_and_report(
         write_atomically(folder.best_kernel, folder.kernel(best.kernel))
         schedule = None if chosen is None else keep(request, folder, result, chosen)
         if request.target.scheduled:
-            remember(request, folder, result, user_root())
+            remember(request, folder, result, user_root(), warn)
         grant = left_over(result)
         if as_json:
             documents.append(document(folder, result, best, schedule, progress.view, confirmed))

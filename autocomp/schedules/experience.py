@@ -24,6 +24,7 @@ from autocomp.schedules.record import SIMULATED
 from autocomp.schedules.store import Store, Warn
 from autocomp.search import RunFolder, SearchResult
 from autocomp.search.findings import by_option
+from autocomp.search.folder import MOST_BYTES as MOST_CONFIG
 from autocomp.search.snapshot import Request
 from autocomp.targets.planning import Experience
 from autocomp.targets.protocol import Target
@@ -34,7 +35,7 @@ MOST_RUNS = 64  # of a file: the latest
 MOST_BYTES = 1 << 20
 
 Count = Annotated[int, Field(ge=0, le=1_000_000)]
-SpeedUp = Annotated[float, Field(gt=0, le=1e6)]
+SpeedUp = Annotated[float, Field(gt=0, le=1e12)]
 Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{16}$")]
 Id = Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]+$")]
 
@@ -79,23 +80,24 @@ class Known:
     options: tuple[Experience, ...]
 
 
-def remember(request: Request, folder: RunFolder, result: SearchResult, root: Path) -> Path | None:
+def remember(request: Request, folder: RunFolder, result: SearchResult, root: Path, warn: Warn) -> Path | None:
     """Add the outcomes of a search to the store; the file, None if the search tried no option. A search that was
-    continued takes the place of its earlier part. Raises RunFolderError where the store cannot be written."""
+    continued takes the place of its earlier part. A damaged file is named to `warn` and begun anew. Raises
+    RunFolderError where the store cannot be written."""
     judged = [c for step in result.history.steps for c in step.candidates if c.evaluation is not None]
     ids = {option.id for option in request.menu.options}
     found = [one for one in by_option(result.history, judged) if one.option in ids]
     if not found:
         return None
     run = _Run(
-        run=_digest(read_regular(folder.config)),
+        run=_digest(read_regular(folder.config, MOST_CONFIG)),
         machine=_digest(request.target.digest.encode()),
         problem=_problem(request.workload),
         options=[_Option.model_validate(asdict(one)) for one in found],
     )
     path = root / _place(request.workload, request.target)
     with Store(root).writing(path):
-        present = _read(path, lambda message: None)
+        present = _read(path, warn)
         others = [other for other in present.runs if other.run != run.run] if present else []
         target, operation = machine_of(request.target).spec, operation_of(request.workload).name
         kept = _File(target=target, operation=operation, runs=[*others, run][-MOST_RUNS:])

@@ -45,8 +45,8 @@ def by_option(history: History, tried: Iterable[Candidate]) -> tuple[Experience,
 
 
 def _experience(option: str, gains: list[float | None]) -> Experience:
-    """`gains` are the speed-ups over the parents, None of candidates that do not hold."""
-    held = [gain for gain in gains if gain is not None]
+    """`gains` are the speed-ups over the parents: None of candidates that do not hold, 0 where it is undefined."""
+    held = [gain for gain in gains if gain]
     mean = math.exp(math.fsum(map(math.log, held)) / len(held)) if held else None
     faster = sum(1 for gain in held if gain > 1 + NO_CHANGE)
     return Experience(option, len(gains), faster, len(gains) - len(held), mean, max(held, default=None))

@@ -68,7 +68,13 @@ def a_run(folder: Path, workload: Workload, target: Target, second: int = 0) -> 
 
 def searched(root: Path, folder: Path, workload: Workload, target: Target, *made: Candidate, second: int = 0) -> None:
     request, run = a_run(folder, workload, target, second)
-    remember(request, run, found(*made), root)
+    remember(request, run, found(*made), root, no_warning)
+
+
+def test_an_undefined_speed_up_counts_as_none(tmp_path: Path, machine: Target) -> None:
+    searched(tmp_path / "store", tmp_path, a_workload(tmp_path, 16), machine, judged(1, 0, "tile"))
+    (known,) = all_experience(tmp_path / "store", no_warning)
+    assert known.options == (Experience("tile", 1, 0, 1),)
 
 
 TRIED = (judged(1, 500, "tile"), judged(2, 2000, "tile"), judged(3, None, "hoist"), judged(4, 900, "of a model"))
@@ -96,7 +102,7 @@ def test_a_search_that_was_continued_counts_once(tmp_path: Path, machine: Target
     store, workload = tmp_path / "store", a_workload(tmp_path, 16)
     request, run = a_run(tmp_path, workload, machine)
     for made in (TRIED[:1], TRIED):
-        remember(request, run, found(*made), store)
+        remember(request, run, found(*made), store, no_warning)
     assert [(one.runs, one.options[1].tried) for one in all_experience(store, no_warning)] == [(1, 2)]
 
 
