@@ -69,8 +69,9 @@ def units_table(profile: Profile, drawn: bool) -> Grid:
 
 
 def overlap_table(profile: Profile) -> Grid:
-    """Shares of the makespan in which two units were busy together; on the diagonal, each by itself or with others."""
-    units = _used(profile)
+    """Shares of the makespan in which two units were busy together; on the diagonal, each by itself or with others.
+    Empty where the target does not say."""
+    units = [unit for unit in _used(profile) if unit in profile.overlap]
     grid = Grid("Busy together", name("unit"), *(figure(unit) for unit in units))
     for unit in units:
         grid.add(unit, *(_share(profile.overlap[unit][other], profile) for other in units))

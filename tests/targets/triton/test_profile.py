@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 import struct
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from autocomp.report import make_console
+from autocomp.report.profile import print_profile
 from autocomp.targets.profile import Profile
 from autocomp.targets.serial import to_document
 from autocomp.targets.triton.profile import RecordedKernel, phases_of
@@ -141,3 +144,9 @@ def test_occupancy_says_what_limits_it() -> None:
     assert blocks_at_a_time(launch, 232_448) == (1, "registers")
     assert blocks_at_a_time({**launch, "registers": 128}, 232_448) == (2, "registers")
     assert blocks_at_a_time({**launch, "registers": 32, "shared": 131_072}, 232_448) == (1, "shared memory")
+
+
+def test_the_profile_of_a_recording_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    found, _ = recorded("gemm_128x128_8w_2s")
+    print_profile(make_console(sys.stdout, plain=True), found.profile())
+    assert "Units" in capsys.readouterr().out
