@@ -63,6 +63,17 @@ def judged(params: dict[str, object]) -> dict[str, object]:
     return {"stages": verdicts, "measurement": timed, "resources": [], "seconds": 0.0}
 
 
+def claimed(faults: Path, fault: str) -> bool:
+    """True for the one worker that is to show a fault: several may look for it at the same moment."""
+    try:
+        if faults.read_text(encoding="utf-8") != fault:
+            return False
+        faults.rename(faults.with_suffix(".shown"))
+    except FileNotFoundError:
+        return False
+    return True
+
+
 def main() -> None:
     faults = os.environ.get("AUTOCOMP_FAKE_WORKER", "")
     judgements = 0
@@ -75,8 +86,7 @@ def main() -> None:
             result = {"bandwidth": 4e12, "products": {"float16": 8e14}, "launch_us": 2.0}
         elif method == "judge":
             judgements += 1
-            if faults and Path(faults).is_file() and Path(faults).read_text() == f"die {judgements}":
-                Path(faults).unlink()
+            if faults and claimed(Path(faults), f"die {judgements}"):
                 sys.exit(3)
             result = judged(params)
         else:

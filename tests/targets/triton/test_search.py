@@ -36,11 +36,11 @@ def device(tmp_path: Path) -> Iterator[TritonTarget]:
     pool_of(target.host).close()
 
 
-def search(target: TritonTarget, folder: Path, evaluations: int = 12) -> SearchResult:
+def search(target: TritonTarget, folder: Path, evaluations: int = 12, threads: int = 2) -> SearchResult:
     options = Options(evaluations=evaluations, plans_per_parent=6, beam=2, dropout=0.0)
     request = Request(load("softmax"), target, menu_file.load(["triton"]), Agents(), options, "beam")
     run = create(folder / "run", request, datetime(2026, 1, 1, tzinfo=timezone.utc))
-    return run_session(request, run, Means(executor="threads:2", cache=False))
+    return run_session(request, run, Means(executor=f"threads:{threads}", cache=False))
 
 
 def test_a_search_finds_a_faster_kernel_and_says_how(device: TritonTarget, tmp_path: Path) -> None:
@@ -50,18 +50,17 @@ def test_a_search_finds_a_faster_kernel_and_says_how(device: TritonTarget, tmp_p
 
 
 def test_a_lost_worker_loses_no_result(device: TritonTarget, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    enough = 30  # evaluations: equal times are tried in the order of completion, and a few depend on it
-    undisturbed = search(device, tmp_path / "undisturbed", enough)
+    undisturbed = search(device, tmp_path / "undisturbed", threads=1)  # kernels that tie go in order of completion
     fault = tmp_path / "fault"
     monkeypatch.setenv("AUTOCOMP_FAKE_WORKER", str(fault))
     fault.write_text("die 2", encoding="utf-8")
     again = Host((*device.host.command, "again"), device.host.python)
     again.allow("a test")
     other = TritonTarget(device.name, again, device.greeting, device.peaks)
-    result = search(other, tmp_path / "disturbed", enough)
+    result = search(other, tmp_path / "disturbed", threads=1)
     assert not fault.exists()
     assert result.evaluations == undisturbed.evaluations
-    assert result.best.value == pytest.approx(undisturbed.best.value, rel=0.01)
+    assert result.best.kernel == undisturbed.best.kernel
 
 
 def test_a_device_survives_a_snapshot(device: TritonTarget) -> None:
