@@ -5,6 +5,7 @@ python -m benchmarks.gpu table --out results/ --autokernel ../autokernel
 python -m benchmarks.gpu show --out results/
 python -m benchmarks.gpu corpus --out results/
 python -m benchmarks.gpu loops --out results/
+python -m benchmarks.gpu marks --out results/
 python -m benchmarks.gpu problems level1/1-18,40 --out results/ --evaluations 8
 python -m benchmarks.gpu starts level1/1-100
 """
@@ -18,7 +19,8 @@ from pathlib import Path
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument(
-        "what", choices=("search", "table", "show", "corpus", "loops", "problems", "starts", "one", "row", "problem")
+        "what",
+        choices=("search", "table", "show", "corpus", "loops", "marks", "problems", "starts", "one", "row", "problem"),
     )
     parser.add_argument("names", nargs="*", help="rows or operations (default: all)")
     parser.add_argument("--out", type=Path, default=Path("runs/gpu"))
@@ -43,6 +45,10 @@ def main() -> None:
         from benchmarks.gpu.loops import measure_loops
 
         measure_loops(given.out, targets[0], given.threads)
+    elif given.what == "marks":
+        from benchmarks.gpu.marks import measure_marks
+
+        measure_marks(given.out, targets[0], given.threads)
     elif given.what in ("problems", "starts", "problem"):
         from benchmarks.gpu import kernelbench
 

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 RUNS = 12
 FLUSH_BYTES = 256 << 20
 BLOCKS = 96  # whose records are read
-LEVELS = (("Wait", "Product", "Load", "Store", placing.ARITHMETIC), ("Wait", "Product"))
+LEVELS = (("Wait", "Product", "Load", "Store", placing.ARITHMETIC), ("Wait", "Product"), ("Wait",))
 WELCOME_SLOWDOWN = 1.15  # above it fewer marks are tried
 KEPT = 256  # records of a warp in a loop: the last ones
 FEW = 200  # of the stays of one phase that go back, for the timeline
