@@ -24,6 +24,8 @@ from autocomp.search.snapshot import Request
 from autocomp.search.snapshot import create as create_run
 from autocomp.targets import menu_file
 from autocomp.targets.registry import load_target
+from autocomp.targets.triton.evaluator import task_of
+from autocomp.targets.triton.worker.cases import Task
 
 TRIALS = 5
 TOLERANCE = 1e-4  # absolute and relative, of the benchmark for float32
@@ -83,6 +85,8 @@ def run_problem(folder: Path, problem: str, evaluations: int) -> None:
 def _measured(problem: str, folder: Path, evaluations: int, found: dict[str, Any]) -> None:
     from datetime import datetime
 
+    from autocomp.targets.triton.worker.referee import Referee
+
     workload = load_workload(f"kernelbench:{problem}", trust=True)
     target = load_target("triton")
     target.starting_kernel(workload)
@@ -94,7 +98,8 @@ def _measured(problem: str, folder: Path, evaluations: int, found: dict[str, Any
     kernel = run.kernel(result.best.kernel)
     (folder / f"{problem.replace('/', '_')}.py").write_text(kernel, encoding="utf-8")
     found |= {"judged_us": result.best.value, "evaluations": result.evaluations, "stage": "beside"}
-    found |= _beside(str(workload.reference_text), folder / f"{problem.replace('/', '_')}.py")
+    with Referee("cuda:0").alone(Task.of(task_of(workload))):
+        found |= _beside(str(workload.reference_text), folder / f"{problem.replace('/', '_')}.py")
     found["stage"] = "done"
 
 
@@ -102,6 +107,8 @@ def _beside(reference: str, kernel: Path) -> dict[str, Any]:
     """The benchmark's check of a kernel, and its time beside the module's, eager and compiled, in one process."""
     import torch
     import triton
+
+    from autocomp.targets.triton.worker.referee import Referee
 
     module: dict[str, Any] = {}
     exec(compile(reference, "reference.py", "exec"), module)
@@ -126,16 +133,18 @@ def _beside(reference: str, kernel: Path) -> dict[str, Any]:
             del expected
         torch.backends.cudnn.allow_tf32 = True
         compiled = torch.compile(model)
+        compiled(*inputs)
 
         def timed(action: Callable[[], Any]) -> float:
             return 1000.0 * float(triton.testing.do_bench(action, warmup=20, rep=TIMED_MS, return_mode="median"))
 
-        return {
-            "trials": right,
-            "eager_us": timed(lambda: model(*inputs)),
-            "compile_us": timed(lambda: compiled(*inputs)),
-            "ours_us": timed(lambda: ours.solution(*tensors, out)),
-        }
+        with Referee("cuda:0").turn():
+            return {
+                "trials": right,
+                "eager_us": timed(lambda: model(*inputs)),
+                "compile_us": timed(lambda: compiled(*inputs)),
+                "ours_us": timed(lambda: ours.solution(*tensors, out)),
+            }
 
 
 def table(folder: Path, level: str) -> str:

@@ -5,6 +5,7 @@ Written in the operators that NumPy and PyTorch share; `xp` is the module.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from autocomp.workload.datatypes import data_type
@@ -12,27 +13,36 @@ from autocomp.workload.tensor import Expected
 
 Array = Any
 SHOWN = 3  # wrong elements that a message lists
+PART = 1 << 26  # elements that are compared at a time
 
 
 def difference(xp: Any, got: Array, expected: Expected, dtype: str, poison: float | None = None) -> str | None:
-    """Why a result in float64 is wrong, or None if it is right. `poison` is what the output held before the run.
+    """Why a result is wrong, or None if it is right. It is compared in float64, part by part, so that a tensor may fill
+    much of a device. `poison` is what the output held before the run.
 
     A result may be infinite where the exact one is so large that, within its tolerance, its type rounds it to infinity.
     """
-    wrong = wrongness(xp, got, expected, dtype)
-    count = int(wrong.sum())
+    results, value, tolerance = (each.reshape(-1) for each in (got, expected.value, expected.tolerance))
+    total = int(results.shape[0])
+    count = stale = 0
+    places: list[int] = []
+    for start in range(0, total, PART):
+        part = slice(start, start + PART)
+        own = xp.asarray(results[part], dtype=xp.float64)
+        wrong = wrongness(xp, own, Expected(value[part], tolerance[part]), dtype)
+        found = int(wrong.sum())
+        if found == 0:
+            continue
+        count += found
+        stale += int((wrong & _same(xp, own, poison)).sum()) if poison is not None else 0
+        places += [start + place for place in _first(wrong, SHOWN - len(places))]
     if count == 0:
         return None
-    where = first_places(wrong, SHOWN)
     shown = ", ".join(
-        f"[{', '.join(str(i) for i in place)}]: {float(got[place]):.6g}, expected {float(expected.value[place]):.6g} "
-        f"± {float(expected.tolerance[place]):.2g}"
-        for place in where
+        f"[{', '.join(str(i) for i in _index(place, got.shape))}]: {float(results[place]):.6g}, "
+        f"expected {float(value[place]):.6g} ± {float(tolerance[place]):.2g}"
+        for place in places
     )
-    total = 1
-    for extent in wrong.shape:
-        total *= extent
-    stale = int((wrong & _same(xp, got, poison)).sum()) if poison is not None else 0
     written = f"; {stale:,} of them were never written" if stale else ""
     return f"{count:,} of {total:,} elements are wrong{written}; {shown}"
 
@@ -52,18 +62,19 @@ def wrongness(xp: Any, got: Array, expected: Expected, dtype: str) -> Array:
     return xp.where(special, ~exact, ~right)
 
 
-def first_places(wrong: Array, count: int) -> list[tuple[int, ...]]:
-    """Indices of the first true elements."""
-    flat = wrong.reshape(-1)
-    places = flat.nonzero()[0] if isinstance(flat.nonzero(), tuple) else flat.nonzero()[:, 0]
-    found: list[tuple[int, ...]] = []
-    for position in places[:count].tolist():
-        index: list[int] = []
-        for extent in reversed(tuple(wrong.shape)):
-            index.append(position % extent)
-            position //= extent
-        found.append(tuple(reversed(index)))
-    return found
+def _first(wrong: Array, count: int) -> list[int]:
+    """Places of the first true elements of a row."""
+    places = wrong.nonzero()[0] if isinstance(wrong.nonzero(), tuple) else wrong.nonzero()[:, 0]
+    return [int(place) for place in places[:count].tolist()]
+
+
+def _index(place: int, shape: Sequence[int]) -> tuple[int, ...]:
+    """The indices of an element by its place in row-major order."""
+    index: list[int] = []
+    for extent in reversed(shape):
+        index.append(place % extent)
+        place //= extent
+    return tuple(reversed(index))
 
 
 def _same(xp: Any, got: Array, poison: float) -> Array:

@@ -20,6 +20,7 @@ from torch import Tensor
 
 from autocomp.errors import ConfigError
 from autocomp.targets.triton.worker.cases import Kind
+from autocomp.targets.triton.worker.compare import PART
 from autocomp.targets.triton.worker.memory import TYPES
 from autocomp.targets.triton.worker.trace import Rounded, document, traced
 from autocomp.workload.datatypes import data_type
@@ -249,15 +250,14 @@ class CustomOperation(Operation):
                 if not self.tolerance:
                     raise
                 return self._stated(self._outputs(self.problem.run(*tensors)))
-            exact = self._outputs(Rounded(graph, lambda target, result, squares, length: result).run(*tensors))
+            exact = self._outputs(Rounded(graph, tensors[0].device).run(*tensors))
             deviations = [torch.zeros_like(value, dtype=torch.float32) for value in exact]
             generator = torch.Generator(tensors[0].device).manual_seed(1)
             for _ in range(DRAWS):
-                shaken = self._outputs(Rounded(graph, _Noise(generator)).run(*tensors))
+                shaken = self._outputs(Rounded(graph, tensors[0].device, _Noise(generator)).run(*tensors))
                 for place, (value, other) in enumerate(zip(exact, shaken, strict=True)):
-                    miss = (other - value).to(torch.float32).nan_to_num_(nan=0.0, posinf=0.0, neginf=0.0)
-                    deviations[place].add_(miss.square_(), alpha=1 / DRAWS)
-                del shaken, other, miss
+                    _add_squares(deviations[place], value, other)
+                del shaken, other
         found = {}
         for operand, value, squared in zip(self.results, exact, deviations, strict=True):
             found[operand.name] = Expected(value, self._tolerance(operand, value, squared))
@@ -291,7 +291,7 @@ class CustomOperation(Operation):
 
 
 class _Noise:
-    """Roundings at random: of each result, of the partial sums in it, and of what a function is given."""
+    """Roundings at random, part by part and in place: of each result, and of the partial sums in it."""
 
     def __init__(self, generator: torch.Generator) -> None:
         self._generator = generator
@@ -300,9 +300,23 @@ class _Noise:
         if length == 0:
             return result
         unit = FUNCTION if target in FUNCTIONS else ACCUMULATOR
-        noise = torch.randn(result.shape, generator=self._generator, device=result.device, dtype=torch.float32)
-        noise *= result if squares is None else abs(result) + 4.0 * squares**0.5
-        return torch.add(result, noise, alpha=unit * length**0.5)
+        shaken = result.contiguous()
+        flat, terms = shaken.view(-1), None if squares is None else squares.reshape(-1)
+        for start in range(0, flat.numel(), PART):
+            own = flat[start : start + PART]
+            noise = torch.randn(own.shape, generator=self._generator, device=own.device, dtype=torch.float32)
+            noise *= own if terms is None else abs(own) + 4.0 * terms[start : start + PART] ** 0.5
+            own.add_(noise, alpha=unit * length**0.5)
+        return shaken
+
+
+def _add_squares(sums: Tensor, value: Tensor, other: Tensor) -> None:
+    """Add the squared distances of a run's results to the mean over all runs."""
+    flat, exact, shaken = sums.view(-1), value.reshape(-1), other.reshape(-1)
+    for start in range(0, flat.numel(), PART):
+        part = slice(start, start + PART)
+        miss = (shaken[part] - exact[part]).to(torch.float32).nan_to_num_(nan=0.0, posinf=0.0, neginf=0.0)
+        flat[part].add_(miss.square_(), alpha=1 / DRAWS)
 
 
 def _stated(tolerance: Mapping[str, float], value: Tensor) -> Tensor:

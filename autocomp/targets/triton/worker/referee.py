@@ -8,7 +8,7 @@ import secrets
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -98,7 +98,7 @@ class Drawn:
         for (name, dtype), shared in zip(self.outputs, self.tensors[-len(self.outputs) :], strict=True):
             if not shared.guards_hold():
                 return f"elements outside of {name!r} were written"
-            found = difference(torch, shared.tensor.to(torch.float64), self.expected[name], dtype, float("nan"))
+            found = difference(torch, shared.tensor, self.expected[name], dtype, float("nan"))
             if found:
                 return f"{name}: {found}"
         return None
@@ -126,10 +126,15 @@ class Referee:
 
     def judge(self, task: Task, kernel: str, phases: Sequence[str], seed: int) -> dict[str, Any]:
         """Verdicts of the stages of some phases in their order, up to the first that fails, and the measurement."""
-        return _Judgement(self, task, kernel, seed).run(phases)
+        with self.alone(task):
+            return _Judgement(self, task, kernel, seed).run(phases)
 
     def beside(self, task: Task, kernels: Sequence[str], seed: int, rounds: int) -> list[dict[str, Any] | None]:
         """Measure correct kernels in turns: `rounds` times a few runs of each. None for what could not be timed."""
+        with self.alone(task):
+            return self._beside(task, kernels, seed, rounds)
+
+    def _beside(self, task: Task, kernels: Sequence[str], seed: int, rounds: int) -> list[dict[str, Any] | None]:
         judgements = [_Judgement(self, task, kernel, seed) for kernel in kernels]
         samples: list[list[float]] = [[] for _ in kernels]
         failed: set[int] = set()
@@ -150,10 +155,17 @@ class Referee:
                 judgement.close()
         return [None if i in failed or not s else _measurement(s) for i, s in enumerate(samples)]
 
-    @contextmanager
-    def turn(self) -> Iterator[None]:
+    def turn(self) -> AbstractContextManager[None]:
         """Have the device alone."""
-        name = f"autocomp-{os.getuid()}-{self.device.replace(':', '-')}.lock"
+        return self._locked("turn")
+
+    def alone(self, task: Task) -> AbstractContextManager[None]:
+        """Have the device's memory for a task whose tensors fill much of it: one such judgement at a time."""
+        return self._locked("memory") if self.has_device and is_large(task) else nullcontext()
+
+    @contextmanager
+    def _locked(self, purpose: str) -> Iterator[None]:
+        name = f"autocomp-{os.getuid()}-{self.device.replace(':', '-')}-{purpose}.lock"
         with Path(tempfile.gettempdir(), name).open("w") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
             try:
@@ -173,7 +185,7 @@ class Referee:
                 if own is None:
                     fill(shared.tensor, operand, case.kind, generator)
                 else:
-                    shared.tensor.copy_(own[operand.name])
+                    shared.tensor.copy_(own.pop(operand.name))
                 given[operand.name] = exact(shared.tensor)
                 pristine.append(shared.buffer.clone())
         expected = task.definition.expected(torch, given, case.dims, case.dtype, task.options)
@@ -303,8 +315,7 @@ class _Judgement:
 
     @property
     def _own(self) -> Case:
-        """The case that is timed."""
-        return Case(self._task.dims, self._task.dtype, "random")
+        return own_case(self._task)
 
     def _determinism(self) -> None:
         """The same result, bit for bit, from the same inputs."""
@@ -361,6 +372,8 @@ class _Judgement:
         with self._referee.turn():
             answer = self.time(fewest=effort.fewest, repeats=effort.repeats, warm=True)
             state = device_state()
+        if is_large(self._task):
+            self._timed, self._log, self._positions = [], None, None  # later stages draw their own
         return {**_measurement(answer["samples"]), "state": state, "warm_batches": answer["warm_batches"]}
 
     def time(self, fewest: int, repeats: int, warm: bool) -> dict[str, Any]:
@@ -387,8 +400,7 @@ class _Judgement:
         return answer
 
     def _share_timed(self, repeats: int) -> None:
-        large = sum(bytes_of(self._task, self._own)) > LARGE_BYTES
-        while len(self._timed) < (1 if large else SETS):
+        while len(self._timed) < (1 if is_large(self._task) else SETS):
             self._timed.append(self._referee.draw(self._task, self._own, self._next_seed(), self.arena))
         elements = self._timed[0].results()[0].numel()
         generator = torch.Generator(self._referee.device).manual_seed(secrets.randbits(62))
@@ -413,13 +425,23 @@ class _Judgement:
             sampled = Expected(
                 expected.value.reshape(-1)[positions.tensor], expected.tolerance.reshape(-1)[positions.tensor]
             )
-            found = difference(torch, log.tensor[run].to(torch.float64), sampled, dtype, float("nan"))
+            found = difference(torch, log.tensor[run], sampled, dtype, float("nan"))
             if found:
                 raise Failed(f"timed run {run + 1}: {name}: {found}")
         for drawn in self._timed[: min(runs, len(self._timed))]:
             fault = drawn.fault()
             if fault:
                 raise Failed(f"after the timed runs: {fault}")
+
+
+def own_case(task: Task) -> Case:
+    """The case that is timed."""
+    return Case(task.dims, task.dtype, "random")
+
+
+def is_large(task: Task) -> bool:
+    """True for a task whose tensors are so large that a device holds one set of them and of their results."""
+    return sum(bytes_of(task, own_case(task))) > LARGE_BYTES
 
 
 def _truncated(expected: Expected, dtype: str) -> Expected:

@@ -102,16 +102,24 @@ def _written(argument: Any, called: Mapping[str, str]) -> Any:
 
 
 class Rounded(torch.fx.Interpreter):  # type: ignore[misc]
-    """Runs a graph and hands each float result to `round_`, with the operator's name. Where elements are sums, it also
-    gets the sums of the squares of their terms, and the number of the terms."""
+    """Runs a graph on a device and hands each float result to `round_`, which may change it, with the operator's name.
+    Where elements are sums, it also gets the sums of the squares of their terms, and the number of the terms."""
 
-    def __init__(self, graph: GraphModule, round_: Callable[[str, Tensor, Tensor | None, int], Tensor]) -> None:
+    def __init__(
+        self,
+        graph: GraphModule,
+        device: torch.device,
+        round_: Callable[[str, Tensor, Tensor | None, int], Tensor] | None = None,
+    ) -> None:
         super().__init__(graph)
+        self._device = device
         self._round = round_
 
     def call_function(self, target: Any, args: Any, kwargs: Any) -> Any:
         result = super().call_function(target, args, kwargs)
-        if isinstance(result, Tensor) and result.dtype == torch.float64:
+        if isinstance(result, Tensor) and result.device != self._device:
+            result = result.to(self._device)  # a constant of the graph, which was traced without a device
+        if self._round is not None and isinstance(result, Tensor) and result.dtype == torch.float64:
             first = next((one for one in args if isinstance(one, Tensor)), result)
             name = _name(target)
             length = summed(name, args, first, result)
@@ -119,8 +127,15 @@ class Rounded(torch.fx.Interpreter):  # type: ignore[misc]
             if length > 1 and name not in ("prod", "cumprod"):
                 squared = [one * one if isinstance(one, Tensor) and one.dtype == torch.float64 else one for one in args]
                 squares = super().call_function(target, tuple(squared), kwargs)
+            if length and any(isinstance(one, Tensor) and _shares(one, result) for one in args):
+                result = result.clone()
             return self._round(name, result, squares, length)
         return result
+
+
+def _shares(one: Tensor, other: Tensor) -> bool:
+    """True if two tensors lie in the same memory."""
+    return bool(one.untyped_storage().data_ptr() == other.untyped_storage().data_ptr())
 
 
 def summed(name: str, args: Sequence[Any], first: Tensor, result: Tensor) -> int:
