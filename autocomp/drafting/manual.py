@@ -83,14 +83,13 @@ def citation_fault(citation: str, pages: Sequence[Page]) -> str | None:
 
 def _plain(text: str) -> str:
     """Text without white space, marks of Markdown and case, and with words whole that lines cut."""
-    joined = re.sub(r"(?<=\w)-\s*\n\s*(?=\w)", "", text)
+    joined = re.sub(r"(?<=\w)-[^\S\n]*\n\s*(?=\w)", "", text)  # linear in any white space
     return re.sub(r"[\s`*_|]+", "", joined).casefold()
 
 
 def _pdf(data: bytes, path: Path) -> list[str]:
     try:
         from pypdf import PdfReader
-        from pypdf.errors import PyPdfError
     except ImportError:
         raise ConfigError(
             f"{path} is a PDF, and reading one needs the package pypdf",
@@ -98,7 +97,7 @@ def _pdf(data: bytes, path: Path) -> list[str]:
         ) from None
     try:
         return [page.extract_text() for page in PdfReader(io.BytesIO(data)).pages]
-    except (PyPdfError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+    except Exception as error:  # of another package, which a hostile file may lead anywhere
         raise ConfigError(f"{path} cannot be read as a PDF: {error}") from error
 
 

@@ -68,6 +68,11 @@ def test_other_words_are_refused(citation: str, expected: str) -> None:
     assert expected in str(citation_fault(citation, PAGES))
 
 
+def test_a_manual_of_line_ends_is_read_once() -> None:
+    text = "a-" + "\n" * 300_000 + "- The scratchpad has 256 KB."
+    assert citation_fault("m.md: The scratchpad has 256 KB", (Page("m.md", 1, text),)) is None
+
+
 def test_a_pdf_is_read_by_pages(tmp_path: Path) -> None:
     file = tmp_path / "m.pdf"
     file.write_bytes(pdf("The array has 16 rows.", "Each request brings 64 bytes."))
