@@ -10,6 +10,7 @@ import pytest
 
 from autocomp.agents.config import Member, Price
 from autocomp.agents.llm import Client, Message
+from autocomp.agents.llm.endpoints import chat
 from autocomp.agents.llm.endpoints.answer import MalformedAnswerError
 from autocomp.agents.llm.endpoints.message import ToolCall
 from autocomp.agents.llm.endpoints.responses import parse
@@ -145,6 +146,15 @@ def test_a_stream_ends_with_the_whole_answer() -> None:
         parse(stream.partition("event: response.completed")[0], streamed=True)
     with pytest.raises(MalformedAnswerError, match="no credit"):
         parse('data: {"type": "error", "message": "no credit"}\n\n', streamed=True)
+
+
+@pytest.mark.parametrize("mark", ["\u2028", "\x85", "\x1c"])
+def test_marks_that_only_python_breaks_lines_at_are_a_part_of_a_stream(mark: str) -> None:
+    event = {"type": "response.completed", "response": response(text(f"a{mark}b"))}
+    chunk = {"choices": [{"delta": {"content": f"a{mark}b"}, "finish_reason": "stop"}]}
+    for read, sent in ((parse, event), (chat.parse, chunk)):
+        stream = f"data: {json.dumps(sent, ensure_ascii=False)}\r\n\r\n"
+        assert read(stream, True).text == f"a{mark}b"
 
 
 def test_half_a_surrogate_pair_is_no_trouble() -> None:

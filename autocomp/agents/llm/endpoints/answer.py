@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -93,6 +94,11 @@ class Lenient(BaseModel):
     """A part of an answer, of which fields that nobody reads are left out."""
 
     model_config = ConfigDict(extra="ignore")
+
+
+def lines_of(stream: str) -> list[str]:
+    """The lines of server-sent events: other characters that Python breaks lines at may stand in an answer."""
+    return re.split(r"\r\n|\r|\n", stream)
 
 
 def writable(text: str) -> str:

@@ -8,7 +8,15 @@ from typing import Any
 
 from pydantic import Field, ValidationError
 
-from autocomp.agents.llm.endpoints.answer import Answer, Lenient, MalformedAnswerError, shortened, usage_of, writable
+from autocomp.agents.llm.endpoints.answer import (
+    Answer,
+    Lenient,
+    MalformedAnswerError,
+    lines_of,
+    shortened,
+    usage_of,
+    writable,
+)
 from autocomp.agents.llm.endpoints.asking import Asking
 from autocomp.agents.llm.endpoints.message import Message, ToolCall
 from autocomp.targets.planning import Usage
@@ -75,7 +83,7 @@ def parse_stream(body: str) -> Answer:
     refusals: list[str] = []
     calls: dict[int, _Call] = {}
     finish, tokens, closed = None, None, False
-    for line in body.splitlines():
+    for line in lines_of(body):
         if not line.startswith("data:"):
             continue  # other fields of an event, comments, and the blank lines between events
         data = line.removeprefix("data:").strip()

@@ -12,7 +12,15 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from autocomp.agents.llm.endpoints.answer import Answer, Lenient, MalformedAnswerError, shortened, usage_of, writable
+from autocomp.agents.llm.endpoints.answer import (
+    Answer,
+    Lenient,
+    MalformedAnswerError,
+    lines_of,
+    shortened,
+    usage_of,
+    writable,
+)
 from autocomp.agents.llm.endpoints.asking import Asking
 from autocomp.agents.llm.endpoints.message import Message, ToolCall
 
@@ -68,7 +76,7 @@ def parse(text: str, streamed: bool) -> Answer:
 
 def _last_of(stream: str) -> Any:
     """The response of the event that ends a stream."""
-    for line in stream.splitlines():
+    for line in lines_of(stream):
         if line.startswith("data:"):
             event = _json(line.removeprefix("data:").strip())
             if isinstance(event, dict) and event.get("type") == "error":
