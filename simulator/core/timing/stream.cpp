@@ -6,6 +6,7 @@ namespace autocomp::timing {
 namespace {
 
 constexpr size_t kFewest = 16, kMost = 128;  // commands between two places
+constexpr int64_t kMostRows = 1 << 24;       // of a move: its last address fits 64 bits
 
 }  // namespace
 
@@ -28,10 +29,11 @@ void Stream::ask(int64_t number) {
   const int64_t* properties = list_.properties_of(operation);
   for (uint32_t a = 0; a < operation.access_count; ++a) {
     AccessInstance& access = list_.accesses[operation.first_access + a];
-    if (access.memory != settings_.dram) continue;
+    const int64_t stride = std::clamp(properties[here.stride_asked], -kMostPoints, kMostPoints);
+    if (access.memory != settings_.dram || stride == 0) continue;
     access.dims = 1;
-    access.count[0] = std::clamp<int64_t>(properties[here.rows_asked], 1, kMostPoints);
-    access.stride[0] = properties[here.stride_asked];
+    access.count[0] = std::clamp<int64_t>(properties[here.rows_asked], 1, kMostRows);
+    access.stride[0] = stride;
   }
 }
 

@@ -195,7 +195,7 @@ PROPERTY_KEYS: Mapping[str, Key] = _known(
             kinds=("stream_in",),
         ),
         "stride": Key(
-            "bytes between DRAM rows; of a move in that asks for `rows` of them whatever it uses", kinds=STREAMS
+            "bytes between DRAM rows; a move in that states it asks for all its `rows`, read or not", kinds=STREAMS
         ),
         "lines": Key("rows of a pooled image", kinds=("stream_out",)),
         "line_rows": Key("pixels in a row of a pooled image", kinds=("stream_out",)),
