@@ -234,7 +234,7 @@ def table(rows: Sequence[Row]) -> Iterator[str]:
         if on_rtl:
             error = shown.measured.error if shown.measured is not None else None
             cells += [_number(_on_hardware(shown.measured)), "–" if error is None else f"{error:+.2%}"]
-        loops = _on_hardware(shown.fsm_measured) if on_rtl else shown.fsm_cycles
+        loops = shown.fsm_cycles if shown.measured is None else _on_hardware(shown.fsm_measured)
         cells.append(f"{shown.bound_cycles / _cycles(shown):.1%}")
         cells.append(f"{loops / _cycles(shown):.3f}" if loops else "–")
         cells += [str(shown.evaluations), f"{statistics.median(found.seconds for found in group):.0f}"]
