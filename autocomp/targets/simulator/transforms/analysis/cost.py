@@ -17,8 +17,7 @@ from autocomp.targets.simulator.transforms.analysis.registers import timing
 from autocomp.targets.simulator.transforms.analysis.requests import (
     Cutting,
     Settings,
-    Traffic,
-    memory_number,
+    transfer_cycles,
     unit_number,
 )
 from autocomp.targets.simulator.transforms.analysis.tensors import tensors
@@ -26,7 +25,6 @@ from autocomp.targets.simulator.transforms.syntax.affine import interval
 from autocomp.targets.simulator.transforms.syntax.loops import Loop
 from autocomp.targets.simulator.transforms.syntax.rewrite import names
 
-STREAM_RECOVERY = 7  # cycles of a request in the stages of units that stream, beside the memory's latency
 CROWDING = 0.1  # of the time of moves that are hidden behind computation, the part that shows nevertheless
 
 
@@ -41,21 +39,6 @@ def move_cycles(facts: Facts, site: Site, columns: int | None = None) -> float:
     size, row = (1, 0) if array is None else (array.size, array.row_bytes)
     traffic = Cutting.of(unit, dram).on_average(width * size, row).scaled(rows)
     return transfer_cycles(unit, dram, rows, -(-width // local), traffic)
-
-
-def transfer_cycles(unit: Settings, dram: Settings, rows: int, blocks: int, traffic: Traffic) -> float:
-    """Cycles between two moves in a stream of them, of so many rows, each of so many local rows side by side.
-
-    The largest of: data, requests in flight (each held for the latency), and commands in flight. What moves out
-    collects a row and then sends it, the first local row of the next one beside its last beat.
-    """
-    streams = str(unit.get("kind")).startswith("stream")
-    latency, recovery = memory_number(dram, "latency"), STREAM_RECOVERY if streams else unit_number(unit, "recovery")
-    requests = (traffic.requests * (latency + recovery) + traffic.beats) / unit_number(unit, "requests")
-    if unit.get("kind") in ("transfer_out", "stream_out"):
-        return max(rows * (blocks - 1) + traffic.beats, requests)
-    commands = (2.0 * recovery + latency + traffic.beats) / unit_number(unit, "in_flight")
-    return max(float(rows * blocks), traffic.beats, requests, commands)
 
 
 def unit_settings(facts: Facts, name: str) -> Settings:

@@ -11,6 +11,7 @@ from autocomp.targets.simulator.isa.model import Accelerator, Instruction
 from autocomp.targets.simulator.isa.timing import MEMORY_KEYS, UNIT_KEYS, Key
 
 Settings = Mapping[str, int | float | str]  # of a unit or memory, as the description states them
+STREAM_RECOVERY = 7  # cycles of a request in the stages of units that stream, beside the memory's latency
 
 
 @dataclass(frozen=True)
@@ -78,6 +79,21 @@ def _row(cutting: Cutting, address: int, length: int) -> Traffic:
         found += Traffic(1, beats + wasted)
         address += best
     return found
+
+
+def transfer_cycles(unit: Settings, dram: Settings, rows: int, blocks: int, traffic: Traffic) -> float:
+    """Cycles between two moves in a stream of them, of so many rows, each of so many local rows side by side.
+
+    The largest of: data, requests in flight (each held for the latency), and commands in flight. What moves out
+    collects a row and then sends it, the first local row of the next one beside its last beat.
+    """
+    streams = str(unit.get("kind")).startswith("stream")
+    latency, recovery = memory_number(dram, "latency"), STREAM_RECOVERY if streams else unit_number(unit, "recovery")
+    requests = (traffic.requests * (latency + recovery) + traffic.beats) / unit_number(unit, "requests")
+    if unit.get("kind") in ("transfer_out", "stream_out"):
+        return max(rows * (blocks - 1) + traffic.beats, requests)
+    written = max(float(rows * blocks), traffic.beats)
+    return max(written, requests, (2.0 * recovery + latency + written) / unit_number(unit, "in_flight"))
 
 
 def unit_number(unit: Settings, name: str) -> int:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import islice
 
 from autocomp.remember import remember
 from autocomp.targets.simulator.kernel.syntax import ast
@@ -10,14 +12,15 @@ from autocomp.targets.simulator.transforms.analysis.facts import Facts
 from autocomp.targets.simulator.transforms.errors import NotApplicable
 from autocomp.targets.simulator.transforms.legality import cycles
 from autocomp.targets.simulator.transforms.protocol import Parameters, Proposal, Transformation, applied
-from autocomp.targets.simulator.transforms.scheduling.choose import Ranked, ranked, whole
+from autocomp.targets.simulator.transforms.scheduling.choose import Ranked, fits, ranked, whole
 from autocomp.targets.simulator.transforms.scheduling.lifting.commands import commands_of
 from autocomp.targets.simulator.transforms.scheduling.neighbours import neighbours
 from autocomp.targets.simulator.transforms.scheduling.raised import Raised, as_data, from_data, raised
-from autocomp.targets.simulator.transforms.scheduling.schedule import Schedule
+from autocomp.targets.simulator.transforms.scheduling.schedule import Grid, Schedule
 
 _MOST = 12  # proposals
-_TIMED = 12  # schedules that are lowered and timed, the best by their estimates
+_TIMED = 12  # schedules that are lowered and timed …
+_BY_ESTIMATE = 6  # … of which the first ones are the best by their estimates
 _TIMED_CYCLES = 1 << 23  # estimated cycles of all of them
 _CLOSE = 0.002  # relative difference of estimates below which schedules of a newcomer count as alike
 
@@ -53,26 +56,38 @@ class ChooseSchedule(Transformation):
             given = raised_of(facts)
         except NotApplicable:
             return ()
-        found = self._timed(facts, list(_near(given) if given.given else _all(given)))
+        found = self._timed(facts, given)
         now = (cycles(facts) if given.given else None) or given.cycles
         return [Proposal(as_data(one.schedule), _reason(given, one), now - one.cycles) for one in found[:_MOST]]
 
-    def _timed(self, facts: Facts, ranked: Sequence[Ranked]) -> list[Ranked]:
-        """The best by estimates with the cycles that they need, least first, and then the rest."""
+    def _timed(self, facts: Facts, given: Raised) -> list[Ranked]:
+        """Schedules with the cycles that they need, least first, then the rest by estimates.
+
+        The first ones timed are the best by estimates. For a newcomer, those that follow differ from the best so far in
+        one decision: estimates are right about the kind of a schedule, less so about its sizes.
+        """
+        rest = _near(given) if given.given else list(islice(_all(given), _MOST))
         timed: list[Ranked] = []
-        left, seen = float(_TIMED_CYCLES), 0
-        for item in ranked[:_TIMED]:
-            left -= item.cycles
-            if left < 0:
+        near: list[Ranked] = []
+        left = float(_TIMED_CYCLES)
+        for turn in range(_TIMED):
+            item = next(iter(near if near and turn >= _BY_ESTIMATE else rest), None)
+            left -= 0.0 if item is None else item.cycles
+            if item is None or left < 0:
                 break
-            seen += 1
+            near, rest = _without(item, near), _without(item, rest)
             try:
                 count = cycles(applied(self, facts, as_data(item.schedule)))
             except NotApplicable:
                 continue
-            if count is not None:
-                timed.append(Ranked(item.schedule, float(count), timed=True))
-        return [*sorted(timed, key=lambda item: item.cycles), *ranked[seen:]]
+            if count is None:
+                continue
+            if not given.given and (not timed or count < timed[0].cycles):
+                near = _near(replace(given, schedule=item.schedule))
+                for one in timed:
+                    near = _without(one, near)
+            timed = sorted([*timed, Ranked(item.schedule, float(count), timed=True)], key=lambda one: one.cycles)
+        return [*timed, *rest]
 
     def apply(self, facts: Facts, parameters: Parameters) -> ast.Kernel:
         given = raised_of(facts)
@@ -98,21 +113,27 @@ def raised_of(facts: Facts) -> Raised:
 
 
 def _all(given: Raised) -> Iterator[Ranked]:
-    """The best schedules of all, of those with about the same estimate the first one."""
-    last = 0.0
+    """The best schedules of all, of those with the same blocks and about the same estimate the first one."""
+    last: dict[tuple[tuple[str, int], ...], float] = {}
     for item in ranked(given.model):
-        if item.cycles > last * (1 + _CLOSE):
-            last = item.cycles
+        key = (*item.schedule.tile.items(), *item.schedule.block.items())
+        if item.cycles > last.get(key, 0.0) * (1 + _CLOSE):
+            last[key] = item.cycles
             yield item
 
 
 def _near(given: Raised) -> list[Ranked]:
-    """The schedules that differ from the kernel's in one decision, the least estimates first."""
+    """The schedules that fit and differ from the kernel's in one decision, the least estimates first."""
     found: list[Ranked] = []
     for schedule in neighbours(given):
-        if schedule != given.schedule and all(schedule != other.schedule for other in found):
+        new = schedule != given.schedule and all(schedule != other.schedule for other in found)
+        if new and fits(Grid(given.computation, schedule), given.model):
             found.append(Ranked(schedule, given.estimate(schedule)))
     return sorted(found, key=lambda item: item.cycles)
+
+
+def _without(item: Ranked, items: Sequence[Ranked]) -> list[Ranked]:
+    return [other for other in items if other.schedule != item.schedule]
 
 
 def _reason(given: Raised, item: Ranked) -> str:

@@ -19,6 +19,7 @@ _MOST = 40_000  # combinations of sizes that are looked at
 _LOOKED_AT_AGAIN = 200  # of the best schedules by sums
 _HALVINGS = 4  # sizes of tiles that are tried, each half of the one before
 _SMALLEST = 16  # elements of a tile along a dimension that has as many
+_FEWER = 4  # rows that a tile may have less than the most
 _EARLY = 8  # products at the end of a step that no load is among
 BOTH = frozenset(OPERANDS)
 
@@ -82,11 +83,11 @@ def _bases(model: CostModel) -> Iterator[Schedule]:
     """Schedules to start from. Moves beside computation bring all, or, of whole tiles, of which few may fit, less."""
     computation, leaves = model.computation, model.leaves
     base = plain(computation, leaves)
-    kept, row = leaves.keeps, computation.row
-    short = kept and computation.extents[row] % base.tile[row] != 0
-    ahead = BOTH - leaves.flowing
-    base = replace(base, width={}, ahead=ahead, early=_EARLY, deferred=True, kept=kept, short_first=short)
-    yield base
+    base = replace(base, width={}, ahead=BOTH - leaves.flowing, early=_EARLY, deferred=True, kept=leaves.keeps)
+    for size in _rows(model, base):
+        tile = {**base.tile, computation.row: size}
+        short = leaves.keeps and computation.extents[computation.row] % size != 0
+        yield replace(base, tile=tile, short_first=short)
     if not isinstance(leaves, Tasks):
         return
     for tile in _tiles(leaves, computation):
@@ -96,6 +97,23 @@ def _bases(model: CostModel) -> Iterator[Schedule]:
     for ahead in dict.fromkeys((*(frozenset({o}) for o in sorted(base.ahead)), frozenset[str]())):
         if ahead != base.ahead:
             yield from (replace(base, ahead=ahead, deferred=deferred) for deferred in (True, False))
+
+
+def _rows(model: CostModel, base: Schedule) -> list[int]:
+    """Rows of a tile: the most, and those of the least products if these are fewer. A short tile of few rows costs as
+    much as one of the array's fewest steps, so smaller tiles beside it may cost nothing."""
+    row = model.computation.row
+    most = base.tile[row]
+    if not model.leaves.keeps:
+        return [most]
+    inner = next(iter(_inners(model.computation)))
+
+    def products(size: int) -> float:
+        given = replace(base, tile={**base.tile, row: size}, block={}, inner=inner, short_first=True)
+        return model.products(Grid(model.computation, given))
+
+    least = min(range(most, max(0, most - _FEWER), -1), key=products)
+    return [most] if products(least) >= products(most) else [most, least]
 
 
 def _tiles(leaves: Tasks, computation: Contraction) -> Iterator[Mapping[str, int]]:

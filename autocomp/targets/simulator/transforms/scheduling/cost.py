@@ -12,12 +12,12 @@ from functools import cached_property
 from math import prod
 
 from autocomp.remember import remember
+from autocomp.targets.simulator.isa.timing import ARRAYS
 from autocomp.targets.simulator.isa.tree import Number
 from autocomp.targets.simulator.transforms.analysis.requests import (
     Cutting,
-    Settings,
-    Traffic,
     memory_number,
+    transfer_cycles,
     unit_number,
     unit_settings,
 )
@@ -26,20 +26,6 @@ from autocomp.targets.simulator.transforms.scheduling.lowering.leaves import Lea
 from autocomp.targets.simulator.transforms.scheduling.schedule import OPERANDS, Grid, Schedule
 
 CROWDING = 0.05  # of the time of loads that are hidden, the part that shows nevertheless
-
-
-def transfer_cycles(unit: Settings, dram: Settings, rows: int, blocks: int, traffic: Traffic) -> float:
-    """Cycles between two moves in a stream of them, of so many rows, each of so many local rows side by side.
-
-    The largest of: data, requests in flight (each held for the latency), and commands in flight. What moves out
-    collects a row and then sends it, the first local row of the next one beside its last beat.
-    """
-    latency, recovery = memory_number(dram, "latency"), unit_number(unit, "recovery")
-    requests = (traffic.requests * (latency + recovery) + traffic.beats) / unit_number(unit, "requests")
-    if unit.get("kind") == "transfer_out":
-        return max(rows * (blocks - 1) + traffic.beats, requests)
-    commands = (2.0 * recovery + latency + traffic.beats) / unit_number(unit, "in_flight")
-    return max(float(rows * blocks), traffic.beats, requests, commands)
 
 
 @dataclass(frozen=True)
@@ -104,7 +90,7 @@ class CostModel:
         parts = (product.kept or product.adding) if kept else (product.adding or product.starting)
         extents = {"row": rows, "column": columns, "depth": depth}
         unit = unit_settings(self.leaves.accelerator, parts[-1].instruction)
-        least = float(unit_number(unit, "min_rows")) if unit.get("kind") == "array" else 1.0
+        least = float(unit_number(unit, "min_rows")) if unit.get("kind") in ARRAYS else 1.0
         return max(least, *(self._part(part, extents) for part in parts))
 
     @cached_property

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 import numpy as np
 import numpy.typing as npt
 
-from autocomp.targets.simulator.transforms.analysis.requests import memory_number
+from autocomp.targets.simulator.transforms.analysis.requests import STREAM_RECOVERY, memory_number
 from autocomp.targets.simulator.transforms.scheduling.cost import CROWDING, CostModel
 from autocomp.targets.simulator.transforms.scheduling.schedule import OPERANDS, Grid, Schedule
 
@@ -144,4 +144,6 @@ class _Estimate:
         begin = float(starts[0]) if hidden else float(starts[first].sum()) * scale
         end = float(stores[-1]) if hidden else float(stores[first].sum()) * scale
         latency = memory_number(model.leaves.accelerator.dram.settings, "latency")
+        if hidden and model.starts:  # what starts a block of results waits until the block before last is stored
+            total += self._steps / period * (latency + 2 * STREAM_RECOVERY)
         return total * scale + max(0.0, float(ahead[0]) + begin - float(products[0]) / 2) + end + 3 * latency

@@ -8,8 +8,8 @@ from math import prod
 
 from autocomp.remember import remember
 from autocomp.targets.simulator.isa.tree import Number
-from autocomp.targets.simulator.transforms.analysis.requests import Cutting, unit_settings
-from autocomp.targets.simulator.transforms.scheduling.cost import CostModel, transfer_cycles
+from autocomp.targets.simulator.transforms.analysis.requests import Cutting, transfer_cycles, unit_settings
+from autocomp.targets.simulator.transforms.scheduling.cost import CostModel
 from autocomp.targets.simulator.transforms.scheduling.lowering.tasks import Command, Extent, Tasks
 from autocomp.targets.simulator.transforms.scheduling.schedule import Grid
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from math import prod
 
 from autocomp.targets.simulator.kernel.syntax import ast
-from autocomp.targets.simulator.transforms.analysis.cost import transfer_cycles, unit_settings
+from autocomp.targets.simulator.transforms.analysis.cost import unit_settings
 from autocomp.targets.simulator.transforms.analysis.facts import Facts
-from autocomp.targets.simulator.transforms.analysis.requests import Cutting
+from autocomp.targets.simulator.transforms.analysis.requests import Cutting, transfer_cycles
 from autocomp.targets.simulator.transforms.errors import NotApplicable
 from autocomp.targets.simulator.transforms.parameters import name_of, number_of
 from autocomp.targets.simulator.transforms.protocol import Parameters, Proposal, Transformation

@@ -167,6 +167,25 @@ class Moves(Tiles):
             inside = f"{inside} * ({counts[place]})"
         return lines, tile
 
+    def within(self, tile: Mapping[str, str], at: str) -> list[str]:
+        """The conditions that a tile of a whole block is one of a step's block too, which may be smaller."""
+        return [f"{place} < {self.count(dim, at)}" for dim, place in tile.items() if self._ragged(dim)]
+
+    def of_whole_block(self, operand: str, number: str, suffix: str) -> tuple[Lines, dict[str, str], int]:
+        """The coordinates of the tile that a move of a whole block begins at, from the move's number; and how many
+        moves there are."""
+        column, width = self._column_word(operand), self._width(operand)
+        lines: Lines = []
+        tile: dict[str, str] = {}
+        moves = 1
+        for dim in reversed([d for d in self.tile_order(operand) if self.grid.block[d] > 1]):
+            wide = width if dim == column else 1
+            count = -(-self.grid.block[dim] // wide)
+            lines.append(f"const int {dim}{suffix} = ({number}) / {moves} % {count} * {wide};")
+            tile[dim] = f"{dim}{suffix}"
+            moves *= count
+        return lines, tile, moves
+
     def total(self, operand: str, at: str) -> str:
         """The number of moves that bring a step's tiles of an operand."""
         _, counts = self._moves(operand, at)
@@ -217,6 +236,15 @@ class Moves(Tiles):
             pointer = self._element_of(self.computation.added[number], tile, at)
             lines.append(self._move(f"added{number}", leaf, pointer, place, columns, rows))
         return lines
+
+    def starts(self, tile: Mapping[str, str], at: str, phase: str) -> Lines:
+        """The moves that start all tiles of results which one move stores."""
+        column, width = self.computation.column, self._width("result")
+        if width == 1 or column not in tile:
+            return self.start(tile, at, phase)
+        end = minimum(f"{tile[column]} + {width}", self.count(column, at))
+        head = f"for (int {column}_one = {tile[column]}; {column}_one < {end}; {column}_one++) {{"
+        return [head, *self.start({**tile, column: f"{column}_one"}, at, phase), "}"]
 
     def store(self, tile: Mapping[str, str], at: str, phase: str) -> Lines:
         """The move of some tiles of results to their tensor."""

@@ -166,34 +166,21 @@ class Pipeline:
         return " * ".join([*(f"({count})" for count in counts), str(reduced)])
 
     def _results(self) -> Stream:
-        """The stores of the block before, and behind them what starts the results of the block to come, in the same
-        rows."""
+        """The stores of the block before. After each comes what starts the results of the block to come, in the rows of
+        the store before it. So stores are far apart, and starts side by side share their latency."""
         nest, grid = self._nest, self._grid
         block = grid.steps_of_result
         phase = nest.phase("result", f"step + {block}")
-        unravel, tile = nest.unravelled("result", "results", LAST, "_moved")
-        inside = [*unravel, *nest.store(tile, LAST, phase)]
-        total = f"(step >= {block} ? {nest.total('result', LAST)} : 0)"
-        if nest.started:
-            dims = [d for d in nest.tile_order("result") if grid.block[d] > 1]
-            number = f"results - {total}"
-            begun: Lines = []
-            place: dict[str, str] = {}
-            inner = "1"
-            for dim in reversed(dims):
-                count = nest.count(dim, THEN)
-                begun.append(f"const int {dim}_begun = ({number}) / ({inner}) % ({count});")
-                place[dim] = f"{dim}_begun"
-                inner = f"{inner} * ({count})"
-            more = f"(step < {grid.steps - block} ? {inner} : 0)"
-            inside = [
-                f"if (results < {total}) {{",
-                *inside,
-                "} else {",
-                *begun,
-                *nest.ordered("store", "load"),
-                *nest.start(place, THEN, phase),
-                "}",
-            ]
-            total = f"{total} + {more}"
-        return Stream("result", total, self._in_block(), self._first_of_result(), inside)
+        if not nest.started:
+            unravel, tile = nest.unravelled("result", "results", LAST, "_moved")
+            inside = [*unravel, *nest.store(tile, LAST, phase)]
+            total = f"(step >= {block} ? {nest.total('result', LAST)} : 0)"
+            return Stream("result", total, self._in_block(), self._first_of_result(), inside)
+        moved, stored, moves = nest.of_whole_block("result", "results", "_moved")
+        begun, started, _ = nest.of_whole_block("result", "results - 1", "_begun")
+        leaves = [f"step >= {block}", f"results < {moves}", *nest.within(stored, LAST)]
+        starts = [*nest.ordered("store", "load"), *nest.starts(started, THEN, phase)]
+        follows = [*begun, *self._guarded(" && ".join(nest.within(started, THEN)) or "1", starts)]
+        inside = [*moved, *self._guarded(" && ".join(leaves), nest.store(stored, LAST, phase))]
+        inside += self._guarded(f"step < {grid.steps - block} && results > 0", follows)
+        return Stream("result", str(moves + 1), self._in_block(), self._first_of_result(), inside)
