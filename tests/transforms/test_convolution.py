@@ -109,6 +109,13 @@ def test_results_of_fewer_pixels_than_a_tile_has_rows_are_stored_by_wide_moves()
     assert cycles(workload, apply(block, ("widen_moves", {"tensors": ["output"]}))) < cycles(workload, block)
 
 
+def test_a_pooling_store_reads_the_results_that_biases_began() -> None:
+    facts = naive(square(size=10, pool="{size: 3, stride: 2, padding: 1}"))
+    (results,) = (buffer for buffer in facts.buffers if buffer.memory == "acc")
+    assert set(results.tensors) == {"bias", "output"}
+    assert results.rows == 100
+
+
 def test_first_values_of_results_do_not_run_ahead_of_those_in_use() -> None:
     workload = square(images=2)
     ahead = apply(naive(workload), BLOCK, PIPELINE)

@@ -94,19 +94,19 @@ class Operand:
     @cached_property
     def hull(self) -> Interval | None:
         """First and last row that the call touches through it, over all iterations; a call that starts later may cover
-        fewer rows."""
+        fewer rows. A pooling store names no number of rows: it counts with the first one."""
         bounds = interval_of(self.row, self.site.ranges)
         if bounds is None:
             return None
         ends = [interval_of(self.row + extent, self.site.ranges) for extent in self._extents]
         last = max((end[1] for end in ends if end is not None), default=bounds[1] + 1)
-        return bounds[0], (last if all(ends) else bounds[1] + self.height) - 1
+        return bounds[0], max(bounds[1], (last if all(ends) else bounds[1] + self.height) - 1)
 
     @cached_property
     def height(self) -> int:
         """Rows that one call covers at most; the further column blocks of a wide move are told by its other end."""
         known = [interval_of(extent, self.site.ranges) for extent in self._extents]
-        return max((high for _, high in filter(None, known)), default=1)
+        return max((1, *(high for _, high in filter(None, known))))
 
     @property
     def _extents(self) -> tuple[Affine, ...]:
