@@ -80,6 +80,10 @@ OPTION_HOLES: Mapping[str, tuple[object, str]] = {
 }
 
 
+class AbsentError(ConfigError):
+    """The machine holds or stores no elements as the workload has them."""
+
+
 def known_options(accelerator: Accelerator) -> frozenset[str]:
     """The options of a workload that the machine's idioms take into account."""
     holes = {hole for name in TILED if (idiom := accelerator.idiom(name)) is not None for hole in idiom.parameters}
@@ -179,11 +183,17 @@ def _memories(workload: Workload, accelerator: Accelerator) -> tuple[Memory, Mem
     fitting = [memory for memory in same_kind if element_bits(memory.element) >= operand.bits]
     if not fitting:
         held = ", ".join(f"{memory.name} holds {memory.element}" for memory in by_width)
-        raise ConfigError(
+        raise AbsentError(
             f"no local memory of {accelerator.full_name!r} holds elements of {operand.name}: {held}",
             hint="choose another `dtype`, or a configuration of the accelerator that has such elements",
         )
     return fitting[0], by_width[-1]
+
+
+def memory_of_sums(workload: Workload, accelerator: Accelerator) -> Memory:
+    """The memory that `c_tile` is an address in."""
+    found = _operands(workload, accelerator)
+    return found.sums.memory if found is not None else _memories(workload, accelerator)[1]
 
 
 def rows_of_sums(workload: Workload, accelerator: Accelerator, a_rows: int, b_rows: int) -> int:

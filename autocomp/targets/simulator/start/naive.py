@@ -17,6 +17,7 @@ from autocomp.targets.simulator.kernel.syntax.printer import print_kernel
 from autocomp.targets.simulator.start.fold import fold_kernel
 from autocomp.targets.simulator.start.idioms import boolean, fill, signature, tile_addresses, tile_extent, tile_of
 from autocomp.targets.simulator.start.naive_convolution import naive_convolution
+from autocomp.targets.simulator.start.results import address_of_results
 from autocomp.workload.datatypes import data_type
 from autocomp.workload.layout import Layout, operand_layout
 from autocomp.workload.model import Workload
@@ -63,8 +64,10 @@ def tiled_gemm(
     extents, sizes = _extents(workload, tile, dims)
     filled = {**{name: name for name, _ in addresses}, **extents, **holes}
 
-    def idiom(name: str) -> str:
-        return fill(accelerator, name, filled)
+    stored = address_of_results(workload, accelerator, "c_tile")
+
+    def idiom(name: str, **others: str) -> str:
+        return fill(accelerator, name, {**filled, **others})
 
     def loop(variable: str, step: int) -> str:
         extent = dims[variable.upper()]
@@ -80,7 +83,7 @@ def tiled_gemm(
         loop("k", tile[2]),
         idiom("gemm_tile"),
         "}",
-        idiom("gemm_store"),
+        idiom("gemm_store", c_tile=stored),
         "} }",
         idiom("gemm_finish"),
         "}",

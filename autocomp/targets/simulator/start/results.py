@@ -1,0 +1,133 @@
+"""The type in which stores write results, as their semantics say, and the bits of a local address that ask for it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from autocomp.targets.simulator.isa.algebra import substitute
+from autocomp.targets.simulator.isa.derived.ranges import Range, ranges_of
+from autocomp.targets.simulator.isa.derived.regions import Path, writes
+from autocomp.targets.simulator.isa.derived.roles import call_role, call_roles
+from autocomp.targets.simulator.isa.model import Accelerator, Instruction, Memory
+from autocomp.targets.simulator.isa.tree import AddressField, Element, Expression, Number, Require, Unary
+from autocomp.targets.simulator.kernel.code.types import NUMPY_NAMES
+from autocomp.targets.simulator.start.idioms import AbsentError, memory_of_sums
+from autocomp.workload.model import Workload
+
+STORE = "gemm_store"
+
+
+@dataclass(frozen=True)
+class _Stored:
+    """Elements of a type that an instruction writes to DRAM while fields of an address have these values, 0 or 1."""
+
+    element: str
+    fields: Mapping[AddressField, int]
+
+
+def address_of_results(workload: Workload, accelerator: Accelerator, address: str) -> str:
+    """The local address that has the idiom `gemm_store` write results of the workload's type: `address`, an expression
+    for the tile of sums, with bits such as the one that reads sums as they are.
+
+    Raises AbsentError where no address does, and for an activation that such a bit would skip. An idiom that stores by
+    procedures alone is believed.
+    """
+    wanted = NUMPY_NAMES[workload.outputs[0].dtype]
+    memory = memory_of_sums(workload, accelerator)
+    instructions = list(_stores(accelerator))
+    stored = [found for instruction in instructions for found in _stored(accelerator, instruction)]
+    bits = [_bits(accelerator, memory, found.fields) for found in stored if found.element == wanted]
+    possible = sorted(found for found in bits if found is not None)
+    if not instructions or 0 in possible:
+        return address
+    if not possible:
+        raise AbsentError(
+            f"no starting kernel for {workload.name!r} can be made: its results are {wanted}, and the idiom {STORE!r} "
+            f"of {accelerator.full_name!r} cannot store those; {_told(accelerator, memory)}",
+            hint="choose another `result`, or name a kernel to start from with `kernel:` in the workload",
+        )
+    if workload.options["activation"] != "none":
+        raise AbsentError(
+            f"no starting kernel for {workload.name!r} can be made: {accelerator.full_name!r} stores {wanted} as the "
+            f"sums are, without `activation: {workload.options['activation']}`",
+            hint="leave out `activation` or `result`, or name a kernel to start from with `kernel:` in the workload",
+        )
+    return f"({address} | {possible[0]:#x})"
+
+
+def _stores(accelerator: Accelerator) -> Iterator[Instruction]:
+    """The store instructions that the idiom calls."""
+    idiom = accelerator.idiom(STORE)
+    for name, arguments in re.findall(r"\b(\w+)\s*\(([^;]*)\)\s*;", idiom.text if idiom is not None else ""):
+        role = call_role(accelerator, name, arguments.count(",") + 1)
+        instruction = accelerator.instruction(role.instruction) if role is not None and role.kind == "store" else None
+        if instruction is not None:
+            yield instruction
+
+
+def _stored(accelerator: Accelerator, instruction: Instruction) -> Iterator[_Stored]:
+    """Bytes that leave a memory with views as they lie there may be elements of any of these."""
+    for write in writes(accelerator, instruction):
+        fields = _fields(write.path)
+        if write.target.element is None or not _permitted(accelerator, instruction, fields):
+            continue
+        elements = {str(write.target.element)}
+        if isinstance(write.value, Element):
+            elements |= _shown(accelerator, write.value.memory)
+        yield from (_Stored(element, fields) for element in sorted(elements))
+
+
+def _fields(path: Path) -> Mapping[AddressField, int]:
+    """The fields of addresses that conditions on the way to a write decide."""
+    found: dict[AddressField, int] = {}
+    for condition, wanted in path:
+        if isinstance(condition, AddressField):
+            found[condition] = int(wanted)
+        elif isinstance(condition, Unary) and condition.operator == "!" and isinstance(condition.operand, AddressField):
+            found[condition.operand] = int(not wanted)
+    return found
+
+
+def _permitted(accelerator: Accelerator, instruction: Instruction, fields: Mapping[AddressField, int]) -> bool:
+    """No requirement of the instruction rules the fields' values out."""
+    ranges = ranges_of(accelerator, instruction)
+
+    def value(part: Expression) -> Expression | None:
+        return Number(fields[part]) if isinstance(part, AddressField) and part in fields else None
+
+    required = [statement.condition for statement in instruction.body if isinstance(statement, Require)]
+    return all(ranges.of(substitute(condition, value)) != Range(0, 0) for condition in required)
+
+
+def _shown(accelerator: Accelerator, name: str) -> set[str]:
+    """The types of elements as which a memory, or a view of one, shows its rows."""
+    memory = next((m for m in accelerator.memories if m.name == name), None)
+    owner = name if memory is None or not memory.shown else memory.shown
+    return {str(m.element) for m in accelerator.memories if owner in (m.name, m.shown) and m.shown}
+
+
+def _bits(accelerator: Accelerator, memory: Memory, fields: Mapping[AddressField, int]) -> int | None:
+    """The bits that fields set in an address in a memory; None where its addresses have other values there."""
+    for space in accelerator.spaces:
+        for name, mask, match in space.memories:
+            if name != memory.name:
+                continue
+            known = {known for known, _, _ in space.fields}
+            places = {1 << space.field(f.field)[1]: value for f, value in fields.items() if f.field in known}
+            if any(bit & mask and bool(bit & match) != bool(value) for bit, value in places.items()):
+                return None
+            return sum(bit for bit, value in places.items() if value and not bit & mask)
+    return 0
+
+
+def _told(accelerator: Accelerator, memory: Memory) -> str:
+    """All that the machine's stores write of a tile of sums, and of other memories."""
+    found: dict[str, set[str]] = {}
+    for role in call_roles(accelerator, "store"):
+        instruction = accelerator.instruction(role.instruction)
+        for stored in _stored(accelerator, instruction) if instruction is not None else ():
+            if _bits(accelerator, memory, stored.fields) is not None:
+                found.setdefault(role.instruction, set()).add(stored.element)
+    return ", ".join(f"{name} stores {' and '.join(sorted(elements))}" for name, elements in found.items())
