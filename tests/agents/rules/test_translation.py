@@ -44,6 +44,23 @@ void solution(int8_t inp[1][6][7][5], int8_t weights[3][3][5][6], int8_t output[
   }
 }
 """,
+    "operation: gemm\ndims: {I: 20, J: 18, K: 33}\nbias: row\nactivation: relu": """
+static int32_t dot(const int8_t *a, const int8_t *b, int step, int count) {
+  int32_t sum = 0;
+  for (const int8_t *end = a + count; a != end; b += step) { sum += *a++ * *b; }
+  return sum;
+}
+void solution(const int8_t A[20][33], const int8_t B[33][18], const int32_t bias[1][18], int8_t C[20][18]) {
+  for (int i = 0; i < 20; ++i) {
+    for (int j = 0; j < 18; ++j) {
+      int32_t sum = bias[0][j] + dot(A[i], &B[0][j], 18, 33);
+      if (sum < 0) sum = 0;
+      if (sum > 127) sum = 127;
+      C[i][j] = (int8_t)sum;
+    }
+  }
+}
+""",
 }
 
 
