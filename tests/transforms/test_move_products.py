@@ -9,7 +9,7 @@ import pytest
 from autocomp.targets.simulator import isa, kernel
 from autocomp.targets.simulator.evaluate import SimulatorEvaluator
 from autocomp.targets.simulator.transforms import Facts, NotApplicable, analyse, applied, transformation
-from autocomp.workload import load
+from autocomp.workload import load, parse
 
 MACHINE = isa.load("gemmini:fp32")
 MOVE = transformation("move_products")
@@ -111,11 +111,43 @@ def test_states_of_different_times_are_told_apart() -> None:
     assert "&x[i][" in text_of(applied(MOVE, facts, {}))
 
 
-def test_sums_that_the_machine_would_round_stay_on_the_host() -> None:
-    integers = "int8_t M[6][8], int8_t v[8][1], int8_t y[6][1]"
-    facts = facts_of(rows("s += M[j][k] * v[k][0];").replace("float", "int32_t").replace("0.0f", "0"), integers)
-    with pytest.raises(NotApplicable):
-        applied(MOVE, facts, {})
+INTEGERS = """
+void solution(int8_t A[5][33], int8_t B[33][18], int32_t bias[1][18], int8_t C[5][18]) {
+  for (int i = 0; i < 5; i++) {
+    for (int j = 0; j < 18; j++) {
+      int32_t sum = bias[0][j];
+      for (int k = 0; k < 33; k++) { sum += (int32_t)A[i][k] * B[k][j]; }
+      C[i][j] = sum < 0 ? 0 : sum > 127 ? 127 : sum;
+    }
+  }
+}
+"""
+
+
+def test_integers_are_multiplied_where_the_machine_stores_their_sums() -> None:
+    machine = isa.load("gemmini")
+    given = (
+        "operation: gemm\naccelerator: gemmini\ndims: {I: 5, J: 18, K: 33}\nbias: row\nactivation: relu\nhost: compute"
+    )
+    judge = SimulatorEvaluator(machine, parse(given, Path("plain.yaml")))
+    moved = text_of(applied(MOVE, analyse(kernel.parse(INTEGERS), machine), {}))
+    assert "int32_t product[1][18]" in moved
+    evaluation = judge.evaluate(moved, seed=1)
+    assert evaluation.correct, evaluation.failure
+
+
+@pytest.mark.parametrize(
+    ("machine", "reason"), [("gemmini:lean", "cannot store those"), ("gemmini:fp32", "holds elements")]
+)
+def test_sums_that_the_machine_would_round_stay_on_the_host(machine: str, reason: str) -> None:
+    with pytest.raises(NotApplicable, match=reason):
+        applied(MOVE, analyse(kernel.parse(INTEGERS), isa.load(machine)), {})
+
+
+@pytest.mark.parametrize("other", ["(int8_t)A[i][k]", "(int64_t)A[i][k]"])
+def test_a_cast_to_another_type_than_the_sums_stays(other: str) -> None:
+    text = INTEGERS.replace("(int32_t)A[i][k]", other)
+    assert not MOVE.proposals(analyse(kernel.parse(text), isa.load("gemmini")))
 
 
 def test_a_number_that_no_product_has_is_named() -> None:

@@ -11,6 +11,7 @@ import yaml
 
 from autocomp.errors import ConfigError
 from autocomp.targets.simulator.kernel import parse
+from autocomp.targets.simulator.kernel.code.types import NAMED
 from autocomp.targets.simulator.kernel.syntax import ast
 from autocomp.targets.simulator.start.idioms import signature
 from autocomp.targets.simulator.start.naive import gemm_holes, tiled_gemm
@@ -41,7 +42,8 @@ from autocomp.workload.load import parse as parse_workload
 
 _CYCLES = 8.0  # that a host takes for a multiplication, an addition and two loads, roughly
 _ALL = -1
-_DTYPES = {"float": "float32"}  # whose sums the machine stores as they are, without rounding to a narrower type
+# Types of operands, with those of their sums, which the machine has to store as they are.
+_SUMS = {"float": ("float32", "float32", "float"), "int8_t": ("int8", "int32", "int32_t")}
 
 
 class MoveProducts(Transformation):
@@ -153,6 +155,8 @@ def _product(
     if not isinstance(value, ast.Binary) or value.operator != "*" or depth.variable in names(given.target):
         return None
     operands = [_operand(facts, side, rows, depth) for side in (value.left, value.right)]
+    if len({facts.arrays[o.tensor].name for o in operands if o is not None}) > 1:
+        return None
     matrix = next((o for o in operands if o is not None and o.along_rows and o.along_depth), None)
     vector = next((o for o in operands if o is not None and not o.along_rows and o.along_depth), None)
     if matrix is None or vector is None:
@@ -169,10 +173,14 @@ def _product(
 
 
 def _operand(facts: Facts, node: ast.Expression, rows: Loop, depth: Loop) -> _Operand | None:
-    """An element whose place is linear in both loops' variables."""
+    """An element whose place is linear in both loops' variables; a cast to the type of its sums changes nothing."""
+    cast = node.type if isinstance(node, ast.Cast) else None
+    node = node.operand if isinstance(node, ast.Cast) else node
     name, subscripts = _subscripts(node)
     kind = facts.arrays.get(name)
-    if not isinstance(node, ast.Index) or kind is None or kind.name not in _DTYPES or kind.pointer:
+    if not isinstance(node, ast.Index) or kind is None or kind.name not in _SUMS or kind.pointer:
+        return None
+    if cast is not None and (cast.pointer or NAMED.get(cast.name) != NAMED[_SUMS[kind.name][2]]):
         return None
     extents = [constant_of(extent, _known(facts)) for extent in kind.extents]
     if len(extents) != len(subscripts):
@@ -228,7 +236,8 @@ def _moved(facts: Facts, kernel: ast.Kernel, product: _Product) -> ast.Kernel:
     outer = statement_at(body, above)
     commands = _commands(facts, product, result, taken | {result})
     body = replace_at(body, above, (ast.Block(commands), outer))
-    kind = ast.Type(facts.arrays[product.matrix.tensor].name, 0, tuple(literal(extent) for extent in shape))
+    _, _, sums = _SUMS[facts.arrays[product.matrix.tensor].name]
+    kind = ast.Type(sums, 0, tuple(literal(extent) for extent in shape))
     own = ast.Declaration((ast.Declarator(result, kind),), static=True)
     return with_body(kernel, replace(body, statements=(own, *body.statements)))
 
@@ -249,7 +258,7 @@ def _commands(facts: Facts, product: _Product, result: str, taken: set[str]) -> 
     if product.by_columns:
         left, right, size = vector, matrix, (1, rows.trips, depth.trips)
         strides = (depth.trips, matrix.along_depth)
-    naive = _naive(facts, _DTYPES[facts.arrays[matrix.tensor].name], size, strides).entry
+    naive = _naive(facts, facts.arrays[matrix.tensor].name, size, strides).entry
     own: dict[str, str] = {}
     for name in sorted(declared(naive.body)):
         own[name] = fresh(name, taken | set(own.values()))
@@ -271,11 +280,12 @@ def _commands(facts: Facts, product: _Product, result: str, taken: set[str]) -> 
     return map_expressions(renamed(naive.body, own), place).statements
 
 
-def _naive(facts: Facts, dtype: str, size: tuple[int, int, int], strides: tuple[int, int]) -> ast.Kernel:
+def _naive(facts: Facts, element: str, size: tuple[int, int, int], strides: tuple[int, int]) -> ast.Kernel:
     """The machine's naive kernel for C = A B, whose operands have rows so many elements apart."""
     machine = facts.accelerator
     dims = dict(zip("IJK", size, strict=True))
-    document = {"operation": "gemm", "accelerator": machine.full_name, "dtype": dtype, "dims": dims}
+    dtype, result, _ = _SUMS[element]
+    document = {"operation": "gemm", "accelerator": machine.full_name, "dtype": dtype, "result": result, "dims": dims}
     bytes_each = np.dtype(dtype).itemsize
     try:
         workload = parse_workload(yaml.safe_dump(document), File("product.yaml"))
