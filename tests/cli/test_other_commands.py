@@ -101,6 +101,12 @@ def test_what_cannot_be_timed_is_named(autocomp: Command, arguments: list[str], 
     assert (result.exit_code, message in result.stderr) == (code, True), result.output
 
 
+@pytest.mark.parametrize("machine", sorted(file.stem for file in data_dir("isa").glob("*.isa")))
+def test_every_machine_that_ships_passes_its_check_in_all_configurations(autocomp: Command, machine: str) -> None:
+    result = autocomp("isa", "check", machine)
+    assert result.exit_code == 0, result.stderr
+
+
 def test_accelerators_are_shown_and_checked(autocomp: Command) -> None:
     assert json.loads(autocomp("isa", "check", "tiny", "--json").stdout)["ok"]
     shown = json.loads(autocomp("isa", "show", "tiny", "--set", "DIM=8", "--json").stdout)
