@@ -37,10 +37,6 @@ class Asking:
     def sent_schema(self) -> Schema | None:
         """The schemas of the answer and of the tools, where the request holds them."""
         form = (self.form or {}).get("schema")
-        return (
-            {"answer": form, "tools": self.tools}
-            if form and self.tools
-            else {"tools": self.tools}
-            if self.tools
-            else form
-        )
+        if not self.tools:
+            return form
+        return {"answer": form, "tools": self.tools} if form else {"tools": self.tools}
