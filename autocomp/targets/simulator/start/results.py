@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
@@ -13,7 +12,10 @@ from autocomp.targets.simulator.isa.derived.roles import call_role, call_roles
 from autocomp.targets.simulator.isa.model import Accelerator, Instruction, Memory
 from autocomp.targets.simulator.isa.tree import AddressField, Element, Expression, Number, Require, Unary
 from autocomp.targets.simulator.kernel.code.types import NUMPY_NAMES
-from autocomp.targets.simulator.start.idioms import AbsentError, memory_of_sums
+from autocomp.targets.simulator.kernel.syntax import ast
+from autocomp.targets.simulator.kernel.syntax.parser import parse
+from autocomp.targets.simulator.kernel.syntax.walk import walk
+from autocomp.targets.simulator.start.idioms import HOLES, AbsentError, fill, memory_of_sums
 from autocomp.workload.model import Workload
 
 STORE = "gemm_store"
@@ -59,9 +61,9 @@ def address_of_results(workload: Workload, accelerator: Accelerator, address: st
 
 def _stores(accelerator: Accelerator) -> Iterator[Instruction]:
     """The store instructions that the idiom calls."""
-    idiom = accelerator.idiom(STORE)
-    for name, arguments in re.findall(r"\b(\w+)\s*\(([^;]*)\)\s*;", idiom.text if idiom is not None else ""):
-        role = call_role(accelerator, name, arguments.count(",") + 1)
+    text = fill(accelerator, STORE, {hole: hole for hole in HOLES})
+    for call in walk(parse(f"void store() {{ {text} }}", f"idiom {STORE}")):
+        role = call_role(accelerator, call.function, len(call.arguments)) if isinstance(call, ast.Call) else None
         instruction = accelerator.instruction(role.instruction) if role is not None and role.kind == "store" else None
         if instruction is not None:
             yield instruction
