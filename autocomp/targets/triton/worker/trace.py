@@ -18,6 +18,7 @@ from torch.fx.experimental.proxy_tensor import make_fx
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from autocomp.errors import ConfigError
+from autocomp.targets.triton.start.traced.graph import VIEWS
 
 aten = torch.ops.aten
 NARROW = 4  # columns of a product up to which it is a sum of each row
@@ -152,47 +153,34 @@ def summed(name: str, args: Sequence[Any], first: Tensor, result: Tensor) -> int
     return 0 if name in MOVES else 1
 
 
-MOVES = frozenset(
-    [
-        "view",
-        "_unsafe_view",
-        "permute",
-        "transpose",
-        "t",
-        "unsqueeze",
-        "squeeze",
-        "expand",
-        "slice",
-        "select",
-        "flip",
-        "cat",
-        "clone",
-        "detach",
-        "alias",
-        "amax",
-        "amin",
-        "max_pool2d_with_indices",
-        "max_pool3d_with_indices",
-        "where",
-        "relu",
-        "neg",
-        "abs",
-        "gather",
-        "index",
-        "full",
-        "full_like",
-        "scalar_tensor",
-        "zeros",
-        "zeros_like",
-        "ones",
-        "ones_like",
-        "arange",
-        "clamp",
-        "getitem",
-        "lift_fresh_copy",
-        "_to_copy",
-    ]
-)
+MOVES = VIEWS | {
+    "cat",
+    "clone",
+    "detach",
+    "alias",
+    "amax",
+    "amin",
+    "max_pool2d_with_indices",
+    "max_pool3d_with_indices",
+    "where",
+    "relu",
+    "neg",
+    "abs",
+    "gather",
+    "index",
+    "full",
+    "full_like",
+    "scalar_tensor",
+    "zeros",
+    "zeros_like",
+    "ones",
+    "ones_like",
+    "arange",
+    "clamp",
+    "getitem",
+    "lift_fresh_copy",
+    "_to_copy",
+}
 
 
 @cache

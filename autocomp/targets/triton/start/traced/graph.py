@@ -7,6 +7,25 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+# Operators whose results are elements of their argument, at other places.
+VIEWS = frozenset(
+    {
+        "view",
+        "_unsafe_view",
+        "reshape",
+        "permute",
+        "transpose",
+        "t",
+        "unsqueeze",
+        "squeeze",
+        "expand",
+        "slice",
+        "select",
+        "flip",
+        "broadcast_in_dim",
+    }
+)
+
 
 @dataclass(frozen=True)
 class Ref:

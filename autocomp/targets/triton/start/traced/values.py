@@ -8,27 +8,10 @@ from typing import Any
 
 from autocomp.errors import ConfigError
 from autocomp.targets.triton.start.traced.elementwise import HELPERS, TEMPLATES, number
-from autocomp.targets.triton.start.traced.graph import Graph, Node, Ref
+from autocomp.targets.triton.start.traced.graph import VIEWS, Graph, Node, Ref
 from autocomp.targets.triton.start.traced.index import Index, join, split, symbol
 
 Place = tuple[Index, ...]
-VIEWS = frozenset(
-    {
-        "view",
-        "_unsafe_view",
-        "reshape",
-        "permute",
-        "transpose",
-        "t",
-        "unsqueeze",
-        "squeeze",
-        "expand",
-        "slice",
-        "select",
-        "flip",
-        "broadcast_in_dim",
-    }
-)
 MADE = frozenset({"full", "full_like", "zeros", "zeros_like", "ones", "ones_like", "scalar_tensor", "arange", "iota"})
 
 WORDS = {"abs": "size", "pow": "power", "expm1": "growth", "log1p": "logarithm", "tanh": "tangent"}  # names in use
