@@ -7,7 +7,6 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from autocomp.errors import NotApplicable
 from autocomp.targets.triton.language.module import Launch, Module
 from autocomp.targets.triton.rewrites.groups import DESCRIPTOR, HOPPER, barriers, import_gluon, layout, specialised
 from autocomp.targets.triton.rewrites.rewrite import Offer, Rewrite, Setting, refuse, wanted
@@ -25,46 +24,13 @@ from autocomp.targets.triton.rewrites.tree import (
     statements,
     text_of,
 )
+from autocomp.targets.triton.start.attention import ATTENTION_KERNEL, attention
 
 ROWS = 128  # of queries in a program, and of keys in a block: only blocks on the diagonal are masked
 GROUPS = 2  # of warps that multiply, 64 rows each
 STAGES = 2  # blocks of keys and of values in shared memory
 WIDTHS = (64, 128)
 
-# A plain attention kernel. Every name stands for any name; MASK stands for one of the two expressions below.
-_PLAIN = """
-def kernel(q_ptr, k_ptr, v_ptr, o_ptr, scale, length, WIDTH, BLOCK_M, BLOCK_N):
-    block = tl.program_id(0)
-    head = tl.program_id(1).to(tl.int64)
-    base = head * length * WIDTH
-    offs_m = block * BLOCK_M + tl.arange(0, BLOCK_M)
-    offs_d = tl.arange(0, WIDTH)
-    q = tl.load(q_ptr + base + offs_m[:, None] * WIDTH + offs_d[None, :], mask=offs_m[:, None] < length, other=0.0)
-    largest = tl.full((BLOCK_M,), -float("inf"), dtype=tl.float32)
-    total = tl.zeros((BLOCK_M,), dtype=tl.float32)
-    acc = tl.zeros((BLOCK_M, WIDTH), dtype=tl.float32)
-    for start in range(0, length, BLOCK_N):
-        offs_n = start + tl.arange(0, BLOCK_N)
-        k = tl.load(k_ptr + base + offs_n[:, None] * WIDTH + offs_d[None, :], mask=offs_n[:, None] < length, other=0.0)
-        scores = tl.dot(q, tl.trans(k)) * scale
-        scores = tl.where(MASK, scores, -float("inf"))
-        new = tl.maximum(largest, tl.max(scores, axis=1))
-        weights = tl.exp(scores - new[:, None])
-        shrink = tl.exp(largest - new)
-        total = total * shrink + tl.sum(weights, axis=1)
-        acc = acc * shrink[:, None]
-        v = tl.load(v_ptr + base + offs_n[:, None] * WIDTH + offs_d[None, :], mask=offs_n[:, None] < length, other=0.0)
-        acc = tl.dot(weights.to(v.dtype), v, acc)
-        largest = new
-    acc = acc / total[:, None]
-    tl.store(
-        o_ptr + base + offs_m[:, None] * WIDTH + offs_d[None, :],
-        acc.to(o_ptr.dtype.element_ty),
-        mask=offs_m[:, None] < length,
-    )
-"""
-_INSIDE = "offs_n[None, :] < length"
-_CAUSAL = f"(offs_m[:, None] >= offs_n[None, :]) & ({_INSIDE})"
 _FREE = ("tl", "range", "float")  # names that stand for themselves
 
 _VALUES = "q_desc, k_desc, v_desc, o_desc, scale, length, rows, heads"
@@ -236,9 +202,7 @@ class AttentionGroups(Rewrite):
         found = []
         for kernel in main_kernels(module):
             given = {"kernel": kernel, "programs": setting.multiprocessors}
-            try:
-                self.apply(module, given)
-            except NotApplicable:
+            if not self.applies(module, given):
                 continue
             found.append(Offer(given, f"{kernel} by groups of warps: one loads, two multiply", 0.6))
         return found
@@ -261,7 +225,7 @@ def _convert(tree: ast.Module, kernel: str, programs: int) -> None:
     given = {name: text_of(bound_arguments(launches[0], function)[own]) for name, own in names.items()}
     if not re.fullmatch(r"\w+ \*\* \(?-0\.5\)?", given["scale"]):
         raise refuse(f"scores are scaled by {given['scale']}, expected the width to the power of -0.5")
-    taken = names_in([tree]) | {n.name for n in tree.body if isinstance(n, ast.FunctionDef)}
+    taken = names_in([tree])
     roles = {role: fresh(f"{kernel}_{role.lower()}", taken) for role in ("PLACE", "LOAD", "ATTEND")}
     roles["MAIN"] = fresh(f"{kernel}_groups", taken)
     text = _PLACE + _LOAD + _ATTEND + _main()
@@ -306,10 +270,11 @@ def _dispatch(
 
 
 def _matched(function: ast.FunctionDef) -> tuple[bool, dict[str, str]]:
-    """Whether a plain attention kernel is causal, and its parameters by those of `_PLAIN`."""
-    for mask, causal in ((_CAUSAL, True), (_INSIDE, False)):
-        pattern = statement(_PLAIN.replace("MASK", mask))
-        assert isinstance(pattern, ast.FunctionDef)
+    """True for causal attention, and the names of the parameters by those of the starting kernel. Raises NotApplicable
+    where the kernel differs from the starting kernel in more than names."""
+    for causal in (True, False):
+        start = ast.parse(attention({"width": WIDTHS[0]}, {"causal": causal}))
+        pattern = function_of(start, ATTENTION_KERNEL)
         names: dict[str, str] = {}
         if _same(pattern.body, function.body, names):
             return causal, {a.arg: names.get(a.arg, "") for a in pattern.args.args}

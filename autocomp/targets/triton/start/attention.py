@@ -8,6 +8,7 @@ from typing import Any
 from autocomp.errors import ConfigError
 from autocomp.targets.triton.start.text import module
 
+ATTENTION_KERNEL = "attention_kernel"
 _ATTENTION = """
 BLOCK_M = 64
 BLOCK_N = 32
