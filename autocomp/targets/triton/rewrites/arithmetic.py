@@ -7,7 +7,6 @@ import copy
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from autocomp.errors import NotApplicable
 from autocomp.targets.triton.language.module import Module, parameters
 from autocomp.targets.triton.rewrites.ranks import rank, ranks_of
 from autocomp.targets.triton.rewrites.rewrite import Offer, Rewrite, Setting, refuse, wanted
@@ -79,9 +78,7 @@ class Reciprocal(Rewrite):
     def offers(self, module: Module, setting: Setting) -> Sequence[Offer]:
         found = []
         for kernel in main_kernels(module):
-            try:
-                self.apply(module, {"kernel": kernel})
-            except NotApplicable:
+            if not self.applies(module, {"kernel": kernel}):
                 continue
             found.append(Offer({"kernel": kernel}, f"{kernel} multiplies by reciprocals", 0.03))
         return found
@@ -131,9 +128,7 @@ class DeferScale(Rewrite):
     def offers(self, module: Module, setting: Setting) -> Sequence[Offer]:
         found = []
         for kernel in main_kernels(module):
-            try:
-                self.apply(module, {"kernel": kernel})
-            except NotApplicable:
+            if not self.applies(module, {"kernel": kernel}):
                 continue
             found.append(Offer({"kernel": kernel}, f"{kernel} scales its scores in the exponent", 0.04))
         return found
@@ -209,9 +204,7 @@ class UniformIndex(Rewrite):
     def offers(self, module: Module, setting: Setting) -> Sequence[Offer]:
         found = []
         for kernel in main_kernels(module):
-            try:
-                self.apply(module, {"kernel": kernel})
-            except NotApplicable:
+            if not self.applies(module, {"kernel": kernel}):
                 continue
             found.append(Offer({"kernel": kernel}, f"{kernel} loads one scale for a whole block of columns", 0.1))
         return found

@@ -9,7 +9,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from autocomp.errors import NotApplicable
 from autocomp.targets.triton.language.module import Module
 from autocomp.targets.triton.rewrites.rewrite import Offer, Rewrite, Setting, refuse, wanted
 from autocomp.targets.triton.rewrites.tree import (
@@ -107,9 +106,7 @@ class _OfCausal(Rewrite):
     def offers(self, module: Module, setting: Setting) -> Sequence[Offer]:
         found = []
         for kernel in main_kernels(module):
-            try:
-                self.apply(module, {"kernel": kernel})
-            except NotApplicable:
+            if not self.applies(module, {"kernel": kernel}):
                 continue
             found.append(Offer({"kernel": kernel}, f"{kernel}: {self.says}", self.gain))
         return found

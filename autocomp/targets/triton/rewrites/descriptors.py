@@ -88,9 +88,7 @@ class TensorDescriptors(Rewrite):
             if not has_dot([module.kernels[kernel]]):
                 continue
             for stores in (False, True):
-                try:
-                    self.apply(module, {"kernel": kernel, "stores": stores})
-                except NotApplicable:
+                if not self.applies(module, {"kernel": kernel, "stores": stores}):
                     continue
                 what = "loads and stores" if stores else "loads"
                 found.append(Offer({"kernel": kernel, "stores": stores}, f"{what} of {kernel} by descriptors", 0.3))
@@ -101,15 +99,14 @@ class TensorDescriptors(Rewrite):
         stores = wanted(parameters, "stores", bool, False)
 
         def edit(tree: ast.Module) -> None:
-            _Conversion(tree, module, kernel, stores).convert()
+            _Conversion(tree, kernel, stores).convert()
 
         return edited(module, edit)
 
 
 class _Conversion:
-    def __init__(self, tree: ast.Module, module: Module, kernel: str, stores: bool) -> None:
+    def __init__(self, tree: ast.Module, kernel: str, stores: bool) -> None:
         self._tree = tree
-        self._module = module
         self._stores = stores
         self._kernel = function_of(tree, kernel)
         self._launches = launches_of(tree, kernel)
@@ -120,7 +117,7 @@ class _Conversion:
 
     def convert(self) -> None:
         fast = copy.deepcopy(self._kernel)
-        fast.name = fresh(f"{self._kernel.name}_descriptors", names_in([self._tree]) | set(self._module.functions))
+        fast.name = fresh(f"{self._kernel.name}_descriptors", names_in([self._tree]))
         # The copy's accesses are found again: nodes of the copy are not those of the original.
         tiles = {_key(tile.access): tile for tile in self._tiles}
         names = self._descriptor_names(fast, tiles)

@@ -7,7 +7,6 @@ import copy
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from autocomp.errors import NotApplicable
 from autocomp.targets.triton.language.module import Launch, Module, parameters
 from autocomp.targets.triton.rewrites.access import Accesses
 from autocomp.targets.triton.rewrites.cleaning import drop_unused, drop_unused_parameters
@@ -54,9 +53,7 @@ class FuseEpilogue(Rewrite):
             if has_dot([module.kernels[follower]]):
                 continue
             for producer in kernels:
-                try:
-                    self.apply(module, {"kernel": follower, "producer": producer})
-                except NotApplicable:
+                if not self.applies(module, {"kernel": follower, "producer": producer}):
                     continue
                 given = {"kernel": follower, "producer": producer}
                 found.append(Offer(given, f"{follower} becomes the end of {producer}", 0.15))
@@ -252,9 +249,7 @@ class OverlapLaunches(Rewrite):
     def offers(self, module: Module, setting: Setting) -> Sequence[Offer]:
         if setting.capability < (9, 0):
             return ()
-        try:
-            self.apply(module, {})
-        except NotApplicable:
+        if not self.applies(module, {}):
             return ()
         return (Offer({}, "each kernel starts while the one in front of it ends", 0.02),)
 

@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from autocomp.errors import NotApplicable
 from autocomp.targets.triton.language.module import Module, dotted
 from autocomp.targets.triton.rewrites.groups import (
     HOPPER,
@@ -61,9 +60,7 @@ class WarpGroups(Rewrite):
             for groups, chain, stages in ((2, 2, 5), (3, 1, 4)):
                 given = {"kernel": kernel, "groups": groups, "chain": chain, "stages": stages}
                 given["programs"] = setting.multiprocessors
-                try:
-                    self.apply(module, given)
-                except NotApplicable:
+                if not self.applies(module, given):
                     break
                 found.append(Offer(given, f"{groups} groups of warps of {kernel} multiply, one warp loads", 0.2))
         return found
@@ -165,7 +162,7 @@ class _Products:
     # --- what comes of it ----------------------------------------------------------------------------------------
 
     def convert(self, groups: int, chain: int, stages: int, programs: int) -> None:
-        taken = names_in([self._tree]) | {n.name for n in self._tree.body if isinstance(n, ast.FunctionDef)}
+        taken = names_in([self._tree])
         stem = self._kernel.name.removesuffix("_descriptors")
         load, multiply, main = (fresh(f"{stem}_{word}", taken) for word in ("load", "multiply", "groups"))
         texts = [self._loading(load), self._multiplying(multiply, chain), self._main(main, load, multiply, groups)]
@@ -214,11 +211,10 @@ class _Products:
     def _multiplying(self, name: str, chain: int) -> str:
         start, end, step = (text_of(value) for value in bounds(self._loop))
         index = text_of(self._loop.target)
-        columns = _columns(self._before, self._sum)
+        zeros = _zeros(self._before, self._sum)
+        columns = _columns(zeros)
         left = self._left.descriptor
-        own = [
-            n for n in self._before if text_of(n) not in (text_of(self._before[0]), *_zeros(self._before, self._sum))
-        ]
+        own = [node for node in self._before[1:] if node is not zeros]
         last = max(i for i, n in enumerate(own) if self._row in stores_of([n]))
         before = [in_gluon(node) for node in own]
         before.insert(last + 1, f"{self._row} = {self._row} * PARTS + PART")
@@ -386,20 +382,18 @@ def _rounds(start: str, end: str, step: str) -> str:
     return length if step == "1" else f"gl.cdiv({length}, {step})"
 
 
-def _zeros(before: Sequence[ast.stmt], name: str) -> list[str]:
+def _zeros(before: Sequence[ast.stmt], name: str) -> ast.Assign:
     """The assignment that clears a sum."""
-    return [
-        text_of(n)
-        for n in before
-        if isinstance(n, ast.Assign) and text_of(n.targets[0]) == name and called(n.value, "zeros")
-    ]
-
-
-def _columns(before: Sequence[ast.stmt], name: str) -> str:
-    """The number of columns of a sum."""
     for node in before:
-        if text_of(node) in _zeros(before, name) and isinstance(node, ast.Assign) and isinstance(node.value, ast.Call):
-            shape = node.value.args[0]
-            if isinstance(shape, (ast.Tuple, ast.List)) and len(shape.elts) == 2:
-                return text_of(shape.elts[1])
-    raise refuse(f"{name!r} does not begin as zeros of rows and columns")
+        if isinstance(node, ast.Assign) and text_of(node.targets[0]) == name and called(node.value, "zeros"):
+            return node
+    raise refuse(f"{name!r} does not begin as zeros")
+
+
+def _columns(zeros: ast.Assign) -> str:
+    """The number of columns of a sum that begins as zeros."""
+    assert isinstance(zeros.value, ast.Call)
+    shape = zeros.value.args[0]
+    if not isinstance(shape, (ast.Tuple, ast.List)) or len(shape.elts) != 2:
+        raise refuse(f"{text_of(zeros.targets[0])!r} does not begin as zeros of rows and columns")
+    return text_of(shape.elts[1])

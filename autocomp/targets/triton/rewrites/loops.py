@@ -7,7 +7,6 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from autocomp.errors import NotApplicable
 from autocomp.targets.triton.language.module import Module
 from autocomp.targets.triton.rewrites.descriptors import multiplied_loads
 from autocomp.targets.triton.rewrites.rewrite import Offer, Rewrite, Setting, refuse, wanted
@@ -95,9 +94,7 @@ class SplitStore(Rewrite):
     def offers(self, module: Module, setting: Setting) -> Sequence[Offer]:
         found = []
         for kernel in main_kernels(module):
-            try:
-                self.apply(module, {"kernel": kernel})
-            except NotApplicable:
+            if not self.applies(module, {"kernel": kernel}):
                 continue
             found.append(Offer({"kernel": kernel}, f"{kernel} stores its tile in halves", 0.03))
         return found
@@ -181,9 +178,7 @@ class WarpSpecialise(Rewrite):
             return ()
         found = []
         for kernel in main_kernels(module):
-            try:
-                self.apply(module, {"kernel": kernel})
-            except NotApplicable:
+            if not self.applies(module, {"kernel": kernel}):
                 continue
             chain = sum(1 for _ in calls_in([module.kernels[kernel]], "dot")) > 1
             found.append(Offer({"kernel": kernel}, f"warps of {kernel} load or multiply", 0.25 if chain else 0.03))

@@ -6,7 +6,6 @@ import ast
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from autocomp.errors import NotApplicable
 from autocomp.targets.triton.language.module import Module
 from autocomp.targets.triton.rewrites.rewrite import Offer, Rewrite, Setting, refuse, wanted
 from autocomp.targets.triton.rewrites.tree import (
@@ -55,9 +54,7 @@ class GroupPrograms(Rewrite):
         for kernel in main_kernels(module):
             if not has_dot([module.kernels[kernel]]):
                 continue
-            try:
-                self.apply(module, {"kernel": kernel, "group": GROUP})
-            except NotApplicable:
+            if not self.applies(module, {"kernel": kernel, "group": GROUP}):
                 continue
             found.append(
                 Offer({"kernel": kernel, "group": GROUP}, f"tiles of {kernel} in groups of {GROUP} rows", 0.08)
@@ -136,9 +133,7 @@ class Persistent(Rewrite):
                 ((1, True, 0.06), (2, True, 0.05), (1, False, 0.04)) if dots else ((8, False, 0.02), (4, False, 0.02))
             ):
                 given = {"kernel": kernel, "programs": each * setting.multiprocessors, "flatten": flatten}
-                try:
-                    self.apply(module, given)
-                except NotApplicable:
+                if not self.applies(module, given):
                     continue
                 how = "flattened " if flatten else ""
                 found.append(

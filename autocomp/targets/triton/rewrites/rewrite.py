@@ -47,6 +47,14 @@ class Rewrite(ABC):
     def apply(self, module: Module, parameters: Mapping[str, Any]) -> Module:
         """The rewritten module. Raises NotApplicable with the reason."""
 
+    def applies(self, module: Module, parameters: Mapping[str, Any]) -> bool:
+        """True if `apply` accepts these parameters."""
+        try:
+            self.apply(module, parameters)
+        except NotApplicable:
+            return False
+        return True
+
 
 def refuse(reason: str, hint: str | None = None) -> NotApplicable:
     """The exception to raise."""

@@ -9,7 +9,6 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
-from autocomp.errors import NotApplicable
 from autocomp.targets.triton.language.module import Module
 from autocomp.targets.triton.rewrites.cleaning import drop_unused
 from autocomp.targets.triton.rewrites.rewrite import Offer, Rewrite, Setting, refuse, wanted
@@ -52,9 +51,7 @@ class OneBlock(Rewrite):
         for kernel in main_kernels(module):
             if has_dot([module.kernels[kernel]]):
                 continue
-            try:
-                self.apply(module, {"kernel": kernel})
-            except NotApplicable:
+            if not self.applies(module, {"kernel": kernel}):
                 continue
             wide = max(setting.dims.values(), default=0)
             passes = len(loops_in(module.kernels[kernel]))
@@ -161,9 +158,7 @@ class OnlineSoftmax(Rewrite):
     def offers(self, module: Module, setting: Setting) -> Sequence[Offer]:
         found = []
         for kernel in main_kernels(module):
-            try:
-                self.apply(module, {"kernel": kernel})
-            except NotApplicable:
+            if not self.applies(module, {"kernel": kernel}):
                 continue
             found.append(Offer({"kernel": kernel}, f"{kernel} needs one pass for maximum and sum", 0.35))
         return found
@@ -260,12 +255,9 @@ class CacheHints(Rewrite):
             if has_dot([module.kernels[kernel]]):
                 continue
             for policy in self.policies:
-                try:
-                    changed = self.apply(module, {"kernel": kernel, "policy": policy})
-                except NotApplicable:
-                    continue
-                if changed.text != module.text:
-                    found.append(Offer({"kernel": kernel, "policy": policy}, f"loads of {kernel}: {policy}", 0.05))
+                given = {"kernel": kernel, "policy": policy}
+                if self.applies(module, given) and self.apply(module, given).text != module.text:
+                    found.append(Offer(given, f"loads of {kernel}: {policy}", 0.05))
         return found
 
     def apply(self, module: Module, parameters: Mapping[str, Any]) -> Module:
@@ -317,9 +309,7 @@ class RowsPerProgram(Rewrite):
     def offers(self, module: Module, setting: Setting) -> Sequence[Offer]:
         found = []
         for kernel in main_kernels(module):
-            try:
-                self.apply(module, {"kernel": kernel, "rows": 2})
-            except NotApplicable:
+            if not self.applies(module, {"kernel": kernel, "rows": 2}):
                 continue
             short = setting.dims.get("width", 1 << 20) <= 1024
             for rows, gain in ((8, 0.5), (16, 0.45), (4, 0.4)) if short else ((2, 0.05), (4, 0.03)):
@@ -351,9 +341,7 @@ class JoinPairs(Rewrite):
     def offers(self, module: Module, setting: Setting) -> Sequence[Offer]:
         found = []
         for kernel in main_kernels(module):
-            try:
-                self.apply(module, {"kernel": kernel})
-            except NotApplicable:
+            if not self.applies(module, {"kernel": kernel}):
                 continue
             found.append(Offer({"kernel": kernel}, f"{kernel} loads and stores pairs in one piece", 0.2))
         return found

@@ -250,8 +250,10 @@ def loads_of(nodes: Sequence[ast.AST]) -> Counter[str]:
 
 
 def names_in(nodes: Sequence[ast.AST]) -> set[str]:
-    found = {n.id for node in nodes for n in ast.walk(node) if isinstance(n, ast.Name)}
-    return found | {n.arg for node in nodes for n in ast.walk(node) if isinstance(n, ast.arg)}
+    """Names of variables, parameters and functions."""
+    walked = [n for node in nodes for n in ast.walk(node)]
+    found = {n.id for n in walked if isinstance(n, ast.Name)} | {n.arg for n in walked if isinstance(n, ast.arg)}
+    return found | {n.name for n in walked if isinstance(n, ast.FunctionDef)}
 
 
 def fresh(name: str, taken: Collection[str]) -> str:
