@@ -179,9 +179,9 @@ def search(
 ) -> Result:
     """Search for the best kernel of a workload.
 
-    By default the rules propose and write kernels, as `Agents()` says. `menus` are names or paths, the target's own
-    where there are none; `reuse` is the number of earlier schedules to begin with. `run` is a new folder, by default in
-    `runs/`; `listener` hears every event. `means` says what works on it: processes or a cluster.
+    By default the rules propose and write kernels, as `Agents()` says. `menus` are names or paths; without any, the
+    target's own menu is used. `reuse` is the number of earlier schedules to begin with. `run` is a new folder, by
+    default in `runs/`; `listener` hears every event. `means` are the execution resources: processes or a cluster.
 
     Raises ConfigError for what does not fit together, KernelError or CandidateFailure for a starting kernel that is not
     correct. KeyboardInterrupt leaves a run that `resume` continues.

@@ -29,8 +29,8 @@ def read_mapping(path: Path, kind: str) -> dict[str, Any]:
 
 
 def problems(error: ValidationError, content: Mapping[str, Any], known_keys: KnownKeys) -> list[str]:
-    """Each fault as `options[2] (tile).titel: unknown key; did you mean 'title'?`. `known_keys` gives the keys that may
-    stand at a location."""
+    """Each fault as `options[2] (tile).titel: unknown key; did you mean 'title'?`. `known_keys` gives the allowed keys
+    at a location."""
     found = []
     for fault in error.errors():
         *parents, last = fault["loc"] or ("document",)

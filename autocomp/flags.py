@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Flag:
-    """In a field's annotation: another name than its own, and the word that stands for its value in help texts.
+    """Part of a field's annotation: an option name that differs from the field's, and the placeholder of its value in
+    help texts.
 
     A field called `seeds` with `Flag("seed", "N")` is the option `--seed N`. Dashes take the place of underscores.
     """

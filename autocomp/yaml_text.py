@@ -1,4 +1,4 @@
-"""YAML documents from users, read within bounds: a small file cannot stand for a huge or endlessly nested one."""
+"""YAML documents from users, read within bounds: a small file cannot expand to a huge or endlessly nested document."""
 
 from __future__ import annotations
 

@@ -51,22 +51,21 @@ __all__ = [
 class Options:
     """The options of a simulation.
 
-    `record_commands` keeps the times of each command; `record_detail` what units do from cycle to cycle, and what
-    each command accesses. `seed` sets the initial contents of local memories (0: zeros), and where tensors lie.
-    `host_scale` multiplies the host's cycles between commands. `settings` overrides, for timing, settings of the
-    machine or of a unit, such as `dram.latency`. `outputs` names the tensors of which every element must be written,
-    and before it is read; `inputs` those that may not be written (both checked with `discipline`). Unless `host_data`,
-    the program's own code may not read or write elements of its parameters, nor (checked with `discipline`) read what
-    the machine wrote.
+    `record_commands` keeps the times of each command; `record_detail` what units do from cycle to cycle, and what each
+    command accesses. `seed` sets the initial contents of local memories (0: zeros), and where tensors lie. `host_scale`
+    multiplies the host's cycles between commands. `settings` overrides, for timing, settings of the machine or of a
+    unit, such as `dram.latency`. `outputs` names the tensors of which every element must be written, and before it is
+    read; `inputs` those that may not be written (both checked with `discipline`). Unless `host_data`, the program's own
+    code may not read or write elements of its parameters, nor (checked with `discipline`) read what the machine wrote.
     `generic` interprets every instruction without the recognised fast forms; results are the same. `memoise` lets
-    timing go on as before where its state is as before, as in the turns of a loop; results are the same. Timing runs
-    behind the program and takes `window` commands at once; results do not depend on it, and no more is kept than
-    timing still needs. `clock` is what a program reads from the clock, one reading after the other; then it
-    is a number that grows. `record_trace` keeps the commands that a program issues; of a replayed trace those that the
-    units get, with what its hardware loops send. A replay takes the first `max_commands` of its trace. A run that needs
-    more than `max_bytes` of memory for what it keeps ends with an error of kind `memory`. `machine_code`
-    is what the functional engine runs, one of `_core.machine_codes()`: plain, avx2, avx512; empty for the fastest.
-    Results are the same.
+    timing replay the recorded transition when a known state recurs, as in the iterations of a loop; results are the
+    same. Timing follows the program in windows of `window` commands; results do not depend on it, and only commands
+    that timing still needs are kept. `clock` is what a program reads from the clock, one reading after the other; then
+    it is a number that grows. `record_trace` keeps the commands that a program issues; of a replayed trace those that
+    the units get, with what its hardware loops send. A replay takes the first `max_commands` of its trace. A run that
+    needs more than `max_bytes` of memory for what it keeps ends with an error of kind `memory`. `machine_code` is what
+    the functional engine runs, one of `_core.machine_codes()`: plain, avx2, avx512; empty for the fastest. Results are
+    the same.
     """
 
     timing: bool = True

@@ -1,4 +1,4 @@
-"""Which agents a search asks, and in which form: from a YAML file or from the words of the command line.
+"""The choice of agents for a search and its form, from a YAML file or from the words of the command line.
 
 The dataclasses are both the schema of the file and what the agents are made from. They hold no key, so that a run
 folder may keep them.
@@ -55,7 +55,7 @@ class Price:
 
 @dataclass(frozen=True)
 class Member:
-    """One model of an ensemble, or the rules. What is None is left to the endpoint; times are in seconds.
+    """One model of an ensemble, or the rules. The endpoint decides every field that is None. Times are in seconds.
 
     `weight` is its share of the plans or kernels. `samples` are independent answers: a planner's share is asked for in
     that many requests, and a coder answers up to that many times until a kernel parses and checks. `answers` is what

@@ -24,7 +24,7 @@ SHOWN = 10  # programs that differ
 
 @dataclass(frozen=True)
 class Programs:
-    """Which random programs to run, what error of cycles is no difference, and how long all of it may take."""
+    """The random programs to run, the tolerated relative error of cycles, and a limit for the time of all of them."""
 
     count: int = 20
     seed: int = 0

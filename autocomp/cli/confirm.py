@@ -38,7 +38,7 @@ class Confirmed:
 
 
 def checked_model(target: Target) -> RtlModel:
-    """The RTL model of a simulated accelerator. Raises ConfigError when there is none, or it does not fit."""
+    """The RTL model of a simulated accelerator. Raises ConfigError if the model is missing, or does not fit."""
     from autocomp.targets.simulator.rtl.build import model_of
     from autocomp.targets.simulator.rtl.interface import find_interface
     from autocomp.targets.simulator.target import accelerator_of

@@ -1,4 +1,4 @@
-"""Which accelerator a command trace is for."""
+"""The accelerator of a command trace."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ def shape_of(text: str, workload: Workload, target: Target, evaluation: Evaluati
 
 
 def print_shape(console: Console, shape: OverTime | None, evaluation: Evaluation) -> None:
-    """The table; in its place, why there is none for a long kernel."""
+    """The table. For a long kernel, a line that says why the table is left out."""
     from autocomp.report import print_over_time
 
     if shape is not None:

@@ -61,7 +61,7 @@ def check_size(pages: Sequence[Page]) -> None:
 
 
 def citation_fault(citation: str, pages: Sequence[Page]) -> str | None:
-    """Why a citation does not hold, as `FILE: WORDS` or `FILE p. N: WORDS`; None where its words occur there."""
+    """The fault of a citation `FILE: WORDS` or `FILE p. N: WORDS`; None if the file has these words on that page."""
     match = _CITATION.fullmatch(citation.strip())
     if match is None:
         return f'the citation {citation[:80]!r} is not of the form "FILE: WORDS" or "FILE p. N: WORDS"'

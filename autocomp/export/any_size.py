@@ -128,7 +128,7 @@ def _function(family: str) -> str:
 
 
 def _validated(schedule: Schedule, accelerator: Accelerator, generator: np.random.Generator) -> AnySize | str:
-    """The kernel for every size of a schedule's family, or why there is none."""
+    """The kernel for every size of a schedule's family, or the reason why it cannot be made."""
     if schedule.operation not in OPERATIONS:
         return f"kernels of any size are made for {' and '.join(OPERATIONS)}, not for {schedule.operation}"
     if schedule.options.get("layout"):

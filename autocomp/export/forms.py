@@ -1,7 +1,7 @@
 """The spelling of a kernel's calls in C: in the call forms of the vendor's header, or one function an instruction.
 
-A kernel may call an instruction, or any form that the accelerator's description defines. What the header does not have
-is expanded into instructions, and each of these is written in the shortest form of the header that means the same.
+A kernel may call an instruction, or any form that the accelerator's description defines. A form that the header lacks
+is expanded into instructions. Each of these is written in the shortest form of the header with the same meaning.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def issue_name(accelerator: Accelerator, instruction: str) -> str:
 
 
 def commands_of(form: Alias, known: CallForms) -> list[tuple[str, tuple[tree.Expression, ...]]]:
-    """The instructions that a call form stands for, which may come through other forms."""
+    """The instructions that a call form expands to, also through other forms."""
     commands = []
     for callee, arguments in form.expansion:
         inner = known[callee][len(arguments)]

@@ -36,7 +36,7 @@ _HEAD = """// {title}, made from its description by autocomp.
 void {name}_command({words});
 void {name}_wait(void);
 
-// Told of every array of a kernel that commands may name.
+// Called for every array of a kernel that commands may name.
 void autocomp_memory(const void *array, size_t bytes);
 #define AUTOCOMP_MEMORY(array) autocomp_memory(array, sizeof(array))
 
@@ -50,7 +50,7 @@ static inline uint32_t {name}_float_bits(float value) {{
     return bits;
 }}
 """
-_RECORDER = """// Keeps the commands of {name} until somebody takes them; made by autocomp.
+_RECORDER = """// Records the commands of {name} until a reader takes them; made by autocomp.
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -67,7 +67,7 @@ static struct {{
 static size_t memory_count;
 static void (*when_waiting)(void);
 
-// What is to happen when a kernel waits: it takes the commands, runs them, and forgets them.
+// The function to call when a kernel waits: it reads the commands, runs them, and forgets them.
 void autocomp_when_waiting(void (*function)(void)) {{ when_waiting = function; }}
 
 const uint64_t *autocomp_commands(void) {{ return recorded; }}
@@ -78,7 +78,7 @@ void autocomp_forget(void) {{ length = 0; }}
 
 void autocomp_forget_memory(void) {{ memory_count = 0; }}
 
-// The n-th array that kernels told of, and its size, which is 0 behind the last.
+// Stores a pointer to the n-th array that kernels announced, and returns its bytes; 0 after the last.
 size_t autocomp_memory_at(size_t n, const void **array) {{
     if (n >= memory_count) return 0;
     *array = memories[n].array;

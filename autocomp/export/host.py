@@ -33,7 +33,7 @@ Arrays = Mapping[str, npt.NDArray[Any]]
 
 
 def compiler() -> str:
-    """The C compiler: CC, or the first of those usual. Raises ConfigError where there is none."""
+    """The C compiler: CC, else cc, gcc or clang. Raises ConfigError if none of them is installed."""
     names = [os.environ.get("CC", "cc"), "gcc", "clang"]
     found = next((path for name in names if (path := shutil.which(name))), None)
     if found is None:

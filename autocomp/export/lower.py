@@ -1,7 +1,7 @@
-"""A kernel of the dialect as a syntax tree that a C compiler means the same by.
+"""A kernel of the dialect as a syntax tree with the same meaning to a C compiler.
 
-The dialect is C but for what its tools take care of: calls have several arities and stand for commands. A run starts
-with fresh `static` variables and ends with a fence. Arrays live as long as the commands that name them, a name of the
+The dialect is C but for what its tools take care of: calls have several arities and issue commands. A run starts with
+fresh `static` variables and ends with a fence. Arrays live as long as the commands that name them, a name of the
 machine may be declared anew, and pointers change their type freely.
 """
 

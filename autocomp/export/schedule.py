@@ -25,7 +25,7 @@ from autocomp.workload.schema import usual_options
 @dataclass(frozen=True)
 class Schedule:
     """One kernel. `source` is what messages call it; `cycles` are measured on the simulator. `arguments` are the
-    options that its function takes at run time, with the values that stand in the kernel's text."""
+    options that its function takes at run time, with their values in the kernel's text."""
 
     operation: str
     dims: Mapping[str, int]
@@ -115,7 +115,7 @@ def of_kernel(text: str, source: str, workload: Workload, target: Target) -> Sch
 
 
 def _in_entry(tree: ast.Kernel, arguments: Mapping[str, float]) -> dict[str, float]:
-    """The arguments whose values stand in the kernel's entry alone; a helper has its numbers as they are."""
+    """The arguments whose values occur only in the kernel's entry function. The numbers of helpers stay constants."""
     *helpers, _ = tree.functions
     fixed = [node.value for helper in helpers for node in walk(helper) if isinstance(node, ast.FloatLiteral)]
     return {n: value for n, value in arguments.items() if binary32(value) not in map(binary32, fixed)}

@@ -53,7 +53,8 @@ class Model:
 
 
 def import_onnx(path: Path) -> Model:
-    """Read an ONNX model. Raises ConfigError when it is none, `onnx` is not installed, or shapes are not known."""
+    """Read an ONNX model. Raises ConfigError for another kind of file, for unknown shapes, and if `onnx` is not
+    installed."""
     graph = load_model(path).graph
     try:
         return _Graph(graph, path).model()
@@ -127,7 +128,8 @@ class _Graph:
         return found
 
     def _followers(self, node: Any) -> list[Any]:
-        """Nodes behind this one that alone use its results and that a kernel does on their way out."""
+        """Nodes after this one that are the only users of its results, and that a kernel applies when it stores
+        them."""
         chain: list[Any] = []
         wanted = ["BatchNormalization", "Relu"] if "Conv" in node.op_type else ["Relu"]
         end = node

@@ -1,4 +1,4 @@
-"""Which kernel runs an operation of a model: the schedule of exactly this one, or what can be had without a search."""
+"""The kernel that runs an operation of a model: its own schedule, or the best one available without a search."""
 
 from __future__ import annotations
 

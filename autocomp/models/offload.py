@@ -31,7 +31,7 @@ _PLACES: Mapping[str, tuple[int, int, tuple[int, ...], tuple[int, ...], int | No
 
 
 class Stays(Exception):
-    """Why a node stays with the framework."""
+    """A node stays with the framework; the message says why."""
 
 
 @dataclass(frozen=True)

@@ -38,9 +38,9 @@ def improve(
 ) -> Improvement:
     """Search for every operation that is worth it, once, the one with most to gain first.
 
-    Each gets the share of the evaluations left that it has of what all those left could gain, but `FEWEST` if there
-    are so many; what it does not use goes to the next. It ends when the rest, at their bounds, would save no more than
-    the share `negligible` of all cycles, or no evaluation is left.
+    Each gets a share of the evaluations left: its possible gain divided by that of all operations left, but at least
+    `FEWEST` evaluations if these are left. The next operation gets the unused rest. It ends when the rest, at their
+    bounds, would save no more than the share `negligible` of all cycles, or no evaluation is left.
     """
     before, left = costs, evaluations
     searched: list[tuple[Prediction, Found]] = []

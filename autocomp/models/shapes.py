@@ -1,4 +1,4 @@
-"""ONNX models with the shapes of their tensors, also behind operators of ONNX Runtime that `onnx` does not know."""
+"""ONNX models with the shapes of their tensors, also after operators of ONNX Runtime that `onnx` does not know."""
 
 from __future__ import annotations
 
@@ -47,7 +47,8 @@ _RESULTS: Mapping[str, Callable[[Sequence[Shape], Mapping[str, Any]], Shape]] = 
 
 
 def load_model(path: Path) -> Any:
-    """The model of a file, with all shapes that can be told. Raises ConfigError when it is none, or without `onnx`."""
+    """The model of a file, with all shapes that can be inferred. Raises ConfigError for another kind of file, or
+    without `onnx`."""
     try:
         import onnx
     except ImportError:

@@ -61,7 +61,7 @@ class _Function:
 
 
 def import_stablehlo(path: Path) -> Model:
-    """Read a module. Raises ConfigError for a file that is none, sizes that are not known, and loops."""
+    """Read a module. Raises ConfigError for another kind of file, for unknown sizes, and for loops."""
     text = decode(read_regular(path, MOST_BYTES), str(path), ConfigError)
     try:
         return _model(text, path)
@@ -139,8 +139,8 @@ def _callee(line: _Line, functions: Mapping[str, _Function]) -> str | None:
 def _operations(
     name: str, functions: Mapping[str, _Function], path: Path, known: dict[str, int], depth: int = 0
 ) -> int:
-    """How many operations a function has when those of called functions are written out, and calls counted. Raises
-    ConfigError for functions that call themselves, and for loops. `known` remembers the counts."""
+    """The number of operations of a function after inlining; calls count too. Raises ConfigError for functions that
+    call themselves, and for loops. `known` remembers the counts."""
     if depth > MOST_CALLS:
         raise ConfigError(f"{path}: @{name} calls itself, or calls nest more than {MOST_CALLS} deep")
     if name not in known:

@@ -1,7 +1,7 @@
 """Tables that stay readable at any width: figures and names are printed whole, everything else gives way.
 
 A row is one line of columns. A column that finds no room goes below its row, under its heading; text wraps between
-words only. There is no box drawing, so that the same lines serve a terminal, a pipe and a bug report.
+words only. Without box drawing, the same lines serve a terminal, a pipe and a bug report.
 """
 
 from __future__ import annotations

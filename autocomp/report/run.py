@@ -96,7 +96,7 @@ class RunView:
         return dict(in_order(Counter(c["outcome"] for c in self.candidates.values() if c["id"]) + self._live))
 
     def causes(self) -> list[tuple[str, str, int]]:
-        """Why candidates did not get further: (outcome, first line of the message, how many), most frequent first."""
+        """The causes of failed candidates: (outcome, first line of the message, how many), most frequent first."""
         counted = Counter(
             (c["outcome"], first_line(c["message"]))
             for c in self.candidates.values()

@@ -43,7 +43,7 @@ class RunSummary:
 
 
 def summary_of(folder: RunFolder) -> RunSummary:
-    """The summary of a run. Raises RunFolderError if it is none, or its log is damaged."""
+    """The summary of a run. Raises RunFolderError for another kind of folder, and for a damaged log."""
     snapshot = folder.snapshot()
     view = RunView.of(folder.events) if folder.events.exists() else RunView()
     return RunSummary(

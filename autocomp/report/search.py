@@ -38,7 +38,7 @@ def lineage_table(view: RunView) -> Grid:
 
 
 def causes_table(view: RunView) -> Grid | None:
-    """Why candidates failed, by stage and cause; None if none did."""
+    """The failures of candidates, by stage and cause. None without failures."""
     causes = view.causes()
     if not causes:
         return None

@@ -1,6 +1,6 @@
 """Schedules: the fastest kernels known, one reviewable file each.
 
-What is imported here needs the standard library alone, so that a compiler can look up schedules without the rest.
+The imports here need only the standard library, so that a compiler can look up schedules without the other packages.
 `autocomp.schedules.store` has the store, `autocomp.schedules.record` the records.
 """
 

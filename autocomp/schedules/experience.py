@@ -71,7 +71,7 @@ class _File(_Part):
 
 @dataclass(frozen=True)
 class Known:
-    """The experience in one file: of a target and an operation, from so many searches."""
+    """The experience in one file: of a target and an operation, from `runs` searches."""
 
     path: Path
     target: str
@@ -161,7 +161,7 @@ def _together(runs: Iterator[_Run] | Sequence[_Run]) -> tuple[Experience, ...]:
 
 
 def _read(path: Path, warn: Warn) -> _File | None:
-    """A file's content; None where there is none, or where it is not as `remember` writes it."""
+    """A file's content. Returns None for a missing file, and for content that `remember` did not write."""
     try:
         return _File.model_validate_json(read_regular(path, MOST_BYTES))
     except FileNotFoundError:

@@ -29,7 +29,7 @@ def garbage(root: Path, others: Sequence[Path], now: float, warn: Warn) -> Itera
     """
     for file in sorted([*root.glob("**/.*.yaml.*"), *root.glob("**/.*.json.*")]):
         if now - file.stat().st_mtime > ABANDONED:
-            yield Garbage(file, "left behind by a writer that did not finish")
+            yield Garbage(file, "unfinished file of an interrupted writer")
     present = {entry.path: Stored(root, entry) for entry in Store(root).entries(warn)}
     elsewhere = {s.entry.identity: s for s in all_schedules(warn, others)} if others else {}
     for here in present.values():

@@ -163,7 +163,8 @@ class _Family:
         return set.intersection(*sorted(stating, key=len)) if stating else self._trees.keys()
 
     def lacking(self, options: Mapping[str, Any], parameters: Mapping[str, int | float]) -> str:
-        """The first thing stated that no record has, with what the records have instead; empty where there is none."""
+        """The first stated fact that no record has, with the values that the records have. Empty if records have every
+        fact."""
         for fact in _facts(options, parameters):
             if not self._stating_of(fact):
                 kind, name, value = fact
@@ -272,7 +273,7 @@ def why_none(
     options: Mapping[str, Any] | None = None,
     parameters: Mapping[str, int | float] | None = None,
 ) -> str:
-    """Why `lookup` with the same arguments finds nothing, in one sentence, with what to ask for instead."""
+    """The reason in one sentence why `lookup` with the same arguments finds nothing, and what to ask for instead."""
     return _opened(tuple((root, _stamp(root)) for root in default_roots())).why_none(
         operation, shape, accelerator, target=target, options=options, parameters=parameters
     )

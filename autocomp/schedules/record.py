@@ -66,8 +66,8 @@ class Tensor(_Part):
 
 class Operation(_Part):
     """The operation that a kernel computes. `reference` is the digest of a user's own definition, which `name` alone
-    does not identify. `arguments` are the options that the kernel takes at run time: `options` has the values that it
-    was measured with, which stand in its text as numbers, and any others may stand there."""
+    does not identify. `arguments` are the options that the kernel takes at run time. `options` has the values that it
+    was measured with; they are numbers in its text, and other numbers may replace them."""
 
     name: str = Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]*$")
     dims: dict[Identifier, int]
@@ -84,7 +84,7 @@ class Operation(_Part):
 
     @property
     def bound(self) -> dict[str, float]:
-        """The arguments with the values that stand in the kernel's text."""
+        """The arguments with their values in the kernel's text."""
         return {name: float(str(self.options[name])) for name in self.arguments}
 
     def general(self) -> Operation:
@@ -168,7 +168,8 @@ class ScheduleRecord(_Part):
 
     @property
     def file_name(self) -> str:
-        """Readable sizes, then what tells apart records of the same sizes, as in `I512_J512_K512-1a2b3c4d.yaml`."""
+        """Readable sizes, then part of the identity, which distinguishes records of the same sizes:
+        `I512_J512_K512-1a2b3c4d.yaml`."""
         sizes = "_".join(f"{name}{size}" for name, size in self.operation.dims.items())
         return f"{re.sub(r'[^A-Za-z0-9_]', '', sizes)[:80] or 'record'}-{self.identity[:8]}.yaml"
 

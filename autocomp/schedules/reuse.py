@@ -1,4 +1,4 @@
-"""Which schedules a search begins with: those of the most similar problems."""
+"""The schedules that a search begins with: those of the most similar problems."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The store of schedules: one file a record, `<root>/<accelerator>/<operation>/<sizes>-<identity>.yaml`.
 
-A configuration of the accelerator stands behind a hyphen, as in `<root>/systolic-small/…`."""
+A hyphen separates the accelerator and its configuration, as in `<root>/systolic-small/…`."""
 
 from __future__ import annotations
 

@@ -70,7 +70,7 @@ def verify(path: Path, now: datetime, extra_paths: Sequence[Path] = (), say_trus
 
 
 def workload_of(record: ScheduleRecord, target: Target, path: Path, extra_paths: Sequence[Path]) -> Workload:
-    """The workload that a record is for. Raises ConfigError where there is none, or another one by its name."""
+    """The workload of a record. Raises ConfigError if it does not exist, or if its name now means another workload."""
     operation = record.operation
     parameters = record.target.parameters
     if operation.reference is None:

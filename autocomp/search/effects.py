@@ -79,7 +79,7 @@ class Effects:
             self._journal.record(kind, key, {**stored, "usage": usage})
 
     def answer(self, key: str) -> Event:
-        """The answer recorded under a key, empty if there is none."""
+        """The answer recorded under a key; empty for an unknown key."""
         return self._journal.get(key)
 
     def usage(self, keys: Iterable[str]) -> Usage:

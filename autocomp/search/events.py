@@ -268,7 +268,7 @@ _OTHER: TypeAdapter[Any] = TypeAdapter(Other)
 
 
 class EventError(Exception):
-    """Why an event is not as a search writes it; the message names the field."""
+    """An event differs from the form that a search writes. The message names the field."""
 
     def __init__(self, event: Mapping[str, Any], fault: str) -> None:
         name = event.get("key", event["kind"])
@@ -276,8 +276,8 @@ class EventError(Exception):
 
 
 def parse_event(line: bytes) -> dict[str, Any]:
-    """The event of one line. Raises ValueError for what is no JSON object with a kind, EventError for a field that is
-    missing, unknown, of another type, or out of bounds."""
+    """The event of one line. Raises ValueError unless the line is a JSON object with a kind, EventError for a field
+    that is missing, unknown, of another type, or out of bounds."""
     event = from_json(line, allow_inf_nan=False)
     if not isinstance(event, dict) or not isinstance(event.get("kind"), str):
         raise ValueError("not an object with a kind")

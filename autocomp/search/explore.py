@@ -94,7 +94,7 @@ def explore_point(
     """Search for the best kernel of each request, in a run folder of its own below `folder`; what is there is
     continued, and what is finished not repeated.
 
-    The requests are made one by one as they are needed, since making one may already show that the machine is none.
+    The requests are made one by one as they are needed, since making one may already show that the machine is invalid.
     Raises RunFolderError where a folder holds another search.
     """
     area: int | float | None = None

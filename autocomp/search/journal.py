@@ -32,8 +32,8 @@ _DAMAGED = "the log was edited or damaged, or another version wrote it; cut it o
 def read_events(path: Path) -> tuple[list[dict[str, Any]], int]:
     """Events of a log and the length in bytes of its intact part.
 
-    A last line that is torn (cut short, or not JSON) is left out, as a kill or power cut leaves one behind. Raises
-    RunFolderError for a broken line before the last, and for an event that is not as this version writes it.
+    A torn last line (cut short, or not JSON) is left out: a kill or a power cut can leave one. Raises RunFolderError
+    for a broken line before the last, and for an event that is not as this version writes it.
     """
     try:
         content = read_regular(path, MOST_BYTES)
@@ -100,7 +100,7 @@ class Journal:
         return self._entries[key]
 
     def get(self, key: str) -> Event:
-        """The event of a key, empty if there is none."""
+        """The event of a key; empty for an unknown key."""
         return self._entries.get(key, {})
 
     # --- what agents' calls cost ---------------------------------------------------------------------------------
@@ -115,8 +115,8 @@ class Journal:
         return self._charged.get(call, Usage())
 
     def settled(self, call: str, stated: Usage) -> Usage:
-        """The cost of a call in all: what was charged during it, by sessions that were cut off in it too. What its
-        agent says of it counts where nothing was charged."""
+        """The total cost of a call: all charges during it, also those of sessions that were interrupted during it. The
+        figures of its agent count only if nothing was charged."""
         charged = self.charged(call)
         return replace(charged, cached=stated.cached, unsent=stated.unsent) if charged.requests else stated
 
@@ -126,7 +126,7 @@ class Journal:
 
     @property
     def usage(self) -> Usage:
-        """The cost of all calls of agents. Requests that a budget did not allow are no part of it."""
+        """The cost of all calls of agents. Requests that a budget did not allow are not included."""
         return replace(sum(map(self.cost, {**self._entries, **self._charged}), Usage()), unsent=0)
 
     def _add_charge(self, call: str, cost: Usage) -> None:
@@ -135,8 +135,8 @@ class Journal:
     # --- events --------------------------------------------------------------------------------------------------
 
     def record(self, kind: str, key: str, payload: Mapping[str, Any]) -> Event:
-        """The event recorded under a key, appended first if there is none. Payloads are read back from their JSON,
-        so that a fresh effect and a replayed one are the same to the search."""
+        """The event recorded under a key; a new key is recorded first. Payloads are read back from their JSON, so that
+        a fresh effect and a replayed one are the same to the search."""
         if key not in self._entries:
             self._entries[key] = self._append({"kind": kind, "key": key, **payload})
         return self._entries[key]

@@ -91,8 +91,8 @@ class Options(BaseModel):
 
 
 def spent_budget(usage: Usage, options: Options) -> str | None:
-    """Why no more may be asked of the language models, if so: a budget is used up, or too little is left of it for
-    the next request."""
+    """The reason to send no more requests to the language models, or None. A budget is used up, or too little of it is
+    left for the next request."""
     if options.tokens is not None and (usage.tokens >= options.tokens or usage.unsent):
         return "budget of tokens spent"
     if options.money is not None and (usage.money >= options.money or usage.unsent):

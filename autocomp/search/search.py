@@ -218,8 +218,8 @@ class Search:
         return root
 
     def _opened(self, history: History) -> History:
-        """The history with what the precedents' plans lead to. What follows a kernel that does not hold is skipped,
-        since its lineage does not hold either."""
+        """The history with the kernels that the precedents' plans lead to. The descendants of a kernel that fails are
+        skipped, since their lineage fails too."""
         if self._problem.opening is None or ("replay" not in self._journal and self._effects.expired()):
             return history
         if "replay" not in self._journal:
@@ -325,7 +325,7 @@ class Search:
         self, history: History, number: int, made: Sequence[Candidate], calls: Mapping[str, AgentCall]
     ) -> list[Candidate]:
         """The drafts with another kernel where a written one is known already: its plan is asked once more, and says
-        so. What a transformation gives, it gives again."""
+        so. A transformation is not repeated, since it would give the same kernel."""
         seen = set(history.hashes)
         known: dict[int, AgentCall] = {}
         for draft in made:

@@ -33,8 +33,8 @@ NETWORK_CALLS = 16  # requests to a model that are in flight at once
 
 @dataclass(frozen=True)
 class Means:
-    """Execution resources of a session; none of them affects the result. `executor` is a spec, and `workers` count
-    where there is none."""
+    """Execution resources of a session; none of them affects the result. `executor` is a spec; without one, `workers`
+    decides."""
 
     workers: int = 1
     executor: str | None = None
@@ -59,7 +59,7 @@ def run_session(
 
     `most` is what the user allows its models from beginning to end, whatever the folder says.
 
-    With `recheck` the best kernel is judged once more at the end: a log, which anyone may have written, is no proof.
+    With `recheck` the best kernel is judged once more at the end, because anyone may have written the log.
 
     Holds the folder's lock; KeyboardInterrupt leaves a run that resumes. Raises RunFolderError where the judge does not
     say what the log says of the best kernel.
@@ -230,6 +230,6 @@ def strategy_of(request: Request) -> Strategy:
 
 
 def starting_kernel(workload: Workload, target: Target) -> str:
-    """The user's own kernel, else the target's. Raises ConfigError where there is none."""
+    """The user's own kernel, else the target's. Raises ConfigError if neither exists."""
     own = workload.starting_kernel
     return target.starting_kernel(workload) if own is None else target.completed(own)

@@ -57,8 +57,8 @@ Decision = Expand | Select | Stop
 
 
 class Strategy(ABC):
-    """Must be a pure function of the history: resuming a run calls it again on the same history, and so does a parent
-    that turns out to be wrong when it is proven."""
+    """Must be a pure function of the history. Resuming a run calls it again on the same history, and so does a parent
+    that fails its validation."""
 
     name: str
     options: Options

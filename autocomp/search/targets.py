@@ -81,9 +81,9 @@ class SelectCall:
 class AgentTarget:
     """The two agents and what all their contexts share.
 
-    An agent that raises is recorded as having failed at this call; only ModelError ends the search, since it says
-    that no answer can be had: nothing is recorded then, and resuming asks again. With a `fallback` the rules stand in
-    instead. What models charge during a call is put down to its key by `account`. Where kernels have to hold in several
+    An agent that raises is recorded as having failed at this call; only ModelError ends the search, since it says that
+    no answer can be had: nothing is recorded then, and resuming asks again. With a `fallback` the rules answer instead.
+    `account` books the charges of models during a call under its key. Where kernels have to hold in several
     `conditions`, agents are asked about the one in which the kernel is worst.
     """
 

@@ -43,7 +43,7 @@ class Menu:
     kind: str = USUAL
 
     def get(self, option_id: str) -> MenuOption:
-        """The option of that id; ConfigError, with the closest id, where there is none."""
+        """The option with this id. Raises ConfigError, which names the closest id, for an unknown one."""
         for option in self.options:
             if option.id == option_id:
                 return option

@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Plan:
-    """One proposed change. `option` is the id of a menu entry ("" for a free plan); `parameters` belong to the
-    named transformation, if one is to be applied mechanically. `gain` is the interval that the author expects the
-    speed-up over the parent to lie in, where 1.0 is no change. `partner` the id of the peer whose ideas are to be
-    combined with the parent's. `innovation` how new the idea is to the run, from 0 to 100."""
+    """One proposed change. `option` is the id of a menu entry ("" for a free plan); `parameters` belong to the named
+    transformation, if one is to be applied mechanically. `gain` is the interval in which the author expects the
+    speed-up over the parent; 1.0 means no change. `partner` the id of the peer whose ideas are to be combined with the
+    parent's. `innovation` how new the idea is to the run, from 0 to 100."""
 
     option: str
     text: str
@@ -132,13 +132,14 @@ class Attempt:
 
 @dataclass(frozen=True)
 class Context:
-    """All that an agent may look at. `lineage` starts behind the naive kernel; `menu` is after dropout and shuffle;
-    `peers` are other kernels of the same step, or, for a plan with a partner, that partner. `attempts` are those made
-    on this kernel before, in the order of their making. They are all of the run where `findings`, a document of what
-    the run has shown, sum them up; `lessons` are telling attempts on other kernels of the run. `precedents` are
-    schedules of similar operations, the nearest first; `experience` is that of earlier searches. `diagnosis` is a
-    closer look at what limits the kernel; `credit` is what the plans of each author gained on average, as the logarithm
-    of their speed-up. None for repairs and kernels, which are written to a plan, and where agents may not see it.
+    """All that an agent may look at. `lineage` starts with the first change to the naive kernel; `menu` is after
+    dropout and shuffle; `peers` are other kernels of the same step, or, for a plan with a partner, that partner.
+    `attempts` are those made on this kernel before, in the order of their making. They are all of the run where
+    `findings`, a document of what the run has shown, sum them up; `lessons` are telling attempts on other kernels of
+    the run. `precedents` are schedules of similar operations, the nearest first; `experience` is that of earlier
+    searches. `diagnosis` is a closer look at what limits the kernel; `credit` is what the plans of each author gained
+    on average, as the logarithm of their speed-up. None for repairs and kernels, which are written to a plan, and where
+    agents may not see it.
     """
 
     target: Target

@@ -35,7 +35,7 @@ class OverTime:
 
 @dataclass(frozen=True)
 class MemoryProfile:
-    """Rows are live from a write to the last read behind it. `live` gives the most rows in each window."""
+    """Rows are live from a write to the last read of that value. `live` gives the most rows in each window."""
 
     name: str
     rows: int

@@ -82,8 +82,8 @@ class Language(ABC):
         return hashlib.sha256(b"text " + kernel.encode()).hexdigest()
 
     def locate(self, answer: str) -> str | None:
-        """The kernel in a model's answer; None where there is none. By default the last fenced block that has the
-        entry function's name followed by a parenthesis."""
+        """The kernel in a model's answer, or None. By default the last fenced block that has the entry function's name
+        followed by a parenthesis."""
         blocks = blocks_defining(answer, self.entry)
         return blocks[-1] if blocks else None
 
@@ -150,7 +150,7 @@ class Proposal:
 
 
 class Transformations:
-    """The named rewrites of kernels that a target can carry out exactly. By default there are none."""
+    """The named rewrites of kernels that a target can carry out exactly. The default has no rewrites."""
 
     names: tuple[str, ...] = ()
 
@@ -266,7 +266,8 @@ class Target(ABC):
 
     @abstractmethod
     def starting_kernel(self, workload: Workload) -> str:
-        """The kernel that a search starts from where the user gives none. Raises ConfigError where there is none."""
+        """The kernel that a search starts from unless the user gives one. Raises ConfigError if the target has none for
+        this workload."""
 
     def completed(self, kernel: str) -> str:
         """A user's own starting kernel with what its harness did for it elsewhere. Other texts stay."""
@@ -290,8 +291,8 @@ class Target(ABC):
         return ()
 
     def routine(self, workload: Workload) -> str | None:
-        """The vendor's own way to do a workload, as a kernel to compare with; None where there is none. It need not be
-        correct: not every routine can do every workload."""
+        """The vendor's own routine for a workload, as a kernel to compare with, or None. It need not be correct: not
+        every routine can do every workload."""
         return None
 
     # --- other circumstances -------------------------------------------------------------------------------------
@@ -318,7 +319,7 @@ class Target(ABC):
         return None
 
     def cause(self, kernel: str, workload: Workload, evaluation: Evaluation) -> str:
-        """Why a kernel that failed gives wrong values, where a closer look at what it does tells; else ""."""
+        """The cause of a failed kernel's wrong values, if a closer analysis finds one; else ""."""
         return ""
 
     def record(self, kernel: str, workload: Workload, source: str = "kernel") -> Recorded:
@@ -356,8 +357,8 @@ class Target(ABC):
             yield proposal, self.language.fingerprint(changed)
 
     def rules(self) -> Rules | None:
-        """The agent that needs no model: by default one that carries out transformations by their stated gain; None
-        where there are none."""
+        """The agents that need no model. By default they carry out transformations by their stated gain; None for a
+        target without transformations."""
         from autocomp.targets.rewriting import RewritingCoder, RewritingPlanner
 
         return Rules(RewritingPlanner(), RewritingCoder()) if self.transformations.names else None

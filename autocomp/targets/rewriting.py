@@ -54,7 +54,7 @@ class RewritingCoder:
     name = RULES
 
     def implement(self, context: Context, plan: Plan) -> Implementation:
-        """The transformed kernel, or the reason why there is none."""
+        """The transformed kernel, or the reason why none was made."""
         if plan.transformation is None:
             return Implementation(
                 None, "the plan names no transformation, and the rules agent writes no code of its own"

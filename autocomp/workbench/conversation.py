@@ -77,7 +77,7 @@ class Conversation:
         return self._spent(unsent) or f"{self._options.max_steps} turns made"
 
     def _spent(self, unsent: int) -> str | None:
-        """Why no further turn is to be made, if so."""
+        """The reason to end the conversation now, or None."""
         if self._session.left == 0:
             return "budget of evaluations spent"
         if self._options.seconds is not None and self._journal.seconds >= self._options.seconds:

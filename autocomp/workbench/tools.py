@@ -123,7 +123,7 @@ class Tools:
         return _printed(lambda console: print_profile(console, self._profile(kernel)))
 
     def explain(self, kernel: Kernel, line: int) -> str:
-        """Why the commands of one line of a kernel wait, what that costs, and what usually helps. Free."""
+        """Explain the waits of one line's commands: their causes, their cost, and what usually helps. Free."""
         profile = self._profile(kernel)
         found = next((entry for entry in profile.lines if entry.line == line), None)
         if found is None:
@@ -147,7 +147,7 @@ class Tools:
         return "\n".join(said)
 
     def diff(self, first: Kernel, second: Kernel) -> str:
-        """How two kernels differ: their texts, and why one is faster than the other. Free."""
+        """Compare two kernels: their texts, and why one is faster than the other. Free."""
         before, after = self._text(first), self._text(second)
         lines = difflib.unified_diff(before.splitlines(), after.splitlines(), "first", "second", lineterm="", n=1)
         parts = ["\n".join(lines) or "the texts are the same"]

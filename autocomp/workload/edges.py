@@ -29,7 +29,7 @@ def depth_of(workload: Workload) -> int:
 
 def sums(workload: Workload, reach: int, random: np.random.Generator) -> Sums:
     """Sums of at most `reach` in magnitude whose results lie on an edge: ties, ends of the range and others beside them
-    in turn; 0 alone where there are none."""
+    in turn. If no such sum exists, only 0."""
     scale = np.float32(workload.options["scale"])
     if scale == 0 or not np.isfinite(scale):
         return np.zeros(1, np.int64)

@@ -26,7 +26,7 @@ def unit_roundoff(dtype: Any) -> float:
 
 
 def gamma(roundings: Array | float, unit: float) -> Array | float:
-    """The largest relative error after so many roundings; infinite where there is no bound."""
+    """The largest relative error after this number of roundings; infinite where no bound exists."""
     total = roundings * np.float64(unit)
     return np.where(total < 0.5, total / (1 - np.minimum(total, 0.5)), np.inf)
 
@@ -34,9 +34,8 @@ def gamma(roundings: Array | float, unit: float) -> Array | float:
 def of_gemm(workload: Workload, arrays: Arrays, a: Array, b: Array, expected: Array) -> Bounds:
     """For C = scale * activation(A.B + bias) of floats, A [I][K] and B [K][J]: bounds [I][J].
 
-    A product is rounded once, each of the additions once, the result by the scale once, all to binary32 at least. What
-    the reference's own rounding adds, what underflow loses, and two roundings to a narrower result are part of the
-    bound.
+    A product is rounded once, each of the additions once, the result by the scale once, all to binary32 at least. The
+    bound includes the reference's own rounding, underflow, and two roundings to a narrower result.
     """
     unit, scale = unit_roundoff(np.float32), abs(float(np.float32(workload.options["scale"])))
     sizes = np.abs(a).astype(np.float64) @ np.abs(b).astype(np.float64)
@@ -77,7 +76,7 @@ def of_custom(tolerance: Tolerance, expected: Array, magnitude: Array | None) ->
 
 
 def outside(got: Array, expected: Array, bounds: Bounds | None) -> npt.NDArray[np.bool_]:
-    """Which elements are wrong. NaN equals only NaN, an infinity only itself."""
+    """A mask of the wrong elements. NaN equals only NaN, an infinity only itself."""
     if bounds is None:
         return np.not_equal(got, expected)
     with np.errstate(invalid="ignore", over="ignore"):

@@ -1,4 +1,4 @@
-"""Agents that ask language models behind any OpenAI-compatible endpoint."""
+"""Agents that ask language models through any OpenAI-compatible endpoint."""
 
 from autocomp.agents.llm.coder import LlmCoder
 from autocomp.agents.llm.endpoints.client import Client

@@ -14,7 +14,7 @@ SEARCH, DIVIDER, REPLACE = "<<<<<<< SEARCH", "=======", ">>>>>>> REPLACE"
 
 @dataclass(frozen=True)
 class Edit:
-    """Whole lines, without their last line break; an empty `replace` is no line at all."""
+    """One replacement of whole lines, without their last line break. An empty `replace` deletes the lines."""
 
     search: str
     replace: str
@@ -73,7 +73,7 @@ _FORM = f"'{SEARCH}', lines, '{DIVIDER}', lines, '{REPLACE}'"
 
 
 def _find(lines: Sequence[str], edit: Edit, number: int) -> tuple[int, int]:
-    """First line of the one match and the line behind it, counted from 0."""
+    """First line of the only match and the line after its last, counted from 0."""
     wanted = [line.rstrip() for line in edit.search.split("\n")]
     if not any(wanted):
         raise EditError(f"block {number} searches for nothing: give the lines that it is to replace")

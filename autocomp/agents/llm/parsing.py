@@ -60,7 +60,7 @@ def parse_selection(text: str, population: Collection[int]) -> Selected | None:
 
 
 def _id(stated: Any, population: Collection[int]) -> int | None:
-    """The candidate that a number, or a text such as "#7", stands for."""
+    """The candidate that a number, or a text such as "#7", refers to."""
     digits = re.fullmatch(r"\D{0,12}(\d{1,9})\D{0,12}", str(stated))
     return int(digits[1]) if digits and int(digits[1]) in population else None
 
@@ -106,7 +106,8 @@ def _entries(document: Any) -> Sequence[Any]:
 
 
 def _plan_of_entry(entry: Any, menu: Menu, author: str, moves: Sequence[Move]) -> Plan | None:
-    """A plan from a JSON entry, or None for an entry that is none (a number, an object with other keys)."""
+    """A plan from a JSON entry. Returns None for an entry that does not describe a plan, such as a number or an object
+    with other keys."""
     if isinstance(entry, str):
         return _plan_of_item(entry, menu, author) if _words(entry) else None
     if not isinstance(entry, dict):

@@ -167,7 +167,7 @@ def _reference_function(workload: Workload) -> str | None:
 
 
 def _environment(templates: Path | None) -> jinja2.Environment:
-    """In Jinja's sandbox: templates may come from somebody else, and are no programs."""
+    """Jinja's sandbox: templates may come from other people, and must not run code."""
     folders = [folder for folder in (templates, SHIPPED) if folder is not None]
     environment = ImmutableSandboxedEnvironment(
         loader=jinja2.FunctionLoader(lambda name: _template(name, folders)),

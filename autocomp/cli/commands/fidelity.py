@@ -50,8 +50,8 @@ def fidelity(
     """Replay the measured cases in DIR (cycles.csv and traces/), and print the error of each group.
 
     With --against rtl the cases are measured anew on the hardware description of --accelerator, and the programs in DIR
-    (*.c) and random legal ones run on both, each reported as it ends. What differs is shrunk and written into DIR; the
-    exit code is then 9.
+    (*.c) and random legal ones run on both, each reported as it ends. Programs that differ are shrunk and written into
+    DIR; the exit code is then 9.
     """
     from autocomp.report import make_console
     from autocomp.report.fidelity import errors_table

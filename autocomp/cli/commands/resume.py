@@ -39,8 +39,8 @@ def resume(
     """Continue the searches in the folders RUN to the same results as if they had not been interrupted.
 
     Runs that shared a budget continue to do so if they are given together, in their order. The models of a run that
-    somebody else began are asked only where you say: name them as `autocomp search` does. What they may cost is in the
-    folder too; --tokens and --money say it for the whole run, from its beginning.
+    somebody else began are asked only if you name them, as for `autocomp search`. The folder also states their budgets;
+    --tokens and --money replace them for the whole run, from its beginning.
     """
     from autocomp.cli.session import search_and_report
     from autocomp.schedules.store import Store, user_root

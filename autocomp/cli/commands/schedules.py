@@ -123,7 +123,7 @@ def verify(names: tuple[str, ...], renew: bool, trust: bool, paths: tuple[Path, 
 @click.option(
     "--evaluations", type=click.IntRange(1), default=8, show_default=True, help="Kernels that a search tries."
 )
-@click.option("--sample", type=click.IntRange(1), help="Take so many of the schedules, others each day.")
+@click.option("--sample", type=click.IntRange(1), help="Number of schedules to search anew, drawn by the day.")
 @click.option("--check", is_flag=True, help="Say what is beaten, write nothing, and exit with 6 if anything is.")
 @trust_option
 @path_option

@@ -18,7 +18,7 @@ def make_executor(spec: str | None, workers: int, preload: Sequence[str] = ()) -
     """The executor of a spec; without one, one worker runs in this process, and more are processes. `preload` names
     modules that worker processes need.
 
-    Raises ConfigError for a spec that is none, for a cluster that does not answer, and where Dask is missing.
+    Raises ConfigError for an invalid spec, for a cluster that does not answer, and where Dask is missing.
     """
     if spec is None:
         spec = "inline" if workers == 1 else f"processes:{workers}"

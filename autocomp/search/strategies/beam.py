@@ -76,8 +76,8 @@ class BeamSearch(Strategy):
         return candidate.within(gate, history[candidate.parent])
 
     def _diverse(self, history: History, pool: list[Candidate]) -> list[Candidate]:
-        """The pool with no more than `alike` of those first that were made by the same options. The rest comes behind,
-        as are those that measure the same as another one of them, or as their parent."""
+        """The pool, reordered: first at most `alike` candidates of each set of options. The rest follows, with those
+        that measure the same as their parent or as another candidate of the same options."""
         first: list[Candidate] = []
         rest: list[Candidate] = []
         seen: Counter[frozenset[str]] = Counter()
@@ -95,7 +95,7 @@ class BeamSearch(Strategy):
 
 
 def _with_root(history: History, parents: tuple[Candidate, ...]) -> tuple[Candidate, ...]:
-    """The parents with the starting kernel behind the best, unless it is the best."""
+    """The parents with the starting kernel second, unless it is the best."""
     if parents and parents[0].id == history.root.id:
         return parents
     others = [parent for parent in parents if parent.id != history.root.id]

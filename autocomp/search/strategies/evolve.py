@@ -1,8 +1,8 @@
 """Evolution by designed experiments, after GPU Kernel Scientist (Andrews and Witteveen, 2025).
 
 In each step a selector picks a base and a reference from the whole population. A designer names ten avenues and writes
-five experiments on the base, each with how new it is and an interval of expected gain; three of them are run. What came
-of them goes into a document that later steps read.
+five experiments on the base, each with how new it is and an interval of expected gain; three of them are run. A
+document records their results for later steps.
 """
 
 from __future__ import annotations

@@ -49,8 +49,8 @@ class Work:
 
 
 class Operation(ABC):
-    """One operation. `dims` names its sizes; `choices` gives the values that each option may have, the usual one first,
-    or a single number that stands for any number."""
+    """One operation. `dims` names its sizes; `choices` gives the values that each option may have, the usual one first.
+    A single number means any number."""
 
     name: ClassVar[str]
     doc: ClassVar[str]

@@ -97,7 +97,8 @@ class Lenient(BaseModel):
 
 
 def lines_of(stream: str) -> list[str]:
-    """The lines of server-sent events: other characters that Python breaks lines at may stand in an answer."""
+    """The lines of server-sent events. They end at LF, CR LF or CR only; an answer may contain the other line breaks of
+    `str.splitlines`."""
     return re.split(r"\r\n|\r|\n", stream)
 
 

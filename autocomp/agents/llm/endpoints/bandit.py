@@ -1,4 +1,4 @@
-"""Which of several models to ask more often: those whose plans gained most for their price."""
+"""Shares of questions among several models: models whose plans gained most for their price are asked more often."""
 
 from __future__ import annotations
 

@@ -57,8 +57,8 @@ class _Question:
 
 
 class Client:
-    """One member of an ensemble. Safe to call from several threads, and picklable. What is shared with other clients
-    is given: the ledger of the run, and the gate of the endpoint."""
+    """One member of an ensemble. Safe to call from several threads, and picklable. Clients share the ledger of the run
+    and the gate of the endpoint; both are passed in."""
 
     def __init__(
         self,
@@ -86,9 +86,9 @@ class Client:
         schema: Schema | None = None,
         tools: Sequence[Schema] = (),
     ) -> Answer:
-        """The model's answer to `messages`. `sample` tells apart requests that are otherwise the same; `schema` is the
-        JSON schema that the answer is to follow, where the endpoint can promise that. `tools` are those that the model
-        may ask to have called, each with its `name`, `description` and `parameters`.
+        """The model's answer to `messages`. `sample` distinguishes requests that are otherwise equal. `schema` is the
+        JSON schema of the answer, which applies if the endpoint can promise it. `tools` are the tools that the model
+        may call, each with its `name`, `description` and `parameters`.
 
         Raises EndpointRefusalError where no request can succeed, EndpointDownError where this one did not after all
         attempts, BudgetSpentError where a budget forbids it, ModelError where the request itself is at fault.
@@ -199,8 +199,8 @@ class Client:
         return answer
 
     def _once(self, question: _Question) -> Answer:
-        """One attempt. What it can cost is set aside, and what it did cost is charged before anything else is done with
-        the answer: the account is exact, whatever ends the program next."""
+        """One attempt. Its greatest cost is reserved first. Its actual cost is charged before anything else is done
+        with the answer, so the account stays exact even if the program ends."""
         most = self._most(question)
         question.attempts += 1
         with self.gate.passage(), self.ledger.reserved(most.tokens, most.money):

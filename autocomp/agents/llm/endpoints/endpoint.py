@@ -1,4 +1,4 @@
-"""Which model at which address, `openai:MODEL` or `openai:MODEL@BASE_URL`, and where its key is kept."""
+"""A model and its address, `openai:MODEL` or `openai:MODEL@BASE_URL`, and the place of its key."""
 
 from __future__ import annotations
 
@@ -87,8 +87,8 @@ def _kept_key(host: str) -> str | None:
 
 
 def redacted(text: str, key: str | None) -> str:
-    """The text without the key, should an endpoint echo it. A short key is no secret but a filler for a local server
-    ("x", "none"), and cutting it out would damage the text."""
+    """The text without the key, should an endpoint echo it. A short key such as "x" or "none" is a placeholder for a
+    local server, not a secret; removing it would damage the text."""
     return text.replace(key, "***") if key and len(key) >= SHORTEST_SECRET else text
 
 

@@ -1,5 +1,5 @@
-"""Several models that stand in for one another: questions are split over them by weight, and go to another model
-where one is down, refuses or breaks off."""
+"""Several models that replace one another: questions are split over them by weight, and go to another model where one
+is down, refuses or breaks off."""
 
 from __future__ import annotations
 
@@ -55,8 +55,8 @@ class Ensemble:
         first: Client | None = None,
         tools: Sequence[Schema] = (),
     ) -> Reply:
-        """The answer of `first`, by default of a client by chance; of another where that one does not give any. What
-        any of them answered in an earlier run stands: who was down then is not asked again.
+        """The answer of `first`, by default a random client; of another client if that one gives none. A recorded
+        answer of an earlier run is reused, and clients that were down then are not asked again.
 
         Raises EndpointRefusalError where no request to any of them can succeed.
         """

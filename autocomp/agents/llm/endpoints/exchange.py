@@ -73,7 +73,7 @@ class Exchange:
 
 
 def check_status(response: Any) -> None:
-    """Raises HttpFailureError for a response of the HTTP library that is no success, before anybody reads all of it."""
+    """Raises HttpFailureError for a response with an error status, before reading its whole body."""
     if response.status_code < 300:
         return
     body = bytearray()
