@@ -88,17 +88,13 @@ void Stream::forget(int64_t before) {
 void Stream::decode(int64_t number, Command& command) {
   const bool sent = list_.at(number).sender >= 0;
   if (sent) place(number, sent_pages_);  // in the order in which they leave, so their ids are known only now
-  if (const int32_t known = sent && naming_ ? vocabulary_.id(list_, list_.at(number)) : id(number); known >= 0)
-    restore(number, known, command);
-  else
-    vocabulary_.decode(list_, list_.at(number), command);
-  command.operation = number;
+  restore(number, sent && naming_ ? vocabulary_.id(list_, list_.at(number)) : id(number), command);
 }
 
 void Stream::restore(int64_t number, int32_t id, Command& command) const {
-  command = vocabulary_.command(id);
+  vocabulary_.decode(list_, list_.at(number), command);
   command.operation = number;
-  command.times.line = list_.at(number).line;
+  command.id = id;
 }
 
 }  // namespace autocomp::timing

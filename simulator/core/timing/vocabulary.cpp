@@ -208,11 +208,7 @@ int32_t Vocabulary::look_up(const OperationList& list, const Operation& operatio
   spell(list, operation, append);
   if (ids_.size() == kMostCommands) return ids_.find(words_).value_or(-1);
   const int32_t id = ids_.number(words_);
-  if (ids_.size() > commands_.size()) {
-    decode(list, operation, commands_.emplace_back());
-    commands_.back().id = id;
-    next_.push_back(-1);
-  }
+  if (ids_.size() > next_.size()) next_.push_back(-1);
   return id;
 }
 

@@ -1,5 +1,5 @@
-// The distinct commands of a stream. Each is decoded once and has an id: commands with the same id mean the same to
-// timing. Of an address in main memory that is its alignment.
+// The distinct commands of a stream, numbered: commands with the same id mean the same to timing. Of an address in main
+// memory that is its alignment.
 #pragma once
 
 #include <optional>
@@ -20,7 +20,6 @@ class Vocabulary {
 
   // The id of a command, or -1: what it does depends on more than is kept, or there are too many.
   [[nodiscard]] int32_t id(const OperationList& list, const Operation& operation);
-  [[nodiscard]] const Command& command(int32_t id) const { return commands_[static_cast<size_t>(id)]; }
   // Decodes a command, a preload with its multiply, into `command`, whatever that was before.
   void decode(const OperationList& list, const Operation& operation, Command& command) const;
   // The pages of its access of main memory, first and last, if it has any.
@@ -43,10 +42,9 @@ class Vocabulary {
   const Settings& settings_;
   std::vector<int64_t> tensor_addresses_;
   Dictionary ids_;
-  std::vector<Command> commands_;  // by id
-  std::vector<int32_t> next_;      // by id: the one that came after it last; -1: none has
-  int32_t latest_ = -1;            // id
-  std::vector<int64_t> words_;     // that tell the present command from others
+  std::vector<int32_t> next_;   // by id: the one that came after it last; -1: none has
+  int32_t latest_ = -1;         // id
+  std::vector<int64_t> words_;  // that distinguish the present command from others
 };
 
 }  // namespace autocomp::timing
