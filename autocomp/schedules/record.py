@@ -23,9 +23,9 @@ SIMULATED = "simulator"
 _NOT_PLAIN = re.compile("[^\n\x20-\x7e\xa0-\u2027\u202a-\ud7ff]")  # YAML breaks lines at these, or refuses them
 
 
-# Names go into C, options into its comments: a record may come from anyone.
+# Names go into C, options into its comments, which no option can end: a record may come from anyone.
 Identifier = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,99}$")]
-Word = Annotated[str, Field(pattern=r"^[A-Za-z0-9_ .+-]{0,100}$")]
+Word = Annotated[str, Field(pattern=r"^[A-Za-z0-9_ .+/%-]{0,100}$")]
 Finite = Annotated[float, Field(allow_inf_nan=False)]
 Option = TypeAliasType("Option", "bool | int | Finite | Word | list[Option] | dict[Identifier, Option] | None")
 Size = Annotated[int, Field(ge=1, le=1 << 40)]

@@ -92,6 +92,15 @@ def test_the_same_problem_is_searched_as_before(tmp_path: Path, machine: Target)
     assert experience_for(workload, machine, no_warning, [tmp_path / "store"]) == ()
 
 
+def test_an_operation_whose_tensors_lie_in_parts_has_experience(tmp_path: Path, machine: Target) -> None:
+    file = tmp_path / "parts.yaml"
+    gemm = "operation: gemm\naccelerator: tiny\ndims: {I: 8, J: 16, K: 16}\n"
+    file.write_text(gemm + "layout: {B: J/16 K/16 J%16 K%16}\n")
+    searched(tmp_path / "store", tmp_path, load_workload(str(file)), machine, *TRIED)
+    known = experience_for(a_workload(tmp_path, 16), machine, no_warning, [tmp_path / "store"])
+    assert [one.option for one in known] == ["hoist", "tile"]
+
+
 def test_a_machine_described_otherwise_begins_without_experience(tmp_path: Path, machine: Target) -> None:
     changed = load_target(a_workload(tmp_path, 16), parameters={"MEM_LATENCY": 99})
     searched(tmp_path / "store", tmp_path, a_workload(tmp_path, 16), changed, *TRIED)
