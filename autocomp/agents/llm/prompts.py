@@ -18,13 +18,13 @@ from autocomp.agents.llm.feedback import annotated, feedback, numbered
 from autocomp.agents.llm.moves import Move, move_id
 from autocomp.agents.llm.offers import offers
 from autocomp.agents.llm.schema import GAINS
+from autocomp.agents.llm.statement import accuracy, statement
 from autocomp.agents.scientist import fastest_first
 from autocomp.data import decode, read_regular
 from autocomp.errors import ConfigError
 from autocomp.targets.evaluation import Number
 from autocomp.targets.planning import Context, Peer, Plan
 from autocomp.targets.protocol import Focus
-from autocomp.workload.model import Workload
 
 Phase = Literal[
     "plan",
@@ -123,7 +123,8 @@ def _facts(phase: Phase, context: Context, asked: Asked) -> Mapping[str, Any]:
         "workload": context.workload,
         "signature": _named(target.language.signature(context.workload), context),
         "skeleton": _named(target.language.skeleton(context.workload), context),
-        "reference_function": _reference_function(context.workload),
+        "statement": statement(context.workload),
+        "accuracy": accuracy(context.workload),
         "kernel": context.kernel.strip(),
         "annotated_kernel": annotated(context.kernel, context.evaluation),
         "numbered_kernel": numbered(context.kernel),
@@ -158,12 +159,6 @@ def _named(head: str, context: Context) -> str:
     language = context.target.language
     own = language.entry_of(context.kernel)
     return re.sub(rf"\b{re.escape(language.entry)}\b", lambda _: own, head, count=1)
-
-
-def _reference_function(workload: Workload) -> str | None:
-    """The text of the user's reference file, which defines a custom operation."""
-    text = workload.reference_text
-    return None if text is None else text.strip()
 
 
 def _environment(templates: Path | None) -> jinja2.Environment:

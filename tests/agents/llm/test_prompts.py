@@ -16,7 +16,7 @@ from autocomp.targets.planning import Attempt, Context, LineageStep, Plan, Prece
 from autocomp.targets.profile import PathSegment, WhatIf
 from autocomp.targets.simulator.profile.limits import Limits
 from autocomp.targets.simulator.story import Diagnosis
-from autocomp.workload.model import TensorSpec, Workload
+from autocomp.workload.model import TensorSpec, Tolerance, Workload
 
 from .conftest import A_MOVE, KERNEL, Run, a_workload
 
@@ -67,7 +67,7 @@ def test_custom_workload_prompt(context: Context, golden, tmp_path: Path) -> Non
     tensors = (TensorSpec("x", "float32", (3,), "input"), TensorSpec("y", "float32", (3,), "output"))
     source = f"{tmp_path / 'reference.py'}:scale"
     workload = Workload(
-        "scale", "custom", "toy", {}, tensors, {}, {}, {"N": 3}, (1e-5, 0.0), 0, KERNEL, reference_source=source
+        "scale", "custom", "toy", {}, tensors, {}, {}, {"N": 3}, Tolerance(1e-5), 0, KERNEL, reference_source=source
     )
     messages = render_prompt("plan", replace(context, workload=workload, lineage=()))
     golden(messages[1].content.split("# The kernel to improve")[0])
@@ -82,8 +82,7 @@ def test_transposes_and_bias_are_stated(context: Context) -> None:
     options = {**a_workload().options, "transpose_a": True, "bias": "row", "activation": "relu"}
     text = render_prompt("plan", replace(context, workload=replace(a_workload(), options=options)))[1].content
     assert "A[K][I]" in text
-    assert "A · B + bias" in text
-    assert "activation = relu" in text
+    assert "relu(A · B + bias)" in text
 
 
 def test_only_the_options_that_are_left_in_the_menu_are_shown(context: Context) -> None:

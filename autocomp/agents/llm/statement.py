@@ -1,0 +1,132 @@
+"""A workload in words: what is to be computed, as a formula over its tensors, and how near results must come."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from autocomp.workload.model import Workload
+
+_INTEGERS = "the sum is exact in 32 bits and wraps there"
+_SATURATED = "saturation is to 8 bits"
+_ROUNDED = "rounding is to nearest with ties to even"
+_NOT_STATED = ("dtype", "dtypes", "sizes")  # options of operations on tensors that are told in words
+
+
+def statement(workload: Workload) -> str:
+    """The computation, in sentences; the reference's text where a user defines it."""
+    if workload.operation == "gemm":
+        return "\n".join(_gemm(workload))
+    if workload.operation == "conv2d":
+        return "\n".join(_convolution(workload.dims, workload.options))
+    text = workload.reference_text
+    if text is not None:
+        return f"The operation {workload.name}, defined by this Python reference:\n\n```python\n{text.strip()}\n```"
+    return _tensor_operation(workload)
+
+
+def accuracy(workload: Workload) -> str:
+    """The sentence on how near a result must come to the reference."""
+    if workload.exact:
+        return "The result has to equal the reference exactly."
+    parts = []
+    if (allowed := workload.tolerance) is not None:
+        if allowed.absolute:
+            parts.append(f"{allowed.absolute:g}")
+        if allowed.relative:
+            parts.append(f"{allowed.relative:g} * |expected|")
+        if allowed.roundings:
+            parts.append(f"{allowed.roundings} roundings of the sum of the magnitudes of its terms")
+    stated = " + ".join(parts) or "what rounding can cost, in any order of its sums"
+    return f"An element may differ from the reference by {stated}."
+
+
+def _gemm(workload: Workload) -> list[str]:
+    options, dims, dtype = workload.options, workload.dims, workload.tensors[0].dtype
+    sizes = f"with I = {dims['I']}, J = {dims['J']}, K = {dims['K']}"
+    active = _active("A · B", options)
+    if dtype != "int8":
+        said = [f"C = {_scaled(active, options)} in {dtype}, {sizes}."]
+    elif options.get("result") == "int32":
+        said = [f"C = {active} in int32, {sizes}; {_INTEGERS}."]
+    else:
+        said = [f"C = {_requantised(active, options)}, {sizes}; {_arithmetic(options)}."]
+    if options["transpose_a"]:
+        said.append("A is stored transposed, as A[K][I].")
+    if options["transpose_b"]:
+        said.append("B is stored transposed, as B[J][K].")
+    for name, layout in options.get("layout", {}).items():
+        place = "".join(f"[{axis.lower()}]" for axis in layout.split())
+        said.append(f"Element ({'i, k' if name == 'A' else 'k, j'}) of {name} is stored as `{name}{place}`.")
+    if options["bias"] == "row":
+        said.append("The bias is one row, the same for all rows of C.")
+    return said
+
+
+def _convolution(dims: Mapping[str, int], options: Mapping[str, Any]) -> list[str]:
+    groups, padding = options["groups"], options["padding"]
+    depth, filters = dims["C"] // groups, dims["K"] // groups
+    channel = "c" if groups == 1 else _group(filters, depth)
+    before = f" - {padding}" if padding else ""
+    row, column = (
+        f"{_times(window, options['stride'])} + {_times(tap, options['dilation'])}{before}"
+        for window, tap in (("p", "r"), ("q", "s"))
+    )
+    zeros = "; pixels outside the image are 0" if padding else ""
+    active = _active("sum", options, "bias[0][k]")
+    pool = options["pool"]
+    said = [
+        f"sum = Σ inp[n][{row}][{column}][{channel}] * weights[r][s][c][k] over r < {dims['R']}, s < {dims['S']}, "
+        f"c < {depth}{zeros}.",
+        f"{'result' if pool else 'output'}[n][p][q][k] = {_requantised(active, options)}; {_arithmetic(options)}.",
+    ]
+    if pool:
+        y, x = (
+            _times(name, pool["stride"]) + (f" - {pool['padding']}" if pool["padding"] else "") for name in ("y", "x")
+        )
+        outside = "; those outside count as 0" if pool["padding"] else ""
+        said.append(
+            f"output[n][y][x][k] is the largest of result[n][p][q][k] for the {pool['size']} x {pool['size']} places "
+            f"from p = {y}, q = {x}{outside}."
+        )
+    return said
+
+
+def _group(filters: int, depth: int) -> str:
+    """The channel that filter k reads at depth c, where each group of filters has channels of its own."""
+    group = "k" if filters == 1 else f"k / {filters}"
+    return group if depth == 1 else f"{group} * {depth} + c"
+
+
+def _tensor_operation(workload: Workload) -> str:
+    options = workload.options
+    stated = {**workload.dims, **{name: value for name, value in options.items() if name not in _NOT_STATED}}
+    others = [dtype for dtype in options["dtypes"] if dtype != options["dtype"]]
+    also = f", right in {' and '.join(others)} too" if others else ""
+    sizes = ", ".join(f"{name} = {value}" for name, value in stated.items())
+    return f"{workload.operation} with {sizes}; timed in {options['dtype']}{also}."
+
+
+def _active(total: str, options: Mapping[str, Any], bias: str = "bias") -> str:
+    if options["bias"] != "none":
+        total = f"{total} + {bias}"
+    return total if options["activation"] == "none" else f"{options['activation']}({total})"
+
+
+def _scaled(active: str, options: Mapping[str, Any]) -> str:
+    if options["scale"] == 1:
+        return active
+    return f"{options['scale']} * {active if active.endswith(')') or ' ' not in active else f'({active})'}"
+
+
+def _requantised(active: str, options: Mapping[str, Any]) -> str:
+    scaled = _scaled(active, options)
+    return f"saturate({scaled if options['scale'] == 1 else f'round({scaled})'})"
+
+
+def _arithmetic(options: Mapping[str, Any]) -> str:
+    return "; ".join((_INTEGERS, *([] if options["scale"] == 1 else [_ROUNDED]), _SATURATED))
+
+
+def _times(name: str, factor: int) -> str:
+    return name if factor == 1 else f"{factor} * {name}"
