@@ -31,9 +31,11 @@ if TYPE_CHECKING:
         load_workload,
         lookup,
         lookup_or_adapt,
+        lookup_or_adapt_all,
         profile,
         resume,
         search,
+        why_none,
     )
 
 __all__ = [
@@ -52,9 +54,11 @@ __all__ = [
     "load_workload",
     "lookup",
     "lookup_or_adapt",
+    "lookup_or_adapt_all",
     "profile",
     "resume",
     "search",
+    "why_none",
 ]
 
 

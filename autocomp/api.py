@@ -12,7 +12,7 @@ from autocomp import workload as workloads
 from autocomp.agents.config import Agents
 from autocomp.data import decode, read_regular
 from autocomp.errors import AutocompError, ConfigError, KernelError
-from autocomp.schedules import Match, lookup
+from autocomp.schedules import why_none
 from autocomp.schedules.experience import experience_for
 from autocomp.schedules.reuse import precedents_for
 from autocomp.search.folder import RunFolder, new_run_path
@@ -21,7 +21,7 @@ from autocomp.search.options import Options
 from autocomp.search.search import SearchResult
 from autocomp.search.session import Means
 from autocomp.search.snapshot import Request, create, restore
-from autocomp.serving import Answer, lookup_or_adapt
+from autocomp.serving import Answer, Match, lookup, lookup_or_adapt, lookup_or_adapt_all
 from autocomp.targets import menu_file, registry
 from autocomp.targets.evaluation import Evaluation, Number, Objective
 from autocomp.targets.profile import Profile
@@ -46,9 +46,11 @@ __all__ = [
     "load_workload",
     "lookup",
     "lookup_or_adapt",
+    "lookup_or_adapt_all",
     "profile",
     "resume",
     "search",
+    "why_none",
 ]
 RUNS = Path("runs")
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy.typing as npt
 
+from autocomp import schedules
 from autocomp import workload as workloads
 from autocomp.errors import ConfigError
 from autocomp.export import export_files
@@ -21,6 +22,7 @@ from autocomp.schedules.index import default_roots, user_root
 from autocomp.schedules.measured import machine_of, operation_of
 from autocomp.schedules.record import ScheduleRecord
 from autocomp.schedules.store import Store, all_schedules, record_at
+from autocomp.schedules.verify import workload_of
 from autocomp.targets.protocol import Target
 from autocomp.targets.registry import load_target
 from autocomp.targets.simulator.target import accelerator_of
@@ -77,6 +79,50 @@ class Answer:
                 )
 
 
+@dataclass(frozen=True)
+class Match(schedules.Match):
+    """A schedule found; an exact one runs on the simulator, and is written as C."""
+
+    def run(self, arrays: Mapping[str, npt.NDArray[Any]]) -> dict[str, npt.NDArray[Any]]:
+        """As `Answer.run`. Raises ConfigError as well where the match is not exact."""
+        return self._answer().run(arrays)
+
+    def to_c(self, vendor_header: str | None = None) -> dict[str, str]:
+        """As `Answer.to_c`. Raises ConfigError where the match is not exact."""
+        return self._answer().to_c(vendor_header)
+
+    def _answer(self) -> Answer:
+        path = self.stored.path
+        if not self.exact:
+            others = [f"assumes {dict(self.assumed)}"] * bool(self.assumed)
+            why = " and ".join([*["is for other sizes"] * bool(self.distance), *others])
+            raise ConfigError(
+                f"the nearest schedule, {path}, {why}: it does not compute what was asked for",
+                hint="lookup_or_adapt makes a kernel for exactly a workload",
+            )
+        record = record_at(self.stored)
+        target = load_target(record.target.spec, record.target.parameters)
+        workload = workload_of(record, target, path, ())
+        answer = _valid(replace(workload, options={**workload.options, **self.arguments}), target, record, path)
+        if answer is None:
+            raise ConfigError(f"{path} is for another description of {target.name}, and wrong on this one")
+        return answer
+
+
+def lookup(
+    operation: str,
+    shape: Mapping[str, int],
+    accelerator: str | None = None,
+    *,
+    target: str | None = None,
+    options: Mapping[str, Any] | None = None,
+    parameters: Mapping[str, int | float] | None = None,
+) -> Match | None:
+    """As `autocomp.schedules.lookup`, by the standard library alone; an exact match also runs and becomes C."""
+    found = schedules.lookup(operation, shape, accelerator, target=target, options=options, parameters=parameters)
+    return None if found is None else Match(**vars(found))
+
+
 def lookup_or_adapt(
     workload: Workload | str, *, evaluations: int = EVALUATIONS, keep: bool = True, seed: int = 0
 ) -> Answer:
@@ -131,11 +177,18 @@ def known(workload: Workload, target: Target) -> Answer | None:
         record = record_at(stored)
         if not record.operation.computes(operation) or record.target.parameters != machine.parameters:
             continue
-        answer = Answer(workload, target, record, "exact", stored.path)
-        if record.target.digest == machine.digest or target.evaluator(workload).evaluate(answer.kernel).correct:
+        answer = _valid(workload, target, record, stored.path)
+        if answer is not None:
             return answer
         _warn(f"{stored.path} is for another description of {target.name}, and wrong on this one")
     return None
+
+
+def _valid(workload: Workload, target: Target, record: ScheduleRecord, path: Path) -> Answer | None:
+    """A record as an answer, if its kernel is correct on the machine as it is described now."""
+    answer = Answer(workload, target, record, "exact", path)
+    holds = record.target.digest == target.digest or target.evaluator(workload).evaluate(answer.kernel).correct
+    return answer if holds else None
 
 
 def _warn(message: str) -> None:

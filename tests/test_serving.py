@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ import pytest
 from autocomp import workload as workloads
 from autocomp.errors import ConfigError
 from autocomp.schedules.index import user_root
-from autocomp.serving import Answer, lookup_or_adapt, lookup_or_adapt_all
+from autocomp.serving import Answer, lookup, lookup_or_adapt, lookup_or_adapt_all
 from autocomp.workload import Workload
 
 LAYER = """\
@@ -92,3 +93,20 @@ def test_nothing_is_kept_where_the_caller_says_so(layer: Workload) -> None:
     answer = lookup_or_adapt(layer, evaluations=2, keep=False)
     assert answer.path is None
     assert not Path(user_root()).exists()
+
+
+def test_a_match_runs_with_the_scale_that_was_asked_for(adapted: Answer, layer: Workload) -> None:
+    match = lookup(layer.operation, layer.dims, "gemmini", options={**layer.options, "scale": 0.37})
+    assert match is not None
+    arrays = _arrays(layer)
+    other = replace(layer, options={**layer.options, "scale": 0.37})
+    assert np.array_equal(match.run(arrays)["C"], reference(other, arrays))
+    assert match.to_c() == adapted.to_c()
+
+
+def test_the_nearest_schedule_neither_runs_nor_becomes_c(adapted: Answer, layer: Workload) -> None:
+    match = lookup(layer.operation, {**layer.dims, "I": 21}, "gemmini", options={"bias": "row"})
+    assert match is not None
+    for use in (match.run, lambda _: match.to_c()):
+        with pytest.raises(ConfigError, match=r"is for other sizes and assumes .*'activation': 'relu'"):
+            use(_arrays(layer))

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import lru_cache
+from numbers import Integral, Real
 from pathlib import Path
 from typing import Any
 
@@ -80,14 +81,13 @@ class Library:
         parameters: Mapping[str, int | float] | None = None,
     ) -> Match | None:
         """See `autocomp.schedules.lookup`."""
-        wrong = {name: size for name, size in shape.items() if size < 1}
-        if wrong:
-            raise ConfigError(f"look-up of {operation}: sizes are at least 1, not {wrong}")
+        _require_sizes(operation, shape)
         family = self._families.get((_spec(accelerator, target), operation, tuple(sorted(shape))))
         if family is None:
             return None
         options, parameters = options or {}, parameters or {}
         variants = family.variants(options, parameters)
+        _require_numbers(operation, options, family.arguments)
         exact = family.exact(shape, variants)
         usual = [item for item in exact if not _assumed(item, options)]
         if exact:
@@ -111,7 +111,7 @@ class Library:
         machine = _spec(accelerator, target)
         machines = sorted({key[0] for key in self._families})
         if machine not in machines:
-            return f"no schedule is for {machine}{_known(machine, machines)}"
+            return f"no schedule is for {machine}{_known_machine(machine, machines)}"
         operations = sorted({key[1] for key in self._families if key[0] == machine})
         if operation not in operations:
             return f"no schedule of {operation!r} is for {machine}{_known(operation, operations)}"
@@ -139,6 +139,8 @@ class _Family:
 
     def __init__(self, names: tuple[str, ...], stored: Iterable[Stored]) -> None:
         self._names = names
+        stored = list(stored)
+        self.arguments = frozenset(name for item in stored for name in item.entry.arguments)
         numbers: dict[frozenset[_Fact], int] = {}
         members: list[tuple[Point, _Member]] = []
         for item in stored:
@@ -222,6 +224,28 @@ def _known(name: str, names: Sequence[str]) -> str:
     """A hint for an unknown name: the closest known one, or else all of them."""
     near = get_close_matches(name, names, 1)
     return f"; did you mean {near[0]}?" if near else f"; known: {', '.join(names) or 'none yet'}"
+
+
+def _known_machine(spec: str, specs: Sequence[str]) -> str:
+    """As `_known`, by the names within the kind alone: what they have in common brings no two machines nearer."""
+    kind, _, name = spec.partition(":")
+    near = get_close_matches(name, [other.removeprefix(f"{kind}:") for other in specs], 1)
+    return f"; did you mean {kind}:{near[0]}?" if near else f"; known: {', '.join(specs) or 'none yet'}"
+
+
+def _require_sizes(operation: str, shape: Mapping[str, int]) -> None:
+    sizes = {name: size for name, size in shape.items() if isinstance(size, Integral) and not isinstance(size, bool)}
+    wrong = {name: size for name, size in shape.items() if name not in sizes or size < 1}
+    if wrong:
+        raise ConfigError(f"look-up of {operation}: sizes are whole numbers of at least 1, not {wrong}")
+
+
+def _require_numbers(operation: str, options: Mapping[str, Any], names: Set[str]) -> None:
+    """An option that kernels take at run time may have any value that C's float has."""
+    for name in names & options.keys():
+        value = options[name]
+        if isinstance(value, bool) or not isinstance(value, Real) or not math.isfinite(value):
+            raise ConfigError(f"look-up of {operation}: the option {name} is a finite number, not {value!r}")
 
 
 def _refuse_ambiguity(exact: Sequence[Stored], operation: str) -> None:

@@ -112,9 +112,17 @@ def test_an_option_that_is_left_open_counts_with_its_usual_value() -> None:
     assert (alone.distance, alone.exact, alone.assumed) == (0, False, {"bias": "row"})
 
 
-def test_a_size_below_one_is_refused() -> None:
-    with pytest.raises(ConfigError, match="at least 1"):
-        Library([]).lookup("gemm", {"I": 0}, "toy")
+@pytest.mark.parametrize("size", [0, -1, 1.5, "4", True, None])
+def test_a_size_that_is_no_whole_number_of_at_least_one_is_refused(size: object) -> None:
+    with pytest.raises(ConfigError, match="sizes are whole numbers of at least 1"):
+        Library([stored(I=4, J=4, K=4)]).lookup("gemm", {"I": size, "J": 4, "K": 4}, "toy")
+
+
+@pytest.mark.parametrize("scale", ["0.5", float("nan"), float("inf"), True, None])
+@pytest.mark.usefixtures("shipped_schedules")
+def test_a_run_time_option_is_a_finite_number(scale: object) -> None:
+    with pytest.raises(ConfigError, match="the option scale is a finite number"):
+        lookup("gemm", {"I": 3136, "J": 24, "K": 144}, "gemmini", options={"scale": scale})
 
 
 def test_a_changed_file_is_not_trusted(tmp_path: Path) -> None:
@@ -167,6 +175,7 @@ def test_a_record_with_an_option_that_nobody_asked_for_is_no_exact_match() -> No
     [
         ({"operation": "gem"}, "no schedule of 'gem' is for simulator:toy; did you mean gemm?"),
         ({"accelerator": "tay"}, "no schedule is for simulator:tay; did you mean simulator:toy?"),
+        ({"accelerator": "vta"}, "no schedule is for simulator:vta; known: simulator:toy"),
         ({"shape": {"I": 4, "J": 4}}, "gemm has the dimensions I, J, K; the look-up gives I, J"),
         (
             {"options": {"bias": "full"}},
@@ -178,7 +187,7 @@ def test_a_record_with_an_option_that_nobody_asked_for_is_no_exact_match() -> No
             "no parameter has that name; did you mean DIM?",
         ),
     ],
-    ids=["operation", "machine", "dimensions", "option", "parameter"],
+    ids=["operation", "machine", "far machine", "dimensions", "option", "parameter"],
 )
 def test_a_miss_has_a_reason(question: dict[str, object], reason: str) -> None:
     known = Library([stored(0, I=8, J=8, K=8), stored(1, bias="row", I=8, J=8, K=8)])

@@ -12,6 +12,8 @@ from autocomp import workload as workloads
 from autocomp.cli.entry import autocomp
 from autocomp.schedules.fresh import fresh_record
 from autocomp.schedules.index import user_root
+from autocomp.schedules.record import from_yaml
+from autocomp.schedules.renew import AT_BOUND, FRESH, Freshness, freshness
 from autocomp.schedules.store import Store
 from autocomp.search.session import starting_kernel
 from autocomp.targets.registry import load_target
@@ -49,6 +51,16 @@ def test_a_beaten_record_is_found_and_replaced(naive: Path) -> None:
     assert naive.read_text() != before
     code, (told,) = renew("--check", "--sample", "3")
     assert (code, told["outcome"], told["gain"]) == (0, "fresh", 1.0)
+
+
+def test_a_record_at_its_bound_is_fresh_without_a_search(naive: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    record = from_yaml(naive.read_text(), str(naive))
+    bound = record.result.bound
+    assert bound is not None
+    at_bound = record.result.model_copy(update={"value": int(1.01 * bound)})
+    path, _ = Store(user_root()).put(record.model_copy(update={"result": at_bound}))
+    monkeypatch.delattr("autocomp.schedules.renew.fresh_record")
+    assert freshness(path, 6, ignore) == Freshness(path, FRESH, message=AT_BOUND)
 
 
 def test_a_record_of_an_unknown_machine_is_named(naive: Path) -> None:
