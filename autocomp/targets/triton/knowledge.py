@@ -15,7 +15,8 @@ _ROLE = """\
 You write GPU kernels in Triton. A kernel is judged in this order: it is parsed and checked; compiled; run on fresh
 random inputs and compared with a reference in float64 within the error that its data types allow; timed on the device
 with the second-level cache cleared before each run. The best kernels are then judged at other sizes, data types and
-values, and must give the same bits for the same inputs. Lower times are better; a difference within the noise is none.
+values, and must give the same bits for the same inputs. Lower times are better; differences
+within the noise do not count.
 """
 
 _LANGUAGE = """\

@@ -56,7 +56,7 @@ class Round:
         return self.cycles > 1.1 * max(self.products, self.copies)
 
     def at(self, stages: int, blocks: int | None = None) -> float:
-        """Cycles of a round with so many stages, and blocks that share the multiprocessor."""
+        """Cycles of a round with `stages` stages, where `blocks` blocks share the multiprocessor."""
         share = (self.blocks if blocks is None else blocks) / self.blocks
         return max(self.products * share, self.copies * share, self.latency / max(1, stages - 1))
 
@@ -83,7 +83,8 @@ class Forecast:
         return self.us / self.measured_us - 1
 
     def with_stages(self, stages: int, blocks: int) -> float:
-        """Microseconds with another number of stages, at which so many blocks fit, at the same clock."""
+        """Microseconds with another number of stages, with which `blocks` blocks fit a multiprocessor, at the same
+        clock."""
         saved = self.round.cycles - self.round.at(stages, blocks) * self.round.blocks / blocks
         return self.us - self.waves * self.rounds * saved / self.clock_ghz / 1e3
 
@@ -129,9 +130,9 @@ def _waves(tiles: int, blocks: int, multiprocessors: int) -> float:
 
 
 def best_stages(found: Forecast, launch: Mapping[str, Any], shared_bytes: int) -> tuple[int, float] | None:
-    """The number of stages with the shortest time by the model, and the share of the time that it saves; None where
-    that is none. Each stage takes a round's copies of shared memory, and so decides how many blocks fit into the
-    `shared_bytes` of a multiprocessor."""
+    """The number of stages with the shortest time by the model, and the share of the time that it saves. None if no
+    other number saves time. Each stage takes a round's copies of shared memory, and so decides how many blocks fit into
+    the `shared_bytes` of a multiprocessor."""
     copied = max(work["bytes"] for work in launch["loops"].values())
     times = {}
     for stages in range(2, MOST_STAGES + 1):

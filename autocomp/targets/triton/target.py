@@ -111,7 +111,7 @@ class TritonTarget(Target):
     def load(
         cls, name: str, parameters: Mapping[str, Number], paths: Sequence[Path], trust: bool = False
     ) -> TritonTarget:
-        """The device of a name: "" for the first GPU, or the interpreter where there is none; `cpu` for the
+        """The device of a name: "" for the first GPU, or the interpreter on a machine without one; `cpu` for the
         interpreter; `cuda:1` for another GPU; a YAML file that names a host. Starts a worker there. Raises TrustError
         for programs that such a file names and the user has not allowed."""
         host = _host(name, paths)

@@ -50,7 +50,7 @@ _REASONS: dict[type[ast.AST], str] = {
     ast.With: "contexts change the state of others",
     ast.Global: "no state may outlive a call",
     ast.Nonlocal: "no state may outlive a call",
-    ast.ClassDef: "classes can stand in for tensors",
+    ast.ClassDef: "classes can imitate tensors",
     ast.Delete: "nothing needs to be deleted",
     ast.Import: "imports belong at the top of the module",
     ast.ImportFrom: "imports belong at the top of the module",

@@ -2,7 +2,7 @@
 
 Works on the text of Triton's GPU dialect (TTGIR), after the compiler has pipelined the loops. A phase is a run of
 operations of one kind: waiting for loads, products on tensor cores, loads and stores that are not asynchronous, and
-arithmetic on tensors. One mark stands at each border, so that a phase costs one record and not two.
+arithmetic on tensors. Each border gets one mark, so that a phase costs one record and not two.
 """
 
 from __future__ import annotations

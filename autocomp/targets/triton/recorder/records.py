@@ -52,8 +52,8 @@ class Stay:
 
 
 def blocks_of(data: bytes, size: int, warps: int) -> Iterator[Block]:
-    """The blocks of a buffer, `size` bytes each. What is not a block's record, such as blocks that did not run, is
-    left out."""
+    """The blocks of a buffer, `size` bytes each. Other data, such as the room of blocks that did not run, is left
+    out."""
     for start in range(0, len(data) - size + 1, size):
         block = _block(data[start : start + size], warps)
         if block is not None:

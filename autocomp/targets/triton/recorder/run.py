@@ -213,7 +213,7 @@ def _shared_of_multiprocessor() -> int:
 
 
 def _marked(call: Callable[[], Any], plain: Sequence[Launch], position: int, cost: float) -> dict[str, Any]:
-    """One launch with marks; with fewer where many slow it down too much. Says why where there are none."""
+    """One launch with marks, or with fewer if many slow it down too much. Without any marks, the reason."""
     launch, tried = plain[position], []
     best: dict[str, Any] = {"error": "there is nothing to mark: neither loops nor loads"}
     for kinds in LEVELS:

@@ -82,7 +82,7 @@ class Accesses:
         return found
 
     def tile(self, call: ast.Call) -> Access:
-        """Raises NotApplicable where it is none."""
+        """The tile that a load or store accesses. Raises NotApplicable for any other access."""
         pointer = argument(call, 0, "pointer")
         if pointer is None:
             raise refuse("a load or store without a pointer")

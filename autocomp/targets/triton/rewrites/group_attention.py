@@ -282,7 +282,7 @@ def _matched(function: ast.FunctionDef) -> tuple[bool, dict[str, str]]:
 
 
 def _same(pattern: Any, found: Any, names: dict[str, str]) -> bool:
-    """True if two trees differ in names alone, and each always stands in place of the same other one."""
+    """True if two trees differ only in names, and each name always replaces the same other name."""
     if isinstance(pattern, list):
         if not isinstance(found, list) or len(pattern) != len(found):
             return False

@@ -140,7 +140,7 @@ class _Products:
             turned = called(argument, "trans")
             name = text_of(argument.args[0] if turned and isinstance(argument, ast.Call) else argument)
             if name not in loads:
-                raise refuse(f"{name!r} is no tile that a descriptor loads in the loop")
+                raise refuse(f"{name!r} is not a tile that a descriptor loads in the loop")
             load = loads[name]
             operands.append(_Operand(load.descriptor, load.place, load.transposed != turned))
         if operands[0].transposed or operands[0].descriptor == operands[1].descriptor:

@@ -105,7 +105,7 @@ class SetParameters(Rewrite):
 
 
 def _set(tree: ast.Module, module: Module, launch: Launch, name: str, value: int) -> None:
-    """Give one launch another number; where a name stands for it, in the launch's grid too."""
+    """Give one launch another value of a setting; if the value has a name, the launch's grid follows."""
     old = launch.keywords.get(name)
     if isinstance(old, ast.Name) and old.id in module.constants:
         _set_constant(tree, launch, old.id, value)
@@ -219,8 +219,8 @@ def _offers(module: Module, kernel: str, position: int, setting: Setting) -> lis
 
 
 def registers_for(warps: int, blocks: int) -> int:
-    """Registers that a thread may have where so many blocks of so many warps are to share a multiprocessor: a multiple
-    of 8, as they are handed out."""
+    """Registers that a thread may have where `blocks` blocks of `warps` warps share a multiprocessor: a multiple of 8,
+    the unit of allocation."""
     return min(MOST_REGISTERS, REGISTERS // (32 * warps * blocks) // 8 * 8)
 
 
@@ -238,7 +238,7 @@ def _fits(values: Mapping[str, int], setting: Setting) -> bool:
 
 
 def _roles(names: set[str]) -> dict[str, str]:
-    """Which of a kernel's constants are the tile's rows, columns and depth, by the usual endings of their names."""
+    """The kernel's constants that are the tile's rows, columns and depth, by the usual endings of their names."""
     found: dict[str, str] = {}
     for role, endings in (("BLOCK_M", ("_M", "M")), ("BLOCK_N", ("_N", "N")), ("BLOCK_K", ("_K", "K"))):
         fitting = sorted(n for n in names if n.upper().startswith("B") and n.upper().endswith(endings))

@@ -1,4 +1,4 @@
-"""Which program does which tile, and in what order."""
+"""The assignment of tiles to programs, and their order."""
 
 from __future__ import annotations
 

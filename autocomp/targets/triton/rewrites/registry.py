@@ -47,7 +47,7 @@ REWRITES: tuple[Rewrite, ...] = (
 
 
 def rewrite(name: str) -> Rewrite:
-    """The rewrite of a name. Raises NotApplicable, with the closest name, where there is none."""
+    """The rewrite of a name. Raises NotApplicable, with the closest name, for an unknown name."""
     for known in REWRITES:
         if known.name == name:
             return known

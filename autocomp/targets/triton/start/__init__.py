@@ -26,7 +26,8 @@ _STARTS: dict[str, Callable[[Dims, Mapping[str, Any]], str]] = {
 
 
 def starting_kernel(operation: str, dims: Dims, options: Mapping[str, Any]) -> str:
-    """The text of the kernel that a search of an operation starts from. Raises ConfigError where there is none."""
+    """The text of the kernel that a search of an operation starts from. Raises ConfigError for an operation without
+    one."""
     if operation not in _STARTS:
         raise ConfigError(
             f"there is no starting kernel for operation {operation!r}",

@@ -1,4 +1,4 @@
-"""Which inputs a kernel is judged on: sizes, data types and kinds of values. Pure: a function of the workload."""
+"""The inputs that a kernel is judged on: sizes, data types and kinds of values. Pure: a function of the workload."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def value_cases(task: Task, interpreted: bool) -> tuple[Case, ...]:
 
 
 def judged_dtype(dtype: str, interpreted: bool) -> str:
-    """The data type that a case is judged in: on an interpreter some stand in for others."""
+    """The data type that a case is judged in: an interpreter replaces some types by others."""
     return IN_PLACE_OF.get(dtype, dtype) if interpreted else dtype
 
 

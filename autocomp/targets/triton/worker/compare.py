@@ -17,8 +17,8 @@ PART = 1 << 26  # elements that are compared at a time
 
 
 def difference(xp: Any, got: Array, expected: Expected, dtype: str, poison: float | None = None) -> str | None:
-    """Why a result is wrong, or None if it is right. It is compared in float64, part by part, so that a tensor may fill
-    much of a device. `poison` is what the output held before the run.
+    """A description of the wrong elements, or None for a right result. It is compared in float64, part by part, so
+    that a tensor may fill much of a device. `poison` is what the output held before the run.
 
     A result may be infinite where the exact one is so large that, within its tolerance, its type rounds it to infinity.
     """

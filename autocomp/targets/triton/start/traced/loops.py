@@ -265,7 +265,7 @@ def window(graph: Graph, node: Node, stored: dict[str, str]) -> tuple[Scope, lis
 
 @dataclass(frozen=True)
 class Reach:
-    """Which elements a result of a window looks at: along each axis of an image, a kernel's taps."""
+    """The elements that one result of a window reads: along each axis of an image, a kernel's taps."""
 
     kernel: tuple[int, ...]
     stride: tuple[int, ...]
