@@ -177,6 +177,7 @@ def beyond(workload: Workload, accelerator: Accelerator, cycles: int) -> str | N
 
 
 def utilisation(workload: Workload, accelerator: Accelerator, cycles: int | None) -> float:
-    """Useful multiply-accumulates / peak / cycles; 0 where there are none or the kernel did not run."""
+    """Useful multiply-accumulates / peak / cycles; 0 without multiply-accumulates, and for a kernel that did not
+    run."""
     rate = peak(accelerator)
     return workload.multiply_accumulates / rate / cycles if rate and cycles else 0.0

@@ -18,7 +18,7 @@ DATA_DECIDES = "a workload with `host: data_dependent` lets data decide, and is 
 
 
 class StageFailure(Exception):
-    """Why a stage failed, and the kernel's line if there is one."""
+    """A failed stage: the reason, and the kernel's line if it is known."""
 
     def __init__(self, message: str, line: int | None = None) -> None:
         super().__init__(message)
@@ -44,7 +44,7 @@ class Session:
     """All that one judgement has found out so far. Everything random in it follows from `seed`.
 
     Where the host only controls, commands do not depend on data: the native core stops a kernel that reads an element,
-    so that one run stands for all in its time and its order. Otherwise every run is timed and watched.
+    so that all runs have the time and the order of one. Otherwise every run is timed and watched.
     """
 
     workload: Workload

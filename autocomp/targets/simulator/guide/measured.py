@@ -50,8 +50,8 @@ class Measured:
 
 @remembered
 def measured(accelerator: Accelerator) -> Mapping[str, tuple[Measured, ...]]:
-    """By instruction. A multiply stands for the pair that it forms with its preload. What takes no time of its own, and
-    what does not run with such operands, is left out."""
+    """The figures of each instruction. Those of a multiply are of the pair that it forms with its preload. Instructions
+    that need no time of their own, or do not run with such operands, are left out."""
     probe = _Probe(accelerator)
     found = {instruction.name: tuple(probe.measure(instruction)) for instruction in accelerator.instructions}
     return {name: figures for name, figures in found.items() if figures}
@@ -126,7 +126,7 @@ class _Probe:
 
 
 def _in_a_row(accelerator: Accelerator, commands: Sequence[Command], count: int) -> Iterator[Command]:
-    """The commands so many times, each time on another part of DRAM."""
+    """The commands `count` times, each time on another part of DRAM."""
     for turn in range(count):
         for name, operands in commands:
             instruction = accelerator.instruction(name)

@@ -21,5 +21,5 @@ def requests(address: int, length: int, smallest: int, largest: int) -> tuple[in
 
 
 def beats(sizes: tuple[int, ...], bus: int) -> int:
-    """Cycles that the requests' data occupy a bus of so many bytes a cycle."""
+    """Cycles that the requests' data occupy a bus of `bus` bytes a cycle."""
     return sum(-(-size // bus) for size in sizes)

@@ -28,7 +28,7 @@ Field = tuple[str, str]  # of a state: its name and the field's
 
 
 def shortened(body: Sequence[Statement], read: Collection[Field]) -> str:
-    """The statements that matter to whom reads the fields `read`; `{ ... }` stands for a branch that is left out."""
+    """The statements that affect the fields `read`; `{ ... }` replaces a branch that is left out."""
     kept = _kept(body, read)
     while True:
         used = {node.name for value in _values(kept) for node in walk(value) if isinstance(node, Name)}

@@ -135,8 +135,8 @@ class Unit:
 
 @dataclass(frozen=True)
 class Idiom:
-    """A tile-level recipe that does not follow from semantics: dialect text with named holes, e.g. how to set a
-    machine up for a GEMM. `text` is kernel-dialect source in which `$name` stands for a hole."""
+    """A tile-level recipe that does not follow from semantics: dialect text with named holes, e.g. how to set a machine
+    up for a GEMM. `text` is kernel-dialect source, in which `$name` is a hole."""
 
     name: str
     parameters: tuple[str, ...]
@@ -222,7 +222,8 @@ class Accelerator:
     unknowns: Mapping[str, tuple[int | float, int | float]] = field(default_factory=dict)  # parameters, with ranges
 
     def __getstate__(self) -> dict[str, Any]:
-        """Its fields, for another process. What is remembered with a machine, native tables too, is made anew there."""
+        """The fields, for another process. Values remembered with a machine, such as native tables, are computed anew
+        there."""
         return {part.name: getattr(self, part.name) for part in fields(self)}
 
     @property

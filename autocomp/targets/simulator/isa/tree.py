@@ -60,7 +60,7 @@ class AddressField:
 @dataclass(frozen=True)
 class Element:
     """`spad[row][col]` of a memory or register; or `src.i8[offset]`: the element of type `element` that lies `offset`
-    bytes behind the DRAM pointer parameter `memory`."""
+    bytes after the DRAM pointer parameter `memory`."""
 
     memory: str
     indices: tuple[Expression, ...]
@@ -192,7 +192,7 @@ class Choose:
 
 @dataclass(frozen=True)
 class Await:
-    """The commands behind it in its block leave only in a cycle in which the condition holds."""
+    """The commands after it in its block leave only in a cycle in which the condition holds."""
 
     condition: Expression
 

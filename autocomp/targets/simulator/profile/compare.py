@@ -1,4 +1,4 @@
-"""Why two kernels of one workload differ: where the cycles of the first went, and those of the second.
+"""The difference of two kernels of one workload: the places and causes of the cycles of each.
 
 Every cycle of a makespan belongs to one line, one place and one cause of the critical path, so that differences by
 cause and by line each add up to the difference of the makespans. Loops and marked regions hold what is inside of them.

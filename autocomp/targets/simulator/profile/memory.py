@@ -95,7 +95,8 @@ def _granules(recording: Recording, mine: Numbers, tensor: Numbers) -> _Uses:
 
 
 def _levels(recording: Recording, uses: _Uses) -> tuple[Numbers, Numbers]:
-    """Times at which rows begin or cease to live, and how many live behind each; of equal times the last holds on."""
+    """Times at which rows begin or cease to live, and the number of live rows after each; of equal times the last one
+    counts."""
     opens = np.flatnonzero(uses.fresh | uses.write)
     starts = recording.commands.started[uses.command[opens]]
     ends = np.where(uses.write, 0, recording.commands.completed[uses.command])

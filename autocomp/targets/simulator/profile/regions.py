@@ -66,8 +66,8 @@ def commented(source: str, name: str = "kernel.c") -> tuple[Part, ...]:
 
 
 def _innermost(opened: list[_Opened], *, long: bool) -> int | None:
-    """Which of the open parts a comment of the same form ends. Short ones inside of a long one are prose then, while a
-    short end does not reach beyond a long beginning."""
+    """The position of the open part that a comment of this form ends. A long end skips short parts, which are then
+    prose; a short end does not reach beyond a long beginning."""
     for place in range(len(opened) - 1, -1, -1):
         if opened[place].long == long:
             return place

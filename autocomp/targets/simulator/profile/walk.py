@@ -85,7 +85,7 @@ class _Walk:
             self.found.append(Step(start, end, command, place, link))
 
     def _neighbour(self, command: int, distance: int) -> int:
-        """The command so many places behind in the unit's order; -1 if there is none."""
+        """The command `distance` positions later in the unit's issue order, or -1."""
         order, place = self.order[self.unit[command]], self.place[command] + distance
         return order[place] if 0 <= place < len(order) else -1
 
@@ -208,12 +208,13 @@ class _Sent:
         self.unit = commands.unit
 
     def before(self, time: int) -> int:
-        """The last command sent before a time; -1 if there is none."""
+        """The last command sent before a time, or -1."""
         place = bisect_left(self.times, time) - 1
         return self.order[place] if place >= 0 else -1
 
     def made_room(self, command: int, entries: int) -> int:
-        """The command whose completion left room for this one in a pool of so many entries; -1 if there always was."""
+        """The command whose completion freed an entry for this one in a pool of `entries` entries; -1 if one was always
+        free."""
         place = self.place[command] - entries
         return self.leaving[int(self.unit[command])][place] if place >= 0 else -1
 

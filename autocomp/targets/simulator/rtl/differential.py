@@ -60,7 +60,8 @@ NEVER = Deadline(None)
 
 
 class Differential:
-    """Compares programs of one machine. `bound` is the relative error of cycles that is no mismatch."""
+    """Compares programs of one machine. `bound` is the largest relative error of cycles that does not count as a
+    mismatch."""
 
     def __init__(self, accelerator: Accelerator, model: RtlModel, bound: float) -> None:
         """Raises ConfigError when the model does not fit the accelerator."""
@@ -86,7 +87,8 @@ class Differential:
                 yield found
 
     def case(self, path: Path) -> Comparison:
-        """Compares the program of a case's file. Raises KernelError or ConfigError when it is none."""
+        """Compares the program of a case's file. Raises KernelError or ConfigError for a file without a legal
+        program."""
         result = self.lab.run_text(path.read_text(encoding="utf-8"))
         if result.error is not None or result.violations:
             message = result.error.message if result.error is not None else result.violations[0].message

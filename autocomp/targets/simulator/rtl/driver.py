@@ -15,8 +15,8 @@ RESET_CYCLES = 16
 class Driver(Protocol):
     """A design under simulation. Names and values of ports are checked: ValueError tells of wrong use.
 
-    Values are unsigned. What is peeked follows from what was poked before in the same cycle; `step` is that many rising
-    edges of the clock, of which the first takes the inputs as they are.
+    Values are unsigned. `peek` sees the values poked before in the same cycle. `step` is a number of rising edges of
+    the clock; the first one samples the present inputs.
     """
 
     @property

@@ -89,8 +89,8 @@ class RtlEvaluator(Evaluator):
         )
 
     def confirm(self, kernel_text: str, most_sets: int | None = None, seed: int | None = None) -> Confirmation:
-        """The hardware's word on a kernel that the simulator finds correct: on every draw of a judgement, or so many of
-        them, the first one timed.
+        """The hardware's verdict on a kernel that the simulator finds correct: on every draw of a judgement, or on the
+        first `most_sets`. The first draw is timed.
 
         Raises ConfigError when the model does not fit the accelerator.
         """

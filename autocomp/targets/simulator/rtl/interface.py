@@ -1,4 +1,4 @@
-"""Which port of a design does what: a RoCC command port, a TileLink-UL master, a busy signal, as generators name them.
+"""The roles of a design's ports, as generators name them: a RoCC command port, a TileLink-UL master, a busy signal.
 
 Configurations differ in prefixes, in widths and in which optional ports exist, so all is found by the ports' names.
 """

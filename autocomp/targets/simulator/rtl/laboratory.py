@@ -79,7 +79,7 @@ class Laboratory:
         return self._run(program)
 
     def run(self, commands: Sequence[str], timing: bool = True) -> SimulationResult:
-        """The same for commands, whose numbers, from 1 on, stand for lines in what is found."""
+        """The same for commands. Findings give a command's number, from 1 on, as the line."""
         rows: list[_Row] = []
         lines: list[int] = []
         for number, command in enumerate((*commands, *self._end), start=1):

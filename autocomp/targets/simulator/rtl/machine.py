@@ -1,4 +1,4 @@
-"""An accelerator's RTL, ready to run traces: a model, the roles of its ports, and the memory behind it."""
+"""An accelerator's RTL, ready to run traces: a model, the roles of its ports, and the memory at its port."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ def most_cycles(simulated: int) -> int:
 
 @dataclass(frozen=True)
 class RtlResult:
-    """A run, every tensor after it, and how long it took. `reads` and `writes` tell of those beyond the tensors, ""
-    where there are none."""
+    """A run, every tensor after it, and how long it took. `reads` and `writes` describe accesses beyond the tensors, ""
+    without any."""
 
     run: RtlRun
     outputs: Arrays

@@ -77,7 +77,7 @@ class EncodedCommands:
 
 @dataclass(frozen=True)
 class MemoryConditions:
-    """The memory behind the port: cycles from a request to its first data, bytes a cycle, cycles before giving up, and
+    """The memory at the port: cycles from a request to its first data, bytes a cycle, cycles before giving up, and
     bytes of guard memory before and after each tensor."""
 
     latency: int

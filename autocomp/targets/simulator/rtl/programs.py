@@ -2,8 +2,8 @@
 
 A program begins as a small matrix multiplication, in the description's own idioms, and with wide moves into a few
 places of local memory. Then random phrases follow: a command, a preload with its multiply, or the commands of a
-hardware loop. What the machine forbids, or leaves to luck, is taken out: legal is that in which the simulator and its
-memory discipline find nothing wrong.
+hardware loop. Commands that the machine forbids, or whose effect is undefined, are removed: a program is legal if the
+simulator and its memory discipline find no error.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def random_program(lab: Laboratory, seed: int, length: int) -> list[str]:
 
 @dataclass(frozen=True)
 class _Choice:
-    """Kinds of phrases that stand for each other, as the names of their instructions, and their share of a program."""
+    """Interchangeable kinds of phrases, as the names of their instructions, and their share of a program."""
 
     weight: float
     names: tuple[tuple[str, ...], ...]

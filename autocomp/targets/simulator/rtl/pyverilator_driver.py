@@ -83,5 +83,5 @@ def _pyverilator(module: str) -> Any:
         pass  # the wrapper of Tcl calls what Python 3.11 no longer has
     for name in [name for name in sys.modules if name.partition(".")[0] in (_VIEWER, "pyverilator")]:
         del sys.modules[name]
-    sys.modules[_VIEWER] = types.ModuleType(_VIEWER, "stands in for the wrapper of a waveform viewer")
+    sys.modules[_VIEWER] = types.ModuleType(_VIEWER, "replaces the wrapper of a waveform viewer")
     return importlib.import_module(module)

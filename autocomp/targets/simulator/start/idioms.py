@@ -165,7 +165,7 @@ def _operands(workload: Workload, accelerator: Accelerator) -> Operands | None:
 
 
 def _within(found: Operands) -> tuple[int, int, int]:
-    """The tile with so many rows that a memory holds four, so that a search can keep some while it uses others."""
+    """The largest tile of which a memory holds four, so that a search can keep some while it uses others."""
     rows, columns, depth = found.tile
     while rows > 1 and any(
         (operand.rows(found.ranges, (rows, columns, depth)) or 0) > operand.memory.rows // SHARE
@@ -197,7 +197,7 @@ def memory_of_sums(workload: Workload, accelerator: Accelerator) -> Memory:
 
 
 def rows_of_sums(workload: Workload, accelerator: Accelerator, a_rows: int, b_rows: int) -> int:
-    """Rows of the memory of sums from `c_tile` on, where tiles of so many rows lie before it."""
+    """Rows of the memory of sums from `c_tile` on, where tiles of `a_rows` and `b_rows` rows lie before it."""
     operands, sums = _memories(workload, accelerator)
     return sums.rows - (a_rows + b_rows if operands is sums else 0)
 

@@ -331,7 +331,7 @@ def _row_inside(axis: Axis) -> str:
 
 
 def _pixels_inside(axis: Axis, rows: str) -> str:
-    """Which pixels of a tile meet a tap inside the image: `pixels` of them from `first_pixel`."""
+    """The pixels of a tile that meet a tap inside the image: `pixels` of them from `first_pixel`."""
     stride, extent = axis.stride, axis.extent
     before = "-x" if stride == 1 else f"(-x + {stride - 1}) / {stride}"
     inside = f"{extent} - x" if stride == 1 else f"({extent} - x + {stride - 1}) / {stride}"

@@ -105,7 +105,7 @@ def _ignored_roles(accelerator: Accelerator) -> Iterator[Advice]:
 def _columns_beyond_rows(
     accelerator: Accelerator, instruction: Instruction, assigned: tuple[Write, ...]
 ) -> Iterator[Advice]:
-    """Columns that the largest operands put behind the end of a row."""
+    """Columns that the largest operands put beyond the end of a row."""
     highs = {p.name: Number(p.high) for p in instruction.parameters if p.high is not None}
     required = frozenset(name for condition in _required(instruction.body) for name in algebra.names_in(condition))
     for write in assigned:

@@ -34,8 +34,8 @@ class Contraction:
     """An instruction that multiplies and sums.
 
     `tile` is the largest (I, J, K) of one: rows and columns of its result and the length of its sum. `products` are the
-    multiply-accumulates of the largest command, `rate` is the most of them in a cycle. What does not follow from the
-    description and is not stated in it is None; `unknown` names those sizes.
+    multiply-accumulates of the largest command, `rate` is the most of them in a cycle. Sizes that the description
+    neither states nor implies are None; `unknown` names them.
     """
 
     instruction: str
@@ -62,8 +62,8 @@ def contraction_tile(accelerator: Accelerator) -> Tile | None:
 def peak(accelerator: Accelerator) -> int:
     """Multiply-accumulates a cycle at full use; 0 without a contraction, or where nothing limits one.
 
-    Elementwise products count too: with a sum elsewhere, a kernel can contract with them. What transfer units multiply
-    on the way, such as the normalisations of a store, cannot be part of a contraction.
+    Elementwise products count too: with a sum elsewhere, a kernel can contract with them. Products of transfer units,
+    such as the normalisations of a store, cannot be part of a contraction.
     """
     if not contractions(accelerator):
         return 0

@@ -46,8 +46,8 @@ class Step:
 
 @dataclass(frozen=True)
 class Side:
-    """The elements of a memory or register, or of DRAM behind a `pointer`, that a transfer touches: from a base row
-    (DRAM: byte) on, along its axes."""
+    """The elements of a memory or register, or of DRAM at a `pointer`, that a transfer touches: from a base row (DRAM:
+    byte) on, along its axes."""
 
     memory: str
     base: Expression

@@ -57,7 +57,7 @@ class Dim:
 
 @dataclass(frozen=True)
 class Region:
-    """Rows base + sum(i_d * stride_d) of a memory; for DRAM byte offsets behind `pointer`, `bytes` at each point."""
+    """Rows base + sum(i_d * stride_d) of a memory; for DRAM byte offsets from `pointer`, `bytes` at each point."""
 
     memory: str
     write: bool
@@ -250,7 +250,7 @@ def _of_when(accelerator: Accelerator, statement: When, context: _Context) -> tu
 
 
 def _after(accelerator: Accelerator, statement: Assign, context: _Context) -> _Context:
-    """The context behind an assignment to state."""
+    """The context after an assignment to state."""
     target = statement.target
     if not isinstance(target, StateField):
         return context

@@ -97,9 +97,7 @@ def _value(scope: Scope, node: SyntaxTree, operands: Mapping[str, Parameter]) ->
         fail(scope, node, f"a function of {parameter.name} needs an integer of at most {MAX_TABLE} values")
     images = [_image(value, parameter, v) for v in range(parameter.low, parameter.high + 1)]
     if None in images or len(set(images)) < len(images):
-        fail(
-            scope, node, f"different values of {parameter.name} need different numbers, so that they can be told apart"
-        )
+        fail(scope, node, f"different values of {parameter.name} need different numbers")
     return value
 
 

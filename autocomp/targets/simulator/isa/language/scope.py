@@ -61,7 +61,7 @@ class Scope:
         return replace(self, values={**self.values, name: value})
 
     def bind_variable(self, name: str, kind: Kind = "int") -> Scope:
-        """This scope with a loop variable or a let that stands for itself."""
+        """This scope with a loop variable or a let whose value is its own name."""
         return self.bind(name, Value(Name(name), kind))
 
     def define(self, name: str, function: Function) -> Scope:

@@ -62,13 +62,13 @@ def build_function(scope: Scope, node: SyntaxTree, local: bool) -> tuple[str, Fu
 
 
 def build_block(scope: Scope, nodes: Sequence[SyntaxTree], loops: int = 0) -> tuple[Statement, ...]:
-    """The statements of a block; its lets are visible behind them to the block's end."""
+    """The statements of a block; a let is visible from the next statement to the block's end."""
     statements, _ = build_sequence(scope, nodes, loops)
     return statements
 
 
 def build_sequence(scope: Scope, nodes: Sequence[SyntaxTree], loops: int = 0) -> tuple[tuple[Statement, ...], Scope]:
-    """The statements and the scope behind them."""
+    """The statements and the scope after them."""
     statements: list[Statement] = []
     for node in nodes:
         named = (str(node.children[0]),) if is_tree(node, "let") or is_tree(node, "let_function") else ()
@@ -79,7 +79,7 @@ def build_sequence(scope: Scope, nodes: Sequence[SyntaxTree], loops: int = 0) ->
 
 
 def _one(scope: Scope, node: SyntaxTree, loops: int) -> tuple[tuple[Statement, ...], Scope]:
-    """The statements that a node stands for, and the scope after it."""
+    """The statements of a node, and the scope after it."""
     if is_tree(node, "require"):
         requirement = build_require(scope, node)
         holds = isinstance(requirement.condition, Number) and requirement.condition.value

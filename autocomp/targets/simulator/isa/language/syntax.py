@@ -71,7 +71,7 @@ class Source:
 
     @contextmanager
     def collect(self, *names: str) -> Iterator[None]:
-        """Keep the errors of a part of the text, which declares some names, and go on behind it."""
+        """Record the errors of a part of the text, which declares `names`, and continue after it."""
         try:
             yield
         except IsaError as error:
@@ -89,7 +89,7 @@ class Source:
         return name in self._missing
 
     def fail(self) -> None:
-        """Raise an IsaError with all errors so far, in the order of the text; return if there are none."""
+        """Raise an IsaError with all errors so far, in the order of the text; return if no error was found."""
         found = [error for error in self.errors if isinstance(error, RequirementError)] or self.errors
         if found:
             first, *others = sorted(found, key=lambda e: (e.place.line, e.place.column) if e.place else (0, 0))

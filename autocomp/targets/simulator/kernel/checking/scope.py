@@ -91,7 +91,7 @@ class Unit:
         raise KernelError(message, place=Place(self.kernel.source_name, line, column, text, width), hint=hint)
 
     def scalar_or_void(self, node: Any, name: str) -> CType:
-        """The type a name stands for, or an error with the closest one."""
+        """The type of a name. Raises an error, with the closest type, for an unknown name."""
         kind = self.types.get(name)
         if kind is None:
             near = closest(name, sorted(self.types))

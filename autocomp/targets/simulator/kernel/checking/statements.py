@@ -356,7 +356,7 @@ class FunctionCompiler:
         self._scope.close()
 
     def _body(self, block: ast.Block, body: int, end: int, step: int) -> None:
-        """A loop's body, behind the jump that enters the loop. It may not run, or not to its end."""
+        """A loop's body, after the jump that enters the loop. It may not run, or not to its end."""
         before = self._expressions.valued
         self._emitter.loop_depth += 1
         self._loops.append((end, step))

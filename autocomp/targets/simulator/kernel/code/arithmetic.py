@@ -172,7 +172,7 @@ def _fold_address(kind: CType, code: Code, left: Value, right: Value | None) -> 
 
 
 def _same_tensor(one: int, other: int) -> bool:
-    """True of addresses in one tensor. Which number another one has is known only when the kernel runs."""
+    """True for two addresses in one tensor. The numbers of other addresses are known only when the kernel runs."""
     return tensor_number(one) == tensor_number(other)
 
 

@@ -1,7 +1,8 @@
 """Typed expressions to bytecode: registers, labels, and constants that are loaded once per function.
 
 A frame is laid out as fixed registers (variables, constants, argument blocks) and above them a stack of temporaries.
-While a function is being emitted, temporaries are numbered from TEMPORARY upwards; `finish` puts them behind the rest.
+While a function is being emitted, temporaries are numbered from TEMPORARY upwards; `finish` places them after the fixed
+registers.
 """
 
 from __future__ import annotations
@@ -318,7 +319,7 @@ class Emitter:
         self._prologue.append(_loaded(value, slot))
 
     def finish(self) -> FunctionCode:
-        """The function with its prologue, its labels resolved and its temporaries placed behind the fixed registers."""
+        """The function with its prologue, its labels resolved and its temporaries placed after the fixed registers."""
         shift = len(self._prologue)
         if shift + len(self._code) > CODE_LIMIT:
             self._fail("the kernel is too long")

@@ -36,7 +36,7 @@ class Variable(NamedTuple):
 
 
 class Load(NamedTuple):
-    """An element in DRAM, `offset` bytes behind a pointer."""
+    """An element in DRAM, `offset` bytes after a pointer."""
 
     type: CType
     pointer: Value

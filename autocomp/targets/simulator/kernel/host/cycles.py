@@ -1,9 +1,9 @@
 """Cycles of a function's bytecode on a host, as an optimising compiler for an in-order core leaves it.
 
-Constants are folded, values that a loop does not change are computed in front of it, what is linear in its counter is
-stepped by an addition. What is known is not computed again, comparisons belong to their branches, and a loop tests at
-its end. What the compiler is not thought to do: inlining, unrolling, contraction of float operations, reuse of loaded
-values. The pass follows the bytecode once; `demand` holds the rules by which a value is charged.
+Constants are folded. Values that a loop does not change are computed before it, and a value that is linear in its
+counter is stepped by an addition. Known values are not computed again, comparisons belong to their branches, and a loop
+tests at its end. The compiler is assumed not to inline, unroll, contract float operations or reuse loaded values. The
+pass follows the bytecode once; `demand` holds the rules by which a value is charged.
 """
 
 from __future__ import annotations
@@ -221,7 +221,8 @@ class _Walk:
         return step if code == Code.Add else -step
 
     def _leave(self, loop: Loop) -> None:
-        """The end of a loop: what it carries over, a register that counts it, and what it leaves behind."""
+        """The end of a loop: its carried values, the register that counts it, and the values it leaves to later
+        code."""
         end = Place(loop.last, loop)
         state = self._state if self._state is not None else {}
         for register, merge in loop.carried.items():

@@ -1,8 +1,8 @@
 """Charges values to the place where an optimising compiler computes them, when something first needs them.
 
-A value is computed in front of the outermost loop in which it does not change, and once where it is used again. What is
-linear in a loop's induction variables costs one addition an iteration, and one more for each further constant distance
-from it. Addresses that lie within the reach of a load's offset are one. Registers never run out.
+A value is computed in front of the outermost loop in which it does not change, and once where it is used again. A value
+that is linear in a loop's induction variables costs one addition an iteration, and one more for each further constant
+distance from it. Addresses that lie within the reach of a load's offset are one. Registers never run out.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Demand:
         return len(self._order)
 
     def forget_since(self, mark: int, position: int) -> None:
-        """Drops what was computed behind a bytecode from which control comes here on another way."""
+        """Forgets the values computed after a bytecode from which control reaches this place by another path."""
         recent = self._order[mark:]
         del self._order[mark:]
         for key in recent:

@@ -1,8 +1,7 @@
 """Values in a register of the host, as an optimising compiler sees them: sums of multiples of atoms.
 
-An atom is a value that has no parts: a loop's induction variable, what a load or a call gave, what
-different paths leave behind, or the result of an operation that is not linear. Each has the innermost loop in which it
-varies.
+An atom is a value without parts: a loop's induction variable, the result of a load or a call, the merged value of
+different paths, or the result of an operation that is not linear. Each has the innermost loop in which it varies.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Comments on lines of their own: found in the text, put into the block that they stand in."""
+"""Comments on lines of their own: found in the text, and put into the block that surrounds them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def attach_comments(kernel: ast.Kernel) -> ast.Kernel:
 
 
 def _own_line_comments(text: str) -> list[ast.Comment]:
-    """Comments with nothing but blanks before them on their line and behind them, in reverse order of lines."""
+    """Comments with only blanks before and after them on their line, in reverse order of lines."""
     found = []
     line, seen, end = 1, 0, 0
     for match in _COMMENT.finditer(text):

@@ -34,7 +34,7 @@ MAX_DEPTH = 64
 
 
 class Unknown(Exception):
-    """Why an expression has no value, and what to do."""
+    """An expression has no value. The message says why, and what to do."""
 
 
 def value_of(words: Sequence[str], names: Mapping[str, int | float]) -> int:

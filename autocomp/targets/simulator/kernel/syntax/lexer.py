@@ -1,4 +1,4 @@
-"""Tokens of the kernel dialect: one regular expression, words told apart by tables, located errors.
+"""Tokens of the kernel dialect: one regular expression, words classified by tables, located errors.
 
 A word that ends in `_t` is a type, as C programmers write them, unless the text declares a variable of that name.
 """
@@ -137,13 +137,13 @@ PROBLEMS: Mapping[str, Callable[[str], str]] = {
     "UNCLOSED": lambda _value: "this comment is never closed",
     "NUMBER": _number,
     "QUOTE": lambda _: "this string or character has no end on its line",
-    "DIRECTIVE": lambda _: "a directive of the preprocessor stands on a line of its own",
+    "DIRECTIVE": lambda _: "a directive of the preprocessor must begin its line",
     "BAD": lambda value: f"{value!r} does not belong in a kernel",
 }
 
 
 def line_text(text: str, line: int) -> str:
-    """Line `line` of a text, counted from 1; empty where there is none. Lines end at a newline only."""
+    """Line `line` of a text, counted from 1; empty beyond the text. Lines end at a newline only."""
     lines = text.split("\n")
     return lines[line - 1].rstrip("\r") if 0 < line <= len(lines) else ""
 

@@ -116,7 +116,7 @@ class _Preprocessor:
         self._out.append(text)
 
     def _ordinary(self, pieces: Sequence[Piece], position: int) -> int:
-        """Emits the piece at a position, or what stands for it; the position after it."""
+        """Emits the piece at a position, or its expansion. Returns the position after it."""
         piece = pieces[position]
         if piece.kind != "WORD":
             self._put(piece.text)

@@ -22,7 +22,7 @@ def print_kernel(kernel: ast.Kernel) -> str:
 
 
 def print_expression(expression: ast.Expression) -> str:
-    """The text of one expression, as it stands in a statement."""
+    """The text of one expression, as part of a statement."""
     return _expression(expression, _ASSIGNMENT)
 
 

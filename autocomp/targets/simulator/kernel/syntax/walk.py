@@ -56,8 +56,8 @@ def walk(node: Any) -> Iterator[Any]:
 
 
 def rebuilt(node: Any, change: Callable[[Any], Any]) -> Any:
-    """The tree with other nodes where `change` gives one and not None, outer ones first. What it gives stays as it
-    is."""
+    """The tree with every node replaced for which `change` returns a node instead of None, outer nodes first. Returned
+    nodes are not searched."""
     if type(node) is tuple:
         return tuple(rebuilt(part, change) for part in node)
     names = _CHILDREN.get(type(node))
