@@ -1,4 +1,4 @@
-"""Why a kernel computes wrong values: what the check of memory accesses and the rows that it loses say about it."""
+"""The cause of a kernel's wrong values, from the check of memory accesses and from the rows that it loses."""
 
 from __future__ import annotations
 

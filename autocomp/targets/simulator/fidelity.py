@@ -174,5 +174,5 @@ def _ranks(values: Sequence[int]) -> list[float]:
 
 
 def not_replayed(cases: Sequence[Case]) -> dict[str, int]:
-    """Why cases were not replayed: reason -> how many, most frequent first."""
+    """The reasons for cases without a replay: reason -> number of cases, most frequent first."""
     return dict(Counter(case.reason for case in cases if case.predicted is None).most_common())

@@ -20,9 +20,9 @@ PAYS = 0.1  # share of the estimated cycles that makes a plan worth adding to th
 
 def replay(precedents: Sequence[Precedent], start: str, accelerator: Accelerator, workload: Workload) -> Replay:
     """Apply each precedent's plans in turn, each to what the one before it left. Where it is estimated to pay here that
-    an operand stays in local memory, which the precedent's problem did not need, that is done. The plans behind that
-    point follow on that, with the parameters that the transformations choose then. Kernels that two precedents share
-    appear once. Raises KernelError if the starting kernel does not parse."""
+    an operand stays in local memory, which the precedent's problem did not need, that is done. The later plans follow,
+    with the parameters that the transformations choose then. Kernels that two precedents share appear once. Raises
+    KernelError if the starting kernel does not parse."""
     facts = analyse(kernel.parse(start, names=accelerator.all_constants), accelerator, workload.constants)
     steps = _Steps(kernel.canonical_hash(facts.kernel))
     for precedent in precedents:
@@ -77,7 +77,7 @@ def _follow(
 ) -> _Branch | None:
     """Apply the plans: `replaying`, with their parameters where these apply, else with those that the transformations
     choose. A replay ends at the first kernel in which an operand should stay in local memory, unless the plans do so
-    themselves; None if there is none."""
+    themselves. None if no such kernel appears."""
     staging = replaying and all(plan.transformation != STAGING for plan in plans)
     for number, plan in enumerate(plans, start=1):
         try:

@@ -63,15 +63,15 @@ def fitting(item: Transformation, facts: Facts, candidates: Iterable[Proposal]) 
 class Transformation(ABC):
     """A named rewriting with all that is known of it. Equal parameters on equal kernels give equal results.
 
-    What planners are told: `title`, `guidance` and `example`, the `causes` of stalls that it reduces, and the kinds of
+    Planners get `title`, `guidance` and `example`, the `causes` of stalls that it reduces, and the kinds of
     instructions that it `uses`. `order` is its position in menus.
 
-    What the rules agent goes by: `prior` is how far its causes speak for it, below 1 where it rather prepares others.
+    The rules agent uses `prior` and `after`. `prior` is the weight of its causes, below 1 if it rather prepares others.
     `after` names transformations that come first wherever they pay, since they decide what this one makes final. It
     waits for those about the same tensors (the result's if it is `about_results`, else inputs), or with `waits_for_all`
-    for each. What waits for one of the latter waits for all before it as well, so that a chain names only its last.
-    Others wait for an `optional` one only if the menu offers it. One that writes a kernel `anew` leaves nothing of what
-    others did to it.
+    for each. A transformation that waits for one waits for all before that one too, so that a chain names only its
+    last. Others wait for an `optional` one only if the menu offers it. One that writes a kernel `anew` leaves nothing
+    of what others did to it.
     """
 
     name: ClassVar[str]

@@ -31,7 +31,7 @@ def predecessors(item: Transformation) -> frozenset[str]:
 
 
 def transformation(name: str) -> Transformation:
-    """The transformation of a name. Raises NotApplicable, with the closest name, where there is none."""
+    """The transformation of a name. Raises NotApplicable, with the closest name, for an unknown name."""
     for item in TRANSFORMATIONS:
         if item.name == name:
             return item

@@ -52,7 +52,7 @@ class Site:
 
     @property
     def selector(self) -> int | float | None:
-        """Which record of the configuration the call uses, if that is known."""
+        """The number of the configuration's record that the call uses, if it is known."""
         for parameter, word in self.role.role.parameters.items():
             if word == "selector":
                 if parameter in self.role.fixed:
@@ -145,7 +145,8 @@ class Buffer:
 
     @property
     def tensor(self) -> str:
-        """The tensor that is moved through these rows, the first of several; empty if there is none."""
+        """The tensor that is moved through these rows, the first of several; empty for rows that no tensor is moved
+        through."""
         return next(iter(self.tensors), "")
 
     @cached_property
@@ -171,7 +172,7 @@ class Buffer:
 
 @dataclass(frozen=True)
 class Machine:
-    """The call forms of a machine, by name and number of arguments: their roles and the operands behind them."""
+    """The call forms of a machine, by name and number of arguments: their roles and their operands."""
 
     accelerator: m.Accelerator
     roles: Mapping[tuple[str, int], CallRole]
@@ -311,7 +312,8 @@ def pointer(argument: ast.Expression) -> Pointer | None:
 
 
 def call_parameters(accelerator: m.Accelerator, name: str, arity: int) -> tuple[m.Parameter | None, ...]:
-    """The instruction's operand behind each argument of a call form (None: in no operand as it stands)."""
+    """The instruction's operand that each argument of a call form becomes (None: an argument that no operand takes
+    unchanged)."""
     instruction = accelerator.instruction(name)
     if instruction is not None:
         return instruction.parameters

@@ -20,8 +20,7 @@ Effects = Mapping[tuple[str, Expression | None, str], Expression]
 
 @remembered
 def registers(facts: Facts) -> Mapping[Register, int | float]:
-    """The values that are known behind the configuring calls outside of all loops; initially those of the
-    description."""
+    """The values known after the configuring calls outside of all loops; initially those of the description."""
     values: dict[Register, int | float] = {}
     for record in facts.accelerator.states:
         for index in range(record.count) if record.count else (None,):

@@ -44,12 +44,13 @@ class Cutting:
         return cls(smallest, largest, memory_number(dram, "bus"), unit.get("kind") in ("transfer_in", "stream_in"))
 
     def rows(self, spans: Iterable[tuple[int, int]]) -> Traffic:
-        """Of rows, each from a first byte to one behind the last; tensors start at multiples of the largest request."""
+        """Of rows, each from its first byte to the byte after its last; tensors start at multiples of the largest
+        request."""
         return sum((_row(self, first % self.largest, end - first) for first, end in spans), Traffic())
 
     def on_average(self, length: int, row: int) -> Traffic:
-        """Of one of the stretches of so many bytes that the rows of a tensor, of so many bytes each (0: one that starts
-        aligned), consist of."""
+        """Of one stretch of `length` bytes in the rows of a tensor, which have `row` bytes each (0: a stretch that
+        starts aligned)."""
         return _average(self, length, row)
 
 
@@ -82,10 +83,10 @@ def _row(cutting: Cutting, address: int, length: int) -> Traffic:
 
 
 def transfer_cycles(unit: Settings, dram: Settings, rows: int, blocks: int, traffic: Traffic) -> float:
-    """Cycles between two moves in a stream of them, of so many rows, each of so many local rows side by side.
+    """Cycles between two moves in a stream of them, of `rows` rows, each of `blocks` local rows side by side.
 
-    The largest of: data, requests in flight (each held for the latency), and commands in flight. What moves out
-    collects a row and then sends it, the first local row of the next one beside its last beat.
+    The largest of: data, requests in flight (each held for the latency), and commands in flight. A store collects a row
+    and then sends it; the first local row of the next one is read beside its last beat.
     """
     streams = str(unit.get("kind")).startswith("stream")
     latency, recovery = memory_number(dram, "latency"), STREAM_RECOVERY if streams else unit_number(unit, "recovery")

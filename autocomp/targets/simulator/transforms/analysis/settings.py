@@ -1,4 +1,4 @@
-"""The configuring calls that are in force where a move stands, and behind a place of the kernel."""
+"""The configuring calls that are in force at a move, and after a place of the kernel."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from autocomp.targets.simulator.transforms.syntax.affine import affine, interval
 
 
 def in_force(facts: Facts, site: Site) -> tuple[Site, ...]:
-    """The configurations that may be in force at a move: the last one before it, or all of its kind where some stand in
-    loops, and so come round again."""
+    """The configurations that may be in force at a move: the last one before it, or all of its kind if some are in
+    loops and therefore repeat."""
     read = site.role.role.states_read
     found = [
         other
@@ -41,8 +41,9 @@ def dram_stride(facts: Facts, site: Site) -> int:
 
 
 def stride_setting(facts: Facts, site: Site, home: int) -> tuple[Site, int, int]:
-    """The call that configures the DRAM stride of a move for the kernel's statement number `home` and all behind it,
-    the position of the stride among its arguments, and its value in bytes. Raises NotApplicable where there is none."""
+    """The call that configures the DRAM stride of a move for the kernel's statement number `home` and all later ones,
+    the position of the stride among its arguments, and its value in bytes. Raises NotApplicable if no single call
+    does."""
     used = site.role.role.states_read
     settings = [s for s in facts.sites if s.kind == "configuration" and s.role.role.states_written & used]
     settings = [s for s in settings if s.selector == site.selector]

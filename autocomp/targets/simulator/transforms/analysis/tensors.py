@@ -16,8 +16,8 @@ from autocomp.targets.simulator.transforms.syntax.affine import Affine, interval
 
 @dataclass(frozen=True)
 class Tensor:
-    """An array with constant extents; `size` is bytes of an element, of which `element` is the type's name. What a
-    pointer or a scalar parameter names has no extents."""
+    """An array with constant extents; `size` is bytes of an element, of which `element` is the type's name. A pointer
+    or a scalar parameter has no extents."""
 
     name: str
     element: str
@@ -31,7 +31,7 @@ class Tensor:
 
     @property
     def row_bytes(self) -> int:
-        """Bytes of all elements along the last dimension; 0 where there is none."""
+        """Bytes of all elements along the last dimension; 0 without dimensions."""
         return sum(extent * self.size for extent in self.extents[-1:])
 
     def offset(self, subscripts: Sequence[Affine]) -> Affine:
@@ -43,7 +43,7 @@ class Tensor:
 
 
 def known_tensor(facts: Facts, name: str) -> Tensor:
-    """The array of a name. Raises NotApplicable where there is none in scope everywhere."""
+    """The array of a name. Raises NotApplicable unless it is an array in scope everywhere."""
     found = tensors(facts).get(name)
     if found is None or not found.extents or name not in _outermost(facts):
         raise NotApplicable(f"{name!r} is not an array with constant extents")

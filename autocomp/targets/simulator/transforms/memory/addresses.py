@@ -89,12 +89,12 @@ def place(facts: Facts, memory: str, needed: Mapping[int, int], *, by_bank: bool
 
 
 def _further(facts: Facts, buffer: Buffer) -> int:
-    """Rows behind those of a buffer that its wide moves may fill with further blocks of columns."""
+    """Rows after those of a buffer that its wide moves may fill with further blocks of columns."""
     return max(reach(facts, operand) - operand.height for operand in buffer.operands)
 
 
 def _last_gap(taken: Sequence[tuple[int, int]], rows: int, total: int) -> int:
-    """The highest row from which so many are free, negative if there is none; `taken` are rows from and up to."""
+    """The highest row from which `rows` rows are free, negative without such a row; `taken` are rows from and up to."""
     end = total
     for start, behind in sorted(taken, reverse=True):
         if end - behind >= rows:

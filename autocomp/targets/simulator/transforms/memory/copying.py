@@ -151,7 +151,7 @@ def _moves(
 
 
 def _address(facts: Facts, copy: Copy, site: Site) -> tuple[int, int]:
-    """Which argument of a move names local rows, and the address of the memory's first row there."""
+    """The number of a move's argument that names local rows, and the address of the memory's first row there."""
     for number, parameter in enumerate(site.parameters):
         if parameter is not None and parameter.kind == "address" and parameter.space is not None:
             space = facts.accelerator.space(parameter.space)
@@ -161,8 +161,8 @@ def _address(facts: Facts, copy: Copy, site: Site) -> tuple[int, int]:
 
 
 def _room(facts: Facts, memory: str, unit: int) -> tuple[int, int]:
-    """The first of the last rows of a memory, behind all that the kernel keeps there, and how many places of `unit`
-    rows they are."""
+    """The free rows at the end of a memory, after all that the kernel keeps there: the first one, and the number of
+    places of `unit` rows."""
     total = facts.accelerator.memory(memory).rows
     kept = max((buffer.high + 1 for buffer in facts.buffers if buffer.memory == memory), default=0)
     places = min(_PLACES, (total - kept) // unit)

@@ -1,6 +1,6 @@
-"""Periods: what of a loop's body runs in the first, or in the last, of every so many iterations only.
+"""Periods: the parts of a loop's body that run only in the first, or only in the last, of every N iterations.
 
-A loop that stands for several nested ones has such parts: what was in front of the inner loops, and behind them.
+A loop made from several nested ones has such parts: the statements that were before and after the inner loops.
 """
 
 from __future__ import annotations

@@ -42,8 +42,8 @@ def outside_loops(machine: Machine, given: Statements) -> Statements:
 
 
 def ordering(machine: Machine, given: Statements, first: Statements, later: Statements) -> Statements:
-    """The pair, of those in the given statements, that makes the units of `later` ones behind it wait for those of the
-    `first` before it. There is none where there is no such pair, as on a machine that orders them itself."""
+    """The pair in the given statements that makes the units of the `later` statements after it wait for the units of
+    the `first` before it. Empty without such a pair, as on a machine that orders the units itself."""
     signalling, waiting = (_working_units(machine, ast.Block(part)) for part in (first, later))
     for pair in _pairs(machine, given):
         if (pair.signalling, pair.waiting) in product(signalling, waiting):

@@ -213,7 +213,7 @@ def _check_calls(facts: Facts, found: _Groups) -> None:
 
 
 def _check_columns(found: _Groups, site: Site) -> None:
-    """Raises NotApplicable unless a move takes the columns of one group, behind those of the group before."""
+    """Raises NotApplicable unless a move takes the columns of one group, next to those of the group before."""
     variable = found.loop.variable
     width = found.width(site)
     if site.argument("cols") != literal(width):
@@ -328,8 +328,8 @@ def _onto_diagonal(facts: Facts, found: _Groups, diagonal: str) -> Sequence[ast.
 
 
 def _beside(facts: Facts, found: _Groups, loops: Sequence[Loop]) -> ast.Expression:
-    """The first row for the weights of one iteration of loops, behind all rows in use: each of the inner loops that
-    there is room for has its own. Raises NotApplicable where there is none."""
+    """The first row for the weights of one iteration of loops, after all rows in use. Each inner loop gets rows of its
+    own while the memory has room. Raises NotApplicable without any room."""
     buffer = found.buffers[1]
     memory = facts.accelerator.memory(buffer.memory)
     position = found.load.role.position("destination")

@@ -42,8 +42,8 @@ class Collapse(Transformation):
         return [Proposal({"loops": list(chain)}, f"count {', '.join(chain)} in one loop")]
 
     def apply(self, facts: Facts, parameters: Parameters) -> ast.Kernel:
-        """`loops` are nested in each other, outermost first. What stands before or after an inner loop runs in the
-        first or last of its iterations."""
+        """`loops` are nested in each other, outermost first. Statements before or after an inner loop run in the first
+        or last of its iterations."""
         chosen = names_of(parameters, "loops")
         if len(chosen) < 2:
             raise NotApplicable("collapsing takes at least two loops")

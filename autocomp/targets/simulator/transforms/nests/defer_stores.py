@@ -72,8 +72,8 @@ class DeferStores(Transformation):
         """`loop`, several of them outermost first, are collapsed into one. The stores in its body run one iteration
         later, one every `spacing` iterations of the computing nest (0: spread evenly); results that do not alternate
         yet are double-buffered. Where a block of results takes several iterations, the stores are spread over all of
-        those of the next block. Loads that the results start from run as much earlier, behind the stores that make
-        room for them."""
+        those of the next block. Loads that the results start from run as much earlier, after the stores that make room
+        for them."""
         loops = names_of(parameters, "loop")
         spacing = number_of(parameters, "spacing", 0)
         if not loops:

@@ -63,7 +63,7 @@ class DoubleBuffer(Transformation):
 
     def apply(self, facts: Facts, parameters: Parameters) -> ast.Kernel:
         """`tensors` alternate between `places` (2), which are apart by "bank" (two banks in turn) or by "rows" (one
-        behind the other)."""
+        after the other)."""
         tensors = names_of(parameters, "tensors")
         places = number_of(parameters, "places", 2)
         if places < 2:

@@ -59,9 +59,10 @@ class DropFence(Transformation):
         return [Proposal({"loops": True}, reason, count * _CYCLES), *one_by_one]
 
     def apply(self, facts: Facts, parameters: Parameters) -> ast.Kernel:
-        """`fence` numbers the fences in source order, from 0; with `loops`, all go that stand in loops. The result is
-        right only where no DRAM access of the host or of another unit relied on them, which the memory discipline
-        proves or refutes. Without parameters, all go that order nothing, in a kernel that is written out."""
+        """`fence` is the number of a fence in source order, from 0; with `loops`, all fences in loops are removed. The
+        result is right only if no DRAM access of the host or of another unit relied on them, which the memory
+        discipline checks. Without parameters, all fences that order nothing are removed, in a kernel that is written
+        out."""
         if flag_of(parameters, "loops"):
             return _without(facts, [path for path in _fences(facts) if _times(facts, path) > 1])
         if "fence" not in parameters:

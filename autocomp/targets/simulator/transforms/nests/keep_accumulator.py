@@ -81,8 +81,8 @@ class KeepAccumulator(Transformation):
     def apply(self, facts: Facts, parameters: Parameters) -> ast.Kernel:
         """`loops` maps the loops over the result, outermost first, to the sides of the block in iterations. `stage`
         maps the reduction's loop to a number of its iterations for which the block's operands are then loaded at once,
-        by moves as wide as possible. A reduction in one step has no loop, and "" stands for that. With `window`,
-        operands whose tiles overlap are loaded as one window."""
+        by moves as wide as possible. A reduction in one step has no loop; its name is "". With `window`, operands whose
+        tiles overlap are loaded as one window."""
         factors = factors_of(parameters, "loops")
         nest = _output_loops(facts)
         if nest is None:
@@ -271,11 +271,10 @@ def _is_block(result: Buffer) -> bool:
 def _ranked(
     facts: Facts, result: Buffer, loops: Sequence[Loop], capacity: int, reduction: frozenset[str] = frozenset()
 ) -> list[tuple[float, tuple[int, ...]]]:
-    """Estimated cycles and shapes of blocks, best first; those in which each operand's tile serves as many results as
-    in a better one, as pixels of other rows or images do, come behind all others. Of blocks that the estimate does not
-    tell apart, those come first that leave half of the memory to the results that are being stored, and then those
-    that cut loops into equal parts. With the loops of the `reduction`, operands come as windows for all of it, two of
-    which fit in their memory."""
+    """Estimated cycles and shapes of blocks, best first. Blocks in which each operand's tile serves as many results as
+    in a better one, as pixels of other rows or images do, come last. Among blocks of equal estimate, those come first
+    that leave half of the memory to the results being stored, then those that cut loops into equal parts. With the
+    loops of the `reduction`, operands come as windows for all of it, two of which fit in their memory."""
     variables = [item.variable for item in loops]
     selecting = [_selecting(buffer) for buffer in facts.buffers if buffer.is_input]
     found: list[tuple[int, bool, bool, float, tuple[int, ...]]] = []

@@ -48,7 +48,7 @@ class LoadAtFirstUse(Transformation):
     """
 
     def candidates(self, facts: Facts) -> Sequence[Proposal]:
-        """All operands whose loads stand in front of a computing nest, then each alone."""
+        """All operands that are loaded before a computing nest, then each alone."""
         loads = {b.tensor: site for b in facts.buffers if b.is_input for site in b.sites("load")[:1] if site.loops}
         together = [list(loads)] if len(loads) > 1 else []
         return [
@@ -61,7 +61,7 @@ class LoadAtFirstUse(Transformation):
         ]
 
     def apply(self, facts: Facts, parameters: Parameters) -> ast.Kernel:
-        """The loads of `tensors` that stand in front of a computing nest move into it."""
+        """Moves the loads of `tensors` before a computing nest into it."""
         tensors = names_of(parameters, "tensors")
         if not tensors:
             raise NotApplicable("no tensor was named")

@@ -100,7 +100,7 @@ class MergeDepth(Transformation):
 
 
 def _reason(facts: Facts, after: Facts, loops: Sequence[str]) -> str:
-    """Why it pays."""
+    """The reason to merge, in words."""
     before, now = (sum(prod(item.trips for item in site.loops) for site in f.contractions) for f in (facts, after))
     return f"steps over {', '.join(loops)} follow one another in memory: {now:,} products in place of {before:,}"
 

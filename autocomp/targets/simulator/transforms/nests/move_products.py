@@ -281,7 +281,7 @@ def _commands(facts: Facts, product: _Product, result: str, taken: set[str]) -> 
 
 
 def _naive(facts: Facts, element: str, size: tuple[int, int, int], strides: tuple[int, int]) -> ast.Kernel:
-    """The machine's naive kernel for C = A B, whose operands have rows so many elements apart."""
+    """The machine's naive kernel for C = A B, whose operands' rows are `strides` elements apart."""
     machine = facts.accelerator
     dims = dict(zip("IJK", size, strict=True))
     dtype, result, _ = _SUMS[element]

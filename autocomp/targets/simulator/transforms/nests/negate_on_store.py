@@ -1,4 +1,4 @@
-"""Negate on store: signs that the host changes behind a fence come with the scale of the move out instead."""
+"""Negate on store: the scale of the move out changes signs, instead of the host after a fence."""
 
 from __future__ import annotations
 
@@ -62,9 +62,9 @@ class NegateOnStore(Transformation):
         ]
 
     def apply(self, facts: Facts, parameters: Parameters) -> ast.Kernel:
-        """`tensor` is stored by one call, and negated by a nest of the host's behind it, in the same block and over as
-        many elements. Its store's scale becomes -1, and 1 again for the stores that follow. In a kernel that is written
-        out, any number of stores of it are each negated as a whole."""
+        """`tensor` is stored by one call, and then negated by a nest of the host's, in the same block and over as many
+        elements. Its store's scale becomes -1, and 1 again for the stores that follow. In a kernel that is written out,
+        any number of stores of it are each negated as a whole."""
         tensor = name_of(parameters, "tensor")
         if is_written_out(facts):
             return negated_by_stores(program_of(facts), tensor)
@@ -129,7 +129,7 @@ def _negations(facts: Facts) -> list[_Negation]:
 
 
 def _statements_around(facts: Facts, store: Site) -> tuple[ast.Statement, ...]:
-    """The statements of the block that a call stands in."""
+    """The statements of the block that holds a call."""
     if len(store.path) == 1:
         return facts.body.statements
     return tuple(s for held in blocks(statement_at(facts.body, store.path[:-1])) for s in held.statements)

@@ -73,8 +73,7 @@ class PadInput(Transformation):
 
     def apply(self, facts: Facts, parameters: Parameters) -> ast.Kernel:
         """`tensor` is copied to a local array, with zeros around it, by the accelerator's own moves at the head of the
-        kernel. Conditions and sizes go that say where it ends: exactly those, which is proven by trying all
-        iterations."""
+        kernel. Conditions and sizes that mark its ends are removed, and only those: all iterations are checked."""
         tile, padding = _proven(facts, name_of(parameters, "tensor"))
         extents = tuple(sum(sides) for sides in zip(tile.tensor.extents, *padding.margins, strict=True))
         name = fresh(f"{tile.tensor.name}_padded", all_names(facts.kernel))
@@ -116,8 +115,8 @@ class _Tile:
 
 @dataclass(frozen=True)
 class _Padding:
-    """Zeros in front of each dimension and behind it, the conditions that they make superfluous, and an iteration that
-    is run."""
+    """Zeros before and after each dimension, the conditions that they make superfluous, and an iteration that is
+    run."""
 
     margins: tuple[tuple[int, ...], tuple[int, ...]]
     dropped: frozenset[ast.Expression]

@@ -68,8 +68,8 @@ class Prefetch(Transformation):
 
     def apply(self, facts: Facts, parameters: Parameters) -> ast.Kernel:
         """`loops`, outermost first, are collapsed if they are several; operands that do not alternate yet are
-        double-buffered; their loads run one iteration ahead, one every `spacing` iterations of the computing nest
-        (0: spread evenly). What lasts for several iterations is loaded during as many of them."""
+        double-buffered; their loads run one iteration ahead, one every `spacing` iterations of the computing nest (0:
+        spread evenly). An operand that serves several iterations is loaded during as many of them."""
         loops = names_of(parameters, "loops")
         spacing = number_of(parameters, "spacing", 0)
         if not loops:

@@ -1,4 +1,4 @@
-"""Which moves in a loop's body may run an iteration early or late.
+"""The moves in a loop's body that may run an iteration early or late.
 
 Both need a buffer that alternates, so that the other half is free. A load may run early if it is one of those that fill
 its buffer before anything reads it. A store may run late if it is one of those that empty its buffer after everything.
@@ -29,7 +29,7 @@ def late_stores(facts: Facts, body: Statements, indices: frozenset[str]) -> Stat
 
 def early_fills(facts: Facts, body: Statements, indices: frozenset[str]) -> Statements:
     """The statements of a loop's body that load what its results start from and nothing else, into buffers that
-    alternate with the loop; none where they stand behind other uses of the buffer."""
+    alternate with the loop. Empty if they follow other uses of the buffer."""
     results = [b for b in facts.buffers if b.is_result and b.sites("load") and alternates_with(b, indices)]
     try:
         return _moving(facts, body, "load", results)

@@ -158,8 +158,8 @@ def moved_out(body: ast.Block, place: Path, home: Path, level: str, nest: Sequen
 
 
 def _side_by_side_last(load: Site, move: _Move) -> list[Loop]:
-    """The loops that need room, those that step along a row of the tensor last. One wide move then fills rows that no
-    other move lies between, and the machine sees no conflict where there is none."""
+    """The loops that need room, those that step along a row of the tensor last. One wide move then fills adjacent rows,
+    and the machine sees no false conflict with another move."""
     pointer = load.pointer
     along = pointer.subscripts[-1] if pointer is not None and pointer.subscripts else Affine(0)
     return sorted(move.fresh, key=lambda item: along.coefficient(item.variable) != 0)

@@ -213,8 +213,8 @@ def _configured(facts: Facts, found: Window, home: int, body: ast.Block) -> ast.
 
 
 def _cost(facts: Facts, found: Window) -> float:
-    """Estimated cycles of the kernel with the window, as widely loaded as can be: loads hide behind computation as far
-    as they are no longer than that, but for the first window, which nothing hides."""
+    """Estimated cycles of the kernel with the window, loaded as widely as possible. Loads overlap with computation, and
+    cost cycles only where they last longer. Nothing hides the first window."""
     load = found.load
     times = prod(item.trips for item in found.around)
     tiles = prod(line.count for line in found.lines) * prod(item.trips for item in found.blocks)

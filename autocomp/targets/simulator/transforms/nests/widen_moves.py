@@ -94,7 +94,7 @@ class _Widening:
 
 
 def _plans(facts: Facts, limit: int) -> Iterator[tuple[str, _Widening]]:
-    """Of all tensors with a move that can be widened, to so many column blocks at most (0: all that it takes)."""
+    """Of all tensors with a move that can be widened, to at most `limit` column blocks (0: as many as it can move)."""
     for tensor, site in _moves(facts):
         with suppress(NotApplicable):
             yield tensor, _plan(facts, tensor, site, limit)
@@ -105,7 +105,7 @@ def _most_blocks(facts: Facts) -> int:
 
 
 def _saved(facts: Facts, limit: int) -> dict[str, float]:
-    """Estimated cycles that widening saves, by tensor; what is left over behind full moves takes a narrower one."""
+    """Estimated cycles that widening saves, by tensor. A narrower move takes the blocks left after the full moves."""
     saved: dict[str, float] = {}
     for tensor, plan in _plans(facts, limit):
         site, trips = plan.site, plan.along.trips

@@ -84,7 +84,8 @@ class Window:
 
 
 def window_of(facts: Facts, name: str, level: str) -> Window:
-    """The window of a tensor's tiles inside a loop. Raises NotApplicable where there is none, or no two overlap."""
+    """The window of a tensor's tiles inside a loop. Raises NotApplicable without a window, and if no two tiles
+    overlap."""
     buffer = facts.buffer_of(name)
     load = buffer.sites("load")[0] if buffer is not None and buffer.is_input else None
     if buffer is None or load is None or len(buffer.sites("load")) > 1 or load.pointer is None:
@@ -210,7 +211,7 @@ def _columns(
 def _wide_columns(
     facts: Facts, buffer: Buffer, load: Site, along: frozenset[str], blocks: Sequence[Loop]
 ) -> Mapping[int, Affine]:
-    """The same of a wide load, with blocks that take turns in the same rows one behind the other."""
+    """The same for a wide load, with blocks that use the same rows one after the other."""
     own = next(operand.row for operand in buffer.operands if operand.site is load)
     unit = _block_stride(facts, load)
     again = [item for item in blocks if not any(item.variable in names(atom) for atom, _ in own.terms)]

@@ -51,7 +51,8 @@ class _Unknown(Exception):
 
 
 def evolved(kernel: ast.Kernel) -> ast.Kernel:
-    """The kernel without the variables whose values are known wherever they are used; itself if there are none.
+    """The kernel without the variables whose values are known wherever they are used. Without such variables, the
+    kernel itself.
 
     Variables must be distinct, and loops that count must do so from 0, as in the normal form.
     """

@@ -59,7 +59,7 @@ class _Inliner:
         return rewrite_statements(body, lambda statement, path: self._statements(statement))
 
     def _value(self, node: ast.Expression) -> ast.Expression:
-        """The expression that a call of a helper stands for; any other as it is."""
+        """The expression that a call of a helper computes; any other expression unchanged."""
         helper = self._helper_of(node)
         if helper is None or not isinstance(node, ast.Call) or helper.return_type.name == "void":
             return node
@@ -72,7 +72,7 @@ class _Inliner:
         return ast.Cast(helper.return_type, substitute(result, values))
 
     def _statements(self, statement: ast.Statement) -> ast.Block | None:
-        """The block that a statement which calls a helper stands for; None for any other."""
+        """The block that replaces a statement which calls a helper; None for any other statement."""
         call = call_of(statement)
         helper = None if call is None else self._helper_of(call)
         if call is None or helper is None or not _is_plain(helper):

@@ -1,8 +1,8 @@
 """The normal form that the transformations work on.
 
 Loops count from 0 in steps of 1, blocks inside blocks are flattened, scalar constants are propagated into their uses,
-and expressions are folded as far as the bounds of the loop variables allow. What cannot be brought into this form
-stays as it is.
+and expressions are folded as far as the bounds of the loop variables allow. Code that does not fit this form stays
+unchanged.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Estimated cycles of a scheduled contraction, from the machine's description: to rank schedules by.
 
 Units work side by side: a step lasts as long as the slower of its products and the loads for the next step. A block's
-stores run beside the next block. What nothing hides counts besides: the first step's loads, the last block's stores.
+stores run beside the next block. Nothing hides the first step's loads and the last block's stores, so they are added.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class CostModel:
         return schedule.ahead | self.leaves.flowing
 
     def move(self, stream: str, rows: int, columns: int) -> float:
-        """Cycles of a move of so many rows and columns in a stream of them."""
+        """Cycles of a move of `rows` rows and `columns` columns in a stream of them."""
         return remember(self, "cycles of moves", (stream, rows, columns), lambda: self._move(stream, rows, columns))
 
     def _move(self, stream: str, rows: int, columns: int) -> float:
@@ -158,7 +158,7 @@ class CostModel:
         return max(total + exposed, groups * self.entering)
 
     def tile(self, grid: Grid, rows: int, kept: bool) -> float:
-        """Cycles of the product of a tile of so many rows."""
+        """Cycles of the product of a tile of `rows` rows."""
         computation, tile = grid.computation, grid.schedule.tile
         columns, depth = (min(tile.get(d, 1), computation.extents[d]) for d in (computation.column, computation.depth))
         return self.product(rows, columns, depth, kept)

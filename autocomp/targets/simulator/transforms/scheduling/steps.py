@@ -1,6 +1,6 @@
 """The cycles of a schedule, step by step: like the cost model's sums, but short blocks at edges are where they are.
 
-Blocks of unequal size meet: the products of a short step hide little of the loads for a long one behind it. Sums over a
+Blocks of unequal size meet: the products of a short step hide little of the loads for a long one after it. Sums over a
 whole computation do not see that, so the best schedules by these are looked at again here.
 """
 
@@ -32,7 +32,7 @@ class _Estimate:
         self._at = self._blocks()
 
     def _blocks(self) -> Mapping[str, npt.NDArray[np.int64]]:
-        """For each loop over blocks, the block that each step is at; the step behind the last one included."""
+        """For each loop over blocks, the block of each step, including the step after the last one."""
         steps = np.arange(self._steps + 1)
         found: dict[str, npt.NDArray[np.int64]] = {}
         inside = 1

@@ -48,7 +48,7 @@ class AddInPlace(Transformation):
 
     def apply(self, facts: Facts, parameters: Parameters) -> ast.Kernel:
         """`tensors` (default: all) whose elements the host computes as sums or differences of two that were stored for
-        that alone. What the earlier store moved out is added to what the later one does, which goes to the result."""
+        that alone. The elements of the earlier store are added to those of the later one, which moves to the result."""
         wanted = names_of(parameters, "tensors")
         program = program_of(facts)
         edit = Edit(program)
@@ -64,8 +64,8 @@ class AddInPlace(Transformation):
 
 @dataclass(frozen=True)
 class _Pair:
-    """Two stores whose elements, times signs, the host adds up to elements that lie `offset` bytes behind those of the
-    later one, in a tensor."""
+    """Two stores whose elements, times signs, the host adds up to elements `offset` bytes after those of the later
+    store, in `tensor`."""
 
     earlier: int
     later: int
@@ -76,7 +76,7 @@ class _Pair:
 
 
 def _groups(program: Program) -> list[tuple[int, int, list[Computed]]]:
-    """Stretches of steps in which the host adds up pairs of elements: their first and the one behind the last."""
+    """Stretches of steps in which the host adds up pairs of elements: their first step and the one after their last."""
     found: list[tuple[int, int, list[Computed]]] = []
     for number, step in enumerate(program.steps):
         sums = list(computed(step))
@@ -90,7 +90,7 @@ def _groups(program: Program) -> list[tuple[int, int, list[Computed]]]:
 
 
 def _pairs(program: Program, first: int, last: int, sums: Sequence[Computed]) -> list[_Pair]:
-    """The pairs of stores behind a stretch of sums."""
+    """The pairs of stores that a stretch of sums adds up."""
     pairs: dict[_Pair, None] = {}  # in order
     covered: dict[int, set[Byte]] = {}
     for element in sums:

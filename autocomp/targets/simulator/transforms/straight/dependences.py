@@ -1,4 +1,4 @@
-"""Which steps of a kernel that is written out have to stay behind which."""
+"""The dependences between the steps of a kernel that is written out."""
 
 from __future__ import annotations
 

@@ -111,8 +111,8 @@ def origins(program: Program, end: int, wanted: Sequence[Byte]) -> list[Origin] 
 
 @dataclass
 class Liveness:
-    """Which elements of tensors and rows will be read, going backwards through the steps of a program. Tensors that are
-    parameters of the kernel are read at its end, local arrays and rows are not."""
+    """The elements of tensors and rows that will be read, found backwards through the steps of a program. Tensors that
+    are parameters of the kernel are read at its end, local arrays and rows are not."""
 
     program: Program
 

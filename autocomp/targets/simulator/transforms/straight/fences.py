@@ -1,4 +1,5 @@
-"""Which fences order anything: two accesses of the same elements of a tensor, by two units or a unit and the host."""
+"""The fences that order something: two accesses of the same elements of a tensor, by two units or a unit and the
+host."""
 
 from __future__ import annotations
 

@@ -110,7 +110,8 @@ class Folding:
         return (self.place(value) or 0) if is_address(value) else number(value)
 
     def element(self, node: ast.Expression) -> tuple[Place, int]:
-        """The place of an element of a tensor, and its bytes. Raises NotApplicable if it is none or depends on data."""
+        """The place of an element of a tensor, and its bytes. Raises NotApplicable for another expression, and for a
+        place that depends on data."""
         value = self.value(node)
         place = self.place(value) if isinstance(value, Load) else None
         if place is None:

@@ -171,7 +171,8 @@ def execute(
     locate: Callable[[int, str], tuple[int, int] | None],
 ) -> Footprint:
     """The footprint of command `number` in a state, which is brought up to date. `locate(number, parameter)` is the
-    call and argument behind an operand. Raises NotApplicable if something is not known, or the machine forbids it."""
+    call and argument that gives an operand. Raises NotApplicable if something is not known, or the machine forbids
+    it."""
     known = _semantics(accelerator, instruction)
     setters = (state.setters.get(register) for register in known.registers)
     key = (
@@ -323,7 +324,7 @@ def _access(
 
 
 def _setter(region: Region, state: State, number: int) -> Setter | None:
-    """Which command and which parameter of it give a region's place."""
+    """The command that gives a region's place, and its parameter."""
     if region.parameter is not None:
         return 0, region.parameter
     for part in walk(region.base):

@@ -84,7 +84,7 @@ class _Times:
 
 def _listed(program: Program, switch: int, *, by_chain: bool) -> list[int]:
     """List scheduling: of the steps that nothing is in the way of, the one next that can start first, and among those
-    the one with the longest chain of steps behind it, or the first."""
+    the one with the longest chain of steps after it, or the first."""
     steps = program.steps
     before = dependences(program)
     behind: list[list[int]] = [[] for _ in steps]

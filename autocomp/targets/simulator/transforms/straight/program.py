@@ -73,7 +73,7 @@ class Program:
     arrays: Mapping[str, Array]  # by tensor
 
     def kernel(self, steps: Iterable[Step]) -> ast.Kernel:
-        """The kernel with other steps. Configuring calls stand in front of the first step that relies on them."""
+        """The kernel with other steps. Configuring calls precede the first step that relies on them."""
         in_force: dict[str, ast.Call] = {}
         steps = tuple(steps)
         used = {name for step in steps for node in (*step.calls, step.statement) if node for name in names(node)}

@@ -164,7 +164,8 @@ def minimum(left: ast.Expression, right: ast.Expression) -> ast.Expression:
 def narrowed(ranges: Ranges, condition: ast.Expression, holds: bool = True) -> Ranges | None:
     """The bounds of the variables where a condition holds, or does not; None where that cannot be.
 
-    Each variable of a sum is bounded by what the others leave it. What is not a comparison of sums says nothing.
+    Each variable of a sum is bounded by what the others leave it. Conditions other than comparisons of sums change no
+    bounds.
     """
     if isinstance(condition, ast.Unary) and condition.operator == "!":
         return narrowed(ranges, condition.operand, not holds)

@@ -180,7 +180,7 @@ def _test(node: ast.Binary, ranges: Ranges) -> ast.Expression:
 
 
 def _without_common_terms(node: ast.Binary) -> ast.Binary:
-    """The comparison of sums without what stands on both sides."""
+    """The comparison of sums without the terms common to both sides."""
     left, right = affine(node.left), affine(node.right)
     rest = left - right
     if len(rest.terms) == len(left.terms) + len(right.terms):

@@ -9,7 +9,7 @@ _MARK = "schedule "
 
 
 def heading(kernel: ast.Kernel) -> str:
-    """The text of the comment; empty where there is none."""
+    """The text of the comment; empty without one."""
     first = kernel.entry.body.statements[:1]
     text = first[0].text.removeprefix("//").strip() if first and isinstance(first[0], ast.Comment) else ""
     return text.removeprefix(_MARK) if text.startswith(_MARK) else ""

@@ -1,4 +1,4 @@
-"""Expressions in all iterations of some loops at once, as C computes them: what holds in each is thereby proven."""
+"""Expressions in all iterations of some loops at once, as C computes them: an exhaustive check of a condition."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ def change_loop(
 ) -> Statements:
     """The statements with the outermost loops over a variable rewritten, of those for which `only` holds.
 
-    Raises NotApplicable if there is none.
+    Raises NotApplicable without such a loop.
     """
     found = 0
 

@@ -221,7 +221,7 @@ def with_blocks(statement: ast.Statement, new: tuple[ast.Block, ...]) -> ast.Sta
 
 
 def with_statements(block: ast.Block, new: tuple[ast.Statement, ...]) -> ast.Block:
-    """The block with other statements; the block itself if they are none other."""
+    """The block with other statements; the block itself if they are the same."""
     if len(new) == len(block.statements) and all(a is b for a, b in zip(new, block.statements, strict=True)):
         return block
     return ast.Block(new)

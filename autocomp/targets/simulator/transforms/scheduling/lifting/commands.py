@@ -343,7 +343,7 @@ class _Forms:
         return self._states[key]
 
     def _outcome(self, state: int, signature: int) -> tuple[int, int]:
-        """The form of a command, and the state behind it."""
+        """The form of a command, and the state after it."""
         instruction, operands = self._given[signature]
         registers = self._registers[state]
         used = _used(self._accelerator, instruction)
@@ -407,7 +407,7 @@ def registers_after(
     operands: Mapping[str, int | float],
     registers: Registers,
 ) -> Registers:
-    """The registers behind a command, those that hold a row left out."""
+    """The registers after a command, without those that hold a row."""
     return _after(accelerator, instruction, operands, registers)[0]
 
 
@@ -417,7 +417,7 @@ def _after(
     operands: Mapping[str, int | float],
     registers: Registers,
 ) -> tuple[Registers, Mapping[Register, str]]:
-    """The registers behind a command, those that hold a row left out, and by which operand they do."""
+    """The registers after a command, without those that hold a row, and the operands that set the latter."""
     found = effects_of(accelerator, instruction)
     if not found:
         return registers, {}

@@ -219,7 +219,8 @@ def indices(tensor: Tensor, byte: Column) -> list[Column]:
 def fitted(
     values: Column, coordinates: Mapping[str, Column], extents: Mapping[str, int], known: tuple[str, int] | None
 ) -> Subscript:
-    """Values as a sum of coordinates; `known` is a term of it. Raises NotApplicable where they are none."""
+    """Values as a sum of coordinates; `known` is a term of it. Raises NotApplicable for values that are not such a
+    sum."""
     terms = dict([known]) if known is not None else {}
     rest = values - sum(coordinates[name] * factor for name, factor in terms.items())
     varied = [n for n, c in coordinates.items() if n not in terms and extents.get(n, 1) > 1 and (c != c[0]).any()]

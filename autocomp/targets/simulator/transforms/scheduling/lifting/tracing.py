@@ -398,7 +398,7 @@ class _Homes:
             raise NotApplicable("a result is stored to several tensors")
 
     def known(self, roots: Column) -> Column:
-        """Which of the results are stored."""
+        """The indices of the results that are stored."""
         return np.flatnonzero(np.isin(roots, np.concatenate([*self._roots.values(), np.zeros(0, dtype=np.int64)])))
 
     def tiles(self, roots: Column, offset: Column, step: int, axes: tuple[str, str]) -> Iterator[tuple[Column, Tiles]]:

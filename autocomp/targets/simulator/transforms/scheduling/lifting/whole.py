@@ -1,8 +1,8 @@
-"""The contraction that a kernel carries out with commands of which nothing is known but what they touch.
+"""The contraction that a kernel carries out, found from the elements that its commands access.
 
-A product reads tiles that loads have brought, and adds to a tile of sums or starts it. What stores move out comes from
-such sums, in place or through further memories. Each tile has its place in a tensor, so tiles have coordinates: the
-kernel computes a contraction if its products are all points of a grid of tiles, each once.
+A product reads tiles that loads have brought, and adds to a tile of sums or starts it. Stores move such sums out,
+directly or through further memories. Each tile has its place in a tensor, so tiles have coordinates: the kernel
+computes a contraction if its products are all points of a grid of tiles, each once.
 """
 
 from __future__ import annotations
@@ -293,7 +293,7 @@ class _Fit:
         return Operand(tensor, tuple(subscripts)), found
 
     def _fitted(self, factors: Sequence[tuple[Column, Column]]) -> tuple[tuple[str, ...], Mapping[str, Operand]]:
-        """Which factor is left, with the rows of the result, and which is right; and both along the coordinates."""
+        """The two factors along the coordinates: the left one, which has the rows of the result, and the right one."""
         failure: NotApplicable | None = None
         for order in (("left", "right"), ("right", "left")):
             named = dict(zip(order, factors, strict=True))

@@ -12,7 +12,7 @@ from autocomp.targets.simulator.transforms.errors import NotApplicable
 
 @dataclass(frozen=True)
 class Buffer:
-    """Rows of one memory for so many places of an operand, which are filled and used in turn."""
+    """Rows of one memory for `places` places of an operand, which are filled and used in turn."""
 
     memory: str
     rows: int  # of a place
@@ -72,7 +72,7 @@ def _orders(numbers: Sequence[int]) -> Iterable[tuple[int, ...]]:
 
 
 def _in_turn(rows: Sequence[int], alignment: int, most: int) -> list[int] | None:
-    """Places one behind the other, each at the next multiple of the alignment; None where they do not fit."""
+    """Places one after the other, each at the next multiple of the alignment; None if they do not fit."""
     starts: list[int] = []
     top = 0
     for needed in rows:

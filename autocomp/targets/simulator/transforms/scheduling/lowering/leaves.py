@@ -37,8 +37,9 @@ class Configure:
 
 @dataclass(frozen=True)
 class MoveLeaf:
-    """A move of rows between a tensor and local memory. `rows` and `columns` are the operands that say how many; a move
-    covers at most so many. Columns beyond `width` go to rows `pitch` further on; `stride` is of rows in DRAM."""
+    """A move of rows between a tensor and local memory. `rows` and `columns` are the operands with their numbers; a
+    move covers at most `most_columns` columns. Columns beyond `width` go to rows `pitch` further on; `stride` is of
+    rows in DRAM."""
 
     instruction: m.Instruction
     operands: Numbers

@@ -116,7 +116,7 @@ class Moves(Tiles):
         return spelled(self.leaves.accelerator, instruction, operands)
 
     def _move(self, stream: str, leaf: MoveLeaf, pointer: str, row: str, columns: str, rows: str) -> str:
-        """A move of so many rows and columns."""
+        """A move of `rows` rows and `columns` columns."""
         operands: dict[str, str | int | float] = dict(leaf.operands)
         for setting, number in self._strides(leaf, stream):
             if setting.operand:

@@ -41,7 +41,7 @@ class Nest(Products):
         return self._over_moves("result", at, self.store({d: d for d in dims}, at, phase))
 
     def products(self, at: str, phases: Mapping[str, str], before: Lines) -> Lines:
-        """The loops over the products of a step; `before` stands in front of each."""
+        """The loops over the products of a step; `before` precedes each product."""
         inside = [*self._rotation(at), *before, *self._product(at, phases)]
         stationary = self._stationary
         if self._fresh() == "fresh":

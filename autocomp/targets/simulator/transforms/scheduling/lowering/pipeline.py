@@ -1,9 +1,9 @@
 """The loop of a scheduled contraction in which moves go beside computation.
 
 A *step* multiplies one block's tiles for one block of the reduction. Loads that are made ahead bring the tiles of the
-next step, or of the next panel, between the products of this one. Stores that are deferred move out the block before.
-How many moves stand before each product follows from a running count: any number of moves is spread evenly over any
-number of products, at the edges too.
+next step, or of the next panel, between the products of this one. Stores that are deferred move out the block before. A
+running count gives the number of moves before each product: any number of moves is spread evenly over any number of
+products, at the edges too.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from autocomp.targets.simulator.transforms.scheduling.schedule import OPERANDS
 
 @dataclass(frozen=True)
 class Stream:
-    """Moves that are spread over products: so many of them over so many products, all but the last `early` ones.
-    `begins`: the condition, at the head of a step, that the counting starts anew."""
+    """Moves that are spread over products: `total` moves over `over` products, without the last `early` ones. `begins`:
+    the condition, at the head of a step, that the counting starts anew."""
 
     name: str
     total: str

@@ -234,7 +234,7 @@ class _Reader:
         return spaces, {"left": final.product.left.memory, "right": right, "result": final.target.memory}
 
     def _parts(self, part: Products, sequence: Sequence[Form]) -> Iterator[Part]:
-        """The commands of a product, with what each operand stands for."""
+        """The commands of a product, with the meaning of each operand."""
         dims = {part.row: "row", part.column: "column", part.depth: "depth"}
         compute = sequence[-1]
         final = final_transfer(compute)
@@ -311,7 +311,7 @@ def _counted_by(sequence: Sequence[Form], number: int, bound: Expression) -> Ite
 
 
 def _name_in(value: Expression) -> str:
-    """The one operand that a value follows from; empty if there is none, or several."""
+    """The only operand that a value follows from; empty for a value of no operand, or of several."""
     names = {part.name for part in algebra.walk(value) if isinstance(part, Name)}
     return names.pop() if len(names) == 1 and isinstance(value, Name | Call) else ""
 

@@ -52,7 +52,7 @@ def _order(instruction: str, form: CallForm) -> tuple[bool, int, int]:
 
 
 def _parameters(accelerator: m.Accelerator, name: str, count: int) -> tuple[str, ...] | None:
-    """The instruction's operand behind each argument; None for a form that computes operands."""
+    """The instruction's operand that each argument becomes; None for a form that computes operands."""
     instruction = accelerator.instruction(name)
     if instruction is not None and len(instruction.parameters) == count:
         return tuple(parameter.name for parameter in instruction.parameters)
@@ -75,7 +75,7 @@ def spelled(accelerator: m.Accelerator, instruction: m.Instruction, operands: Op
 
 
 def spellings(accelerator: m.Accelerator, instruction: m.Instruction, operands: Operands) -> Iterator[Call]:
-    """The calls of an instruction with these operands, by form. Raises NotApplicable if there is none."""
+    """The calls of an instruction with these operands, by form. Raises NotApplicable if no form has them."""
     found = False
     for form in call_forms(accelerator).get(instruction.name, ()):
         fixed = all(operands[name] == value for name, value in form.fixed.items())

@@ -225,5 +225,5 @@ def _place(form: Form, index: Expression | None) -> int | None:
 
 
 def _along_rows(index: Expression, field: AddressField) -> Expression:
-    """An index with the row of an address as the name that stands for it."""
+    """An index with the row of an address replaced by the name `ROW`."""
     return algebra.substitute(index, lambda part: Name(ROW) if part == field else None)

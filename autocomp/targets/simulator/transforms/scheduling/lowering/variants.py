@@ -24,7 +24,7 @@ def final_transfer(form: Form) -> Transfer:
 def _run(
     accelerator: m.Accelerator, sequence: Sequence[tuple[m.Instruction, Numbers]], registers: Registers
 ) -> tuple[list[Form], Registers]:
-    """The forms of commands, one after another, and the registers behind them."""
+    """The forms of commands, one after another, and the registers after them."""
     found: list[Form] = []
     for instruction, operands in sequence:
         form = form_of(accelerator, instruction, operands, registers)
@@ -61,7 +61,7 @@ def other_product(
     accelerator: m.Accelerator, sequence: Sequence[Form], registers: Registers, adds: bool
 ) -> tuple[Numbers, ...]:
     """The operands of the same product that overwrites its result where this one adds to it, or the other way round;
-    empty if there is none."""
+    empty if the machine has none."""
     wanted = replace(final_transfer(sequence[-1]), adds=not adds)
     for number, form in enumerate(sequence):
         for name, value in _choices(form):
@@ -81,7 +81,7 @@ def other_product(
 def kept_product(
     accelerator: m.Accelerator, sequence: Sequence[Form], registers: Registers, parts: Sequence[Part]
 ) -> tuple[Numbers, ...]:
-    """The operands of the same product, directly behind it, that reads the right operand from registers as they are;
+    """The operands of the same product, directly after it, that reads the right operand from registers as they are;
     empty if the machine has none."""
     if len(sequence) < 2:
         return ()
@@ -122,7 +122,7 @@ def changed_operands(sequence: Sequence[Form], operands: Sequence[Numbers]) -> l
 def with_operands(
     parts: Sequence[Part], operands: Sequence[Numbers], only: Sequence[frozenset[str]] = ()
 ) -> tuple[Part, ...]:
-    """The commands with other numbers; operands that a variant fixes stand for nothing else any more."""
+    """The commands with other numbers. Operands that a variant fixes lose their meaning."""
     if not operands:
         return ()
     found: list[Part] = []
