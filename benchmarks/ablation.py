@@ -1,9 +1,10 @@
-"""python -m benchmarks.ablation [--evaluations N] [--seed N] [WORKLOAD...]
+"""The contribution of each option to a search.
 
-What each option contributes: of each workload one search by the rules agent with all options, then one without each
-option that led to its result. Prints Markdown: the cycles that the first finds, and by how much more the others end at,
-each after the same number of evaluations. An option that another one stands in for costs little; so the columns do not
-add up.
+    python -m benchmarks.ablation [--evaluations N] [--seed N] [WORKLOAD...]
+
+For each workload, the rules agent searches once with all options, then once without each option that led to the result.
+All searches have the same number of evaluations. Prints Markdown: the cycles of the first search, and the increase
+without each option. An option that another one can replace costs little, so the columns do not add up.
 """
 
 from __future__ import annotations

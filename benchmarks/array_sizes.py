@@ -2,8 +2,8 @@
 
     python -m benchmarks.array_sizes [--size N] [--repeat R]
 
-Prints seconds of processor time for all five stages of one evaluation, beside those of the 16 x 16 reference machine
-in the same run; the last column is their ratio, of the fastest of the repetitions of each.
+Prints seconds of processor time for all five stages of one evaluation, and those of the 16 x 16 reference machine in
+the same run. The last column is the ratio of the fastest repetitions of both.
 """
 
 from __future__ import annotations

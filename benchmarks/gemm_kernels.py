@@ -1,7 +1,7 @@
 """A good hand-written GEMM schedule for the 16x16 machine, as text for any sizes that its blocks divide.
 
-Blocks of 64 x 256 outputs (112 x 128 where 64 rows do not divide) stay in the accumulator while the reduction runs: at
-each step of 64 along K it moves the 16 x 64 strips of A and B needed next, spread over the computations of this step.
+Blocks of 64 x 256 outputs (112 x 128 where 64 rows do not divide) stay in the accumulator while the reduction runs.
+Each step of 64 along K moves the 16 x 64 strips of A and B needed next, spread over the computations of this step.
 A and B lie in different banks, and each alternates between two, so that writes never meet reads.
 """
 

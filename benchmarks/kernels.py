@@ -1,7 +1,9 @@
-"""python -m benchmarks.kernels [OPTIONS] [WORKLOAD...]; `--help` lists the options
+"""Kernels of the rules agent, searched from the naive kernel, beside the bound and the vendor library.
 
-How close the rules agent comes to the bound and to the vendor library, from the naive kernel. Of several seeds the
-table shows the median; `--curve` adds the best cycles against evaluations and seconds, `--svg FILE` draws them.
+    python -m benchmarks.kernels [OPTIONS] [WORKLOAD...]
+
+`--help` lists the options. The table shows the median of several seeds; `--curve` adds the best cycles against
+evaluations and seconds, `--svg FILE` draws them.
 `--without TRANSFORMATION` leaves an option out (`benchmarks.ablation` does so with each); `--set NAME=N` changes the
 machine. With `--evaluations` in place of `--seconds`, results do not depend on how busy the machine is.
 
@@ -152,7 +154,7 @@ def beside_the_library(found: Row, workload: Workload, target: Target, *, on_rtl
 
 
 def shipped_records(most: int) -> list[tuple[Path, ScheduleRecord]]:
-    """The schedules for the default machine that ship, of at most so many cycles, the shortest first."""
+    """The schedules for the default machine that ship, of at most `most` cycles, the shortest first."""
     warn = partial(print, file=sys.stderr)
     found = [(one.path, record_at(one)) for one in all_schedules(warn, [data_dir("schedules")])]
     machine = machine_of(load_target(DEFAULT, {}))

@@ -2,8 +2,8 @@
 
     python -m benchmarks.machines [MACHINE ...] [--evaluations N] [--objective NAME ...] [--size N ...] [--workers N]
 
-A row is a search: the share of the bound that it reaches in so many evaluations, the energy of its best kernel where
-the machine states energies, how many candidates were wrong, and what the best kernel's busiest unit waits for.
+A row is a search of N evaluations. It shows the share of the bound that was reached, the number of wrong candidates,
+and what the busiest unit of the best kernel waits for. If the machine states energies, it shows the best kernel's.
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ class Measured:
 
 
 def measure(kernel: str, predicted: int, workload: Workload, accelerator: Accelerator) -> Measured:
-    """A kernel on the accelerator's RTL model. Raises ConfigError when there is none."""
+    """A kernel on the accelerator's RTL model. Raises ConfigError for an accelerator without a model."""
     evaluator = RtlEvaluator(accelerator, workload, model_of(accelerator.full_name))
     found = evaluator.confirm(kernel, 1 if predicted > LARGE else None)
     return Measured(predicted, found.cycles if found.status == "passed" else None, found.status, found.message)

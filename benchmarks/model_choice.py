@@ -1,7 +1,9 @@
-"""python -m benchmarks.model_choice openai:MODEL@BASE_URL [--evaluations N] [--seeds N] [--workload NAME]
+"""The worth of a model's choices, compared with random ones.
 
-What a model's choices add: the same search, with the same budget and the same moves on offer, once with the model and
-once with an endpoint that draws from what the answer's schema allows. Prints Markdown.
+    python -m benchmarks.model_choice openai:MODEL@BASE_URL [--evaluations N] [--seeds N] [--workload NAME]
+
+Runs the same search twice, with the same budget and the same moves: once with the model, and once with an endpoint that
+draws random answers which the schema allows. Prints Markdown.
 """
 
 from __future__ import annotations

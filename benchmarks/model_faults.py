@@ -1,7 +1,9 @@
-"""python -m benchmarks.model_faults [--evaluations N] [--workload NAME]
+"""Searches whose model's endpoint fails, by kind of fault.
 
-What a search does when its model's endpoint fails: the same search with one kind of fault after the other, each on
-every third question, from an endpoint on loopback whose right answers depend on the question alone. Prints Markdown.
+    python -m benchmarks.model_faults [--evaluations N] [--workload NAME]
+
+Runs the same search with one kind of fault after the other, each on every third question. The endpoint is on loopback,
+and its right answers depend only on the question. Prints Markdown.
 """
 
 from __future__ import annotations
@@ -27,7 +29,7 @@ FAULTS: Mapping[str, Callable[[Reply], Reply]] = {
     "429 with Retry-After": lambda right: Reply('{"error": {"message": "slowly"}}', 429, {"Retry-After": "0"}),
     "503": lambda right: Reply('{"error": {"message": "overloaded"}}', 503),
     "connection cut in the answer": lambda right: Reply(right.body, cut=len(right.body) // 2),
-    "a page that is no JSON": lambda right: Reply("<html>gateway</html>"),
+    "an HTML page": lambda right: Reply("<html>gateway</html>"),
     "refusal": lambda right: completion("", refusal="I would rather not."),
     "answer cut short": lambda right: completion('{"move": "', finish="length"),
     "empty answer": lambda right: completion(""),

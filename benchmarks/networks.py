@@ -1,13 +1,15 @@
-"""python -m benchmarks.networks [--evaluations N] [--store FOLDER] [--details SHARE] [NETWORK...]
+"""Published networks, served by the library.
 
-What the library makes of published networks, whose layers are data in benchmarks/library/*.yaml: a row a network, as
-Markdown. A layer is served `exact` from a schedule of the stores, else `adapted` by a search of N kernels, which begins
-with the nearest schedules; with 0 it is not. Cycles are sums over the operations that are served, each as often as the
-network does it, and the share of the bound is that of these sums. Of all multiply-accumulates `served` is the share on
-kernels; softmax, normalisation and pooling are not counted.
+    python -m benchmarks.networks [--evaluations N] [--store FOLDER] [--details SHARE] [NETWORK...]
 
---store keeps the adapted schedules in a folder, from which a later run has them. --details lists the operations below
-that share of their bound, those with most cycles above it first, and those that are not served, with the reason.
+Prints Markdown, a row a network. The layers are data in benchmarks/library/*.yaml. A layer is served `exact` from a
+schedule of the stores, else `adapted` by a search of N kernels, which begins with the nearest schedules; with N = 0 it
+is not served. Cycles are sums over the served operations, each as often as the network does it, and the share of the
+bound is that of these sums. `served` is the share of all multiply-accumulates on kernels; softmax, normalisation and
+pooling are not counted.
+
+--store keeps the adapted schedules in a folder for later runs. --details lists the operations below SHARE of their
+bound, those with most cycles above it first. It also lists the operations that are not served, with the reason.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Adds measured cases of mechanisms crossed with partial sizes: `python -m benchmarks.partial_cases`.
 
-Each case is a short trace of one mechanism (moves of ragged rows, pairs of partial tiles in the same and in different
-banks, pooled images, overlap, dependences, hardware loops), with sizes, places, strides and memory latencies drawn by
-its number. It runs on the RTL model that `autocomp rtl build` has made for gemmini; cases that are there are measured
+Each case is a short trace of one mechanism: moves of ragged rows, pairs of partial tiles in the same and in different
+banks, pooled images, overlap, dependences, or hardware loops. Its number determines its sizes, places, strides and
+memory latencies. It runs on the RTL model that `autocomp rtl build` has made for gemmini; existing cases are measured
 anew.
 """
 

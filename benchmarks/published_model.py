@@ -1,10 +1,14 @@
-"""A published model on the simulator, end to end: python -m benchmarks.published_model [--keep FILE]
+"""A published model on the simulator, end to end.
 
-The classifier of text directions that rapidocr-onnxruntime ships, a MobileNetV3 of 53 convolutions, is quantised to
-int8 and run in ONNX Runtime with its convolutions and its multiplication on our kernels: the naive ones, then those of
-the schedules, or adapted from the nearest, without a search. Prints Markdown: the cycles of all kernels of one
-inference, and whether the results are those of ONNX Runtime alone, bit for bit. --keep writes the int8 model to a file,
-for `autocomp model FILE --search N`, whose schedules a second run then takes.
+    python -m benchmarks.published_model [--keep FILE]
+
+The model is the classifier of text directions that rapidocr-onnxruntime ships, a MobileNetV3 of 53 convolutions. It is
+quantised to int8 and run in ONNX Runtime, with its convolutions and its multiplication on our kernels. These are first
+the naive kernels, then those of the schedules, or adapted from the nearest schedules without a search.
+
+Prints Markdown: the cycles of all kernels of one inference, and whether the results equal those of ONNX Runtime alone,
+bit for bit. --keep writes the int8 model to a file. `autocomp model FILE --search N` then makes schedules for it, which
+a second run uses.
 """
 
 from __future__ import annotations

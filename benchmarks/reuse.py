@@ -1,11 +1,12 @@
-"""The worth of a related schedule to a search:
-python -m benchmarks.reuse [--seeds N] [--evaluations N] [--svg FILE] [PAIR...]
+"""The worth of a related schedule to a search.
 
-Each pair is a problem that has a schedule, the shipped one or that of a search, and a similar one. The second is
-searched without reuse, with --evaluations, and with that schedule, with a dozen, by each seed. Prints Markdown: the
-share of the bound that the best kernel reaches after so many evaluations, as the median of the seeds, and what the
-first ten reach with reuse of what the whole search without it does. --svg draws the medians as curves. Continues in
---folder where it was interrupted.
+    python -m benchmarks.reuse [--seeds N] [--evaluations N] [--svg FILE] [PAIR...]
+
+Each pair is a problem that has a schedule, the shipped one or that of a search, and a similar problem. Each seed
+searches the second problem without reuse, with --evaluations, and with the schedule of the first, with a dozen. Prints
+Markdown: the share of the bound that the best kernel reaches after several numbers of evaluations, as the median of the
+seeds. The last column compares ten evaluations with reuse to the whole search without it. --svg draws the medians as
+curves. Continues in --folder where it was interrupted.
 """
 
 from __future__ import annotations

@@ -40,8 +40,8 @@ def pytest_unconfigure() -> None:
 
 @pytest.fixture(autouse=True)
 def own_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No test, nor a command it starts, writes into the user's schedule store or answer cache, or reads the user's
-    keyring, or begins a search with a schedule that it did not make: there is one store, and it is empty."""
+    """Keeps tests, and the commands they start, away from the user's schedule store, answer cache and keyring. No
+    search begins with a schedule that the test did not make: its only store is empty at first."""
     monkeypatch.setenv("PYTHON_KEYRING_BACKEND", "keyring.backends.null.Keyring")
     monkeypatch.setenv("AUTOCOMP_SCHEDULES", str(tmp_path / "schedule-store"))
     monkeypatch.setenv("AUTOCOMP_SHIPPED_SCHEDULES", "0")

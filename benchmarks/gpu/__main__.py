@@ -1,13 +1,15 @@
 """`python -m benchmarks.gpu`: search for every row, then measure all columns of the table on the same device.
 
-python -m benchmarks.gpu search --out results/ --evaluations 80
-python -m benchmarks.gpu table --out results/ --autokernel ../autokernel
-python -m benchmarks.gpu show --out results/
-python -m benchmarks.gpu corpus --out results/
-python -m benchmarks.gpu loops --out results/
-python -m benchmarks.gpu marks --out results/
-python -m benchmarks.gpu problems level1/1-18,40 --out results/ --evaluations 8
-python -m benchmarks.gpu starts level1/1-100
+    python -m benchmarks.gpu search --out results/ --evaluations 80
+    python -m benchmarks.gpu table --out results/ --autokernel ../autokernel
+    python -m benchmarks.gpu show --out results/
+    python -m benchmarks.gpu corpus --out results/
+    python -m benchmarks.gpu loops --out results/
+    python -m benchmarks.gpu marks --out results/
+    python -m benchmarks.gpu problems level1/1-18,40 --out results/ --evaluations 8
+    python -m benchmarks.gpu starts level1/1-100
+
+Each command keeps its results in the folder of `--out`.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """KernelBench's problems: a search for each, its kernel beside PyTorch, eager and compiled, and fast_p.
 
-A kernel counts if it passed every stage of our judge and the check of the benchmark: five draws of the inputs, within
-1e-4 of the module's own result. fast_p is the share of all problems whose kernel counts and is more than p times as
-fast as the baseline.
+A kernel counts if it passed every stage of our judge and the check of the benchmark. That check takes five draws of
+the inputs, and asks for results within 1e-4 of the module's own. `fast_p` is the share of all problems whose kernel
+counts and is more than p times as fast as the baseline.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What marks cost: kernels of several kinds, recorded on the device, their launches slowed down by how much."""
+"""The cost of marks: the slowdown of launches of several kinds of kernels that are recorded on the device."""
 
 from __future__ import annotations
 

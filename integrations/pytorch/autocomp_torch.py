@@ -165,7 +165,7 @@ class _Timed(fx.Interpreter):
 
 
 class _Stays(Exception):
-    """Why a layer stays with PyTorch."""
+    """A layer stays with PyTorch; the message says why."""
 
 
 @dataclass(frozen=True)

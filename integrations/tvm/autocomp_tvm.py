@@ -91,12 +91,12 @@ def offload(module: tvm.IRModule, accelerator: str = "gemmini", evaluations: int
 
 
 class _Stays(Exception):
-    """Why an operation stays with TVM."""
+    """An operation stays with TVM; the message says why."""
 
 
 @dataclass(frozen=True)
 class _Operation:
-    """What a fused function computes: the workload, and the constants among its tensors."""
+    """The operation of a fused function: its workload, and the constants among its tensors."""
 
     workload: autocomp.Workload
     constants: Mapping[str, np.ndarray]

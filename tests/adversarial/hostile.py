@@ -1,4 +1,4 @@
-"""Hostile files that are no text, or have to be made from an honest one: archives, models, run folders, records.
+"""Hostile files in binary formats, or made from an honest file: archives, models, run folders, records.
 
 Each function makes one in the folder that it is given. `Honest` holds what they start from.
 """

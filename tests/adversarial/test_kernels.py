@@ -1,7 +1,7 @@
 """Kernels that cheat, or go wrong where a careless judge does not look: each is refused, for the reason that it states.
 
 A kernel's first lines are comments: what it tries, the workload of `workloads/` that it is for, and words of the
-message that refuses it. What passes once is added here, and stays.
+message that refuses it. A kernel that deceived the judge once is added here, and stays.
 """
 
 from __future__ import annotations

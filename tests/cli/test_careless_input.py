@@ -1,4 +1,4 @@
-"""Files that are not what a command expects: each is named, with its exit code, and nothing is left behind."""
+"""Files that are not what a command expects: each is named, with its exit code, and no file remains."""
 
 from __future__ import annotations
 

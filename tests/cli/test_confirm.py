@@ -1,4 +1,4 @@
-"""Which kernel a search keeps once the hardware has spoken."""
+"""The kernel that a search keeps after a confirmation on the hardware."""
 
 from __future__ import annotations
 

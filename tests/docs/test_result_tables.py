@@ -17,7 +17,7 @@ Cells = list[str]
 
 
 def rows(columns: int) -> list[tuple[str, Cells]]:
-    """The rows of README's tables with so many cells after the workload's name."""
+    """The rows of README's tables with this number of cells after the workload's name."""
     found = [(name, [cell.strip() for cell in rest.split("|")]) for name, rest in ROW.findall(README)]
     return [(name, cells) for name, cells in found if len(cells) == columns]
 

@@ -34,7 +34,7 @@ def evaluator(workload: Workload) -> SimulatorEvaluator:
 
 @pytest.fixture(scope="module")
 def copying(tmp_path_factory: pytest.TempPathFactory) -> SimulatorEvaluator:
-    """y = x, whatever a kernel writes behind it is not judged."""
+    """y = x, whatever a kernel writes after it is not judged."""
     folder: Path = tmp_path_factory.mktemp("copy")
     (folder / "copy.c").write_text(BEGIN + "}")
     (folder / "copy.py").write_text("def copy(x, y):\n    return {'x': x, 'y': x}\n")

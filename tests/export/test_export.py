@@ -1,4 +1,4 @@
-"""Exported kernels: C that means what the kernel means, for the vendor's header, proved by compiling and running it."""
+"""Exported kernels: C with the kernel's meaning, for the vendor's header, checked by compiling and running it."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""Random programs of every machine that ships: recognised forms, interpreter and a NumPy model of our own, written from
-the machine's public documents, agree on every byte of DRAM, to which all local memories go at the end."""
+"""Random programs of every machine that ships: recognised forms, interpreter and a NumPy model of our own agree on
+every byte of DRAM. The model is written from the machine's public documents. At the end of a program all local memories
+go to DRAM."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ A_STRIDE, C_STRIDE, DRAM_STRIDE = 5, 4, 40  # the largest
 
 
 def programs(dim: int, most: int = 40) -> st.SearchStrategy[str]:
-    """Kernels of at most so many groups of commands for a design of that size."""
+    """Kernels of at most `most` groups of commands for a `dim` x `dim` design."""
     return st.lists(_groups(dim), min_size=1, max_size=most).map(
         lambda groups: "\n".join(
             [
@@ -27,7 +27,7 @@ def programs(dim: int, most: int = 40) -> st.SearchStrategy[str]:
 
 
 def _groups(dim: int) -> st.SearchStrategy[str]:
-    """Commands that belong together: a preload has its multiply behind it."""
+    """Commands that belong together: a preload is followed by its multiply."""
     counts = st.integers(1, dim)
     spad = st.integers(0, 12) | st.integers(0, 255 - A_STRIDE * (dim - 1))
     acc = st.integers(0, 8) | st.integers(0, 63 - C_STRIDE * (dim - 1))

@@ -1,4 +1,4 @@
-"""Which files a design needs, and which memories have to be made for it."""
+"""The files that a design needs, and the memories that have to be made for it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which schedules a search begins with."""
+"""The schedules that a search begins with."""
 
 from __future__ import annotations
 

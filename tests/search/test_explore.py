@@ -21,7 +21,7 @@ points_of_any_kind = st.lists(
 
 
 def better(a: Point, b: Point) -> bool:
-    """True if a is no larger and no slower than b, needs no more energy, and is not the same."""
+    """True if a is at most as large and as slow as b, needs at most its energy, and differs."""
     first, second = figures_of(a), figures_of(b)
     return first != second and all(x <= y for x, y in zip(first, second, strict=True))
 

@@ -1,4 +1,4 @@
-"""Which candidates each strategy expands, and by which plans."""
+"""The candidates that each strategy expands, and the plans for them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""LAYERNORM, IGELU and SOFTMAX through kernels with the vendor's calls: close to the functions that they stand for."""
+"""LAYERNORM, IGELU and SOFTMAX through kernels with the vendor's calls: close to the exact functions."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """Random programs of every instruction of the systolic array, int8 and binary32: recognised forms, interpreter and an
-independent NumPy model agree on every byte of DRAM and, through a dump at the end, of the local memories."""
+independent NumPy model agree on every byte of DRAM. A dump at the end compares the local memories too."""
 
 from __future__ import annotations
 

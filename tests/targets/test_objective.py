@@ -1,4 +1,4 @@
-"""Which of two measurements is better, by how much, and whether that is more than noise."""
+"""The better one of two measurements, the difference, and whether it is more than noise."""
 
 from __future__ import annotations
 

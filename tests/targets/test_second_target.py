@@ -1,5 +1,5 @@
-"""All that is done with simulated accelerators is done with another package's target: kernels that are not in C, an
-objective that is not cycles and of which more is better, measurements with noise, and a device that fails."""
+"""Another package's target does all that simulated accelerators do. Its kernels are not in C, its objective is a rate
+instead of cycles, its measurements have noise, and its device fails."""
 
 from __future__ import annotations
 

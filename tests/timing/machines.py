@@ -40,7 +40,7 @@ def replay(text: str, name: str = "gemmini", **overrides: int) -> SimulationResu
 
 
 def cycles(body: str, dataflow: str = "WS", **overrides: int) -> int:
-    """Cycles of the commands behind the systolic array's usual configuration."""
+    """Cycles of the commands after the systolic array's usual configuration."""
     result = replay(SETUP.format(dataflow=dataflow) + body, **overrides)
     assert result.error is None, result.error
     assert result.timing is not None

@@ -1,4 +1,4 @@
-"""Kernels on the 16x16 machine, transformed and proven."""
+"""Kernels on the 16x16 machine, transformed and judged."""
 
 from __future__ import annotations
 

@@ -40,7 +40,8 @@ def cycles(workload: Workload, facts: Facts) -> int:
 def convolutions(
     draw: st.DrawFn, accelerators: tuple[str, ...] = ("gemmini", "quad"), *, channels: int = 40, pixels: int = 30
 ) -> Workload:
-    """With so many channels and filters at most, and lines that are at most so many pixels longer than they have to."""
+    """Convolutions of at most `channels` channels and filters, whose lines are at most `pixels` pixels longer than
+    necessary."""
     taps = draw(st.integers(1, 4)), draw(st.integers(1, 5))
     stride, padding, dilation = draw(st.integers(1, 3)), draw(st.integers(0, 3)), draw(st.integers(1, 2))
     least = [max(1, (number - 1) * dilation + 1 - 2 * padding) for number in taps]

@@ -96,7 +96,7 @@ def test_tiles_at_an_edge_have_rows_of_their_own_in_blocks_that_reach_beyond_it(
 
 
 def test_operands_of_lines_that_a_whole_block_leaves_out_are_not_loaded() -> None:
-    """One load behind another into rows that nothing has read is no order that the machine keeps."""
+    """The machine does not keep the order of two loads into rows that nothing has read."""
     workload = square(size=17, channels=17, filters=20, padding=1)
     facts = apply(naive(workload), ("keep_accumulator", {"loops": {"p": 2, "q": 2, "k": 2}, "stage": {"c": 2}}))
     assert "if (p_block * 2 + r - 1 < 19)" in print_kernel(facts.kernel)

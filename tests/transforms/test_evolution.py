@@ -39,7 +39,7 @@ def machine() -> tuple[Accelerator, MachineTables]:
 
 
 def results(program: kernel.syntax.ast.Kernel) -> tuple[str, list[int]]:
-    """Why the program stopped, and the numbers that it wrote."""
+    """The reason why the program stopped, and the numbers that it wrote."""
     accelerator, tables = machine()
     linked = kernel.link(kernel.compile(program, accelerator, {}), tables)
     ran = run_program(tables.machine, linked, {"out": np.zeros(64, np.int32)}, Options(timing=False, max_steps=40_000))

@@ -1,4 +1,4 @@
-"""Schedules of kernels whose commands are taken as they are: machines whose semantics are no plain rows of operands."""
+"""Schedules of kernels whose commands are taken as they are: machines whose operands are not plain rows."""
 
 from __future__ import annotations
 

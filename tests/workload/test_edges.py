@@ -52,7 +52,7 @@ def test_results_lie_on_both_sides_of_both_ends_of_the_range(scale: float) -> No
 
 
 def test_sums_leave_the_range_and_come_back() -> None:
-    """Which saturating after half of the sum gets wrong, on either side."""
+    """A kernel that saturates after half of the sum gets them wrong, at either end."""
     workload = gemm(1.0)
     arrays = draw(workload, "mixed")
     half = multiply(arrays["A"][:, :32], arrays["B"][:32])

@@ -78,7 +78,7 @@ def test_one_product_dropped_is_wrong(depth: int) -> None:
 
 
 def rounded(values: np.ndarray, bits: int) -> np.ndarray:
-    """To so many bits of significand."""
+    """The values rounded to `bits` bits of significand."""
     significand, exponent = np.frexp(values)
     return np.ldexp(np.rint(np.ldexp(significand, bits)), exponent - bits).astype(np.float32)
 

@@ -1,4 +1,4 @@
-"""What models were asked and what they answered, as the page shows it: questions by call, and a conversation once."""
+"""The questions to models and their answers, as the page shows them: questions by call, and a conversation once."""
 
 from __future__ import annotations
 

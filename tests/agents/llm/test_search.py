@@ -1,4 +1,4 @@
-"""A whole search whose plans and kernels come from a model behind HTTP: good ones, wrong ones, a mended one."""
+"""A whole search whose plans and kernels come from a model over HTTP: good ones, wrong ones, a mended one."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ SEARCH = ("search", "tiny_gemm", "--strategy", "tools", "--run-dir", "run", "--j
 
 
 def calling(*calls: tuple[str, Any], text: str | None = None, prompt: int = 100) -> Reply:
-    """An answer that calls tools; arguments that are no text are sent as JSON."""
+    """An answer that calls tools; arguments other than text are sent as JSON."""
     made = [
         {"id": f"id{n}", "type": "function", "function": {"name": name, "arguments": _written(arguments)}}
         for n, (name, arguments) in enumerate(calls)

@@ -27,7 +27,7 @@ _uses = count(1)  # of the device, by this process
 
 
 class AbacusJudge(Evaluator):
-    """`fails` is how often an evaluation comes to nothing: every so many, 0 for never."""
+    """Every `fails`-th evaluation comes to nothing; 0: none does."""
 
     stages = STAGES
     version = "1"
