@@ -21,14 +21,15 @@ from autocomp.export.host import random_array, run_on_simulator
 from autocomp.export.schedule import Schedule
 from autocomp.schedules.arguments import c_float
 from autocomp.targets.simulator.isa.model import Accelerator
-from autocomp.targets.simulator.start.any_size import NAME, OPERATIONS, of_any_size, passed, refused, strided
+from autocomp.targets.simulator.start.any_size import NAME, OPERATIONS, of_any_size, refused, strided
 from autocomp.targets.simulator.start.idioms import c_type, signature
 from autocomp.workload import TensorSpec, Workload, reference
 from autocomp.workload.tolerance import outside
 
 TRIALS = 3  # sizes for which a kernel must be right before it is exported
 LARGEST = 40  # size that is drawn, with these exceptions
-SMALLER = {"N": 2, "H": 20, "W": 20, "R": 5}
+SMALLER = {"N": 2, "H": 20, "W": 20, "R": 5, "S": 5}
+SQUARE = 0.5  # share of filters
 DRAWS = 100  # of sizes, until one leaves a result
 USUAL = "int8"  # the type of operands that a workload file leaves out
 MOST = 1 << 20  # size that a workload, and the exported function, may have
@@ -49,13 +50,8 @@ class AnySize:
 
     @property
     def sizes(self) -> tuple[str, ...]:
-        """The sizes that the exported function takes."""
+        """The sizes that the exported function and the kernel take."""
         return tuple(self.workload.dims)
-
-    @property
-    def passed(self) -> tuple[str, ...]:
-        """Those that the kernel takes."""
-        return passed(self.workload)
 
     @property
     def refused(self) -> tuple[str, ...]:
@@ -170,8 +166,12 @@ def _drawn(
     workload: Workload, values: Mapping[str, float], accelerator: Accelerator, generator: np.random.Generator
 ) -> Workload | None:
     """The workload with other sizes; None where these leave no result."""
-    dims = {n: int(generator.integers(1, SMALLER.get(n, LARGEST), endpoint=True)) for n in passed(workload)}
-    dims = {name: dims.get(name, dims.get("R", 1)) for name in workload.dims}
+    dims = {name: int(generator.integers(1, SMALLER.get(name, LARGEST), endpoint=True)) for name in workload.dims}
+    if workload.operation == "conv2d":
+        groups = workload.options["groups"]
+        dims |= {name: groups * -(-dims[name] // groups) for name in "CK"}
+        if workload.options["pool"] is not None or generator.random() < SQUARE:
+            dims["S"] = dims["R"]
     try:
         return _workload(workload, accelerator, {**workload.options, **values}, dims)
     except ConfigError:
@@ -191,6 +191,6 @@ def _workload(
 def _bound(kernel: AnySize, trial: Trial) -> str:
     """A kernel that calls the function with the trial's sizes."""
     pointers = [f"({c_type(t.dtype)} *){t.name}" for t in trial.tensors]
-    sizes = [trial.workload.dims[name] for name in kernel.passed]
+    sizes = [trial.workload.dims[name] for name in kernel.sizes]
     arguments = [*pointers, *map(str, [*sizes, *trial.strides]), *map(c_float, trial.values)]
     return f"{kernel.kernel}\n{signature(trial.tensors)} {{ {NAME}({', '.join(arguments)}); }}\n"

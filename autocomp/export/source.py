@@ -63,7 +63,7 @@ def any_size_source(kernel: AnySize, accelerator: Accelerator, vendor_header: st
     """The C file of a kernel for any size and stride."""
     lowered = lower(parse(kernel.kernel, kernel.function), accelerator, {})
     tensors = kernel.workload.tensors
-    numbers = [*kernel.passed, *(f"{STRIDE}{name}" for name in kernel.strided)]
+    numbers = [*kernel.sizes, *(f"{STRIDE}{name}" for name in kernel.strided)]
     pointers = [f"({c_type(t.dtype)} *){t.name}" for t in tensors]
     call = ", ".join([*pointers, *(f"(int){name}" for name in numbers), *kernel.arguments])
     limits = " || ".join([*(f"{name} < 1 || {name} > {MOST}" for name in numbers), *kernel.refused])

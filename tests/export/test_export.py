@@ -123,35 +123,45 @@ def test_the_dispatch_falls_back_on_a_kernel_of_any_size_and_stride(accelerator:
     machine = isa.load(accelerator)
     plain = parsed(f"{{operation: gemm, accelerator: {accelerator}, dims: {{I: 8, J: 8, K: 8}}}}")
     schedules = [of_kernel(starting_kernel(plain, machine), "naive", plain, SimulatorTarget(machine))]
-    encoded = any(instruction.encoding for instruction in machine.instructions)
-    files = proved(schedules, machine) if encoded else export_files(schedules, machine, None)
+    files = _exported(schedules, machine)
     assert "    return gemm_any(I, J, K, A, K, B, J, C, J);" in files["dispatch.c"]
     assert json.loads(files["export.json"])["fallbacks"]["gemm"]["strided"] == ["A", "B", "C"]
 
 
-@pytest.mark.parametrize("options", ["", "stride: 2\npadding: 1\nbias: row\nscale: 0.05", "pool: {size: 2, stride: 2}"])
-def test_the_dispatch_falls_back_on_a_convolution_of_any_size(options: str) -> None:
-    plain = parsed(f"operation: conv2d\naccelerator: gemmini\ndims: {SQUARE}\n{options}\n")
-    schedule = of_kernel(starting_kernel(plain, MACHINE), "naive", plain, SimulatorTarget(MACHINE))
-    files = proved([schedule], MACHINE)
-    assert f"    return {schedule.family}_any(N, H, W, C, K, R, S, inp, weights, " in files["dispatch.c"]
-    assert " || S != R || H + " in files[f"{schedule.family}_any.c"]
-
-
 @pytest.mark.parametrize(
-    ("accelerator", "groups", "reason"),
+    ("accelerator", "options", "refused"),
     [
-        ("gemmini", 4, "the routine of gemmini that convolves with any size has no groups"),
-        ("tiny", 1, "tiny names no routine (idiom 'conv_library') that convolves with any size"),
+        ("gemmini", "stride: 2\npadding: 1\nbias: row\nscale: 0.05", "S > 1048576 || H + 2 < 1 * (R - 1) + 1 || "),
+        ("gemmini", "pool: {size: 2, stride: 2}", "S > 1048576 || S != R || H + "),
+        ("gemmini", "groups: 4\npadding: 1", "S > 1048576 || C % 4 != 0 || K % 4 != 0 || H + "),
+        ("tiny", "padding: 1\ndilation: 2", "C > 2147483647 / N / H / W || "),
     ],
+    ids=["plain", "pooled", "grouped", "without a routine of the vendor's"],
 )
-def test_without_a_kernel_of_any_size_the_dispatch_says_why(accelerator: str, groups: int, reason: str) -> None:
+def test_the_dispatch_falls_back_on_a_convolution_of_any_size(accelerator: str, options: str, refused: str) -> None:
     machine = isa.load(accelerator)
-    plain = parsed(f"operation: conv2d\naccelerator: {accelerator}\ndims: {SQUARE}\ngroups: {groups}\n")
+    plain = parsed(f"operation: conv2d\naccelerator: {accelerator}\ndims: {SQUARE}\n{options}\n")
+    schedule = of_kernel(starting_kernel(plain, machine), "naive", plain, SimulatorTarget(machine))
+    files = _exported([schedule], machine)
+    assert f"    return {schedule.family}_any(N, H, W, C, K, R, S, inp, weights, " in files["dispatch.c"]
+    assert refused in files[f"{schedule.family}_any.c"]
+
+
+def test_without_a_kernel_of_any_size_the_dispatch_says_why() -> None:
+    machine = isa.load("gemmini")
+    options = "groups: 4\npool: {size: 2, stride: 2}"
+    plain = parsed(f"operation: conv2d\naccelerator: gemmini\ndims: {SQUARE}\n{options}\n")
     schedule = of_kernel(starting_kernel(plain, machine), "naive", plain, SimulatorTarget(machine))
     files = export_files([schedule], machine, None)
+    reason = "the routine of gemmini that convolves and pools with any size has no groups"
     assert f"    // No kernel for other sizes: {reason}.\n    return -1;" in files["dispatch.c"]
     assert [f["reason"] for f in json.loads(files["export.json"])["fallbacks"].values()] == [reason]
+
+
+def _exported(schedules: list[Schedule], machine: Accelerator) -> dict[str, str]:
+    """The files, compared with the simulator where commands have an encoding."""
+    encoded = any(instruction.encoding for instruction in machine.instructions)
+    return proved(schedules, machine) if encoded else export_files(schedules, machine, None)
 
 
 def test_a_kernel_with_the_host_in_the_loop_takes_turns_with_it() -> None:

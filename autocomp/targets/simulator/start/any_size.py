@@ -1,6 +1,6 @@
 """A kernel for every size of an operation, which takes sizes and strides as arguments.
 
-The vendor's own routine where the description names one, else, of a matrix product, the plain loops over tiles.
+The vendor's own routine where the description names one, and for what that does not do the plain loops over tiles.
 """
 
 from __future__ import annotations
@@ -17,55 +17,77 @@ from autocomp.targets.simulator.start.fold import fold_kernel
 from autocomp.targets.simulator.start.idioms import c_type, fill
 from autocomp.targets.simulator.start.library import convolution_holes
 from autocomp.targets.simulator.start.naive import gemm_holes, tiled_gemm
+from autocomp.targets.simulator.start.naive_convolution import Shape, Side, convolution_loops
 from autocomp.workload.model import TensorSpec, Workload
 
 OPERATIONS = ("gemm", "conv2d")
 NAME = "any_size"  # the function
+SIDES = {"H": "R", "W": "S"}  # the extents of an image, with the filter's along each
+MOST_ELEMENTS = (1 << 31) - 1  # of a tensor: places are counted in int
 STRIDE = "stride_"  # and the tensor's name: elements from row to row
 
 
 def of_any_size(workload: Workload, accelerator: Accelerator, arguments: Sequence[str]) -> str:
-    """The text of a function whose parameters are pointers to the tensors, then int for the `passed` sizes and the
+    """The text of a function whose parameters are pointers to the tensors, then int for the sizes and the
     strides, in elements, of the `strided` tensors, then `arguments`, options of type float. Other options are those of
-    the workload, whose own sizes do not matter; biases have no gaps.
+    the workload, whose own sizes do not matter; biases have no gaps. No tensor has more than `MOST_ELEMENTS`.
 
     The operation is one of `OPERATIONS`. Raises ConfigError where the machine's description lacks what it needs.
     """
     make = {"gemm": _gemm, "conv2d": _convolution}[workload.operation]
     pointers = ", ".join(f"{c_type(t.dtype)} *{t.name}" for t in workload.tensors)
-    names = [*passed(workload), *(f"{STRIDE}{t.name}" for t in strided(workload))]
+    names = [*workload.dims, *(f"{STRIDE}{t.name}" for t in strided(workload))]
     floats = [f"float {name}" for name in arguments]
     head = f"void {NAME}({', '.join([pointers, *(f'int {name}' for name in names), *floats])})"
     return make(workload, accelerator, head, {name: name for name in arguments})
 
 
-def passed(workload: Workload) -> tuple[str, ...]:
-    """The sizes that the function takes; the others follow from these."""
-    return tuple(name for name in workload.dims if (workload.operation, name) != ("conv2d", "S"))
-
-
 def refused(workload: Workload) -> tuple[str, ...]:
-    """Conditions in C on the sizes, each at least 1, for which there is no result or the function has none."""
-    if workload.operation != "conv2d":
-        return ()
-    pooling = workload.options["pool"]
-    conditions = ["S != R"]
-    for extent in "HW":
-        conditions.append(f"{extent} + {2 * workload.options['padding']} < {_reach(workload)}")
-        if pooling is not None:
-            conditions.append(f"{_results(workload, extent)} + {2 * pooling['padding']} < {pooling['size']}")
+    """Conditions in C on the sizes and strides, each at least 1, for which there is no result or the function has none.
+    Each holds only if those before it do not."""
+    conditions = _refused_windows(workload) if workload.operation == "conv2d" else []
+    for extents in _extents(workload).values():
+        *others, last = extents
+        conditions.append(f"{last} > {' / '.join([str(MOST_ELEMENTS), *others])}")
     return tuple(conditions)
 
 
-def _reach(workload: Workload) -> str:
+def _refused_windows(workload: Workload) -> list[str]:
+    options = workload.options
+    pooling, groups = options["pool"], options["groups"]
+    conditions = ["S != R"] if pooling is not None else []  # only the vendor's routines pool
+    conditions += [f"{channels} % {groups} != 0" for channels in "CK" if groups > 1]
+    for extent in SIDES:
+        conditions.append(f"{extent} + {2 * options['padding']} < {_reach(workload, extent)}")
+        if pooling is not None:
+            conditions.append(f"{_results(workload, extent)} + {2 * pooling['padding']} < {pooling['size']}")
+    return conditions
+
+
+def _extents(workload: Workload) -> dict[str, tuple[str, ...]]:
+    """The extents of each tensor but biases, as expressions of C."""
+    if workload.operation == "gemm":
+        rows = {"A": "K" if workload.options["transpose_a"] else "I", "C": "I"}
+        rows["B"] = "J" if workload.options["transpose_b"] else "K"
+        return {name: (rows[name], f"{STRIDE}{name}") for name in ("A", "B", "C")}
+    results = [f"({_results(workload, extent)})" for extent in SIDES]
+    return {"inp": ("N", "H", "W", "C"), "weights": ("R", "S", _depth(workload), "K"), "output": ("N", *results, "K")}
+
+
+def _depth(workload: Workload) -> str:
+    groups = workload.options["groups"]
+    return "C" if groups == 1 else f"(C / {groups})"
+
+
+def _reach(workload: Workload, extent: str) -> str:
     """Pixels that a filter covers."""
-    return f"{workload.options['dilation']} * (R - 1) + 1"
+    return f"{workload.options['dilation']} * ({SIDES[extent]} - 1) + 1"
 
 
 def _results(workload: Workload, extent: str) -> str:
     """Results along an axis before pooling, as `autocomp.workload.convolution.Axis` counts them."""
     options = workload.options
-    return f"({extent} + {2 * options['padding']} - ({_reach(workload)})) / {options['stride']} + 1"
+    return f"({extent} + {2 * options['padding']} - ({_reach(workload, extent)})) / {options['stride']} + 1"
 
 
 def _gemm(workload: Workload, accelerator: Accelerator, head: str, given: Mapping[str, str]) -> str:
@@ -76,20 +98,48 @@ def _gemm(workload: Workload, accelerator: Accelerator, head: str, given: Mappin
     if accelerator.idiom("gemm_library") is not None:
         whole = {name: name for name in ("A", "B", "C")}
         whole["bias"] = "0" if workload.options["bias"] == "none" else "bias"
-        return _by_library(workload, accelerator, "gemm_library", head, {**holes, **whole})
+        body = fill(accelerator, "gemm_library", {**_sizes(workload), **holes, **whole})
+        return _finished(workload, f"{head} {{ {body} }}")
     return tiled_gemm(workload, accelerator, head, {name: name for name in "IJK"}, holes | _pointers(workload))
 
 
 def _convolution(workload: Workload, accelerator: Accelerator, head: str, given: Mapping[str, str]) -> str:
-    if accelerator.idiom("conv_library") is None:
-        raise ConfigError(
-            f"{accelerator.full_name} names no routine (idiom 'conv_library') that convolves with any size"
-        )
-    if workload.options["groups"] != 1:
-        raise ConfigError(f"the routine of {accelerator.full_name} that convolves with any size has no groups")
+    """The vendor's routine for square filters without groups; the loops for others, and where there is none."""
+    pooled, grouped = workload.options["pool"] is not None, workload.options["groups"] != 1
+    has_routine = accelerator.idiom("conv_library") is not None and not grouped
+    if has_routine and pooled:
+        return _finished(workload, f"{head} {{ {_convolution_by_library(workload, accelerator, given)} }}")
+    if pooled:
+        reason = "has no groups" if grouped else "is missing (idiom 'conv_library')"
+        raise ConfigError(f"the routine of {accelerator.full_name} that convolves and pools with any size {reason}")
+    body = "\n".join(_convolution_by_tiles(workload, accelerator, given))
+    if has_routine:
+        body = f"if (R == S) {{ {_convolution_by_library(workload, accelerator, given)} }} else {{ {body} }}"
+    return _finished(workload, f"{head} {{ {body} }}")
+
+
+def _convolution_by_library(workload: Workload, accelerator: Accelerator, given: Mapping[str, str]) -> str:
     results = {f"size_{name}": _results(workload, extent) for name, extent in (("p", "H"), ("q", "W"))}
-    holes = {**convolution_holes(workload), **results, **given}
-    return _by_library(workload, accelerator, "conv_library", head, holes)
+    holes = {**_sizes(workload), **convolution_holes(workload), **results, **given}
+    return fill(accelerator, "conv_library", holes)
+
+
+def _convolution_by_tiles(workload: Workload, accelerator: Accelerator, given: Mapping[str, str]) -> list[str]:
+    extents = {**_extents(workload), "bias": ("1", "K")}
+    stride, padding, dilation = (workload.options[name] for name in ("stride", "padding", "dilation"))
+    rows, cols = (
+        Side(extent, taps, f"({_results(workload, extent)})", stride, padding, dilation)
+        for extent, taps in SIDES.items()
+    )
+
+    def at(tensor: str, subscripts: Sequence[str]) -> str:
+        place, *others = subscripts
+        for subscript, extent in zip(others, extents[tensor][1:], strict=True):
+            place = f"({place}) * {extent} + {subscript}"
+        return f"{tensor} + ({place})"
+
+    shape = Shape("N", rows, cols, "C", "K", workload.options["groups"])
+    return convolution_loops(workload, accelerator, shape, "output", at, given)
 
 
 def strided(workload: Workload) -> tuple[TensorSpec, ...]:
@@ -97,10 +147,12 @@ def strided(workload: Workload) -> tuple[TensorSpec, ...]:
     return tuple(t for t in workload.tensors if t.name != "bias") if workload.operation == "gemm" else ()
 
 
-def _by_library(workload: Workload, accelerator: Accelerator, idiom: str, head: str, holes: Mapping[str, str]) -> str:
-    sizes = {f"size_{name.lower()}": name for name in passed(workload)}
-    text = f"{head} {{ {fill(accelerator, idiom, {**sizes, **holes})} }}"
-    return print_kernel(fold_kernel(parse(text, f"<library kernel of {workload.operation} of any size>")))
+def _sizes(workload: Workload) -> dict[str, str]:
+    return {f"size_{name.lower()}": name for name in workload.dims}
+
+
+def _finished(workload: Workload, text: str) -> str:
+    return print_kernel(fold_kernel(parse(text, f"<kernel of {workload.operation} of any size>")))
 
 
 def _pointers(workload: Workload) -> dict[str, str]:

@@ -6,7 +6,7 @@ Where the image is padded, a tile leaves out the pixels that lie outside; those 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -32,6 +32,55 @@ from autocomp.workload.model import Workload
 
 RESULT = "result"  # the unpooled results
 POOLING_STORE = "conv_pool_store"
+Extent = int | str  # a number, or an expression of C without operators outside of parentheses
+At = Callable[[str, Sequence[str]], str]  # the address of a tensor's element, from its name and subscripts
+
+
+@dataclass(frozen=True)
+class Side:
+    """One of the two directions of an image, as loops walk it: see `Axis`."""
+
+    extent: Extent
+    taps: Extent
+    results: Extent
+    stride: int
+    padding: int
+    dilation: int
+
+
+@dataclass(frozen=True)
+class Shape:
+    """The sizes that loops over a convolution's tiles need: see `Convolution`."""
+
+    images: Extent
+    rows: Side
+    cols: Side
+    channels: Extent
+    filters: Extent
+    groups: int
+
+    @classmethod
+    def of(cls, found: Convolution) -> Shape:
+        rows, cols = (
+            Side(axis.extent, axis.taps, axis.results, axis.stride, axis.padding, axis.dilation)
+            for axis in (found.rows, found.cols)
+        )
+        return cls(found.images, rows, cols, found.channels, found.filters, found.groups)
+
+    @property
+    def depth(self) -> Extent:
+        """Input channels that a filter sees."""
+        return self._each(self.channels)
+
+    @property
+    def filters_each(self) -> Extent:
+        """Filters of a group."""
+        return self._each(self.filters)
+
+    def _each(self, extent: Extent) -> Extent:
+        if isinstance(extent, int):
+            return extent // self.groups
+        return extent if self.groups == 1 else f"({extent} / {self.groups})"
 
 
 def naive_convolution(workload: Workload, accelerator: Accelerator) -> str:
@@ -42,12 +91,12 @@ def naive_convolution(workload: Workload, accelerator: Accelerator) -> str:
     shape = convolution(workload.dims, workload.options)
     pooling = shape.rows.pooling
     if pooling is None:
-        return _finished(workload, _plain(workload, accelerator, shape))
+        return _finished(workload, _plain(workload, accelerator, shape, "output"))
     text = _pooled_by_the_machine(workload, accelerator, shape, pooling)
     if text is not None:
         return text
     if workload.host != "control":
-        lines = _plain(workload, accelerator, shape)
+        lines = _plain(workload, accelerator, shape, RESULT)
         return _finished(workload, [lines[0], _buffer(shape), *lines[1:-1], _pool(shape, pooling), "}"])
     raise ConfigError(
         f"{accelerator.full_name} has no store that pools {pooling.size} x {pooling.size} windows like those of "
@@ -60,11 +109,30 @@ def _finished(workload: Workload, lines: Sequence[str]) -> str:
     return print_kernel(fold_kernel(parse("\n".join(lines), f"<naive kernel of {workload.name}>")))
 
 
-def _plain(workload: Workload, accelerator: Accelerator, shape: Convolution) -> list[str]:
+def _plain(workload: Workload, accelerator: Accelerator, shape: Convolution, result: str) -> list[str]:
     """The convolution without pooling, line by line from its head to its last brace."""
-    tiles = _Tiles.of(workload, accelerator, shape)
+    loops = convolution_loops(workload, accelerator, Shape.of(shape), result)
+    return [signature(workload.tensors) + " {", *loops, "}"]
+
+
+def _subscripted(tensor: str, subscripts: Sequence[str]) -> str:
+    return f"&{tensor}{''.join(f'[{subscript}]' for subscript in subscripts)}"
+
+
+def convolution_loops(
+    workload: Workload,
+    accelerator: Accelerator,
+    shape: Shape,
+    result: str,
+    at: At = _subscripted,
+    given: Mapping[str, str] | None = None,
+) -> list[str]:
+    """The loops over tiles of a convolution without pooling, line by line, with what comes before and after them. They
+    write the tensor `result`; `at` addresses elements, the sizes are those of `shape`, and `given` fills holes of the
+    idioms otherwise than the workload."""
+    tiles = _Tiles.of(workload, accelerator, shape, result, at, given or {})
     return [
-        *tiles.head,
+        *tiles.begin,
         _loop("n", shape.images),
         _loop("p", shape.rows.results),
         _loop("q", shape.cols.results, tiles.size[0]) + tiles.pixels_declared(),
@@ -73,7 +141,6 @@ def _plain(workload: Workload, accelerator: Accelerator, shape: Convolution) -> 
         fill(accelerator, "gemm_store", tiles.holes),
         "} } } }" + (" }" if shape.groups > 1 else ""),
         fill(accelerator, "gemm_finish", tiles.holes),
-        "}",
     ]
 
 
@@ -83,14 +150,14 @@ def _pooled_by_the_machine(
     """As many sums as fit into local memory, and a store that pools them; None where the machine cannot."""
     if accelerator.idiom(POOLING_STORE) is None:
         return None
-    tiles = _Tiles.of(workload, accelerator, shape)
+    tiles = _Tiles.of(workload, accelerator, Shape.of(shape), "output", _subscripted, {})
     cols = _Block.within(shape.cols, pooling, "w", ("left", "right"), tiles.room // pooling.size)
     rows = _Block.within(shape.rows, pooling, "o", ("top", "bottom"), tiles.room // max(1, cols.most))
     if cols.most < pooling.size or rows.most < pooling.size:
         return None
     image = f"[{'0' if rows.whole else 'o'}][{'0' if cols.whole else 'w'}]"
     holes = tiles.holes | {
-        "C": tiles.holes["C"].replace(RESULT, "output").replace("[p][q]", image),
+        "C": tiles.holes["C"].replace("[p][q]", image),
         "pool_size": str(pooling.size),
         "pool_stride": str(pooling.stride),
         "pool_rows": rows.pooled,
@@ -103,7 +170,8 @@ def _pooled_by_the_machine(
     }
     place = f"({_offset('p', rows.low)} * {cols.extent} + {_offset('q', cols.low)})"
     lines = [
-        *tiles.head,
+        signature(workload.tensors) + " {",
+        *tiles.begin,
         _loop("n", shape.images),
         rows.head,
         cols.head,
@@ -219,27 +287,36 @@ class _Tiles:
 
     workload: Workload
     accelerator: Accelerator
-    shape: Convolution
+    shape: Shape
     size: tuple[int, int, int]
     holes: dict[str, str]
     step: int
     room: int
 
     @classmethod
-    def of(cls, workload: Workload, accelerator: Accelerator, shape: Convolution) -> _Tiles:
+    def of(
+        cls,
+        workload: Workload,
+        accelerator: Accelerator,
+        shape: Shape,
+        result: str,
+        at: At,
+        given: Mapping[str, str],
+    ) -> _Tiles:
         size = tile_of(workload, accelerator)
         addresses = tile_addresses(workload, accelerator, size[0], size[2])
-        holes = {name: name for name, _ in addresses} | _facts(workload, shape) | _pointers(workload, shape)
+        holes = {name: name for name, _ in addresses} | _facts(workload, shape)
+        holes |= _pointers(workload, shape, result, at) | dict(given)
         holes["rows"] = tile_extent("rows", "q", shape.cols.results, size[0])[0]
-        holes["cols"] = tile_extent("cols", "k", shape.filters // shape.groups, size[1])[0]
+        holes["cols"] = tile_extent("cols", "k", shape.filters_each, size[1])[0]
         room = rows_of_sums(workload, accelerator, size[0], size[2])
         return cls(workload, accelerator, shape, size, holes, address_step(workload, accelerator), room)
 
     @property
-    def head(self) -> list[str]:
+    def begin(self) -> list[str]:
+        """Where tiles lie, and the machine's configuration."""
         addresses = tile_addresses(self.workload, self.accelerator, self.size[0], self.size[2])
         return [
-            signature(self.workload.tensors) + " {",
             *(f"const uint32_t {name} = {value};" for name, value in addresses),
             fill(self.accelerator, "gemm_configure", self.holes),
         ]
@@ -247,9 +324,9 @@ class _Tiles:
     @property
     def filters(self) -> str:
         shape = self.shape
-        declared = tile_extent("cols", "k", shape.filters // shape.groups, self.size[1])[1]
+        declared = tile_extent("cols", "k", shape.filters_each, self.size[1])[1]
         groups = _loop("g", shape.groups) if shape.groups > 1 else ""
-        return groups + _loop("k", shape.filters // shape.groups, self.size[1]) + declared
+        return groups + _loop("k", shape.filters_each, self.size[1]) + declared
 
     def pixels_declared(self, end: str | None = None) -> str:
         """Code for the pixels of a row in a tile, where they differ from tile to tile; the row goes up to `end`."""
@@ -280,16 +357,16 @@ class _Tiles:
         ]
 
 
-def _loop(variable: str, extent: int, step: int = 1) -> str:
+def _loop(variable: str, extent: Extent, step: int = 1) -> str:
     by = f"{variable}++" if step == 1 else f"{variable} += {step}"
     return f"for (int {variable} = 0; {variable} < {extent}; {by}) {{ "
 
 
-def _facts(workload: Workload, shape: Convolution) -> dict[str, str]:
+def _facts(workload: Workload, shape: Shape) -> dict[str, str]:
     """Strides go from pixel to pixel. Sums of a padded image never start with a whole tile: they need a first value."""
     options = workload.options
     return {
-        "stride_a": str(shape.cols.stride * shape.channels),
+        "stride_a": _product(shape.cols.stride, shape.channels),
         "stride_b": str(shape.filters),
         "stride_c": str(shape.filters),
         "stride_bias": "0",
@@ -301,42 +378,46 @@ def _facts(workload: Workload, shape: Convolution) -> dict[str, str]:
     }
 
 
-def _pointers(workload: Workload, shape: Convolution) -> dict[str, str]:
+def _pointers(workload: Workload, shape: Shape, result: str, at: At) -> dict[str, str]:
     padded, grouped = shape.cols.padding > 0, shape.groups > 1
     channel = f"{_times('g', shape.depth)} + c" if grouped else "c"
-    filter_ = f"{_times('g', shape.filters // shape.groups)} + k" if grouped else "k"
+    filter_ = f"{_times('g', shape.filters_each)} + k" if grouped else "k"
     row = "y" if padded else _pixel("p", "r", shape.rows)
     col = f"x + {_times('first_pixel', shape.cols.stride)}" if padded else _pixel("q", "s", shape.cols)
     return {
-        "A": f"&inp[n][{row}][{col}][{channel}]",
-        "B": f"&weights[r][s][c][{filter_}]",
-        "C": f"&{RESULT if shape.rows.pooling else 'output'}[n][p][q][{filter_}]",
-        "bias": "0" if workload.options["bias"] == "none" else f"&bias[0][{filter_}]",
+        "A": at("inp", ("n", row, col, channel)),
+        "B": at("weights", ("r", "s", "c", filter_)),
+        "C": at(result, ("n", "p", "q", filter_)),
+        "bias": "0" if workload.options["bias"] == "none" else at("bias", ("0", filter_)),
         "first": "r == 0 && s == 0 && c == 0",
     }
 
 
-def _pixel(result: str, tap: str, axis: Axis) -> str:
+def _pixel(result: str, tap: str, side: Side) -> str:
     """Where a tap of a result meets the image; negative or too large in the padding."""
-    margin = f" - {axis.padding}" if axis.padding else ""
-    return f"{_times(result, axis.stride)} + {_times(tap, axis.dilation)}{margin}"
+    margin = f" - {side.padding}" if side.padding else ""
+    return f"{_times(result, side.stride)} + {_times(tap, side.dilation)}{margin}"
 
 
-def _times(variable: str, factor: int) -> str:
+def _times(variable: str, factor: Extent) -> str:
     return variable if factor == 1 else f"{variable} * {factor}"
 
 
-def _row_inside(axis: Axis) -> str:
-    return f"const int y = {_pixel('p', 'r', axis)}; if (y >= 0 && y < {axis.extent}) {{ "
+def _product(number: int, extent: Extent) -> str:
+    return str(number * extent) if isinstance(extent, int) else _times(extent, number)
 
 
-def _pixels_inside(axis: Axis, rows: str) -> str:
+def _row_inside(side: Side) -> str:
+    return f"const int y = {_pixel('p', 'r', side)}; if (y >= 0 && y < {side.extent}) {{ "
+
+
+def _pixels_inside(side: Side, rows: str) -> str:
     """The pixels of a tile that meet a tap inside the image: `pixels` of them from `first_pixel`."""
-    stride, extent = axis.stride, axis.extent
+    stride, extent = side.stride, side.extent
     before = "-x" if stride == 1 else f"(-x + {stride - 1}) / {stride}"
     inside = f"{extent} - x" if stride == 1 else f"({extent} - x + {stride - 1}) / {stride}"
     return (
-        f"const int x = {_pixel('q', 's', axis)};"
+        f"const int x = {_pixel('q', 's', side)};"
         f"const int first_pixel = x < 0 ? {before} : 0;"
         f"const int end_pixel = {inside} < {rows} ? {inside} : {rows};"
         "const int pixels = end_pixel - first_pixel;"
