@@ -12,10 +12,12 @@ from dataclasses import dataclass, replace
 
 from autocomp.errors import KernelError, Place
 from autocomp.export.arguments import guarded, variables_of
-from autocomp.export.forms import Forms
+from autocomp.export.conversions import explicit, signature, signature_of_issue
+from autocomp.export.forms import Forms, issue_name
 from autocomp.schedules.arguments import binary32
 from autocomp.targets.simulator.isa.model import Accelerator
 from autocomp.targets.simulator.kernel.checking.calls import BUILTINS
+from autocomp.targets.simulator.kernel.procedures import called_by, with_callees
 from autocomp.targets.simulator.kernel.syntax import ast
 from autocomp.targets.simulator.kernel.syntax.walk import walk
 from autocomp.targets.simulator.transforms.syntax.rewrite import map_expressions, rewrite_statements
@@ -59,8 +61,9 @@ def lower(
         **dict.fromkeys(procedures),
     }
     helpers = {f.name: f"{f.name}_" for f in kernel.functions[:-1] if f.name in taken or forms.knows(f.name)}
+    routines = [procedure.entry for procedure in with_callees(called_by(kernel), accelerator)]
     functions = []
-    pointers: dict[str, tuple[bool, ...]] = {}
+    pointers = {routine.name: _pointers(routine) for routine in routines}
     for function in kernel.functions:
         lowered = _renamed(function, taken.keys() & _declared(function))
         if function is kernel.entry:
@@ -69,7 +72,10 @@ def lower(
         if function is kernel.entry and fenced:
             lowered = _fenced(lowered, forms.fence())
         functions.append(replace(lowered, name=helpers.get(function.name, function.name)))
-        pointers[function.name] = tuple(bool(p.type.pointer or p.type.extents) for p in function.parameters)
+        pointers[function.name] = _pointers(function)
+    signatures = {issue_name(accelerator, i.name): signature_of_issue(i) for i in accelerator.instructions}
+    signatures |= {function.name: signature(function, accelerator.types) for function in [*routines, *functions]}
+    functions = [explicit(function, known, accelerator.types, signatures) for function in functions]
     result = replace(kernel, functions=tuple(functions), source="")
     names = {node.name for node in walk(result) if isinstance(node, ast.Name)}
     called = {node.function for node in walk(result) if isinstance(node, ast.Call)}
@@ -79,6 +85,11 @@ def lower(
         tuple(name for name, _, _ in BUILTINS if name in called),
         MEMORY in called,
     )
+
+
+def _pointers(function: ast.Function) -> tuple[bool, ...]:
+    """For each parameter, true if it is a pointer."""
+    return tuple(bool(p.type.pointer or p.type.extents) for p in function.parameters)
 
 
 def _declared(function: ast.Function) -> set[str]:

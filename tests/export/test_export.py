@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import jsonschema
 import numpy as np
@@ -40,6 +41,7 @@ activation: relu
 scale: 0.05
 transpose_b: true
 """
+STRICT = ("-Wextra", "-Wconversion", "-Wmissing-prototypes", "-Werror", "-fsyntax-only")
 SQUARE = "{N: 1, H: 8, W: 8, C: 4, K: 4, R: 3, S: 3}"
 CONVOLUTION = """
 operation: conv2d
@@ -94,8 +96,15 @@ def adder() -> Accelerator:
 
 
 def proved(schedules: list[Schedule], machine: Accelerator) -> dict[str, str]:
+    """The files, which a strict compiler accepts and which compute the same."""
     files = export_files(schedules, machine, None)
     check_export(schedules, files, machine)
+    with TemporaryDirectory() as name:
+        for file, text in files.items():
+            (Path(name) / file).parent.mkdir(exist_ok=True)
+            (Path(name) / file).write_text(text)
+        sources, host = sorted(Path(name).glob("*.c")), Path(name) / "host"
+        compile_library(sources, [Path(name), host], Path(name) / "strict.so", STRICT)
     return files
 
 
@@ -238,10 +247,30 @@ def test_arguments_of_macros_are_cast_where_their_text_would_mean_something_else
 }
 """
     source = export_files([schedule(kernel, tensors=TILES)], MACHINE, None)["shift.c"]
-    assert "mvin(x, row + i * 16, 16, (int64_t)(i == 0 ? 16 : 8));" in source
+    assert "mvin(x, row + (uint32_t)(i * 16), 16, (int64_t)(i == 0 ? 16 : 8));" in source
     assert "mvin(x, (uint32_t)far, 8, 16);" in source
     assert "mvout(y, (uint32_t)last);" in source
     assert "mvout(y, i == 0 ? row : row | 0x40000000, 16, 4 + 4 * i);" in source
+
+
+def test_what_c_converts_in_silence_is_a_cast() -> None:
+    kernel = """void solution(int8_t x[16][16], int8_t y[16][16]) {
+    const uint32_t row = 16;
+    const int unused = 1;
+    const size_t far = 64;
+    for (int i = 0; i < 2; i++) {
+        const int last = far / 16 - i;
+        x[i][0] = y[0][0] + last;
+        mvin(x, row + i | 0x40000000, i < 1 || last > 2 && i > row ? 16 : 8, 16);
+    }
+}
+"""
+    source = export_files([schedule(kernel, tensors=TILES)], MACHINE, None)["shift.c"]
+    assert "(void)unused;" in source
+    assert "const int last = (int)(far / 16 - (uint64_t)i);" in source
+    assert "x[i][0] = (int8_t)(y[0][0] + last);" in source
+    assert "mvin(x, (uint32_t)(row + (uint32_t)i) | 0x40000000, " in source
+    assert "(int64_t)(i < 1 || (int)(last > 2 && (uint32_t)i > row) ? 16 : 8)" in source
 
 
 def test_what_c_cannot_say_is_refused_with_its_line() -> None:

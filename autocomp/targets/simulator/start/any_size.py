@@ -104,7 +104,7 @@ def _gemm(workload: Workload, accelerator: Accelerator, head: str, given: Mappin
 
 
 def _convolution(workload: Workload, accelerator: Accelerator, head: str, given: Mapping[str, str]) -> str:
-    """The vendor's routine for square filters without groups; the loops for others, and where there is none."""
+    """The vendor's routine for square filters without groups; the loops for others, and on machines without one."""
     pooled, grouped = workload.options["pool"] is not None, workload.options["groups"] != 1
     has_routine = accelerator.idiom("conv_library") is not None and not grouped
     if has_routine and pooled:
