@@ -14,7 +14,10 @@ from autocomp.targets.simulator.evaluate import SimulatorEvaluator
 from autocomp.targets.simulator.start.naive import starting_kernel
 from autocomp.workload import Workload, parse
 
-MACHINES = {name: isa.load(name) for name in ("gemmini", "gemmini:lean", "quad", "tiny", "tpu_v1", "amx", "neuroncore")}
+MACHINES = {
+    name: isa.load(name)
+    for name in ("gemmini", "gemmini:lean", "gemmini:fp32", "quad", "tiny", "tpu_v1", "amx", "vta", "rvv", "neuroncore")
+}
 
 
 def gemm(machine: str, *lines: str, dims: tuple[int, int, int] = (5, 7, 33)) -> Workload:
@@ -55,7 +58,6 @@ def test_a_machine_that_stores_sums_as_they_lie_needs_no_such_bit() -> None:
         ("tiny", ["result: int32"], "store_tile stores i8, store_sum stores i32"),
         ("tpu_v1", ["result: int32"], "write_host_memory stores i8"),
         ("neuroncore", ["dtype: bfloat16", "result: float32"], "dma_store stores bf16"),
-        ("neuroncore", ["dtype: float16"], "dma_store stores bf16"),
     ],
     ids=str,
 )
@@ -64,6 +66,31 @@ def test_a_machine_that_stores_others_says_which(machine: str, lines: list[str],
         starting_kernel(gemm(machine, *lines), MACHINES[machine])
     assert "cannot store those" in refused.value.message
     assert refused.value.message.endswith(stored)
+
+
+def test_a_store_of_bytes_stores_elements_of_the_type_that_the_sums_have() -> None:
+    with pytest.raises(ConfigError, match="tilestored stores i32"):
+        starting_kernel(gemm("amx", "layout: {B: K/4 J K%4}", dims=(5, 7, 36)), MACHINES["amx"])
+
+
+def test_bytes_that_a_store_skips_are_no_part_of_what_it_stores() -> None:
+    with pytest.raises(ConfigError, match="move_result stores i8"):
+        starting_kernel(gemm("vta", "result: int32"), MACHINES["vta"])
+
+
+@pytest.mark.parametrize(
+    ("machine", "dtype", "loaded"),
+    [
+        ("rvv", "float16", "flw loads f32, vle32 loads f32"),
+        ("gemmini:fp32", "bfloat16", "move_in loads f32"),
+        ("neuroncore", "float32", "dma_load loads bf16"),
+    ],
+)
+def test_a_machine_that_loads_other_operands_says_which(machine: str, dtype: str, loaded: str) -> None:
+    with pytest.raises(ConfigError) as refused:
+        starting_kernel(gemm(machine, f"dtype: {dtype}", "result: float32"), MACHINES[machine])
+    assert "its operands are" in refused.value.message
+    assert refused.value.message.endswith(loaded)
 
 
 def test_an_activation_that_the_sums_would_skip_is_named() -> None:

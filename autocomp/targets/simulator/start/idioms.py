@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from autocomp.data import closest
 from autocomp.errors import ConfigError
 from autocomp.targets.simulator.isa.derived.contractions import contraction_tile
 from autocomp.targets.simulator.isa.derived.operands import Operand, Operands, contraction_operands
-from autocomp.targets.simulator.isa.model import Accelerator, Memory
+from autocomp.targets.simulator.isa.derived.roles import call_role
+from autocomp.targets.simulator.isa.model import Accelerator, Instruction, Memory
 from autocomp.targets.simulator.isa.tree import element_bits, is_float
+from autocomp.targets.simulator.kernel.syntax import ast
+from autocomp.targets.simulator.kernel.syntax.parser import parse
+from autocomp.targets.simulator.kernel.syntax.walk import walk
 from autocomp.workload.datatypes import data_type
 from autocomp.workload.model import TensorSpec, Workload
 
@@ -196,6 +200,24 @@ def memory_of_sums(workload: Workload, accelerator: Accelerator) -> Memory:
     return found.sums.memory if found is not None else _memories(workload, accelerator)[1]
 
 
+def type_of_sums(workload: Workload, accelerator: Accelerator) -> str:
+    """The type of the elements in the tile of sums, such as `i32`."""
+    found = _operands(workload, accelerator)
+    return str(found.sums.element if found is not None else _memories(workload, accelerator)[1].element)
+
+
+def types_of_operands(workload: Workload, accelerator: Accelerator) -> Mapping[str, set[str]]:
+    """The types as which the contraction reads its operands, by the memory that they are loaded into."""
+    found = _operands(workload, accelerator)
+    if found is None:
+        memory = _memories(workload, accelerator)[0]
+        return {memory.name: {str(memory.element)}}
+    types: dict[str, set[str]] = {}
+    for operand in (found.left, found.right):
+        types.setdefault(operand.memory.name, set()).add(str(operand.element))
+    return types
+
+
 def rows_of_sums(workload: Workload, accelerator: Accelerator, a_rows: int, b_rows: int) -> int:
     """Rows of the memory of sums from `c_tile` on, where tiles of `a_rows` and `b_rows` rows lie before it."""
     operands, sums = _memories(workload, accelerator)
@@ -250,6 +272,16 @@ def fill(accelerator: Accelerator, name: str, holes: Mapping[str, str]) -> str:
         return f"({holes[word]})"
 
     return re.sub(r"\$([A-Za-z_]\w*)", value, idiom.text)
+
+
+def instructions_called(accelerator: Accelerator, name: str, kind: str) -> Iterator[Instruction]:
+    """The instructions of a kind that an idiom calls, whatever its holes are filled with."""
+    text = fill(accelerator, name, {hole: hole for hole in HOLES})
+    for call in walk(parse(f"void called() {{ {text} }}", f"idiom {name}")):
+        role = call_role(accelerator, call.function, len(call.arguments)) if isinstance(call, ast.Call) else None
+        instruction = accelerator.instruction(role.instruction) if role is not None and role.kind == kind else None
+        if instruction is not None:
+            yield instruction
 
 
 def boolean(value: bool) -> str:

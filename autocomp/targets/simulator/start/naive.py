@@ -17,6 +17,7 @@ from autocomp.targets.simulator.kernel.syntax.printer import print_kernel
 from autocomp.targets.simulator.start.fold import fold_kernel
 from autocomp.targets.simulator.start.idioms import boolean, fill, signature, tile_addresses, tile_extent, tile_of
 from autocomp.targets.simulator.start.naive_convolution import naive_convolution
+from autocomp.targets.simulator.start.operand_types import check_operands
 from autocomp.targets.simulator.start.results import address_of_results
 from autocomp.workload.datatypes import data_type
 from autocomp.workload.layout import Layout, operand_layout
@@ -58,6 +59,7 @@ def tiled_gemm(
 ) -> str:
     """The loops over tiles of a GEMM; `dims` are the extents of the loops, as numbers or names of C."""
     tile = tile_of(workload, accelerator)
+    check_operands(workload, accelerator)
     a_rows = tile[2] if workload.options["transpose_a"] else tile[0]
     b_rows = tile[1] if workload.options["transpose_b"] else tile[2]
     addresses = tile_addresses(workload, accelerator, a_rows, b_rows)

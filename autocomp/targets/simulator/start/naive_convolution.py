@@ -27,6 +27,8 @@ from autocomp.targets.simulator.start.idioms import (
     tile_extent,
     tile_of,
 )
+from autocomp.targets.simulator.start.operand_types import check_operands
+from autocomp.targets.simulator.start.results import address_of_results
 from autocomp.workload.convolution import Axis, Convolution, Pooling, convolution
 from autocomp.workload.model import Workload
 
@@ -138,7 +140,7 @@ def convolution_loops(
         _loop("q", shape.cols.results, tiles.size[0]) + tiles.pixels_declared(),
         tiles.filters,
         *tiles.sums("c_tile"),
-        fill(accelerator, "gemm_store", tiles.holes),
+        fill(accelerator, "gemm_store", tiles.holes | {"c_tile": address_of_results(workload, accelerator, "c_tile")}),
         "} } } }" + (" }" if shape.groups > 1 else ""),
         fill(accelerator, "gemm_finish", tiles.holes),
     ]
@@ -304,6 +306,7 @@ class _Tiles:
         given: Mapping[str, str],
     ) -> _Tiles:
         size = tile_of(workload, accelerator)
+        check_operands(workload, accelerator)
         addresses = tile_addresses(workload, accelerator, size[0], size[2])
         holes = {name: name for name, _ in addresses} | _facts(workload, shape)
         holes |= _pointers(workload, shape, result, at) | dict(given)

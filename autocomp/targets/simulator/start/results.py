@@ -7,15 +7,12 @@ from dataclasses import dataclass
 
 from autocomp.targets.simulator.isa.algebra import substitute
 from autocomp.targets.simulator.isa.derived.ranges import Range, ranges_of
-from autocomp.targets.simulator.isa.derived.regions import Path, writes
-from autocomp.targets.simulator.isa.derived.roles import call_role, call_roles
+from autocomp.targets.simulator.isa.derived.regions import Path, Write, writes
+from autocomp.targets.simulator.isa.derived.roles import call_roles
 from autocomp.targets.simulator.isa.model import Accelerator, Instruction, Memory
-from autocomp.targets.simulator.isa.tree import AddressField, Element, Expression, Number, Require, Unary
+from autocomp.targets.simulator.isa.tree import AddressField, Element, Expression, Name, Number, Require, Unary
 from autocomp.targets.simulator.kernel.code.types import NUMPY_NAMES
-from autocomp.targets.simulator.kernel.syntax import ast
-from autocomp.targets.simulator.kernel.syntax.parser import parse
-from autocomp.targets.simulator.kernel.syntax.walk import walk
-from autocomp.targets.simulator.start.idioms import HOLES, AbsentError, fill, memory_of_sums
+from autocomp.targets.simulator.start.idioms import AbsentError, instructions_called, memory_of_sums, type_of_sums
 from autocomp.workload.model import Workload
 
 STORE = "gemm_store"
@@ -38,8 +35,9 @@ def address_of_results(workload: Workload, accelerator: Accelerator, address: st
     """
     wanted = NUMPY_NAMES[workload.outputs[0].dtype]
     memory = memory_of_sums(workload, accelerator)
-    instructions = list(_stores(accelerator))
-    stored = [found for instruction in instructions for found in _stored(accelerator, instruction)]
+    types = _types_of_tiles(workload, accelerator)
+    instructions = list(instructions_called(accelerator, STORE, "store"))
+    stored = [found for instruction in instructions for found in _stored(accelerator, instruction, types)]
     bits = [_bits(accelerator, memory, found.fields) for found in stored if found.element == wanted]
     possible = sorted(found for found in bits if found is not None)
     if not instructions or 0 in possible:
@@ -47,7 +45,7 @@ def address_of_results(workload: Workload, accelerator: Accelerator, address: st
     if not possible:
         raise AbsentError(
             f"no starting kernel for {workload.name!r} can be made: its results are {wanted}, and the idiom {STORE!r} "
-            f"of {accelerator.full_name!r} cannot store those; {_told(accelerator, memory)}",
+            f"of {accelerator.full_name!r} cannot store those; {_told(accelerator, memory, types)}",
             hint="choose another `result`, or name a kernel to start from with `kernel:` in the workload",
         )
     if workload.options["activation"] != "none":
@@ -59,26 +57,40 @@ def address_of_results(workload: Workload, accelerator: Accelerator, address: st
     return f"({address} | {possible[0]:#x})"
 
 
-def _stores(accelerator: Accelerator) -> Iterator[Instruction]:
-    """The store instructions that the idiom calls."""
-    text = fill(accelerator, STORE, {hole: hole for hole in HOLES})
-    for call in walk(parse(f"void store() {{ {text} }}", f"idiom {STORE}")):
-        role = call_role(accelerator, call.function, len(call.arguments)) if isinstance(call, ast.Call) else None
-        instruction = accelerator.instruction(role.instruction) if role is not None and role.kind == "store" else None
-        if instruction is not None:
-            yield instruction
+def _types_of_tiles(workload: Workload, accelerator: Accelerator) -> Mapping[str, set[str]]:
+    """The types of the elements that the idiom `gemm_store` finds or leaves in memories with views, by memory."""
+    types: dict[str, set[str]] = {}
+    for kind in ("elementwise", "copy"):
+        for instruction in instructions_called(accelerator, STORE, kind):
+            for write in writes(accelerator, instruction):
+                if write.target.element is None:
+                    name = write.target.memory
+                    types.setdefault(accelerator.home(name).name, set()).add(str(accelerator.memory(name).element))
+    types.setdefault(memory_of_sums(workload, accelerator).name, {type_of_sums(workload, accelerator)})
+    return types
 
 
-def _stored(accelerator: Accelerator, instruction: Instruction) -> Iterator[_Stored]:
-    """Bytes that leave a memory with views as they lie there may be elements of any of these."""
+def _stored(accelerator: Accelerator, instruction: Instruction, types: Mapping[str, set[str]]) -> Iterator[_Stored]:
+    """Bytes that leave a memory with views as they lie there are elements of the types that lie there."""
     for write in writes(accelerator, instruction):
         fields = _fields(write.path)
         if write.target.element is None or not _permitted(accelerator, instruction, fields):
             continue
         elements = {str(write.target.element)}
-        if isinstance(write.value, Element):
-            elements |= _shown(accelerator, write.value.memory)
+        if _copied(accelerator, write):
+            assert isinstance(write.value, Element)
+            elements = types.get(accelerator.home(write.value.memory).name, elements)
         yield from (_Stored(element, fields) for element in sorted(elements))
+
+
+def _copied(accelerator: Accelerator, write: Write) -> bool:
+    """True if bytes leave a memory that has views, one beside the other."""
+    value = write.value
+    if not isinstance(value, Element) or not isinstance(value.indices[-1], Name):
+        return False
+    home = accelerator.home(value.memory)
+    viewed = any(memory.shown == home.name for memory in accelerator.memories)
+    return viewed and accelerator.memory(value.memory).element == write.target.element
 
 
 def _fields(path: Path) -> Mapping[AddressField, int]:
@@ -103,13 +115,6 @@ def _permitted(accelerator: Accelerator, instruction: Instruction, fields: Mappi
     return all(ranges.of(substitute(condition, value)) != Range(0, 0) for condition in required)
 
 
-def _shown(accelerator: Accelerator, name: str) -> set[str]:
-    """The types of elements as which a memory, or a view of one, shows its rows."""
-    memory = next((m for m in accelerator.memories if m.name == name), None)
-    owner = name if memory is None or not memory.shown else memory.shown
-    return {str(m.element) for m in accelerator.memories if owner in (m.name, m.shown) and m.shown}
-
-
 def _bits(accelerator: Accelerator, memory: Memory, fields: Mapping[AddressField, int]) -> int | None:
     """The bits that fields set in an address in a memory; None where its addresses have other values there."""
     for space in accelerator.spaces:
@@ -124,12 +129,12 @@ def _bits(accelerator: Accelerator, memory: Memory, fields: Mapping[AddressField
     return 0
 
 
-def _told(accelerator: Accelerator, memory: Memory) -> str:
+def _told(accelerator: Accelerator, memory: Memory, types: Mapping[str, set[str]]) -> str:
     """All that the machine's stores write of a tile of sums, and of other memories."""
     found: dict[str, set[str]] = {}
     for role in call_roles(accelerator, "store"):
         instruction = accelerator.instruction(role.instruction)
-        for stored in _stored(accelerator, instruction) if instruction is not None else ():
+        for stored in _stored(accelerator, instruction, types) if instruction is not None else ():
             if _bits(accelerator, memory, stored.fields) is not None:
                 found.setdefault(role.instruction, set()).add(stored.element)
     return ", ".join(f"{name} stores {' and '.join(sorted(elements))}" for name, elements in found.items())
