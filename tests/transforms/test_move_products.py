@@ -150,6 +150,35 @@ def test_a_cast_to_another_type_than_the_sums_stays(other: str) -> None:
     assert not MOVE.proposals(analyse(kernel.parse(text), isa.load("gemmini")))
 
 
+@pytest.mark.parametrize("sums", ["int32_t", "int64_t", "int8_t", "uint16_t"])
+def test_sums_of_integers_move_whatever_integers_the_host_adds_them_in(sums: str) -> None:
+    text = INTEGERS.replace("int32_t sum", f"{sums} sum")
+    assert MOVE.proposals(analyse(kernel.parse(text), isa.load("gemmini")))
+
+
+@pytest.mark.parametrize("sums", ["float", "double", "bool"])
+def test_sums_of_integers_in_other_types_stay(sums: str) -> None:
+    text = INTEGERS.replace("int32_t sum", f"{sums} sum")
+    assert not MOVE.proposals(analyse(kernel.parse(text), isa.load("gemmini")))
+
+
+def test_a_sum_of_so_many_integers_that_the_machine_overflows_stays() -> None:
+    text = INTEGERS.replace("33", "140000").replace("int32_t sum", "int64_t sum")
+    assert not MOVE.proposals(analyse(kernel.parse(text), isa.load("gemmini")))
+
+
+@pytest.mark.parametrize("sums", ["double", "int32_t"])
+def test_sums_of_floats_in_another_type_than_the_machines_stay(sums: str) -> None:
+    body = rows("s += M[j][k] * v[k][0];").replace("float s", f"{sums} s")
+    assert not MOVE.proposals(facts_of(body))
+
+
+def test_sums_in_elements_have_the_type_of_their_tensor() -> None:
+    nest = "for (int j = 0; j < 6; j++) { for (int k = 0; k < 8; k++) { y[j][0] += M[j][k] * v[k][0]; } }"
+    assert MOVE.proposals(facts_of(nest))
+    assert not MOVE.proposals(facts_of(nest, "float M[6][8], float v[8][1], double y[6][1]"))
+
+
 def test_a_number_that_no_product_has_is_named() -> None:
     with pytest.raises(NotApplicable, match="'product' must be at least 0 and below 1, and is 1"):
         applied(MOVE, facts_of(rows("s += M[j][k] * v[k][0];")), {"product": 1})

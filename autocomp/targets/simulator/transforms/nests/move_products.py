@@ -11,7 +11,8 @@ import yaml
 
 from autocomp.errors import ConfigError
 from autocomp.targets.simulator.kernel import parse
-from autocomp.targets.simulator.kernel.code.types import NAMED
+from autocomp.targets.simulator.kernel.checking.scope import outer_types
+from autocomp.targets.simulator.kernel.code.types import NAMED, Scalar
 from autocomp.targets.simulator.kernel.syntax import ast
 from autocomp.targets.simulator.start.idioms import signature
 from autocomp.targets.simulator.start.naive import gemm_holes, tiled_gemm
@@ -161,6 +162,8 @@ def _product(
     vector = next((o for o in operands if o is not None and not o.along_rows and o.along_depth), None)
     if matrix is None or vector is None:
         return None
+    if not _adds_alike(facts, given.target, facts.arrays[matrix.tensor].name, depth.trips):
+        return None
     inside = (declared(outer) | assigned(outer)) - {rows.variable, depth.variable}
     if inside & (names(matrix.element) | names(vector.element)):
         return None  # where it begins is only known inside of the loop
@@ -194,6 +197,37 @@ def _operand(facts: Facts, node: ast.Expression, rows: Loop, depth: Loop) -> _Op
     if any(not isinstance(atom, ast.Name) and names(atom) & variables for atom, _ in place.terms):
         return None
     return _Operand(node, name, place.coefficient(rows.variable), place.coefficient(depth.variable))
+
+
+def _adds_alike(facts: Facts, target: ast.Expression, element: str, terms: int) -> bool:
+    """True if the host's sum has the same value when it adds the machine's sum to it at once.
+
+    Sums of integers have it in any integer type, as they wrap, if the machine's own sum cannot leave its type. Sums of
+    floats must be added in the machine's type.
+    """
+    known = outer_types(facts.accelerator)
+    found = {known.get(name) for name in _type_names(facts, target)}
+    machines = NAMED[_SUMS[element][2]]
+    if not isinstance(machines, Scalar) or machines.floating or not found:
+        return found == {machines}
+    whole = all(isinstance(kind, Scalar) and not kind.floating and kind.bits > 1 for kind in found)
+    operand = NAMED[element]
+    assert isinstance(operand, Scalar)
+    return whole and terms * operand.low**2 <= machines.high
+
+
+def _type_names(facts: Facts, target: ast.Expression) -> set[str]:
+    """The types of all variables of the target's name, or of the elements of a tensor; none for another target."""
+    if isinstance(target, ast.Name):
+        kernel = facts.kernel
+        parts = [*kernel.globals, *(function.body for function in kernel.functions)]
+        variables = [node for part in parts for node in walk(part) if isinstance(node, ast.Declarator)]
+        parameters = [parameter for function in kernel.functions for parameter in function.parameters]
+        kinds = {node.type for node in (*variables, *parameters) if node.name == target.name}
+        return set() if any(kind.pointer or kind.extents for kind in kinds) else {kind.name for kind in kinds}
+    name, _ = _subscripts(target)
+    kind = facts.arrays.get(name)
+    return set() if kind is None or kind.pointer else {kind.name}
 
 
 def _known(facts: Facts) -> Mapping[str, Interval]:
