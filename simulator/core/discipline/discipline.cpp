@@ -38,7 +38,8 @@ Discipline::Role Discipline::role_of(const Instruction& instruction) {
   role.in_turn = in_turn(instruction.streams);
   for (size_t p = 0; p < instruction.properties.size(); ++p)
     for (const auto& [key, index] : {std::pair{"semaphore", &role.semaphore}, std::pair{"pops", &role.pops},
-                                     std::pair{"pushes", &role.pushes}, std::pair{"path", &role.path}})
+                                     std::pair{"pushes", &role.pushes}, std::pair{"path", &role.path},
+                                     std::pair{"rows", &role.rows}, std::pair{"block_step", &role.block_step}})
       if (instruction.properties[p].key == key) *index = static_cast<int>(p);
   return role;
 }
@@ -50,6 +51,9 @@ void Discipline::add_unit(const Unit& unit, bool paths) {
   for (const auto& [key, word] : unit.choices)
     if ((key == "kind" && word == "systolic") || (key == "result_owner" && word == "preload"))
       rules.preload_owns = true;
+  rules.moves_in = std::ranges::any_of(unit.choices, [](const auto& choice) {
+    return choice.first == "kind" && (choice.second == "stream_in" || choice.second == "transfer_in");
+  });
   rules.loops = unit_setting(unit, "loops");
   rules.timelines = paths ? kPaths : rules.preload_owns ? 2 : 1;
   rules.first_timeline = rules_.empty() ? 0 : rules_.back().first_timeline + rules_.back().timelines;
@@ -165,6 +169,7 @@ void Discipline::command(const OperationList& list) {
   };
   each_access(false);
   each_access(true);
+  moved_beyond(list, operation);
   push(list, operation, role);
   keep_clock(present_);
   // A result is complete when all that its multiply waited for is.

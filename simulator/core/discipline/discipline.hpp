@@ -86,12 +86,13 @@ class Discipline {
   struct Role {
     bool fence = false, wait = false, signal = false;
     bool expands = false, preload = false, multiply = false;
-    int semaphore = -1, pops = -1, pushes = -1, path = -1;  // indices of properties
+    int semaphore = -1, pops = -1, pushes = -1, path = -1, rows = -1, block_step = -1;  // indices of properties
     std::vector<uint32_t> in_turn;  // by stream that it expands to: those that an older expansion has sent by then
   };
   struct UnitRules {
     int64_t unordered_writes = 0, exact_base_reads = 0, exact_base_sums = 0;
     bool preload_owns = false;  // results belong to the preload
+    bool moves_in = false;
     int64_t loops = 0;          // expansions under way at once; 0: it expands nothing
     int32_t first_timeline = 0, timelines = 1;
   };
@@ -109,6 +110,7 @@ class Discipline {
   void track(const OperationList& list, const Operation& operation);
   void local(const AccessInstance& access);
   void local_row(int32_t memory, int64_t row, const AccessInstance& access);
+  void moved_beyond(const OperationList& list, const Operation& operation);
   void initialised(int32_t memory, int64_t row, const AccessInstance& access);
   void live(int32_t memory, int64_t row, bool write);
   void close(RowUse& use, size_t row) const;

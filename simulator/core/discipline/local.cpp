@@ -27,6 +27,27 @@ void Discipline::local(const AccessInstance& access) {
   });
 }
 
+// A move may ask for more rows than its source has, such as those of a whole tile. It tracks all of them, and nobody knows
+// the contents of those that none of its accesses writes.
+void Discipline::moved_beyond(const OperationList& list, const Operation& operation) {
+  const Role& role = roles_[at(operation.instruction)];
+  if (!rules_[at(present().unit)].moves_in || role.rows < 0) return;
+  const auto property = [&](int index) { return list.properties[operation.first_property + at(index)]; };
+  const int64_t rows = property(role.rows);
+  const int64_t step = role.block_step < 0 ? 0 : property(role.block_step);
+  const Event& now = present();
+  for (int32_t i = now.first_range; i < now.first_range + now.ranges; ++i) {
+    const Range& range = ranges_[at(i)];
+    const auto end = std::min(range.last, static_cast<int64_t>(rows_[at(range.memory)].writer.size()));
+    for (int64_t block = range.first; range.write && block < end; block = step > 0 ? block + step : end)
+      for (int64_t row = block; row < std::min(block + rows, end); ++row) {
+        if (row < 0 || rows_[at(range.memory)].writer[at(row)] == present_) continue;
+        const int64_t words = uses_[at(range.memory)].words;
+        std::fill_n(uses_[at(range.memory)].columns.begin() + row * words, words, 0);
+      }
+  }
+}
+
 void Discipline::initialised(int32_t memory, int64_t row, const AccessInstance& access) {
   const RowUse& use = uses_[at(memory)];
   int64_t word = 0;
