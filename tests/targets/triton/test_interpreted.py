@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import importlib.util
+import inspect
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -16,6 +20,7 @@ from autocomp.targets.triton.language import parse  # noqa: E402
 from autocomp.targets.triton.routes import routes  # noqa: E402
 from autocomp.targets.triton.target import TritonTarget  # noqa: E402
 from autocomp.targets.triton.transformations import SEQUENCE, Device, applied  # noqa: E402
+from autocomp.targets.triton.worker.candidate import TextLoader  # noqa: E402
 from autocomp.workload.tensor import OPERATIONS  # noqa: E402
 from tests.targets.triton.corpus import Cheat, cheats  # noqa: E402
 from tests.targets.triton.workloads import load  # noqa: E402
@@ -56,3 +61,14 @@ def test_the_judge_refuses_a_cheat_with_its_reason(interpreter: TritonTarget, ch
     assert found.failure is not None
     assert found.failure.stage == cheat.stage
     assert cheat.reason in found.failure.message
+
+
+def test_a_candidate_needs_no_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "def solution(x):\n    return x\n"
+    spec = importlib.util.spec_from_loader("candidate", TextLoader(text))
+    assert spec is not None
+    module = importlib.util.module_from_spec(spec)
+    monkeypatch.setitem(sys.modules, "candidate", module)
+    TextLoader(text).exec_module(module)
+    assert inspect.getsource(module.solution) == text
+    assert not Path(inspect.getfile(module.solution)).exists()

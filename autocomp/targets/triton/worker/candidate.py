@@ -7,15 +7,14 @@ fault of the kernel dies with it.
 from __future__ import annotations
 
 import functools
+import importlib.abc
 import importlib.util
 import os
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from multiprocessing.connection import Connection
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -60,11 +59,26 @@ def silence() -> None:
         os.dup2(null, 2)
 
 
+class TextLoader(importlib.abc.ExecutionLoader):
+    """Loads a module from its text alone, so that a process that is killed leaves no file.
+
+    Triton asks `inspect` for the source of the module's functions, which asks the loader.
+    """
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def get_filename(self, fullname: str) -> str:
+        return f"{fullname}/kernel.py"
+
+    def get_source(self, fullname: str) -> str:
+        return self._text
+
+
 class _Server:
     def __init__(self, device: str) -> None:
         self._device = torch.device(device)
         self._solution: Callable[..., Any] | None = None
-        self._folder = tempfile.TemporaryDirectory(prefix="autocomp-kernel-")
         self._sets: dict[str, Tensors] = {}
         if self._device.type == "cpu":
             let_interpreter_pass()
@@ -93,15 +107,13 @@ class _Server:
         raise ValueError(f"unknown request {do!r}")
 
     def _load(self, text: str) -> None:
-        """Import the module. Triton reads the source of its functions from the file."""
-        path = Path(self._folder.name) / "kernel.py"
-        path.write_text(text, encoding="utf-8")
-        spec = importlib.util.spec_from_file_location("autocomp_candidate", path)
-        if spec is None or spec.loader is None:
-            raise ImportError("the kernel cannot be loaded as Python")
+        """Import the module."""
+        loader = TextLoader(text)
+        spec = importlib.util.spec_from_loader("autocomp_candidate", loader)
+        assert spec is not None
         module = importlib.util.module_from_spec(spec)
         sys.modules[spec.name] = module
-        spec.loader.exec_module(module)
+        loader.exec_module(module)
         self._solution = module.solution
 
     def _call(self, *tensors: torch.Tensor) -> None:
