@@ -76,7 +76,7 @@ sanitize: $(VENV)/.dev  ## the simulator's tests against a core built with ASan 
 .PHONY: fuzz
 SECONDS := 60
 TARGET := kernel isa trace-text workload schedule yaml bytecode tables trace
-TARGET += journal resume config index record menu agents task reference onnx stablehlo samples archive completion stream answer kept-answer kept-verdict
+TARGET += journal resume config index record menu agents task reference onnx stablehlo samples archive completion response stream answer kept-answer kept-verdict
 fuzz: $(VENV)/.dev  ## hostile inputs for the core and all readers of files, counted: make fuzz SECONDS=60 TARGET="bytecode trace"
 	PATH="$(abspath $(BIN)):$$PATH" tests/fuzz/fuzz.sh $(SECONDS) $(TARGET)
 
