@@ -221,9 +221,10 @@ def _type_names(facts: Facts, target: ast.Expression) -> set[str]:
     if isinstance(target, ast.Name):
         kernel = facts.kernel
         parts = [*kernel.globals, *(function.body for function in kernel.functions)]
-        variables = [node for part in parts for node in walk(part) if isinstance(node, ast.Declarator)]
         parameters = [parameter for function in kernel.functions for parameter in function.parameters]
-        kinds = {node.type for node in (*variables, *parameters) if node.name == target.name}
+        variables = [node for part in parts for node in walk(part) if isinstance(node, ast.Declarator)]
+        kinds = {node.type for node in parameters if node.name == target.name}
+        kinds |= {node.type for node in variables if node.name == target.name}
         return set() if any(kind.pointer or kind.extents for kind in kinds) else {kind.name for kind in kinds}
     name, _ = _subscripts(target)
     kind = facts.arrays.get(name)
