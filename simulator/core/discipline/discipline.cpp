@@ -37,9 +37,9 @@ Discipline::Role Discipline::role_of(const Instruction& instruction) {
   role.expands = !instruction.streams.empty();
   role.in_turn = in_turn(instruction.streams);
   for (size_t p = 0; p < instruction.properties.size(); ++p)
-    for (const auto& [key, index] : {std::pair{"semaphore", &role.semaphore}, std::pair{"pops", &role.pops},
-                                     std::pair{"pushes", &role.pushes}, std::pair{"path", &role.path},
-                                     std::pair{"rows", &role.rows}, std::pair{"block_step", &role.block_step}})
+    for (const auto& [key, index] :
+         {std::pair{"semaphore", &role.semaphore}, std::pair{"pops", &role.pops}, std::pair{"pushes", &role.pushes},
+          std::pair{"path", &role.path}, std::pair{"rows", &role.rows}, std::pair{"block_step", &role.block_step}})
       if (instruction.properties[p].key == key) *index = static_cast<int>(p);
   return role;
 }

@@ -93,7 +93,7 @@ class Discipline {
     int64_t unordered_writes = 0, exact_base_reads = 0, exact_base_sums = 0;
     bool preload_owns = false;  // results belong to the preload
     bool moves_in = false;
-    int64_t loops = 0;          // expansions under way at once; 0: it expands nothing
+    int64_t loops = 0;  // expansions under way at once; 0: it expands nothing
     int32_t first_timeline = 0, timelines = 1;
   };
   struct Pair {           // of a unit

@@ -27,8 +27,8 @@ void Discipline::local(const AccessInstance& access) {
   });
 }
 
-// A move may ask for more rows than its source has, such as those of a whole tile. It tracks all of them, and nobody knows
-// the contents of those that none of its accesses writes.
+// A move may ask for more rows than its source has, such as those of a whole tile. It tracks all of them, and nobody
+// knows the contents of those that none of its accesses writes.
 void Discipline::moved_beyond(const OperationList& list, const Operation& operation) {
   const Role& role = roles_[at(operation.instruction)];
   if (!rules_[at(present().unit)].moves_in || role.rows < 0) return;
