@@ -81,6 +81,31 @@ def test_a_schedule_of_whole_tiles_is_right_and_faster(
     assert min(found) < share * cycles(workload, accelerator, text)
 
 
+def lowered(given: Mapping[str, Any], shape: tuple[int, int, int], schedule: Mapping[str, Any]) -> str:
+    """The kernel of a schedule, which is judged as correct, and is seen as that schedule again."""
+    workload = gemm(given, *shape)
+    accelerator = isa.load(str(given["accelerator"]), workload.overrides)
+    facts = analyse(kernel.parse(starting_kernel(workload, accelerator), "kernel.c"), accelerator, workload.constants)
+    found = applied(transformation("schedule"), facts, schedule).given
+    assert raised_of(analyse(found, accelerator, workload.constants)).given
+    text = kernel.print_kernel(found)
+    cycles(workload, accelerator, text)
+    return text
+
+
+def test_a_tile_from_a_queue_multiplies_several_blocks_of_rows() -> None:
+    rows = {"tile": {"i": 16}, "block": {"i": 4, "j": 1, "k": 1}, "inner": ["k", "j", "i"], "kept": True}
+    text = lowered(TPU, (64, 32, 32), rows)
+    assert "if (i == 0)" in text
+    assert text.count("read_weights") == 1
+
+
+def test_columns_that_lie_along_local_rows_may_be_fewer() -> None:
+    shape = {"accelerator": "neuroncore", "dtype": "bfloat16", "transpose_a": True, "set": {"PARTITIONS": 16}}
+    text = lowered(shape, (32, 96, 32), {"tile": {"j": 48}, "inner": ["k", "j", "i"]})
+    assert text.count(", 48, 16") >= 1
+
+
 def test_a_tile_whose_configuration_changes_is_left_alone() -> None:
     workload = gemm(AMX, 40, 16, 64)
     accelerator = isa.load("amx")

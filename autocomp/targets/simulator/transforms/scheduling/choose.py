@@ -49,9 +49,25 @@ def whole(computation: Contraction, leaves: Leaves | Tasks) -> Schedule:
 
 def ranked(model: CostModel) -> list[Ranked]:
     """The best schedules by their estimated cycles."""
-    found = sorted((Ranked(schedule, model.cycles(schedule)) for schedule in _all(model)), key=lambda item: item.cycles)
+    found = _estimated(model, _bases(model))
+    if not found or isinstance(model.leaves, Tasks) or _crowded(model, found[0].schedule):
+        found = sorted([*found, *_estimated(model, _less_beside(model))], key=lambda item: item.cycles)
     again = (Ranked(item.schedule, steps.cycles(model, item.schedule)) for item in found[:_LOOKED_AT_AGAIN])
     return sorted(again, key=lambda item: item.cycles)
+
+
+def _estimated(model: CostModel, bases: Iterable[Schedule]) -> list[Ranked]:
+    """The schedules that follow from some, the least cycles first."""
+    found = (Ranked(schedule, model.cycles(schedule)) for base in bases for schedule in _all(model, base))
+    return sorted(found, key=lambda item: item.cycles)
+
+
+def _crowded(model: CostModel, schedule: Schedule) -> bool:
+    """True if operands are loaded again and again, as few fit into local memory, and products wait for that."""
+    grid = Grid(model.computation, schedule)
+    once = sum(model.moves(operand, grid) for operand in OPERANDS)
+    loads = sum(model.moves(operand, grid) * grid.times(operand) for operand in OPERANDS)
+    return loads > max(once, model.products(grid))
 
 
 def fits(grid: Grid, model: CostModel) -> bool:
@@ -68,22 +84,27 @@ def fits(grid: Grid, model: CostModel) -> bool:
     return all(rows <= leaves.accelerator.memory(name).rows for name, rows in used.items())
 
 
-def _all(model: CostModel) -> Iterator[Schedule]:
+def _all(model: CostModel, base: Schedule) -> Iterator[Schedule]:
+    """The schedules with the tiles of one, all blocks, orders and levels that fit."""
     computation = model.computation
-    for base in _bases(model):
-        for block in _blocks(model, base):
-            for order in _orders(computation, block, base):
-                for inner in _inners(computation):
-                    given = replace(base, block=block, order=order, inner=inner)
-                    for levels in _levels(model, given):
-                        yield replace(given, level=levels)
+    for block in _blocks(model, base):
+        for order in _orders(computation, block, base):
+            for inner in _inners(computation):
+                given = replace(base, block=block, order=order, inner=inner)
+                for levels in _levels(model, given):
+                    yield replace(given, level=levels)
+
+
+def _usual(model: CostModel) -> Schedule:
+    """The schedule that others start from: the largest tiles, with all moves beside computation."""
+    leaves = model.leaves
+    base = plain(model.computation, leaves)
+    return replace(base, width={}, ahead=BOTH - leaves.flowing, early=_EARLY, deferred=True, kept=leaves.keeps)
 
 
 def _bases(model: CostModel) -> Iterator[Schedule]:
-    """Schedules to start from. Moves beside computation bring all, or, of whole tiles, of which few may fit, less."""
-    computation, leaves = model.computation, model.leaves
-    base = plain(computation, leaves)
-    base = replace(base, width={}, ahead=BOTH - leaves.flowing, early=_EARLY, deferred=True, kept=leaves.keeps)
+    """Schedules to start from, with all moves beside computation."""
+    computation, leaves, base = model.computation, model.leaves, _usual(model)
     for size in _rows(model, base):
         tile = {**base.tile, computation.row: size}
         short = leaves.keeps and computation.extents[computation.row] % size != 0
@@ -94,6 +115,13 @@ def _bases(model: CostModel) -> Iterator[Schedule]:
         if tile != base.tile:
             yield replace(base, tile=tile)
         yield replace(base, tile=tile, deferred=False)
+
+
+def _less_beside(model: CostModel) -> Iterator[Schedule]:
+    """The same with fewer moves beside computation: what a step needs then has room once, not twice."""
+    base = _usual(model)
+    if not isinstance(model.leaves, Tasks):
+        yield replace(base, deferred=False)
     for ahead in dict.fromkeys((*(frozenset({o}) for o in sorted(base.ahead)), frozenset[str]())):
         if ahead != base.ahead:
             yield from (replace(base, ahead=ahead, deferred=deferred) for deferred in (True, False))
@@ -140,6 +168,7 @@ def _sizes(tiles: int, most: int) -> list[int]:
 def _blocks(model: CostModel, base: Schedule) -> Iterator[Mapping[str, int]]:
     """Blocks whose results fit, twice where there are several."""
     computation = model.computation
+    base = replace(base, inner=next(iter(_inners(computation))))
     grid = Grid(computation, base)
     most = model.leaves.memory("result").rows // max(1, model.leaves.rows("result", grid))
     sizes = {dim: _sizes(n, most if dim in computation.parallel else n) for dim, n in grid.tiles.items()}

@@ -23,6 +23,7 @@ from autocomp.targets.simulator.transforms.analysis.requests import (
 )
 from autocomp.targets.simulator.transforms.scheduling.computation import Contraction, Operand
 from autocomp.targets.simulator.transforms.scheduling.lowering.leaves import Leaves, MoveLeaf, Part
+from autocomp.targets.simulator.transforms.scheduling.lowering.order import Order
 from autocomp.targets.simulator.transforms.scheduling.schedule import OPERANDS, Grid, Schedule
 
 CROWDING = 0.05  # of the time of loads that are hidden, the part that shows nevertheless
@@ -94,6 +95,17 @@ class CostModel:
         return max(least, *(self._part(part, extents) for part in parts))
 
     @cached_property
+    def handshake(self) -> float:
+        """Cycles by which a step's first data come after the products that they wait for, where programs order that."""
+        accelerator = self.leaves.accelerator
+        return float(memory_number(accelerator.dram.settings, "latency")) if Order(accelerator).is_needed else 0.0
+
+    def filling(self, grid: Grid) -> float:
+        """Cycles in which the first tile comes in and the last one goes out, while nothing else is done; 0 where
+        commands wait for rows rather than for whole tiles."""
+        return 0.0
+
+    @cached_property
     def entering(self) -> float:
         """Cycles in which an operand is brought into the array, beside the product before."""
         parts = self.leaves.product.adding or self.leaves.product.starting
@@ -147,7 +159,7 @@ class CostModel:
         """Cycles of all products, one after another."""
         schedule, row = grid.schedule, grid.computation.row
         parts = self._parts(row, grid)
-        stationary = self.stationary(grid)
+        stationary = grid.stationary
         each = sum(n * self.tile(grid, r, bool(stationary)) for r, n in parts.items())
         total = each * prod(n for d, n in grid.tiles.items() if d != row)
         if not stationary:
@@ -163,19 +175,6 @@ class CostModel:
         columns, depth = (min(tile.get(d, 1), computation.extents[d]) for d in (computation.column, computation.depth))
         return self.product(rows, columns, depth, kept)
 
-    @staticmethod
-    def stationary(grid: Grid) -> list[str]:
-        """The innermost loops in which the right operand stays in the array, from the inside outwards."""
-        found: list[str] = []
-        if grid.schedule.kept:
-            right = grid.dims("right")
-            for dim in reversed(grid.schedule.inner):
-                if dim in right:
-                    break
-                if grid.block[dim] > 1:
-                    found.append(dim)
-        return found
-
     def cycles(self, schedule: Schedule) -> float:
         """Estimated cycles of a schedule."""
         grid = Grid(self.computation, schedule)
@@ -183,10 +182,8 @@ class CostModel:
         products = self.products(grid) / steps
         loads: dict[str, tuple[float, float]] = {}  # share of the steps that load, cycles in each
         for operand in OPERANDS:
-            dims, revisits = grid.dims(operand), grid.revisits(operand)
-            again = prod(grid.blocks[d] for d in grid.order if d not in dims and d not in revisits)
-            share = 1.0 / prod(grid.blocks[d] for d in revisits)
-            loads[operand] = share, self.moves(operand, grid) * again / (steps * share)
+            share = 1.0 / prod(grid.blocks[d] for d in grid.revisits(operand))
+            loads[operand] = share, self.moves(operand, grid) * grid.times(operand) / (steps * share)
         blocks = prod(grid.blocks[d] for d in grid.outer)
         stored = self.moves("result", grid)
         started = self.moves("start", grid) if self.starts else 0.0
@@ -199,7 +196,7 @@ class CostModel:
                 share, cycles = loads[operand]
                 part *= share if taken else 1.0 - share
                 if taken and operand in self.beside(schedule):
-                    busy += cycles
+                    busy += cycles + self.handshake
                 elif taken:
                     exposed += cycles
             slower = max(products, busy, stored / steps if hidden else 0.0)
@@ -209,4 +206,4 @@ class CostModel:
         latency = memory_number(self.leaves.accelerator.dram.settings, "latency")
         begin = started / blocks if hidden else started
         end = stored / blocks if hidden else stored
-        return total + max(0.0, first + begin - products / 2) + end + 3 * latency
+        return total + max(0.0, first + begin - products / 2) + end + 3 * latency + self.filling(grid)

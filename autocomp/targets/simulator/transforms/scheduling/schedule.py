@@ -86,6 +86,19 @@ class Grid:
         """True if results are stored during the next block: where there is one."""
         return self.schedule.deferred and prod(self.blocks[name] for name in self.outer) > 1
 
+    @cached_property
+    def stationary(self) -> tuple[str, ...]:
+        """The innermost loops in which the right operand stays in the array, from the inside outwards."""
+        found: list[str] = []
+        if self.schedule.kept:
+            right = self.dims("right")
+            for dim in reversed(self.schedule.inner):
+                if dim in right:
+                    break
+                if self.block[dim] > 1:
+                    found.append(dim)
+        return tuple(found)
+
     def level(self, operand: str) -> int:
         """The number of loops over blocks, of those that exist, around an operand's panel."""
         given = self.schedule.order[: self.schedule.level.get(operand, len(self.schedule.order))]
@@ -108,6 +121,11 @@ class Grid:
     def events(self, operand: str) -> int:
         """The number of times that an operand's panel is filled."""
         return prod(self.blocks[name] for name in self.order[: self.level(operand)])
+
+    def times(self, operand: str) -> int:
+        """The number of times that each tile of an operand is loaded."""
+        kept = (*self.dims(operand), *self.revisits(operand))
+        return prod(self.blocks[name] for name in self.order if name not in kept)
 
     def phases(self, operand: str) -> int:
         """Panels that an operand has in local memory at a time."""

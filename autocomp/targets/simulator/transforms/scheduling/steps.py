@@ -105,7 +105,7 @@ class _Estimate:
         model, grid = self._model, self._grid
         row = grid.computation.row
         size = min(grid.schedule.tile.get(row, 1), grid.computation.extents[row])
-        stationary = model.stationary(grid)
+        stationary = grid.stationary
         each = self._along(row, *(model.tile(grid, rows, bool(stationary)) for rows in (size, self._short(row))))
         others = np.ones(self._steps + 1)
         for dim in grid.tiles.keys() - {row, *stationary}:
@@ -138,6 +138,7 @@ class _Estimate:
         following = ahead[1:].copy()
         if grid.steps == self._steps:
             following[-1] = 0.0
+        following += np.where(following > 0.0, model.handshake, 0.0)
         busy = following + (starts / period if hidden else 0.0)
         total = float(np.maximum(np.maximum(products, busy), stored).sum())
         total += CROWDING * float(np.minimum(products, busy).sum()) + float(on_time[: self._steps].sum())
@@ -146,4 +147,5 @@ class _Estimate:
         latency = memory_number(model.leaves.accelerator.dram.settings, "latency")
         if hidden and model.starts:  # what starts a block of results waits until the block before last is stored
             total += self._steps / period * (latency + 2 * STREAM_RECOVERY)
-        return total * scale + max(0.0, float(ahead[0]) + begin - float(products[0]) / 2) + end + 3 * latency
+        total = total * scale + max(0.0, float(ahead[0]) + begin - float(products[0]) / 2)
+        return total + end + 3 * latency + model.filling(grid)

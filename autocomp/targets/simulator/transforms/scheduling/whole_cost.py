@@ -38,7 +38,13 @@ class WholeCostModel(CostModel):
 
     @property
     def entering(self) -> float:
-        return 0.0
+        return self._cycles(self.leaves.product, {self.computation.row: 1}) if self.leaves.keeps else 0.0
+
+    def filling(self, grid: Grid) -> float:
+        """A tile is multiplied when it has come in whole, and stored when all that finishes it is done."""
+        extents = {d: min(size, self.computation.extents[d]) for d, size in grid.schedule.tile.items()}
+        chain = (self.leaves.loads["left"], self.leaves.product, *self.leaves.finish)
+        return sum(self._cycles(command, extents) for command in chain)
 
     @property
     def _unit(self) -> str | None:
@@ -50,9 +56,8 @@ class WholeCostModel(CostModel):
         extents = dict(zip(computation.tiled.values(), (rows, columns, depth), strict=True))
         others: list[Command] = [*leaves.finish, *([leaves.start] if leaves.start is not None else [])]
         besides = sum(self._cycles(c, extents) for c in others if c.instruction.unit == self._unit)
-        return self._cycles(leaves.product, extents) + besides / prod(
-            computation.extents[d] for d in computation.reduction
-        )
+        product = leaves.repeated if kept else leaves.product
+        return self._cycles(product, extents) + besides / prod(computation.extents[d] for d in computation.reduction)
 
     def _cycles(self, command: Command, extents: Mapping[str, int]) -> float:
         """Cycles of a command in a stream of them, for a tile of these extents."""

@@ -60,16 +60,9 @@ class Products(Moves):
     @property
     def _stationary(self) -> tuple[str, ...]:
         """The innermost loops, in all of which the right operand stays in the array."""
-        if not self.schedule.kept:
-            return ()
-        if not self.leaves.product.kept:
+        if self.schedule.kept and not self.leaves.keeps:
             raise NotApplicable("the machine keeps no operand in its array from one product to the next")
-        found: list[str] = []
-        for dim in reversed(self.inner):
-            if dim in self.grid.dims("right"):
-                break
-            found.insert(0, dim)
-        return tuple(found)
+        return self.grid.stationary[::-1]
 
     @property
     def _rotated(self) -> str:

@@ -9,10 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+from autocomp.targets.simulator.isa import algebra
 from autocomp.targets.simulator.isa import model as m
 from autocomp.targets.simulator.isa.algebra import names_in
 from autocomp.targets.simulator.isa.derived.regions import writes
 from autocomp.targets.simulator.isa.derived.roles import instruction_role
+from autocomp.targets.simulator.isa.tree import Number, element_bits
 from autocomp.targets.simulator.transforms.scheduling.computation import Contraction, Operand, Subscript
 from autocomp.targets.simulator.transforms.scheduling.lowering.tasks import Command, Extent, Sized, Tasks, Varied
 
@@ -22,6 +24,7 @@ _WORDS = {  # the dimension that an operand's role stands for, by what the comma
     "result": {"rows": "row", "cols": "column"},
     "product": {"rows": "row", "cols": "column", "depth": "depth"},
 }
+_TURNED = {"rows": "cols", "cols": "rows"}
 _SIDES = {"row": ("left", -2), "column": ("right", -1)}  # the factor, and the dimension of the result's tensor
 
 
@@ -95,6 +98,8 @@ class _Sizing:
             usual = value.usual if isinstance(value, Varied) and value.dim == self._dim else value
             if usual == size:
                 found.add(parameter)
+        turned = _turned(self._t.store if command.piece is None else command)
+        words = {p: _TURNED.get(word, word) if turned else word for p, word in words.items()}
         named = frozenset(p for p in found if _WORDS[name].get(words[p]) == self._word)
         unnamed = frozenset(p for p in found if words[p] not in _WORDS[name])
         return named or (unnamed if len(found) == 1 else frozenset())
@@ -162,8 +167,25 @@ class _Sizing:
             return room.sized
         if self._word == "row":
             return (self._dim, 1) if room.rows == size else None
+        if _turned(self._t.store):
+            return (self._dim, 1) if room.rows == size else None
         columns = self._t.accelerator.memory(room.memory).cols
         return (self._dim, columns) if room.rows > 1 and room.rows == -(-size // columns) else None
+
+
+def _turned(command: Command) -> bool:
+    """True if local rows lie along the bytes that follow one another in DRAM, so that columns go from row to row."""
+    for transfer in command.given.transfers:
+        sides = [transfer.target, *(moved.source for moved in transfer.moved)]
+        local = next((side for side in sides if not side.pointer), None)
+        for side in sides:
+            if not side.pointer or local is None:
+                continue
+            size = Number(element_bits(side.element) // 8)
+            dense = [axis for axis, step in side.steps.items() if step.rows == size]
+            if any(axis in local.steps and local.steps[axis].rows != algebra.ZERO for axis in dense):
+                return True
+    return False
 
 
 def sizes(accelerator: m.Accelerator, instruction: m.Instruction) -> frozenset[str]:

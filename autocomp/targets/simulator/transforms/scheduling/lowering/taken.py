@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -28,6 +29,7 @@ from autocomp.targets.simulator.transforms.scheduling.lowering.tasks import (
     Varied,
     record_of,
 )
+from autocomp.targets.simulator.transforms.scheduling.lowering.variants import once_more
 
 
 def tasks_of(whole: Whole, commands: Commands) -> Tasks:
@@ -54,7 +56,19 @@ class _Taker:
             tuple(self._settings()),
             tuple(self._row_settings()),
             next(((f.instruction, f.operands) for f in self.commands.forms if f.role == "fence"), None),
+            again=self._again,
         )
+
+    @cached_property
+    def _again(self) -> Numbers:
+        """The operands with which a product multiplies by the tile of a queue that the one before it took."""
+        if self._rooms()["right"].addressed:
+            return {}
+        numbers = np.unique(self.commands.form[self.whole.product.commands])
+        forms = [self.commands.forms[int(number)] for number in numbers]
+        found = once_more(forms[0])
+        taking = [form for form in forms if any(form.operands[name] != value for name, value in found.items())]
+        return found if all(once_more(form) == found for form in taking) else {}
 
     def _roles(self) -> Iterator[Role]:
         whole = self.whole
@@ -96,6 +110,8 @@ class _Taker:
                 raise NotApplicable(f"a command between loads and stores has the pointer {parameter.name!r}")
             return Element(pointer)
         number = self._number(parameter)
+        if role is self.whole.product and parameter.name in self._again:
+            values = values[:1]  # the first product takes a tile from the queue
         distinct = np.unique(values)
         if len(distinct) == 1:
             return number(distinct[0])

@@ -7,7 +7,8 @@ whatever its semantics are, so tiles keep their sizes, as far as `sizes.py` sees
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from autocomp.targets.simulator.isa import algebra
 from autocomp.targets.simulator.isa import model as m
@@ -20,11 +21,13 @@ from autocomp.targets.simulator.transforms.scheduling.schedule import Grid
 
 ROW = "row"  # in an expression: the first row of a tile
 FIRST = ""  # instead of a dimension: the first product of each result
+FRESH = "fresh"  # instead of a dimension: the first product with a tile that a queue brought
 
 
 @dataclass(frozen=True)
 class Varied:
-    """A number that is `special` at the last tile of a dimension (FIRST: at the first product of a result)."""
+    """A number that is `special` at the last tile of a dimension, or (FIRST, FRESH) at the first product of a result or
+    with a tile."""
 
     dim: str
     special: int | float
@@ -118,7 +121,8 @@ def record_of(index: Expression, row: int) -> int:
 @dataclass(frozen=True)
 class Tasks:
     """All commands of a contraction of whole tiles. `finish` turns sums into results, from buffer to buffer or in
-    place; `settings` hold from the start on."""
+    place; `settings` hold from the start on. With the operands `again`, a product multiplies once more by the right
+    tile that the product before it took from a queue."""
 
     accelerator: m.Accelerator
     rooms: Mapping[str, Room]  # left, right, result, relay0 …
@@ -131,6 +135,7 @@ class Tasks:
     row_settings: tuple[RowSetting, ...]
     fence: tuple[m.Instruction, Numbers] | None
     sizes: Mapping[str, Sized] = field(default_factory=dict)
+    again: Numbers = field(default_factory=dict)
 
     @property
     def queued(self) -> tuple[str, ...]:
@@ -138,9 +143,9 @@ class Tasks:
         return tuple(operand for operand in self.loads if not self.rooms[operand].addressed)
 
     def suits(self, grid: Grid) -> bool:
-        """True if no tile from a queue is used again once it has been used."""
+        """True if no tile from a queue is used again once another one was."""
         for operand in self.queued:
-            dims = grid.dims(operand)
+            dims = grid.dims(operand) | set(grid.stationary if operand == "right" else ())
             again = [d for d, tiles in grid.block.items() if d not in dims and tiles > 1]
             if again or grid.revisits(operand) or operand in grid.schedule.ahead:
                 return False
@@ -154,7 +159,16 @@ class Tasks:
     def _renamed(self, room: Room) -> bool:
         return bool(self.accelerator.memory(room.memory).settings.get("renamed", 0))
 
-    keeps = False  # the right operand stays nowhere from one product to the next
+    @property
+    def keeps(self) -> bool:
+        """True if the right operand can stay in the array from one product to the next."""
+        return bool(self.again)
+
+    @cached_property
+    def repeated(self) -> Command:
+        """The product by a tile that stays in the array."""
+        given = self.product.given.changed({**self.product.given.operands, **self.again})
+        return replace(self.product, operands={**self.product.operands, **self.again}, given=given)
 
     def largest(self, computation: Contraction) -> Mapping[str, int]:
         """Tiles as they are in the kernel, by dimension; where coordinates count them, 1."""

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from autocomp.targets.simulator.isa import model as m
 from autocomp.targets.simulator.isa.derived.meaning import Transfer
+from autocomp.targets.simulator.isa.tree import Number
 from autocomp.targets.simulator.transforms.errors import NotApplicable
 from autocomp.targets.simulator.transforms.scheduling.lifting.commands import (
     Form,
@@ -109,6 +110,32 @@ def kept_product(
         if same and again[-1].number(last.product.right.base) == slot and slot not in touched:
             return absent, operands
     return ()
+
+
+def once_more(form: Form) -> Numbers:
+    """The operand that makes a product, directly after one that took a tile from a queue, multiply by the same tile:
+    the queue and all registers stay as they are. Empty if the machine has none."""
+    accelerator, instruction = form.accelerator, form.instruction
+    after = registers_after(accelerator, instruction, form.operands, form.registers)
+    for name, value in _choices(form):
+        operands = {**form.operands, name: value}
+        try:
+            found = form_of(accelerator, instruction, operands, after)
+            alike = _with_known_places(final_transfer(found), found) == _with_known_places(final_transfer(form), form)
+        except (NotApplicable, StopIteration):
+            continue
+        words = [found.evaluate(instruction.timing[w]) for w in ("pops", "pushes") if w in instruction.timing]
+        still = registers_after(accelerator, instruction, operands, after) == after
+        if alike and still and words and all(word == Number(0) for word in words):
+            return {name: value}
+    return {}
+
+
+def _with_known_places(transfer: Transfer, form: Form) -> Transfer:
+    """A product's meaning with the rows that registers say as numbers."""
+    assert transfer.product is not None
+    left, right = (replace(s, base=form.evaluate(s.base)) for s in (transfer.product.left, transfer.product.right))
+    return replace(transfer, product=replace(transfer.product, left=left, right=right))
 
 
 def changed_operands(sequence: Sequence[Form], operands: Sequence[Numbers]) -> list[frozenset[str]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 
 from autocomp.targets.simulator.transforms.errors import NotApplicable
@@ -12,6 +12,7 @@ from autocomp.targets.simulator.transforms.scheduling.lowering.layout import Buf
 from autocomp.targets.simulator.transforms.scheduling.lowering.nest import Nest
 from autocomp.targets.simulator.transforms.scheduling.lowering.tasks import (
     FIRST,
+    FRESH,
     Command,
     Element,
     Extent,
@@ -26,7 +27,7 @@ from autocomp.targets.simulator.transforms.scheduling.lowering.text import Lines
 from autocomp.targets.simulator.transforms.scheduling.lowering.tiles import Tiles
 from autocomp.targets.simulator.transforms.scheduling.schedule import OPERANDS
 
-_RELAYS = 2  # tiles on their way through a memory between sums and stores
+_RELAYS = 4  # tiles on their way through a memory between sums and stores, at most
 _MOST_SETTINGS = 64
 
 
@@ -46,8 +47,6 @@ class WholeNest(Nest):
             known = self.leaves.sizes.get(dim)
             if not 1 <= size <= (1 if known is None else known.most):
                 raise NotApplicable(f"a tile of {size} along {dim!r} is not one of this machine's")
-        if self.schedule.kept:
-            raise NotApplicable("the machine keeps no operand in its array from one product to the next")
         if not self.leaves.suits(self.grid):
             raise NotApplicable("an operand comes through a queue: each tile of it is used once, as it comes")
 
@@ -96,8 +95,10 @@ class WholeNest(Nest):
                 number = f"{number} + ({tile.get(dim, '0')}) * {stride}"
                 stride = f"{stride} * {self.grid.block[dim]}"
         least, apart = min(first, others[0]), abs(others[0] - first)
+        known = self._buffers()[buffer]
         odd = f"({number}) % 2"
-        return f"{least} + {odd} * {apart}" if others[0] > first else f"{least} + (1 - {odd}) * {apart}"
+        row = f"{least} + {odd} * {apart}" if others[0] > first else f"{least} + (1 - {odd}) * {apart}"
+        return f"{row} + ({number}) % {known.places} / 2 * {known.rows}" if known.places > 2 else row
 
     # --- configuration
 
@@ -133,14 +134,19 @@ class WholeNest(Nest):
         return self.leaves.start is not None
 
     def _do(
-        self, command: Command, tile: Mapping[str, str], at: str, phases: Mapping[str, str], first: str = ""
+        self,
+        command: Command,
+        tile: Mapping[str, str],
+        at: str,
+        phases: Mapping[str, str],
+        when: Mapping[str, str] | None = None,
     ) -> str:
-        """The call of a command for a tile; `first`: the condition that a product starts a result."""
-        operands = {name: self._text(value, tile, at, phases, first) for name, value in command.operands.items()}
+        """The call of a command for a tile; `when`: the conditions that a product is the FIRST, or a FRESH one."""
+        operands = {name: self._text(value, tile, at, phases, when or {}) for name, value in command.operands.items()}
         return str(self.call(command.instruction, operands))
 
     def _text(
-        self, value: Value, tile: Mapping[str, str], at: str, phases: Mapping[str, str], first: str
+        self, value: Value, tile: Mapping[str, str], at: str, phases: Mapping[str, str], when: Mapping[str, str]
     ) -> str | int | float:
         if isinstance(value, Rows):
             phase = phases.get(value.buffer, phases.get("result", "0"))
@@ -153,8 +159,8 @@ class WholeNest(Nest):
             return value
         if isinstance(value.special, float) or isinstance(value.usual, float):
             raise NotApplicable("a factor differs from tile to tile")
-        condition = first
-        if value.dim != FIRST:
+        condition = when.get(value.dim, "")
+        if not condition:
             condition = f"{self._tile(value.dim, tile.get(value.dim, '0'), at)} == {self.grid.tiles[value.dim] - 1}"
         return f"(({condition}) ? {value.special} : {value.usual})"
 
@@ -189,7 +195,12 @@ class WholeNest(Nest):
         reduced = self.computation.reduction
         first = [f"{self._tile(d, tile.get(d, '0'), at)} == 0" for d in reduced if self.grid.tiles[d] > 1]
         loads = [line for operand in self.leaves.queued for line in self.load(operand, tile, at, phases[operand])]
-        return [*loads, self._do(self.leaves.product, tile, at, phases, " && ".join(first) or "1")]
+        product, fresh = self.leaves.product, self._fresh()
+        if fresh:
+            loads = [f"if ({fresh}) {{", *loads, "}"]
+            again = {n: Varied(FRESH, product.given.operands[n], value) for n, value in self.leaves.again.items()}
+            product = replace(product, operands={**product.operands, **again})
+        return [*loads, self._do(product, tile, at, phases, {FIRST: " && ".join(first) or "1", FRESH: fresh})]
 
     def ordered(self, first: str, later: str) -> Lines:
         leaves = self.leaves
