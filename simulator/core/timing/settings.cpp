@@ -68,14 +68,6 @@ const std::vector<Field>& unit_fields() {
   return fields;
 }
 
-const std::vector<std::pair<const char*, UnitKind>>& kinds() {
-  static const std::vector<std::pair<const char*, UnitKind>> kinds = {
-      {"serial", UnitKind::Serial},     {"transfer_in", UnitKind::TransferIn}, {"transfer_out", UnitKind::TransferOut},
-      {"array", UnitKind::Array},       {"stream_in", UnitKind::StreamIn},     {"stream_out", UnitKind::StreamOut},
-      {"systolic", UnitKind::Systolic}, {"expander", UnitKind::Expander}};
-  return kinds;
-}
-
 const std::vector<std::pair<const char*, Role>>& roles() {
   static const std::vector<std::pair<const char*, Role>> roles = {
       {"work", Role::Work},           {"configure", Role::Configure}, {"transfer", Role::Transfer},
@@ -123,8 +115,8 @@ int64_t in_range(const std::string& where, const std::string& key, int64_t value
 }
 
 UnitKind kind_from(const std::string& where, const std::string& word) {
-  for (const auto& [name, kind] : kinds())
-    if (word == name) return kind;
+  for (size_t kind = 0; kind < kKinds.size(); ++kind)
+    if (word == kKinds[kind].name) return static_cast<UnitKind>(kind);
   fail(where, "kind", "is '" + word + "', which is not a kind of unit");
 }
 
@@ -146,8 +138,8 @@ UnitSettings resolve_unit(const Unit& unit) {
       settings.owner_preload = word == "preload";
     }
   }
-  if (settings.kind == UnitKind::Systolic) settings.owner_preload = true;
-  if (settings.kind == UnitKind::Expander) {
+  if (facts(settings.kind).owner_preload) settings.owner_preload = true;
+  if (facts(settings.kind).role == Role::Expand) {
     settings.entries = 0;  // its commands enter no pool
     if (settings.latency > kMostPlaces)
       fail(where, "latency",
@@ -169,16 +161,14 @@ Role role_from(const std::string& where, const std::string& word) {
 InstructionTiming resolve_instruction(const Instruction& instruction, const std::vector<UnitSettings>& units) {
   InstructionTiming timing;
   timing.unit = instruction.unit;
-  bool streams_in = false;
+  bool asks = false;
   const std::string where = "instruction " + instruction.name;
   if (instruction.unit < 0) {
     timing.role = Role::Immediate;
   } else {
-    const UnitKind kind = units.at(static_cast<size_t>(instruction.unit)).kind;
-    streams_in = kind == UnitKind::StreamIn;
-    const bool multiplies = kind == UnitKind::Array || kind == UnitKind::Systolic;
-    timing.role = kind == UnitKind::Serial ? Role::Work : multiplies ? Role::Multiply : Role::Transfer;
-    if (kind == UnitKind::Expander) timing.role = instruction.streams.empty() ? Role::Configure : Role::Expand;
+    const KindOfUnit& kind = facts(units.at(static_cast<size_t>(instruction.unit)).kind);
+    asks = kind.asks;
+    timing.role = kind.role == Role::Expand && instruction.streams.empty() ? Role::Configure : kind.role;
   }
   for (const auto& [key, word] : instruction.words) {
     if (key == "role") timing.role = role_from(where, word);
@@ -189,8 +179,8 @@ InstructionTiming resolve_instruction(const Instruction& instruction, const std:
     if (found == kKeyNames.end()) continue;
     const auto known = static_cast<Key>(found - kKeyNames.begin());
     timing.keys.emplace_back(known, static_cast<uint32_t>(i));
-    if (streams_in && known == Key::Rows) timing.rows_asked = static_cast<int32_t>(i);
-    if (streams_in && known == Key::Stride) timing.stride_asked = static_cast<int32_t>(i);
+    if (asks && known == Key::Rows) timing.rows_asked = static_cast<int32_t>(i);
+    if (asks && known == Key::Stride) timing.stride_asked = static_cast<int32_t>(i);
   }
   return timing;
 }
@@ -238,7 +228,7 @@ Schema schema() {
   for (size_t k = 0; k < kKeys; ++k) schema.numbers.push_back({"property", kKeyNames[k], kPropertyDefaults[k], 0});
   for (const Number& n : numbers())
     schema.numbers.push_back({std::string(n.place), std::string(n.key), n.fallback, n.low});
-  for (const auto& [name, kind] : kinds()) schema.kinds.emplace_back(name);
+  for (const KindOfUnit& kind : kKinds) schema.kinds.emplace_back(kind.name);
   for (const auto& [name, role] : roles()) schema.roles.emplace_back(name);
   return schema;
 }

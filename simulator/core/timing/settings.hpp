@@ -11,9 +11,6 @@
 
 namespace autocomp::timing {
 
-// What kind of pipeline a unit is: which mechanism times its commands.
-enum class UnitKind : uint8_t { Serial, TransferIn, TransferOut, Array, StreamIn, StreamOut, Systolic, Expander };
-
 // What a command does in its unit.
 enum class Role : uint8_t {
   Work,
@@ -28,6 +25,30 @@ enum class Role : uint8_t {
   Signal,
   Expand
 };
+
+// The mechanism that times a unit's commands.
+enum class UnitKind : uint8_t { Serial, TransferIn, TransferOut, Array, StreamIn, StreamOut, Systolic, Expander };
+
+// What follows from a unit's kind alone.
+struct KindOfUnit {
+  const char* name;            // in descriptions
+  Role role;                   // of commands that state none
+  bool streams = false;        // its way to main memory is the link; a configuration waits in its queue as well
+  bool asks = false;           // it asks main memory for the rows that a command states, also beyond the tensor
+  bool owner_preload = false;  // a multiply's writes belong to the preload before it
+};
+constexpr std::array<KindOfUnit, 8> kKinds = {{
+    // by UnitKind
+    {.name = "serial", .role = Role::Work},
+    {.name = "transfer_in", .role = Role::Transfer},
+    {.name = "transfer_out", .role = Role::Transfer},
+    {.name = "array", .role = Role::Multiply},
+    {.name = "stream_in", .role = Role::Transfer, .streams = true, .asks = true},
+    {.name = "stream_out", .role = Role::Transfer, .streams = true},
+    {.name = "systolic", .role = Role::Multiply, .owner_preload = true},
+    {.name = "expander", .role = Role::Expand},
+}};
+[[nodiscard]] constexpr const KindOfUnit& facts(UnitKind kind) { return kKinds[static_cast<size_t>(kind)]; }
 
 // Timing properties of a command that are numbers; absent ones have the default of kPropertyDefaults.
 enum class Key : uint8_t {

@@ -87,12 +87,11 @@ class Engine {
       if (settings_.units[u].serial != 0 && !alone) continue;
       const bool synchronises = command.role == Role::Wait || command.role == Role::Signal;
       if (Semaphores::concerns(command) && !context_.semaphores.open(command, alone)) continue;
-      const UnitKind kind = settings_.units[u].kind;
-      const bool configures = command.role == Role::Configure && kind != UnitKind::Array && kind != UnitKind::Systolic;
+      const KindOfUnit& kind = facts(settings_.units[u].kind);
+      const bool configures = command.role == Role::Configure && kind.role != Role::Multiply;
       const bool at_once = synchronises || settings_.units[u].instant != 0 || configures;
       // In units that stream a configuration is complete at once, and waits in the queue all the same.
-      const bool queues =
-          configures && settings_.units[u].instant == 0 && (kind == UnitKind::StreamIn || kind == UnitKind::StreamOut);
+      const bool queues = configures && settings_.units[u].instant == 0 && kind.streams;
       if ((!at_once || queues) && !units_.with(u, [](auto& unit) { return unit.accepts(); })) continue;
       context_.semaphores.issue(command, u);
       pool.unissued.pop();

@@ -8,7 +8,7 @@ namespace {
 
 constexpr int64_t kBuffer = 2;  // beats in each buffer on the way
 
-bool streams(const UnitSettings& unit) { return unit.kind == UnitKind::StreamIn || unit.kind == UnitKind::StreamOut; }
+bool streams(const UnitSettings& unit) { return facts(unit.kind).streams; }
 
 }  // namespace
 
