@@ -86,14 +86,15 @@ class Host:
         what the kernel does.
         """
         given = [arrays[tensor.name] for tensor in tensors]
-        replay = _Replay(self._accelerator, self._tables, [t.name for t in tensors], given)
+        addresses = {name: int(array.ctypes.data) for name, array in arrays.items()}
+        recorded = _Replay(self._accelerator, self._tables, {t.name: arrays[t.name] for t in tensors}, addresses)
         failed: list[Exception] = []
 
         def wait() -> None:
             try:
                 if not failed:
                     words = self._library.autocomp_command_count() * len(command_words(self._accelerator))
-                    replay.run(self._library.autocomp_commands()[:words], self._memories())
+                    recorded.run(self._library.autocomp_commands()[:words], self._memories())
             except Exception as error:  # would otherwise be lost on its way through C
                 failed.append(error)
             self._library.autocomp_forget()
@@ -127,17 +128,14 @@ class _Tensor:
     name: str
     array: npt.NDArray[Any]
     dtype: str  # as bytecode names it
-
-    @property
-    def first(self) -> int:
-        return int(self.array.ctypes.data)
+    first: int  # its address where the commands were recorded
 
 
 class _Replay:
     """All that was done since the call began, as a program that does it once more from the memory as it was then."""
 
     def __init__(
-        self, accelerator: Accelerator, tables: isa.MachineTables, names: Sequence[str], arrays: Sequence[Any]
+        self, accelerator: Accelerator, tables: isa.MachineTables, arrays: Arrays, addresses: Mapping[str, int]
     ) -> None:
         self._accelerator = accelerator
         self._tables = tables
@@ -145,13 +143,13 @@ class _Replay:
         self._tensors: list[_Tensor] = []
         self._initial: dict[str, npt.NDArray[Any]] = {}
         self._seen: dict[str, npt.NDArray[Any]] = {}  # memory as the program so far leaves it
-        for name, array in zip(names, arrays, strict=True):
-            self._add(name, array)
+        for name, array in arrays.items():
+            self._add(name, array, addresses[name])
         self._code: list[tuple[int, int, int, int, int]] = []
         self._slots = 1
 
-    def _add(self, name: str, array: npt.NDArray[Any]) -> None:
-        tensor = _Tensor(name, array, _dtype(array.dtype))
+    def _add(self, name: str, array: npt.NDArray[Any], address: int) -> None:
+        tensor = _Tensor(name, array, _dtype(array.dtype), address)
         self._tensors.append(tensor)
         self._initial[name] = array.copy()
         self._seen[name] = array.copy()
@@ -162,7 +160,7 @@ class _Replay:
         known = {tensor.first for tensor in self._tensors}
         for array in memories:
             if int(array.ctypes.data) not in known:
-                self._add(f"array {len(self._tensors)}", array)
+                self._add(f"array {len(self._tensors)}", array, int(array.ctypes.data))
         self._host_writes()
         size = len(self._words)
         for start in range(0, len(words), size):
@@ -216,6 +214,12 @@ class _Replay:
             if 0 <= address - tensor.first < tensor.array.nbytes:
                 return (number << POINTER_SHIFT) + address - tensor.first
         raise KernelError(f"a command has the address {address:#x}, where no tensor of the function lies")
+
+
+def replay(accelerator: Accelerator, arrays: Arrays, words: Sequence[int], addresses: Mapping[str, int]) -> None:
+    """Run recorded command words on the simulator, which change the arrays as they do the memory. `addresses` are those
+    of the tensors where the commands were recorded. Raises KernelError where the simulator refuses the commands."""
+    _Replay(accelerator, isa.lower(accelerator), arrays, addresses).run(words, ())
 
 
 def _bits(array: npt.NDArray[Any]) -> Any:
