@@ -26,6 +26,7 @@ CUBE = {
     "scale": 0.0078125,
     "layout": {"B": "J/16 K/32 J%16 K%32"},
 }  # of the file beside this one
+BUFFERED = {**CUBE, "accelerator": "buffered"}
 
 
 def gemm(given: Mapping[str, Any], rows: int, columns: int, depth: int) -> Workload:
@@ -46,6 +47,7 @@ def cycles(workload: Workload, accelerator: isa.Accelerator, text: str) -> float
         (AMX, (64, 64, 128), 0.75),
         (TPU, (64, 48, 64), 0.95),
         (CUBE, (72, 64, 96), 0.5),
+        (BUFFERED, (72, 64, 96), 0.6),
         (RVV, (16, 128, 32), 0.6),
         (RVV, (9, 72, 17), 0.6),
         ({**RVV, "bias": "row"}, (8, 160, 12), 0.6),
@@ -55,6 +57,7 @@ def cycles(workload: Workload, accelerator: isa.Accelerator, text: str) -> float
         "tile registers",
         "a queue and a relay",
         "a vector unit",
+        "a buffer before those of the factors",
         "vectors",
         "short vectors",
         "a bias",

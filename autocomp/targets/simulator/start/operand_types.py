@@ -19,7 +19,7 @@ def check_operands(workload: Workload, accelerator: Accelerator) -> None:
     An idiom that loads by procedures alone is believed.
     """
     wanted = NUMPY_NAMES[workload.tensors[0].dtype]
-    kept = types_of_operands(workload, accelerator)
+    kept = _with_buffers_before(accelerator, types_of_operands(workload, accelerator))
     loads = {load.name: load for load in instructions_called(accelerator, TILE, "load")}
     loaded = {name: sorted(set(_loaded(accelerator, load, kept))) for name, load in loads.items()}
     if not loads or any((wanted, True) in found for found in loaded.values()):
@@ -30,6 +30,19 @@ def check_operands(workload: Workload, accelerator: Accelerator) -> None:
         f"{accelerator.full_name!r} cannot load those; {told}",
         hint="choose another `dtype`, or name a kernel to start from with `kernel:` in the workload",
     )
+
+
+def _with_buffers_before(accelerator: Accelerator, kept: Mapping[str, set[str]]) -> Mapping[str, set[str]]:
+    """The memories of operands, and those from which the idiom copies elements on to them."""
+    found = {name: set(types) for name, types in kept.items()}
+    copies = [i for kind in ("copy", "elementwise") for i in instructions_called(accelerator, TILE, kind)]
+    for _ in copies:  # as many memories as that, at most, one before the other
+        for write in (write for copy in copies for write in writes(accelerator, copy)):
+            types = found.get(accelerator.home(write.target.memory).name, set())
+            for read in write.reads:
+                if types and read.element.element is None:
+                    found.setdefault(accelerator.home(read.element.memory).name, set()).update(types)
+    return found
 
 
 def _loaded(accelerator: Accelerator, load: Instruction, kept: Mapping[str, set[str]]) -> Iterator[tuple[str, bool]]:

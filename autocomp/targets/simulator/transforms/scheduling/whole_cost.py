@@ -22,9 +22,10 @@ class WholeCostModel(CostModel):
 
     def _move(self, stream: str, rows: int, columns: int) -> float:
         leaves = self.leaves
-        moved = {**leaves.loads, "result": leaves.store, "start": leaves.start or leaves.store}
+        chains = {operand: leaves.chain(operand) for operand in leaves.loads}
+        moved = {**chains, "result": (leaves.store,), "start": (leaves.start or leaves.store,)}
         extents = {self.row_dim(stream): rows, self.column_dim(stream): columns}
-        return self._cycles(moved[stream], extents)
+        return max(self._cycles(command, extents) for command in moved[stream])
 
     def row_dim(self, stream: str) -> str:
         return {"right": self.computation.depth}.get(stream, self.computation.row)
@@ -43,7 +44,7 @@ class WholeCostModel(CostModel):
     def filling(self, grid: Grid) -> float:
         """A tile is multiplied when it has come in whole, and stored when all that finishes it is done."""
         extents = {d: min(size, self.computation.extents[d]) for d, size in grid.schedule.tile.items()}
-        chain = (self.leaves.loads["left"], self.leaves.product, *self.leaves.finish)
+        chain = (*self.leaves.chain("left"), self.leaves.product, *self.leaves.finish)
         return sum(self._cycles(command, extents) for command in chain)
 
     @property

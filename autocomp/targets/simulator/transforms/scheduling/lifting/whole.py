@@ -23,6 +23,7 @@ from autocomp.targets.simulator.transforms.scheduling.lifting.touches import Tou
 
 MAX_COMMANDS = 1_000_000
 _REDUCED = "krstuv"
+_FROM = "from"  # the buffer that a command moves on to another one
 
 
 @dataclass(frozen=True)
@@ -36,11 +37,13 @@ class Role:
 
 @dataclass(frozen=True)
 class Whole:
-    """A contraction of tiles, and the commands that carry it out. Entries of `loads` and `product` are products, and
-    `of_products` holds their coordinates by dimension; entries of the others are results, with `of_results`."""
+    """A contraction of tiles, and the commands that carry it out. Entries of `loads`, `brings` and `product` are
+    products, and `of_products` holds their coordinates by dimension; entries of the others are results, with
+    `of_results`. Where loads fill another memory, `brings` move tiles on to where products read them."""
 
     computation: Contraction
     loads: Mapping[str, Role]
+    brings: Mapping[str, tuple[Role, ...]]
     start: Role | None
     product: Role
     finish: tuple[Role, ...]
@@ -82,16 +85,17 @@ class _Follower:
         if set(number) != set(roots.tolist()):
             raise NotApplicable("a product's result is never stored")
         result = np.array([number[root] for root in roots.tolist()], dtype=np.int64)
-        loads = [self._loads(touch, accesses) for touch, accesses in factors]
+        chains = [self._loads(accesses) for _, accesses in factors]
         start = self._start(roots, result, before)
-        fit = _Fit(self._c, [self._places(load) for load in loads], self._places(store), result)
-        named = dict(zip(fit.order, loads, strict=True))
+        fit = _Fit(self._c, [self._places(chain[0]) for chain in chains], self._places(store), result)
+        named = {name: _named(name, chain) for name, chain in zip(fit.order, chains, strict=True)}
         sides = dict(zip(fit.order, factors, strict=True))
         rows = {**product.rows, **sides}
         added = () if start is None or not self._pointer(start) else (fit.added(self._places(start)),)
         return Whole(
             fit.contraction(added),
-            {name: Role(role.commands, {name: next(iter(role.rows.values()))}) for name, role in named.items()},
+            {name: chain[0] for name, chain in named.items()},
+            {name: chain[1:] for name, chain in named.items()},
             start,
             Role(product.commands, rows),
             finish,
@@ -142,15 +146,21 @@ class _Follower:
                 return np.asarray(root, dtype=np.int64)
             root = further
 
-    def _loads(self, touch: Touch, accesses: Column) -> Role:
-        """The loads that brought what products read."""
+    def _loads(self, accesses: Column) -> list[Role]:
+        """The loads that brought what products read, and what moved it on, by what they write and (`from`) read."""
         writers = self._t.writers(accesses)
         written = self._one(writers, write=True)
-        if not self._pointer_of(writers):
+        reads = any(self._t.local(n, write=False) for n in self._numbers(writers))
+        if self._pointer_of(writers):
+            if reads:
+                raise NotApplicable(f"{self._name(writers)} changes what it loads to")
+            return [Role(writers, {"": written})]
+        if not reads:
             raise NotApplicable(f"an operand is not loaded, but made by {self._name(writers)}")
-        if any(self._t.local(n, write=False) for n in self._numbers(writers)):
-            raise NotApplicable(f"{self._name(writers)} changes what it loads to")
-        return Role(writers, {"": written})
+        read = self._one(writers, write=False)
+        if read[0].memory == written[0].memory:
+            raise NotApplicable(f"an operand is not loaded, but made by {self._name(writers)}")
+        return [*self._loads(read[1]), Role(writers, {_FROM: read, "": written})]
 
     def _start(self, roots: Column, result: Column, before: Column) -> Role | None:
         """The commands that results start from, by result; None where products start them."""
@@ -247,6 +257,18 @@ class _Follower:
             chosen = np.flatnonzero(self._c.form[role.commands] == number)
             tensor[chosen], byte[chosen] = self._c.place(role.commands[chosen], pointer)
         return tensor, byte
+
+
+def _named(operand: str, chain: Sequence[Role]) -> tuple[Role, ...]:
+    """The roles that bring an operand, with the buffers by name: the operand's, and those on the way to it."""
+    names = [*(f"{operand}{number}" for number in range(len(chain) - 1)), operand]
+    found = []
+    for number, role in enumerate(chain):
+        rows = {names[number]: role.rows[""]}
+        if _FROM in role.rows:
+            rows = {names[number - 1]: role.rows[_FROM], **rows}
+        found.append(Role(role.commands, rows))
+    return tuple(found)
 
 
 class _Fit:

@@ -60,6 +60,9 @@ class _Sizing:
         named = ("result", self._side) if self._word == "column" else tuple(commands)
         if any(not counted[name] for name in named):
             return None
+        brings = self._t.brings[self._side]
+        if any(not self._counted(command, self._side) for command in brings) and self._side in named:
+            return None
         return self._contraction(place), self._tasks(counted)
 
     # --- what grows with the dimension
@@ -150,6 +153,7 @@ class _Sizing:
         return replace(
             t,
             loads={o: open_to(c, o) if o == self._side else c for o, c in t.loads.items()},
+            brings={o: tuple(open_to(c, o) for c in cs) if o == self._side else cs for o, cs in t.brings.items()},
             start=None if t.start is None else open_to(t.start, "start"),
             product=open_to(t.product, "product"),
             finish=tuple(open_to(command, "finish") for command in t.finish),

@@ -49,6 +49,7 @@ class _Taker:
             self.commands.accelerator,
             self._rooms(),
             {name: self._command(role, whole.of_products, name) for name, role in whole.loads.items()},
+            {n: tuple(self._command(r, whole.of_products, "") for r in chain) for n, chain in whole.brings.items()},
             None if start is None else self._command(start, whole.of_results, "start"),
             self._command(whole.product, whole.of_products, ""),
             tuple(self._command(role, whole.of_results, "") for role in whole.finish),
@@ -72,7 +73,8 @@ class _Taker:
 
     def _roles(self) -> Iterator[Role]:
         whole = self.whole
-        yield from (*whole.loads.values(), *((whole.start,) if whole.start else ()))
+        yield from (*whole.loads.values(), *(role for chain in whole.brings.values() for role in chain))
+        yield from (whole.start,) if whole.start else ()
         yield from (whole.product, *whole.finish, whole.store)
 
     def _rooms(self) -> dict[str, Room]:

@@ -120,13 +120,14 @@ def record_of(index: Expression, row: int) -> int:
 
 @dataclass(frozen=True)
 class Tasks:
-    """All commands of a contraction of whole tiles. `finish` turns sums into results, from buffer to buffer or in
-    place; `settings` hold from the start on. With the operands `again`, a product multiplies once more by the right
-    tile that the product before it took from a queue."""
+    """All commands of a contraction of whole tiles. `brings` move loaded tiles on to where products read them. `finish`
+    turns sums into results, from buffer to buffer or in place; `settings` hold from the start on. With the operands
+    `again`, a product multiplies once more by the right tile that the product before it took from a queue."""
 
     accelerator: m.Accelerator
     rooms: Mapping[str, Room]  # left, right, result, relay0 …
     loads: Mapping[str, Command]  # of left and right
+    brings: Mapping[str, tuple[Command, ...]]  # after these
     start: Command | None
     product: Command
     finish: tuple[Command, ...]
@@ -136,6 +137,14 @@ class Tasks:
     fence: tuple[m.Instruction, Numbers] | None
     sizes: Mapping[str, Sized] = field(default_factory=dict)
     again: Numbers = field(default_factory=dict)
+
+    def chain(self, operand: str) -> tuple[Command, ...]:
+        """The commands that bring a tile of an operand, from its load on."""
+        return (self.loads[operand], *self.brings[operand])
+
+    def owner(self, buffer: str) -> str:
+        """The operand, or the result, whose tiles pass a buffer."""
+        return next((operand for operand in self.loads if buffer.startswith(operand)), "result")
 
     @property
     def queued(self) -> tuple[str, ...]:

@@ -79,8 +79,8 @@ class WholeNest(Nest):
             rows = self.grid.held(operand) * self._pitch(operand)
             found[operand] = Buffer(rooms[operand].memory, rows, places)
         for relay in self._relays:
-            results = prod(self.grid.tiles[d] for d in self.grid.dims("result"))
-            found[relay] = Buffer(rooms[relay].memory, self._pitch(relay), min(_RELAYS, results))
+            tiles = prod(self.grid.tiles[d] for d in self.grid.dims(self.leaves.owner(relay)))
+            found[relay] = Buffer(rooms[relay].memory, self._pitch(relay), min(_RELAYS, tiles))
         return found
 
     def _row_of(self, buffer: str, tile: Mapping[str, str], at: str, phase: str) -> str:
@@ -90,7 +90,7 @@ class WholeNest(Nest):
         if not others:
             return str(first)
         number, stride = phase, "1"
-        for dim in reversed(self.tile_order("result")):
+        for dim in reversed(self.tile_order(self.leaves.owner(buffer))):
             if self.grid.block[dim] > 1:
                 number = f"{number} + ({tile.get(dim, '0')}) * {stride}"
                 stride = f"{stride} * {self.grid.block[dim]}"
@@ -149,7 +149,7 @@ class WholeNest(Nest):
         self, value: Value, tile: Mapping[str, str], at: str, phases: Mapping[str, str], when: Mapping[str, str]
     ) -> str | int | float:
         if isinstance(value, Rows):
-            phase = phases.get(value.buffer, phases.get("result", "0"))
+            phase = phases.get(self.leaves.owner(value.buffer), "0")
             return address(value.flags, value.space, self._row_of(value.buffer, tile, at, phase))
         if isinstance(value, Element):
             return self._element_of(self._source_of(value.operand), tile, at)
@@ -168,7 +168,15 @@ class WholeNest(Nest):
         return self.computation.added[0] if operand == "start" else self.computation.operands[operand]
 
     def load(self, operand: str, tile: Mapping[str, str], at: str, phase: str) -> Lines:
-        return [self._do(self.leaves.loads[operand], tile, at, {operand: phase})]
+        lines: Lines = []
+        unit: str | None = None
+        for command in self.leaves.chain(operand):
+            lines += self._order.between(unit, command.instruction.unit) if unit else []
+            lines.append(self._do(command, tile, at, {operand: phase}))
+            if unit:  # before the tile that the next load puts in the same place
+                lines += self._order.between(command.instruction.unit, unit)
+            unit = command.instruction.unit
+        return lines
 
     def all_loads(self, operand: str, at: str, phase: str) -> Lines:
         return [] if operand in self.leaves.queued else super().all_loads(operand, at, phase)
@@ -204,7 +212,7 @@ class WholeNest(Nest):
 
     def ordered(self, first: str, later: str) -> Lines:
         leaves = self.leaves
-        loading = {command.instruction.unit for command in leaves.loads.values()}
+        loading = {leaves.chain(operand)[-1].instruction.unit for operand in OPERANDS}
         starting = {leaves.start.instruction.unit} if leaves.start is not None else set()
         product, store = {leaves.product.instruction.unit}, {leaves.store.instruction.unit}
         units = {"load": loading, "product": product, "store": store}
