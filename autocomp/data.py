@@ -40,7 +40,7 @@ def reason(error: OSError) -> str:
 def check_name(path: Path) -> None:
     """Raises OSError for a name that no file can have, which Python does not report as one."""
     if "\0" in str(path):
-        raise OSError(errno.EINVAL, "a file name has no zero byte")
+        raise OSError(errno.EINVAL, "a file name cannot contain a zero byte")
 
 
 def read_regular(path: Path, limit: int = MAX_TEXT) -> bytes:
@@ -67,7 +67,7 @@ def check_regular(path: Path, *, writes: bool = False) -> None:
     if not stat.S_ISREG(status.st_mode):
         raise OSError(errno.EINVAL, "it is a link, a folder, a pipe or a device, not a regular file", str(path))
     if writes and status.st_nlink > 1:
-        raise OSError(errno.EINVAL, "it is a hard link, and may lie elsewhere too", str(path))
+        raise OSError(errno.EINVAL, "it has several hard links, so another name may change it too", str(path))
 
 
 def decode(data: bytes, name: str, error: type[AutocompError]) -> str:

@@ -36,7 +36,7 @@ def trust(kind: Kind, content: bytes, seen: str) -> None:
             file.write(line)
     except OSError as error:
         raise ConfigError(
-            f"cannot write {path}: {error.strerror}", hint="AUTOCOMP_CONFIG names another folder"
+            f"cannot write {path}: {error.strerror}", hint="set AUTOCOMP_CONFIG to a writable folder"
         ) from error
 
 

@@ -36,9 +36,9 @@ def _further(extra: Mapping[str, Any]) -> Mapping[str, Any]:
     """Further fields of a request may not change what is asked, nor make an answer longer than budgets reckon with."""
     for name in extra:
         if name in OWN_FIELDS:
-            raise ValueError(f"{name!r} is set by the program itself")
+            raise ValueError(f"{name!r} cannot be set: the program sets it itself")
         if name in MULTIPLIERS:
-            raise ValueError(f"{name!r} changes how long answers are: say max_tokens of the model, or samples")
+            raise ValueError(f"{name!r} changes the length of answers: set `max_tokens` of the model, or `samples`")
     return extra
 
 
@@ -138,12 +138,12 @@ def load(path: Path) -> Agents:
     except ValidationError as error:
         raise ConfigError(f"{path}: " + "; ".join(problems(error, document, _known_keys))) from error
     if not agents.planner:
-        raise ConfigError(f"{path}: 'planner' names nobody", hint=f"give at least one model: {FORMS}")
+        raise ConfigError(f"{path}: 'planner' names no agent", hint=f"give at least one model: {FORMS}")
     if agents.templates is None:
         return agents
     folder = (path.parent / agents.templates).resolve()
     if not folder.is_dir():
-        raise ConfigError(f"{path}: no template folder {folder}")
+        raise ConfigError(f"{path}: the template folder {folder} does not exist")
     return replace(agents, templates=str(folder))
 
 
@@ -182,7 +182,7 @@ def granted(asked: Agents, given: Agents) -> Agents:
     """
     if asked.templates is not None and given.templates is None:
         raise TrustError(
-            f"the run used prompt templates from {asked.templates}, which come from whoever began it",
+            f"the run used prompt templates from {asked.templates}, chosen by whoever began it",
             hint="name an agents file of your own with `templates`: --agents FILE",
         )
 
@@ -200,7 +200,7 @@ def granted(asked: Agents, given: Agents) -> Agents:
             return member
         key = "" if member.key is None else f", with the key in {member.key}"
         raise TrustError(
-            f"the run asks {named.model!r} at {named.base_url}{key}, and you have not given that",
+            f"the run asks {named.model!r} at {named.base_url}{key}, which you have not allowed",
             hint=f"if you know and trust it: --planner-model {member.model}, or --agents FILE",
         )
 

@@ -91,7 +91,7 @@ def _rules_of(target: Target) -> Rules:
 def _check_rules(agents: Agents) -> None:
     if agents.plans != "words" or agents.phases == 1:
         raise ConfigError(
-            "plans and phases say how a model is asked, and the agents file names no model",
+            "the agents file sets 'plans' or 'phases', which are for models, but names no model",
             hint="name one under 'planner', or leave these keys out",
         )
 

@@ -97,7 +97,7 @@ def compare_with_rtl(
     if different:
         raise FidelityError(
             f"{len(different)} of {len(compared)} programs differ between the simulator and the hardware description",
-            hint=f"the shrunk ones lie in {folder}; --random 0 runs them again",
+            hint=f"the shrunk programs are in {folder}; --random 0 runs them again",
         )
 
 

@@ -29,7 +29,10 @@ agent_options = folded(
     "agents",
     chosen_agents,
     click.option(
-        "--agent", type=str, default=None, help="rules, llm or llm+rules (default: llm where a model is named)."
+        "--agent",
+        type=str,
+        default=None,
+        help="Kind of agent: rules, llm or llm+rules (default: llm if a model is named, else rules).",
     ),
     click.option(
         "--planner-model",
@@ -37,7 +40,7 @@ agent_options = folded(
         "planner_models",
         multiple=True,
         metavar="SPEC",
-        help=f"Who plans: {_MODEL}, or rules; repeatable.",
+        help=f"Agent that plans: {_MODEL}, or rules; repeatable.",
     ),
     click.option(
         "--coder-model",
@@ -45,7 +48,7 @@ agent_options = folded(
         "coder_models",
         multiple=True,
         metavar="SPEC",
-        help="Who writes kernels, like --planner-model (default: the same); repeatable.",
+        help="Agent that writes kernels, in the same form (default: the planner); repeatable.",
     ),
     click.option(
         "--agents",

@@ -20,7 +20,7 @@ def accelerator_of(trace: Path, paths: Sequence[Path]) -> str:
     if len(fitting) == 1:
         return str(known[fitting[0]])
     if not os.path.getsize(trace):
-        raise ConfigError(f"{trace} is an empty file, and holds no commands")
+        raise ConfigError(f"the trace {trace} is empty: it has no commands")
     found = "several accelerators have" if fitting else "no accelerator has"
     raise ConfigError(
         f"{found} all commands of {trace}", hint=f"name one with --accelerator; known: {', '.join(fitting or known)}"

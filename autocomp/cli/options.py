@@ -81,7 +81,7 @@ def number_of(text: str) -> int | float | None:
 json_option = click.option(
     "--json", "as_json", is_flag=True, callback=_note_json, help="Print one JSON document, and nothing else, on stdout."
 )
-plain_option = click.option("--plain", is_flag=True, help="No colours, no live display.")
+plain_option = click.option("--plain", is_flag=True, help="Print plain text, without colours or live display.")
 path_option = click.option(
     "--path",
     "paths",
@@ -122,25 +122,25 @@ judge_seed_option = click.option(
 trust_option = click.option(
     "--trust",
     is_flag=True,
-    help="Let the workload's own Python reference run, and programs that its target names; remembered by content.",
+    help="Allow the workload's Python reference, and programs that its target names, to run; remembered by content.",
 )
 target_option = click.option(
     "--target",
     "target_spec",
     metavar="KIND[:MACHINE]",
-    help="What kernels are for, in place of what the workload's file names.",
+    help="Target of the kernels (default: the one that the workload's file names).",
 )
 objective_option = click.option(
     "--objective",
     default=None,
     metavar="NAME",
-    help="Measure kernels by this, where the target has several: cycles, energy or edp (energy x cycles).",
+    help="Objective, if the target has several: cycles, energy or edp (energy x cycles).",
 )
 workers_option = click.option(
     "--workers",
     type=click.IntRange(min=1),
     default=None,
-    help="Kernels evaluated at a time (default: the cores at hand).",
+    help="Number of kernels evaluated at a time (default: the available cores).",
 )
 
 
@@ -164,7 +164,7 @@ means_options = folded(
         "--cache/--no-cache",
         default=True,
         show_default=True,
-        help="Take verdicts from your cache, and keep them there.",
+        help="Read verdicts from your cache, and store new ones there.",
     ),
 )
 

@@ -66,7 +66,7 @@ def draft(
         # The latest answer alone: earlier ones would fill a context with what is wrong.
         messages = [*messages[:2], Message("assistant", f"````isa\n{text}````\n"), Message("user", again)]
     if not text:
-        raise ModelError(f"no description came of {made} answers")
+        raise ModelError(f"the model gave {made} answers, and none contains a description")
     return Draft(text, checked, made, usage)
 
 

@@ -55,7 +55,7 @@ def check_size(pages: Sequence[Page]) -> None:
     size = sum(len(page.text) for page in pages)
     if size > MOST_CHARACTERS:
         raise ConfigError(
-            f"the manuals hold {size:,} characters, {MOST_CHARACTERS:,} at most are shown to a model",
+            f"the manuals hold {size:,} characters, a model is shown at most {MOST_CHARACTERS:,}",
             hint="give the chapters on instructions, memories and timing alone",
         )
 

@@ -1,1 +1,1 @@
-"""Help for editors of machine descriptions (`.isa`): mistakes as one types, hover and completion."""
+"""Help for editors of machine descriptions (`.isa`): errors while typing, hover and completion."""

@@ -154,7 +154,7 @@ def draw(kernel: AnySize, accelerator: Accelerator, generator: np.random.Generat
     drawn = (_drawn(kernel.workload, values, accelerator, generator) for _ in range(DRAWS))
     workload = next((found for found in drawn if found is not None), None)
     if workload is None:
-        raise ConfigError(f"none of {DRAWS} sizes drawn for {kernel.function} leave a result")
+        raise ConfigError(f"none of {DRAWS} sets of sizes drawn for {kernel.function} has a result")
     gaps = {name: int(generator.integers(0, 8)) for name in kernel.strided}
     tensors = tuple(replace(t, shape=(*t.shape[:-1], t.shape[-1] + gaps.get(t.name, 0))) for t in workload.tensors)
     strides = tuple(tensor.shape[1] for tensor in tensors if tensor.name in gaps)

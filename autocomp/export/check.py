@@ -104,7 +104,7 @@ def _apart(comparison: Comparison, seed: int) -> None:
         said = comparison.said.read_text(encoding="utf-8", errors="replace").splitlines()
         reports = [line.replace(f"{comparison.library.parent}{os.sep}", "") for line in said if "runtime error" in line]
         shown = "\n".join(reports[:SHOWN_LINES]) or "the process that ran it has died"
-        raise CandidateFailure(f"the exported C does what the language does not define:\n{shown}") from None
+        raise CandidateFailure(f"the exported C has undefined behaviour:\n{shown}") from None
     finally:
         executor.shutdown()
 

@@ -110,7 +110,7 @@ class Forms:
         )
         for name, argument in bound.items():
             if uses[name] != 1 and has_effect(argument):
-                _fail(call, f"{call.function!r} takes {name} {uses[name]} times, and this one does something each time")
+                _fail(call, f"{call.function!r} uses {name} {uses[name]} times, and this argument has a side effect")
         return [
             command
             for callee, arguments in form.expansion

@@ -213,7 +213,7 @@ class _Replay:
         for number, tensor in enumerate(self._tensors, 1):
             if 0 <= address - tensor.first < tensor.array.nbytes:
                 return (number << POINTER_SHIFT) + address - tensor.first
-        raise KernelError(f"a command has the address {address:#x}, where no tensor of the function lies")
+        raise KernelError(f"a command has the address {address:#x}, which is outside all tensors of the function")
 
 
 def replay(accelerator: Accelerator, arrays: Arrays, words: Sequence[int], addresses: Mapping[str, int]) -> None:

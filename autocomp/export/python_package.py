@@ -127,7 +127,7 @@ def _operation(name: str, group: Sequence[ScheduleRecord]) -> str:
     names = [tensor.name for tensor in tensors]
     for record in group:
         if [tensor.name for tensor in record.operation.tensors] != names:
-            raise ConfigError(f"{record.file_name} takes other tensors than {group[0].file_name}")
+            raise ConfigError(f"{record.file_name} has other tensors than {group[0].file_name}")
     known = OPERATIONS.get(group[0].operation.name)
     return _OPERATION.format(
         name=name,

@@ -72,11 +72,11 @@ def random_samples(source: Path, seed: int) -> Samples:
     names = [i.name for i in graph.input if i.name not in constants]
     if missing := [name for name in names if name not in shapes]:
         raise ConfigError(
-            f"{source} leaves a size of its input {missing[0]!r} open", hint="give samples, with --samples"
+            f"a size of the input {missing[0]!r} of {source} is not fixed", hint="give samples, with --samples"
         )
     drawn = SAMPLES * sum(8 * math.prod(shapes[name]) for name in names)
     if drawn > MOST_BYTES:
-        raise ConfigError(f"{SAMPLES} inputs of {source} take {drawn:,} bytes, at most {MOST_BYTES:,}")
+        raise ConfigError(f"{SAMPLES} inputs of {source} need {drawn:,} bytes; at most {MOST_BYTES:,} are allowed")
     generator = np.random.default_rng(seed)
     return [{n: generator.standard_normal(shapes[n]).astype(np.float32) for n in names} for _ in range(SAMPLES)]
 
@@ -97,7 +97,7 @@ def read_samples(path: Path) -> Samples:
         raise ConfigError(f"cannot read the samples {path}: {type(error).__name__}: {error}", hint=hint) from None
     counts = {len(array) if array.ndim else 0 for array in arrays.values()}
     if len(counts) != 1 or counts == {0}:
-        raise ConfigError(f"{path} holds {', '.join(arrays) or 'nothing'}, not as many samples of each, at least one")
+        raise ConfigError(f"{path} has {', '.join(arrays) or 'nothing'}; expected samples of each input, equally many")
     return [{name: array[n] for name, array in arrays.items()} for n in range(counts.pop())]
 
 

@@ -77,7 +77,10 @@ def known_shapes(graph: Any) -> dict[str, Shape]:
             shapes[info.name] = tuple(d.dim_value for d in kind.shape.dim)
     for name, shape in shapes.items():
         if any(size < 0 for size in shape) or math.prod(shape) > MOST_ELEMENTS:
-            raise ConfigError(f"tensor {name!r:.80} has the shape {shape!r:.80}, which no tensor has")
+            raise ConfigError(
+                f"tensor {name!r:.80} has the shape {shape!r:.80}; "
+                f"expected extents from 0, and at most {MOST_ELEMENTS:,} elements"
+            )
     return shapes
 
 

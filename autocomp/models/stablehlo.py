@@ -74,10 +74,11 @@ def _model(text: str, path: Path) -> Model:
     entry = "main" if "main" in functions else next(iter(functions), None)
     if entry is None:
         raise ConfigError(
-            f"{path}: a StableHLO module has functions; this has none", hint="jax.jit(f).lower(…).as_text()"
+            f"{path}: a StableHLO module has functions; this has none",
+            hint="write one with jax.jit(f).lower(…).as_text()",
         )
     if _operations(entry, functions, path, {}) > MOST_OPERATIONS:
-        raise ConfigError(f"{path}: more than {MOST_OPERATIONS:,} operations, with those of called functions")
+        raise ConfigError(f"{path}: more than {MOST_OPERATIONS:,} operations after inlining")
     return _Program(list(_written_out(functions[entry], functions)), path).model()
 
 
@@ -122,10 +123,14 @@ def _shapes(text: str, where: str) -> tuple[Shape, ...]:
             raise ConfigError(f"{where}: the size of a tensor is not known", hint="lower the program for fixed sizes")
         if len(words) > MOST_EXTENTS or any(len(word) > MOST_DIGITS for word in words):
             digits = max(map(len, words))
-            raise ConfigError(f"{where}: {len(words)} extents of up to {digits} digits, which no tensor has")
+            raise ConfigError(
+                f"{where}: a tensor has {len(words)} extents of up to {digits} digits; "
+                f"expected at most {MOST_EXTENTS} extents of {MOST_DIGITS} digits"
+            )
         shape = tuple(map(int, words))
         if math.prod(shape) > MOST_ELEMENTS:
-            raise ConfigError(f"{where}: a tensor has {math.prod(shape):,} elements, which no tensor has")
+            elements = math.prod(shape)
+            raise ConfigError(f"{where}: a tensor has {elements:,} elements; expected at most {MOST_ELEMENTS:,}")
         shapes.append(shape)
     return tuple(shapes)
 

@@ -66,7 +66,7 @@ class Stored:
         except OSError as error:
             raise ConfigError(f"cannot read the schedule {self.path}: {error.strerror}", hint=_REBUILD) from error
         if hashlib.sha256(content).hexdigest() != self.entry.sha256:
-            raise ConfigError(f"{self.path}: not the file that was indexed", hint=_REBUILD)
+            raise ConfigError(f"{self.path}: changed after it was indexed", hint=_REBUILD)
         return decode(content, str(self.path), ConfigError)
 
     def kernel(self) -> str:

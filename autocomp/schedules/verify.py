@@ -82,7 +82,7 @@ def workload_of(record: ScheduleRecord, target: Target, path: Path, extra_paths:
     else:
         workload = workloads.load(operation.name, extra_paths, parameters)
     if operation_of(workload, operation.arguments) != operation:
-        raise ConfigError(f"{operation.name} is defined otherwise than when the record was made")
+        raise ConfigError(f"{operation.name} has another definition than when the record was made")
     return workload
 
 

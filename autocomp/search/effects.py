@@ -165,7 +165,7 @@ class Effects:
         verdict = with_verdict(candidate, evaluation, self._judge.stages)
         if proof and verdict.outcome == PLAUSIBLE:
             raise RunFolderError(
-                f"the log's proof of the kernel {candidate.kernel} lacks stages",
+                f"the log's validation of the kernel {candidate.kernel} lacks stages",
                 hint="it was edited, or another version wrote it; start a new search",
             )
         return verdict

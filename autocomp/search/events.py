@@ -328,7 +328,7 @@ class CandidateGraph:
         if event["key"] != key_of("candidate", number):
             raise EventError(event, f"field 'id': {number} is not the one of its key {event['key']!r}")
         if (parent is None) != (number == 0):
-            raise EventError(event, "field 'parent': candidate 0, and no other, has none")
+            raise EventError(event, "field 'parent': only candidate 0 has no parent")
         if parent is not None:
             self._known(event, "parent", parent)
         self._enter(event)
@@ -336,18 +336,18 @@ class CandidateGraph:
     def _check_verdict(self, event: Mapping[str, Any]) -> None:
         self._known(event, "id", event["id"])
         if event["parent"] != self._parents[event["id"]]:
-            raise EventError(event, f"field 'parent': candidate {event['id']} had another one")
+            raise EventError(event, f"field 'parent': candidate {event['id']} had another parent before")
         self._enter(event)
 
     def _enter(self, event: Mapping[str, Any]) -> None:
         if event["outcome"] in (CORRECT, PLAUSIBLE) and (event["value"] is None or not event["kernel"]):
-            raise EventError(event, "field 'value': a kernel that ran was measured")
+            raise EventError(event, "field 'value': missing, although the kernel ran")
         self._outcomes[event["id"]] = event["outcome"]
         self._parents[event["id"]] = event["parent"]
 
     def _check_evaluate(self, event: Mapping[str, Any]) -> None:
         if event["evaluation"] is None and "message" not in event:
-            raise EventError(event, "field 'message' is missing: there is no evaluation")
+            raise EventError(event, "field 'message' is missing, and so is an evaluation")
 
     _check_prove = _check_evaluate
 

@@ -142,7 +142,7 @@ class RunFolder:
         """The file of a kernel. Raises RunFolderError where the folder of kernels lies elsewhere."""
         folder = self.path / "kernels"
         if folder.is_symlink():
-            raise RunFolderError(f"{folder} is a link; the kernels of a run lie in its own folder")
+            raise RunFolderError(f"{folder} is a link; expected the run's own folder of kernels")
         return folder / f"{digest}{self.suffix}"
 
 
@@ -151,7 +151,7 @@ def _suffix(snapshot: Mapping[str, Any]) -> str:
     target = snapshot.get("target")
     stated = target.get("suffix", ".c") if isinstance(target, dict) else ".c"
     if not (isinstance(stated, str) and SUFFIX.fullmatch(stated)):
-        raise RunFolderError(f"{stated!r} cannot be the suffix of kernels", hint="a dot, then letters or digits")
+        raise RunFolderError(f"invalid suffix of kernels {stated!r}", hint="expected a dot, then letters or digits")
     return stated
 
 

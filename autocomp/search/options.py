@@ -26,48 +26,49 @@ class Options(BaseModel):
 
     model_config = ConfigDict(frozen=True, strict=True, extra="forbid", allow_inf_nan=False)
 
-    seed: Annotated[int, Field(description="Same seed, same run.")] = 0
+    seed: Annotated[int, Field(description="Seed of all random choices; the same seed repeats the run.")] = 0
     beam: Annotated[int, Field(ge=1, le=MOST, description="Kernels expanded in each step.")] = 6
     plans_per_parent: Annotated[int, Flag("plans"), Field(ge=1, le=MOST, description="Plans for each parent.")] = 6
     codes_per_plan: Annotated[int, Flag("codes"), Field(ge=1, le=MOST, description="Kernels for each plan.")] = 1
     dropout: Annotated[
-        float, Field(ge=0, lt=1, description="Chance that an option of the menu is withheld from one planning.")
+        float, Field(ge=0, lt=1, description="Probability that a planner's request leaves out a menu option.")
     ] = 0.25
-    keep_parents: Annotated[bool, Field(description="Parents stay in the beam, beside their children.")] = True
+    keep_parents: Annotated[bool, Field(description="Keep parents in the beam, beside their children.")] = True
     gate: Annotated[
         float | None,
         Field(gt=0, description="Expand a kernel only if it is at most this many times worse than its parent."),
     ] = None
     alike: Annotated[
-        int, Field(ge=1, le=MOST, description="Kernels made by the same options that a beam takes first.")
+        int, Field(ge=1, le=MOST, description="Prefer at most this many kernels of the same options in a beam.")
     ] = 2
     black_box: Annotated[
-        bool, Field(description="Agents see measurements and failures only, not how kernels behave.")
+        bool, Field(description="Show agents only measurements and failures, not how kernels behave.")
     ] = False
-    patience: Annotated[int | None, Field(ge=1, description="Steps without gain to end (default: the strategy's).")] = (
-        None
-    )
-    max_steps: Annotated[int, Flag("steps"), Field(ge=0, description="Steps at most.")] = 40
-    evaluations: Annotated[int | None, Field(ge=1, description="Evaluations at most.")] = None
-    seconds: Annotated[float | None, Field(ge=0, description="Wall-clock time at most.")] = None
+    patience: Annotated[
+        int | None, Field(ge=1, description="Stop after this many steps without improvement (default: the strategy's).")
+    ] = None
+    max_steps: Annotated[int, Flag("steps"), Field(ge=0, description="Stop after this many steps.")] = 40
+    evaluations: Annotated[int | None, Field(ge=1, description="Stop after this many evaluations.")] = None
+    seconds: Annotated[float | None, Field(ge=0, description="Stop after this many seconds.")] = None
     tokens: Annotated[
-        int | None, Field(ge=0, description="Tokens of language models at most: prompts and answers.")
+        int | None, Field(ge=0, description="Stop after this many tokens of language models (prompts and answers).")
     ] = None
     money: Annotated[
-        float | None, Field(ge=0, description="Price of their tokens at most, in the currency of the agents file.")
+        float | None,
+        Field(ge=0, description="Stop when their tokens have cost this much, in the currency of the agents file."),
     ] = None
-    ratio: Annotated[float, Field(ge=0, description="Share of the bound that is good enough to end.")] = 0.995
+    ratio: Annotated[float, Field(ge=0, description="Stop at this share of the bound.")] = 0.995
     repair: Annotated[bool, Field(description="Let the coder mend a failed kernel once.")] = True
-    robust: Annotated[bool, Field(description="Find the kernel whose worst measurement in all conditions is best.")] = (
-        False
-    )
+    robust: Annotated[
+        bool, Field(description="Search for the kernel whose worst measurement over all conditions is best.")
+    ] = False
     conditions: Annotated[
         tuple[str, ...],
         Flag("condition", "NAME=NUMBER,..."),
         Field(
             max_length=MOST_CONDITIONS,
             strict=False,
-            description="Parameters of a machine on which the result has to hold too; repeatable "
+            description="Also validate the result on the machine with these parameters; repeatable "
             "(default: the target's conditions).",
         ),
     ] = ()

@@ -133,7 +133,7 @@ def require_true(judge: Evaluator, folder: RunFolder, best: Candidate) -> None:
     else:
         says = f"it fails {found.failure.stage}" if found.failure else "it is not measured"
     raise RunFolderError(
-        f"{folder.path} says that its best kernel takes {best.value:,} {objective.unit}, and the judge now: {says}",
+        f"the log of {folder.path} states {best.value:,} {objective.unit} for its best kernel; now: {says}",
         hint="its log was edited, or another version wrote it; start a new search",
     )
 

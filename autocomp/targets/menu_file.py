@@ -151,7 +151,7 @@ class _Document(_Strict):
         seen: set[str] = set()
         for option in options:
             if option.id in seen:
-                raise ValueError(f"option {option.id!r} is there twice")
+                raise ValueError(f"option {option.id!r} is defined twice")
             seen.add(option.id)
         return options
 

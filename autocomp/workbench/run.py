@@ -68,5 +68,5 @@ def _check_agents(agents: Agents) -> None:
     if agents.fallback == RULES:
         raise ConfigError(
             f"the strategy {CONVERSATION!r} has no fallback: the rules agent calls no tools",
-            hint="leave `fallback` out; --rules-first has the rules search before",
+            hint="leave `fallback` out; --rules-first lets the rules agent search first",
         )

@@ -34,7 +34,7 @@ def reference_that_runs(file: Path, say: bool) -> str:
 
 def untrusted(file: str) -> TrustError:
     return TrustError(
-        f"{file} is Python code that would run on this computer, and you have not said that it may",
+        f"{file} is Python code that would run on this computer, and you have not allowed it",
         hint="read it first; --trust allows it, once for its content",
     )
 

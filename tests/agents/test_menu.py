@@ -102,7 +102,7 @@ def test_dropout_of_zero_keeps_all_and_of_one_keeps_one() -> None:
             "options: [{id: tile, title: x, guidance: y, applies: {causes: [Buss]}}]",
             r"applies\.causes\[0\].*found 'Buss'",
         ),
-        (f"options: [{OPTION}, {OPTION}]", "option 'tile' is there twice"),
+        (f"options: [{OPTION}, {OPTION}]", "option 'tile' is defined twice"),
         ("option: []", "option: unknown key; did you mean 'options'"),
         ("[]", "a menu holds keys and values"),
         ("{}", "a menu needs 'options'"),

@@ -139,7 +139,7 @@ def test_two_instructions_of_the_same_bits_cannot_be_told_apart() -> None:
     [
         ("y = n;", "no command word called 'y'|unknown command word 'y'|'y'"),
         ("x[32] = n;", "32 is out of range: 0 to 31"),
-        ("x[0..3] = n;", "the high bit comes first"),
+        ("x[0..3] = n;", "the high bit first"),
         ("x[3..0] = n; x[3] = 1;", r"bits 3\.\.3 of x overlap"),
         ("op = 256; x = n;", r"256 does not fit in bits 7\.\.0 of op"),
         ("op = 1;", "'n' is in 0 fields; expected exactly one"),

@@ -228,7 +228,7 @@ def test_a_float_model_is_quantised_so_that_kernels_take_it_over_whole(tmp_path:
 
 def test_samples_of_different_numbers_are_refused(tmp_path: Path) -> None:
     np.savez(tmp_path / "samples.npz", x=np.zeros((2, 3)), y=np.zeros((3, 3)))
-    with pytest.raises(ConfigError, match="not as many samples of each"):
+    with pytest.raises(ConfigError, match="expected samples of each input, equally many"):
         read_samples(tmp_path / "samples.npz")
     np.savez(tmp_path / "samples.npz", x=np.arange(6).reshape(2, 3))
     assert [s["x"].tolist() for s in read_samples(tmp_path / "samples.npz")] == [[0, 1, 2], [3, 4, 5]]

@@ -129,7 +129,7 @@ def test_a_changed_file_is_not_trusted(tmp_path: Path) -> None:
     item = Stored(tmp_path, stored(I=4).entry)
     item.path.parent.mkdir(parents=True)
     item.path.write_text("kernel: |\n  malicious();\n")
-    with pytest.raises(ConfigError, match="not the file that was indexed"):
+    with pytest.raises(ConfigError, match="changed after it was indexed"):
         item.kernel()
 
 

@@ -15,7 +15,7 @@ from autocomp.cli.problem import load_problem
 @click.command()
 @click.argument("first", type=click.Path(path_type=Path, allow_dash=True))
 @click.argument("second", type=click.Path(path_type=Path, allow_dash=True))
-@click.option("--workload", required=True, help="What both kernels compute: a file or the name of a shipped one.")
+@click.option("--workload", required=True, help="Workload of both kernels: a file, or the name of a shipped one.")
 @target_option
 @set_option
 @define_option

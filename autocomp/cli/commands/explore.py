@@ -83,9 +83,11 @@ def _sweeps(ctx: click.Context, option: click.Parameter, values: tuple[str, ...]
     type=click.Path(path_type=Path, file_okay=False),
     default=Path("exploration"),
     show_default=True,
-    help="Where the runs are kept; the same command continues there.",
+    help="Folder of the runs; the same command continues there.",
 )
-@click.option("--plot", "plot_file", type=click.Path(path_type=Path, dir_okay=False), help="Write the front as SVG.")
+@click.option(
+    "--plot", "plot_file", type=click.Path(path_type=Path, dir_okay=False), help="Write the Pareto front as SVG."
+)
 @means_options
 @trust_option
 @set_option
@@ -178,7 +180,10 @@ def _base(
     names = [workload.name for workload, _ in loaded]
     repeated = [name for name in dict.fromkeys(names) if names.count(name) > 1]
     if repeated:
-        raise ConfigError(f"workload {repeated[0]} is given twice", hint="the runs are kept by the workloads' names")
+        raise ConfigError(
+            f"workload {repeated[0]} is given twice",
+            hint="give each workload once: its name is the name of its run's folder",
+        )
     base = loaded[0][1]
     for workload, target in loaded:
         if target.digest != base.digest:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("names", metavar="[SCHEDULE]...", nargs=-1)
-@click.option("--workload", help="What the kernel computes; SCHEDULE is then the kernel's file.")
+@click.option("--workload", help="Workload of the kernel; SCHEDULE is then the kernel's file.")
 @click.option("--accelerator", help="Export all schedules of this accelerator.")
 @click.option(
     "--output",
@@ -50,11 +50,11 @@ def export(
 ) -> None:
     """Write kernels as C: each SCHEDULE, or a kernel's file with --workload, or all of --accelerator.
 
-    One function a kernel for the vendor's header, a dispatch function over sizes, a description as JSON, and what it
-    takes to compile and run them on a computer without the hardware.
+    The output has one function for each kernel, with the calls of the vendor's header, and a function that dispatches
+    by size. It also has a description as JSON, and the files to compile and run the kernels without the hardware.
 
-    Schedules of GPU kernels become a Python package instead, with a function an operation that chooses by device and
-    sizes.
+    Schedules of GPU kernels become a Python package instead. It has one function for each operation, which chooses a
+    kernel by device and sizes.
     """
     from autocomp.data import write_output
     from autocomp.export import check_export, export_files

@@ -17,18 +17,24 @@ from autocomp.errors import ConfigError
 
 @click.command()
 @click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
-@click.option("--accelerator", default=None, help="Its description (default: the one that has the traces' commands).")
-@click.option("--case", "names", multiple=True, help="Only this case; repeatable.")
+@click.option(
+    "--accelerator", default=None, help="Accelerator of the traces (default: the only one that has their commands)."
+)
+@click.option("--case", "names", multiple=True, help="Replay only this case; repeatable.")
 @click.option("--against", type=click.Choice(("rtl",)), default=None, help="Compare with the hardware description.")
-@click.option("--random", "count", type=click.IntRange(min=0), help="Random programs to run there (default: 20).")
-@click.option("--seed", type=click.IntRange(min=0), help="Of the first of them (default: 0).")
-@click.option("--length", type=click.IntRange(min=1), help="Commands of each at most (default: 40).")
+@click.option(
+    "--random", "count", type=click.IntRange(min=0), help="Number of random programs to run on it (default: 20)."
+)
+@click.option("--seed", type=click.IntRange(min=0), help="Seed of the first random program (default: 0).")
+@click.option("--length", type=click.IntRange(min=1), help="Most commands of a random program (default: 40).")
 @click.option(
     "--bound",
     type=click.FloatRange(min=0),
-    help="Error of cycles that counts as equal (default: 0.05).",
+    help="Largest relative error of cycles that counts as equal (default: 0.05).",
 )
-@click.option("--seconds", type=click.FloatRange(min=0), help="Begin no program after this time (default: no limit).")
+@click.option(
+    "--seconds", type=click.FloatRange(min=0), help="Start no program after this many seconds (default: no limit)."
+)
 @set_option
 @path_option
 @output_options

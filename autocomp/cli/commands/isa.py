@@ -110,8 +110,8 @@ def list_(paths: tuple[Path, ...], as_json: bool, plain: bool) -> None:
 
 @isa.command()
 def server() -> None:
-    """Serve editors of descriptions on standard input and output, by the Language Server Protocol: mistakes as one
-    types, hover and completion."""
+    """Serve editors of descriptions on standard input and output, by the Language Server Protocol: errors while
+    typing, hover and completion."""
     from autocomp.editors.server import make_server
 
     make_server().start_io()
@@ -120,7 +120,7 @@ def server() -> None:
 @isa.command()
 @click.argument("file")
 @click.option(
-    "--explain", "explained", is_flag=True, help="Also print what is derived: roles, tiles, the peak, what is missing."
+    "--explain", "explained", is_flag=True, help="Also print derived facts: roles, tiles, the peak, and missing parts."
 )
 @set_option
 @path_option
@@ -134,7 +134,7 @@ def check(
     plain: bool,
 ) -> None:
     """Check that FILE parses and can be simulated in all its configurations, and that its procedures and idioms
-    compile. Warn of statements that are legal and probably not meant."""
+    compile. Warn of statements that are legal but probably mistakes."""
     from autocomp.cli.explanation import explanation_document, print_explanation
     from autocomp.targets.simulator import isa as language
     from autocomp.targets.simulator.isa.derived.advice import advice
@@ -178,10 +178,16 @@ def _check_machine(accelerator: Accelerator) -> None:
 @isa.command()
 @click.argument("manuals", metavar="MANUAL...", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option("--out", "-o", required=True, type=click.Path(path_type=Path), help="File of the description, NAME.isa.")
-@click.option("--rounds", type=click.IntRange(min=1, max=20), default=4, show_default=True, help="Answers at most.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Same seed, same question.")
-@click.option("--tokens", type=click.IntRange(min=0), default=None, help="Tokens of the models at most.")
-@click.option("--money", type=click.FloatRange(min=0), default=None, help="Price of their tokens at most.")
+@click.option(
+    "--rounds",
+    type=click.IntRange(min=1, max=20),
+    default=4,
+    show_default=True,
+    help="Ask the model for at most this many answers.",
+)
+@click.option("--seed", type=int, default=0, show_default=True, help="Seed of the question; the same seed repeats it.")
+@click.option("--tokens", type=click.IntRange(min=0), default=None, help="Stop after this many tokens of the models.")
+@click.option("--money", type=click.FloatRange(min=0), default=None, help="Stop when their tokens have cost this much.")
 @agent_options
 @output_options
 def draft(
@@ -197,8 +203,9 @@ def draft(
 ) -> None:
     """Have a model draft the description of a machine from its MANUALs: PDF, Markdown, HTML, headers or text.
 
-    Every fact cites words of a manual, and these are looked up. The draft is checked, and a matrix multiplication is
-    built and judged; what is wrong goes back to the model. At the end stands what a person has to settle.
+    Every fact must cite words of a manual, and each citation is looked up. The draft is checked, and a matrix
+    multiplication is built and judged; faults go back to the model. The command ends with a list of questions for a
+    person.
     """
     from autocomp.agents.factory import make_ensemble
     from autocomp.agents.llm import Ledger
@@ -211,7 +218,7 @@ def draft(
     if not agents.models:
         raise ConfigError("a draft needs a language model", hint="name one: --planner-model openai:MODEL[@BASE_URL]")
     if out.exists():
-        raise ConfigError(f"{out} exists", hint="give --out a new file")
+        raise ConfigError(f"{out} already exists", hint="give --out a new file")
     pages = [page for path in manuals for page in read_manual(path)]
 
     def note(message: str) -> None:

@@ -62,7 +62,7 @@ def mcp(
         request = restore(folder, trust)
         require_trusted(request.workload)
     elif workload is None:
-        raise ConfigError("which workload?", hint="autocomp mcp WORKLOAD, or --run-dir with a run to continue")
+        raise ConfigError("no workload is given", hint="autocomp mcp WORKLOAD, or --run-dir with a run to continue")
     else:
         loaded, target = load_problem(workload, paths, overrides, target_spec, trust=trust)
         require_trusted(loaded)

@@ -68,7 +68,7 @@ def show(names: tuple[str, ...], paths: tuple[Path, ...], as_json: bool, plain: 
 
 @menu.command()
 @click.argument("run", type=click.Path(path_type=Path))
-@click.option("--count", type=click.IntRange(min=1), default=3, show_default=True, help="Options that are asked for.")
+@click.option("--count", type=click.IntRange(min=1), default=3, show_default=True, help="Number of options to ask for.")
 @click.option("--out", type=click.Path(path_type=Path, dir_okay=False), required=True, help="Menu file to write.")
 @agent_options
 def suggest(
@@ -89,7 +89,7 @@ def suggest(
     if not agents.models:
         raise ConfigError("the rules propose no options", hint="name a model: --planner-model openai:MODEL[@BASE_URL]")
     if out.exists():
-        raise ConfigError(f"{out} exists", hint="give --out a new file")
+        raise ConfigError(f"{out} already exists", hint="give --out a new file")
     folder = RunFolder.open(run)
     request, view = restore(folder), RunView.of(folder.events)
     found = suggest_options(
@@ -104,7 +104,7 @@ def suggest(
     for message in found.messages:
         warn(message)
     if not found.options:
-        raise ModelError("no new option came of it")
+        raise ModelError("the model proposed no new option")
     write_output(
         out, to_yaml(found.options, request.menu.kind, f"Proposed by {agents.planner[0].model} from the run {run}")
     )

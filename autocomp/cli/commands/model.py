@@ -29,7 +29,7 @@ PRECEDENTS = 2  # nearest schedules that a search begins with
     type=click.FloatRange(min=0),
     default=1.0,
     show_default=True,
-    help="Cycles of the host for each element read or written, or multiply-accumulate, of what no kernel does.",
+    help="Host cycles for each element read or written, or multiply-accumulate, of operations without a kernel.",
 )
 @click.option(
     "--negligible",
@@ -94,7 +94,7 @@ def model(
     from autocomp.targets.registry import load_target
 
     if samples is not None and quantised is None:
-        raise click.UsageError("--samples are what --quantise needs")
+        raise click.UsageError("--samples needs --quantise")
     if evaluations is not None:
         Store(user_root()).require_writable()
     machine = load_target(f"simulator:{accelerator}", overrides, paths)

@@ -16,7 +16,7 @@ from autocomp.data import write_output
 
 @click.command()
 @click.argument("kernel", type=click.Path(path_type=Path, allow_dash=True))
-@click.option("--workload", required=True, help="What the kernel computes: a file or the name of a shipped one.")
+@click.option("--workload", required=True, help="Workload of the kernel: a file, or the name of a shipped one.")
 @click.option(
     "--trace", type=click.Path(path_type=Path, dir_okay=False), help="Also write a timeline to this file, for Perfetto."
 )

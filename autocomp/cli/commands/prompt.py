@@ -55,17 +55,37 @@ class Question:
 
 @click.command()
 @click.argument("kernel", type=click.Path(path_type=Path, allow_dash=True))
-@click.option("--workload", required=True, help="What the kernel is to compute: a file or the name of a shipped one.")
-@click.option("--phase", type=click.Choice(PHASES), default="plan", show_default=True, help="Which question.")
-@click.option("--count", type=click.IntRange(min=1), default=4, show_default=True, help="Plans that are asked for.")
-@click.option("--option", default="", help="The menu option of the plan that is to be carried out.")
-@click.option("--plan", "plan_text", default="", help="That plan, in words (default: the option's title).")
-@click.option("--peer", type=click.Path(path_type=Path), default=None, help="Another kernel to combine with.")
-@click.option("--failed", type=click.Path(path_type=Path), default=None, help="The kernel that failed, for a repair.")
-@click.option("--answer", type=click.Path(path_type=Path), default=None, help="Edits that do not fit, for mend.")
+@click.option("--workload", required=True, help="Workload of the kernel: a file, or the name of a shipped one.")
+@click.option(
+    "--phase",
+    type=click.Choice(PHASES),
+    default="plan",
+    show_default=True,
+    metavar="PHASE",
+    help=f"Question to print: {', '.join(PHASES)}.",
+)
+@click.option("--count", type=click.IntRange(min=1), default=4, show_default=True, help="Number of plans to ask for.")
+@click.option("--option", default="", help="Menu option of the plan to implement.")
+@click.option("--plan", "plan_text", default="", help="The plan in words (default: the option's title).")
+@click.option("--peer", type=click.Path(path_type=Path), default=None, help="File with another kernel to combine with.")
+@click.option(
+    "--failed", type=click.Path(path_type=Path), default=None, help="File with the failed kernel, for a repair."
+)
+@click.option(
+    "--answer",
+    type=click.Path(path_type=Path),
+    default=None,
+    help="File with edits that do not fit, for the phase mend.",
+)
 @click.option("--menu", "menus", multiple=True, help="Optimisation menu, by name or path; repeatable.")
-@click.option("--dropout", type=float, default=0.0, show_default=True, help="Chance that a menu option is withheld.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Decides dropout and order.")
+@click.option(
+    "--dropout",
+    type=float,
+    default=0.0,
+    show_default=True,
+    help="Probability that the prompt leaves out a menu option.",
+)
+@click.option("--seed", type=int, default=0, show_default=True, help="Seed of dropout and of the options' order.")
 @click.option("--sections", is_flag=True, help="Print the tokens of each section in place of the prompt.")
 @agent_options
 @trust_option
@@ -90,7 +110,7 @@ def prompt(
     as_json: bool,
     **question: Any,
 ) -> None:
-    """Print what a model would be sent for the kernel in the file KERNEL ("-" for standard input).
+    """Print the prompt that a model would get for the kernel in the file KERNEL ("-" for standard input).
 
     With --json, the body of the request to the first model. Nothing is sent.
     """

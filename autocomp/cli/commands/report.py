@@ -18,7 +18,7 @@ from autocomp.cli.options import json_option, print_json, say
     type=click.IntRange(min=0),
     default=4,
     show_default=True,
-    help="Fastest kernels to profile, beside the best and the starting one; 0 for none at all.",
+    help="Number of fastest kernels to profile, beside the best and the starting one; 0 profiles none.",
 )
 @click.option("--timeline", "wanted", metavar="ID", type=int, multiple=True, help="A candidate to profile; repeatable.")
 @click.option("--live", is_flag=True, help="Serve the page on loopback while the search runs, and keep it up to date.")

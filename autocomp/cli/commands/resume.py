@@ -19,8 +19,15 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("runs", metavar="RUN...", nargs=-1, required=True, type=click.Path(path_type=Path))
 @agent_options
-@click.option("--tokens", type=click.IntRange(min=0), default=None, help="Tokens of its models at most, of each run.")
-@click.option("--money", type=click.FloatRange(min=0), default=None, help="Price of their tokens at most, of each run.")
+@click.option(
+    "--tokens", type=click.IntRange(min=0), default=None, help="Stop each run after this many tokens of its models."
+)
+@click.option(
+    "--money",
+    type=click.FloatRange(min=0),
+    default=None,
+    help="Stop each run when its models' tokens have cost this much.",
+)
 @means_options
 @confirm_option
 @trust_option

@@ -22,8 +22,8 @@ def rtl() -> None:
 @rtl.command()
 @click.option("--verilog", required=True, type=click.Path(path_type=Path), help="Folder of the generated Verilog.")
 @click.option("--top", required=True, help="Module with the command port and the TileLink port.")
-@click.option("--accelerator", required=True, help="Its description: a name, name:configuration, or a file.")
-@click.option("--jobs", type=click.IntRange(min=1), default=1, show_default=True, help="Compilers at a time.")
+@click.option("--accelerator", required=True, help="Accelerator of the design: a name, name:configuration, or a file.")
+@click.option("--jobs", type=click.IntRange(min=1), default=1, show_default=True, help="Number of compilers at a time.")
 @path_option
 @output_options
 def build(
@@ -31,7 +31,7 @@ def build(
 ) -> None:
     """Verilate and compile the module TOP of a folder, and use it for an accelerator from now on.
 
-    A model is kept in the user's cache folder by the content of what it is made of.
+    Models are kept in the user's cache folder, by the content of their sources.
     """
     from autocomp.report import make_console
     from autocomp.targets.simulator import isa

@@ -34,14 +34,16 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("kernel", type=click.Path(path_type=Path, allow_dash=True))
-@click.option("--workload", default=None, help="What the kernel is to compute: a file or the name of a shipped one.")
-@click.option("--accelerator", default=None, help="Of a program without a workload (default: that of its headers).")
+@click.option("--workload", default=None, help="Workload of the kernel: a file, or the name of a shipped one.")
+@click.option(
+    "--accelerator", default=None, help="Accelerator of a program without a workload (default: the one of its headers)."
+)
 @click.option(
     "--evaluator",
     type=click.Choice(("simulator", "rtl")),
     default=None,
     callback=lambda ctx, option, value: None if value == "simulator" else value,
-    help="Who judges (default: the target); rtl: the hardware description, built with `autocomp rtl build`.",
+    help="Judge of the kernel (default: the target); rtl: the hardware description, built with `autocomp rtl build`.",
 )
 @judge_seed_option
 @trust_option
@@ -71,8 +73,8 @@ def run(
     Without a workload, the file is a program with `int main()`: what it prints is shown, and its exit code is that of
     this command.
 
-    Exits with 5 if it does not parse or check, with 6 if it fails another correctness stage or the hardware does not
-    confirm it.
+    Exits with 5 if the kernel does not parse or check. Exits with 6 if it fails another correctness stage, or if the
+    hardware does not confirm it.
     """
     from autocomp.report import make_console, print_evaluation
 

@@ -21,7 +21,14 @@ def runs() -> None:
 
 
 @runs.command("list")
-@click.option("--dir", "folder", type=click.Path(path_type=Path), default=Path("runs"), show_default=True)
+@click.option(
+    "--dir",
+    "folder",
+    type=click.Path(path_type=Path),
+    default=Path("runs"),
+    show_default=True,
+    help="Folder with the runs.",
+)
 @output_options
 def list_(folder: Path, as_json: bool, plain: bool) -> None:
     """List the runs in a folder, and in the folders directly below it, oldest first."""
@@ -80,7 +87,12 @@ def compare(folders: tuple[Path, ...], as_json: bool, plain: bool) -> None:
 @click.argument("folders", metavar="RUN...", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option("--to", "tracker", required=True, type=click.Choice(("mlflow", "wandb", "tensorboard")), help="Tracker.")
 @click.option(
-    "--dir", "output", type=click.Path(path_type=Path), default=Path("tracked"), show_default=True, help="Its folder."
+    "--dir",
+    "output",
+    type=click.Path(path_type=Path),
+    default=Path("tracked"),
+    show_default=True,
+    help="Folder of the tracker.",
 )
 @output_options
 def track(folders: tuple[Path, ...], tracker: str, output: Path, as_json: bool, plain: bool) -> None:

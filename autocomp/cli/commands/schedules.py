@@ -79,16 +79,16 @@ def show(name: str, kernel_only: bool, as_json: bool, plain: bool) -> None:
 
 @schedules.command()
 @click.argument("names", nargs=-1, metavar="[NAME]...")
-@click.option("--renew", is_flag=True, help="Write what was measured now into the records that changed.")
+@click.option("--renew", is_flag=True, help="Update the records that changed with the new measurements.")
 @trust_option
 @path_option
 @json_option
 def verify(names: tuple[str, ...], renew: bool, trust: bool, paths: tuple[Path, ...], as_json: bool) -> None:
     """Check the schedules NAME, or all: their content against its digest, their kernels on their targets.
 
-    A record "holds" if its kernel is correct, with the same figures on the same machine; "changed" if
-    it is correct and the figures or the description are others now. Exits with 6 if one does not hold, unless it was
-    changed and --renew wrote it anew.
+    A record "holds" if its kernel is correct, with the same figures on the same machine; "changed" if it is correct,
+    but its figures or the description differ now. Exits with 6 if a record does not hold, unless it was "changed" and
+    --renew has updated it.
     """
     from autocomp.schedules.index import default_roots
     from autocomp.schedules.store import Store, find
@@ -120,11 +120,11 @@ def verify(names: tuple[str, ...], renew: bool, trust: bool, paths: tuple[Path, 
 
 @schedules.command()
 @click.argument("names", nargs=-1, metavar="[NAME]...")
-@click.option(
-    "--evaluations", type=click.IntRange(1), default=8, show_default=True, help="Kernels that a search tries."
-)
+@click.option("--evaluations", type=click.IntRange(1), default=8, show_default=True, help="Evaluations of each search.")
 @click.option("--sample", type=click.IntRange(1), help="Number of schedules to search anew, drawn by the day.")
-@click.option("--check", is_flag=True, help="Say what is beaten, write nothing, and exit with 6 if anything is.")
+@click.option(
+    "--check", is_flag=True, help="List the beaten schedules, write nothing, and exit with 6 if there are any."
+)
 @trust_option
 @path_option
 @json_option
@@ -238,12 +238,13 @@ def forget(targets: tuple[str, ...]) -> None:
 
 
 @schedules.command()
-@click.option("--dry-run", is_flag=True, help="Say what would go, and remove nothing.")
+@click.option("--dry-run", is_flag=True, help="List the files, and remove nothing.")
 @json_option
 def gc(dry_run: bool, as_json: bool) -> None:
-    """Remove from your store what is of no use: leftovers of crashes, and schedules that are no better than others.
+    """Remove useless files from your store: leftovers of crashes, and schedules that are no better than others.
 
-    Others are those under their proper names in your store, and those of the other stores, such as the shipped one.
+    The others are the schedules under their proper names in your store, and those of other stores, such as the shipped
+    one.
     """
     from autocomp.schedules.garbage import collect, garbage
     from autocomp.schedules.index import default_roots

@@ -40,15 +40,18 @@ RUNS = Path("runs")
     default=2,
     show_default=True,
     metavar="N",
-    help="Begin with the plans of the N nearest schedules; 0 for none, and for no experience of earlier searches.",
+    help="Begin with the plans of the N nearest schedules; 0 ignores schedules and the experience of earlier searches.",
 )
-@click.option("--forecast", is_flag=True, help="Say what the language models would cost, and stop.")
+@click.option("--forecast", is_flag=True, help="Print the expected cost of the language models, and stop.")
 @click.option(
     "--rules-first/--no-rules-first",
     default=None,
-    help="The rules agent searches first, as long; models begin with its best (default: with --agent llm+rules).",
+    help="Let the rules agent search first, with as many evaluations; models begin with its best kernel "
+    "(default: with --agent llm+rules).",
 )
-@click.option("--fallback", type=click.Choice(("none", "rules")), default=None, help="Who answers if no model can.")
+@click.option(
+    "--fallback", type=click.Choice(("none", "rules")), default=None, help="Agent that answers if no model can."
+)
 @click.option("--run-dir", type=click.Path(path_type=Path), default=None, help="Folder of the run (default: runs/...).")
 @means_options
 @confirm_option
@@ -73,8 +76,8 @@ def search(
 ) -> None:
     """Search for the fastest correct kernel of WORKLOAD (a file, or the name of a shipped one).
 
-    Several workloads share the budgets: each gets an equal share, a run folder of its own (in --run-dir, if given), and
-    what the ones before it left over.
+    Several workloads share the budgets: each gets an equal share, the unused rest of the earlier ones, and a run folder
+    of its own (in --run-dir, if given).
     """
     from autocomp.agents.factory import make_agents
     from autocomp.cli.forecast import forecast_text

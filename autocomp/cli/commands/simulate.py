@@ -14,7 +14,9 @@ from autocomp.errors import ConfigError, KernelError, Place
 
 @click.command()
 @click.argument("trace", type=click.Path(path_type=Path))
-@click.option("--accelerator", default=None, help="Its description (default: the one that has the trace's commands).")
+@click.option(
+    "--accelerator", default=None, help="Accelerator of the trace (default: the only one that has its commands)."
+)
 @set_option
 @path_option
 @output_options

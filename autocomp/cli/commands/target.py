@@ -12,7 +12,7 @@ from autocomp.errors import ConfigError
 
 @click.group(cls=CommandGroup)
 def target() -> None:
-    """Ask a device what it is and what it reaches."""
+    """Measure a device, for the bounds of kernels on it."""
 
 
 @target.command()

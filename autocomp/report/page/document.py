@@ -43,7 +43,7 @@ class Profiles:
                 recorded = self._request.target.record(self._folder.kernel(digest), self._request.workload)
             except CandidateFailure as error:
                 raise RunFolderError(
-                    f"candidate {candidate['id']} does not run to its end any more: {error.message}"
+                    f"candidate {candidate['id']} no longer runs to its end: {error.message}"
                 ) from error
             self._known[digest] = {"timeline": recorded.spans(), "profile": _profile(recorded)}
         return self._known[digest]

@@ -44,7 +44,7 @@ def make_strategy(name: str, options: Options, enumerates: bool = False, dives: 
     """
     if name == OUTSIDE:
         raise ConfigError(
-            "the run of an agent over the Model Context Protocol decides nothing by itself",
+            "an agent made this run over the Model Context Protocol; it cannot continue without an agent",
             hint="continue it with: autocomp mcp --run-dir FOLDER",
         )
     if name not in STRATEGIES:

@@ -109,7 +109,7 @@ def _rows(folder: Path) -> list[dict[str, str]]:
         raise ConfigError(f"{path} lacks the columns {', '.join(sorted(needed))}")
     for line, row in enumerate(rows, 2):
         if not re.fullmatch(r"[\w.+-]{1,200}", row["case_id"] or ""):
-            raise ConfigError(f"{path}: row {line}: case_id is {row['case_id']!r:.80}, and names no file")
+            raise ConfigError(f"{path}: row {line}: case_id is {row['case_id']!r:.80}; expected the name of a file")
         for column, least in (("mem_latency", 0), ("cycles", 1)):
             text = row[column] or ""
             if not re.fullmatch("[0-9]{1,18}", text) or int(text) < least:

@@ -94,7 +94,7 @@ class SimulatorTarget(Target):
     ) -> SimulatorTarget:
         """`name` is that of a description, with `:configuration` where it has several. Raises IsaError too."""
         if not name:
-            raise ConfigError("which accelerator is meant?", hint="name one: `accelerator: NAME` in the workload")
+            raise ConfigError("no accelerator is named", hint="name one: `accelerator: NAME` in the workload")
         return cls(isa.load(name, parameters, paths), parameters)
 
     @classmethod

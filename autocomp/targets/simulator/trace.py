@@ -156,7 +156,7 @@ class _Reader:
         if parameter.kind == "pointer":
             offset = _integer(text)
             if not 0 <= offset < _POINTER:
-                _fail(f"the address {text} is not one of 48 bits")
+                _fail(f"expected an address of at most 48 bits, found {text}")
             return _POINTER | offset if offset else 0
         if parameter.kind == "float":
             return float(text)

@@ -35,7 +35,7 @@ class Host:
         if self._names_programs and not trust.is_trusted("code", self._programs):
             named = " ".join((*self.command, self.python))
             raise TrustError(
-                f"{named!r} would run on this computer, and you have not said that it may",
+                f"{named!r} would run on this computer, and you have not allowed it",
                 hint="it is the `command` of a host's file; --trust allows it, once for its content",
             )
         return (*self.command, self.python or sys.executable, "-m", module)

@@ -23,7 +23,7 @@ def problem_file(spec: str, paths: Sequence[Path] = ()) -> Path:
     Raises ConfigError."""
     match = re.fullmatch(r"(level\d+)/(\d+)", spec.removeprefix(PREFIX))
     if match is None:
-        raise ConfigError(f"{spec!r} names no problem", hint="expected `kernelbench:level1/23`")
+        raise ConfigError(f"{spec!r} does not name a problem", hint="expected `kernelbench:level1/23`")
     named = os.environ.get(VARIABLE)
     folders = [Path(named)] if named else [place for path in paths for place in (path, path / "KernelBench")]
     for folder in folders:

@@ -210,12 +210,15 @@ def _host(name: str, paths: Sequence[Path]) -> Host:
     file = next((place for place in places if place.is_file()), None)
     if file is None:
         raise ConfigError(
-            f"no device is called {name!r}", hint="leave it out for the first GPU; `cpu`, `cuda:1`, or a file of a host"
+            f"no device named {name!r}",
+            hint="expected `cpu`, `cuda:N`, or a file that describes a host; leave it out for the first GPU",
         )
     try:
         told = _HostFile.model_validate(yaml.safe_load(file.read_text(encoding="utf-8")) or {})
     except (ValidationError, yaml.YAMLError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{file}: not a file of a host: {error}", hint="keys: command, python, device") from None
+        raise ConfigError(
+            f"{file}: not a description of a host: {error}", hint="keys: command, python, device"
+        ) from None
     return Host(tuple(told.command), told.python, told.device)
 
 

@@ -31,5 +31,5 @@ def operation(name: str) -> Operation:
     if name not in OPERATIONS:
         near = closest(name, list(OPERATIONS))
         hint = (f"did you mean {near!r}? " if near else "") + f"operations: {', '.join(OPERATIONS)}"
-        raise ConfigError(f"no operation on tensors is called {name!r}", hint=hint)
+        raise ConfigError(f"no operation on tensors named {name!r}", hint=hint)
     return OPERATIONS[name]

@@ -76,7 +76,7 @@ def test_an_answer_without_a_description_is_an_error(command: Run, server: Scrip
     server.respond = lambda request: completion("I cannot do that.")
     code, _, err = command(*DRAFT, "--rounds", "1", "--planner-model", server.spec)
     assert code != 0
-    assert "no description came of 1 answers" in err
+    assert "the model gave 1 answers, and none contains a description" in err
     assert not Path("vta.isa").exists()
 
 

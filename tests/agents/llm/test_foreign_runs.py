@@ -56,7 +56,7 @@ def test_an_address_that_nobody_gave_is_not_asked(
     code, _, err = command("resume", "run")
     assert code == TrustError.exit_code
     assert "MY_SECRET" in err
-    assert "you have not given that" in err
+    assert "you have not allowed" in err
     assert server.requests == []
 
 

@@ -103,7 +103,7 @@ def test_a_prompt_goes_to_nobody_but_the_host_it_is_for(server: ScriptedServer, 
 def test_an_answer_that_would_unpack_to_more_is_not_unpacked(server: ScriptedServer, tmp_path: Path) -> None:
     packed = gzip.compress(b" " * 10_000_000).decode("latin-1")
     server.script(Reply(body=packed, headers=(("Content-Encoding", "gzip"),)))
-    with pytest.raises(ModelError, match=r"is packed \(gzip\)"):
+    with pytest.raises(ModelError, match=r"is compressed \(gzip\)"):
         Client(Member(server.spec, attempts=1), cache_dir=tmp_path).complete(HELLO)
     assert server.requests[0].headers["accept-encoding"] == "identity"
 

@@ -111,5 +111,5 @@ def test_a_simulated_machine_has_nothing_to_probe() -> None:
 
 
 def test_an_unknown_device_is_refused_with_the_forms_that_there_are() -> None:
-    with pytest.raises(ConfigError, match="no device is called 'h2000'"):
+    with pytest.raises(ConfigError, match="no device named 'h2000'"):
         load_target("triton:h2000")

@@ -132,12 +132,14 @@ class Transport:
         with form.send(self._connection(), request) as response:
             encoding = response.headers.get("content-encoding", "identity")
             if encoding != "identity":  # a few bytes might unpack to any number
-                raise MalformedAnswerError(f"the endpoint's answer is packed ({encoding}), which nobody asked for")
+                raise MalformedAnswerError(
+                    f"the endpoint's answer is compressed ({encoding}), although the request asked for plain text"
+                )
             body = bytearray()
             for piece in response.iter_bytes():
                 body += piece
                 if len(body) > MOST_BYTES:
-                    raise TransientError(f"the answer goes on beyond {MOST_BYTES:,} bytes", lost=True)
+                    raise TransientError(f"the answer has more than {MOST_BYTES:,} bytes", lost=True)
         text = body.decode("utf-8", errors="replace")
         streamed = response.headers.get("content-type", "").startswith("text/event-stream")
         return form.parse(text, streamed)

@@ -85,4 +85,4 @@ def check_energy(accelerator: Accelerator, places: Mapping[str, Place]) -> None:
         if key not in known:
             guess = closest(key, known)
             hint = f"did you mean {guess!r}?" if guess else f"known: {', '.join(known)}"
-            raise IsaError(f"energy: {key!r} names nothing that is counted", place=places.get(key), hint=hint)
+            raise IsaError(f"energy: unknown event {key!r}", place=places.get(key), hint=hint)

@@ -289,7 +289,7 @@ def _assemble(unit: Unit, codes: list[FunctionCode]) -> CompiledProgram:
         depths.append(max([code.frame_size, *(slot + depths[callee] for slot, callee in code.calls)]))
     depth = max(depths)  # also of helpers that nothing calls: their code is there
     if depth > MAX_STACK:
-        unit.fail(unit.kernel.entry, f"the kernel needs a stack of {depth} slots; at most {MAX_STACK} are there")
+        unit.fail(unit.kernel.entry, f"the kernel needs a stack of {depth} slots; at most {MAX_STACK} are available")
     return CompiledProgram(
         np.concatenate(parts),
         np.concatenate([code.lines for code in order]),

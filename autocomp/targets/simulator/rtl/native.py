@@ -125,7 +125,7 @@ class NativeDriver:
             ) from None
         self._model = self._lib.rtl_open()
         if not self._model:
-            raise ConfigError(f"{library}: no memory for the model")
+            raise ConfigError(f"{library}: out of memory for the model")
         ports = [self._port(index) for index in range(self._lib.rtl_port_count(self._model))]
         self.ports: Mapping[str, Port] = {port.name: port for port in ports}
         self._index = {port.name: index for index, port in enumerate(ports)}

@@ -60,5 +60,5 @@ def call(arguments: Sequence[str], log: Path, what: str, kept_log: Path) -> None
     errors = [line for line in text.splitlines() if re.search(r"%Error|\berror\b", line)]
     shutil.copy(log, kept_log)
     raise ConfigError(
-        "\n".join([f"{what} failed (exit status {status})", *errors[:SHOWN_ERRORS]]), hint=f"all of it: {kept_log}"
+        "\n".join([f"{what} failed (exit status {status})", *errors[:SHOWN_ERRORS]]), hint=f"the whole log: {kept_log}"
     )

@@ -78,7 +78,7 @@ class _Checker:
         entry = self._module.hosts.get(ENTRY)
         if entry is None:
             raise KernelError(
-                f"{self._source}: no function is called {ENTRY!r}",
+                f"{self._source}: no function is named {ENTRY!r}",
                 hint=f"define `def {ENTRY}(...)` with the tensors as parameters, outputs last",
             )
         if tensors is not None and len(parameters(entry)) != len(tensors):

@@ -54,4 +54,4 @@ def rewrite(name: str) -> Rewrite:
     names = [known.name for known in REWRITES]
     near = closest(name, names)
     hint = (f"did you mean {near!r}? " if near else "") + f"known: {', '.join(names)}"
-    raise NotApplicable(f"no rewrite is called {name!r}", hint=hint)
+    raise NotApplicable(f"no rewrite named {name!r}", hint=hint)

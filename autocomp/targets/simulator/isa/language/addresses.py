@@ -46,7 +46,7 @@ def _with_item(scope: Scope, space: AddressSpace, item: SyntaxTree) -> AddressSp
         bits = [evaluate_int(scope, cast(SyntaxTree, part), 0, 63) for part in parts[1:]]
         high, low = bits[0], bits[-1]
         if high < low:
-            fail(scope, item, f"field {parts[0]}: the high bit comes first, {low}..{high}")
+            fail(scope, item, f"field {parts[0]}: found bits {high}..{low}, expected the high bit first: {low}..{high}")
         return replace(space, fields=(*space.fields, (str(parts[0]), high, low)))
     if data == "none_value":
         return replace(space, none=evaluate_int(scope, cast(SyntaxTree, parts[0]), 0))

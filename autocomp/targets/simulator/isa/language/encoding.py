@@ -76,7 +76,7 @@ def _field(
     limits = [evaluate_int(scope, cast(SyntaxTree, bound), 0, size - 1) for bound in bounds] or [size - 1, 0]
     high, low = limits[0], limits[-1]
     if low > high:
-        fail(scope, node, f"bits {high}..{low}: the high bit comes first")
+        fail(scope, node, f"found bits {high}..{low}, expected the high bit first: {low}..{high}")
     value = _value(scope, cast(SyntaxTree, value_node), operands)
     if isinstance(value, Number) and not 0 <= int(value.value) < 1 << (high - low + 1):
         fail(scope, node, f"{value.value} does not fit in bits {high}..{low} of {word}")

@@ -266,7 +266,7 @@ def _typed_call(scope: Scope, node: SyntaxTree) -> Value:
     if token.type == "NUMBER" or str(token) in scope.constants:
         bits = scope.constants.get(str(token)) if token.type != "NUMBER" else parse_number(scope, token)
         if not isinstance(bits, int) or not 1 <= bits <= 64:
-            fail(scope, token, f"{token} is not a number of bits", "1 to 64")
+            fail(scope, token, f"{token} is not a number of bits", "expected 1 to 64")
         type_argument = f"i{bits}"
     else:
         type_argument = element_type(scope, token)

@@ -128,7 +128,9 @@ class Calls:
         if condition is not None:
             machine = self._unit.accelerator.full_name
             self._unit.fail(
-                node, f"{machine} has no {name!r}: that needs {condition}", "`isa list` shows configurations"
+                node,
+                f"{machine} has no {name!r}: that needs {condition}",
+                "`autocomp isa list` shows the configurations",
             )
         procedures = (procedure.name for procedure in self._unit.accelerator.procedures)
         known = [*self._forms, *procedures, *self._unit.functions, *(builtin[0] for builtin in BUILTINS)]

@@ -35,7 +35,7 @@ def declare_memory(draft: Draft, node: SyntaxTree) -> None:
     if settings.get("kind") == "dram" and kind == "local":
         kind = "dram"
     elif "kind" in settings:
-        fail(draft.scope, token, f"memory {token}: the only kind to be named is dram, not {settings['kind']!r}")
+        fail(draft.scope, token, f"memory {token}: unknown kind {settings['kind']!r}; the only kind to state is dram")
     rows, cols, element = (0, 0, "u8") if kind == "dram" else _shape(draft, token, nodes, settings)
     banks = settings.get("banks", 1)
     if not isinstance(banks, int) or banks < 1 or (kind == "local" and rows % banks):
@@ -85,7 +85,7 @@ def _shape(draft: Draft, token: Token, nodes: list[SyntaxTree], settings: dict[s
     if row is None or not isinstance(rows, int):
         fail(draft.scope, token, f"{token} needs `rows: N;` and `row: TYPE[N];`")
     if not 1 <= rows <= MAX_ROWS:
-        fail(draft.scope, token, f"{token} has {rows} rows; 1 to {MAX_ROWS} are possible")
+        fail(draft.scope, token, f"{token} has {rows} rows; expected 1 to {MAX_ROWS}")
     element = element_type(draft.scope, cast(Token, row.children[0]))
     return rows, evaluate_int(draft.scope, cast(SyntaxTree, row.children[1]), 1, 1 << 16), element
 
