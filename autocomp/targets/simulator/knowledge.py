@@ -31,7 +31,7 @@ CODING = (
 TRANSLATION = (
     "Write a kernel that has the accelerator compute the same. Put simplicity before speed: it will be made faster "
     "later. Work tile by tile: move the operands of a tile into local memory, compute, move the result out. Mind the "
-    "edges where a size is no multiple of the tile, and the rows of local memory that each tile takes."
+    "edges where a size is not a multiple of the tile, and the rows of local memory that each tile takes."
 )
 
 

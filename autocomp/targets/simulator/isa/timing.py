@@ -40,7 +40,7 @@ ROLES: Mapping[str, str] = {
     "work": "occupies a serial unit (the default there)",
     "configure": "changes a unit's configuration; takes no time, but an array may have to drain first",
     "transfer": "moves rows (the default of transfer units)",
-    "preload": "loads an operand into the array and names the destination of the multiply behind it",
+    "preload": "loads an operand into the array and names the destination of the next multiply",
     "multiply": "streams operands through the array (the default there)",
     "fence": "the host waits until the machine is idle",
     "immediate": "takes effect at the head of the front queue",
@@ -90,10 +90,10 @@ UNIT_KEYS: Mapping[str, Key] = _known(
         ),
         "completion": Key("cycles a completion takes beyond the last step", kinds=POOLED),
         "unordered_writes": Key(
-            "commands within which a write of a row that an older command of the unit wrote is not ordered behind it", 0
+            "commands within which a write of a row that an older command of the unit wrote is not ordered after it", 0
         ),
         "exact_base_reads": Key(
-            "commands within which a read of rows that an older command of the unit writes is ordered behind it only if"
+            "commands within which a read of rows that an older command of the unit writes is ordered after it only if"
             " both start at the same row",
             0,
         ),
@@ -142,7 +142,7 @@ UNIT_KEYS: Mapping[str, Key] = _known(
             "cycles from an operation's last step until it no longer counts as one", kinds=("array",)
         ),
         "flush_first": Key(
-            "cycles from an operation's last step to the end of a flush right behind it", kinds=("array",)
+            "cycles from an operation's last step to the end of a flush right after it", kinds=("array",)
         ),
         "flush_period": Key("cycles of every other flush", kinds=("array",)),
         "scale_steps": Key(
@@ -225,7 +225,7 @@ MEMORY_KEYS: Mapping[str, Key] = _known(
     {
         "bus": Key("bytes a cycle of the way back", kinds=DRAM),
         "latency": Key("cycles from a request to its first data or acknowledgement", kinds=DRAM),
-        "page": Key("bytes of a page of address translation, a power of two; 0: there is none", kinds=DRAM),
+        "page": Key("bytes of a page of address translation, a power of two; 0: no translation", kinds=DRAM),
         "request_port": Key(
             "moves in and out send a beat a cycle each, or one of both together, moves out first",
             "separate",

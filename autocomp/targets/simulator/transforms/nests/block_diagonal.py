@@ -60,8 +60,8 @@ class BlockDiagonal(Transformation):
     It pays when tiles have one or a few columns, so that the array multiplies by almost nothing and every move fetches
     a few bytes of a row.
     Watch for: the diagonal tiles have to be made by the accelerator. In DRAM a store with a row stride of one element
-    more than the tile's row puts a column on the diagonal of an array that starts as zeros; a fence has to stand
-    between that and the loads, and the store's stride has to be put back.
+    more than the tile's row puts a column on the diagonal of an array that starts as zeros; a fence is needed
+    between that and the loads, and the store's stride has to be restored.
     """
     example = """
     for (int g …) { load(&A[i][g], a, 1, 16); load(&W[g], w, 1, 1); … }

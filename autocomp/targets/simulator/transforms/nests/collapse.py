@@ -28,7 +28,7 @@ class Collapse(Transformation):
     iteration" also exists at the end of an inner loop.
     It pays when the units run dry each time an inner loop ends (Idle, ReadAfterWrite, MemoryLatency between blocks and
     not inside them), as the step before prefetching or deferring stores.
-    Watch for: what stood before or behind an inner loop becomes a condition on its first or last iteration; divisions
+    Watch for: code before or after an inner loop needs a condition on its first or last iteration; divisions
     and remainders in the indices cost host time.
     """
     example = """

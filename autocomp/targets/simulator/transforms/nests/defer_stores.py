@@ -47,7 +47,7 @@ class DeferStores(Transformation):
     between the computations of that block; use a fence only where the host or another command really reads the data.
     It pays when the compute unit is Idle while the store unit is Busy, or waits on WriteAfterRead as a block starts.
     Watch for: a block may use half of the result rows only; alternate by the parity of the output block; the results
-    of the last block still have to be written behind the loop.
+    of the last block still have to be written after the loop.
     """
     example = """
     for (int b …) { compute(b); store(b); }

@@ -38,7 +38,7 @@ class KeepAccumulator(Transformation):
     uses = ("contraction", "store")
     after = ("merge_depth",)
     guidance = """
-    Accumulate over the whole reduction loop in local memory and write each result out once, behind that loop, instead
+    Accumulate over the whole reduction loop in local memory and write each result out once, after that loop, instead
     of reading and writing partial results in every step.
     It pays when output traffic is a multiple of the output's size, or the store unit is busy inside the reduction
     loop. Several independent accumulator tiles in flight also hide the latency from one accumulation to the next

@@ -40,7 +40,7 @@ class NegateOnStore(Transformation):
     guidance = """
     Where the host negates what was just stored, let the command that moves results out multiply by -1, and put the
     scale back afterwards. Signs of operands can come with their loads in the same way.
-    It pays when the host touches every element of a result behind a fence (Fence, Host).
+    It pays when the host touches every element of a result after a fence (Fence, Host).
     Watch for: the scale holds for all stores until it is configured again; rounding and saturation come after it.
     """
     example = """

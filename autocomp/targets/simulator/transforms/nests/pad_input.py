@@ -54,11 +54,12 @@ class PadInput(Transformation):
     prior = 0.02
     guidance = """
     Copy a tensor once to an array of the kernel's own, with a margin of zeros, and read that in its place: conditions
-    at the edges of an image go, every tile is whole, and elements of neighbouring pixels follow one another in memory.
+    at the edges of an image vanish, every tile is whole, and elements of neighbouring pixels follow one another in
+    memory.
     It pays when tiles at the edges are short, when conditions keep loops from being merged or interchanged, and most as
     the step before merging taps of a convolution into the depth of a product.
     Watch for: the copy is the accelerator's work, as are the moves of any other operand, so it takes time of its own,
-    and a fence behind it; only sums stay the same, as products with zeros are added.
+    and a fence after it; only sums stay the same, as products with zeros are added.
     """
     example = """
     for (int r …) if (y + r >= 0 && y + r < H) { load(&in[y + r][x], …); … }

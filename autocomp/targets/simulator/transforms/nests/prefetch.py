@@ -42,10 +42,10 @@ class Prefetch(Transformation):
     after = ("keep_accumulator", "stage_operand", "stage_window", "widen_moves", "reuse_weights")
     guidance = """
     Issue the loads of the next block before the computation on the present one (a software pipeline: a prologue loads
-    the first block, the loop loads one ahead, the last iteration loads nothing), and put stores behind the commands
+    the first block, the loop loads one ahead, the last iteration loads nothing), and put stores after the commands
     that do not depend on them.
     It pays when the compute unit waits at each block's start (ReadAfterWrite, MemoryLatency) while the bus is free, or
-    when commands that could run sit in the queue behind commands that cannot (QueueFull).
+    when commands that could run sit in the queue after commands that cannot (QueueFull).
     Watch for: the block that is loaded ahead needs rows of its own, so double-buffer first; too far ahead fills the
     queues and blocks the host.
     """

@@ -30,7 +30,7 @@ class AddInPlace(Transformation):
     guidance = """
     Where the host adds two stored results, let the second one accumulate on top of the first, and store the sum. For a
     difference, load an operand of one of the two with a scale of -1.
-    It pays when the host touches every element of results behind a fence (Fence, Host).
+    It pays when the host touches every element of results after a fence (Fence, Host).
     Watch for: floating-point sums are added up in another order; results that are also used on their own stay.
     """
     example = """

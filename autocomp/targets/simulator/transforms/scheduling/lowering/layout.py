@@ -60,7 +60,7 @@ def _placed(memory: m.Memory, buffers: Mapping[str, Buffer]) -> Mapping[str, tup
         if cost == 0:
             break
     if best is None:
-        raise NotApplicable(f"{memory.name} has no room for all panels, one behind the other")
+        raise NotApplicable(f"{memory.name} has no room for all panels, one after the other")
     result: dict[str, list[int]] = {}
     for (name, _, _), start in zip(panels, best, strict=True):
         result.setdefault(name, []).append(start)
