@@ -4,6 +4,8 @@
 
 A row is a search of N evaluations. It shows the share of the bound that was reached, the number of wrong candidates,
 and what the busiest unit of the best kernel waits for. If the machine states energies, it shows the best kernel's.
+Beside it is the share that a kernel written by hand reaches, where `benchmarks/by_hand` has one. `--by-hand` prints
+these kernels alone.
 """
 
 from __future__ import annotations
@@ -24,6 +26,7 @@ from autocomp.search import Options
 from autocomp.search.executors import available_cores
 from autocomp.search.session import Means
 from autocomp.targets.evaluation import Evaluation
+from autocomp.targets.registry import load_target
 from autocomp.workload import Workload, parse
 from benchmarks.searching import Found, request_for, search
 
@@ -49,6 +52,7 @@ SIZES: Mapping[str, Sequence[int]] = {
     "gemmini": (256,),
 }
 WAITING = 2  # causes that are shown
+BY_HAND = Path(__file__).with_name("by_hand")
 
 
 def cases(machine: str, sizes: Sequence[int]) -> Iterator[Workload]:
@@ -60,6 +64,29 @@ def cases(machine: str, sizes: Sequence[int]) -> Iterator[Workload]:
             yield parse(yaml.safe_dump(document), Path(f"{name}.yaml"))
 
 
+def by_hand(machine: str, workload: Workload) -> Evaluation | None:
+    """The judgement of the kernel that a person wrote for a machine and a size, or None. Raises SystemExit for one that
+    is not correct."""
+    path = BY_HAND / f"{machine}_{'x'.join(str(extent) for extent in workload.dims.values())}.c"
+    if not path.is_file():
+        return None
+    evaluation = load_target(workload.target, {}).evaluator(workload).evaluate(path.read_text())
+    if not evaluation.correct:
+        raise SystemExit(f"{path.name} is not correct")
+    return evaluation
+
+
+def kernels_by_hand(machines: Sequence[str]) -> Table:
+    """The kernels that people wrote, each with its cycles and its share of the bound."""
+    table = Table("machine", "workload", "cycles", "of bound", title="kernels written by hand")
+    for machine in machines:
+        for workload in cases(machine, ()):
+            found = by_hand(machine, workload)
+            if found is not None:
+                table.add_row(machine, workload.name, f"{found.value or 0:,.0f}", f"{found.ratio or 0.0:.1%}")
+    return table
+
+
 def row(machine: str, workload: Workload, objective: str, options: Options, means: Means) -> list[str]:
     """Cells of one search."""
     started = time.perf_counter()
@@ -67,10 +94,11 @@ def row(machine: str, workload: Workload, objective: str, options: Options, mean
     try:
         found = search(replace(request, target=request.target.pursuing(objective)), means)
     except AutocompError as error:
-        return [machine, workload.name, objective, *["-"] * 6, error.message]
+        return [machine, workload.name, objective, *["-"] * 7, error.message]
     best, evaluation = found.result.best, found.result.best.evaluation
     assert evaluation is not None
     energy = evaluation.evidence.figures.get("nJ")
+    written = by_hand(machine, workload)
     return [
         machine,
         workload.name,
@@ -78,6 +106,7 @@ def row(machine: str, workload: Workload, objective: str, options: Options, mean
         f"{found.result.naive.value:,.0f}",
         f"{best.value:,.0f} {best.objective.unit}",
         f"{evaluation.ratio or 0.0:.1%}",
+        "-" if written is None else f"{written.ratio or 0.0:.1%}",
         "-" if energy is None else f"{energy:,.0f}",
         f"{found.result.evaluations}, {wrong(found)} wrong",
         f"{time.perf_counter() - started:.0f}",
@@ -113,10 +142,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--objective", action="append", default=[], help="cycles, energy or edp; repeatable")
     parser.add_argument("--size", type=int, action="append", default=[], help="repeatable; the machine's if none")
     parser.add_argument("--workers", type=int, default=available_cores())
+    parser.add_argument("--by-hand", action="store_true", help="the kernels written by hand alone, without a search")
     chosen = parser.parse_args(arguments)
     unknown = [name for name in chosen.machines if name not in GEMMS]
     if unknown:
         parser.error(f"unknown machine {unknown[0]!r}; known: {', '.join(GEMMS)}")
+    if chosen.by_hand:
+        Console(width=200).print(kernels_by_hand(chosen.machines or list(GEMMS)))
+        return
     table = Table(title=f"at most {chosen.evaluations} evaluations from the naive kernel, rules agent, seed 0")
     for heading in (
         "machine",
@@ -125,6 +158,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         "naive",
         "best",
         "of bound",
+        "by hand",
         "nJ",
         "evaluations",
         "s",
