@@ -42,13 +42,13 @@ def dram_stride(facts: Facts, site: Site) -> int:
 
 def stride_setting(facts: Facts, site: Site, home: int) -> tuple[Site, int, int]:
     """The call that configures the DRAM stride of a move for the kernel's statement number `home` and all later ones,
-    the position of the stride among its arguments, and its value in bytes. Raises NotApplicable if no single call
-    does."""
+    the position of the stride among its arguments, and its value in bytes. Raises NotApplicable unless
+    all such calls come before `home`, outside of loops, and the value is known."""
     used = site.role.role.states_read
     settings = [s for s in facts.sites if s.kind == "configuration" and s.role.role.states_written & used]
     settings = [s for s in settings if s.selector == site.selector]
     if not settings or any(len(s.path) > 1 or s.path[0] >= home for s in settings):
-        raise NotApplicable(f"{site.call.function} is not configured in front of all loops, once and for all")
+        raise NotApplicable(f"{site.call.function} must be configured before all loops, and not again later")
     position = settings[-1].role.position("dram stride")
     stride = None if position is None else interval(settings[-1].call.arguments[position], {})
     if position is None or stride is None:

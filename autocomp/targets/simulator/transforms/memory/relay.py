@@ -71,8 +71,8 @@ def with_strides(
     facts: Facts, strides: Sequence[tuple[Site, int]], moving: Sequence[ast.Statement], home: int
 ) -> Iterator[ast.Statement]:
     """Moving statements between configurations that give loads and stores other DRAM strides, in bytes, and those that
-    restore them, for the place before the kernel's statement number `home`. Raises NotApplicable if one of them is not
-    configured by a single call before that place."""
+    restore them, for the place before the kernel's statement number `home`. Raises NotApplicable unless all calls that
+    configure these strides come before that place."""
     present = [(stride_setting(facts, site, home), stride) for site, stride in strides]
     for (setting, position, _), stride in present:
         yield ast.ExpressionStatement(with_arguments(as_written(facts, setting), {position: literal(stride)}))

@@ -240,7 +240,7 @@ def _check_weights(facts: Facts, found: _Groups) -> None:
     if stride != found.array.row_bytes:
         raise NotApplicable(f"the loads of {found.weights.tensor!r} are {stride} bytes apart, which are not its rows")
     if not all(names(expression(part)) <= variables for part in outer):
-        raise NotApplicable("which weights belong together is not told by loops alone")
+        raise NotApplicable("loops alone do not determine which weights belong together")
     if make_fence(facts.machine) is None:
         raise NotApplicable("the machine has no fence to order stores before loads")
     memory = found.buffers[1].memory

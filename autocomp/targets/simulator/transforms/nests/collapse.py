@@ -46,7 +46,7 @@ class Collapse(Transformation):
         or last of its iterations."""
         chosen = names_of(parameters, "loops")
         if len(chosen) < 2:
-            raise NotApplicable("collapsing takes at least two loops")
+            raise NotApplicable(f"collapsing needs at least two loops, got {len(chosen)}")
         step = fresh("step", all_names(facts.kernel))
 
         def change(statement: ast.For, outermost: Loop) -> Statements:

@@ -79,7 +79,7 @@ class DoubleBuffer(Transformation):
         held = {b.tensor: -(-places // banks) * b.rows for b in chosen}  # rows in each bank, or in all
         too_big = next((b for b in chosen if banks > 1 and held[b.tensor] > facts.bank_rows(b.memory)), None)
         if too_big is not None:
-            raise NotApplicable(f"{too_big.tensor} takes {held[too_big.tensor]} rows, more than a bank")
+            raise NotApplicable(f"{too_big.tensor} needs {held[too_big.tensor]} rows, more than a bank")
         starts = {}
         for memory in {buffer.memory for buffer in chosen}:
             further = (banks - 1) * facts.bank_rows(memory)

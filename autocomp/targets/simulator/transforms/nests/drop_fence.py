@@ -74,7 +74,7 @@ class DropFence(Transformation):
         number = number_of(parameters, "fence", 0)
         found = _fences(facts)
         if not 0 <= number < len(found):
-            raise NotApplicable(f"the kernel has {len(found)} fences, and none is number {number}")
+            raise NotApplicable(f"unknown fence {number}: the kernel has {len(found)} fences, numbered from 0")
         return _without(facts, [found[number]])
 
 

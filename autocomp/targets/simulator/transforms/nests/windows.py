@@ -163,7 +163,7 @@ def _check_uses(buffer: Buffer, load: Site, level: str, wide: bool) -> None:
             if item.variable in used and not own and known.get(item.variable) != item.trips:
                 raise NotApplicable(f"a use of {buffer.tensor!r} is outside of the loop over {item.variable!r}")
         if not used <= {*known, *(item.variable for item in load.loops), buffer.tensor}:
-            raise NotApplicable(f"what {load.call.function} loads is not told by loops alone")
+            raise NotApplicable(f"loops alone do not determine what {load.call.function} loads")
 
 
 def shared_rows(facts: Facts, load: Site, inside: Mapping[str, int]) -> tuple[float, int] | None:
