@@ -4,8 +4,9 @@ of which versions of a kernel share."""
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
+from copy import copy
 from functools import wraps
-from typing import TypeVar
+from typing import TypeVar, cast
 
 Owner = TypeVar("Owner")
 Result = TypeVar("Result")
@@ -38,3 +39,23 @@ def remember(owner: object, name: str, given: Hashable, compute: Callable[[], Re
         memory[given] = compute()
     found: Result = memory[given]
     return found
+
+
+def remember_or_raise(
+    owner: object, name: str, given: Hashable, compute: Callable[[], Result], refusal: type[Exception]
+) -> Result:
+    """The same for a function that may raise `refusal`, which is remembered too and raised anew each time.
+
+    A copy has no traceback: that would keep all frames that led to it, with their variables.
+    """
+
+    def outcome() -> Result | Exception:
+        try:
+            return compute()
+        except refusal as error:
+            return copy(error)
+
+    found = remember(owner, name, given, outcome)
+    if isinstance(found, refusal):
+        raise copy(found)
+    return cast(Result, found)

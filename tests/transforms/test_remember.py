@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import gc
 import pickle
+import weakref
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from autocomp.remember import remember, remembered
+from autocomp.remember import remember, remember_or_raise, remembered
 from autocomp.targets.simulator import isa, kernel
 from autocomp.targets.simulator.isa import lower
 from autocomp.targets.simulator.kernel.syntax import ast
@@ -34,6 +36,24 @@ def test_a_result_is_computed_once_for_an_object_and_not_part_of_it() -> None:
     assert [length(one), length(one), length(equal)] == [3, 3, 3]
     assert len(asked) == 2
     assert (one, hash(one), repr(one)) == (ast.Name("abc"), hash(equal), repr(equal))
+
+
+def test_a_refusal_is_remembered_without_what_led_to_it() -> None:
+    works: list[weakref.ref[ast.Name]] = []
+
+    def refuse() -> int:
+        work = ast.Name("work")
+        works.append(weakref.ref(work))
+        raise NotApplicable("it does not fit", hint="another one may")
+
+    owner = ast.Name("abc")
+    for _ in range(2):
+        with pytest.raises(NotApplicable, match="it does not fit") as refused:
+            remember_or_raise(owner, "refuse", 0, refuse, NotApplicable)
+        assert refused.value.hint == "another one may"
+        del refused
+    gc.collect()
+    assert [work() for work in works] == [None]
 
 
 def test_a_machine_goes_to_other_processes_without_what_is_remembered_with_it() -> None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from inspect import cleandoc
 from typing import Any, ClassVar
 
-from autocomp.remember import remember
+from autocomp.remember import remember_or_raise
 from autocomp.targets.menu import Applies, MenuOption
 from autocomp.targets.simulator.kernel.syntax import ast
 from autocomp.targets.simulator.transforms.analysis.facts import Facts
@@ -32,18 +32,12 @@ def applied(item: Transformation, facts: Facts, parameters: Parameters) -> Facts
     """The facts of the rewritten kernel, worked out once for the same facts. Raises NotApplicable, also where the
     kernel would not do what it did before."""
 
-    def outcome() -> Facts | NotApplicable:
-        try:
-            changed = facts.with_kernel(item.apply(facts, parameters))
-            check(facts, changed)
-            return changed
-        except NotApplicable as error:
-            return error
+    def outcome() -> Facts:
+        changed = facts.with_kernel(item.apply(facts, parameters))
+        check(facts, changed)
+        return changed
 
-    found = remember(facts, item.name, json.dumps(parameters, default=list), outcome)
-    if isinstance(found, NotApplicable):
-        raise found.with_traceback(None)
-    return found
+    return remember_or_raise(facts, item.name, json.dumps(parameters, default=list), outcome, NotApplicable)
 
 
 def fitting(item: Transformation, facts: Facts, candidates: Iterable[Proposal]) -> list[Proposal]:

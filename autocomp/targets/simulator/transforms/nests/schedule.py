@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
 
-from autocomp.remember import remember
+from autocomp.remember import remember_or_raise
 from autocomp.targets.simulator.kernel.syntax import ast
 from autocomp.targets.simulator.transforms.analysis.facts import Facts
 from autocomp.targets.simulator.transforms.errors import NotApplicable
@@ -100,16 +100,10 @@ class ChooseSchedule(Transformation):
 def raised_of(facts: Facts) -> Raised:
     """A kernel's computation and its schedule. Raises NotApplicable, with the reason, where these are not seen."""
 
-    def outcome() -> Raised | NotApplicable:
-        try:
-            return raised(facts.given, commands_of(facts.given, facts.accelerator, facts.constants))
-        except NotApplicable as error:
-            return error
+    def outcome() -> Raised:
+        return raised(facts.given, commands_of(facts.given, facts.accelerator, facts.constants))
 
-    found = remember(facts, "raised", "", outcome)
-    if isinstance(found, NotApplicable):
-        raise found.with_traceback(None)
-    return found
+    return remember_or_raise(facts, "raised", "", outcome, NotApplicable)
 
 
 def _all(given: Raised) -> Iterator[Ranked]:
