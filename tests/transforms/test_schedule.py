@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -15,7 +17,9 @@ from autocomp.targets.simulator.kernel.syntax import ast
 from autocomp.targets.simulator.start.naive import starting_kernel
 from autocomp.targets.simulator.transforms import Facts, NotApplicable, analyse, applied, transformation
 from autocomp.targets.simulator.transforms.legality import cycles
+from autocomp.targets.simulator.transforms.nests.schedule import raised_of
 from autocomp.targets.simulator.transforms.protocol import Parameters, Proposal, Transformation
+from autocomp.targets.simulator.transforms.scheduling.choose import plain
 from autocomp.workload import parse as parse_workload
 
 from .conftest import PROOF, Prove, facts_of, machine, naive, with_best
@@ -44,6 +48,9 @@ void solution(int8_t A[35][64], int8_t B[64][48], int8_t C[35][48]) {
 """
 
 
+_AHEAD: Mapping[str, Any] = {"ahead": frozenset({"left", "right"}), "early": 8, "deferred": True, "kept": True}
+
+
 def proposals(facts: Facts) -> list[Parameters]:
     return [proposal.parameters for proposal in transformation("schedule").candidates(facts)]
 
@@ -59,6 +66,17 @@ def test_schedules_of_short_kernels_are_ranked_by_their_cycles() -> None:
     found = [cycles(applied(transformation("schedule"), facts, one)) for one in proposals(facts)]
     assert found == sorted(found, key=lambda count: count or 0)
     assert None not in found
+
+
+def test_a_short_block_hides_little_of_the_starts_of_a_long_one() -> None:
+    """17 tiles in blocks of 8 leave a block of one, beside which 32 tiles of bias come; blocks of 3 are more even."""
+    text = "operation: gemm\naccelerator: gemmini\ndims: {I: 261, J: 179, K: 30}\nbias: row\n"
+    facts = facts_of(starting_kernel(parse_workload(text, Path("gemm.yaml")), machine()))
+    given = raised_of(facts)
+    base = replace(plain(given.computation, given.leaves), inner=("k", "j", "i"), width={}, **_AHEAD)
+    uneven = replace(base, block={"i": 8, "j": 4, "k": 2}, order=("j", "i", "k"), level={"left": 0, "right": 1})
+    even = replace(base, block={"i": 3, "j": 4, "k": 2}, order=("i", "j", "k"), level={"left": 1, "right": 0})
+    assert given.estimate(even) < given.estimate(uneven)
 
 
 def test_what_a_kernel_computes_decides_and_not_its_text(prove: Prove) -> None:

@@ -31,10 +31,14 @@ def bound(workload: Workload, accelerator: Accelerator) -> Bound:
 
     Compute: multiply-accumulates / peak; in an array, at least the rows that have to pass it (`_rows`). Memory: every
     input that a result depends on crosses the bus at least once and every output once; the two directions overlap, so
-    the larger counts. Requests are of whole beats, so a bus whose width is not a power of two carries less (`_bus`). Of
-    tensors that are both, nobody knows which elements are. A host that may compute does a part of
-    either beside the machine. Ends: nothing is computed before the first data are there, and the last store has to be
-    acknowledged.
+    the larger counts. Requests are of whole beats, and a unit has a limited number of them under way (`_bus`). Of
+    tensors that are both, nobody knows which elements are. A host that may compute does a part of either beside the
+    machine. Ends: nothing is computed before the first data are there, and the last store has to be acknowledged.
+
+    It holds for every kernel, because it uses nothing that a kernel decides: neither the order of loops, nor the
+    operand that stays in an array, nor where data lie in local memory. So it does not count how requests cut the rows
+    of a tensor: a kernel may fetch a tensor as one long row, and multiply it where it lies, in more passes. Nor does it
+    count columns that a tile leaves empty: a kernel may compute the transposed product, and transpose it.
     """
     beside = 0 if workload.host == "control" else HOST_RATE
     rate = peak(accelerator)
@@ -85,23 +89,35 @@ def _besides(workload: Workload, accelerator: Accelerator) -> int:
 @remembered
 def _bus(accelerator: Accelerator) -> tuple[float, float]:
     """Bytes a cycle that the memory bus carries at most, into the machine and out of it: a request is a power of two
-    of bytes, in whole beats. The width itself where a unit moves data in another way."""
+    of bytes, in whole beats. The width itself where a unit moves data in another way.
+
+    Where memory is far, a unit that waits for answers carries less, by Little's law. A request is under way for the
+    memory's latency at least, and a unit has at most `requests` of them under way.
+    """
     units = {unit.name: unit.settings for unit in accelerator.units}
     width = int(accelerator.dram.settings.get("bus", 0))
+    latency = int(accelerator.dram.settings.get("latency", 0))
 
     def carried(role: Kind) -> float:
         moving = [units.get(unit or "", {}) for unit in _moving(accelerator, role)]
-        if not width or any(unit.get("kind") not in MOVES for unit in moving):
+        if not width or not moving or any(unit.get("kind") not in MOVES for unit in moving):
             return float(width)
-        sizes = [size for unit in moving for size in _requests(unit)]
-        return max((size / -(-size // width) for size in sizes), default=float(width))
+        beats = max(size / -(-size // width) for unit in moving for size in _requests(unit))
+        if not latency or any(unit.get("instant") for unit in moving):
+            return beats
+        return min(beats, sum(_number(unit, "requests") * max(_requests(unit)) for unit in moving) / latency)
 
     return carried("load"), carried("store")
 
 
+def _number(unit: Mapping[str, int | float | str], key: str) -> int:
+    """A setting of a unit, or the simulator's default."""
+    return int(unit.get(key, UNIT_KEYS[key].default))
+
+
 def _requests(unit: Mapping[str, int | float | str]) -> Iterator[int]:
     """Bytes that a request of a unit may have."""
-    least, most = (int(unit.get(key, UNIT_KEYS[key].default)) for key in ("request_min", "request_max"))
+    least, most = _number(unit, "request_min"), _number(unit, "request_max")
     while least <= most:
         yield least
         least *= 2
@@ -128,7 +144,7 @@ def _array(accelerator: Accelerator) -> _Array | None:
     settings = units[known[0]].settings
     if settings.get("kind") not in ARRAYS or settings.get("instant"):
         return None
-    return _Array(known[1], known[2], int(settings.get("latency", UNIT_KEYS["latency"].default)))
+    return _Array(known[1], known[2], _number(settings, "latency"))
 
 
 def _rows(workload: Workload, array: _Array) -> int:

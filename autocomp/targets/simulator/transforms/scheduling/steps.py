@@ -134,12 +134,13 @@ class _Estimate:
         period = grid.steps_of_result
         first = np.arange(self._steps) % period == 0
         hidden = grid.defers
-        stored = stores / period if hidden else none[: self._steps]
         following = ahead[1:].copy()
         if grid.steps == self._steps:
             following[-1] = 0.0
         following += np.where(following > 0.0, model.handshake, 0.0)
-        busy = following + (starts / period if hidden else 0.0)
+        # Beside a block of results, the block before is stored, and the block to come is started.
+        stored = _later(stores, period) / period if hidden else none[: self._steps]
+        busy = following + (_earlier(starts, period) / period if hidden else 0.0)
         total = float(np.maximum(np.maximum(products, busy), stored).sum())
         total += CROWDING * float(np.minimum(products, busy).sum()) + float(on_time[: self._steps].sum())
         begin = float(starts[0]) if hidden else float(starts[first].sum()) * scale
@@ -149,3 +150,13 @@ class _Estimate:
             total += self._steps / period * (latency + 2 * STREAM_RECOVERY)
         total = total * scale + max(0.0, float(ahead[0]) + begin - float(products[0]) / 2)
         return total + end + 3 * latency + model.filling(grid)
+
+
+def _later(values: Steps, steps: int) -> Steps:
+    """The value of each step, moved to a number of steps later."""
+    return np.concatenate([np.zeros(steps), values])[: len(values)]
+
+
+def _earlier(values: Steps, steps: int) -> Steps:
+    """The value of each step, moved to a number of steps earlier."""
+    return np.concatenate([values, np.zeros(steps)])[-len(values) :]

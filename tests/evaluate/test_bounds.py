@@ -1,0 +1,43 @@
+"""No kernel beats the lower bound: none that ships, and none where memory is far."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import pytest
+
+from autocomp.data import data_dir
+from autocomp.schedules.store import all_schedules, record_at
+from autocomp.schedules.verify import workload_of
+from autocomp.targets.protocol import Target
+from autocomp.targets.registry import load_target
+from autocomp.targets.simulator import isa
+from autocomp.targets.simulator.evaluate import SimulatorEvaluator, bound
+from autocomp.targets.simulator.start.naive import starting_kernel
+from autocomp.workload import parse
+
+
+def test_no_schedule_that_ships_beats_the_bound() -> None:
+    found = all_schedules(print, [data_dir("schedules")])
+    assert found
+    targets: dict[str, Target] = {}
+    for one in found:
+        record = record_at(one)
+        named = f"{record.target.spec} {record.target.parameters}"
+        if named not in targets:
+            targets[named] = load_target(record.target.spec, record.target.parameters)
+        workload = workload_of(record, targets[named], one.path, ())
+        assert targets[named].bound(workload).value <= record.result.value, one.path
+
+
+@pytest.mark.parametrize("latency", [40, 120, 400])
+def test_requests_under_way_bound_what_far_memory_gives(latency: int) -> None:
+    """16 requests of at most 64 bytes, each under way for the latency: 1,024 bytes in that time."""
+    far = isa.load("gemmini", {"MEM_LATENCY": latency})
+    workload = parse("operation: gemm\naccelerator: gemmini\ndims: {I: 4, J: 256, K: 64}\n", Path("flat.yaml"))
+    least = bound(workload, far)
+    assert least.parts["memory"] == math.ceil((4 * 64 + 64 * 256) / min(16, 1024 / latency))
+    measured = SimulatorEvaluator(far, workload).evaluate(starting_kernel(workload, far))
+    assert measured.value is not None
+    assert least.value <= measured.value
