@@ -7,12 +7,13 @@ a header are wanted, and the machine's description is where they come from.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, NoReturn
 
 from autocomp.errors import KernelError, Place
 from autocomp.targets.simulator.kernel.syntax.conditions import Unknown, value_of
+from autocomp.targets.simulator.kernel.syntax.pieces import Piece, closed, pieces_of, placed, split, stripped
 
 MAX_RESULT = 1 << 20  # characters
 MAX_PIECES = 1 << 17  # of one expansion
@@ -26,23 +27,7 @@ SYSTEM_HEADERS = frozenset(
     )
 )  # fmt: skip
 
-_TOKEN = re.compile(
-    r"""(?P<COMMENT>//[^\n]*|/\*(?s:.*?)\*/)
-    |(?P<STRING>"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*')
-    |(?P<WORD>[A-Za-z_]\w*)
-    |(?P<NUMBER>\.?\d[\w.]*)
-    |(?P<NEWLINE>\n)
-    |(?P<BLANK>(?:[^\S\n]|\\[^\S\n]*(?=\n))+)
-    |(?P<MARK>\#\#|<<=|>>=|<<|>>|[-+*/%&|^=!<>]=|&&|\|\||\+\+|--|->|.)""",
-    re.VERBOSE,
-)
 _LOWERED = re.compile(r"^[^\S\n]*#|\b(?:typedef|enum|__attribute__)\b", re.MULTILINE)
-
-
-class Piece(NamedTuple):
-    kind: str
-    text: str
-    line: int
 
 
 @dataclass(frozen=True)
@@ -66,14 +51,6 @@ def preprocess(text: str, source_name: str, names: Mapping[str, int | float]) ->
     return _Preprocessor(text, source_name, names).run()
 
 
-def _pieces(text: str) -> Iterator[Piece]:
-    line = 1
-    for match in _TOKEN.finditer(text):
-        piece = match.group()
-        yield Piece(match.lastgroup or "MARK", piece, line)
-        line += piece.count("\n")
-
-
 class _Preprocessor:
     def __init__(self, text: str, source_name: str, names: Mapping[str, int | float]) -> None:
         self._text = text
@@ -87,7 +64,7 @@ class _Preprocessor:
         self._size = 0
 
     def run(self) -> Preprocessed:
-        pieces = list(_pieces(self._text))
+        pieces = list(pieces_of(self._text))
         position, start = 0, True  # `start`: nothing but blanks and comments before on this line
         while position < len(pieces):
             piece = pieces[position]
@@ -122,7 +99,7 @@ class _Preprocessor:
             self._put(piece.text)
             return position + 1
         if piece.text in ("typedef", "enum"):
-            ends = (n for n in range(position, len(pieces)) if pieces[n].text == ";" and _closed(pieces, position, n))
+            ends = (n for n in range(position, len(pieces)) if pieces[n].text == ";" and closed(pieces, position, n))
             end = next(ends, None)
             if piece.text == "enum" and not any(p.text == "{" for p in pieces[position : end or position]):
                 end = None  # `enum tag x`
@@ -168,7 +145,7 @@ class _Preprocessor:
 
     def _enumerators(self, words: Sequence[Piece], line: int) -> None:
         value = -1
-        for part in _split(words):
+        for part in split(words):
             if not part:
                 continue
             if len(part) > 1 and part[1].text != "=":
@@ -197,7 +174,7 @@ class _Preprocessor:
             self._fail(word.line, f"macros are nested more than {MAX_NESTING} deep")
         inner = hidden | {word.text}
         if macro.parameters is None:
-            return self._expanded(_placed(macro.body, word.line), inner), position + 1
+            return self._expanded(placed(macro.body, word.line), inner), position + 1
         opening = self._next(pieces, position + 1)
         if opening >= len(pieces) or pieces[opening].text != "(":
             return None, position + 1
@@ -252,10 +229,10 @@ class _Preprocessor:
                 given = [piece]
             if paste and result and given:
                 joined = result.pop().text + given[0].text
-                given = [*_placed(tuple(_pieces(joined)), line), *given[1:]]
+                given = [*placed(tuple(pieces_of(joined)), line), *given[1:]]
             paste = False
             result.extend(given)
-        return _placed(tuple(result), line)
+        return placed(tuple(result), line)
 
     def _arguments(self, pieces: Sequence[Piece], opening: int, word: Piece) -> tuple[list[list[Piece]], int]:
         """The arguments in the parentheses that open at a position, and the position after these."""
@@ -269,7 +246,7 @@ class _Preprocessor:
             self._fail(word.line, f"the arguments of macro {word.text!r} have no end")
         inner = [p for p in pieces[opening + 1 : position] if p.kind != "COMMENT"]
         spaced = [Piece("BLANK", " ", p.line) if p.kind == "NEWLINE" else p for p in inner]
-        parts = [_stripped(part) for part in _split(spaced)]
+        parts = [stripped(part) for part in split(spaced)]
         return ([] if parts == [[]] else parts), position + 1
 
     @staticmethod
@@ -294,10 +271,10 @@ class _Preprocessor:
 
     def _directive(self, pieces: Sequence[Piece], line: int) -> None:
         words = [Piece("BLANK", " ", p.line) if p.kind in ("BLANK", "NEWLINE", "COMMENT") else p for p in pieces]
-        words = _stripped(words)
+        words = stripped(words)
         if not words:
             return
-        name, rest = words[0].text, _stripped(words[1:])
+        name, rest = words[0].text, stripped(words[1:])
         if name in ("if", "ifdef", "ifndef", "elif", "else", "endif"):
             self._condition(name, rest, line)
         elif not self._counts():
@@ -318,16 +295,16 @@ class _Preprocessor:
             self._fail(line, "expected a name after #define")
         name, after = rest[0].text, list(rest[1:])
         if not after or after[0].text != "(":
-            self._macros[name] = Macro(tuple(_stripped(after)))
+            self._macros[name] = Macro(tuple(stripped(after)))
             return
         closing = next((n for n, p in enumerate(after) if p.text == ")"), None)
         if closing is None:
             self._fail(line, f"the parameters of macro {name!r} have no end")
-        parameters = [_stripped(part) for part in _split(after[1:closing])]
+        parameters = [stripped(part) for part in split(after[1:closing])]
         parameters = [] if parameters == [[]] else parameters
         if any(len(part) != 1 or part[0].kind != "WORD" for part in parameters):
             self._fail(line, f"the parameters of macro {name!r} must be names")
-        self._macros[name] = Macro(tuple(_stripped(after[closing + 1 :])), tuple(part[0].text for part in parameters))
+        self._macros[name] = Macro(tuple(stripped(after[closing + 1 :])), tuple(part[0].text for part in parameters))
 
     def _include(self, what: str, line: int) -> None:
         if what.startswith("<") and what.endswith(">"):
@@ -395,34 +372,3 @@ class _Preprocessor:
         text = lines[line - 1] if line <= len(lines) else ""
         column = len(text) - len(text.lstrip()) + 1
         raise KernelError(message, place=Place(self._source_name, line, column, text), hint=hint)
-
-
-def _placed(pieces: Sequence[Piece], line: int) -> list[Piece]:
-    return [Piece(p.kind, p.text, line) for p in pieces]
-
-
-def _stripped(pieces: Sequence[Piece]) -> list[Piece]:
-    start, end = 0, len(pieces)
-    while start < end and pieces[start].kind == "BLANK":
-        start += 1
-    while end > start and pieces[end - 1].kind == "BLANK":
-        end -= 1
-    return list(pieces[start:end])
-
-
-def _split(pieces: Sequence[Piece]) -> list[list[Piece]]:
-    """The parts between commas outside of brackets."""
-    parts: list[list[Piece]] = [[]]
-    depth = 0
-    for piece in pieces:
-        depth += 1 if piece.text in ("(", "[", "{") else -1 if piece.text in (")", "]", "}") else 0
-        if piece.text == "," and depth == 0:
-            parts.append([])
-        else:
-            parts[-1].append(piece)
-    return parts
-
-
-def _closed(pieces: Sequence[Piece], start: int, end: int) -> bool:
-    texts = [p.text for p in pieces[start:end]]
-    return texts.count("{") == texts.count("}")
