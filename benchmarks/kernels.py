@@ -108,6 +108,7 @@ class Row:
     kernel: str = ""
     measured: Measured | None = None  # the best kernel on the hardware
     fsm_measured: Measured | None = None
+    wrong: int = 0  # candidates
 
 
 _ROW: TypeAdapter[Row] = TypeAdapter(Row)
@@ -135,6 +136,7 @@ def row(
         round(result.seconds, 1),
         tuple(_curve(found.events)),
         found.kernel,
+        wrong=found.wrong,
     )
     return beside_the_library(searched, request.workload, request.target, on_rtl=on_rtl)
 
@@ -244,15 +246,17 @@ def table(rows: Sequence[Row]) -> Iterator[str]:
 
 
 def summary(rows: Sequence[Row]) -> str:
-    """The share of the bound over all workloads, and how far seeds differ."""
+    """The share of the bound over all workloads, how far seeds differ, and the share of wrong candidates."""
     groups = [[_cycles(one) for one in rows if one.workload == name] for name in {one.workload for one in rows}]
     bounds = {one.workload: one.bound_cycles for one in rows}
     shares = {one.workload: bounds[one.workload] / _cycles(one) for one in sorted(rows, key=_cycles)}
     least = min(shares, key=lambda name: shares[name])
     apart = max(max(group) / min(group) - 1 for group in groups)
+    wrong, judged = sum(one.wrong for one in rows), sum(one.evaluations for one in rows)
     return (
         f"of the bound, of the worst seed: {statistics.median(shares.values()):.1%} in the median, "
-        f"{shares[least]:.1%} at least ({least}); seeds differ by {apart:.1%} at most"
+        f"{shares[least]:.1%} at least ({least}); seeds differ by {apart:.1%} at most; "
+        f"{wrong} of {judged} candidates were wrong"
     )
 
 

@@ -28,7 +28,7 @@ from autocomp.search.session import Means
 from autocomp.targets.evaluation import Evaluation
 from autocomp.targets.registry import load_target
 from autocomp.workload import Workload, parse
-from benchmarks.searching import Found, request_for, search
+from benchmarks.searching import request_for, search
 
 # What a machine's GEMM needs besides its sizes.
 GEMMS: Mapping[str, Mapping[str, Any]] = {
@@ -108,19 +108,10 @@ def row(machine: str, workload: Workload, objective: str, options: Options, mean
         f"{evaluation.ratio or 0.0:.1%}",
         "-" if written is None else f"{written.ratio or 0.0:.1%}",
         "-" if energy is None else f"{energy:,.0f}",
-        f"{found.result.evaluations}, {wrong(found)} wrong",
+        f"{found.result.evaluations}, {found.wrong} wrong",
         f"{time.perf_counter() - started:.0f}",
         waiting(evaluation),
     ]
-
-
-def wrong(found: Found) -> int:
-    """Candidates that failed a stage after they compiled."""
-    return sum(
-        count
-        for outcome, count in found.result.history.outcomes().items()
-        if outcome.startswith("failed") and outcome != "failed check"
-    )
 
 
 def waiting(evaluation: Evaluation) -> str:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import re
 import subprocess
 import sys
@@ -103,7 +104,8 @@ def _search(workload: str, evaluations: int, kernel: str | None = None) -> int |
         (Path(folder) / "w.yaml").write_text(workload + ("\nkernel: k.c\n" if kernel else ""))
         given = ["search", f"{folder}/w.yaml", "--evaluations", str(evaluations), "--reuse", "0", "--workers", "1"]
         command = [sys.executable, "-m", "autocomp", *given, "--json", "--run-dir", f"{folder}/run"]
-        run = subprocess.run(command, capture_output=True, text=True, check=False)
+        nowhere = {**os.environ, "AUTOCOMP_SCHEDULES": f"{folder}/schedules"}  # results go with the folder
+        run = subprocess.run(command, capture_output=True, text=True, check=False, env=nowhere)
     if run.returncode not in (0, 6):
         return None
     best = json.loads(run.stdout).get("best_cycles")

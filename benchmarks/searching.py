@@ -11,6 +11,7 @@ from pathlib import Path
 from autocomp import workload as workloads
 from autocomp.agents.config import Agents
 from autocomp.search import Options, SearchResult
+from autocomp.search.candidate import FAILED
 from autocomp.search.journal import Event, read_events
 from autocomp.search.session import Means, run_session
 from autocomp.search.snapshot import Request, create
@@ -43,6 +44,12 @@ class Found:
     result: SearchResult
     events: Sequence[Event]
     kernel: str
+
+    @property
+    def wrong(self) -> int:
+        """Candidates that failed a stage after they compiled."""
+        outcomes = self.result.history.outcomes().items()
+        return sum(count for name, count in outcomes if name.startswith(FAILED) and name != f"{FAILED}check")
 
 
 def search(request: Request, means: Means | None = None) -> Found:

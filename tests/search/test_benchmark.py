@@ -63,3 +63,8 @@ def test_a_search_is_drawn_by_evaluations_and_by_seconds() -> None:
     found = kernels.Row("w", 0, 100, 1000, None, 200, 4, 2.5, ((1, 0.2, 1000), (2, 0.9, 500), (3, 2.1, 200)))
     curves = kernels.panel(found).curves
     assert curves == {"evaluations": (0.1, 0.2, 0.5, 0.5), "seconds": (0.2, 0.2, 0.5)}
+
+
+def test_the_summary_counts_wrong_candidates() -> None:
+    rows = [kernels.Row("w", seed, 100, 1000, None, 200, 10, 1.0, (), wrong=seed) for seed in (0, 3)]
+    assert kernels.summary(rows).endswith("; 3 of 20 candidates were wrong")
