@@ -103,6 +103,11 @@ def test_a_tile_from_a_queue_multiplies_several_blocks_of_rows() -> None:
     assert text.count("read_weights") == 1
 
 
+def test_three_tiles_take_turns_in_two_places_on_their_way_out() -> None:
+    one_by_one = {"tile": {"i": 16}, "block": {"i": 1, "j": 1, "k": 1}, "inner": ["k", "j", "i"], "deferred": True}
+    lowered(TPU, (48, 32, 32), one_by_one)
+
+
 def test_columns_that_lie_along_local_rows_may_be_fewer() -> None:
     shape = {"accelerator": "neuroncore", "dtype": "bfloat16", "transpose_a": True, "set": {"PARTITIONS": 16}}
     text = lowered(shape, (32, 96, 32), {"tile": {"j": 48}, "inner": ["k", "j", "i"]})

@@ -27,7 +27,7 @@ from autocomp.targets.simulator.transforms.scheduling.lowering.text import Lines
 from autocomp.targets.simulator.transforms.scheduling.lowering.tiles import Tiles
 from autocomp.targets.simulator.transforms.scheduling.schedule import OPERANDS
 
-_RELAYS = 4  # tiles on their way through a memory between sums and stores, at most
+_RELAYS = 4  # tiles on their way through a further memory, at most
 _MOST_SETTINGS = 64
 
 
@@ -80,7 +80,8 @@ class WholeNest(Nest):
             found[operand] = Buffer(rooms[operand].memory, rows, places)
         for relay in self._relays:
             tiles = prod(self.grid.tiles[d] for d in self.grid.dims(self.leaves.owner(relay)))
-            found[relay] = Buffer(rooms[relay].memory, self._pitch(relay), min(_RELAYS, tiles))
+            places = _RELAYS if tiles >= _RELAYS else min(2, tiles)  # even and odd ones are equally many
+            found[relay] = Buffer(rooms[relay].memory, self._pitch(relay), places)
         return found
 
     def _row_of(self, buffer: str, tile: Mapping[str, str], at: str, phase: str) -> str:
