@@ -84,11 +84,18 @@ class _Conversions:
             kind = self._type(node)
             return replace(node, then=self._to(node.then, kind), otherwise=self._to(node.otherwise, kind))
         if isinstance(node, ast.Assignment):
-            return replace(node, value=self._to(node.value, self._type(node.target)))
+            return replace(node, value=self._to(node.value, self._assigned(node)))
         if isinstance(node, ast.Call) and node.function in self._callees:
             pairs = zip(node.arguments, self._callees[node.function], strict=True)
             return replace(node, arguments=tuple(self._to(argument, kind) for argument, kind in pairs))
         return node
+
+    def _assigned(self, node: ast.Assignment) -> Scalar | None:
+        """The type that C makes of an assignment's value; `x op= y` computes in the common type of both."""
+        target = self._type(node.target)
+        if not node.operator:
+            return target
+        return None if node.operator in ("<<", ">>") else _both(common, target, self._type(node.value))
 
     def of_statement(self, returned: Scalar | None) -> Callable[[ast.Statement, object], ast.Statement | None]:
         def change(statement: ast.Statement, _: object) -> ast.Statement | None:

@@ -261,6 +261,7 @@ def test_what_c_converts_in_silence_is_a_cast() -> None:
     for (int i = 0; i < 2; i++) {
         const int last = far / 16 - i;
         x[i][0] = y[0][0] + last;
+        x[i][1] /= last + 300;
         mvin(x, row + i | 0x40000000, i < 1 || last > 2 && i > row ? 16 : 8, 16);
     }
 }
@@ -269,6 +270,7 @@ def test_what_c_converts_in_silence_is_a_cast() -> None:
     assert "(void)unused;" in source
     assert "const int last = (int)(far / 16 - (uint64_t)i);" in source
     assert "x[i][0] = (int8_t)(y[0][0] + last);" in source
+    assert "x[i][1] /= last + 300;" in source
     assert "mvin(x, (uint32_t)(row + (uint32_t)i) | 0x40000000, " in source
     assert "(int64_t)(i < 1 || (int)(last > 2 && (uint32_t)i > row) ? 16 : 8)" in source
 
