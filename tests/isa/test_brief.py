@@ -31,7 +31,8 @@ def test_a_page_for_a_kernel_is_half_of_the_whole() -> None:
 @pytest.mark.parametrize("name", MACHINES)
 def test_every_instruction_has_its_meaning_ranges_and_rules(name: str) -> None:
     machine = isa.load(name, {}, ())
-    page = brief(machine, [item.name for item in machine.instructions], (), "gemm")
+    names = [item.name for item in machine.instructions]
+    page = brief(machine, names, names, "gemm")
     for instruction in machine.instructions:
         assert instruction.doc in page
         for parameter in instruction.parameters:
@@ -42,7 +43,7 @@ def test_every_instruction_has_its_meaning_ranges_and_rules(name: str) -> None:
 
 def test_no_formula_is_longer_than_a_reader_can_follow() -> None:
     machine = isa.load("gemmini", {}, ())
-    page = brief(machine, used_instructions(machine, ("mvout",), ()), ("mvout",), "gemm")
+    page = brief(machine, used_instructions(machine, ("mvout",), ()), ("mvout", "configure_store"), "gemm")
     code = re.findall(r"```\n(.*?)```", page, re.DOTALL)
     assert max(len(line) for block in code for line in block.splitlines()) < LONGEST + 100
     assert "when pooling { ... }" in page

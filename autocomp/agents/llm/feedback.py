@@ -35,7 +35,8 @@ def feedback(context: Context) -> Feedback:
     stalls = _stalls(evaluation)
     named = {cause for _, causes in stalls for cause, _, _ in causes}
     glossary = tuple((name, cause) for name, cause in context.target.glossary.items() if name in named)
-    lines = tuple(line for line in evaluation.evidence.lines if line.cost)[:HOTTEST_LINES]
+    whole = sum(line.cost for line in evaluation.evidence.lines)
+    lines = tuple(line for line in evaluation.evidence.lines if line.cost > WORTH * whole)[:HOTTEST_LINES]
     return Feedback(evaluation, stalls, glossary, story, lines)
 
 

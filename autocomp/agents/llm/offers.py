@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from autocomp.agents.llm.feedback import relevance
 from autocomp.agents.llm.moves import Move, move_id
@@ -11,6 +11,7 @@ from autocomp.targets.menu import MenuOption
 from autocomp.targets.planning import Context, Experience
 
 MOST_DETAILED = 6  # options that are told in full
+MOST_MOVES, MOST_BRIEF_MOVES = 2, 1  # of an option that is told in full, and of one that is told by title
 IDLE = 0.03  # weight of the causes' share where only a hand-written change is possible
 WORTH = 0.02  # share of the measurement that an option without a ready move has to be against
 
@@ -53,7 +54,13 @@ def offers(context: Context, moves: Sequence[Move]) -> Offers:
 
     ranked = sorted(made, key=lambda offer: -promise(offer))
     detailed = [offer for offer in ranked if promise(offer) >= 0.1 * WORTH][:MOST_DETAILED]
-    return Offers(tuple(detailed), tuple(offer for offer in ranked if offer not in detailed))
+    brief = [offer for offer in ranked if offer not in detailed]
+    return Offers(_with_moves(detailed, MOST_MOVES), _with_moves(brief, MOST_BRIEF_MOVES))
+
+
+def _with_moves(made: Sequence[Offer], most: int) -> tuple[Offer, ...]:
+    """The offers with their first moves: the others differ in values whose ranges are told."""
+    return tuple(replace(offer, moves=offer.moves[:most]) for offer in made)
 
 
 def _offer(

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
 import jinja2
 
-from autocomp.errors import KernelError
+from autocomp.errors import AutocompError, KernelError
 from autocomp.targets.protocol import Focus, Knowledge
 from autocomp.targets.simulator import kernel
 from autocomp.targets.simulator.guide import brief, used_instructions
 from autocomp.targets.simulator.isa.model import Accelerator
 from autocomp.targets.simulator.kernel.syntax import ast
 from autocomp.targets.simulator.kernel.syntax.walk import walk
+from autocomp.targets.simulator.start.naive import starting_kernel
 from autocomp.workload.model import Workload
 
 TEMPLATES = Path(__file__).parent / "templates"
@@ -36,14 +39,21 @@ TRANSLATION = (
 
 
 def knowledge(accelerator: Accelerator, workload: Workload, signature: str, focus: Focus) -> Knowledge:
-    """The sections for one workload; instructions that `focus` has no use for are left out. They depend on the calls of
-    the kernels and on nothing else of the question, so that prompts of a search begin alike."""
-    called = sorted({name for text in focus.kernels for name in _called(text)})
+    """The sections for one workload; instructions that `focus` has no use for are left out, and what configures them
+    where neither the kernels nor the plain start do. They depend on the calls of the kernels and on nothing else of the
+    question, so that prompts of a search begin alike."""
+    called = sorted({name for text in (*focus.kernels, *_plain(workload, accelerator)) for name in _called(text)})
     every = [*(i.name for i in accelerator.instructions), *(p.name for p in accelerator.procedures)]
     only = every if focus.everything else used_instructions(accelerator, called, focus.uses)
     language = _template("language").render(signature=signature, host=workload.host)
     machine = brief(accelerator, only, called, workload.operation)
     return Knowledge(ROLE, language, machine, SUBJECT, PLANS, CODING, TRANSLATION)
+
+
+def _plain(workload: Workload, accelerator: Accelerator) -> Iterator[str]:
+    """The plain kernel for a workload, if there is one: it issues what such kernels need."""
+    with suppress(AutocompError):
+        yield starting_kernel(workload, accelerator)
 
 
 def _called(text: str) -> set[str]:

@@ -8,14 +8,25 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Sequence
 
+from autocomp.targets.simulator.guide.forms import Told, constant_fields, told_forms
 from autocomp.targets.simulator.guide.measured import measured
-from autocomp.targets.simulator.guide.page import advice, examples, limits, memory_times, overlap, times, units
+from autocomp.targets.simulator.guide.narrowed import narrowed
+from autocomp.targets.simulator.guide.page import (
+    advice,
+    examples,
+    headless,
+    limits,
+    memory_times,
+    overlap,
+    times,
+    units,
+)
 from autocomp.targets.simulator.guide.semantics import copied_records, fields_read, shortened
 from autocomp.targets.simulator.isa.derived.roles import instruction_roles
 from autocomp.targets.simulator.isa.model import Accelerator, Alias, Instruction, Memory, Parameter
-from autocomp.targets.simulator.isa.rules import memory_rule, requirements, spellings
+from autocomp.targets.simulator.isa.rules import memory_rule, requirements
 from autocomp.targets.simulator.isa.show import show, show_number, show_streams
-from autocomp.targets.simulator.isa.tree import Number
+from autocomp.targets.simulator.isa.tree import Number, Statement
 
 USUAL = frozenset({"load", "store", "contraction", "preload", "synchronisation", "front end"})
 _WORD = re.compile(r"\w+")
@@ -41,22 +52,30 @@ def _page(accelerator: Accelerator, only: Collection[str], called: Collection[st
 
 def _instructions(accelerator: Accelerator, only: Collection[str], called: Collection[str]) -> Iterator[str]:
     yield "# Instructions"
-    chosen = [i for i in accelerator.instructions if i.name in only]
-    read = frozenset(field for i in chosen for field in fields_read(i.body))
-    others: list[str] = []
+    chosen = _chosen(accelerator, only)
+    told = {i.name: told_forms(accelerator, i, called) for i in chosen}
+    fields = constant_fields(chosen, {i.name: narrowed(i.body, told[i.name].constant, {}) for i in chosen})
+    bodies = {i.name: narrowed(i.body, told[i.name].constant, fields) for i in chosen}
+    read = frozenset(field for body in bodies.values() for field in fields_read(body))
     for instruction in chosen:
-        told, names = _forms(accelerator, instruction, called)
-        others += names
-        yield from _instruction(accelerator, instruction, told, read)
+        yield from _instruction(accelerator, instruction, told[instruction.name], bodies[instruction.name], read)
     for procedure in accelerator.procedures:
         if procedure.name in only:
             head = " ".join(procedure.text.partition("{")[0].split())
             yield from ("", f"Procedure `{head}`" + (f": {procedure.doc}" if procedure.doc else ""))
-    left = [i.name for i in accelerator.instructions if i.name not in only]
+    others = [name for forms in told.values() for name in forms.others]
+    left = [i.name for i in accelerator.instructions if i not in chosen and not i.sent]
     if left:
         yield from ("", f"Left out are {len(left)} instructions that this kernel does not need, such as `{left[-1]}`.")
     if others:
         yield from ("", f"The vendor's other names for these calls are known too, as is `{others[-1]}`.")
+
+
+def _chosen(accelerator: Accelerator, only: Collection[str]) -> list[Instruction]:
+    """The instructions named in `only`; those that hardware loops alone send, if one of them is."""
+    named = [i for i in accelerator.instructions if i.name in only]
+    loops = any(i.streams for i in named)
+    return [i for i in named if loops or not i.sent]
 
 
 def _times(accelerator: Accelerator, only: Collection[str], operation: str) -> Iterator[str]:
@@ -64,7 +83,7 @@ def _times(accelerator: Accelerator, only: Collection[str], operation: str) -> I
     yield from memory_times(accelerator)
     yield from ("", *limits(accelerator), "", "A fast kernel:", *advice(accelerator))
     for name, text in examples(accelerator, operation).items():
-        yield from ("", f"A fast {name} of other sizes, as an example:", "", "```c", text.strip(), "```")
+        yield from ("", f"A fast {name} of other sizes, as an example:", "", "```c", headless(text.strip()), "```")
 
 
 def _names(accelerator: Accelerator, words: Collection[str]) -> Iterator[str]:
@@ -112,27 +131,34 @@ def _addresses(accelerator: Accelerator) -> Iterator[str]:
 
 
 def _instruction(
-    accelerator: Accelerator, instruction: Instruction, told: Sequence[Alias], read: Collection[tuple[str, str]]
+    accelerator: Accelerator,
+    instruction: Instruction,
+    told: Told,
+    body: Sequence[Statement],
+    read: Collection[tuple[str, str]],
 ) -> Iterator[str]:
-    names = ", ".join(p.name for p in instruction.parameters)
+    open_ones = [p for p in instruction.parameters if p.name not in told.constant]
+    names = "" if told.constant else f"({', '.join(p.name for p in open_ones)})"
     runs = "" if instruction.unit is None else f", on unit {instruction.unit}"
-    yield from ("", f"## {instruction.name}({names}){runs}", "", instruction.doc)
-    if instruction.parameters:
-        yield f"Operands: {_operands(instruction.parameters)}."
-    if told:
-        yield f"Calls: {'; '.join(_form(accelerator, form) for form in told)}."
-    needs = list(dict.fromkeys(requirements(instruction.body)))
+    yield from ("", f"## {instruction.name}{names}{runs}", "", instruction.doc)
+    if open_ones:
+        yield f"Operands: {_operands(open_ones)}."
+    if told.forms:
+        yield f"Calls: {'; '.join(_form(accelerator, form, told.constant) for form in told.forms)}."
+    if told.constant:
+        yield f"Left out, not needed here: {', '.join(told.constant)}."
+    needs = list(dict.fromkeys(requirements(body)))
     if needs:
         yield "Rules: " + " ".join(_sentence(need) for need in needs)
     time = times(accelerator, instruction, measured(accelerator).get(instruction.name, ()))
     if time:
         yield time
-    copied = copied_records(instruction.body)
+    copied = copied_records(body)
     if copied:
-        yield f"Sets {', '.join(f'`{record}`' for record in copied)} by the names of its operands."
-    body = shortened(instruction.body, read)
-    if body:
-        yield from ("```", body, "```")
+        yield f"Sets {', '.join(f'`{record}`' for record in copied)}, by operand names."
+    code = shortened(body, read)
+    if code:
+        yield from ("```", code, "```")
     if instruction.streams:
         yield from ("Sends, in place of itself:", "```", *show_streams(instruction.streams), "```")
 
@@ -154,24 +180,16 @@ def _operand(parameter: Parameter) -> str:
     return f"{kind} ({parameter.doc})" if parameter.doc else kind
 
 
-def _forms(
-    accelerator: Accelerator, instruction: Instruction, called: Collection[str]
-) -> tuple[list[Alias], list[str]]:
-    """The plain spellings and those that kernels use; of the others the names."""
-    forms = [a for a in accelerator.aliases if not a.trace and any(c == instruction.name for c, _ in a.expansion)]
-    plain = spellings(accelerator, instruction)
-    told = [form for form in forms if form in plain or form.name in called]
-    return told, [form.name for form in forms if form not in told]
-
-
-def _form(accelerator: Accelerator, alias: Alias) -> str:
-    """A call form by what it sets, or, where it is more than one instruction with its operands, in full."""
+def _form(accelerator: Accelerator, alias: Alias, constant: Collection[str]) -> str:
+    """A call form by what it sets of what is not constant, or, where it is more than one instruction with its operands,
+    in full."""
     doc = f" ({alias.doc})" if alias.doc else ""
     call = f"`{alias.name}({', '.join(alias.parameters)})`"
     name, arguments = alias.expansion[0]
     inner = accelerator.instruction(name)
     if len(alias.expansion) == 1 and inner is not None:
         pairs = [(p.name, a) for p, a in zip(inner.parameters, arguments, strict=True)]
+        pairs = [(name, argument) for name, argument in pairs if name not in constant]
         if all(isinstance(a, Number) or show(a) == p for p, a in pairs):
             fixed = [(p, a.value) for p, a in pairs if isinstance(a, Number)]
             stated = [f"{p} = {show_number(value)}" for p, value in fixed if value or len(fixed) < 3]

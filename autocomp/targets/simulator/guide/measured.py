@@ -6,8 +6,9 @@ ranges of its parameters. Sizes are the largest that the description allows, and
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -33,6 +34,7 @@ APART = 1 << 16  # bytes of DRAM between two of them
 POINTER = 1 << 48  # tensor 0 of a trace
 EXTENT = 64  # of the multiplication that operands come from: its rows in DRAM are aligned
 MOST_SAMPLES = 100  # commands of it that are looked at
+PLACES = 4  # of results that are formed at the same time
 PITCH = 4096  # bytes from row to row of an operand in DRAM
 
 Command = tuple[str, Mapping[str, int | float]]
@@ -41,11 +43,13 @@ Command = tuple[str, Mapping[str, int | float]]
 @dataclass(frozen=True)
 class Measured:
     """Commands of one size. `alone` are the cycles of one, from the host to its completion; `each` those by which every
-    further one lengthens a row of them."""
+    further one lengthens a row of them. Multiplies go to places of their own, from operands in banks of their own,
+    where that helps: `slower` says in words what they cost otherwise."""
 
     sizes: Mapping[str, int]
     alone: int
     each: float
+    slower: Mapping[str, float] = field(default_factory=dict)
 
 
 @remembered
@@ -76,7 +80,8 @@ class _Probe:
         role = instruction.words.get("role")
         if instruction.unit is None or kinds[instruction.unit] not in POOLED or role in (*UNTIMED, "preload"):
             return
-        if instruction_role(self.accelerator, instruction).kind == "configuration":
+        kind = instruction_role(self.accelerator, instruction).kind
+        if kind == "configuration":
             return
         seen: list[Mapping[str, int]] = []
         for part in (1, 4):
@@ -88,12 +93,29 @@ class _Probe:
             if sizes in seen:
                 continue
             seen.append(sizes)
-            figures = self._figures(commands)
-            if figures is not None:
-                yield Measured(sizes, *figures)
+            found = self._measured(sizes, commands, role == "multiply" or kind == "contraction")
+            if found is not None:
+                yield found
 
-    def _figures(self, commands: Sequence[Command]) -> tuple[int, float] | None:
-        runs = [self._cycles([*self.setup, *_in_a_row(self.accelerator, commands, n)]) for n in (0, 1, FEW, MANY)]
+    def _measured(self, sizes: Mapping[str, int], commands: Sequence[Command], multiplies: bool) -> Measured | None:
+        plain = self._figures(commands)
+        if plain is None or not multiplies:
+            return None if plain is None else Measured(sizes, *plain)
+        banked = _in_banks(self.accelerator, commands)
+        best = self._figures(banked, places=PLACES)
+        if best is None or best[1] >= plain[1]:
+            return Measured(sizes, *plain)
+        others = {
+            "into one place": self._figures(banked),
+            "with operands in one bank": self._figures(commands, places=PLACES),
+        }
+        slower = {words: figures[1] for words, figures in others.items() if figures and figures[1] > best[1]}
+        return Measured(sizes, *best, slower)
+
+    def _figures(self, commands: Sequence[Command], places: int = 1) -> tuple[int, float] | None:
+        """`alone` and `each`, with the results of successive commands in `places` places."""
+        counts = (0, 1, FEW, MANY)
+        runs = [self._cycles([*self.setup, *_in_a_row(self.accelerator, commands, n, places)]) for n in counts]
         if any(run is None for run in runs):
             return None
         none, one, few, many = (run or 0 for run in runs)
@@ -125,15 +147,67 @@ class _Probe:
         return [name for name, word in words.items() if word in SIZES and name in whole]
 
 
-def _in_a_row(accelerator: Accelerator, commands: Sequence[Command], count: int) -> Iterator[Command]:
-    """The commands `count` times, each time on another part of DRAM."""
+def _in_a_row(accelerator: Accelerator, commands: Sequence[Command], count: int, places: int) -> Iterator[Command]:
+    """The commands `count` times, each time on another part of DRAM, with destinations in `places` places in turn."""
     for turn in range(count):
         for name, operands in commands:
             instruction = accelerator.instruction(name)
             assert instruction is not None
             pointers = {p.name for p in instruction.parameters if p.kind == "pointer"}
             moved = {key: value + turn * APART if key in pointers else value for key, value in operands.items()}
+            if places > 1:
+                for parameter, place in _addresses(accelerator, instruction, moved, destinations=True):
+                    # The upper half of a memory, of which operands use the lower one.
+                    moved[parameter] = place.row((place.rows + turn % places * (place.rows // places)) // 2)
             yield name, moved
+
+
+def _in_banks(accelerator: Accelerator, commands: Sequence[Command]) -> list[Command]:
+    """The commands with the operands that they read in banks of their own, as far as there are banks."""
+    used: Counter[str] = Counter()
+    placed: list[Command] = []
+    for name, operands in commands:
+        instruction = accelerator.instruction(name)
+        assert instruction is not None
+        values = dict(operands)
+        for parameter, place in _addresses(accelerator, instruction, values, destinations=False):
+            values[parameter] = place.row(used[place.memory] % place.banks * (place.rows // place.banks))
+            used[place.memory] += 1
+        placed.append((name, values))
+    return placed
+
+
+@dataclass(frozen=True)
+class _Place:
+    """An address, and the memory that it is in."""
+
+    memory: str
+    rows: int
+    banks: int
+    address: int
+    low: int  # bit at which the row begins
+    mask: int
+
+    def row(self, number: int) -> int:
+        """The address with another row."""
+        return self.address & ~self.mask | (number << self.low) & self.mask
+
+
+def _addresses(
+    accelerator: Accelerator, instruction: Instruction, operands: Mapping[str, int | float], *, destinations: bool
+) -> Iterator[tuple[str, _Place]]:
+    """The operands of a command that name rows of a memory: its destinations, or what it reads."""
+    words = instruction_role(accelerator, instruction).parameters
+    memories = {memory.name: memory for memory in accelerator.local_memories}
+    for parameter in instruction.parameters:
+        if parameter.kind != "address" or (words.get(parameter.name) == "destination") != destinations:
+            continue
+        space, value = accelerator.space(parameter.space or ""), int(operands[parameter.name])
+        named = next((name for name, mask, match in space.memories if value & mask == match), None)
+        if value != space.none and named in memories:
+            high, low = space.field(space.row_field)
+            memory, mask = memories[named], ((1 << (high - low + 1)) - 1) << low
+            yield parameter.name, _Place(named, memory.rows, max(1, memory.banks), value, low, mask)
 
 
 def _samples(accelerator: Accelerator, tables: MachineTables) -> list[Command]:

@@ -186,8 +186,14 @@ def _has_preload(accelerator: Accelerator, multiply: Instruction) -> bool:
 
 
 def _figures(found: Measured) -> str:
+    values = set(found.sizes.values())
     sizes = ", ".join(f"{name} {value}" for name, value in found.sizes.items())
-    return f"{f'{sizes}: ' if sizes else ''}{found.alone} alone, {found.each:.4g} each"
+    if len(found.sizes) > 2 and len(values) == 1:
+        sizes = f"all sizes {values.pop()}"
+    slower = ", ".join(f"{cycles:.4g} {words}" for words, cycles in found.slower.items())
+    return (
+        f"{f'{sizes}: ' if sizes else ''}{found.alone} alone, {found.each:.4g} each{f' ({slower})' if slower else ''}"
+    )
 
 
 # --- memories ----------------------------------------------------------------------------------------------------
@@ -307,6 +313,11 @@ def examples(accelerator: Accelerator, operation: str | None = None) -> Mapping[
         if text and _fits(accelerator, text):
             found[name] = text
     return found
+
+
+def headless(example: str) -> str:
+    """An example without the parameters that it is for, which the machine has."""
+    return re.sub(r";\s+(?://\s+)?for a machine(?:\s+//)?[^.]*?\.(?=\s)", ".", example, count=1)
 
 
 def _fits(accelerator: Accelerator, text: str) -> bool:
