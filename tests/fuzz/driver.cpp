@@ -1,5 +1,6 @@
 // Stands in for libFuzzer where the compiler has none: replays every file of the given folders, then changes them at
 // random for a number of runs or seconds. The input under way is in `crash-input` when the process dies.
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
