@@ -81,6 +81,17 @@ def test_a_timing_property_over_arguments_that_there_are_not_is_refused() -> Non
         e.builder.build()
 
 
+@pytest.mark.parametrize("field", ["pointer", "bytes", "point"])
+def test_an_access_of_a_local_memory_with_an_expression_that_there_is_not_is_refused(field: str) -> None:
+    e = Expressions()
+    e.builder.memory("dram", "dram", 0, 0, "i8")
+    rows = e.builder.memory("rows", "local", 4, 4, "i8")
+    access = {"memory": rows, "base": e.const(0), "first_col": e.const(0), "cols": e.const(4), field: 99}
+    e.builder.instruction("f", -1, [], [], [access], [])
+    with pytest.raises(ValueError, match="expression 99 does not exist"):
+        e.builder.build()
+
+
 def test_a_program_for_another_machine_is_refused() -> None:
     small = Expressions()
     program = issue_all(mover().machine, [Command(5, [0])], [])

@@ -5,9 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from autocomp.simulator import Options, replay_trace
+from autocomp.simulator import Options, replay_trace, run_program
 
-from autocomp.targets.simulator import isa
+from autocomp.targets.simulator import isa, kernel
+from autocomp.targets.simulator.isa.timing import KINDS
 from autocomp.targets.simulator.trace import parse_trace
 
 from .machines import NO_POOLING, SETUP, causes, cycles, machine, move_in, move_out, pair, replay
@@ -264,3 +265,12 @@ def test_a_trace_that_takes_more_cycles_than_allowed_is_an_error_at_the_command_
         assert error is not None
         assert (error.kind, error.line) == ("cycles", 1)
         assert "not done after 20 cycles" in error.message
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_command_of_any_unit_may_access_nothing(kind: str) -> None:
+    text = f"accelerator m {{ memory dram {{ kind: dram; }} unit u {{ kind: {kind}; }} instruction f() on u {{ }} }}"
+    accelerator = isa.parse(text, "m", {})
+    tables = isa.lower(accelerator)
+    program = kernel.link(kernel.compile(kernel.parse("void solution() { f(); f(); }"), accelerator), tables)
+    assert run_program(tables.machine, program, {}).error is None

@@ -198,14 +198,13 @@ class Validator {
     }
     if (access.parameter < -1 || access.parameter >= static_cast<int32_t>(parameters))
       fail(where + ": parameter " + std::to_string(access.parameter) + " does not exist");
-    if (memory.kind == MemoryKind::Dram) {
-      front(access.pointer, parameters, where + " pointer");
-      front(access.bytes, parameters, where + " bytes");
-    } else {
-      front(access.first_col, parameters, where + " first_col");
-      front(access.cols, parameters, where + " cols");
-    }
-    if (access.point >= 0) points(access, parameters, where + " point");
+    // What the other kind of memory needs may be there too, and is looked at later: it must exist.
+    const bool dram = memory.kind == MemoryKind::Dram;
+    if (dram || access.pointer >= 0) front(access.pointer, parameters, where + " pointer");
+    if (dram || access.bytes >= 0) front(access.bytes, parameters, where + " bytes");
+    if (!dram || access.first_col >= 0) front(access.first_col, parameters, where + " first_col");
+    if (!dram || access.cols >= 0) front(access.cols, parameters, where + " cols");
+    if (access.point >= 0 || !access.loops.empty()) points(access, parameters, where + " point");
   }
 
   void points(const Access& access, size_t parameters, const std::string& where) const {

@@ -185,6 +185,7 @@ int64_t StreamIn::local_row(const LocalRow& row, int64_t repeat) {
 
 bool StreamIn::port(const LocalRow& row, int64_t repeat) {
   const Move& m = move(row.slot);
+  if (m.memory < 0) return true;  // it writes no local memory
   if (context_.ports.write_moved(m.memory, local_row(row, repeat), m.accumulate, context_.now)) return true;
   if (cause_ != Cause::Busy) cause_ = Cause::BankConflict;
   return false;

@@ -50,9 +50,11 @@ int64_t StreamOut::steps(const Command& command) const {
 StreamOut::Row StreamOut::row_of(const Entry& entry, int64_t step) const {
   const Command& command = context_.command(entry.slot);
   Row row;
-  row.source = command.value(Key::Scaled) != 0 ? Source::Scaled : Source::Direct;
-  row.memory = command.read_count > 0 ? command.reads[0].memory : -1;
-  row.row = command.read_count > 0 ? command.reads[0].base : 0;
+  if (command.read_count > 0) {
+    row.source = command.value(Key::Scaled) != 0 ? Source::Scaled : Source::Direct;
+    row.memory = command.reads[0].memory;
+    row.row = command.reads[0].base;
+  }
   const int64_t window = command.value(Key::Window), stride = command.value(Key::Stride);
   int64_t outer = 0;
   bool last = false;
