@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <limits>
 #include <stdexcept>
 
 #include "tables/builder.hpp"
@@ -47,6 +48,7 @@ Access access(Input& input) {
   access.memory = input.index();
   access.write = input.flag();
   access.accumulate_read = input.flag();
+  access.tracked = input.flag();
   access.guard = input.index();
   access.pointer = input.index();
   access.base = input.index();
@@ -54,6 +56,9 @@ Access access(Input& input) {
   access.cols = input.index();
   access.bytes = input.index();
   access.parameter = input.index();
+  access.point = input.index();
+  access.point_bytes = input.number();
+  access.loops = indices(input);
   for (uint64_t left = input.choice(8); left > 0; --left) {
     const int32_t count = input.index();
     access.dims.push_back({count, input.index()});
@@ -94,7 +99,7 @@ void unit(Input& input, MachineBuilder& builder) {
   builder.unit(std::move(unit));
 }
 
-void memory(Input& input, MachineBuilder& builder) {
+void memory(Input& input, MachineBuilder& builder, int64_t most) {
   Memory memory;
   memory.name = input.word();
   memory.kind = static_cast<MemoryKind>(input.choice(3));
@@ -102,9 +107,8 @@ void memory(Input& input, MachineBuilder& builder) {
   memory.cols = input.number();
   memory.dtype = dtype(input);
   memory.banks = input.number();
-  // Larger ones are legal, and would take the time that inputs are there for.
-  if (memory.cols > 0 && memory.rows > (int64_t{1} << 21) / memory.cols)
-    throw std::invalid_argument("a memory too large to fuzz");
+  memory.shown = input.index();
+  if (memory.cols > 0 && memory.rows > most / memory.cols) throw std::invalid_argument("a memory too large to fuzz");
   builder.memory(std::move(memory));
 }
 
@@ -153,6 +157,7 @@ void statement(Method method, Input& input, MachineBuilder& builder) {
       s.a = input.index();
       s.body = indices(input);
       s.b = input.index();
+      s.imm = input.choice(2);
       break;
     case Method::Emit:
       s.kind = StatementKind::Emit;
@@ -183,21 +188,22 @@ std::unique_ptr<CompiledMachine> machine_from(const std::filesystem::path& path)
   std::ifstream file(path, std::ios::binary);
   const std::vector<char> bytes{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
   Input input(reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size());
-  return read_machine(input);
+  return read_machine(input, std::numeric_limits<int64_t>::max());
 }
 
 }  // namespace
 
-std::unique_ptr<CompiledMachine> read_machine(Input& input) {
+std::unique_ptr<CompiledMachine> read_machine(Input& input, int64_t most) {
   MachineBuilder builder;
   while (input.more()) {
     const auto method = static_cast<Method>(input.choice(static_cast<uint64_t>(Method::Count)));
     if (method == Method::Build) break;
     if (method == Method::Memory) {
-      memory(input, builder);
+      memory(input, builder, most);
     } else if (method == Method::State) {
       const double initial = input.real();
-      builder.state(input.word(), initial, input.flag());
+      const std::string name = input.word();
+      builder.state(name, initial, input.flag());
     } else if (method == Method::Expr) {
       expr(input, builder);
     } else if (method == Method::Unit) {

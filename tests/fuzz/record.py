@@ -27,7 +27,9 @@ METHODS = (
     "instruction", "word", "setting", "choice", "emit", "stream",
 )  # fmt: skip
 KINDS = ("dram", "local", "register")
-DTYPES = ("i8", "u8", "i16", "u16", "i32", "u32", "i64", "u64", "f32", "f64")
+DTYPES = (
+    "i8", "u8", "i16", "u16", "i32", "u32", "i64", "u64", "f32", "f64", "f16", "bf16", "f8e5m2", "f8e4m3", "i4", "u4"
+)  # fmt: skip
 LONGEST = 255  # of a word or a list
 ROOT = Path(__file__).parents[2]
 MEASURED = "gemmini"  # the machine of the measured cases
@@ -74,11 +76,13 @@ def _expr(
 
 
 def _access(access: dict[str, Any]) -> bytes:
-    fields = ("guard", "pointer", "base", "first_col", "cols", "bytes", "parameter")
-    head = number(access["memory"]) + bytes([access.get("write", False), access.get("accumulate_read", False)])
+    fields = ("guard", "pointer", "base", "first_col", "cols", "bytes", "parameter", "point")
+    flags = ("write", "accumulate_read", "tracked")
+    head = number(access["memory"]) + bytes(access.get(flag, False) for flag in flags)
     dims = access.get("dims", ())
     shape = bytes([len(dims)]) + b"".join(number(count) + number(stride) for count, stride in dims)
-    return head + b"".join(number(access.get(field, -1)) for field in fields) + shape
+    numbers = b"".join(number(access.get(field, -1)) for field in fields)
+    return head + numbers + number(access.get("point_bytes", 0)) + indices(access.get("loops", ())) + shape
 
 
 def _instruction(
@@ -94,9 +98,9 @@ def _instruction(
 
 ENCODERS: dict[str, Callable[..., bytes]] = {
     "build": bytes,
-    "memory": lambda name, kind, rows, cols, dtype, banks=1: (
+    "memory": lambda name, kind, rows, cols, dtype, banks=1, shown=-1: (
         word(name) + bytes([KINDS.index(kind)]) + number(rows) + number(cols)
-        + bytes([DTYPES.index(dtype)]) + number(banks)
+        + bytes([DTYPES.index(dtype)]) + number(banks) + number(shown)
     ),
     "state": lambda name, initial, is_float=False: real(initial) + word(name) + bytes([is_float]),
     "expr": _expr,
@@ -106,7 +110,9 @@ ENCODERS: dict[str, Callable[..., bytes]] = {
         number(pointer) + number(offset) + number(value) + bytes([DTYPES.index(dtype)])
     ),
     "set_state": lambda slot, index, value: number(slot) + number(index) + number(value),
-    "loop": lambda count, body, step=-1: number(count) + indices(body) + number(step),
+    "loop": lambda count, body, step=-1, ordered=False: (
+        number(count) + indices(body) + number(step) + bytes([ordered])
+    ),
     "when": lambda condition, body, otherwise=(): number(condition) + indices(body) + indices(otherwise),
     "unit": lambda name, settings, choices: (
         word(name)

@@ -7,6 +7,9 @@
 namespace autocomp::fuzz {
 namespace {
 
+// Larger memories are legal, and would take the time that inputs are there for.
+constexpr int64_t kMostElements = int64_t{1} << 21;
+
 // The commands of a trace as a program with three small tensors.
 Program program_of(const Trace& trace, const Machine& machine) {
   Program program{.frame_size = 64, .stack_size = 64};
@@ -35,7 +38,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   fuzz::Input input(data, size);
   try {
     const Options options = fuzz::read_options(input);
-    const auto machine = fuzz::read_machine(input);
+    const auto machine = fuzz::read_machine(input, fuzz::kMostElements);
     const Trace trace = fuzz::read_trace(input, *machine);
     const Program program = fuzz::program_of(trace, machine->machine());
     program.validate(machine->machine());
