@@ -46,16 +46,23 @@ def remember_or_raise(
 ) -> Result:
     """The same for a function that may raise `refusal`, which is remembered too and raised anew each time.
 
-    A copy has no traceback: that would keep all frames that led to it, with their variables.
+    A traceback would keep all frames that led to it, with their variables.
     """
 
     def outcome() -> Result | Exception:
         try:
             return compute()
         except refusal as error:
-            return copy(error)
+            return _bare(error)
 
     found = remember(owner, name, given, outcome)
     if isinstance(found, refusal):
-        raise copy(found)
+        raise _bare(found)
     return cast(Result, found)
+
+
+def _bare(error: Exception) -> Exception:
+    """A copy without a traceback, which Dask has copies keep, and without the exceptions that led to it."""
+    found = copy(error).with_traceback(None)
+    found.__context__ = found.__cause__ = None
+    return found
