@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <bit>
 
+#include "timing/settings.hpp"
+
 namespace autocomp {
 namespace {
 
@@ -48,12 +50,9 @@ Discipline::Role Discipline::role_of(const Instruction& instruction) {
 void Discipline::add_unit(const Unit& unit, bool paths) {
   UnitRules rules{unit_setting(unit, "unordered_writes"), unit_setting(unit, "exact_base_reads"),
                   unit_setting(unit, "exact_base_sums")};
-  for (const auto& [key, word] : unit.choices)
-    if ((key == "kind" && word == "systolic") || (key == "result_owner" && word == "preload"))
-      rules.preload_owns = true;
-  rules.moves_in = std::ranges::any_of(unit.choices, [](const auto& choice) {
-    return choice.first == "kind" && (choice.second == "stream_in" || choice.second == "transfer_in");
-  });
+  const timing::UnitSettings settings = timing::resolve_unit(unit);
+  rules.preload_owns = settings.owner_preload;
+  rules.moves_in = timing::facts(settings.kind).moves_in;
   rules.loops = unit_setting(unit, "loops");
   rules.timelines = paths ? kPaths : rules.preload_owns ? 2 : 1;
   rules.first_timeline = rules_.empty() ? 0 : rules_.back().first_timeline + rules_.back().timelines;

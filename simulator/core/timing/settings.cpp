@@ -120,6 +120,8 @@ UnitKind kind_from(const std::string& where, const std::string& word) {
   fail(where, "kind", "is '" + word + "', which is not a kind of unit");
 }
 
+}  // namespace
+
 UnitSettings resolve_unit(const Unit& unit) {
   UnitSettings settings;
   settings.name = unit.name;
@@ -151,6 +153,8 @@ UnitSettings resolve_unit(const Unit& unit) {
     fail(where, "request_max", "is " + std::to_string(settings.request_max) + ", less than request_min");
   return settings;
 }
+
+namespace {
 
 Role role_from(const std::string& where, const std::string& word) {
   for (const auto& [name, role] : roles())

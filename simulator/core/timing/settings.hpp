@@ -36,14 +36,15 @@ struct KindOfUnit {
   bool streams = false;        // its way to main memory is the link; a configuration waits in its queue as well
   bool asks = false;           // it asks main memory for the rows that a command states, also beyond the tensor
   bool owner_preload = false;  // a multiply's writes belong to the preload before it
+  bool moves_in = false;       // it writes to local memory what it reads from main memory
 };
 constexpr std::array<KindOfUnit, 8> kKinds = {{
     // by UnitKind
     {.name = "serial", .role = Role::Work},
-    {.name = "transfer_in", .role = Role::Transfer},
+    {.name = "transfer_in", .role = Role::Transfer, .moves_in = true},
     {.name = "transfer_out", .role = Role::Transfer},
     {.name = "array", .role = Role::Multiply},
-    {.name = "stream_in", .role = Role::Transfer, .streams = true, .asks = true},
+    {.name = "stream_in", .role = Role::Transfer, .streams = true, .asks = true, .moves_in = true},
     {.name = "stream_out", .role = Role::Transfer, .streams = true},
     {.name = "systolic", .role = Role::Multiply, .owner_preload = true},
     {.name = "expander", .role = Role::Expand},
@@ -186,6 +187,7 @@ struct Settings {
 
 // Keys that other parts of the core use are left alone. Throws std::invalid_argument that names the setting, what it
 // was and what is possible.
+[[nodiscard]] UnitSettings resolve_unit(const Unit& unit);
 [[nodiscard]] Settings resolve(const Machine& machine);
 
 }  // namespace autocomp::timing
