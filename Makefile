@@ -16,7 +16,7 @@ demo: $(VENV)/.core  ## set up, then search for a fast 512x512x512 GEMM kernel, 
 	$(BIN)/autocomp search workloads/gemm.yaml --reuse 0 --workers $(WORKERS)
 
 test: $(VENV)/.test  ## set up, then the test suite
-	$(BIN)/python -m pytest -n $(WORKERS) -q $(REPEATABLE) -m "not long and not browser and not rtl and not triton and not tvm and not torch"
+	$(BIN)/python -m pytest -n $(WORKERS) -q $(REPEATABLE)
 
 # build/package is the package as it is installed, autocomp/simulator included, for tools that read the file tree;
 # -S keeps the import hook of the editable install out of their way.
@@ -33,7 +33,7 @@ check: $(VENV)/.dev  ## lint of code and prose, formatting, types, dependency ru
 
 check-long: $(VENV)/.model $(VENV)/.perfetto  ## everything that takes longer: long tests, a real model, Perfetto, sanitizers, the whole RTL data set
 	$(BIN)/python -m pytest -n $(WORKERS) -q -m "long"
-	$(BIN)/python -m pytest -n $(WORKERS) -q -m "not long and not browser and not rtl and not triton and not tvm and not torch"
+	$(BIN)/python -m pytest -n $(WORKERS) -q
 	$(MAKE) test-rtl
 	$(MAKE) test-browser
 	$(MAKE) test-triton
