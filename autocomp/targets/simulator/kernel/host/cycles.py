@@ -144,11 +144,11 @@ class _Walk:
     @staticmethod
     def _linear(code: Code, left: Form, right: Form) -> Form | None:
         if code in (Code.Add, Code.Sub):
-            return left.add(right, 1 if code is Code.Add else -1)
+            return left + right if code is Code.Add else left - right
         if code is Code.Mul and not left.terms:
             left, right = right, left
         if code in _SCALED and not right.terms:
-            factor = int(right.constant)
+            factor = right.constant
             return left.times(factor if code is Code.Mul else 1 << (factor & 63))
         return None
 
@@ -217,7 +217,7 @@ class _Walk:
             b, c = c, b
         if code not in (Code.Add, Code.Sub) or b != register or c not in self._flow.constants:
             return None
-        step = int(self._flow.constants[c].constant)
+        step = self._flow.constants[c].constant
         return step if code == Code.Add else -step
 
     def _leave(self, loop: Loop) -> None:

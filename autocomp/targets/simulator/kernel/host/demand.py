@@ -84,7 +84,7 @@ class Demand:
 
     def need_address(self, form: Form, offset: int, here: Place) -> None:
         """An address of a load or store with an immediate offset."""
-        near = (int(form.constant) + offset + REACH // 2) // REACH * REACH
+        near = (form.constant + offset + REACH // 2) // REACH * REACH
         if form.terms:
             self.need(Form(near, form.terms), here)
         else:
@@ -101,7 +101,7 @@ class Demand:
                 self._need_atom(atom, place)
             self.need(Form(0, rest), place)
 
-    def _step(self, loop: Loop, terms: Terms, constant: int | float) -> int | float:
+    def _step(self, loop: Loop, terms: Terms, constant: int) -> int:
         """A register that follows `terms` with one addition an iteration; the constant that it includes."""
         if terms not in loop.stepped:
             loop.stepped[terms] = constant
@@ -128,7 +128,7 @@ class Demand:
     def _operation(self, result: Result) -> int:
         if result.code in _DIVISIONS and not result.operands[1].terms:
             natural = result.operands[0].natural
-            return self.costs.divide_by(result.code, int(result.operands[1].constant), natural=natural)
+            return self.costs.divide_by(result.code, result.operands[1].constant, natural=natural)
         return self.costs.operation(result.code, result.immediate)
 
 

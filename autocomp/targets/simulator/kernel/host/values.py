@@ -6,9 +6,11 @@ different paths, or the result of an operation that is not linear. Each has the 
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from autocomp.linear import Linear
 from autocomp.targets.simulator.kernel.code.bytecode import Code
 
 MAX_TERMS = 8
@@ -25,9 +27,7 @@ class Loop:
     written: set[int] = field(default_factory=set)
     inductions: dict[int, Induction] = field(default_factory=dict)  # by register
     carried: dict[int, Merge] = field(default_factory=dict)  # by register
-    stepped: dict[Terms, int | float] = field(
-        default_factory=dict
-    )  # registers stepped once an iteration: terms -> constant
+    stepped: dict[Terms, int] = field(default_factory=dict)  # registers stepped once an iteration: terms -> constant
 
     @property
     def entry(self) -> int:
@@ -84,11 +84,9 @@ class Result(Atom):
 Terms = tuple[tuple[Atom, int], ...]  # by the atoms' numbers
 
 
-class Form(NamedTuple):
-    """constant + the sum of coefficient * atom."""
-
-    constant: int | float
-    terms: Terms = ()
+@dataclass(frozen=True)
+class Form(Linear[Atom]):
+    """A sum of atoms in the order of their numbers."""
 
     @property
     def home(self) -> Loop | None:
@@ -103,22 +101,15 @@ class Form(NamedTuple):
             isinstance(atom, Induction) and atom.natural and factor > 0 for atom, factor in self.terms
         )
 
-    def add(self, other: Form, factor: int = 1) -> Form:
-        terms = dict(self.terms)
-        for atom, coefficient in other.terms:
-            terms[atom] = terms.get(atom, 0) + factor * coefficient
-        kept = sorted(((a, c) for a, c in terms.items() if c != 0), key=lambda term: term[0].number)
-        return Form(self.constant + factor * other.constant, tuple(kept))
-
-    def times(self, factor: int) -> Form:
-        return Form(0).add(self, factor)
+    def _arranged(self, coefficients: Mapping[Atom, int]) -> Iterable[tuple[Atom, int]]:
+        return sorted(coefficients.items(), key=lambda term: term[0].number)
 
     def at_entry(self, loop: Loop) -> Form:
         """Its value when the loop is entered."""
         result = Form(self.constant)
         for atom, factor in self.terms:
             start = atom.start if isinstance(atom, Induction) and atom.loop is loop else of_atom(atom)
-            result = result.add(start, factor)
+            result += start.times(factor)
         return result
 
 

@@ -38,7 +38,7 @@ class Tensor:
         """The element's number, in row-major order; subscripts that are left out are 0."""
         total = Affine(0)
         for subscript, stride in zip(subscripts, self.strides, strict=False):
-            total += subscript.scaled(stride)
+            total += subscript.times(stride)
         return total
 
 

@@ -55,8 +55,8 @@ def linear(variables: Sequence[tuple[str, int]], unit: int) -> ast.Expression:
     """The row offset of an iteration when each takes `unit` rows; variables come with their trips, slowest first."""
     total = Affine(0)
     for name, trips in variables:
-        total = total.scaled(trips) + Affine(0, ((ast.Name(name), 1),))
-    return expression(total.scaled(unit))
+        total = total.times(trips) + Affine(0, ((ast.Name(name), 1),))
+    return expression(total.times(unit))
 
 
 def place(facts: Facts, memory: str, needed: Mapping[int, int], *, by_bank: bool = False) -> dict[int, int]:

@@ -97,11 +97,11 @@ def interleave(
     even = max(1, (turns - 1) // total)
     every = min(spacing or even, even)
     burst = -(-total // turns)
-    turn = expression(affine(present).scaled(once) + affine(linear_index(loops)))
+    turn = expression(affine(present).times(once) + affine(linear_index(loops)))
     if burst > 1:
         number = fresh("burst", taken)
         taken.add(number)
-        value = expression(affine(turn).scaled(burst) + affine(ast.Name(number)))
+        value = expression(affine(turn).times(burst) + affine(ast.Name(number)))
         slot: Statements = (make_loop(number, burst, _choose(moves, value, taken)),)
         slot = make_if((condition,) if condition is not None else (), slot)
     else:

@@ -176,7 +176,7 @@ def running_index(facts: Facts, buffer: Buffer) -> ast.Expression:
     """A number that counts the contents of a buffer: one more each time that it is filled anew."""
     total = Affine(0)
     for variable, trips in _turns(facts, buffer):
-        total = total.scaled(trips) + Affine(0, ((ast.Name(variable), 1),))
+        total = total.times(trips) + Affine(0, ((ast.Name(variable), 1),))
     if total.is_constant:
         raise NotApplicable(f"{buffer.tensor} is filled once only")
     return expression(total)

@@ -192,7 +192,7 @@ def _operand(facts: Facts, node: ast.Expression, rows: Loop, depth: Loop) -> _Op
     for subscript, extent in zip(subscripts, extents, strict=True):
         if extent is None:
             return None
-        place = place.scaled(extent) + subscript
+        place = place.times(extent) + subscript
     variables = {rows.variable, depth.variable}
     if any(not isinstance(atom, ast.Name) and names(atom) & variables for atom, _ in place.terms):
         return None

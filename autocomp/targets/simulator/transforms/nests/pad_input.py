@@ -187,7 +187,7 @@ def _tiles(facts: Facts, name: str) -> list[_Tile]:
 
 def _with_rows_along(tile: _Tile, along: int, step: int) -> _Tile:
     """The tile with its rows along a dimension."""
-    base = tuple(part - tile.first.scaled(step * (n == along)) for n, part in enumerate(tile.base))
+    base = tuple(part - tile.first.times(step * (n == along)) for n, part in enumerate(tile.base))
     return replace(tile, base=base, along=along, step=step)
 
 

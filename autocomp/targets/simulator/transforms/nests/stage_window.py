@@ -108,7 +108,7 @@ def _rows(found: Window) -> Iterator[tuple[Operand, Affine]]:
     """The operands, and what they read of the window from its first row on."""
     inside = sum((line.row for line in found.lines), Affine(0))
     for number, operand in enumerate(found.buffer.operands):
-        yield operand, inside + found.columns[number].scaled(found.box)
+        yield operand, inside + found.columns[number].times(found.box)
 
 
 def _end(operand: Operand, row: Affine) -> int:
@@ -158,7 +158,7 @@ def _loads(facts: Facts, found: Window) -> Sequence[ast.Statement]:
             loops.append(Loop(name, -(-line.count // by)))
             steps = Affine(0, ((ast.Name(name), by),))
         element = expression(line.origin + Affine(line.first) + steps)
-        row += (Affine(line.first - line.low) + steps).scaled(line.step)
+        row += (Affine(line.first - line.low) + steps).times(line.step)
         rows = expression(Affine(line.count) - steps)
         place.append(element)
         if line.origin.terms:
@@ -168,7 +168,7 @@ def _loads(facts: Facts, found: Window) -> Sequence[ast.Statement]:
     known = beside.union(item.variable for item in found.around)
     guards.extend(guard for guard in load.guards if names(guard) & beside and names(guard) <= known)
     number = next(n for n, operand in enumerate(found.buffer.operands) if operand.site is load)
-    row += found.columns[number].scaled(found.box)
+    row += found.columns[number].times(found.box)
     assert load.pointer is not None
     place.append(expression(load.pointer.subscripts[-1]))
     given = {

@@ -179,9 +179,9 @@ def _columns(
         for guard in guards:
             room = _room(guard, along.variable)
             if room is not None:
-                limits.append(expression(affine(substitute(expression(room), first)).scaled(width)))
+                limits.append(expression(affine(substitute(expression(room), first)).times(width)))
     if along.trips % blocks:
-        whole = Affine(along.trips * width) - affine(first[along.variable]).scaled(width)
+        whole = Affine(along.trips * width) - affine(first[along.variable]).times(width)
         limits.append(expression(whole))
     result = wide
     for limit in _tightest(limits):

@@ -39,7 +39,7 @@ class Line:
     @property
     def row(self) -> Affine:
         """The local row of an element, from that of the window's first."""
-        return (self.inside - Affine(self.low)).scaled(self.step)
+        return (self.inside - Affine(self.low)).times(self.step)
 
     @property
     def first(self) -> int:
@@ -229,7 +229,7 @@ def _wide_columns(
         if any({i.variable: i.trips for i in operand.site.loops}.get(item.variable) != item.trips for item in again):
             raise NotApplicable(f"a use of {buffer.tensor!r} is outside of a loop over blocks of columns")
         within = Affine(0, tuple((atom, factor // unit) for atom, factor in beside))
-        columns[number] = affine(linear_index(again)).scaled(wide) + within
+        columns[number] = affine(linear_index(again)).times(wide) + within
     return columns
 
 

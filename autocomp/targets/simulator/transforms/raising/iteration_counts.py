@@ -78,8 +78,8 @@ def _iterations(test: ast.Expression, name: str, first: Values, step: int, range
     distance = affine(substitute(test.left, others)) - affine(substitute(test.right, others))
     sign, most = _BELOW[test.operator]
     factor = distance.coefficient(name)
-    start = distance - Affine(0, ((ast.Name(name), factor),)) + affine(first[name]).scaled(factor)
-    start, speed = start.scaled(sign), factor * step * sign
+    start = distance - Affine(0, ((ast.Name(name), factor),)) + affine(first[name]).times(factor)
+    start, speed = start.times(sign), factor * step * sign
     bounds = interval_of(start, ranges)
     if bounds is None or not speed or name in names(expression(start)):
         return None

@@ -62,7 +62,7 @@ def _subscripted(argument: ast.Expression, arrays: Arrays, ranges: Ranges) -> as
     for number, extent in enumerate(sizes):
         step = prod(sizes[number + 1 :])
         whole = Affine(left.constant // step, tuple((a, f // step) for a, f in left.terms if f % step == 0))
-        left = left - whole.scaled(step)
+        left = left - whole.times(step)
         bounds = interval_of(whole, ranges)
         if bounds is None or bounds[0] < 0 or bounds[1] >= extent:
             return argument
@@ -86,7 +86,7 @@ def _address(node: ast.Expression, arrays: Arrays) -> _Address | None:
             return None
         found, other = (left, node.right) if left is not None else (right, node.left)
         assert found is not None
-        change = affine(other).scaled(found.unit if node.operator == "+" else -found.unit)
+        change = affine(other).times(found.unit if node.operator == "+" else -found.unit)
         return replace(found, offset=found.offset + change)
     return None
 
@@ -100,7 +100,7 @@ def _first_of(node: ast.Expression, arrays: Arrays, inner: int) -> _Address | No
     sizes = _sizes(arrays[node.name]) if isinstance(node, ast.Name) and node.name in arrays else None
     if not isinstance(node, ast.Name) or sizes is None or len(subscripts) + inner > len(sizes):
         return None
-    parts = [affine(s).scaled(prod(sizes[number + 1 :])) for number, s in enumerate(subscripts)]
+    parts = [affine(s).times(prod(sizes[number + 1 :])) for number, s in enumerate(subscripts)]
     return _Address(node.name, sum(parts, Affine(0)), prod(sizes[len(subscripts) + inner :]))
 
 

@@ -1,13 +1,14 @@
 """Integer expressions as sums of variables, with intervals: what addresses, subscripts and guards are made of.
 
-The arithmetic is that of mathematical integers: subscripts and addresses of a kernel that runs at all do not wrap.
+Sums do not wrap, and neither do subscripts and addresses of a kernel that runs at all.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from autocomp.linear import Linear
 from autocomp.remember import remembered
 from autocomp.targets.simulator.kernel.code.types import NAMED, Scalar
 from autocomp.targets.simulator.kernel.syntax import ast
@@ -16,34 +17,12 @@ Interval = tuple[int, int]  # inclusive
 Ranges = Mapping[str, Interval]
 
 
-@dataclass(frozen=True)
-class Affine:
-    """constant + sum of coefficient * atom; an atom is a name, or an expression that is not affine itself."""
-
-    constant: int
-    terms: tuple[tuple[ast.Expression, int], ...] = ()
+class Affine(Linear[ast.Expression]):
+    """A sum whose atoms are names, or expressions that are not affine themselves."""
 
     def coefficient(self, name: str) -> int:
         """The factor of a variable; 0 if it does not occur on its own."""
         return next((factor for atom, factor in self.terms if atom == ast.Name(name)), 0)
-
-    def __add__(self, other: Affine) -> Affine:
-        factors = dict(self.terms)
-        for atom, factor in other.terms:
-            factors[atom] = factors.get(atom, 0) + factor
-        return Affine(self.constant + other.constant, tuple((a, f) for a, f in factors.items() if f))
-
-    def scaled(self, factor: int) -> Affine:
-        if factor == 0:
-            return Affine(0)
-        return Affine(self.constant * factor, tuple((atom, f * factor) for atom, f in self.terms))
-
-    def __sub__(self, other: Affine) -> Affine:
-        return self + other.scaled(-1)
-
-    @property
-    def is_constant(self) -> bool:
-        return not self.terms
 
 
 @remembered
@@ -53,7 +32,7 @@ def affine(expression: ast.Expression) -> Affine:
         return Affine(expression.value)
     if isinstance(expression, ast.Unary) and expression.operator in "+-":
         inner = affine(expression.operand)
-        return inner if expression.operator == "+" else inner.scaled(-1)
+        return inner if expression.operator == "+" else inner.times(-1)
     if isinstance(expression, ast.Binary):
         if expression.operator in ("+", "-"):
             left, right = affine(expression.left), affine(expression.right)
@@ -61,11 +40,11 @@ def affine(expression: ast.Expression) -> Affine:
         if expression.operator == "*":
             left, right = affine(expression.left), affine(expression.right)
             if left.is_constant or right.is_constant:
-                return right.scaled(left.constant) if left.is_constant else left.scaled(right.constant)
+                return right.times(left.constant) if left.is_constant else left.times(right.constant)
         if expression.operator == "<<":
             right = affine(expression.right)
             if right.is_constant and 0 <= right.constant < 64:
-                return affine(expression.left).scaled(1 << right.constant)
+                return affine(expression.left).times(1 << right.constant)
     return Affine(0, ((expression, 1),))
 
 
@@ -178,7 +157,7 @@ def narrowed(ranges: Ranges, condition: ast.Expression, holds: bool = True) -> R
     difference = affine(condition.left) - affine(condition.right)
     found: Ranges | None = ranges
     for sign, most in _AT_MOST.get(operator, ()):
-        found = None if found is None else _at_most(found, difference.scaled(sign), most)
+        found = None if found is None else _at_most(found, difference.times(sign), most)
     return found
 
 

@@ -206,7 +206,7 @@ def _divide(node: ast.Binary, divisor: int, ranges: Ranges) -> ast.Expression:
     """(q * divisor + r) / divisor is q and its remainder r, when 0 <= r < divisor."""
     total = affine(node.left)
     whole = Affine(total.constant // divisor, tuple((a, f // divisor) for a, f in total.terms if f % divisor == 0))
-    rest = total - whole.scaled(divisor)
+    rest = total - whole.times(divisor)
     bounds = interval_of(rest, ranges)
     if bounds is not None and bounds[0] >= 0 and bounds[1] < divisor:
         return expression(whole if node.operator == "/" else rest)

@@ -100,7 +100,7 @@ def linear_index(loops: Sequence[Loop]) -> ast.Expression:
     """The number of an iteration of a nest, counted in execution order."""
     total = Affine(0)
     for item in loops:
-        total = total.scaled(item.trips) + Affine(0, ((ast.Name(item.variable), 1),))
+        total = total.times(item.trips) + Affine(0, ((ast.Name(item.variable), 1),))
     return expression(total)
 
 

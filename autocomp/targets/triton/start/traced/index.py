@@ -6,8 +6,10 @@ stay contiguous in the text.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+
+from autocomp.linear import Linear
 
 
 @dataclass(frozen=True)
@@ -36,39 +38,28 @@ class Part:
         return text
 
 
-@dataclass(frozen=True)
-class Index:
-    """A sum of parts with coefficients, and a constant."""
+class Index(Linear[Part]):
+    """A sum of parts; neighbouring parts of one symbol become one."""
 
-    parts: tuple[tuple[Part, int], ...] = ()
-    constant: int = 0
-
-    def __add__(self, other: Index) -> Index:
-        return Index(_merged((*self.parts, *other.parts)), self.constant + other.constant)
-
-    def plus(self, number: int) -> Index:
-        return Index(self.parts, self.constant + number)
-
-    def times(self, factor: int) -> Index:
-        parts = tuple((part, factor * by) for part, by in self.parts) if factor else ()
-        return Index(parts, factor * self.constant)
+    def _arranged(self, coefficients: Mapping[Part, int]) -> Iterable[tuple[Part, int]]:
+        return _joined(coefficients)
 
     @property
     def most(self) -> int:
         """The largest value."""
-        return self.constant + sum(max(by, 0) * (part.modulus - 1) for part, by in self.parts)
+        return self.constant + sum(max(by, 0) * (part.modulus - 1) for part, by in self.terms)
 
     def divide(self, number: int) -> tuple[Index, Index]:
         """Quotient and remainder by a positive number. The index is not negative."""
         if number == 1:
             return self, Index()
-        high = [(part, by) for part, by in self.parts if by % number == 0]
-        low = Index(tuple(pair for pair in self.parts if pair[1] % number), self.constant % number)
-        quotient = Index(tuple((part, by // number) for part, by in high), self.constant // number)
+        high = [(part, by) for part, by in self.terms if by % number == 0]
+        low = Index(self.constant % number, tuple(pair for pair in self.terms if pair[1] % number))
+        quotient = Index(self.constant // number, tuple((part, by // number) for part, by in high))
         if low.most < number:
             return quotient, low
-        if len(low.parts) == 1 and not low.constant and low.parts[0][1] == 1:
-            part = low.parts[0][0]
+        if len(low.terms) == 1 and not low.constant and low.terms[0][1] == 1:
+            part = low.terms[0][0]
             if part.modulus % number == 0 or part.divisor * part.modulus >= part.symbol.extent:
                 rest = Part(part.symbol, part.divisor * number, -(-part.modulus // number))
                 return quotient + of(rest), of(Part(part.symbol, part.divisor, number))
@@ -78,7 +69,7 @@ class Index:
     def text(self, names: Mapping[int, str]) -> str:
         """The index in Python; `names` has names for coefficients."""
         words = ""
-        for part, by in sorted(self.parts, key=lambda pair: -abs(pair[1])):
+        for part, by in sorted(self.terms, key=lambda pair: -abs(pair[1])):
             inner = part.text
             size = abs(by)
             shown = names.get(size, str(size))
@@ -97,7 +88,7 @@ class Index:
 
 
 def of(part: Part) -> Index:
-    return Index(((part, 1),)) if part.modulus > 1 else Index()
+    return Index(0, ((part, 1),)) if part.modulus > 1 else Index()
 
 
 def symbol(text: str, extent: int) -> Index:
@@ -123,12 +114,9 @@ def join(indices: Sequence[Index], shape: Sequence[int]) -> Index:
     return place
 
 
-def _merged(parts: Sequence[tuple[Part, int]]) -> tuple[tuple[Part, int], ...]:
-    """Equal parts added up, and neighbouring parts of one symbol put together."""
-    sums: dict[Part, int] = {}
-    for part, by in parts:
-        sums[part] = sums.get(part, 0) + by
-    found = {part: by for part, by in sums.items() if by}
+def _joined(coefficients: Mapping[Part, int]) -> tuple[tuple[Part, int], ...]:
+    """The terms of a sum, with neighbouring parts of one symbol put together."""
+    found = dict(coefficients)
     again = True
     while again:
         again = False

@@ -315,7 +315,7 @@ class Reach:
         for axis, extent in enumerate(extents[-len(self.kernel) :]):
             tap = taps[axis].times(self.dilation[axis])
             if self.transposed:
-                spot = (place[axis] + tap.times(-1)).plus(self.padding[axis])
+                spot = (place[axis] - tap).plus(self.padding[axis])
                 stride = self.stride[axis]
                 if stride > 1:
                     text = spot.text({})
@@ -327,7 +327,7 @@ class Reach:
                     continue
             else:
                 spot = (place[axis].times(self.stride[axis]) + tap).plus(-self.padding[axis])
-            low = spot.constant + sum(min(by, 0) * (part.modulus - 1) for part, by in spot.parts)
+            low = spot.constant + sum(min(by, 0) * (part.modulus - 1) for part, by in spot.terms)
             if low < 0:
                 conditions.append(f"({spot.text({})} >= 0)")
             if spot.most >= extent:

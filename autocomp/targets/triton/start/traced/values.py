@@ -177,7 +177,7 @@ class Scope:
 
 
 def uses(index: Index, name: str) -> bool:
-    return any(name in part.symbol.text for part, _ in index.parts)
+    return any(name in part.symbol.text for part, _ in index.terms)
 
 
 def broadcast(place: Place, shape: Sequence[int]) -> Place:
@@ -209,7 +209,7 @@ def moved(graph: Graph, node: Node, place: Place) -> Place:
     axis = int(node.option("dim", 1, 0) if op != "flip" else 0) % max(len(shape), 1)
     if op == "select":
         chosen = int(node.args[2]) % shape[axis]
-        return (*place[:axis], Index((), chosen), *place[axis:])
+        return (*place[:axis], Index(chosen), *place[axis:])
     if op == "slice":
         start = int(node.option("start", 2, 0) or 0)
         start = max(start + shape[axis], 0) if start < 0 else min(start, shape[axis])
