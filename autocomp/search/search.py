@@ -210,10 +210,9 @@ class Search:
         root = self._effects.judged(draft)
         if not root.correct:
             error = KernelError if root.outcome == "failed check" else CandidateFailure
-            raise error(
-                f"the starting kernel is not correct ({root.outcome}): {root.message}",
-                hint=f"look at it with: autocomp run {self._folder.kernel_path(kernel)} --workload ...",
-            )
+            look = f"look at it with: autocomp run {self._folder.kernel_path(kernel)} --workload ..."
+            remedy = self._problem.agents.target.remedy(self._problem.agents.workload)
+            raise error(f"the starting kernel is not correct ({root.outcome}): {root.message}", hint=remedy or look)
         self._effects.record_candidate("candidate", root)
         return root
 

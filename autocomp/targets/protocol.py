@@ -269,6 +269,11 @@ class Target(ABC):
         """The kernel that a search starts from unless the user gives one. Raises ConfigError if the target has none for
         this workload."""
 
+    def remedy(self, workload: Workload) -> str | None:
+        """Advice on what to write in a workload whose generated starting kernel is not correct; None where nothing is
+        known."""
+        return None
+
     def completed(self, kernel: str) -> str:
         """A user's own starting kernel with what its harness did for it elsewhere. Other texts stay."""
         return kernel

@@ -184,7 +184,8 @@ class Session:
         root = self._effects.judged(draft)
         if not root.correct:
             error = KernelError if root.outcome == "failed check" else CandidateFailure
-            raise error(f"the starting kernel is not correct ({root.outcome}): {root.message}")
+            remedy = self.request.target.remedy(self.request.workload)
+            raise error(f"the starting kernel is not correct ({root.outcome}): {root.message}", hint=remedy)
         self._effects.record_candidate("candidate", root)
         return History(root)
 

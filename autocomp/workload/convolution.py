@@ -16,8 +16,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from autocomp.workload.model import Arrays, Workload
-
 Array = npt.NDArray[Any]
 EXACT_DEPTH = 1024  # 1024 * 128 * 128 = 2^24: sums of int8 products up to here are exact in binary32
 
@@ -80,6 +78,11 @@ class Convolution:
     groups: int
 
     @property
+    def results(self) -> tuple[int, int, int, int]:
+        """Extents of the results before pooling."""
+        return self.images, self.rows.results, self.cols.results, self.filters
+
+    @property
     def depth(self) -> int:
         """Input channels that a filter sees."""
         return self.channels // self.groups
@@ -99,8 +102,8 @@ class Convolution:
         return found
 
     @property
-    def unused_bytes(self) -> int:
-        """Bytes of the int8 inputs that no output depends on, such as pixels that a stride leaves out."""
+    def unused(self) -> int:
+        """Elements of the operands that no output depends on, such as those of pixels that a stride leaves out."""
         taps = [{tap for tap, _ in axis.products} for axis in (self.rows, self.cols)]
         pixels = [{pixel for _, pixel in axis.products} for axis in (self.rows, self.cols)]
         weights = self.rows.taps * self.cols.taps - len(taps[0]) * len(taps[1])
@@ -119,22 +122,37 @@ def convolution(dims: Mapping[str, int], options: Mapping[str, Any]) -> Convolut
     return Convolution(dims["N"], rows, cols, dims["C"], dims["K"], options["groups"])
 
 
-def sums(workload: Workload, arrays: Arrays) -> npt.NDArray[np.int64]:
-    """The exact sums of products [N][P][Q][K] before biases."""
-    shape = convolution(workload.dims, workload.options)
+def sums(shape: Convolution, images: Array, weights: Array) -> npt.NDArray[np.int64]:
+    """The exact sums of int8 products [N][P][Q][K] before biases, of images [N][H][W][C] and weights
+    [R][S][C / groups][K]."""
     rows, cols, groups = shape.rows, shape.cols, shape.groups
-    margin = rows.padding
-    image = np.pad(arrays["inp"], ((0, 0), (margin, margin), (margin, margin), (0, 0)))
+    image = _padded(shape, images)
     exact = np.float32 if shape.depth <= EXACT_DEPTH else np.float64
     total = np.zeros((groups, shape.images * rows.results * cols.results, shape.filters // groups), np.int64)
     for r in range(rows.taps):
         for s in range(cols.taps):
             window = image[:, _taken(rows, r), _taken(cols, s)].astype(exact)
             pixels = window.reshape(-1, groups, shape.depth).transpose(1, 0, 2)
-            filters = arrays["weights"][r, s].astype(exact).reshape(shape.depth, groups, -1).transpose(1, 0, 2)
+            filters = weights[r, s].astype(exact).reshape(shape.depth, groups, -1).transpose(1, 0, 2)
             total += (pixels @ filters).astype(np.int64)
     summed: npt.NDArray[np.int64] = total.transpose(1, 0, 2)
-    return summed.reshape(shape.images, rows.results, cols.results, shape.filters)
+    return summed.reshape(shape.results)
+
+
+def windows(shape: Convolution, images: Array, weights: Array) -> list[tuple[Array, Array]]:
+    """The products that a convolution consists of, for each group: its pixels [N * P * Q][R * S * C / groups], and its
+    filters [R * S * C / groups][K / groups]."""
+    image, groups = _padded(shape, images), shape.groups
+    taps = [(r, s) for r in range(shape.rows.taps) for s in range(shape.cols.taps)]
+    taken = np.stack([image[:, _taken(shape.rows, r), _taken(shape.cols, s)] for r, s in taps], axis=3)
+    pixels = taken.reshape(-1, len(taps), groups, shape.depth)
+    filters = weights.reshape(len(taps) * shape.depth, groups, -1)
+    return [(pixels[:, :, g].reshape(len(pixels), -1), filters[:, g]) for g in range(groups)]
+
+
+def _padded(shape: Convolution, images: Array) -> Array:
+    margin = shape.rows.padding
+    return np.pad(images, ((0, 0), (margin, margin), (margin, margin), (0, 0)))
 
 
 def _taken(axis: Axis, tap: int) -> slice:

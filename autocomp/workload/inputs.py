@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from autocomp.workload import edges
 from autocomp.workload.datatypes import array_type
-from autocomp.workload.layout import operand_layout
+from autocomp.workload.layout import operand_layouts
 from autocomp.workload.model import InputSet, TensorSpec, Workload
 
 Array = npt.NDArray[Any]
@@ -92,8 +92,6 @@ def make_inputs(workload: Workload, input_set: InputSet) -> dict[str, Array]:
             arrays[tensor.name] = _operand(workload, tensor, position, input_set.kind, random)
         elif tensor.name == "bias":
             arrays[tensor.name] = _bias(workload, tensor, input_set.kind, random)
-        elif workload.operation == "conv2d":
-            arrays[tensor.name] = _conv2d_operand(workload, tensor, input_set.kind, random)
         else:
             arrays[tensor.name] = _stored_operand(workload, tensor, input_set.kind, random)
     return arrays
@@ -112,12 +110,13 @@ def poison(tensor: TensorSpec, random: np.random.Generator) -> Array:
 
 
 def _stored_operand(workload: Workload, tensor: TensorSpec, kind: str, random: np.random.Generator) -> Array:
-    """An operand of a gemm as it lies in memory."""
-    text = workload.options.get("layout", {}).get(tensor.name)
-    if text is None:
-        return _gemm_operand(workload, tensor, kind, random)
-    layout = operand_layout(tensor.name, text, workload.dims)
-    return layout.store(_gemm_operand(workload, replace(tensor, shape=layout.logical_shape), kind, random))
+    """An operand of a gemm or a convolution as it lies in memory."""
+    draw = _conv2d_operand if workload.operation == "conv2d" else _gemm_operand
+    texts = {name: text for name, text in workload.options.get("layout", {}).items() if name == tensor.name}
+    layout = operand_layouts(texts, workload.dims, workload.options.get("groups", 1)).get(tensor.name)
+    if layout is None:
+        return draw(workload, tensor, kind, random)
+    return layout.store(draw(workload, replace(tensor, shape=layout.logical_shape), kind, random))
 
 
 def _gemm_operand(workload: Workload, tensor: TensorSpec, kind: str, random: np.random.Generator) -> Array:
@@ -153,7 +152,9 @@ def _vectors(count: int, length: int, left: bool, kind: str, workload: Workload,
     if kind != "mixed":
         integers = _of_kind(count, length, left, kind, workload, random)
         stored = array_type(workload.tensors[0].dtype)
-        return integers if stored == np.int8 else _fractions(integers, length, kind, random).astype(stored)
+        if stored == np.int8:
+            return integers
+        return _fractions(integers, edges.depth_of(workload), kind, random).astype(stored)
     kinds = random.permutation(np.resize(random.permutation(len(MIXTURE)), count))
     vectors = np.empty((count, length), array_type(workload.tensors[0].dtype))
     for number, name in enumerate(MIXTURE):

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -18,6 +19,8 @@ import numpy.typing as npt
 from autocomp.errors import ConfigError
 
 Array = npt.NDArray[Any]
+# The operands that may have a layout: of a gemm A and B, of a convolution its images and filters.
+OPERANDS: Mapping[str, str] = {"A": "IK", "B": "KJ", "inp": "NHWC", "weights": "RSCK"}
 _AXIS = re.compile(r"([A-Za-z_]\w*)((?:[/%]\d+)*)")
 
 
@@ -71,6 +74,11 @@ class Layout:
         return tuple(size for _, size in self.dimensions)
 
     @property
+    def filling(self) -> int:
+        """Places that no element has."""
+        return math.prod(self.shape) - math.prod(self.logical_shape)
+
+    @property
     def plain(self) -> bool:
         """True if the tensor is stored in the order of its dimensions."""
         return self.axes == tuple(Axis(name) for name, _ in self.dimensions)
@@ -112,9 +120,28 @@ class Layout:
         texts = (axis.text(positions[axis.dimension], known.get(axis.dimension, 1)) for axis in self.axes)
         return "".join(f"[{text}]" for text in texts)
 
-    def row_bytes(self, itemsize: int) -> int:
-        """Bytes from one entry of the first axis to the next."""
-        return itemsize * int(np.prod(self.shape[1:], dtype=np.int64))
+    def row_bytes(self, itemsize: int, dimensions: str = "") -> int:
+        """Bytes from one entry of the first axis, or of the first axis of some dimensions, to the next."""
+        names = [axis.dimension for axis in self.axes]
+        first = next((n for n, name in enumerate(names) if name in dimensions), 0)
+        return itemsize * math.prod(self.shape[first + 1 :])
+
+    def swapped(self, dimensions: str) -> bool:
+        """True if, of two dimensions, the one that usually comes last is stored as a whole before the other."""
+        found = tuple(axis for axis in self.axes if axis.dimension in dimensions)
+        return found == tuple(Axis(name) for name in reversed(dimensions))
+
+    def step(self, dimension: str, by: int = 1, block: int | None = None) -> int | None:
+        """Places from an element to the one that is `by` further along a dimension; with `block`, in the same block of
+        that many. None where it differs from element to element, 0 where no element is followed by one."""
+        axis = [name for name, _ in self.dimensions].index(dimension)
+        places = np.moveaxis(self._places, axis, 0)
+        starts = np.arange(max(0, len(places) - by))
+        starts = starts if block is None else starts[starts % block + by < block]
+        steps = places[starts + by] - places[starts]
+        if not steps.size:
+            return 0
+        return int(steps.flat[0]) if np.all(steps == steps.flat[0]) else None
 
     def __str__(self) -> str:
         return " ".join(map(str, self.axes))
@@ -136,8 +163,16 @@ def parse_layout(text: str, dimensions: Mapping[str, int]) -> Layout:
 
 
 def operand_layout(name: str, text: str, dims: Mapping[str, int]) -> Layout:
-    """The layout of an operand of a gemm: A [I][K] or B [K][J]. Raises ConfigError."""
-    return parse_layout(text, {dimension: dims[dimension] for dimension in ("IK" if name == "A" else "KJ")})
+    """The layout of an operand with the dimensions of `OPERANDS`, of an operation with these sizes. Raises
+    ConfigError."""
+    return parse_layout(text, {dimension: dims[dimension] for dimension in OPERANDS[name]})
+
+
+def operand_layouts(texts: Mapping[str, str], dims: Mapping[str, int], groups: int = 1) -> dict[str, Layout]:
+    """The layouts of a workload's operands, by name; a group of filters sees `C / groups` channels. Raises
+    ConfigError."""
+    seen = {"weights": {**dims, "C": dims["C"] // groups}} if "C" in dims else {}
+    return {name: operand_layout(name, text, seen.get(name, dims)) for name, text in texts.items()}
 
 
 def parse_axes(text: str) -> tuple[Axis, ...]:

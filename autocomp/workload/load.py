@@ -14,7 +14,8 @@ from autocomp.data import find
 from autocomp.errors import ConfigError
 from autocomp.workload import schema
 from autocomp.workload.convolution import Convolution, convolution
-from autocomp.workload.layout import operand_layout
+from autocomp.workload.datatypes import data_type
+from autocomp.workload.layout import Layout, operand_layouts
 from autocomp.workload.model import TensorSpec, Tolerance, Workload
 from autocomp.workload.tensor import operation
 
@@ -132,26 +133,45 @@ def _workload(file: schema.File, path: Path, **operation: Any) -> Workload:
 
 def _gemm(file: schema.GemmFile, path: Path) -> Workload:
     i, j, k = file.dims.I, file.dims.J, file.dims.K
-    sums = "int32" if file.dtype == "int8" else "float32"
-    result = file.result or file.dtype
-    stored = {name: operand_layout(name, text, file.dims.model_dump()).shape for name, text in file.layout.items()}
-    tensors = [
-        TensorSpec("A", file.dtype, stored.get("A") or ((k, i) if file.transpose_a else (i, k)), "input"),
-        TensorSpec("B", file.dtype, stored.get("B") or ((j, k) if file.transpose_b else (k, j)), "input"),
-    ]
-    if file.bias != "none":
-        tensors.append(TensorSpec("bias", sums, (1 if file.bias == "row" else i, j), "input"))
-    tensors.append(TensorSpec("C", result, (i, j), "output"))
+    layouts = operand_layouts({str(name): text for name, text in file.layout.items()}, file.dims.model_dump())
+    shapes = {"A": (k, i) if file.transpose_a else (i, k), "B": (j, k) if file.transpose_b else (k, j)}
+    bias = (1 if file.bias == "row" else i, j)
     keys = ("bias", "activation", "scale", "transpose_a", "transpose_b")
-    unusual = {"result": result if result != file.dtype else None, "layout": dict(file.layout) or None}
     return _workload(
         file,
         path,
-        tensors=tuple(tensors),
+        tensors=_product_tensors(file, shapes, layouts, bias, ("C", (i, j))),
         dims={"I": i, "J": j, "K": k},
-        options={key: getattr(file, key) for key in keys} | {key: v for key, v in unusual.items() if v is not None},
+        options={key: getattr(file, key) for key in keys} | _unusual(file),
         multiply_accumulates=i * j * k,
+        unused_bytes=_filling(file, layouts),
     )
+
+
+def _product_tensors(
+    file: schema.GemmFile | schema.Conv2dFile,
+    shapes: Mapping[str, tuple[int, ...]],
+    layouts: Mapping[str, Layout],
+    bias: tuple[int, ...],
+    output: tuple[str, tuple[int, ...]],
+) -> tuple[TensorSpec, ...]:
+    """The parameters of a sum of products: operands as they are stored, biases of the type of sums, results."""
+    stored = {**shapes, **{name: layout.shape for name, layout in layouts.items()}}
+    tensors = [TensorSpec(name, file.dtype, shape, "input") for name, shape in stored.items()]
+    if file.bias != "none":
+        tensors.append(TensorSpec("bias", "int32" if file.dtype == "int8" else "float32", bias, "input"))
+    return (*tensors, TensorSpec(output[0], file.result or file.dtype, output[1], "output"))
+
+
+def _unusual(file: schema.GemmFile | schema.Conv2dFile) -> dict[str, Any]:
+    """Options that only some sums of products have."""
+    unusual: dict[str, Any] = {} if file.result in (None, file.dtype) else {"result": file.result}
+    return {**unusual, "layout": dict(file.layout)} if file.layout else unusual
+
+
+def _filling(file: schema.GemmFile | schema.Conv2dFile, layouts: Mapping[str, Layout]) -> int:
+    """Bytes of stored operands that hold no element."""
+    return data_type(file.dtype).bytes(sum(layout.filling for layout in layouts.values()))
 
 
 def _conv2d(file: schema.Conv2dFile, path: Path) -> Workload:
@@ -162,21 +182,20 @@ def _conv2d(file: schema.Conv2dFile, path: Path) -> Workload:
     shape = convolution(dims, options)
     _check_conv2d(shape, path)
     images, height, width, filters = shape.images, shape.rows.pooled, shape.cols.pooled, shape.filters
-    tensors = [
-        TensorSpec("inp", "int8", (images, file.dims.H, file.dims.W, shape.channels), "input"),
-        TensorSpec("weights", "int8", (file.dims.R, file.dims.S, shape.depth, filters), "input"),
-    ]
-    if file.bias != "none":
-        tensors.append(TensorSpec("bias", "int32", (1, filters), "input"))
-    tensors.append(TensorSpec("output", "int8", (images, height, width, filters), "output"))
+    layouts = operand_layouts({str(name): text for name, text in file.layout.items()}, dims, shape.groups)
+    shapes = {
+        "inp": (images, file.dims.H, file.dims.W, shape.channels),
+        "weights": (file.dims.R, file.dims.S, shape.depth, filters),
+    }
+    output = ("output", (images, height, width, filters))
     return _workload(
         file,
         path,
-        tensors=tuple(tensors),
+        tensors=_product_tensors(file, shapes, layouts, (1, filters), output),
         dims=dims,
-        options=options,
+        options=options | _unusual(file),
         multiply_accumulates=shape.multiply_accumulates,
-        unused_bytes=shape.unused_bytes,
+        unused_bytes=data_type(file.dtype).bytes(shape.unused) + _filling(file, layouts),
     )
 
 

@@ -11,12 +11,12 @@ import numpy as np
 import numpy.typing as npt
 
 from autocomp.errors import ConfigError
-from autocomp.workload.convolution import EXACT_DEPTH, convolution, pool, sums
+from autocomp.workload.convolution import EXACT_DEPTH, convolution, pool, sums, windows
 from autocomp.workload.datatypes import array_type, data_type
 from autocomp.workload.inputs import make_inputs
-from autocomp.workload.layout import operand_layout
+from autocomp.workload.layout import operand_layouts
 from autocomp.workload.model import Arrays, InputSet, TensorSpec, Workload
-from autocomp.workload.tolerance import Bounds, of_custom, of_gemm
+from autocomp.workload.tolerance import Bounds, of_custom, of_products
 from autocomp.workload.trusting import require_trusted
 
 Array = npt.NDArray[Any]
@@ -51,9 +51,9 @@ def compute(workload: Workload, arrays: Arrays) -> dict[str, Array]:
 
 def bounds(workload: Workload, arrays: Arrays, expected: Arrays) -> dict[str, Bounds]:
     """By how much elements of outputs may differ from what is expected; outputs that must be equal are left out."""
-    if workload.operation == "gemm" and data_type(workload.outputs[0].dtype).is_float:
-        a, b = _operands(workload, arrays)
-        return {"C": of_gemm(workload, arrays, a, b, expected["C"])}
+    if workload.operation in ("gemm", "conv2d") and data_type(workload.outputs[0].dtype).is_float:
+        name = workload.outputs[0].name
+        return {name: _real_bounds(workload, arrays, expected[name])}
     tolerance = workload.tolerance
     if tolerance is None:
         return {}
@@ -64,30 +64,45 @@ def bounds(workload: Workload, arrays: Arrays, expected: Arrays) -> dict[str, Bo
 
 
 def _operands(workload: Workload, arrays: Arrays) -> tuple[Array, Array]:
-    """A [I][K] and B [K][J], however they are stored."""
+    """A [I][K] and B [K][J], or the images and the filters, however they are stored."""
     options = workload.options
-    stored = options.get("layout", {})
+    layouts = operand_layouts(options.get("layout", {}), workload.dims, options.get("groups", 1))
     a, b = (
-        operand_layout(name, stored[name], workload.dims).load(arrays[name]) if name in stored else arrays[name]
-        for name in "AB"
+        layouts[tensor.name].load(arrays[tensor.name]) if tensor.name in layouts else arrays[tensor.name]
+        for tensor in workload.tensors[:2]
     )
-    return (a.T if options["transpose_a"] else a), (b.T if options["transpose_b"] else b)
+    return (a.T if options.get("transpose_a") else a), (b.T if options.get("transpose_b") else b)
+
+
+def _matrices(workload: Workload, arrays: Arrays) -> list[tuple[Array, Array, Array | None]]:
+    """The operands as matrices [I][K] and [K][J], with the biases: one product of a gemm, one for each group of a
+    convolution, whose results have their columns side by side."""
+    a, b = _operands(workload, arrays)
+    products = [(a, b)]
+    if workload.operation == "conv2d":
+        products = windows(convolution(workload.dims, workload.options), a, b)
+    bias = arrays.get("bias")
+    if bias is None:
+        return [(a, b, None) for a, b in products]
+    return [(a, b, part) for (a, b), part in zip(products, np.split(bias, len(products), axis=1), strict=True)]
 
 
 def _gemm(workload: Workload, arrays: Arrays) -> Array:
     """C = saturate_i8(round(scale * activation(A·B + bias))): the sum wraps at 32 bits, the activation comes before
     the scale, the product is rounded to binary32 and then to the nearest integer, ties to even."""
-    a, b = _operands(workload, arrays)
     if data_type(workload.tensors[0].dtype).is_float:
-        return _real_gemm(workload, arrays, a, b)
-    return _requantised(workload, arrays, multiply(a, b))
+        return _real(workload, arrays).astype(array_type(workload.outputs[0].dtype))
+    return _requantised(workload, arrays, multiply(*_operands(workload, arrays)))
 
 
 def _conv2d(workload: Workload, arrays: Arrays) -> Array:
     """As a gemm's, over every window of the image; then the maxima, if results are pooled."""
-    results = _requantised(workload, arrays, sums(workload, arrays))
-    pooling = convolution(workload.dims, workload.options).rows.pooling
-    return results if pooling is None else pool(results, pooling)
+    shape = convolution(workload.dims, workload.options)
+    if data_type(workload.tensors[0].dtype).is_float:
+        results = _real(workload, arrays).reshape(shape.results).astype(array_type(workload.outputs[0].dtype))
+    else:
+        results = _requantised(workload, arrays, sums(shape, *_operands(workload, arrays)))
+    return results if shape.rows.pooling is None else pool(results, shape.rows.pooling)
 
 
 def _requantised(workload: Workload, arrays: Arrays, total: npt.NDArray[np.int64]) -> Array:
@@ -107,16 +122,33 @@ def _requantised(workload: Workload, arrays: Arrays, total: npt.NDArray[np.int64
     return np.clip(scaled, -128, 127).astype(np.int8)
 
 
-def _real_gemm(workload: Workload, arrays: Arrays, a: Array, b: Array) -> Array:
-    """C = scale * activation(A·B + bias), computed in binary64, rounded to binary32, and then to a narrower result."""
-    total: Array = a.astype(np.float64) @ b.astype(np.float64)
-    if workload.options["bias"] != "none":
-        total = total + arrays["bias"]
-    if workload.options["activation"] == "relu":
-        total = np.maximum(total, 0)
-    with np.errstate(over="ignore"):
-        result: Array = (total * np.float32(workload.options["scale"])).astype(np.float32)
-    return result.astype(array_type(workload.outputs[0].dtype))
+def _real(workload: Workload, arrays: Arrays) -> Array:
+    """C = scale * activation(A·B + bias) [I][J], computed in binary64, rounded to binary32."""
+    results = []
+    for a, b, bias in _matrices(workload, arrays):
+        total: Array = a.astype(np.float64) @ b.astype(np.float64)
+        if bias is not None:
+            total = total + bias
+        if workload.options["activation"] == "relu":
+            total = np.maximum(total, 0)
+        with np.errstate(over="ignore"):
+            results.append((total * np.float32(workload.options["scale"])).astype(np.float32))
+    return np.concatenate(results, axis=1)
+
+
+def _real_bounds(workload: Workload, arrays: Arrays, expected: Array) -> Bounds:
+    """The bounds of results that are not integers; of a window's maximum, the largest of the window's."""
+    products, pooled = _matrices(workload, arrays), workload.options.get("pool") is not None
+    results = _real(workload, arrays).astype(expected.dtype) if pooled else expected
+    parts = np.split(results.reshape(-1, results.shape[-1]), len(products), axis=1)
+    scale = float(workload.options["scale"])
+    found = [of_products(scale, *product, part) for product, part in zip(products, parts, strict=True)]
+    bounds: Bounds = np.concatenate(found, axis=1)
+    if not pooled:
+        return bounds.reshape(expected.shape)
+    shape = convolution(workload.dims, workload.options)
+    assert shape.rows.pooling is not None
+    return pool(bounds.reshape(shape.results), shape.rows.pooling)
 
 
 def multiply(a: Array, b: Array) -> npt.NDArray[np.int64]:

@@ -83,19 +83,32 @@ class GemmDims(_Strict):
     K: PositiveInt
 
 
-class GemmFile(_Common):
+class _ProductFile(_Common):
+    """Keys of every sum of products. `result` is the type of the output: that of the operands if absent."""
+
+    dtype: Literal["int8", "float32", "bfloat16", "float16"] = "int8"
+    activation: Literal["none", "relu"] = "none"
+    scale: Scale = 1.0
+    result: Literal["int8", "int32", "float32", "bfloat16", "float16"] | None = None
+
+    @model_validator(mode="after")
+    def _result_fits(self) -> Self:
+        if self.result is not None and data_type(self.result).is_float != data_type(self.dtype).is_float:
+            raise ValueError(f"'result' cannot be {self.result} of {self.dtype} operands")
+        if self.result == "int32" and self.scale != 1.0:
+            raise ValueError("'scale' must be 1 for a result of int32: the sums are the results")
+        return self
+
+
+class GemmFile(_ProductFile):
     """`bias` is a row [1][J] or full [I][J], int32 or binary32; a transposed operand is stored as A[K][I], B[J][K], one
-    with a layout as that says. `result` is the type of C: that of the operands if absent."""
+    with a layout as that says."""
 
     operation: Literal["gemm"]
     dims: GemmDims
-    dtype: Literal["int8", "float32", "bfloat16", "float16"] = "int8"
     bias: Literal["none", "row", "full"] = "none"
-    activation: Literal["none", "relu"] = "none"
-    scale: Scale = 1.0
     transpose_a: bool = False
     transpose_b: bool = False
-    result: Literal["int8", "int32", "float32", "bfloat16", "float16"] | None = None
     layout: dict[Literal["A", "B"], str] = {}
 
     @model_validator(mode="after")
@@ -103,10 +116,6 @@ class GemmFile(_Common):
         for name in self.layout:
             if self.transpose_a if name == "A" else self.transpose_b:
                 raise ValueError(f"{name} has a layout; leave out 'transpose_{name.lower()}'")
-        if self.result is not None and data_type(self.result).is_float != data_type(self.dtype).is_float:
-            raise ValueError(f"'result' cannot be {self.result} of {self.dtype} operands")
-        if self.result == "int32" and self.scale != 1.0:
-            raise ValueError("'scale' must be 1 for a result of int32: the sums are the results")
         return self
 
 
@@ -130,8 +139,9 @@ class Pool(_Strict):
     padding: NonNegativeInt = 0
 
 
-class Conv2dFile(_Common):
-    """inp[N][H][W][C], weights[R][S][C / groups][K], bias int32 [1][K], output [N][P][Q][K]."""
+class Conv2dFile(_ProductFile):
+    """inp[N][H][W][C] and weights[R][S][C / groups][K] unless they have a layout, bias [1][K] of int32 or binary32,
+    output [N][P][Q][K]."""
 
     operation: Literal["conv2d"]
     dims: Conv2dDims
@@ -140,9 +150,8 @@ class Conv2dFile(_Common):
     dilation: PositiveInt = 1
     groups: PositiveInt = 1
     bias: Literal["none", "row"] = "none"
-    activation: Literal["none", "relu"] = "none"
-    scale: Scale = 1.0
     pool: Pool | None = None
+    layout: dict[Literal["inp", "weights"], str] = {}
 
 
 class TensorEntry(_Strict):

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from autocomp.workload.datatypes import data_type
-from autocomp.workload.model import Arrays, Tolerance, Workload
+from autocomp.workload.model import Tolerance
 
 Array = npt.NDArray[Any]
 Bounds = npt.NDArray[np.float64]
@@ -31,18 +31,18 @@ def gamma(roundings: Array | float, unit: float) -> Array | float:
     return np.where(total < 0.5, total / (1 - np.minimum(total, 0.5)), np.inf)
 
 
-def of_gemm(workload: Workload, arrays: Arrays, a: Array, b: Array, expected: Array) -> Bounds:
+def of_products(scale: float, a: Array, b: Array, biases: Array | None, expected: Array) -> Bounds:
     """For C = scale * activation(A.B + bias) of floats, A [I][K] and B [K][J]: bounds [I][J].
 
     A product is rounded once, each of the additions once, the result by the scale once, all to binary32 at least. The
     bound includes the reference's own rounding, underflow, and two roundings to a narrower result.
     """
-    unit, scale = unit_roundoff(np.float32), abs(float(np.float32(workload.options["scale"])))
+    unit, scale = unit_roundoff(np.float32), abs(float(np.float32(scale)))
     sizes = np.abs(a).astype(np.float64) @ np.abs(b).astype(np.float64)
     terms = (a != 0).astype(np.float32) @ (b != 0).astype(np.float32)
     steps = _steps(a, 1)[:, None] * _steps(b, 0)[None, :]
-    if workload.options["bias"] != "none":
-        bias = arrays["bias"].astype(np.float64)
+    if biases is not None:
+        bias = biases.astype(np.float64)
         sizes, terms = sizes + np.abs(bias), terms + (bias != 0)
         steps = np.minimum(steps, _steps(bias, 0)[None, :])
     exact = sizes <= steps / unit

@@ -15,6 +15,8 @@ from hypothesis import strategies as st
 from autocomp.errors import ConfigError
 from autocomp.workload import InputSet, Workload, compute, make_inputs, parse
 from autocomp.workload.convolution import convolution
+from autocomp.workload.layout import operand_layouts
+from autocomp.workload.reference import bounds as reference_bounds
 
 DIMS = {"N": 1, "H": 5, "W": 6, "C": 4, "K": 6, "R": 3, "S": 2}
 
@@ -152,3 +154,43 @@ def test_what_cannot_be_is_refused(options: dict[str, Any], message: str) -> Non
     with pytest.raises(ConfigError) as caught:
         conv2d(DIMS, **options)
     assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"padding": 1, "bias": "row", "groups": 2}, {"stride": 2, "activation": "relu"}]
+)
+def test_sums_of_floats_and_of_int32_are_those_of_the_definition(options: dict[str, Any]) -> None:
+    whole = conv2d(DIMS, result="int32", **options)
+    real = conv2d(DIMS, dtype="float32", **options)
+    arrays = make_inputs(whole, InputSet("sparse", "sparse", 0))
+    floats = {name: array.astype(np.float32) for name, array in arrays.items()}
+    expected = compute(whole, arrays)["output"]
+    assert expected.dtype == np.int32
+    assert np.array_equal(compute(real, floats)["output"], expected.astype(np.float32))
+    bounds = reference_bounds(real, floats, compute(real, floats))["output"]
+    assert bounds.shape == expected.shape
+    assert not bounds.any()  # integers of this size are exact in any order
+
+
+def test_bounds_of_pooled_floats_are_those_of_the_values_that_are_compared() -> None:
+    plain = conv2d(DIMS, dtype="bfloat16", result="float32")
+    pooled = conv2d(DIMS, dtype="bfloat16", result="float32", pool={"size": 2, "stride": 1})
+    arrays = make_inputs(plain, InputSet("random", "random", 0))
+    every = reference_bounds(plain, arrays, compute(plain, arrays))["output"]
+    some = reference_bounds(pooled, arrays, compute(pooled, arrays))["output"]
+    assert some[0, 0, 0, 0] == every[0, :2, :2, 0].max() > 0
+
+
+def test_operands_with_a_layout_give_the_same_result() -> None:
+    layout = {"inp": "N C H W", "weights": "R S K/4 C K%4"}
+    plain, stored = conv2d(DIMS, padding=1), conv2d(DIMS, padding=1, layout=layout)
+    assert [tensor.shape for tensor in stored.tensors] == [(1, 4, 5, 6), (3, 2, 2, 4, 4), (1, 5, 7, 6)]
+    arrays = make_inputs(plain, InputSet("random", "random", 0))
+    packed = {name: found.store(arrays[name]) for name, found in operand_layouts(layout, plain.dims).items()}
+    assert np.array_equal(compute(stored, {**arrays, **packed})["output"], compute(plain, arrays)["output"])
+    assert stored.unused_bytes == plain.unused_bytes + 3 * 2 * 4 * 2  # filters 6 and 7 do not exist
+
+
+def test_usual_types_and_layouts_leave_a_convolution_s_identity() -> None:
+    assert conv2d(DIMS).digest == conv2d(DIMS, dtype="int8", result="int8", layout={}).digest
+    assert conv2d(DIMS).digest != conv2d(DIMS, layout={"inp": "N C H W"}).digest

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from autocomp.workload import InputSet, Workload, compute, make_inputs, parse
+from autocomp.workload.convolution import convolution
 from autocomp.workload.convolution import sums as convolved
 from autocomp.workload.inputs import KINDS
 from autocomp.workload.reference import multiply
@@ -71,7 +72,9 @@ padding: 1
 scale: 0.001
 """
     workload = parse(text, Path("w.yaml"))
-    scaled = convolved(workload, draw(workload, "edges")).astype(np.float32) * np.float32(0.001)
+    arrays = draw(workload, "edges")
+    shape = convolution(workload.dims, workload.options)
+    scaled = convolved(shape, arrays["inp"], arrays["weights"]).astype(np.float32) * np.float32(0.001)
     assert (np.abs(scaled - np.trunc(scaled)) == 0.5).sum() > 20
 
 

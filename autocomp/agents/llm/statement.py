@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
+from autocomp.workload.layout import OPERANDS
 from autocomp.workload.model import Workload
 
 _INTEGERS = "the sum is exact in 32 bits and wraps there"
@@ -18,7 +19,7 @@ def statement(workload: Workload) -> str:
     if workload.operation == "gemm":
         return "\n".join(_gemm(workload))
     if workload.operation == "conv2d":
-        return "\n".join(_convolution(workload.dims, workload.options))
+        return "\n".join(_convolution(workload))
     text = workload.reference_text
     if text is not None:
         return f"The operation {workload.name}, defined by this Python reference:\n\n```python\n{text.strip()}\n```"
@@ -42,28 +43,39 @@ def accuracy(workload: Workload) -> str:
 
 
 def _gemm(workload: Workload) -> list[str]:
-    options, dims, dtype = workload.options, workload.dims, workload.tensors[0].dtype
+    options, dims = workload.options, workload.dims
     sizes = f"with I = {dims['I']}, J = {dims['J']}, K = {dims['K']}"
-    active = _active("A · B", options)
-    if dtype != "int8":
-        said = [f"C = {_scaled(active, options)} in {dtype}, {sizes}."]
-    elif options.get("result") == "int32":
-        said = [f"C = {active} in int32, {sizes}; {_INTEGERS}."]
-    else:
-        said = [f"C = {_requantised(active, options)}, {sizes}; {_arithmetic(options)}."]
+    formula, arithmetic = _result(_active("A · B", options), workload)
+    said = [f"C = {formula}, {sizes}{arithmetic}."]
     if options["transpose_a"]:
         said.append("A is stored transposed, as A[K][I].")
     if options["transpose_b"]:
         said.append("B is stored transposed, as B[J][K].")
-    for name, layout in options.get("layout", {}).items():
-        place = "".join(f"[{axis.lower()}]" for axis in layout.split())
-        said.append(f"Element ({'i, k' if name == 'A' else 'k, j'}) of {name} is stored as `{name}{place}`.")
+    said += _stored(options)
     if options["bias"] == "row":
         said.append("The bias is one row, the same for all rows of C.")
     return said
 
 
-def _convolution(dims: Mapping[str, int], options: Mapping[str, Any]) -> list[str]:
+def _result(active: str, workload: Workload) -> tuple[str, str]:
+    """A result's formula, and what there is to say of its arithmetic."""
+    options, dtype = workload.options, workload.tensors[0].dtype
+    if dtype != "int8":
+        return f"{_scaled(active, options)} in {dtype}", ""
+    if options.get("result") == "int32":
+        return f"{active} in int32", f"; {_INTEGERS}"
+    return _requantised(active, options), f"; {_arithmetic(options)}"
+
+
+def _stored(options: Mapping[str, Any]) -> Iterator[str]:
+    """Sentences on operands that have a layout."""
+    for name, layout in options.get("layout", {}).items():
+        place = "".join(f"[{axis.lower()}]" for axis in layout.split())
+        yield f"Element ({', '.join(OPERANDS[name].lower())}) of {name} is stored as `{name}{place}`."
+
+
+def _convolution(workload: Workload) -> list[str]:
+    dims, options = workload.dims, workload.options
     groups, padding = options["groups"], options["padding"]
     depth, filters = dims["C"] // groups, dims["K"] // groups
     channel = "c" if groups == 1 else _group(filters, depth)
@@ -75,10 +87,12 @@ def _convolution(dims: Mapping[str, int], options: Mapping[str, Any]) -> list[st
     zeros = "; pixels outside the image are 0" if padding else ""
     active = _active("sum", options, "bias[0][k]")
     pool = options["pool"]
+    formula, arithmetic = _result(active, workload)
     said = [
         f"sum = Σ inp[n][{row}][{column}][{channel}] * weights[r][s][c][k] over r < {dims['R']}, s < {dims['S']}, "
         f"c < {depth}{zeros}.",
-        f"{'result' if pool else 'output'}[n][p][q][k] = {_requantised(active, options)}; {_arithmetic(options)}.",
+        f"{'result' if pool else 'output'}[n][p][q][k] = {formula}{arithmetic}.",
+        *_stored(options),
     ]
     if pool:
         y, x = (

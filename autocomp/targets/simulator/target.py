@@ -27,6 +27,7 @@ from autocomp.targets.simulator.isa.model import Accelerator
 from autocomp.targets.simulator.knowledge import knowledge
 from autocomp.targets.simulator.profile import record
 from autocomp.targets.simulator.recorded import SimulatedRun
+from autocomp.targets.simulator.remedy import remedy
 from autocomp.targets.simulator.replay import replay
 from autocomp.targets.simulator.rewrites import Rewrites
 from autocomp.targets.simulator.rules import RulesPlanner
@@ -125,6 +126,9 @@ class SimulatorTarget(Target):
 
     def starting_kernel(self, workload: Workload) -> str:
         return starting_kernel(workload, self.accelerator)
+
+    def remedy(self, workload: Workload) -> str | None:
+        return remedy(workload, self.accelerator)
 
     def evaluator(self, workload: Workload, source: str = "kernel.c") -> SimulatorEvaluator:
         return SimulatorEvaluator(self.accelerator, workload, source, self._pursued)

@@ -9,7 +9,7 @@ from autocomp.data import closest
 from autocomp.errors import ConfigError
 from autocomp.targets.simulator.isa.derived.contractions import contraction_tile
 from autocomp.targets.simulator.isa.derived.operands import Operand, Operands, contraction_operands
-from autocomp.targets.simulator.isa.derived.roles import call_role
+from autocomp.targets.simulator.isa.derived.roles import CallRole, call_role
 from autocomp.targets.simulator.isa.model import Accelerator, Instruction, Memory
 from autocomp.targets.simulator.isa.tree import element_bits, is_float
 from autocomp.targets.simulator.kernel.syntax import ast
@@ -71,6 +71,7 @@ HOLES: Mapping[str, str] = {
     "above": "rows of 0 above the first of them",
     "before": "columns of 0 before the first of them",
 }
+_DECLARED = re.compile(r"\b[A-Za-z_]\w*\s+([A-Za-z_]\w*)\s*=(?!=)")  # a variable and its first value
 SHARE = 4  # tiles of rows that a local memory holds at least
 REQUIRED = ("gemm_configure", "gemm_tile", "gemm_store")
 TILED = (*REQUIRED, "gemm_begin", "gemm_finish")  # the idioms that starting kernels are made of
@@ -226,7 +227,7 @@ def rows_of_sums(workload: Workload, accelerator: Accelerator, a_rows: int, b_ro
 
 def address_step(workload: Workload, accelerator: Accelerator) -> int:
     """From one row of sums to the next, in local addresses."""
-    _, sums = _memories(workload, accelerator)
+    sums = memory_of_sums(workload, accelerator)
     return _value(accelerator, sums, 1) - _value(accelerator, sums, 0)
 
 
@@ -253,7 +254,8 @@ def tile_extent(name: str, variable: str, extent: int | str, size: int) -> tuple
 
 
 def fill(accelerator: Accelerator, name: str, holes: Mapping[str, str]) -> str:
-    """An idiom's text with its holes filled; nothing for an optional idiom that the machine does not have."""
+    """An idiom's text with its holes filled; nothing for an optional idiom that the machine does not have. Its own
+    variables have other names where what fills a hole has variables of the same."""
     idiom = accelerator.idiom(name)
     if idiom is None:
         return ""
@@ -265,23 +267,36 @@ def fill(accelerator: Accelerator, name: str, holes: Mapping[str, str]) -> str:
                 hint=(f"did you mean {near!r}? " if near else "") + f"known: {', '.join(HOLES)}",
             )
 
+    taken = {word for hole in idiom.parameters for word in re.findall(r"[A-Za-z_]\w*", holes[hole])}
+    own = set(_DECLARED.findall(idiom.text)) & taken
+
     def value(match: re.Match[str]) -> str:
         word = match.group(1)
         if word not in idiom.parameters:
             raise ConfigError(f"{accelerator.path or accelerator.name}: idiom {name!r} uses ${word}, not its parameter")
         return f"({holes[word]})"
 
-    return re.sub(r"\$([A-Za-z_]\w*)", value, idiom.text)
+    text = idiom.text
+    for name in sorted(own):
+        text = re.sub(rf"(?<![$\w]){name}\b", f"{name}_of_tile", text)
+    return re.sub(r"\$([A-Za-z_]\w*)", value, text)
 
 
 def instructions_called(accelerator: Accelerator, name: str, kind: str) -> Iterator[Instruction]:
     """The instructions of a kind that an idiom calls, whatever its holes are filled with."""
+    for _, role in calls_of(accelerator, name, kind):
+        instruction = accelerator.instruction(role.instruction)
+        if instruction is not None:
+            yield instruction
+
+
+def calls_of(accelerator: Accelerator, name: str, kind: str) -> Iterator[tuple[ast.Call, CallRole]]:
+    """The calls of a kind in an idiom whose holes are filled with their own names."""
     text = fill(accelerator, name, {hole: hole for hole in HOLES})
     for call in walk(parse(f"void called() {{ {text} }}", f"idiom {name}")):
         role = call_role(accelerator, call.function, len(call.arguments)) if isinstance(call, ast.Call) else None
-        instruction = accelerator.instruction(role.instruction) if role is not None and role.kind == kind else None
-        if instruction is not None:
-            yield instruction
+        if isinstance(call, ast.Call) and role is not None and role.kind == kind:
+            yield call, role
 
 
 def boolean(value: bool) -> str:

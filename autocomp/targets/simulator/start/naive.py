@@ -19,8 +19,8 @@ from autocomp.targets.simulator.start.idioms import boolean, fill, signature, ti
 from autocomp.targets.simulator.start.naive_convolution import naive_convolution
 from autocomp.targets.simulator.start.operand_types import check_operands
 from autocomp.targets.simulator.start.results import address_of_results
+from autocomp.targets.simulator.start.stored import gemm_operands
 from autocomp.workload.datatypes import data_type
-from autocomp.workload.layout import Layout, operand_layout
 from autocomp.workload.model import Workload
 
 
@@ -43,10 +43,7 @@ def starting_kernel(workload: Workload, accelerator: Accelerator) -> str:
 def naive_gemm(workload: Workload, accelerator: Accelerator) -> str:
     """C = A·B tile by tile, i outside j outside k, one tile of each operand in local memory at a time."""
     tile = tile_of(workload, accelerator)
-    layouts = {
-        name: operand_layout(name, text, workload.dims) for name, text in workload.options.get("layout", {}).items()
-    }
-    holes = gemm_holes(workload) | _pointers(workload) | _stored(workload, tile, layouts)
+    holes = gemm_holes(workload) | _pointers(workload) | gemm_operands(workload, accelerator, tile)
     return tiled_gemm(workload, accelerator, signature(workload.tensors), workload.dims, holes)
 
 
@@ -60,10 +57,11 @@ def tiled_gemm(
     """The loops over tiles of a GEMM; `dims` are the extents of the loops, as numbers or names of C."""
     tile = tile_of(workload, accelerator)
     check_operands(workload, accelerator)
-    a_rows = tile[2] if workload.options["transpose_a"] else tile[0]
-    b_rows = tile[1] if workload.options["transpose_b"] else tile[2]
+    transposed = {name: holes[f"transpose_{name}"] == boolean(True) for name in "ab"}
+    a_rows = tile[2] if transposed["a"] else tile[0]
+    b_rows = tile[1] if transposed["b"] else tile[2]
     addresses = tile_addresses(workload, accelerator, a_rows, b_rows)
-    extents, sizes = _extents(workload, tile, dims)
+    extents, sizes = _extents(tile, dims, transposed)
     filled = {**{name: name for name, _ in addresses}, **extents, **holes}
 
     stored = address_of_results(workload, accelerator, "c_tile")
@@ -124,20 +122,8 @@ def _pointers(workload: Workload) -> dict[str, str]:
     }
 
 
-def _stored(workload: Workload, tile: tuple[int, int, int], layouts: Mapping[str, Layout]) -> dict[str, str]:
-    """Pointers and strides of operands with layouts. A stride is the bytes from one entry of the first axis to the
-    next that holds another row."""
-    size = data_type(workload.tensors[0].dtype).bytes(1)
-    multiples = dict(zip("IJK", tile, strict=True))
-    holes: dict[str, str] = {}
-    for name, layout in layouts.items():
-        subscripts = layout.subscripts({"I": "i", "J": "j", "K": "k"}, multiples)
-        holes |= {name: f"&{name}{subscripts}", f"stride_{name.lower()}": str(layout.row_bytes(size))}
-    return holes
-
-
 def _extents(
-    workload: Workload, tile: tuple[int, int, int], dims: Mapping[str, int | str]
+    tile: tuple[int, int, int], dims: Mapping[str, int | str], transposed: Mapping[str, bool]
 ) -> tuple[dict[str, str], dict[str, str]]:
     """Holes for a tile's sizes, and the declarations that compute those that are smaller at the edge, by loop."""
     holes: dict[str, str] = {}
@@ -145,6 +131,6 @@ def _extents(
     for variable, name, size in zip("ijk", ("rows", "cols", "depth"), tile, strict=True):
         holes[name], declarations[variable] = tile_extent(name, variable, dims[variable.upper()], size)
     rows, cols, depth = holes["rows"], holes["cols"], holes["depth"]
-    holes["a_rows"], holes["a_cols"] = (depth, rows) if workload.options["transpose_a"] else (rows, depth)
-    holes["b_rows"], holes["b_cols"] = (cols, depth) if workload.options["transpose_b"] else (depth, cols)
+    holes["a_rows"], holes["a_cols"] = (depth, rows) if transposed["a"] else (rows, depth)
+    holes["b_rows"], holes["b_cols"] = (cols, depth) if transposed["b"] else (depth, cols)
     return holes, declarations

@@ -1,13 +1,13 @@
 """The starting kernel of a convolution: pixels of a row, filters and channels in tiles, one pair of taps at a time.
 
 A tile multiplies the pixels of one output row that meet one tap with the tap's weights; nothing is rearranged in DRAM.
-Where the image is padded, a tile leaves out the pixels that lie outside; those sums start from the biases or from 0.
+Where the image is padded, a tile leaves out the pixels that lie outside; `first_values` says where those sums start.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -16,10 +16,12 @@ from autocomp.targets.simulator.isa.model import Accelerator
 from autocomp.targets.simulator.kernel.compiler import check
 from autocomp.targets.simulator.kernel.syntax.parser import parse
 from autocomp.targets.simulator.kernel.syntax.printer import print_kernel
+from autocomp.targets.simulator.start.first_values import FirstValues, first_values
 from autocomp.targets.simulator.start.fold import fold_kernel
 from autocomp.targets.simulator.start.idioms import (
     address_step,
     boolean,
+    c_type,
     fill,
     rows_of_sums,
     signature,
@@ -28,14 +30,17 @@ from autocomp.targets.simulator.start.idioms import (
     tile_of,
 )
 from autocomp.targets.simulator.start.operand_types import check_operands
+from autocomp.targets.simulator.start.requirements import rows_lie_apart
 from autocomp.targets.simulator.start.results import address_of_results
+from autocomp.targets.simulator.start.stored import At, elements, filter_operand, image_operand, layouts_of
 from autocomp.workload.convolution import Axis, Convolution, Pooling, convolution
+from autocomp.workload.datatypes import data_type
 from autocomp.workload.model import Workload
 
 RESULT = "result"  # the unpooled results
 POOLING_STORE = "conv_pool_store"
+LEAST = {"int8": "-128", "int32": "-2147483647 - 1"}  # of the types that a host pools
 Extent = int | str  # a number, or an expression of C without operators outside of parentheses
-At = Callable[[str, Sequence[str]], str]  # the address of a tensor's element, from its name and subscripts
 
 
 @dataclass(frozen=True)
@@ -94,16 +99,18 @@ def naive_convolution(workload: Workload, accelerator: Accelerator) -> str:
     pooling = shape.rows.pooling
     if pooling is None:
         return _finished(workload, _plain(workload, accelerator, shape, "output"))
-    text = _pooled_by_the_machine(workload, accelerator, shape, pooling)
+    dtype = workload.outputs[0].dtype
+    text = _pooled_by_the_machine(workload, accelerator, shape, pooling) if dtype == "int8" else None
     if text is not None:
         return text
-    if workload.host != "control":
+    if workload.host != "control" and dtype in LEAST:
         lines = _plain(workload, accelerator, shape, RESULT)
-        return _finished(workload, [lines[0], _buffer(shape), *lines[1:-1], _pool(shape, pooling), "}"])
+        return _finished(workload, [lines[0], _buffer(shape, dtype), *lines[1:-1], _pool(shape, pooling, dtype), "}"])
     raise ConfigError(
         f"{accelerator.full_name} has no store that pools {pooling.size} x {pooling.size} windows like those of "
         f"{workload.name!r}, so no starting kernel can be made",
-        hint=f"describe one as idiom {POOLING_STORE!r} in the .isa file, or let the host pool with `host: compute`",
+        hint=f"describe one for int8 as idiom {POOLING_STORE!r} in the .isa file, or let the host pool "
+        f"{' or '.join(LEAST)} with `host: compute`",
     )
 
 
@@ -113,12 +120,8 @@ def _finished(workload: Workload, lines: Sequence[str]) -> str:
 
 def _plain(workload: Workload, accelerator: Accelerator, shape: Convolution, result: str) -> list[str]:
     """The convolution without pooling, line by line from its head to its last brace."""
-    loops = convolution_loops(workload, accelerator, Shape.of(shape), result)
+    loops = convolution_loops(workload, accelerator, Shape.of(shape), result, elements(workload, accelerator))
     return [signature(workload.tensors) + " {", *loops, "}"]
-
-
-def _subscripted(tensor: str, subscripts: Sequence[str]) -> str:
-    return f"&{tensor}{''.join(f'[{subscript}]' for subscript in subscripts)}"
 
 
 def convolution_loops(
@@ -126,7 +129,7 @@ def convolution_loops(
     accelerator: Accelerator,
     shape: Shape,
     result: str,
-    at: At = _subscripted,
+    at: At,
     given: Mapping[str, str] | None = None,
 ) -> list[str]:
     """The loops over tiles of a convolution without pooling, line by line, with what comes before and after them. They
@@ -152,7 +155,7 @@ def _pooled_by_the_machine(
     """As many sums as fit into local memory, and a store that pools them; None where the machine cannot."""
     if accelerator.idiom(POOLING_STORE) is None:
         return None
-    tiles = _Tiles.of(workload, accelerator, Shape.of(shape), "output", _subscripted, {})
+    tiles = _Tiles.of(workload, accelerator, Shape.of(shape), "output", elements(workload, accelerator), {})
     cols = _Block.within(shape.cols, pooling, "w", ("left", "right"), tiles.room // pooling.size)
     rows = _Block.within(shape.rows, pooling, "o", ("top", "bottom"), tiles.room // max(1, cols.most))
     if cols.most < pooling.size or rows.most < pooling.size:
@@ -292,6 +295,7 @@ class _Tiles:
     shape: Shape
     size: tuple[int, int, int]
     holes: dict[str, str]
+    first: FirstValues
     step: int
     room: int
 
@@ -307,20 +311,32 @@ class _Tiles:
     ) -> _Tiles:
         size = tile_of(workload, accelerator)
         check_operands(workload, accelerator)
-        addresses = tile_addresses(workload, accelerator, size[0], size[2])
-        holes = {name: name for name, _ in addresses} | _facts(workload, shape)
-        holes |= _pointers(workload, shape, result, at) | dict(given)
+        padded = shape.cols.padding > 0
+        if padded and not rows_lie_apart(accelerator, "gemm_tile"):
+            size = (1, *size[1:])  # one pixel is inside the image or outside
+        first = first_values(workload, accelerator, size) if padded else FirstValues()
+        holes = _facts(workload, shape) | _layouts(workload, accelerator, size) | _pointers(workload, shape, result, at)
+        holes |= {"has_bias": boolean(workload.options["bias"] != "none")} | {**first.holes, **given}
         holes["rows"] = tile_extent("rows", "q", shape.cols.results, size[0])[0]
         holes["cols"] = tile_extent("cols", "k", shape.filters_each, size[1])[0]
-        room = rows_of_sums(workload, accelerator, size[0], size[2])
-        return cls(workload, accelerator, shape, size, holes, address_step(workload, accelerator), room)
+        tiles = cls(workload, accelerator, shape, size, holes, first, address_step(workload, accelerator), 0)
+        holes |= {name: name for name, _ in tiles.addresses}
+        return replace(tiles, room=rows_of_sums(workload, accelerator, size[0], size[2]))
+
+    @property
+    def addresses(self) -> list[tuple[str, str]]:
+        """Where tiles lie."""
+        rows, cols, depth = self.size
+        a_rows = depth if self.holes["transpose_a"] == boolean(True) else rows
+        b_rows = cols if self.holes["transpose_b"] == boolean(True) else depth
+        return tile_addresses(self.workload, self.accelerator, a_rows, b_rows)
 
     @property
     def begin(self) -> list[str]:
-        """Where tiles lie, and the machine's configuration."""
-        addresses = tile_addresses(self.workload, self.accelerator, self.size[0], self.size[2])
+        """Zeros, if there have to be some, where tiles lie, and the machine's configuration."""
         return [
-            *(f"const uint32_t {name} = {value};" for name, value in addresses),
+            self.first.declared,
+            *(f"const uint32_t {name} = {value};" for name, value in self.addresses),
             fill(self.accelerator, "gemm_configure", self.holes),
         ]
 
@@ -345,11 +361,16 @@ class _Tiles:
         rows, cols = self.holes["rows"] if whole else "rows", self.holes["cols"]
         taken = "pixels" if padded else rows
         holes = self.holes | {"rows": rows, "c_tile": tile}
-        inner = {"rows": taken, "depth": depth, "a_rows": taken, "a_cols": depth, "b_rows": depth, "b_cols": cols}
-        if padded:
+        inner = self._sizes(taken, cols, depth)
+        if padded and size[0] > 1:
             inner["c_tile"] = f"{tile} + {_times('first_pixel', self.step)}"
+        begin = [fill(self.accelerator, "gemm_begin", holes)]
+        if self.first.product:
+            least = str(size[2] if isinstance(shape.depth, str) else min(size[2], shape.depth))
+            zeros = self._sizes(rows, cols, least) | {"B": self.holes["first_B"], **self.first.product}
+            begin.append(fill(self.accelerator, "gemm_tile", holes | zeros))
         return [
-            fill(self.accelerator, "gemm_begin", holes),
+            *begin,
             _loop("r", shape.rows.taps),
             _row_inside(shape.rows) if padded else "",
             _loop("s", shape.cols.taps),
@@ -359,6 +380,14 @@ class _Tiles:
             "} } }" + (" } }" if padded else ""),
         ]
 
+    def _sizes(self, rows: str, cols: str, depth: str) -> dict[str, str]:
+        """Holes for the sizes of one product and of its operands as they are stored."""
+        left, right = (rows, depth), (depth, cols)
+        a = left[::-1] if self.holes["transpose_a"] == boolean(True) else left
+        b = right[::-1] if self.holes["transpose_b"] == boolean(True) else right
+        sizes = ("rows", "depth", "a_rows", "a_cols", "b_rows", "b_cols")
+        return dict(zip(sizes, (rows, depth, *a, *b), strict=True))
+
 
 def _loop(variable: str, extent: Extent, step: int = 1) -> str:
     by = f"{variable}++" if step == 1 else f"{variable} += {step}"
@@ -366,19 +395,29 @@ def _loop(variable: str, extent: Extent, step: int = 1) -> str:
 
 
 def _facts(workload: Workload, shape: Shape) -> dict[str, str]:
-    """Strides go from pixel to pixel. Sums of a padded image never start with a whole tile: they need a first value."""
+    """Strides are bytes, from pixel to pixel."""
     options = workload.options
+    operand, result = (data_type(tensor.dtype).bytes(1) for tensor in (workload.inputs[0], workload.outputs[0]))
     return {
-        "stride_a": _product(shape.cols.stride, shape.channels),
-        "stride_b": str(shape.filters),
-        "stride_c": str(shape.filters),
+        "stride_a": _product(shape.cols.stride * operand, shape.channels),
+        "stride_b": _product(operand, shape.filters),
+        "stride_c": _product(result, shape.filters),
         "stride_bias": "0",
-        "has_bias": boolean(options["bias"] != "none" or shape.cols.padding > 0),
         "relu": boolean(options["activation"] == "relu"),
         "scale": f"{float(np.float32(options['scale']))!r}f",
         "transpose_a": "false",
         "transpose_b": "false",
     }
+
+
+def _layouts(workload: Workload, accelerator: Accelerator, size: tuple[int, int, int]) -> dict[str, str]:
+    """Holes for strides of operands that have layouts."""
+    layouts, holes = layouts_of(workload), dict[str, str]()
+    if "inp" in layouts:
+        holes |= image_operand(workload, accelerator, layouts["inp"], size[2])
+    if "weights" in layouts:
+        holes |= filter_operand(workload, accelerator, layouts["weights"])
+    return holes
 
 
 def _pointers(workload: Workload, shape: Shape, result: str, at: At) -> dict[str, str]:
@@ -390,6 +429,7 @@ def _pointers(workload: Workload, shape: Shape, result: str, at: At) -> dict[str
     return {
         "A": at("inp", ("n", row, col, channel)),
         "B": at("weights", ("r", "s", "c", filter_)),
+        "first_B": at("weights", ("0", "0", "0", filter_)),  # for a product before those of all taps
         "C": at(result, ("n", "p", "q", filter_)),
         "bias": "0" if workload.options["bias"] == "none" else at("bias", ("0", filter_)),
         "first": "r == 0 && s == 0 && c == 0",
@@ -428,12 +468,12 @@ def _pixels_inside(side: Side, rows: str) -> str:
     )
 
 
-def _buffer(shape: Convolution) -> str:
+def _buffer(shape: Convolution, dtype: str) -> str:
     extents = (shape.images, shape.rows.results, shape.cols.results, shape.filters)
-    return f"static int8_t {RESULT}{''.join(f'[{extent}]' for extent in extents)};"
+    return f"static {c_type(dtype)} {RESULT}{''.join(f'[{extent}]' for extent in extents)};"
 
 
-def _pool(shape: Convolution, pooling: Pooling) -> str:
+def _pool(shape: Convolution, pooling: Pooling, dtype: str) -> str:
     """The host takes the maxima; the kernel's last fence stands before."""
     rows, cols = shape.rows, shape.cols
     value = f"{RESULT}[n][y][x][k]"
@@ -443,7 +483,7 @@ def _pool(shape: Convolution, pooling: Pooling) -> str:
     return "\n".join(
         [
             _loop("n", shape.images) + _loop("p", rows.pooled) + _loop("q", cols.pooled) + _loop("k", shape.filters),
-            "int most = -128;",
+            f"int most = {LEAST[dtype]};",
             _loop("i", pooling.size) + _loop("j", pooling.size),
             f"const int y = {_times('p', pooling.stride)} + i{margin};",
             f"const int x = {_times('q', pooling.stride)} + j{margin};",

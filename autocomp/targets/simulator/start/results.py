@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from autocomp.targets.simulator.isa.algebra import substitute
-from autocomp.targets.simulator.isa.derived.ranges import Range, ranges_of
 from autocomp.targets.simulator.isa.derived.regions import Path, Write, writes
 from autocomp.targets.simulator.isa.derived.roles import call_roles
 from autocomp.targets.simulator.isa.model import Accelerator, Instruction, Memory
-from autocomp.targets.simulator.isa.tree import AddressField, Element, Expression, Name, Number, Require, Unary
+from autocomp.targets.simulator.isa.tree import AddressField, Element, Expression, Name, Number, Unary
 from autocomp.targets.simulator.kernel.code.types import NUMPY_NAMES
 from autocomp.targets.simulator.start.idioms import AbsentError, instructions_called, memory_of_sums, type_of_sums
+from autocomp.targets.simulator.start.requirements import refuses
 from autocomp.workload.model import Workload
 
 STORE = "gemm_store"
@@ -106,13 +105,11 @@ def _fields(path: Path) -> Mapping[AddressField, int]:
 
 def _permitted(accelerator: Accelerator, instruction: Instruction, fields: Mapping[AddressField, int]) -> bool:
     """No requirement of the instruction rules the fields' values out."""
-    ranges = ranges_of(accelerator, instruction)
 
     def value(part: Expression) -> Expression | None:
         return Number(fields[part]) if isinstance(part, AddressField) and part in fields else None
 
-    required = [statement.condition for statement in instruction.body if isinstance(statement, Require)]
-    return all(ranges.of(substitute(condition, value)) != Range(0, 0) for condition in required)
+    return not refuses(accelerator, instruction, value)
 
 
 def _bits(accelerator: Accelerator, memory: Memory, fields: Mapping[AddressField, int]) -> int | None:

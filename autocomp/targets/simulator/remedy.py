@@ -1,0 +1,118 @@
+"""Advice for a workload whose generated start is wrong: a layout that the machine's idioms take, or sizes that
+their tiles divide. The judge tries them on a small workload of the same kind."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from autocomp.errors import AutocompError
+from autocomp.targets.simulator.evaluate import SimulatorEvaluator
+from autocomp.targets.simulator.isa.model import Accelerator
+from autocomp.targets.simulator.start.idioms import tile_of
+from autocomp.targets.simulator.start.naive import starting_kernel
+from autocomp.workload.load import parse
+from autocomp.workload.model import Workload
+
+STAGES = ("check", "smoke")
+# The operands of an operation, left and right: names, axes that stay in front, rows and columns of a tile by name.
+OPERANDS: Mapping[str, tuple[tuple[str, str, str, str], ...]] = {
+    "gemm": (("B", "", "K", "J"), ("A", "", "I", "K")),
+    "conv2d": (("weights", "R S ", "C", "K"), ("inp", "N H ", "W", "C")),
+}
+TILED: Mapping[str, Sequence[str]] = {"gemm": "IJK", "conv2d": "WKC"}  # sizes along rows, columns and depth of tiles
+INTERLEAVED = (2, 4, 8)
+LARGEST = 16  # pixels and taps along an axis of the workload that is tried
+
+
+def remedy(workload: Workload, accelerator: Accelerator) -> str | None:
+    """A line to write in the workload's file, with the reason; None where nothing that is tried helps."""
+    if workload.starting_kernel is not None or workload.operation not in OPERANDS:
+        return None
+    try:
+        tile = dict(zip(TILED[workload.operation], tile_of(workload, accelerator), strict=True))
+    except AutocompError:
+        return None
+    single, both = _layouts(workload, tile)
+    tried = itertools.chain(
+        itertools.product(_sizes(workload, tile), single), itertools.product(_sizes(workload, tile), both)
+    )
+    for sizes, layout in tried:
+        if _is_right(_changed(workload, tile, sizes, layout), accelerator):
+            return _told(workload, accelerator, sizes, layout)
+    return None
+
+
+def _sizes(workload: Workload, tile: Mapping[str, int]) -> Iterator[Mapping[str, int]]:
+    """Sizes other than the workload's: none, then multiples of interleaved rows and of tiles, of depth and of all."""
+    *_, depth = tile
+    groups = {"C": int(workload.options["groups"])} if "groups" in workload.options else {}
+    yield {}
+    choices = [{depth: 4}, {depth: tile[depth]}, {name: size for name, size in tile.items() if name not in "IW"}, tile]
+    for multiples in choices:
+        found = {
+            name: -(-workload.dims[name] // (by * groups.get(name, 1))) * by * groups.get(name, 1)
+            for name, by in multiples.items()
+        }
+        if any(workload.dims[name] != size for name, size in found.items()):
+            yield {name: size for name, size in found.items() if workload.dims[name] != size}
+
+
+def _layouts(workload: Workload, tile: Mapping[str, int]) -> tuple[list[Mapping[str, str]], list[Mapping[str, str]]]:
+    """The workload's own layout, with others of the right operand or of the left one; and others of both."""
+    stated = dict(workload.options.get("layout", {}))
+    right, left = (
+        [{name: text} for text in _packed(front, rows, columns, tile)]
+        for name, front, rows, columns in OPERANDS[workload.operation]
+    )
+    both: list[Mapping[str, str]] = [{**first, **second} for first, second in itertools.product(right, left)]
+    return [stated, *({**stated, **found} for found in (*right, *left))], both
+
+
+def _packed(front: str, rows: str, columns: str, tile: Mapping[str, int]) -> Iterator[str]:
+    """Orders of a matrix of rows and columns: as it is or transposed, with rows interleaved, in blocks."""
+    r, c = tile[rows], tile[columns]
+    yield f"{front}{columns} {rows}"
+    yield from (f"{front}{rows}/{by} {columns} {rows}%{by}" for by in INTERLEAVED)
+    for outer in ((f"{columns}/{c}", f"{rows}/{r}"), (f"{rows}/{r}", f"{columns}/{c}")):
+        for inner in ((f"{columns}%{c}", f"{rows}%{r}"), (f"{rows}%{r}", f"{columns}%{c}")):
+            yield front + " ".join((*outer, *inner))
+
+
+def _changed(
+    workload: Workload, tile: Mapping[str, int], sizes: Mapping[str, int], layout: Mapping[str, str]
+) -> dict[str, Any]:
+    """The document of a workload with other sizes and layouts, and no more than two tiles and a part of one."""
+    document = dict(yaml.safe_load(workload.text))
+    dims = {name: min(size, LARGEST) for name, size in workload.dims.items()} | {
+        name: min(extent, 2 * size + extent % size)
+        for name, size in tile.items()
+        for extent in [{**workload.dims, **sizes}[name]]
+    }
+    for name in set(layout) & {"A", "B"}:
+        document.pop(f"transpose_{name.lower()}", None)
+    return {**document, "dims": dims, "layout": dict(layout)}
+
+
+def _is_right(document: Mapping[str, Any], accelerator: Accelerator) -> bool:
+    try:
+        workload = parse(yaml.safe_dump(dict(document)), Path("remedy.yaml"), accelerator.parameters)
+        kernel = starting_kernel(workload, accelerator)
+        return SimulatorEvaluator(accelerator, workload).evaluate(kernel, stages=STAGES).correct
+    except AutocompError:
+        return False
+
+
+def _told(workload: Workload, accelerator: Accelerator, sizes: Mapping[str, int], layout: Mapping[str, str]) -> str:
+    machine, said = accelerator.full_name, []
+    if dict(layout) != dict(workload.options.get("layout", {})):
+        texts = ", ".join(f"{name}: {text}" for name, text in layout.items())
+        said.append(f"the idioms of {machine!r} take operands in another order: write `layout: {{{texts}}}`")
+    if sizes:
+        texts = ", ".join(f"{name}: {size}" for name, size in sizes.items())
+        said.append(f"sizes that are whole tiles of {machine!r} are right: pad the tensors with zeros to `{texts}`")
+    return "; ".join(said)
