@@ -9,7 +9,15 @@ from autocomp.targets.planning import Plan, Precedent, Replay, Replayed
 from autocomp.targets.rewriting import REUSE
 from autocomp.targets.simulator import kernel
 from autocomp.targets.simulator.isa.model import Accelerator
-from autocomp.targets.simulator.transforms import Facts, NotApplicable, Proposal, analyse, applied, transformation
+from autocomp.targets.simulator.transforms import (
+    Facts,
+    NotApplicable,
+    Proposal,
+    analyse,
+    applied,
+    candidates_of,
+    transformation,
+)
 from autocomp.targets.simulator.transforms.adapt import adapted, chosen
 from autocomp.targets.simulator.transforms.analysis.cost import present_cost
 from autocomp.workload.model import Workload
@@ -97,7 +105,7 @@ def _follow(
 def _worthwhile_staging(facts: Facts) -> Proposal | None:
     """The best way to keep an operand in local memory for longer, if it is estimated to save much."""
     least = PAYS * present_cost(facts)
-    for proposal in transformation(STAGING).candidates(facts):
+    for proposal in candidates_of(transformation(STAGING), facts):
         if proposal.gain < least:
             break
         try:

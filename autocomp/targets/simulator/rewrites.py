@@ -13,7 +13,7 @@ from autocomp.targets.simulator.isa.model import Accelerator
 from autocomp.targets.simulator.rules.given import facts_of
 from autocomp.targets.simulator.rules.planner import TRANSLATE
 from autocomp.targets.simulator.start.naive import starting_kernel
-from autocomp.targets.simulator.transforms import TRANSFORMATIONS, applied, transformation
+from autocomp.targets.simulator.transforms import TRANSFORMATIONS, applied, candidates_of, transformation
 from autocomp.workload.model import Workload
 
 
@@ -24,7 +24,7 @@ class Rewrites(Transformations):
 
     def proposals(self, name: str, kernel: str, workload: Workload) -> Sequence[Proposal]:
         facts = facts_of(kernel, workload, self.accelerator)
-        return [Proposal(p.parameters, p.reason, p.gain) for p in transformation(name).candidates(facts)]
+        return [Proposal(p.parameters, p.reason, p.gain) for p in candidates_of(transformation(name), facts)]
 
     def apply(self, name: str, kernel: str, workload: Workload, parameters: Mapping[str, Any]) -> str:
         if name == TRANSLATE:
@@ -44,7 +44,7 @@ class Rewrites(Transformations):
         """The proposals that apply, with the canonical hash of what each gives."""
         facts = facts_of(kernel, workload, self.accelerator)
         item = transformation(name)
-        for proposal in item.candidates(facts):
+        for proposal in candidates_of(item, facts):
             try:
                 changed = applied(item, facts, proposal.parameters)
             except NotApplicable:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
 from math import isclose, prod
 from typing import Protocol, cast
 
@@ -24,6 +23,7 @@ from autocomp.targets.simulator.transforms import (
     Proposal,
     Transformation,
     applied,
+    candidates_of,
     predecessors,
     transformation,
 )
@@ -43,8 +43,6 @@ _MOST_SAVED = 0.9  # share of the cycles that a plan is expected to save at most
 TRANSLATE = "translate"  # the option and the transformation of programs that do not use the machine
 _CHANCE = 0.15  # most that chance adds to or takes from a score, relative
 
-
-_Candidates = Callable[[str], Sequence[Proposal]]  # of a transformation
 _Shaping = tuple[str, frozenset[str]]  # a transformation, and the tensors that it is about (none: all)
 
 
@@ -80,11 +78,10 @@ class RulesPlanner:
         except KernelError as error:
             return Planning((), messages=(f"the kernel cannot be analysed: {error}",))
         found = profile(context.evaluation, accelerator, limits_of(context.diagnosis))
-        candidates = cache(lambda name: transformation(name).candidates(facts))
-        shapings = _open_shapings(context, facts, candidates)
-        chosen = _chosen(context, facts, _scored(context, facts, found, shapings, candidates), count)
+        shapings = _open_shapings(context, facts)
+        chosen = _chosen(context, facts, _scored(context, facts, found, shapings), count)
         if not chosen and shapings:  # the menu withholds what others wait for
-            chosen = _chosen(context, facts, _scored(context, facts, found, (), candidates), count)
+            chosen = _chosen(context, facts, _scored(context, facts, found, ()), count)
         plans = tuple(_plan(scored, found) for scored in chosen)
         messages = () if plans else (_nothing_applies(facts),)
         return Planning(plans, messages=messages)
@@ -124,9 +121,7 @@ def _faded(scored: _Scored, chosen: Sequence[_Scored]) -> float:
     return scored.score * prod(_SAME_GAIN if isclose(other.gain, scored.gain) else _SAME_OPTION for other in others)
 
 
-def _scored(
-    context: Context, facts: Facts, found: Profile, shapings: Sequence[_Shaping], candidates: _Candidates
-) -> list[deque[_Scored]]:
+def _scored(context: Context, facts: Facts, found: Profile, shapings: Sequence[_Shaping]) -> list[deque[_Scored]]:
     """The proposals of each of the menu's transformations that none of `shapings` comes before, in the order that it
     gives them."""
     cycles = cycles_of(context.evaluation)
@@ -145,7 +140,7 @@ def _scored(
         weight = found.weight(option.applies.causes) * item.prior
         most = 1.0 if _COMPUTATION & set(option.applies.causes) else found.around
         proposals: deque[_Scored] = deque()
-        for proposal in candidates(item.name):
+        for proposal in candidates_of(item, facts):
             gain = min(most, max(0.0, proposal.gain) / cycles)
             chance = 1.0 + _CHANCE * (2.0 * context.random.random() - 1.0)
             score = (0.3 * weight + gain) * chance
@@ -165,7 +160,7 @@ def _may_begin_anew(context: Context) -> bool:
     return all(step.plan.transformation in anew for step in context.lineage)
 
 
-def _open_shapings(context: Context, facts: Facts, candidates: _Candidates) -> list[_Shaping]:
+def _open_shapings(context: Context, facts: Facts) -> list[_Shaping]:
     """The untried shapings that are estimated to pay, with the tensors that they are about (none: all). The menu's
     dropout has no say in this, but for those that nearly all others wait for: a menu may be without them."""
     found: list[_Shaping] = []
@@ -176,7 +171,7 @@ def _open_shapings(context: Context, facts: Facts, candidates: _Candidates) -> l
         item = transformation(name)
         if item.optional and name not in offered:
             continue
-        for proposal in candidates(name)[:4]:
+        for proposal in candidates_of(item, facts)[:4]:
             if proposal.gain < _WORTHWHILE * cycles:
                 continue
             try:

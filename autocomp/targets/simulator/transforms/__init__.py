@@ -2,7 +2,7 @@
 
 from autocomp.targets.simulator.transforms.analysis.facts import Facts, analyse
 from autocomp.targets.simulator.transforms.errors import NotApplicable
-from autocomp.targets.simulator.transforms.protocol import Parameters, Proposal, Transformation, applied
+from autocomp.targets.simulator.transforms.protocol import Parameters, Proposal, Transformation, applied, candidates_of
 from autocomp.targets.simulator.transforms.registry import TRANSFORMATIONS, predecessors, transformation
 
 __all__ = [
@@ -14,6 +14,7 @@ __all__ = [
     "Transformation",
     "analyse",
     "applied",
+    "candidates_of",
     "predecessors",
     "transformation",
 ]

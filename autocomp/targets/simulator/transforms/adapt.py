@@ -8,7 +8,7 @@ from autocomp.targets.distance import distance
 from autocomp.targets.simulator.kernel.syntax import ast
 from autocomp.targets.simulator.transforms.analysis.facts import Facts
 from autocomp.targets.simulator.transforms.errors import NotApplicable
-from autocomp.targets.simulator.transforms.protocol import Parameters, Transformation
+from autocomp.targets.simulator.transforms.protocol import Parameters, Transformation, candidates_of
 from autocomp.targets.simulator.transforms.registry import transformation
 
 
@@ -23,7 +23,7 @@ def adapted(facts: Facts, name: str, parameters: Parameters) -> tuple[Parameters
         return parameters, item.apply(facts, parameters)
     except NotApplicable as error:
         reason = error
-    candidates = [proposal.parameters for proposal in item.candidates(facts)]
+    candidates = [proposal.parameters for proposal in candidates_of(item, facts)]
     return _first(facts, item, sorted(candidates, key=lambda other: distance(parameters, other)), reason)
 
 
@@ -33,7 +33,7 @@ def chosen(facts: Facts, name: str) -> tuple[Parameters, ast.Kernel]:
     Raises NotApplicable where none does, for the reason that the best one does not.
     """
     item = transformation(name)
-    return _first(facts, item, [proposal.parameters for proposal in item.candidates(facts)])
+    return _first(facts, item, [proposal.parameters for proposal in candidates_of(item, facts)])
 
 
 def _first(

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from inspect import cleandoc
 from typing import Any, ClassVar
 
-from autocomp.remember import remember_or_raise
+from autocomp.remember import remember, remember_or_raise
 from autocomp.targets.menu import Applies, MenuOption
 from autocomp.targets.simulator.kernel.syntax import ast
 from autocomp.targets.simulator.transforms.analysis.facts import Facts
@@ -38,6 +38,11 @@ def applied(item: Transformation, facts: Facts, parameters: Parameters) -> Facts
         return changed
 
     return remember_or_raise(facts, item.name, json.dumps(parameters, default=list), outcome, NotApplicable)
+
+
+def candidates_of(item: Transformation, facts: Facts) -> Sequence[Proposal]:
+    """The candidates of a transformation, worked out once for the same facts: some rank thousands of schedules."""
+    return remember(facts, "candidates", item.name, lambda: item.candidates(facts))
 
 
 def fitting(item: Transformation, facts: Facts, candidates: Iterable[Proposal]) -> list[Proposal]:
@@ -88,7 +93,7 @@ class Transformation(ABC):
 
     def proposals(self, facts: Facts) -> Sequence[Proposal]:
         """Those candidates that do apply."""
-        return fitting(self, facts, self.candidates(facts))
+        return fitting(self, facts, candidates_of(self, facts))
 
     @abstractmethod
     def apply(self, facts: Facts, parameters: Parameters) -> ast.Kernel:
