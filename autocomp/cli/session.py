@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import datetime
@@ -11,12 +12,14 @@ from typing import Any, NoReturn
 
 import click
 
+from autocomp.agents.config import describe
 from autocomp.cli.confirm import Confirmed, conclusion, confirmation_table, kept
 from autocomp.cli.confirm import confirm as confirm_best
 from autocomp.cli.confirm import document as confirmation_document
 from autocomp.cli.options import print_json, say, warn
 from autocomp.cli.over_time import print_shape, shape_of
 from autocomp.data import write_atomically
+from autocomp.errors import DeviceError, ModelError
 from autocomp.report import RunView, SearchProgress, make_console, print_paths, print_search
 from autocomp.report.costs import costs_document
 from autocomp.report.evaluation import UTILISATION
@@ -29,6 +32,7 @@ from autocomp.search import RunFolder, SearchResult
 from autocomp.search.budget import Budget
 from autocomp.search.candidate import Candidate
 from autocomp.search.rules_first import after_rules, without_models
+from autocomp.search.search import ROUTINE
 from autocomp.search.session import Means, left_over
 from autocomp.search.snapshot import Request, create
 from autocomp.targets.evaluation import Objective
@@ -52,6 +56,7 @@ def search_and_report(
     best kernels are run on the hardware description, and the one that is fastest there is kept."""
     console = make_console(sys.stderr if as_json else sys.stdout, plain or as_json)
     documents = []
+    failed = False
     grant: Budget | None = None
     for position, (folder, request) in enumerate(runs):
         title = f"{request.workload.name} on {request.target.name}"
@@ -61,6 +66,11 @@ def search_and_report(
         except KeyboardInterrupt:
             kernel = _keep_best(folder, progress.view)
             _interrupted([unfinished for unfinished, _ in runs[position:]], kernel, progress.view, as_json)
+        except (ModelError, DeviceError):
+            _continued(
+                [unfinished for unfinished, _ in runs[position:]], _keep_best(folder, progress.view), progress.view
+            )
+            raise
         confirmed = confirm_best(request, folder, result) if confirm is not None else ()
         chosen = kept(confirmed) if confirmed else result.best
         best = chosen or result.best
@@ -69,8 +79,11 @@ def search_and_report(
         if request.target.scheduled:
             remember(request, folder, result, user_root(), warn)
         grant = left_over(result)
+        useless = useless_answers(request, result)
+        failed = failed or useless is not None
         if as_json:
-            documents.append(document(folder, result, best, schedule, progress.view, confirmed))
+            found = document(folder, result, best, schedule, progress.view, confirmed)
+            documents.append(found if useless is None else {**found, "useless": useless})
             continue
         print_search(console, progress.view, _utilisation(result.best))
         if (evaluation := best.evaluation) is not None:
@@ -80,10 +93,25 @@ def search_and_report(
             console.print(confirmation_table(confirmed))
             console.print(conclusion(confirmed), markup=False, soft_wrap=True)
         print_paths(console, folder.best_kernel, folder.path, schedule, request.workload.path or request.workload.name)
+        if useless is not None:
+            say(f"error: {useless}\nhint: read what was said: autocomp report {folder.path}", err=True)
     if as_json:
         print_json(documents if len(runs) > 1 else documents[0])
     elif len(runs) > 1:
         console.print(comparison([summary_of(folder) for folder, _ in runs]))
+    if failed:
+        raise click.exceptions.Exit(ModelError.exit_code)
+
+
+def useless_answers(request: Request, result: SearchResult) -> str | None:
+    """The reason why the agents of a search with models made no kernel at all, if that is so."""
+    asked = result.usage.requests + result.usage.cached
+    made = [c for step in result.history.steps for c in step.candidates if c.plan != ROUTINE]
+    if not request.agents.models or not asked or not made or any(candidate.kernel for candidate in made):
+        return None
+    reasons = Counter(candidate.message.partition("; ")[0] for candidate in made if candidate.message)
+    last = "".join(f": {reason}" for reason, _ in reasons.most_common(1))
+    return f"none of {asked} requests to {describe(request.agents.models)} led to a kernel{last}"
 
 
 def search_by_rules(request: Request, path: Path, means: Means, *, plain: bool) -> Request:
@@ -109,13 +137,18 @@ def _keep_best(folder: RunFolder, view: RunView) -> Path | None:
 def _interrupted(folders: Sequence[RunFolder], kernel: Path | None, view: RunView, as_json: bool) -> NoReturn:
     """Name the best kernel so far and the command that continues, and end."""
     paths = [str(folder.path) for folder in folders]
-    if kernel is not None:
-        say(f"best kernel so far, {amount_text(view.best)} {view.objective.unit}: {kernel}", err=True)
-    say(f"interrupted; continue with: autocomp resume {' '.join(paths)}", err=True)
+    _continued(folders, kernel, view, "interrupted; ")
     if as_json:
         runs = {"run": paths[0]} if len(paths) == 1 else {"runs": paths}
         print_json({"interrupted": True, **runs, "kernel": str(kernel) if kernel else None, "exit_code": INTERRUPTED})
     raise click.exceptions.Exit(INTERRUPTED) from None
+
+
+def _continued(folders: Sequence[RunFolder], kernel: Path | None, view: RunView, why: str = "") -> None:
+    """Name the best kernel so far, and the command that continues."""
+    if kernel is not None:
+        say(f"best kernel so far, {amount_text(view.best)} {view.objective.unit}: {kernel}", err=True)
+    say(f"{why}continue with: autocomp resume {' '.join(str(folder.path) for folder in folders)}", err=True)
 
 
 def document(

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from autocomp.agents.config import Agents, Member
-from autocomp.agents.llm import Client, Ensemble, LlmCoder, LlmPlanner
+from autocomp.agents.llm import Client, Ensemble, LlmCoder, LlmPlanner, Message
 from autocomp.agents.llm.endpoints.transport import EndpointRefusalError
 from autocomp.targets.planning import Context, Plan, Usage
 
@@ -62,7 +62,8 @@ def test_one_bad_answer_costs_only_its_own_plans(server: ScriptedServer, planner
 def test_a_server_that_fails_all_the_time_is_a_message(
     server: ScriptedServer, planner: LlmPlanner, context: Context
 ) -> None:
-    server.script(failure(500), failure(500))
+    server.script(completion("hi"), failure(500), failure(500))
+    planner.ensemble.clients[0].complete([Message("user", "hello")])
     planning = planner.plan(context, 2)
     assert planning.plans == ()
     assert "HTTP 500" in planning.messages[0]

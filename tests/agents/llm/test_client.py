@@ -19,7 +19,8 @@ from keyring.errors import KeyringLocked, PasswordSetError
 
 from autocomp.agents.config import Member
 from autocomp.agents.llm import Client, Message
-from autocomp.agents.llm.endpoints.transport import MOST_BYTES, EndpointRefusalError
+from autocomp.agents.llm.endpoints.client import EndpointDownError
+from autocomp.agents.llm.endpoints.transport import MOST_BYTES, EndpointRefusalError, UnreachableError
 from autocomp.errors import ModelError
 from autocomp.targets.planning import Usage
 
@@ -125,7 +126,7 @@ def test_attempts_end_with_an_error_that_says_why(
 def test_waits_grow_with_jitter_up_to_the_longest(
     server: ScriptedServer, client: MakeClient, naps: list[float]
 ) -> None:
-    server.script(*[failure(500)] * 8)
+    server.script(*[failure(503)] * 8)
     with pytest.raises(ModelError):
         client(attempts=8, longest_wait=5.0).complete(HELLO)
     assert all(0 <= nap <= min(5.0, 2.0**position) for position, nap in enumerate(naps))
@@ -149,17 +150,49 @@ def test_retry_after_as_a_date_is_honoured(server: ScriptedServer, client: MakeC
 
 def test_a_wait_that_is_too_long_is_an_error(server: ScriptedServer, client: MakeClient, naps: list[float]) -> None:
     server.script(failure(429, headers=(("Retry-After", "3600"),)))
-    with pytest.raises(ModelError, match="asks to wait 3600 s"):
+    with pytest.raises(UnreachableError, match="asks to wait 3600 s"):
         client().complete(HELLO)
     assert naps == []
 
 
-def test_no_answer_in_time_is_tried_again_and_then_an_error(
+def test_silence_is_waited_out_once_more_where_there_were_answers_before(
     server: ScriptedServer, client: MakeClient, naps: list[float]
 ) -> None:
-    server.script(Reply(withheld=True), Reply(withheld=True))
-    with pytest.raises(ModelError, match=r"no answer within 0.05 s \(2 attempts\)"):
-        client(read_timeout=0.05, attempts=2).complete(HELLO)
+    server.script(completion("hi"), Reply(withheld=True), Reply(withheld=True))
+    asked = client(read_timeout=0.5)
+    asked.complete(HELLO)
+    with pytest.raises(EndpointDownError, match=r"no answer within 0.5 s \(2 attempts\)"):
+        asked.complete(HELLO, sample=1)
+
+
+def test_silence_from_the_beginning_is_waited_out_once(server: ScriptedServer, client: MakeClient) -> None:
+    server.script(Reply(withheld=True), completion("hi"))
+    with pytest.raises(UnreachableError, match=r"no answer within 0.05 s\n.*read_timeout"):
+        client(read_timeout=0.05).complete(HELLO)
+    assert len(server.requests) == 1
+
+
+def test_who_fails_twice_in_a_row_gives_nothing_now(
+    server: ScriptedServer, client: MakeClient, naps: list[float]
+) -> None:
+    server.script(completion("hi"), *[failure(500)] * 4)
+    asked = client(attempts=2)
+    asked.complete(HELLO)
+    with pytest.raises(EndpointDownError):
+        asked.complete(HELLO, sample=1)
+    with pytest.raises(UnreachableError):
+        asked.complete(HELLO, sample=2)
+
+
+@pytest.mark.parametrize(
+    ("reply", "attempts"), [(failure(500), 3), (Reply(body="<html>Sign in</html>"), 3), (failure(503), 6)]
+)
+def test_who_never_answered_gets_few_attempts_unless_it_says_that_it_is_busy(
+    server: ScriptedServer, client: MakeClient, naps: list[float], reply: Reply, attempts: int
+) -> None:
+    server.respond = lambda request: reply
+    with pytest.raises(UnreachableError, match=rf"\({attempts} attempts\)"):
+        client(attempts=6).complete(HELLO)
 
 
 def test_an_endpoint_that_is_not_there_is_an_error(tmp_path: Path, server: ScriptedServer, naps: list[float]) -> None:

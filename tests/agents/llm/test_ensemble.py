@@ -127,9 +127,24 @@ def test_when_all_models_refuse_that_is_an_error(server: ScriptedServer, ensembl
         ensemble(a=1, b=1).ask(HELLO, Random(1))
 
 
+def test_when_one_refuses_and_the_other_is_gone_that_is_an_error(
+    server: ScriptedServer, ensemble: MakeEnsemble
+) -> None:
+    replies = {"refuses": failure(401), "gone": failure(500)}
+    server.respond = lambda request: replies[request.body["model"]]
+    models = ensemble(refuses=1, gone=1)
+    for _ in range(2):
+        with pytest.raises(EndpointRefusalError):
+            models.ask(HELLO, Random(1))
+
+
 def test_when_all_models_fail_the_reply_says_why(server: ScriptedServer, ensemble: MakeEnsemble) -> None:
+    models = ensemble(a=1, b=1)
+    server.respond = lambda request: completion("hi")
+    for client in models.clients:
+        client.complete(HELLO)
     server.respond = only(bad=failure(500, "disk on fire"))
-    reply = ensemble(a=1, b=1).ask(HELLO, Random(1))
+    reply = models.ask(HELLO, Random(1))
     assert reply.text is None
     assert len(reply.messages) == 2
     assert "disk on fire" in reply.messages[0]

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from autocomp.agents.llm.prompts import render_prompt
-from autocomp.errors import ConfigError, TrustError
+from autocomp.errors import ConfigError, ModelError, TrustError
 from autocomp.targets.planning import Context
 
 from .conftest import Run, ScriptedServer, completion
@@ -68,7 +68,8 @@ def test_the_command_line_says_where_its_models_are(
     begun["agents"]["planner"][0] |= {"key": "MY_SECRET", "model": "openai:test-model@http://127.0.0.1:9/v1"}
     write(begun)
     server.respond = lambda request: completion("1. Tile the loops.")
-    assert command("resume", "run", "--planner", server.spec, "--workers", "1")[0] == 0
+    code, _, err = command("resume", "run", "--planner", server.spec, "--workers", "1")
+    assert code == ModelError.exit_code, err  # it was asked, and what it said is no plan
     assert server.requests
     assert all(SECRET not in str(request.headers) for request in server.requests)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 import socket
 import threading
 from collections.abc import Callable, Iterator
@@ -114,6 +115,28 @@ def test_an_endpoint_that_is_not_there_ends_a_search_that_can_be_resumed(server:
     assert (code, "the connection failed" in err) == (UnreachableError.exit_code, True), err
     assert "stop" not in Path("run/events.jsonl").read_text()
     assert KEY not in err
+
+
+def test_an_endpoint_that_is_silent_ends_a_search_that_can_be_resumed(server: ScriptedServer, command: Run) -> None:
+    server.respond = lambda request: Reply(withheld=True)
+    Path("agents.yaml").write_text(f"planner: [{{model: '{server.spec}', read_timeout: 0.2}}]")
+    code, _, err = command("search", "small.yaml", "--agents", "agents.yaml", "--run-dir", "run", "--workers", "1")
+    assert (code, "no answer within 0.2 s" in err) == (UnreachableError.exit_code, True), err
+    assert "continue with: autocomp resume run" in err
+    assert Path("run/best.c").exists()
+    assert "stop" not in Path("run/events.jsonl").read_text()
+
+
+def test_a_search_whose_models_refuse_all_says_so_and_ends_with_an_error(server: ScriptedServer, command: Run) -> None:
+    server.respond = lambda request: completion("I cannot help with that.")
+    code, out, err = command(
+        "search", "small.yaml", "--planner", server.spec, "--run-dir", "run", "--workers", "1", "--reuse", "0", "--json"
+    )
+    found = json.loads(out)
+    assert code == ModelError.exit_code, err
+    assert "requests to openai:test-model" in found["useless"]
+    assert "proposed no plan that can be read" in found["useless"]
+    assert Path("run/best.c").exists()
 
 
 def test_few_attempts_are_made_where_nobody_ever_answered(server: ScriptedServer, tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from autocomp import workload
 from autocomp.agents.config import Agents, Member
-from autocomp.agents.llm import Client, Ensemble, LlmCoder, LlmPlanner, OpenPlanner
+from autocomp.agents.llm import Client, Ensemble, LlmCoder, LlmPlanner, Message, OpenPlanner
 from autocomp.agents.llm.edits import DIVIDER, REPLACE, SEARCH
 from autocomp.agents.llm.endpoints.tokens import estimate_tokens
 from autocomp.agents.llm.moves import moves
@@ -256,8 +256,11 @@ def test_a_program_for_the_host_is_translated(server: ScriptedServer, ensemble: 
 
 
 def test_rules_fill_in_for_a_model_that_is_down(server: ScriptedServer, ensemble: Make, naive: Context) -> None:
+    models = ensemble()
+    server.respond = lambda request: completion("hi")
+    models.clients[0].complete([Message("user", "hello")])
     server.respond = lambda request: failure(500)
-    mixed = MixedPlanner([LlmPlanner(ensemble(), Agents()), RulesPlanner()], [1, 1])
+    mixed = MixedPlanner([LlmPlanner(models, Agents()), RulesPlanner()], [1, 1])
     planning: Planning = mixed.plan(replace(naive, random=Random(1)), 4)
     assert len(planning.plans) == 4
     assert {plan.author for plan in planning.plans} == {"rules"}

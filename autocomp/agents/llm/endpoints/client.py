@@ -32,7 +32,7 @@ from autocomp.data import cache_folder
 from autocomp.errors import ModelError
 from autocomp.targets.planning import Usage
 
-ATTEMPTS_TO_CONNECT = 3  # where nobody has answered yet
+FEW_ATTEMPTS = 3  # at an endpoint that is not known to answer, and does not say itself that it is busy
 BUDGETED_ANSWER = 8192  # tokens that an answer may take under a budget, where the user states no limit
 
 
@@ -48,6 +48,7 @@ class _Question:
     request: Mapping[str, Any]
     attempts: int = 0
     spent: Usage = field(default_factory=Usage)
+    failure: str = ""  # of the last attempt
 
     def charge(self, ledger: Ledger, usage: Usage, model: str) -> None:
         cost = replace(usage, requests=self.attempts)
@@ -176,17 +177,7 @@ class Client:
         try:
             answer: Answer = retrying(self._once, question)
         except TransientError as failure:
-            attempts = retrying.statistics["attempt_number"]
-            tried = f" ({attempts} attempts)" if attempts > 1 else ""
-            if not failure.connection:
-                if self.gate.answered:
-                    self.gate.failed()
-                else:
-                    self.gate.refused()
-                hint = "is it running, and is the address right? The search can be resumed"
-                raise self._transport.error(UnreachableError, f"{failure}{tried}", hint) from None
-            self.gate.failed()
-            raise self._transport.error(EndpointDownError, f"{failure}{tried}", failure.hint) from None
+            raise self._failed(failure, retrying.statistics["attempt_number"]) from None
         except TooSmallError as error:
             if self.gate.answered:  # it is this prompt that is too long for it
                 raise ModelError(error.message, hint=error.hint) from None
@@ -198,16 +189,28 @@ class Client:
         self.gate.succeeded()
         return answer
 
+    def _failed(self, failure: TransientError, attempts: int) -> ModelError:
+        """The error after the last attempt: of this request, or of an endpoint from which nothing can be had now."""
+        absent = not failure.connection or failure.silent
+        if absent and not self.gate.answered:
+            self.gate.refused()
+        else:
+            self.gate.failed()
+        here = self.gate.answered and failure.connection and not self._too_long(failure) and not self.gate.opens_in
+        tried = f" ({attempts} attempts)" if attempts > 1 else ""
+        return self._transport.error(EndpointDownError if here else UnreachableError, f"{failure}{tried}", failure.hint)
+
     def _once(self, question: _Question) -> Answer:
         """One attempt. Its greatest cost is reserved first. Its actual cost is charged before anything else is done
         with the answer, so the account stays exact even if the program ends."""
         most = self._most(question)
         question.attempts += 1
-        with self.gate.passage(), self.ledger.reserved(most.tokens, most.money):
+        before = f" (the attempt before: {question.failure})" if question.failure else ""
+        with self.gate.passage(), self.ledger.reserved(most.tokens, most.money, before):
             try:
                 answer = self._transport.exchange(question.request)
             except TransientError as error:
-                self.gate.answered = self.gate.answered or error.connection
+                question.failure = str(error)
                 if error.lost:  # it was perhaps made, and paid for
                     question.charge(self.ledger, most, self.name)
                 raise
@@ -216,14 +219,22 @@ class Client:
         return replace(answer, usage=question.spent)
 
     def _enough(self, state: tenacity.RetryCallState) -> bool:
-        """True if no further attempt is to follow: an address at which nobody ever answered gets few."""
+        """True if no further attempt is to follow. An endpoint gets few before its first answer and after a request
+        that failed. One that is silent gets a second one only if it answers else: each takes all of its time."""
         error = state.outcome.exception() if state.outcome else None
-        absent = isinstance(error, TransientError) and not error.connection and not self.gate.answered
-        most = min(self.member.attempts, ATTEMPTS_TO_CONNECT) if absent else self.member.attempts
+        most = self.member.attempts
+        if isinstance(error, TransientError) and error.silent:
+            most = min(most, 2 if self.gate.sound else 1)
+        elif isinstance(error, TransientError) and not self.gate.sound and not error.busy:
+            most = min(most, FEW_ATTEMPTS)
         return state.attempt_number >= most
 
     def _worth_another(self, error: BaseException) -> bool:
-        return isinstance(error, TransientError) and (error.retry_after or 0) <= self.member.longest_wait
+        return isinstance(error, TransientError) and not self._too_long(error)
+
+    def _too_long(self, failure: TransientError) -> bool:
+        """True if the endpoint asks for a longer wait than the user allows."""
+        return (failure.retry_after or 0) > self.member.longest_wait
 
     def _wait(self, state: tenacity.RetryCallState) -> float:
         """Retry-After where the endpoint gives it, else 1, 2, 4 … s with full jitter, up to the longest wait."""

@@ -84,7 +84,7 @@ class Ensemble:
                 return Reply(None, client.name, usage + Usage(unsent=1), (*reasons, str(error)))
             except ModelError as error:
                 reasons.append(str(error))
-        if len(refusals) == len(self.clients):
+        if len(refusals) == len(order):
             raise refusals[0]
         return Reply(None, order[0].name, usage, tuple(reasons))
 

@@ -31,7 +31,7 @@ class Gate:
         self.interval = 60.0 / per_minute if per_minute else 0.0
         self._clock = clock
         self._sleep = sleep
-        self.answered = False  # whether anybody ever answered there
+        self.answered = False  # whether it ever gave an answer
         self._slots = threading.Semaphore(concurrency)
         self._lock = threading.Lock()
         self._next_start = float("-inf")
@@ -44,6 +44,12 @@ class Gate:
         with self._slots:
             self._wait_for_turn()
             yield
+
+    @property
+    def sound(self) -> bool:
+        """True if the last request was answered."""
+        with self._lock:
+            return self.answered and not self._failures
 
     @property
     def opens_in(self) -> float:

@@ -81,16 +81,16 @@ class Ledger:
                 self._changed.notify_all()
 
     @contextmanager
-    def reserved(self, tokens: int, money: float) -> Iterator[None]:
+    def reserved(self, tokens: int, money: float, before: str = "") -> Iterator[None]:
         """Set aside the most that a request can cost while it is under way; its answer is to be charged inside.
 
         Where it does not fit beside what others have set aside, waits for them. Raises BudgetSpentError where it does
-        not fit at all.
+        not fit at all; its message ends in what happened `before`.
         """
         with self._changed:
             while not self._fits(tokens, money):
                 if not self._open:
-                    raise BudgetSpentError(self._refusal(tokens, money))
+                    raise BudgetSpentError(self._refusal(tokens, money) + before)
                 self._changed.wait()
             self._open += 1
             self._reserved_tokens += tokens

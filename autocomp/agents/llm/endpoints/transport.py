@@ -37,7 +37,7 @@ class EndpointRefusalError(ModelError):
 
 
 class UnreachableError(EndpointRefusalError):
-    """Nobody answers at the endpoint's address."""
+    """The endpoint gives no answer: nobody is there, it is silent, it fails, or it asks to wait for too long."""
 
     exit_code = 11
 
@@ -49,20 +49,39 @@ class TooSmallError(EndpointRefusalError):
 
 
 class TransientError(Exception):
-    """A failure that another attempt may not meet. `retry_after` is the endpoint's own wish, in seconds; of a `lost`
-    answer nobody knows what it cost; without a `connection` nothing was sent."""
+    """A failure that another attempt may not meet. `retry_after` is the endpoint's own wish, in seconds. The cost of a
+    `lost` answer is unknown. Without a `connection` nothing was sent. The time of a `silent` endpoint ran out; a `busy`
+    one says itself that it will answer later."""
 
     def __init__(
-        self, message: str, retry_after: float | None = None, *, lost: bool = False, connection: bool = True
+        self,
+        message: str,
+        retry_after: float | None = None,
+        *,
+        lost: bool = False,
+        connection: bool = True,
+        silent: bool = False,
+        busy: bool = False,
     ) -> None:
         super().__init__(message)
         self.retry_after = retry_after
         self.lost = lost
         self.connection = connection
+        self.silent = silent
+        self.busy = busy
 
     @property
-    def hint(self) -> str | None:
-        return f"the endpoint asks to wait {self.retry_after:g} s" if self.retry_after else None
+    def hint(self) -> str:
+        """Advice for whoever runs the search."""
+        if not self.connection:
+            return "is it running, and is the address right?"
+        if self.silent:
+            return (
+                "does it answer others? `read_timeout` and `total_timeout` in the agents file say how long it may take"
+            )
+        if self.retry_after:
+            return f"the endpoint asks to wait {self.retry_after:g} s"
+        return "does it answer others, and is the address right (it ends in /v1)?"
 
 
 class Transport:
@@ -102,6 +121,9 @@ class Transport:
 
     def _lost(self, error: Exception, present: Exchange) -> TransientError:
         """The failure of an exchange that did not come to its end."""
+        import openai
+
+        begun = not isinstance(error, openai.APIConnectionError)  # the body was being read
         cause = error.__cause__ or error
         kind = type(cause).__name__
         said = f": {cause}" if str(cause) else ""
@@ -109,15 +131,15 @@ class Transport:
             return TransientError(f"the connection failed{said}", connection=False)
         if present.expired:
             return self._out_of_time()
-        if error is cause:
+        if begun:
             stalled = "Timeout" in kind
             return TransientError(f"the answer {'stalled' if stalled else 'was cut off on its way'}{said}", lost=True)
         if "Timeout" in kind:
-            return TransientError(f"no answer within {self.member.read_timeout:g} s", lost=True)
+            return TransientError(f"no answer within {self.member.read_timeout:g} s", lost=True, silent=True)
         return TransientError(f"the connection failed{said}", lost=True)
 
     def _out_of_time(self) -> TransientError:
-        return TransientError(f"no whole answer within {self.member.total_timeout:g} s", lost=True)
+        return TransientError(f"no whole answer within {self.member.total_timeout:g} s", lost=True, silent=True)
 
     def error(self, kind: type[ModelError], message: str, hint: str | None = None) -> ModelError:
         """An error that names the endpoint and not the key."""
@@ -155,7 +177,7 @@ class Transport:
         if status == 429 and isinstance(error, dict) and error.get("code") == "insufficient_quota":
             return self.error(EndpointRefusalError, message, "the account has no credit left")
         if status in (408, 409, 425, 429) or status >= 500:
-            return TransientError(message, retry_after=_retry_after(failure.headers))
+            return TransientError(message, retry_after=_retry_after(failure.headers), busy=status in (429, 503))
         if status in (401, 403):
             return self.error(EndpointRefusalError, message, "check the key (OPENAI_API_KEY) and what it may use")
         if status == 404:
