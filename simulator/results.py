@@ -34,6 +34,7 @@ class Violation:
     - unordered-local: two accesses of local memory that the machine does not order
     - unordered-dram: two such accesses of DRAM, by the device or the host
     - unfinished-store: nothing waits for it before the program returns
+    - signal-left: a semaphore's signal that nothing waits for before the program returns
     - host: the program's own code reads what the machine wrote, and may not
     """
 

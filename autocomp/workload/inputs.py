@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from autocomp.workload import edges
-from autocomp.workload.datatypes import array_type
+from autocomp.workload.datatypes import array_type, data_type
 from autocomp.workload.layout import operand_layouts
 from autocomp.workload.model import InputSet, TensorSpec, Workload
 
@@ -74,7 +74,7 @@ def make_inputs(workload: Workload, input_set: InputSet) -> dict[str, Array]:
 
     - random: the whole range. Unless the operation is custom, vectors have very different magnitudes, so that some
       results saturate on either side, some do not, and both signs occur.
-    - extremes: the ends of the range, -1, 0, 1.
+    - extremes: the ends of the range, -1, 0, 1. Of floats, results are near the largest that the types hold.
     - zeros: all zero.
     - one_hot: in each left and every other right vector a single 1, the others random. Results show single elements.
     - sparse: mostly zero, small results that do not saturate.
@@ -94,7 +94,21 @@ def make_inputs(workload: Workload, input_set: InputSet) -> dict[str, Array]:
             arrays[tensor.name] = _bias(workload, tensor, input_set.kind, random)
         else:
             arrays[tensor.name] = _stored_operand(workload, tensor, input_set.kind, random)
+    floats = workload.operation != "custom" and data_type(workload.tensors[0].dtype).is_float
+    if floats and input_set.kind == "extremes":
+        _enlarge(workload, arrays)
     return arrays
+
+
+def _enlarge(workload: Workload, arrays: dict[str, Array]) -> None:
+    """Multiply the left operand and the biases by a power of two that leaves sums and results finite."""
+    right = workload.tensors[1].name
+    sums = (edges.depth_of(workload) + 1) * FLOAT_LIMIT**2 * max(1.0, abs(float(workload.options["scale"])))
+    held = [data_type(tensor.dtype).largest / sums for tensor in workload.tensors if tensor.name != right]
+    factor = 2.0 ** (math.floor(math.log2(min(held))) - 1)
+    for tensor in workload.tensors:
+        if tensor.role == "input" and tensor.name != right:
+            arrays[tensor.name] = (arrays[tensor.name] * factor).astype(arrays[tensor.name].dtype)
 
 
 def poison(tensor: TensorSpec, random: np.random.Generator) -> Array:

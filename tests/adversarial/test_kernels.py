@@ -74,7 +74,8 @@ def test_the_judge_refuses(path: Path) -> None:
 @pytest.mark.parametrize("workload", [name for name in WORKLOADS if name not in OWN_MACHINES])
 def test_an_honest_kernel_of_each_workload_passes(workload: str) -> None:
     judge = evaluator(workload)
-    evaluation = judge.evaluate(starting_kernel(judge.workload, judge.accelerator), seed=1)
+    kernel = judge.workload.starting_kernel or starting_kernel(judge.workload, judge.accelerator)
+    evaluation = judge.evaluate(kernel, seed=1)
     assert evaluation.correct, evaluation.failure
 
 

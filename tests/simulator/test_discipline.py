@@ -54,7 +54,7 @@ def test_a_semaphore_orders_units() -> None:
 
 def test_another_semaphore_does_not() -> None:
     commands = [("read", [A, 0, 4]), ("signal", [1]), ("wait", [0]), ("write", [B, 0, 4])]
-    assert kinds(run(commands, {"hazards.tracked": 0})) == [("unordered-local", 4, 1)]
+    assert kinds(run(commands, {"hazards.tracked": 0})) == [("unordered-local", 4, 1), ("signal-left", 2, None)]
 
 
 def test_a_fence_orders_everything() -> None:

@@ -246,7 +246,7 @@ void Discipline::semaphore(const OperationList& list, const Operation& operation
   const auto property = [&](int index) { return list.properties[operation.first_property + at(index)]; };
   if (role.signal && role.semaphore >= 0) {
     clocks_[at(present().unit)] = with_older();
-    signals_[property(role.semaphore)].push_back(with_older());
+    signals_[property(role.semaphore)].push_back({with_older(), present_});
   }
   if (role.wait && role.semaphore >= 0) take(property(role.semaphore));
   if (role.pops < 0) return;
@@ -257,7 +257,7 @@ void Discipline::semaphore(const OperationList& list, const Operation& operation
 void Discipline::take(int64_t semaphore) {
   auto& queue = signals_[semaphore];
   if (queue.empty()) return;
-  join(queue.front().data());
+  join(queue.front().clock.data());
   queue.pop_front();
 }
 
@@ -266,7 +266,7 @@ void Discipline::push(const OperationList& list, const Operation& operation, con
   if (role.pushes < 0) return;
   const int64_t mask = list.properties[operation.first_property + at(role.pushes)];
   for (auto left = static_cast<uint64_t>(mask); left != 0; left &= left - 1)
-    signals_[std::countr_zero(left)].push_back(with_older());
+    signals_[std::countr_zero(left)].push_back({with_older(), present_});
 }
 
 void Discipline::host_access(int64_t tensor, int64_t offset, int64_t bytes, bool write, int32_t line) {
@@ -299,6 +299,7 @@ void Discipline::report(const char* kind, const std::string& message, int32_t ot
 
 // Stores that are on their way when the program returns: nobody may read an output then, or reuse an array's memory.
 void Discipline::returned() {
+  signals_left();
   const auto fence = std::find_if(roles_.begin(), roles_.end(), [](const Role& role) { return role.fence; });
   if (fence == roles_.end()) return;  // nothing that a program could wait with
   const std::string& name = machine_.machine().instructions[at(fence - roles_.begin())].name;
@@ -316,6 +317,20 @@ void Discipline::returned() {
                  ", and nothing waits for it before the kernel returns; end with " + name + "()",
              -1);
     }
+  }
+}
+
+// Signals that nothing has waited for when the program returns: a wait of the next one would take them for its own.
+void Discipline::signals_left() {
+  for (const auto& [semaphore, signals] : signals_) {
+    if (signals.empty()) continue;
+    present_ = signals.front().event;
+    report(
+        "signal-left",
+        text(present_) + " signals semaphore " + std::to_string(semaphore) +
+            ", and nothing waits for that before the kernel returns: the next kernel's waits would pass too early; " +
+            "wait as often as is signalled",
+        -1);
   }
 }
 

@@ -65,6 +65,10 @@ class Discipline {
     int32_t stream = -1;                  // … and out of which stream
     int32_t first_range = 0, ranges = 0;  // tracked rows; 0: those that it accesses
   };
+  struct Signal {
+    Clock clock;
+    int32_t event;  // that gave it
+  };
   struct Range {  // rows [first, last)
     int32_t memory = -1;
     bool write = false;
@@ -129,6 +133,7 @@ class Discipline {
   void semaphore(const OperationList& list, const Operation& operation, const Role& role);
   void push(const OperationList& list, const Operation& operation, const Role& role);
   void take(int64_t semaphore);
+  void signals_left();
   void keep_clock(int32_t event);
   void join(const int64_t* clock);
   [[nodiscard]] bool complete(const Event& event) const {
@@ -157,9 +162,9 @@ class Discipline {
   std::vector<Clock> clocks_;               // by unit
   Clock now_, fenced_;                      // by timeline: its latest event; the latest one that a fence has waited for
   std::vector<int64_t> numbers_;            // by unit: commands so far
-  std::map<int64_t, std::deque<Clock>> signals_;
-  std::vector<Granules> rows_, elements_;  // by memory; by tensor
-  std::vector<RowUse> uses_;               // by memory
+  std::map<int64_t, std::deque<Signal>> signals_;  // by semaphore: those that nothing has waited for yet
+  std::vector<Granules> rows_, elements_;          // by memory; by tensor
+  std::vector<RowUse> uses_;                       // by memory
   std::vector<Range> ranges_;
   std::vector<Pair> pairs_;  // by unit
   std::map<std::tuple<std::string, int32_t, int32_t>, size_t> known_;

@@ -1,6 +1,6 @@
 // Weights are loaded twice, so that the next run begins with old ones.
 // workload: tpu
-// refused: on a machine that ran the kernel before
+// refused: and nothing waits for that before the kernel returns
 void solution(int8_t A[12][9], int8_t B[9][10], int8_t C[12][10]) {
     const uint32_t a_tile = 0;
     const uint32_t b_tile = 16;

@@ -1,0 +1,23 @@
+// The scale is the next larger binary32.
+// workload: tpu
+// refused: elements of C are wrong
+void solution(int8_t A[12][9], int8_t B[9][10], int8_t C[12][10]) {
+    const uint32_t a_tile = 0;
+    const uint32_t b_tile = 16;
+    const uint32_t c_tile = 0;
+    for (int i = 0; i < 12; i += 16) {
+        const int rows = 12 - i < 16 ? 12 - i : 16;
+        for (int j = 0; j < 10; j += 256) {
+            const int cols = 10 - j < 256 ? 10 - j : 256;
+            for (int k = 0; k < 9; k += 256) {
+                const int depth = 9 - k < 256 ? 9 - k : 256;
+                read_host_memory(a_tile, &A[i][k], 9, depth, rows);
+                read_weights(&B[k][j], 10, cols, depth);
+                matrix_multiply(c_tile, a_tile, rows, k == 0 ? 0 : 1, 1);
+            }
+            activate(a_tile, c_tile, rows, false, 0.25000003f);
+            write_host_memory(&C[i][j], a_tile, 10, cols, rows);
+        }
+    }
+    fence();
+}
