@@ -43,13 +43,6 @@ Statements = tuple[ast.Statement, ...]
 _LARGEST = 64  # nodes of an expression that is still worth having in place of a variable
 
 
-class _Unknown(Exception):
-    """Variables are used, or changed, in a way that does not tell their values."""
-
-    def __init__(self, variables: Collection[str]) -> None:
-        self.variables = frozenset(variables)
-
-
 def evolved(kernel: ast.Kernel) -> ast.Kernel:
     """The kernel without the variables whose values are known wherever they are used. Without such variables, the
     kernel itself.
@@ -59,11 +52,11 @@ def evolved(kernel: ast.Kernel) -> ast.Kernel:
     body = kernel.entry.body
     followed = _candidates(body)
     while followed:
-        try:
-            found = _Evolution(body, followed).statements(body.statements, {}, {})
+        attempt = _Evolution(body, followed)
+        found = attempt.statements(body.statements, {}, {})
+        if not attempt.unknown:
             return with_body(kernel, with_statements(body, found))
-        except _Unknown as missing:
-            followed = {name: kind for name, kind in followed.items() if name not in missing.variables}
+        followed = {name: kind for name, kind in followed.items() if name not in attempt.unknown}
     return kernel
 
 
@@ -95,11 +88,13 @@ def _is_number(kind: ast.Type) -> bool:
 
 
 class _Evolution:
-    """One walk over a function's body, in the order of execution."""
+    """One walk over a function's body, in the order of execution. Of variables that are used, or changed, in a way that
+    does not tell their values, the names are in `unknown` afterwards; the statements found are then worth nothing."""
 
     def __init__(self, body: ast.Block, followed: Mapping[str, ast.Type]) -> None:
         self._followed = followed
         self._unstable = changing(body) - followed.keys()
+        self.unknown: set[str] = set()
         self._rehearsing = False  # only the values after a statement are asked for
 
     def statements(self, given: Statements, values: Values, ranges: Ranges) -> Statements:
@@ -247,23 +242,21 @@ class _Evolution:
         self._stays(given)
         known = {name: value for name, value in values.items() if value is not None and name in names(given)}
         if not self._rehearsing and values.keys() & names(given) != known.keys():
-            raise _Unknown((values.keys() & names(given)) - known.keys())
+            self.unknown |= (values.keys() & names(given)) - known.keys()
         return (substitute(given, known),)
 
     def _stays(self, statement: ast.Statement, only: bool = True) -> None:
         """Gives up the variables that change in a statement."""
-        held = (assigned(statement) | declared(statement)) & self._followed.keys()
-        if only and held:
-            raise _Unknown(held)
+        if only:
+            self.unknown |= (assigned(statement) | declared(statement)) & self._followed.keys()
 
     def _used(self, node: ast.Expression, values: Values) -> ast.Expression:
-        """An expression with the values of variables. Raises _Unknown if one is not known, or changes within."""
-        if assigned(node) & self._followed.keys():
-            raise _Unknown(assigned(node) & self._followed.keys())
+        """An expression with the values of variables."""
+        self.unknown |= assigned(node) & self._followed.keys()
         needed = names(node) & self._followed.keys()
         known = {name: value for name in needed if (value := values.get(name)) is not None}
-        if len(known) < len(needed) and not self._rehearsing:
-            raise _Unknown(needed - known.keys())
+        if not self._rehearsing:
+            self.unknown |= needed - known.keys()
         return substitute(node, known)
 
     def _known(self, node: ast.Expression, values: Values) -> ast.Expression | None:
