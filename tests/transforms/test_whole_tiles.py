@@ -120,3 +120,25 @@ def test_a_tile_whose_configuration_changes_is_left_alone() -> None:
     facts = analyse(kernel.parse(starting_kernel(workload, accelerator), "kernel.c"), accelerator, workload.constants)
     with pytest.raises(NotApplicable, match="tile_configure changes what it has set before"):
         applied(transformation("schedule"), facts, {})
+
+
+@pytest.mark.parametrize(
+    ("given", "share"),
+    [
+        ({"accelerator": "vta", "layout": {"weights": "R S K/16 C/16 K%16 C%16"}}, 0.4),
+        ({"accelerator": "amx", "result": "int32", "layout": {"weights": "R S C/4 K C%4"}}, 0.9),
+        (TPU, 0.8),
+        ({"accelerator": "neuroncore", "dtype": "bfloat16", "layout": {"inp": "N C H W"}}, 0.7),
+    ],
+    ids=["packed blocks and tokens", "tile registers", "a queue and a relay", "rows of the result along local rows"],
+)
+def test_convolutions_of_whole_tiles_are_scheduled(given: Mapping[str, Any], share: float) -> None:
+    """4 s together."""
+    dims = {"N": 1, "H": 6, "W": 6, "C": 32, "K": 32, "R": 3, "S": 3}
+    workload = parse(yaml.safe_dump({"operation": "conv2d", "dims": dims, **given}), Path("conv.yaml"))
+    accelerator = isa.load(workload.accelerator, workload.overrides)
+    text = starting_kernel(workload, accelerator)
+    raised = raised_of(analyse(kernel.parse(text, "kernel.c"), accelerator, workload.constants))
+    best = kernel.print_kernel(raised.lowered(next(iter(ranked(raised.model))).schedule))
+    assert SimulatorEvaluator(accelerator, workload, "kernel.c").evaluate(best).correct
+    assert cycles(workload, accelerator, best) < share * cycles(workload, accelerator, text)

@@ -172,6 +172,9 @@ def _blocks(model: CostModel, base: Schedule) -> Iterator[Mapping[str, int]]:
     grid = Grid(computation, base)
     most = model.leaves.memory("result").rows // max(1, model.leaves.rows("result", grid))
     sizes = {dim: _sizes(n, most if dim in computation.parallel else n) for dim, n in grid.tiles.items()}
+    if isinstance(model.leaves, Tasks):  # whose tiles have several sizes: of the taps of a window, one or all
+        taps = set(computation.reduction) - {computation.depth}
+        sizes |= {dim: sorted({1, grid.tiles[dim]}) for dim in taps}
     while prod(len(s) for s in sizes.values()) > _MOST:
         dim = max(sizes, key=lambda d: len(sizes[d]))
         sizes[dim] = sizes[dim][::2]

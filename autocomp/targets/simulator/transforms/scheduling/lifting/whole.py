@@ -287,7 +287,6 @@ class _Fit:
         self._result, self.of_results = self._parallel(stored)
         self.of_products = {name: values[result] for name, values in self.of_results.items()}
         self.order, self._operands = self._fitted(factors)
-        self._check(len(result))
 
     def _tensor(self, places: tuple[Column, Column]) -> Tensor:
         if (places[0] != places[0][0]).any():
@@ -324,6 +323,7 @@ class _Fit:
             try:
                 right = self._operand(named["right"], known, extents, names)
                 left = self._operand(named["left"], known, extents, iter(""))
+                _check(known, extents)
             except NotApplicable as error:
                 failure = error
                 continue
@@ -360,14 +360,6 @@ class _Fit:
         """The operand that results start from, along their coordinates."""
         return self._operand(places, dict(self.of_results), dict(self.extents), iter(""))
 
-    def _check(self, products: int) -> None:
-        """Raises NotApplicable unless the products are all points of the grid, each once."""
-        number = np.zeros(products, dtype=np.int64)
-        for name, values in self.of_products.items():
-            number = number * self.extents[name] + values
-        if products != prod(self.extents.values()) or len(np.unique(number)) != products:
-            raise NotApplicable("the products of a result are not those of one nest of loops")
-
     def contraction(self, added: tuple[Operand, ...]) -> Contraction:
         parallel, reduced = list(self.of_results), list(self._reduced)
         if not reduced:
@@ -380,3 +372,13 @@ class _Fit:
         dims = [Dim(name, self.extents[name], False) for name in parallel]
         dims += [Dim(name, self.extents[name], True) for name in reduced]
         return Contraction(tuple(dims), row, column, reduced[-1], self._result, left, right, added, None)
+
+
+def _check(coordinates: Mapping[str, Column], extents: Mapping[str, int]) -> None:
+    """Raises NotApplicable unless the products with these coordinates are all points of the grid, each once."""
+    products = len(next(iter(coordinates.values())))
+    number = np.zeros(products, dtype=np.int64)
+    for name, values in coordinates.items():
+        number = number * extents[name] + values
+    if products != prod(extents.values()) or len(np.unique(number)) != products:
+        raise NotApplicable("the products of a result are not those of one nest of loops")
