@@ -11,12 +11,16 @@ from autocomp.targets.simulator.kernel.syntax import ast
 from autocomp.targets.simulator.transforms.analysis.facts import Facts
 from autocomp.targets.simulator.transforms.errors import NotApplicable
 from autocomp.targets.simulator.transforms.legality import cycles
+from autocomp.targets.simulator.transforms.memory.synchronisation import is_fence
 from autocomp.targets.simulator.transforms.protocol import Parameters, Proposal, Transformation, applied
 from autocomp.targets.simulator.transforms.scheduling.choose import Ranked, fits, ranked, whole
 from autocomp.targets.simulator.transforms.scheduling.lifting.commands import commands_of
 from autocomp.targets.simulator.transforms.scheduling.neighbours import neighbours
 from autocomp.targets.simulator.transforms.scheduling.raised import Raised, as_data, from_data, raised
 from autocomp.targets.simulator.transforms.scheduling.schedule import Grid, Schedule
+from autocomp.targets.simulator.transforms.syntax.heading import without_heading
+from autocomp.targets.simulator.transforms.syntax.nest import Statements
+from autocomp.targets.simulator.transforms.syntax.rewrite import call_of, with_body
 
 _MOST = 12  # proposals
 _TIMED = 12  # schedules that are lowered and timed …
@@ -101,9 +105,25 @@ def raised_of(facts: Facts) -> Raised:
     """A kernel's computation and its schedule. Raises NotApplicable, with the reason, where these are not seen."""
 
     def outcome() -> Raised:
-        return raised(facts.given, commands_of(facts.given, facts.accelerator, facts.constants))
+        before, rest = _parts(facts)
+        return raised(facts.given, commands_of(rest, facts.accelerator, facts.constants), before)
 
     return remember_or_raise(facts, "raised", "", outcome, NotApplicable)
+
+
+def _parts(facts: Facts) -> tuple[Statements, ast.Kernel]:
+    """The statements, up to a fence, that fill arrays of the kernel's own, as padded copies of its inputs; and the
+    kernel of all others."""
+    statements = without_heading(facts.given).entry.body.statements
+    calls = [call_of(statement) for statement in statements[:-1]]
+    fences = [n for n, call in enumerate(calls) if call is not None and is_fence(facts.machine, call)]
+    if not fences:
+        return (), facts.given
+    before, rest = statements[: fences[-1] + 1], statements[fences[-1] + 1 :]
+    own = [s for s in before if isinstance(s, ast.Declaration) and s.static]
+    if not own:
+        return (), facts.given
+    return before, with_body(facts.given, ast.Block((*own, *rest)))
 
 
 def _all(given: Raised) -> Iterator[Ranked]:

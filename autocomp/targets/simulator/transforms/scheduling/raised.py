@@ -35,18 +35,21 @@ from autocomp.targets.simulator.transforms.scheduling.lowering.tidy import tidie
 from autocomp.targets.simulator.transforms.scheduling.schedule import Schedule
 from autocomp.targets.simulator.transforms.scheduling.whole_cost import WholeCostModel
 from autocomp.targets.simulator.transforms.syntax.heading import heading, with_heading
+from autocomp.targets.simulator.transforms.syntax.nest import Statements
 from autocomp.targets.simulator.transforms.syntax.rewrite import with_body
 
 
 @dataclass(frozen=True)
 class Raised:
-    """`given`: the kernel was lowered from the schedule; else the schedule is that of a newcomer."""
+    """`given`: the kernel was lowered from the schedule; else the schedule is that of a newcomer. `before`: statements
+    at the head of the kernel that prepare its operands, and stay as they are."""
 
     computation: Contraction
     leaves: Leaves | Tasks
     schedule: Schedule
     given: bool
     kernel: ast.Kernel
+    before: Statements = ()
 
     @cached_property
     def model(self) -> CostModel:
@@ -66,20 +69,21 @@ class Raised:
 
     def lowered(self, schedule: Schedule) -> ast.Kernel:
         """The kernel with another schedule. Raises NotApplicable where that does not fit the machine."""
-        return lower(self.kernel, self.computation, self.leaves, schedule)
+        return lower(self.kernel, self.computation, self.leaves, schedule, self.before)
 
 
-def raised(kernel: ast.Kernel, commands: Commands) -> Raised:
-    """A kernel's computation and its schedule. Raises NotApplicable, with the reason, where these are not seen."""
+def raised(kernel: ast.Kernel, commands: Commands, before: Statements = ()) -> Raised:
+    """A kernel's computation and its schedule, from the commands after the statements `before`. Raises NotApplicable,
+    with the reason, where these are not seen."""
     computation, leaves = _lifted(commands)
     schedule = _stated(kernel, computation)
     if schedule is not None:
         try:
-            if canonical_hash(lower(kernel, computation, leaves, schedule)) == canonical_hash(kernel):
-                return Raised(computation, leaves, schedule, True, kernel)
+            if canonical_hash(lower(kernel, computation, leaves, schedule, before)) == canonical_hash(kernel):
+                return Raised(computation, leaves, schedule, True, kernel, before)
         except NotApplicable:
             pass
-    return Raised(computation, leaves, plain(computation, leaves), False, kernel)
+    return Raised(computation, leaves, plain(computation, leaves), False, kernel, before)
 
 
 def _lifted(commands: Commands) -> tuple[Contraction, Leaves | Tasks]:
@@ -99,15 +103,22 @@ def _lifted(commands: Commands) -> tuple[Contraction, Leaves | Tasks]:
         raise NotApplicable(f"{reason}; of whole tiles: {error}") from None
 
 
-def lower(kernel: ast.Kernel, computation: Contraction, leaves: Leaves | Tasks, schedule: Schedule) -> ast.Kernel:
-    """The kernel whose body carries out a computation by a schedule. Raises NotApplicable where it does not fit."""
+def lower(
+    kernel: ast.Kernel,
+    computation: Contraction,
+    leaves: Leaves | Tasks,
+    schedule: Schedule,
+    before: Statements = (),
+) -> ast.Kernel:
+    """The kernel that carries out a computation by a schedule, after the statements `before`. Raises NotApplicable where
+    the schedule does not fit."""
     text = f"void body() {{\n{body(computation, schedule, leaves)}\n}}"
     try:
         parsed = dialect.parse(text, "<lowered kernel>")
     except KernelError as error:  # a fault of ours: show it, do not hide it
         raise AssertionError(f"{error}\n{text}") from error
     entry = ast.Kernel(kernel.functions[-1:], kernel.globals, constants=kernel.constants)
-    lowered = with_body(entry, ast.Block(tidied(parsed.entry.body.statements)))
+    lowered = with_body(entry, ast.Block((*before, *tidied(parsed.entry.body.statements))))
     return with_heading(lowered, json.dumps(as_data(schedule), sort_keys=True))
 
 
