@@ -9,7 +9,7 @@ whose left operand lies outside of its tensor are left out, as in the padding of
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import prod
 
@@ -28,6 +28,15 @@ class Tensor:
     def strides(self) -> tuple[int, ...]:
         """Bytes from one index of each dimension to the next."""
         return tuple(prod(self.shape[n + 1 :]) * self.element for n in range(len(self.shape)))
+
+    def folded(self, dim: int) -> Tensor:
+        """The same bytes, with the next larger dimension outside of `dim` folded into it; itself where there is none.
+        The number of subscripts stays the same, that of the dimension which is folded is 0."""
+        outer = next((n for n in reversed(range(dim)) if self.shape[n] > 1), None)
+        if outer is None:
+            return self
+        extents = {outer: 1, dim: self.shape[outer] * self.shape[dim]}
+        return replace(self, shape=tuple(extents.get(n, extent) for n, extent in enumerate(self.shape)))
 
 
 @dataclass(frozen=True)

@@ -75,9 +75,8 @@ class _Fit:
     def __init__(self, tensors: Sequence[Tensor], parts: Sequence[Products]) -> None:
         self._tensors = tensors
         self.parts = parts
-        self.result, self.left, self.right = (
-            tensors[tiles.tensor] for tiles in (parts[0].result, parts[0].left, parts[0].right)
-        )
+        self.result = tensors[parts[0].result.tensor]
+        self.left, self.right = self._deep(tensors[parts[0].left.tensor], tensors[parts[0].right.tensor])
         self.row_dim, self.row_step = self._stepped(self.result, [(p.result, p.axes[p.row]) for p in parts])
         self.column_dim = len(self.result.shape) - 1
         self._left_steps = self._axis_dims(self.left, [p.left for p in parts])
@@ -85,6 +84,25 @@ class _Fit:
         if self.row_step != 1 or self.row_dim == self.column_dim:
             raise NotApplicable("the rows of a result do not follow one another in its tensor")
         self.names = self._names()
+
+    def _deep(self, left: Tensor, right: Tensor) -> tuple[Tensor, Tensor]:
+        """Both operands, with dimensions folded where one tile covers the end of an index and the start of the next: as
+        deep as the taps of a filter with their channels are."""
+        rows = [(p.right, p.axes[p.depth]) for p in self.parts if p.right.rows == p.depth]
+        if not rows:
+            return left, right
+        dim, _ = self._stepped(right, rows)
+        folded = right
+        while any((indices(folded, tiles.byte)[dim] + n > folded.shape[dim]).any() for tiles, n in rows):
+            deeper = folded.folded(dim)
+            if deeper == folded:
+                raise NotApplicable(f"a tile reaches beyond {right.name!r}")
+            folded = deeper
+        if folded == right:
+            return left, right
+        for _ in left.shape:
+            left = left.folded(len(left.shape) - 1)
+        return left, folded
 
     def _stepped(self, tensor: Tensor, tiles: Sequence[tuple[Tiles, int]]) -> tuple[int, int]:
         """The dimension of a tensor that the rows of tiles go along, and how many of its elements at a time."""
@@ -95,7 +113,7 @@ class _Fit:
             raise NotApplicable(f"the rows of tiles of {tensor.name!r} are not always equally far apart")
         if not len(apart):  # tiles of one row: the innermost dimension but for the columns
             return max(0, len(tensor.shape) - 2), 1
-        for dim, stride in enumerate(tensor.strides[:-1] or tensor.strides):
+        for dim, stride in enumerate(tensor.strides):
             if apart[0] and apart[0] % stride == 0 and apart[0] // stride < max(2, tensor.shape[dim]):
                 return dim, int(apart[0] // stride)
         raise NotApplicable(f"the rows of tiles of {tensor.name!r} do not follow one of its dimensions")
@@ -146,13 +164,15 @@ class _Fit:
     def contraction(self, added: tuple[Operand, ...], function: object) -> Contraction:
         extents = self.extents()
         part = self.parts[0]
-        steps = {dim: (self._name_of(part, axis), step) for axis, (dim, step) in self._left_steps.items()}
+        steps: dict[int, dict[str, int]] = {}
+        for axis, (dim, step) in self._left_steps.items():
+            steps.setdefault(dim, {})[self._name_of(part, axis)] = step
         coordinates = [self.coordinates(p) for p in self.parts]
         joined = {name: np.concatenate([c[name] for c in coordinates]) for name in coordinates[0]}
         places = [
             np.concatenate(parts) for parts in zip(*(indices(self.left, p.left.byte) for p in self.parts), strict=True)
         ]
-        left = Operand(self.left, tuple(fitted(v, joined, extents, steps.get(dim)) for dim, v in enumerate(places)))
+        left = Operand(self.left, tuple(fitted(v, joined, extents, steps.get(dim, {})) for dim, v in enumerate(places)))
         right = Operand(
             self.right, tuple(_plain(self.names["right", dim], n) for dim, n in enumerate(self.right.shape))
         )
@@ -186,12 +206,13 @@ class _Fit:
                 places[dim].append(values)
         joined = {name: np.concatenate(values) for name, values in found.items()}
         rows = [(p.source, p.rows) for p in parts if p.source is not None and p.source.apart.any()]
-        steps: dict[int, tuple[str, int]] = {len(tensor.shape) - 1: ("j", 1)}
+        steps = {len(tensor.shape) - 1: {"j": 1}}
         if rows:
             dim, step = self._stepped(tensor, rows)
-            steps[dim] = ("i", step)
-        known = {dim: steps.get(dim) for dim in range(len(tensor.shape))}
-        subscripts = tuple(fitted(np.concatenate(v), joined, extents, known[dim]) for dim, v in enumerate(places))
+            steps[dim] = {"i": step}
+        subscripts = tuple(
+            fitted(np.concatenate(v), joined, extents, steps.get(dim, {})) for dim, v in enumerate(places)
+        )
         return Operand(tensor, subscripts)
 
 
@@ -217,11 +238,11 @@ def indices(tensor: Tensor, byte: Column) -> list[Column]:
 
 
 def fitted(
-    values: Column, coordinates: Mapping[str, Column], extents: Mapping[str, int], known: tuple[str, int] | None
+    values: Column, coordinates: Mapping[str, Column], extents: Mapping[str, int], known: Mapping[str, int]
 ) -> Subscript:
-    """Values as a sum of coordinates; `known` is a term of it. Raises NotApplicable for values that are not such a
+    """Values as a sum of coordinates; `known` are terms of it. Raises NotApplicable for values that are not such a
     sum."""
-    terms = dict([known]) if known is not None else {}
+    terms = dict(known)
     rest = values - sum(coordinates[name] * factor for name, factor in terms.items())
     varied = [n for n, c in coordinates.items() if n not in terms and extents.get(n, 1) > 1 and (c != c[0]).any()]
     matrix = np.stack([coordinates[name] for name in varied] + [np.ones_like(values)], axis=1)
