@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -20,10 +21,14 @@ from autocomp.targets.simulator.transforms.legality import cycles
 from autocomp.targets.simulator.transforms.nests.schedule import raised_of
 from autocomp.targets.simulator.transforms.protocol import Parameters, Proposal, Transformation
 from autocomp.targets.simulator.transforms.scheduling.choose import plain
+from autocomp.targets.simulator.transforms.scheduling.lifting.commands import commands_of
+from autocomp.workload import Workload
 from autocomp.workload import parse as parse_workload
 
 from .conftest import PROOF, Prove, facts_of, machine, naive, with_best
-from .convolutions import convolution
+from .convolutions import convolution, convolutions
+from .convolutions import cycles as cycles_of
+from .convolutions import naive as started
 
 FLAT = """
 void solution(int8_t A[35][64], int8_t B[64][48], int8_t C[35][48]) {
@@ -53,6 +58,15 @@ _AHEAD: Mapping[str, Any] = {"ahead": frozenset({"left", "right"}), "early": 8, 
 
 def proposals(facts: Facts) -> list[Parameters]:
     return [proposal.parameters for proposal in transformation("schedule").candidates(facts)]
+
+
+def loads(facts: Facts, tensor: str) -> int:
+    """Moves that a kernel makes of a tensor."""
+    commands = commands_of(facts.written, facts.accelerator, facts.constants)
+    (number,) = (n for n, given in enumerate(commands.tensors) if given.name == tensor)
+    forms = [n for n, form in enumerate(commands.forms) if form.name == "move_in"]
+    moves = np.flatnonzero(np.isin(commands.form, forms))
+    return int((commands.place(moves, "src")[0] == number).sum())
 
 
 @pytest.mark.parametrize("shape", [(35, 140, 60), (48, 32, 64), (1, 100, 90), (300, 18, 70)])
@@ -128,6 +142,54 @@ def test_columns_with_a_left_operand_of_their_own_are_no_contraction() -> None:
     assert not proposals(facts)
     with pytest.raises(NotApplicable, match="each column of a result has elements of 'inp' of its own"):
         transformation("schedule").apply(facts, {})
+
+
+FEW_CHANNELS = convolution({"N": 1, "H": 9, "W": 11, "C": 5, "K": 20, "R": 3, "S": 3}, padding=1, stride=2)
+PADDED = {"loops": ["s"], "pad": "inp"}
+
+
+def test_taps_of_few_channels_are_multiplied_together() -> None:  # 2 s
+    first, *_ = proposals(started(FEW_CHANNELS))
+    assert first["merged"] == PADDED
+    scheduled = applied(transformation("schedule"), started(FEW_CHANNELS), first)
+    assert "static int8_t inp_padded[1][11][13][5];" in kernel.print_kernel(scheduled.written)
+    assert cycles_of(FEW_CHANNELS, scheduled) < cycles_of(FEW_CHANNELS, started(FEW_CHANNELS)) / 5
+
+
+def test_a_kernel_with_a_padded_input_is_scheduled_again_beside_its_copy() -> None:
+    facts = applied(transformation("schedule"), started(FEW_CHANNELS), {"merged": PADDED})
+    given = raised_of(facts)
+    assert given.given
+    again = applied(transformation("schedule"), facts, {"block": {"p": 2}})
+    assert raised_of(again).before == given.before
+    cycles_of(FEW_CHANNELS, again)
+
+
+@pytest.mark.parametrize(("stride", "lines"), [(1, 6), (2, 9)])
+def test_lines_of_an_image_that_several_taps_need_are_loaded_once(stride: int, lines: int) -> None:
+    workload = convolution(
+        {"N": 1, "H": 6 if stride == 1 else 9, "W": 8, "C": 16, "K": 16, "R": 3, "S": 1}, stride=stride
+    )
+    block: Parameters = {"ahead": ["left", "right"], "block": {}}
+    apart, shared = (
+        applied(transformation("schedule"), started(workload), {**block, "shared": shared}) for shared in (False, True)
+    )
+    assert [loads(facts, "inp") for facts in (apart, shared)] == [12, lines]
+    cycles_of(workload, shared)
+
+
+@settings(max_examples=6, deadline=None)
+@given(convolutions(("gemmini",), channels=20, pixels=16), st.booleans(), st.sampled_from([0, 3, 8]), st.integers(1, 4))
+def test_convolutions_are_right_with_shared_lines_and_loads_ahead(
+    workload: Workload, ahead: bool, lead: int, lines: int
+) -> None:  # 4 s
+    schedule: dict[str, Any] = {"shared": True, "lead": lead, "block": {"p": lines}, "kept": True}
+    schedule |= {"ahead": ["left", "right"], "deferred": True} if ahead else {}
+    try:
+        scheduled = applied(transformation("schedule"), started(workload), schedule)
+    except NotApplicable:
+        return  # local memory is too small, or no contraction was seen
+    cycles_of(workload, scheduled)
 
 
 def test_a_proposal_says_where_its_cycles_are_from() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from itertools import islice
+from itertools import islice, zip_longest
 
 from autocomp.remember import remember_or_raise
 from autocomp.targets.simulator.kernel.syntax import ast
@@ -12,6 +12,7 @@ from autocomp.targets.simulator.transforms.analysis.facts import Facts
 from autocomp.targets.simulator.transforms.errors import NotApplicable
 from autocomp.targets.simulator.transforms.legality import cycles
 from autocomp.targets.simulator.transforms.memory.synchronisation import is_fence
+from autocomp.targets.simulator.transforms.nests.merge_depth import MergeDepth
 from autocomp.targets.simulator.transforms.protocol import Parameters, Proposal, Transformation, applied
 from autocomp.targets.simulator.transforms.scheduling.choose import Ranked, fits, ranked, whole
 from autocomp.targets.simulator.transforms.scheduling.lifting.commands import commands_of
@@ -31,7 +32,8 @@ _CLOSE = 0.002  # relative difference of estimates below which schedules of a ne
 
 class ChooseSchedule(Transformation):
     """Parameters are a schedule's fields; those left out are as of one block that is all. Dimensions are called i
-    (rows), j (columns), k (depth), others n, p, q … and r, s, t …."""
+    (rows), j (columns), k (depth), others n, p, q … and r, s, t …. With `merged`, the parameters of merge_depth, the
+    reduction is merged before that."""
 
     name = "schedule"
     title = "Choose tiles, blocks, order and buffers together"
@@ -60,9 +62,17 @@ class ChooseSchedule(Transformation):
             given = raised_of(facts)
         except NotApplicable:
             return ()
-        found = self._timed(facts, given)
         now = (cycles(facts) if given.given else None) or given.cycles
-        return [Proposal(as_data(one.schedule), _reason(given, one), now - one.cycles) for one in found[:_MOST]]
+        versions: list[tuple[Parameters, Facts, Raised]] = [({}, facts, given)]
+        if not given.given:
+            versions += _merged(facts)
+        found = [
+            (one, Proposal({**as_data(one.schedule), **before}, _reason(version, one, before), now - one.cycles))
+            for before, other, version in versions
+            for one in self._timed(other, version)
+        ]
+        ordered = sorted(found, key=lambda pair: (not pair[0].timed, pair[0].cycles))
+        return [proposal for _, proposal in ordered[:_MOST]]
 
     def _timed(self, facts: Facts, given: Raised) -> list[Ranked]:
         """Schedules with the cycles that they need, least first, then the rest by estimates.
@@ -94,6 +104,9 @@ class ChooseSchedule(Transformation):
         return [*timed, *rest]
 
     def apply(self, facts: Facts, parameters: Parameters) -> ast.Kernel:
+        if "merged" in parameters:
+            facts = applied(MergeDepth(), facts, parameters["merged"])
+            parameters = {name: value for name, value in parameters.items() if name != "merged"}
         given = raised_of(facts)
         schedule = from_data(parameters, given.computation, whole(given.computation, given.leaves))
         if schedule == given.schedule and given.given:
@@ -126,10 +139,23 @@ def _parts(facts: Facts) -> tuple[Statements, ast.Kernel]:
     return before, with_body(facts.given, ast.Block((*own, *rest)))
 
 
+def _merged(facts: Facts) -> Iterator[tuple[Parameters, Facts, Raised]]:
+    """The kernel with steps of its reduction merged into deeper ones, where that leaves fewer."""
+    for proposal in MergeDepth().proposals(facts)[:1]:
+        merged = applied(MergeDepth(), facts, proposal.parameters)
+        try:
+            yield {"merged": proposal.parameters}, merged, raised_of(merged)
+        except NotApplicable:
+            continue
+
+
 def _all(given: Raised) -> Iterator[Ranked]:
-    """The best schedules of all, of those with the same blocks and about the same estimate the first one."""
+    """The best schedules of all, of those with the same blocks and about the same estimate the first one. Those that
+    share tiles and those that do not take turns: estimates compare each kind better with its like."""
     last: dict[tuple[tuple[str, int], ...], float] = {}
-    for item in ranked(given.model):
+    found = ranked(given.model)
+    kinds = ([item for item in found if item.schedule.shared == shared] for shared in (False, True))
+    for item in (item for pair in zip_longest(*kinds) for item in pair if item is not None):
         key = (*item.schedule.tile.items(), *item.schedule.block.items())
         if item.cycles > last.get(key, 0.0) * (1 + _CLOSE):
             last[key] = item.cycles
@@ -150,10 +176,11 @@ def _without(item: Ranked, items: Sequence[Ranked]) -> list[Ranked]:
     return [other for other in items if other.schedule != item.schedule]
 
 
-def _reason(given: Raised, item: Ranked) -> str:
+def _reason(given: Raised, item: Ranked, before: Parameters) -> str:
     """The decisions in words, and the cycles that they lead to."""
     source = "when it was run" if item.timed else "by the cost model"
-    return f"{_decided(given, item.schedule)}; {item.cycles:,.0f} cycles {source}"
+    merged = ", of a reduction merged first" if before else ""
+    return f"{_decided(given, item.schedule)}{merged}; {item.cycles:,.0f} cycles {source}"
 
 
 def _decided(given: Raised, schedule: Schedule) -> str:

@@ -20,6 +20,7 @@ _LOOKED_AT_AGAIN = 200  # of the best schedules by sums
 _HALVINGS = 4  # sizes of tiles that are tried, each half of the one before
 _SMALLEST = 16  # elements of a tile along a dimension that has as many
 _FEWER = 4  # rows that a tile may have less than the most
+_LEAD = 8  # products of the first step by which its loads are ahead
 _EARLY = 8  # products at the end of a step that no load is among
 BOTH = frozenset(OPERANDS)
 
@@ -91,6 +92,8 @@ def _all(model: CostModel, base: Schedule) -> Iterator[Schedule]:
         for order in _orders(computation, block, base):
             for inner in _inners(computation):
                 given = replace(base, block=block, order=order, inner=inner)
+                if given.shared and not Grid(computation, given).shared:
+                    continue
                 for levels in _levels(model, given):
                     yield replace(given, level=levels)
 
@@ -99,7 +102,9 @@ def _usual(model: CostModel) -> Schedule:
     """The schedule that others start from: the largest tiles, with all moves beside computation."""
     leaves = model.leaves
     base = plain(model.computation, leaves)
-    return replace(base, width={}, ahead=BOTH - leaves.flowing, early=_EARLY, deferred=True, kept=leaves.keeps)
+    return replace(
+        base, width={}, ahead=BOTH - leaves.flowing, early=_EARLY, deferred=True, kept=leaves.keeps, lead=_LEAD
+    )
 
 
 def _bases(model: CostModel) -> Iterator[Schedule]:
@@ -108,7 +113,10 @@ def _bases(model: CostModel) -> Iterator[Schedule]:
     for size in _rows(model, base):
         tile = {**base.tile, computation.row: size}
         short = leaves.keeps and computation.extents[computation.row] % size != 0
-        yield replace(base, tile=tile, short_first=short)
+        given = replace(base, tile=tile, short_first=short)
+        yield given
+        if computation.overlaps and not isinstance(leaves, Tasks):
+            yield replace(given, shared=True)
     if not isinstance(leaves, Tasks):
         return
     for tile in _tiles(leaves, computation):

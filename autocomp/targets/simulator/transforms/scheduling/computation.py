@@ -129,6 +129,19 @@ class Contraction:
         return tuple(dim.name for dim in self.dims if dim.reduced)
 
     @cached_property
+    def overlaps(self) -> Mapping[str, tuple[str, int]]:
+        """Reduced dimensions along which a step takes the left operand to where it is for another coordinate of the
+        result: this dimension, and how many steps equal one of its own. As taps do with the lines of an image."""
+        found: dict[str, tuple[str, int]] = {}
+        for one in set(self.reduction) - {self.depth}:
+            for other in set(self.parallel) - {self.row}:
+                ratios = {(s.factor(other), s.factor(one)) for s in self.left.subscripts} - {(0, 0)}
+                if len(ratios) == 1 and all(b > 0 and a > 0 and a % b == 0 for a, b in ratios):
+                    ((across, step),) = ratios
+                    found[one] = other, across // step
+        return found
+
+    @cached_property
     def clipped(self) -> tuple[tuple[Subscript, int], ...]:
         """The subscripts of the left operand that may lie outside of its tensor, with the extent that they have to be
         below."""

@@ -26,6 +26,7 @@ from autocomp.targets.simulator.transforms.scheduling.lowering.leaves import Lea
 from autocomp.targets.simulator.transforms.scheduling.lowering.order import Order
 from autocomp.targets.simulator.transforms.scheduling.schedule import OPERANDS, Grid, Schedule
 
+IN_POOL = 17.5  # cycles of a product in the pool of an array, besides the array's latency and twice its rows: measured
 CROWDING = 0.05  # of the time of loads that are hidden, the part that shows nevertheless
 
 
@@ -94,6 +95,15 @@ class CostModel:
         least = float(unit_number(unit, "min_rows")) if unit.get("kind") in ARRAYS else 1.0
         return max(least, *(self._part(part, extents) for part in parts))
 
+    def turnover(self, rows: float) -> float:
+        """The fewest cycles from one product of some rows to the next: the array's pool has room for few at a time."""
+        parts = self.leaves.product.adding or self.leaves.product.starting
+        unit = unit_settings(self.leaves.accelerator, parts[-1].instruction)
+        if unit.get("kind") not in ARRAYS or unit.get("instant"):
+            return 0.0
+        held = IN_POOL + unit_number(unit, "latency") + 2 * max(rows, unit_number(unit, "min_rows"))
+        return held / max(1, unit_number(unit, "entries") // len(parts))
+
     @cached_property
     def handshake(self) -> float:
         """Cycles by which a step's first data come after the products that they wait for, where programs order that."""
@@ -131,8 +141,19 @@ class CostModel:
         width = self.width(stream, grid)
         given = (stream, grid.block[column], width, grid.schedule.tile.get(row, 1), grid.schedule.tile.get(column, 1))
         once = remember(self, "cycles of sums", given, lambda: self._moves(stream, grid, row, column, width))
-        dims = grid.dims(operand)
-        return once * prod(n for d, n in grid.tiles.items() if d in dims and d not in (row, column))
+        others = grid.dims(operand) - {row, column}
+        return once * prod(self._in_all_blocks(operand, dim, grid) for dim in others)
+
+    @staticmethod
+    def _in_all_blocks(operand: str, dim: str, grid: Grid) -> int:
+        """Tiles of an operand along a dimension in all blocks, one after another."""
+        if dim not in grid.shared or operand != "left":
+            return grid.along(operand, dim, grid.tiles)
+        other, _ = grid.shared[dim]
+        blocks = grid.blocks[other]
+        short = grid.tiles[other] - (blocks - 1) * grid.block[other]
+        last = grid.along(operand, dim, {**grid.block, other: short})
+        return (blocks - 1) * grid.along(operand, dim, grid.block) + last
 
     def _moves(self, stream: str, grid: Grid, row: str, column: str, width: int) -> float:
         extent, size = grid.computation.extents[column], grid.schedule.tile.get(column, 1)
@@ -160,7 +181,13 @@ class CostModel:
         schedule, row = grid.schedule, grid.computation.row
         parts = self._parts(row, grid)
         stationary = grid.stationary
-        each = sum(n * self.tile(grid, r, bool(stationary)) for r, n in parts.items())
+        count = sum(parts.values())
+        rows = {r: self.tile(grid, r, bool(stationary)) for r in parts}
+        if grid.block[row] > 1:  # short tiles go between long ones
+            together = count * self.turnover(grid.computation.extents[row] / count)
+            each = max(together, sum(n * rows[r] for r, n in parts.items()))
+        else:
+            each = sum(n * max(rows[r], self.turnover(r)) for r, n in parts.items())
         total = each * prod(n for d, n in grid.tiles.items() if d != row)
         if not stationary:
             return total

@@ -10,12 +10,13 @@ from autocomp.targets.simulator.transforms.scheduling.raised import Raised
 from autocomp.targets.simulator.transforms.scheduling.schedule import OPERANDS, Grid, Schedule
 
 _WIDTHS = (1, 2, 3, 4, 8)  # tiles in a move
+_LEADS = (0, 4, 8, 16)  # products of the first step by which its loads are ahead
 _EARLY = (0, 2, 4, 8, 12, 16, 24)  # products at the end of a step that no load is among
 
 
 def neighbours(given: Raised) -> Iterator[Schedule]:
     """All such schedules, also those that do not fit the machine."""
-    for choices in (_moves, _ahead, _kept, _blocks, _orders, _levels):
+    for choices in (_moves, _ahead, _kept, _shared, _blocks, _orders, _levels):
         yield from choices(given)
 
 
@@ -35,6 +36,8 @@ def _ahead(given: Raised) -> Iterator[Schedule]:
     """Loads and stores beside the products, or on time."""
     for early in _EARLY:
         yield replace(given.schedule, ahead=BOTH - given.leaves.flowing, early=early)
+    for lead in _LEADS:
+        yield replace(given.schedule, lead=lead)
     yield replace(given.schedule, deferred=not given.schedule.deferred)
 
 
@@ -70,6 +73,12 @@ def _orders(given: Raised) -> Iterator[Schedule]:
                 yield replace(schedule, inner=swapped)
             elif (dims[at] in parallel) == (dims[at + 1] in parallel):
                 yield replace(schedule, order=swapped)
+
+
+def _shared(given: Raised) -> Iterator[Schedule]:
+    """Tiles of the left operand held once for several steps, or not."""
+    if given.computation.overlaps:
+        yield replace(given.schedule, shared=not given.schedule.shared)
 
 
 def _levels(given: Raised) -> Iterator[Schedule]:

@@ -110,7 +110,7 @@ def lower(
     schedule: Schedule,
     before: Statements = (),
 ) -> ast.Kernel:
-    """The kernel that carries out a computation by a schedule, after the statements `before`. Raises NotApplicable where
+    """The kernel that carries out a computation by a schedule, after the statements `before`. Raises NotApplicable if
     the schedule does not fit."""
     text = f"void body() {{\n{body(computation, schedule, leaves)}\n}}"
     try:

@@ -22,7 +22,9 @@ class Schedule:
     loaded at a time. `width`: tiles in one move. `ahead`: operands whose next tiles come during the computation with
     the present ones, all before its last `early` products. `deferred`: results are stored during the next block.
     `kept`: the right operand stays in the array while it is used. `short_first`: the tile that is short comes first
-    among those that share the operand in the array.
+    among those that share the operand in the array. `shared`: a block holds tiles of the left operand once that several
+    steps of a reduction use for different results. `lead`: the products of the first step before the one that a load is
+    for, at which it is issued.
     """
 
     tile: Mapping[str, int]
@@ -36,6 +38,8 @@ class Schedule:
     deferred: bool = False
     kept: bool = False
     short_first: bool = False
+    shared: bool = False
+    lead: int = 0
 
 
 @dataclass(frozen=True)
@@ -133,6 +137,28 @@ class Grid:
             return 2 if self.defers else 1
         return 2 if operand in self.schedule.ahead and self.events(operand) > 1 else 1
 
+    @cached_property
+    def shared(self) -> Mapping[str, tuple[str, int]]:
+        """The reduced dimensions, all in a block, whose steps share tiles of the left operand: with which dimension of
+        the result, and how many steps equal one of its own."""
+        overlaps = self.computation.overlaps if self.schedule.shared else {}
+        found: dict[str, tuple[str, int]] = {}
+        for one, (other, steps) in overlaps.items():
+            taken = {name for name, _ in found.values()}
+            if self.blocks[one] == 1 and steps < self.block[one] and self.block[other] > 1 and other not in taken:
+                found[one] = other, steps
+        return found
+
+    def along(self, operand: str, dim: str, tiles: Mapping[str, int]) -> int:
+        """Places of an operand along a dimension, for numbers of tiles of each. Places that steps share are along the
+        reduced dimension."""
+        if operand == "left" and dim in self.shared:
+            other, steps = self.shared[dim]
+            return steps * (tiles[other] - 1) + tiles[dim]
+        if operand == "left" and dim in {other for other, _ in self.shared.values()}:
+            return 1
+        return tiles[dim]
+
     def held(self, operand: str) -> int:
         """Tiles of an operand in a block."""
-        return prod(self.block[name] for name in self.tiles if name in self.dims(operand))
+        return prod(self.along(operand, name, self.block) for name in self.tiles if name in self.dims(operand))

@@ -6,7 +6,9 @@ whole computation do not see that, so the best schedules by these are looked at 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from itertools import takewhile
+from math import prod
 
 import numpy as np
 import numpy.typing as npt
@@ -77,7 +79,11 @@ class _Estimate:
         if row in dims:
             total = self._along(row, total, self._wide(stream, column, self._short(row)))
         for dim in dims - {row, column}:
-            total = total * self._tiles(dim)
+            if stream != "left" or dim not in grid.shared:
+                total = total * (self._tiles(dim) if grid.along(stream, dim, grid.block) > 1 else 1)
+                continue
+            other, steps = grid.shared[dim]
+            total = total * (steps * (self._tiles(other) - 1) + self._tiles(dim))
         return total
 
     def _wide(self, stream: str, column: str, rows: int) -> Steps:
@@ -102,6 +108,18 @@ class _Estimate:
         return cycles
 
     def _products(self) -> Steps:
+        """Cycles of the products of each step."""
+        grid, row = self._grid, self._grid.computation.row
+        pairs = np.ones(self._steps + 1)
+        for dim in grid.tiles:
+            pairs = pairs * self._tiles(dim)
+        size = min(grid.schedule.tile.get(row, 1), grid.computation.extents[row])
+        rows = self._along(row, size, self._short(row)) / self._tiles(row)
+        least = {count: self._model.turnover(count) for count in set(rows.tolist())}
+        return np.maximum(self._rows_pass(), pairs * np.array([least[count] for count in rows.tolist()]))
+
+    def _rows_pass(self) -> Steps:
+        """Cycles in which the rows of each step's products pass the array."""
         model, grid = self._model, self._grid
         row = grid.computation.row
         size = min(grid.schedule.tile.get(row, 1), grid.computation.extents[row])
@@ -119,6 +137,29 @@ class _Estimate:
             each, others = each / tiles, others * tiles
         last = size if grid.schedule.short_first or row != stationary[0] else self._short(row)
         return others * np.maximum(each + max(0.0, model.entering - last), model.entering)
+
+    @property
+    def _outermost(self) -> tuple[str, ...]:
+        """The outermost loops inside a block: over the reduction, or over columns."""
+        inner, reduced = self._grid.schedule.inner, self._grid.computation.reduction
+        held = [dim for dim in inner if self._grid.block[dim] > 1]
+        return tuple(takewhile(lambda dim: (dim in reduced) == (held[0] in reduced), held))
+
+    def _slices(self, dims: Iterable[str]) -> int:
+        return prod(self._grid.block[dim] for dim in dims)
+
+    def _at_first(self, operand: str) -> float:
+        """The part of an operand's tiles of a block that products need before the outermost loops go on."""
+        grid, column = self._grid, self._model.column_dim(operand)
+        part = 1.0
+        for dim in set(self._outermost) & grid.dims(operand):
+            tiles = grid.along(operand, dim, grid.block)
+            width = self._model.width(operand, grid) if dim == column else 1
+            part *= min(width, tiles) / tiles
+            if operand == "left" and dim in grid.shared:
+                other, steps = grid.shared[dim]
+                part *= steps * (grid.block[other] - 1) + 1
+        return part
 
     def cycles(self) -> float:
         model, grid = self._model, self._grid
@@ -148,7 +189,10 @@ class _Estimate:
         latency = memory_number(model.leaves.accelerator.dram.settings, "latency")
         if hidden and model.starts:  # what starts a block of results waits until the block before last is stored
             total += self._steps / period * (latency + 2 * STREAM_RECOVERY)
-        total = total * scale + max(0.0, float(ahead[0]) + begin - float(products[0]) / 2)
+        first_loads = {operand: float(loads[operand][0]) for operand in beside}
+        waits = begin + sum(each * self._at_first(operand) for operand, each in first_loads.items())
+        waits -= float(products[0]) / self._slices(self._outermost)
+        total = total * scale + max(0.0, float(ahead[0]) + begin - float(products[0]) / 2, waits)
         return total + end + 3 * latency + model.filling(grid)
 
 

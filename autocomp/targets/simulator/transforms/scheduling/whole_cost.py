@@ -41,6 +41,10 @@ class WholeCostModel(CostModel):
     def entering(self) -> float:
         return self._cycles(self.leaves.product, {self.computation.row: 1}) if self.leaves.keeps else 0.0
 
+    def turnover(self, rows: float) -> float:
+        """Nothing: a command that multiplies a whole tile lasts longer than it waits."""
+        return 0.0
+
     def filling(self, grid: Grid) -> float:
         """A tile is multiplied when it has come in whole, and stored when all that finishes it is done."""
         extents = {d: min(size, self.computation.extents[d]) for d, size in grid.schedule.tile.items()}

@@ -145,10 +145,10 @@ class Moves(Tiles):
         """The dimensions that a step's moves of an operand go through, and how many there are of each: tiles, and along
         columns groups of them."""
         column, width = self._column_word(operand), self._width(operand)
-        dims = tuple(d for d in self.tile_order(operand) if self.grid.block[d] > 1)
+        dims = tuple(d for d in self.tile_order(operand) if self.grid.along(operand, d, self.grid.block) > 1)
         counts = []
         for dim in dims:
-            count = self.count(dim, at)
+            count = self.places(operand, dim, at)
             counts.append(f"({count} + {width - 1}) / {width}" if dim == column and width > 1 else count)
         return dims, counts
 

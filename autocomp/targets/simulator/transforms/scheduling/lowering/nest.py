@@ -25,7 +25,7 @@ class Nest(Products):
         heads = []
         for d in dims:
             by = f"{d} += {width}" if d == column and width > 1 else f"{d}++"
-            heads.append(f"for (int {d} = 0; {d} < {self.count(d, at)}; {by}) {{")
+            heads.append(f"for (int {d} = 0; {d} < {self.places(operand, d, at)}; {by}) {{")
         return [*heads, *inside, *["}"] * len(heads)]
 
     def all_loads(self, operand: str, at: str, phase: str) -> Lines:

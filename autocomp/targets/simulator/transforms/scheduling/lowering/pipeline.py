@@ -8,6 +8,7 @@ products, at the edges too.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from math import prod
 
@@ -69,6 +70,10 @@ class Pipeline:
             order = [*nest.ordered("product", "store"), *([] if nest.started else nest.ordered("store", "product"))]
             loop += self._guarded(f"step > 0 && {self._first_of_result()}", order)
         before = self._guarded("step == 0", self._first_uses()) if steps > 1 else self._first_uses()
+        if self._leads:
+            lines.append("int led = 0;")
+            loop.append("int done = 0;")
+            before.append("done++;")
         for stream in streams:
             begin = [f"{stream.name}s = 0;", f"{stream.name}_due = 0;"]
             if stream.begins == "1":
@@ -119,17 +124,34 @@ class Pipeline:
         dims = [d for d in self._grid.order if d not in self._grid.outer]
         return " && ".join(f"{self._nest.block_name(d)} == {self._grid.blocks[d] - 1}" for d in dims) or "1"
 
+    @property
+    def _leads(self) -> bool:
+        """True if loads of the first step are issued for later products. Where programs order units, a product would
+        wait for all of them."""
+        return bool(self._schedule.lead and self._schedule.ahead and not self._nest.ordered("load", "product"))
+
     def _first_uses(self) -> Lines:
-        """Loads for the products of the first step, each in front of the first product that needs it."""
+        """Loads for the products of the first step, each in front of the first product that needs it, or of one that is
+        some products before that."""
+        nest = self._nest
+        if not self._leads:
+            return self._first_loads(nest.counters(), nest.inner_tile())
+        unravel, counters, total = nest.product_number("led")
+        most = f"done + {self._schedule.lead}"
+        head = f"for (; led <= {most} && led < {total}; led++) {{"
+        return [head, *unravel, *self._first_loads(counters, nest.tile_at(counters)), "}"]
+
+    def _first_loads(self, counters: Mapping[str, str], tile: Mapping[str, str]) -> Lines:
+        """The loads for a product that is the first to need them."""
         nest = self._nest
         lines: Lines = []
-        tile = nest.inner_tile()
         for operand in OPERANDS:
             if operand in self._schedule.ahead:
-                lines += self._guarded(nest.first_use(operand), nest.load(operand, tile, NOW, "0"))
+                lines += self._guarded(nest.first_use(operand, counters), nest.load(operand, tile, NOW, "0"))
         if nest.started and self._grid.defers:
             reduced = [d for d in nest.inner if d in nest.computation.reduction]
-            lines += self._guarded(" && ".join(f"{d} == 0" for d in reduced) or "1", nest.start(tile, NOW, "0"))
+            first = " && ".join(f"{counters[d]} == 0" for d in reduced) or "1"
+            lines += self._guarded(first, nest.start(tile, NOW, "0"))
         return [*lines, *nest.ordered("load", "product")] if lines else []
 
     def _on_time(self, operand: str) -> Lines:

@@ -8,7 +8,7 @@ from autocomp.targets.simulator.transforms.errors import NotApplicable
 from autocomp.targets.simulator.transforms.scheduling.lowering.leaves import Part
 from autocomp.targets.simulator.transforms.scheduling.lowering.moves import Moves
 from autocomp.targets.simulator.transforms.scheduling.lowering.spelling import Call, spellings
-from autocomp.targets.simulator.transforms.scheduling.lowering.text import Lines, address, choice, merged
+from autocomp.targets.simulator.transforms.scheduling.lowering.text import NOW, Lines, address, choice, merged
 
 
 class Products(Moves):
@@ -21,12 +21,38 @@ class Products(Moves):
             tile[self._rotated] = f"{self._rotated}_tile"
         return tile
 
-    def first_use(self, operand: str) -> str:
-        """The condition that a product is the first one of a step to use a move's tiles of an operand."""
+    def counters(self) -> dict[str, str]:
+        """The counters of the loops over a block's tiles."""
+        return {d: d for d in self.inner}
+
+    def product_number(self, number: str) -> tuple[Lines, dict[str, str], int]:
+        """What the counters are at a product of the first block, from its number; and how many products there are."""
+        lines: Lines = []
+        inside = 1
+        for dim in reversed(self.inner):
+            lines.append(f"const int {dim}_led = {number} / {inside} % {self.grid.block[dim]};")
+            inside *= self.grid.block[dim]
+        return lines, {dim: f"{dim}_led" for dim in self.inner}, inside
+
+    def tile_at(self, counters: Mapping[str, str]) -> dict[str, str]:
+        """The coordinates, in its block, of the tile that loops with these counters are at."""
+        if not self._rotated:
+            return dict(counters)
+        count = self.grid.block[self._rotated]
+        return {**counters, self._rotated: f"({counters[self._rotated]} + {count - 1}) % {count}"}
+
+    def first_use(self, operand: str, counters: Mapping[str, str]) -> str:
+        """The condition on the loops' counters that a product of a step is the first one to use a move's tiles of an
+        operand."""
         column, width = self._column_word(operand), self._width(operand)
-        tests = [f"{d} == 0" for d in self.inner if d not in self.grid.dims(operand)]
+        tests = [f"{counters[d]} == 0" for d in self.inner if d not in self.grid.dims(operand)]
         if width > 1:
-            tests.append(f"{column} % {width} == 0")
+            tests.append(f"{counters[column]} % {width} == 0")
+        for one, (other, steps) in self.grid.shared.items() if operand == "left" else ():
+            if self.inner.index(one) < self.inner.index(other):
+                tests.append(f"({counters[one]} < {steps} || {counters[other]} == {self.count(other, NOW)} - 1)")
+            else:
+                tests.append(f"({counters[other]} == 0 || {counters[one]} >= {self.count(one, NOW)} - {steps})")
         return " && ".join(tests) or "1"
 
     def _rotation(self, at: str) -> Lines:

@@ -107,8 +107,8 @@ class Tiles:
         terms: list[str] = []
         stride = self._pitch(operand)
         for dim in reversed(self.tile_order(operand)):
-            terms.append(f"({tile.get(dim, '0')}) * {stride}")
-            stride *= self.grid.block[dim]
+            terms.append(f"({self._place(operand, dim, tile)}) * {stride}")
+            stride *= self.grid.along(operand, dim, self.grid.block)
         place: list[str] = []
         places = 1
         for dim in reversed(self._slots(operand)):
@@ -126,6 +126,21 @@ class Tiles:
             if places > 2:
                 terms.append(f"({number}) / 2 * {stride}")
         return " + ".join([*terms, str(min(self._places[operand]))])
+
+    def _place(self, operand: str, dim: str, tile: Mapping[str, str]) -> str:
+        """The place of a tile along a dimension of its panel."""
+        at = tile.get(dim, "0")
+        if operand != "left" or dim not in self.grid.shared:
+            return at if self.grid.along(operand, dim, self.grid.block) > 1 else "0"
+        other, steps = self.grid.shared[dim]
+        return f"({tile.get(other, '0')}) * {steps} + {at}"
+
+    def places(self, operand: str, dim: str, at: str) -> str:
+        """Places of an operand along a dimension in a block of a step."""
+        if operand != "left" or dim not in self.grid.shared:
+            return self.count(dim, at) if self.grid.along(operand, dim, self.grid.block) > 1 else "1"
+        other, steps = self.grid.shared[dim]
+        return f"(({self.count(other, at)} - 1) * {steps} + {self.count(dim, at)})"
 
     # --- coordinates
 

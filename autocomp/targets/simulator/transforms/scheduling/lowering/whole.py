@@ -47,6 +47,8 @@ class WholeNest(Nest):
             known = self.leaves.sizes.get(dim)
             if not 1 <= size <= (1 if known is None else known.most):
                 raise NotApplicable(f"a tile of {size} along {dim!r} is not one of this machine's")
+        if self.schedule.shared:
+            raise NotApplicable("the rows of a whole tile are those of one step")
         if not self.leaves.suits(self.grid):
             raise NotApplicable("an operand comes through a queue: each tile of it is used once, as it comes")
 
