@@ -117,6 +117,8 @@ def _binary(node: ast.Binary, ranges: Ranges) -> ast.Expression:
         return node.left.left  # (x ^ y) ^ y
     bounds = interval(node.left, ranges), interval(node.right, ranges)
     left, right = bounds
+    if node.operator in ("/", "%") and right == (1, 1) and isinstance(node.left, ast.Name | ast.Binary):
+        return node.left if node.operator == "/" else literal(0)
     if node.operator in ("/", "%") and left is not None and right is not None and right[0] == right[1] > 0:
         return _divide(node, right[0], ranges) if left[0] >= 0 else node
     if node.operator == "|" and left is not None and right is not None and min(left[0], right[0]) >= 0:

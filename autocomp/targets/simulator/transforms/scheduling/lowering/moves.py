@@ -192,10 +192,12 @@ class Moves(Tiles):
         return " * ".join(f"({count})" for count in counts) or "1"
 
     def _wide(self, operand: str, tile: Mapping[str, str], at: str) -> str:
-        """The tiles of one move."""
+        """The tiles of one move. Its extent ends where the dimension does, whatever the number of tiles, if that is
+        inside of a tile of the only block."""
         column, width = self._column_word(operand), self._width(operand)
-        if width == 1:
-            return "1"
+        ends = self.computation.extents[column] % self.schedule.tile.get(column, 1) != 0
+        if width == 1 or (ends and self.grid.blocks[column] == 1):
+            return str(width)
         return minimum(f"{self.count(column, at)} - {tile.get(column, '0')}", str(width))
 
     def load(self, operand: str, tile: Mapping[str, str], at: str, phase: str) -> Lines:
