@@ -344,7 +344,7 @@ class _Fit:
         subscripts: list[Subscript] = []
         for values in indices(tensor, places[1]):
             try:
-                subscripts.append(fitted(values, known, extents, None))
+                subscripts.append(fitted(values, known, extents, {}))
                 continue
             except NotApplicable:
                 name = next(names, None)
