@@ -116,7 +116,7 @@ class _Estimate:
         size = min(grid.schedule.tile.get(row, 1), grid.computation.extents[row])
         rows = self._along(row, size, self._short(row)) / self._tiles(row)
         least = {count: self._model.turnover(count) for count in set(rows.tolist())}
-        return np.maximum(self._rows_pass(), pairs * np.array([least[count] for count in rows.tolist()]))
+        return np.asarray(np.maximum(self._rows_pass(), pairs * np.array([least[count] for count in rows.tolist()])))
 
     def _rows_pass(self) -> Steps:
         """Cycles in which the rows of each step's products pass the array."""
