@@ -148,12 +148,20 @@ FEW_CHANNELS = convolution({"N": 1, "H": 9, "W": 11, "C": 5, "K": 20, "R": 3, "S
 PADDED = {"loops": ["s"], "pad": "inp"}
 
 
-def test_taps_of_few_channels_are_multiplied_together() -> None:  # 2 s
+def test_taps_of_few_channels_are_multiplied_together() -> None:  # 3 s
     first, *_ = proposals(started(FEW_CHANNELS))
     assert first["merged"] == PADDED
     scheduled = applied(transformation("schedule"), started(FEW_CHANNELS), first)
     assert "static int8_t inp_padded[1][11][13][5];" in kernel.print_kernel(scheduled.written)
+    assert raised_of(scheduled).computation.extents["k"] == 15
     assert cycles_of(FEW_CHANNELS, scheduled) < cycles_of(FEW_CHANNELS, started(FEW_CHANNELS)) / 5
+
+
+def test_taps_of_one_channel_are_one_depth() -> None:
+    workload = convolution({"N": 1, "H": 8, "W": 14, "C": 1, "K": 27, "R": 4, "S": 2}, stride=3)
+    facts = applied(transformation("schedule"), started(workload), {"merged": {"loops": ["s"]}})
+    assert raised_of(facts).computation.extents["k"] == 2
+    cycles_of(workload, facts)
 
 
 def test_a_kernel_with_a_padded_input_is_scheduled_again_beside_its_copy() -> None:
@@ -184,6 +192,8 @@ def test_convolutions_are_right_with_shared_lines_and_loads_ahead(
     workload: Workload, ahead: bool, lead: int, lines: int
 ) -> None:  # 4 s
     schedule: dict[str, Any] = {"shared": True, "lead": lead, "block": {"p": lines}, "kept": True}
+    merged = transformation("merge_depth").proposals(started(workload))
+    schedule |= {"merged": merged[0].parameters} if merged else {}
     schedule |= {"ahead": ["left", "right"], "deferred": True} if ahead else {}
     try:
         scheduled = applied(transformation("schedule"), started(workload), schedule)

@@ -89,19 +89,18 @@ class _Fit:
         """Both operands, with dimensions folded where one tile covers the end of an index and the start of the next: as
         deep as the taps of a filter with their channels are."""
         rows = [(p.right, p.axes[p.depth]) for p in self.parts if p.right.rows == p.depth]
-        if not rows:
-            return left, right
-        dim, _ = self._stepped(right, rows)
+        columns = [(p.left, p.axes[p.depth]) for p in self.parts if p.left.columns == p.depth]
+        dim = self._stepped(right, rows)[0] if rows else 0
         folded = right
-        while any((indices(folded, tiles.byte)[dim] + n > folded.shape[dim]).any() for tiles, n in rows):
+        while _crossed(folded, dim, rows):
             deeper = folded.folded(dim)
             if deeper == folded:
                 raise NotApplicable(f"a tile reaches beyond {right.name!r}")
             folded = deeper
-        if folded == right:
-            return left, right
-        for _ in left.shape:
-            left = left.folded(len(left.shape) - 1)
+        last = len(left.shape) - 1
+        if folded != right or _crossed(left, last, columns):
+            for _ in left.shape:
+                left = left.folded(last)
         return left, folded
 
     def _stepped(self, tensor: Tensor, tiles: Sequence[tuple[Tiles, int]]) -> tuple[int, int]:
@@ -235,6 +234,11 @@ def indices(tensor: Tensor, byte: Column) -> list[Column]:
     if left.any():
         raise NotApplicable(f"a move begins inside an element of {tensor.name!r}")
     return found
+
+
+def _crossed(tensor: Tensor, dim: int, tiles: Sequence[tuple[Tiles, int]]) -> bool:
+    """True if some tile has more elements along a dimension than there are from its first one on."""
+    return any((indices(tensor, tile.byte)[dim] + count > tensor.shape[dim]).any() for tile, count in tiles)
 
 
 def fitted(
