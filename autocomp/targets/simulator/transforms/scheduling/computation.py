@@ -30,8 +30,8 @@ class Tensor:
         return tuple(prod(self.shape[n + 1 :]) * self.element for n in range(len(self.shape)))
 
     def folded(self, dim: int) -> Tensor:
-        """The same bytes, with the next larger dimension outside of `dim` folded into it; itself where there is none.
-        The number of subscripts stays the same, that of the dimension which is folded is 0."""
+        """The same bytes, with the next dimension outside of `dim` of more than one index folded into it, or itself.
+        There are as many subscripts as before; that of the folded dimension is 0."""
         outer = next((n for n in reversed(range(dim)) if self.shape[n] > 1), None)
         if outer is None:
             return self

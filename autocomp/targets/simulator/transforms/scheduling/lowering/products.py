@@ -26,7 +26,7 @@ class Products(Moves):
         return {d: d for d in self.inner}
 
     def product_number(self, number: str) -> tuple[Lines, dict[str, str], int]:
-        """What the counters are at a product of the first block, from its number; and how many products there are."""
+        """The counters at a product of the first block, from its number; and how many products there are."""
         lines: Lines = []
         inside = 1
         for dim in reversed(self.inner):
