@@ -1,11 +1,11 @@
 """The results of searches without a model on the machines that ship, from their naive kernels.
 
-    python -m benchmarks.machines [MACHINE ...] [--evaluations N] [--objective NAME ...] [--size N ...] [--workers N]
+    python -m benchmarks.machines [MACHINE ...] [--evaluations N] [--objective NAME ...] [--size N ...] [--convolution]
 
-A row is a search of N evaluations. It shows the share of the bound that was reached, the number of wrong candidates,
-and what the busiest unit of the best kernel waits for. If the machine states energies, it shows the best kernel's.
-Beside it is the share that a kernel written by hand reaches, where `benchmarks/by_hand` has one. `--by-hand` prints
-these kernels alone.
+A row is a search of N evaluations of a GEMM or, with `--convolution`, of a 3 x 3 convolution. It shows the share of the
+bound that was reached, the number of wrong candidates, and what the busiest unit of the best kernel waits for. If the
+machine states energies, it shows the best kernel's. Beside it is the share that a kernel written by hand reaches, where
+`benchmarks/by_hand` has one. `--by-hand` prints these kernels alone.
 """
 
 from __future__ import annotations
@@ -51,6 +51,17 @@ SIZES: Mapping[str, Sequence[int]] = {
     "neuroncore": (512,),
     "gemmini": (256,),
 }
+# What a machine's 3 x 3 convolution needs besides its sizes, and these: a side of the result, channels, filters.
+CONVOLUTIONS: Mapping[str, tuple[Mapping[str, Any], tuple[int, int, int]]] = {
+    "vta": ({"layout": {"weights": "R S K/16 C/16 K%16 C%16"}}, (14, 64, 64)),
+    "tpu_v1": ({"scale": 0.0078125}, (14, 256, 256)),
+    "neuroncore": ({"dtype": "bfloat16", "layout": {"inp": "N C H W"}}, (16, 128, 256)),
+    "amx": ({"result": "int32", "layout": {"weights": "R S C/4 K C%4"}}, (16, 64, 64)),
+    "rvv": ({"dtype": "float32"}, (8, 16, 128)),
+    "tiny": ({"scale": 0.03125}, (16, 16, 16)),
+    "quad": ({"scale": 0.03125}, (16, 16, 16)),
+    "gemmini": ({"scale": 0.0078125}, (14, 64, 64)),
+}
 WAITING = 2  # causes that are shown
 BY_HAND = Path(__file__).with_name("by_hand")
 
@@ -62,6 +73,14 @@ def cases(machine: str, sizes: Sequence[int]) -> Iterator[Workload]:
             document = {"operation": "gemm", "accelerator": machine, "dims": dims, **GEMMS[machine]}
             name = "gemm_" + "x".join(str(extent) for extent in dims.values())
             yield parse(yaml.safe_dump(document), Path(f"{name}.yaml"))
+
+
+def convolutions(machine: str) -> Iterator[Workload]:
+    """The convolution of a machine; its images are padded in DRAM."""
+    keys, (side, channels, filters) = CONVOLUTIONS[machine]
+    dims = {"N": 1, "H": side + 2, "W": side + 2, "C": channels, "K": filters, "R": 3, "S": 3}
+    document = {"operation": "conv2d", "accelerator": machine, "dims": dims, **keys}
+    yield parse(yaml.safe_dump(document), Path(f"conv_{side}x{side}x{channels}x{filters}.yaml"))
 
 
 def by_hand(machine: str, workload: Workload) -> Evaluation | None:
@@ -133,6 +152,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--objective", action="append", default=[], help="cycles, energy or edp; repeatable")
     parser.add_argument("--size", type=int, action="append", default=[], help="repeatable; the machine's if none")
     parser.add_argument("--workers", type=int, default=available_cores())
+    parser.add_argument("--convolution", action="store_true", help="a convolution for each machine instead of GEMMs")
     parser.add_argument("--by-hand", action="store_true", help="the kernels written by hand alone, without a search")
     chosen = parser.parse_args(arguments)
     unknown = [name for name in chosen.machines if name not in GEMMS]
@@ -158,7 +178,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         table.add_column(heading, justify="left" if heading in ("machine", "workload", "waits for") else "right")
     options = Options(evaluations=chosen.evaluations)
     for machine in chosen.machines or GEMMS:
-        for workload in cases(machine, chosen.size):
+        for workload in convolutions(machine) if chosen.convolution else cases(machine, chosen.size):
             for objective in chosen.objective or ["cycles"]:
                 table.add_row(*row(machine, workload, objective, options, Means(chosen.workers, None, False)))
     Console(width=200).print(table)

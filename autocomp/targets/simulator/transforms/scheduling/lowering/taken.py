@@ -117,7 +117,7 @@ class _Taker:
         distinct = np.unique(values)
         if len(distinct) == 1:
             return number(distinct[0])
-        for dim, special in self._conditions(coordinates):
+        for dim, special in self._conditions(role, coordinates):
             chosen, others = np.unique(values[special]), np.unique(values[~special])
             if len(chosen) == len(others) == 1:
                 return Varied(dim, number(chosen[0]), number(others[0]))
@@ -135,11 +135,12 @@ class _Taker:
             found[chosen] = self.commands.operand(commands[chosen], parameter)
         return found
 
-    def _conditions(self, coordinates: Mapping[str, Column]) -> Iterator[tuple[str, np.ndarray]]:
-        """Conditions that an operand may depend on: the first product of a result, and the last tile of a dimension."""
+    def _conditions(self, role: Role, coordinates: Mapping[str, Column]) -> Iterator[tuple[str, np.ndarray]]:
+        """Conditions that an operand may depend on: the last tile of a dimension, and of products, before that, the
+        first one of a result."""
         computation = self.whole.computation
         reduced = [coordinates[d] == 0 for d in computation.reduction if d in coordinates]
-        if reduced:
+        if reduced and role is self.whole.product:
             yield FIRST, np.logical_and.reduce(reduced)
         for dim, values in coordinates.items():
             yield dim, values == computation.extents[dim] - 1
