@@ -20,7 +20,7 @@ from autocomp.workload.model import TensorSpec, Tolerance, Workload
 from autocomp.workload.tensor import operation
 
 MAX_TENSOR_BYTES = 1 << 30  # of all tensors; an evaluation holds several sets of them
-MAX_DEVICE_BYTES = 16 << 30  # of operations whose inputs are drawn in a device's own memory
+MAX_DEVICE_BYTES = 24 << 30  # of operations whose inputs are drawn in a device's own memory
 Read = Callable[[str, str], str]  # the text of a file that a workload names: its key there, and its name
 
 

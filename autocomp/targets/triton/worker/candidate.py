@@ -129,6 +129,9 @@ class _Server:
         self._prepare()
         with compiling_only(compiled):
             self._call(*tensors)
+        del tensors
+        if self._device.type == "cuda":
+            torch.cuda.empty_cache()  # the referee needs the memory
         return {"kernels": [_resources(kernel, self._device) for kernel in compiled if kernel is not None]}
 
     def _run(self, tensors: Tensors) -> dict[str, Any]:

@@ -82,10 +82,11 @@ def smoke_cases(task: Task, interpreted: bool) -> tuple[Case, ...]:
 
 
 def size_cases(task: Task, interpreted: bool) -> tuple[Case, ...]:
-    """Each data type at each of the edge sizes, and at the sizes that the workload adds."""
+    """Each data type at each of the edge sizes, and at the sizes that the workload adds; the smoke stage had some."""
     dtypes = dict.fromkeys(judged_dtype(dtype, interpreted) for dtype in task.dtypes or (task.dtype,))
     found = [Case(size, dtype, "random") for dtype in dtypes for size in (*edge_sizes(task), *task.sizes)]
-    return tuple(case for case in found if not interpreted or fits_interpreter(task, case))
+    had = smoke_cases(task, interpreted)
+    return tuple(case for case in found if case not in had and (not interpreted or fits_interpreter(task, case)))
 
 
 def value_cases(task: Task, interpreted: bool) -> tuple[Case, ...]:

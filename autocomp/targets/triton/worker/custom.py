@@ -91,14 +91,14 @@ def _problem_of_module(module: ModuleType, kind: type[torch.nn.Module]) -> Probl
     model = kind(*first())
     parameters = dict(model.named_parameters())
     buffers = dict(model.named_buffers())
-    examples = made()
+    examples = _shapes(made)
     forward = list(inspect.signature(model.forward).parameters)
     inputs = [name for name, value in zip(forward, examples, strict=False) if isinstance(value, Tensor)]
     of_parameters = tuple(_identifier(name) for name in parameters)
 
     def run(*tensors: Tensor) -> Any:
         given = iter(tensors)
-        full = tuple(next(given) if isinstance(value, Tensor) else value for value in examples)
+        full = tuple(_typed(next(given), value) if isinstance(value, Tensor) else value for value in examples)
         own = dict(zip(parameters, given, strict=True))
         kept = {name: _like(buffer, tensors) for name, buffer in buffers.items()}
         return torch.func.functional_call(model, {**own, **kept}, full)
@@ -109,6 +109,20 @@ def _problem_of_module(module: ModuleType, kind: type[torch.nn.Module]) -> Probl
         return drawn + [p.detach() + SPREAD * torch.randn_like(p) for p in fresh.parameters()]
 
     return Problem(run, (*inputs, *of_parameters), draw, of_parameters)
+
+
+def _shapes(made: Callable[[], list[Any]]) -> list[Any]:
+    """Inputs without contents, which may be many gigabytes; with contents where the drawing of them reads some."""
+    try:
+        with torch.device("meta"):
+            return made()
+    except (RuntimeError, NotImplementedError):
+        return made()
+
+
+def _typed(tensor: Tensor, example: Tensor) -> Tensor:
+    """A tensor as the module takes it: truth values are shared with kernels as bytes."""
+    return tensor != 0 if example.dtype == torch.bool and tensor.dtype != torch.bool else tensor
 
 
 def _identifier(name: str) -> str:
@@ -130,11 +144,12 @@ def describe(text: str, name: str) -> list[dict[str, Any]]:
         drawn = problem.draw() if problem.draw is not None else []
     if not drawn:
         raise ConfigError(f"{name!r} is not a module with get_inputs(): state its tensors in a workload file")
+    drawn = [tensor.to(torch.uint8) if tensor.dtype == torch.bool else tensor for tensor in drawn]
     outputs = document(traced(problem.run, drawn), problem.inputs)
     by_name = {node["name"]: node for node in outputs["nodes"]}
     floats = next((str(t.dtype) for t in drawn if t.dtype.is_floating_point), "torch.float32").removeprefix("torch.")
     found = [
-        {"name": name, "dtype": str(tensor.dtype).removeprefix("torch."), "shape": list(tensor.shape), "role": "input"}
+        {"name": name, "dtype": _stored_type(tensor.dtype), "shape": list(tensor.shape), "role": "input"}
         for name, tensor in zip(problem.inputs, drawn, strict=True)
     ]
     for position, result in enumerate(outputs["outputs"]):
@@ -143,6 +158,10 @@ def describe(text: str, name: str) -> list[dict[str, Any]]:
         name = "out" if len(outputs["outputs"]) == 1 else f"out{position}"
         found.append({"name": name, "dtype": dtype, "shape": node["shape"] or [1], "role": "output"})
     return found
+
+
+def _stored_type(dtype: torch.dtype) -> str:
+    return "uint8" if dtype == torch.bool else str(dtype).removeprefix("torch.")
 
 
 @cache
@@ -253,8 +272,9 @@ class CustomOperation(Operation):
             exact = self._outputs(Rounded(graph, tensors[0].device).run(*tensors))
             deviations = [torch.zeros_like(value, dtype=torch.float32) for value in exact]
             generator = torch.Generator(tensors[0].device).manual_seed(1)
+            kept: dict[str, tuple[Tensor, Tensor]] = {}
             for _ in range(DRAWS):
-                shaken = self._outputs(Rounded(graph, tensors[0].device, _Noise(generator)).run(*tensors))
+                shaken = self._outputs(Rounded(graph, tensors[0].device, _Noise(generator), kept).run(*tensors))
                 for place, (value, other) in enumerate(zip(exact, shaken, strict=True)):
                     _add_squares(deviations[place], value, other)
                 del shaken, other

@@ -8,10 +8,10 @@ import secrets
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import torch
 
@@ -40,6 +40,10 @@ DETERMINISM_RUNS = 3
 INTERPRETER_SECONDS = 60.0
 SETS = 2  # sets of inputs that timed runs take in turns
 LARGE_BYTES = 2 << 30  # of inputs and outputs, of which there is one set: its results in float64 are large too
+SHARED = 0.65  # of the device's memory that judgements divide among them; the rest is for what workers keep
+SLOT_BYTES = 8 << 30
+PEAK = 7  # bytes that a judgement needs for each byte of inputs and outputs: results in float64, and their errors
+WAIT = 0.05  # seconds between two looks for free memory
 KEPT_BYTES = 3 << 30  # of a device's memory that a worker keeps between judgements
 CPU_LIMITS = {"file_bytes": 256 << 20, "cpu_seconds": 600, "network": 0}
 
@@ -126,12 +130,12 @@ class Referee:
 
     def judge(self, task: Task, kernel: str, phases: Sequence[str], seed: int) -> dict[str, Any]:
         """Verdicts of the stages of some phases in their order, up to the first that fails, and the measurement."""
-        with self.alone(task):
+        with self.room(task):
             return _Judgement(self, task, kernel, seed).run(phases)
 
     def beside(self, task: Task, kernels: Sequence[str], seed: int, rounds: int) -> list[dict[str, Any] | None]:
         """Measure correct kernels in turns: `rounds` times a few runs of each. None for what could not be timed."""
-        with self.alone(task):
+        with self.room(task):
             return self._beside(task, kernels, seed, rounds)
 
     def _beside(self, task: Task, kernels: Sequence[str], seed: int, rounds: int) -> list[dict[str, Any] | None]:
@@ -159,14 +163,50 @@ class Referee:
         """Have the device alone."""
         return self._locked("turn")
 
-    def alone(self, task: Task) -> AbstractContextManager[None]:
-        """Have the device's memory for a task whose tensors fill much of it: one such judgement at a time."""
-        return self._locked("memory") if self.has_device and is_large(task) else nullcontext()
+    def room(self, task: Task) -> AbstractContextManager[None]:
+        """Have as much of the device's memory as the judgement of a task may need."""
+        return self._slots(sum(bytes_of(task, own_case(task)))) if self.has_device else nullcontext()
+
+    @contextmanager
+    def _slots(self, size: int) -> Iterator[None]:
+        """The memory is divided into slots, each a lock on a file. One process at a time waits for its slots."""
+        total = max(1, int(SHARED * torch.cuda.mem_get_info(self.device)[1]) // SLOT_BYTES)
+        wanted = min(total, -(-PEAK * size // SLOT_BYTES))
+        with ExitStack() as held:
+            with self._locked("memory"):
+                free = list(range(total))
+                while wanted and free:
+                    for slot in list(free):
+                        taken = self._try(f"memory-{slot}") if wanted else None
+                        if taken is not None:
+                            held.enter_context(taken)
+                            free.remove(slot)
+                            wanted -= 1
+                    if wanted:
+                        time.sleep(WAIT)
+            yield
+
+    def beside_others(self) -> AbstractContextManager[None]:
+        """Be the only process that uses the memory which judgements leave."""
+        return self._locked("rest")
+
+    def _try(self, purpose: str) -> IO[str] | None:
+        """A file that is locked until it is closed; None where another process has it."""
+        file = self._lock_file(purpose).open("w")
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            file.close()
+            return None
+        return file
+
+    def _lock_file(self, purpose: str) -> Path:
+        name = f"autocomp-{os.getuid()}-{self.device.replace(':', '-')}-{purpose}.lock"
+        return Path(tempfile.gettempdir(), name)
 
     @contextmanager
     def _locked(self, purpose: str) -> Iterator[None]:
-        name = f"autocomp-{os.getuid()}-{self.device.replace(':', '-')}-{purpose}.lock"
-        with Path(tempfile.gettempdir(), name).open("w") as file:
+        with self._lock_file(purpose).open("w") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
             try:
                 yield
@@ -280,6 +320,8 @@ class _Judgement:
         if self._arena is not None and not self._referee.has_device:
             self._arena.close()
         self._arena = None
+        if self._referee.has_device and is_large(self._task):
+            self._referee.arenas.clear()  # its memory goes back to the device only as a whole
         if self._referee.device != "cpu" and torch.cuda.memory_reserved() > KEPT_BYTES:
             torch.cuda.empty_cache()  # other workers share the device's memory
 
