@@ -7,84 +7,20 @@ of rewrites, each left out where it does not apply.
 from __future__ import annotations
 
 import ast
-import itertools
-import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
 
-from autocomp.errors import NotApplicable
 from autocomp.targets.triton.language import Module
 from autocomp.targets.triton.rewrites import Setting
 from autocomp.targets.triton.rewrites.groups import HOPPER
 from autocomp.targets.triton.rewrites.parameters import SCALE_BLOCK, SetParameters
-from autocomp.targets.triton.rewrites.ranks import rank, ranks_of
-from autocomp.targets.triton.rewrites.registry import rewrite
-from autocomp.targets.triton.rewrites.tree import calls_in, has_dot, launches_of, main_kernels
+from autocomp.targets.triton.rewrites.tree import calls_in, has_dot, main_kernels
+from autocomp.targets.triton.row_routes import row_routes, settle, states_sizes
+from autocomp.targets.triton.way import Route, Way
 
-Step = tuple[str, Mapping[str, Any]]
-MOST_EACH = 128  # elements that a thread holds: more of them spill, and take minutes to compile
-FEWEST_EACH = 4  # elements that a thread holds: fewer leave it waiting
-BEST_EACH = {"whole": 24, "block": 48, "short": 8}  # elements that a thread held where it was fastest, on an H200
-BLOCKS = (8192, 4096, 2048)  # of rows that do not fit into registers, the fastest first
-WIDEST = 16_384  # elements of a row that one block still holds well
+LATER = 0.25  # gain that persistent programs lose for float32, whose products take three passes: stores matter less
 UNSURE = 0.5  # gain of warp specialisation, whose kernels leave a tile unwritten now and then (docs/gpu-results.md)
 SHORT_SUM = 4  # rounds of a loop over products up to which storing the results takes longer
 CLEANING = ("uniform_index", "skip_masked", "implied_mask", "exp2", "defer_scale", "reciprocal")
-
-
-@dataclass(frozen=True)
-class Route:
-    """Steps from a kernel to a better one; `gain` is the share of the time that it may save."""
-
-    steps: tuple[Step, ...]
-    reason: str
-    gain: float
-
-
-@dataclass
-class _Way:
-    """A route in the making."""
-
-    module: Module
-    setting: Setting
-    steps: list[Step] = field(default_factory=list)
-
-    def copy(self) -> _Way:
-        return _Way(self.module, self.setting, list(self.steps))
-
-    def take(self, name: str, **parameters: Any) -> bool:
-        """Apply a rewrite if it applies and changes something."""
-        try:
-            changed = rewrite(name).apply(self.module, parameters)
-        except NotApplicable:
-            return False
-        if changed.text == self.module.text:
-            return False
-        self.module = changed
-        self.steps.append((name, parameters))
-        return True
-
-    def each(self, name: str, dots: bool | None = None, **parameters: Any) -> bool:
-        """Apply a rewrite to every main kernel that it applies to; with `dots`, to those that multiply matrices, or
-        not."""
-        taken = False
-        for kernel in main_kernels(self.module):
-            function = self.module.kernels.get(kernel)
-            if function is None or (dots is not None and has_dot([function]) != dots):
-                continue
-            taken |= self.take(name, kernel=kernel, **parameters)
-        return taken
-
-    def set(self, dots: bool, values: Mapping[str, int]) -> None:
-        """Give kernels numbers, those that each has."""
-        for kernel in main_kernels(self.module):
-            if has_dot([self.module.kernels[kernel]]) == dots:
-                for position in range(len(launches_of(self.module.tree, kernel))):
-                    self.take("set_parameters", kernel=kernel, launch=position, values=dict(values))
-
-    def done(self, reason: str, gain: float) -> Route:
-        return Route(tuple(self.steps), reason, gain)
 
 
 def routes(module: Module, setting: Setting) -> list[Route]:
@@ -93,7 +29,7 @@ def routes(module: Module, setting: Setting) -> list[Route]:
         return []
     kernels = main_kernels(module)
     dots = [kernel for kernel in kernels if has_dot([module.kernels[kernel]])]
-    found = list(_products(module, setting) if dots else _rows(module, setting))
+    found = list(_products(module, setting) if dots else row_routes(module, setting))
     return sorted((route for route in found if route.steps), key=lambda route: -route.gain)
 
 
@@ -101,15 +37,17 @@ def routes(module: Module, setting: Setting) -> list[Route]:
 
 
 def _products(module: Module, setting: Setting) -> Iterator[Route]:
-    groups = _Way(module, setting)
+    groups = Way(module, setting)
     if setting.capability[0] == HOPPER and groups.each("attention_groups", programs=setting.multiprocessors):
         yield groups.done("groups of warps load or multiply, the next scores beside this softmax", 0.97)
-    start = _Way(module, setting)
+    start = Way(module, setting)
     for follower in main_kernels(module):
         for producer in main_kernels(module):
             start.take("fuse_epilogue", kernel=follower, producer=producer)
     for name in CLEANING:
         start.each(name)
+    if states_sizes(module):
+        settle(start, 0)
     if setting.element_bytes == 4 and setting.capability >= (8, 0):
         start.each("product_precision", dots=True)
     chained = any(
@@ -118,7 +56,7 @@ def _products(module: Module, setting: Setting) -> Iterator[Route]:
     yield from _attention(start) if chained else _tiles(start)
 
 
-def _tile_offers(way: _Way) -> list[Mapping[str, int]]:
+def _tile_offers(way: Way) -> list[Mapping[str, int]]:
     """The tiles that suit the first kernel with products, best first."""
     kernels = [k for k in main_kernels(way.module) if has_dot([way.module.kernels[k]])]
     found: list[Mapping[str, int]] = []
@@ -129,9 +67,10 @@ def _tile_offers(way: _Way) -> list[Mapping[str, int]]:
     return found
 
 
-def _tiles(start: _Way) -> Iterator[Route]:
+def _tiles(start: Way) -> Iterator[Route]:
     """Products: descriptors for loads or for stores too, groups, large tiles; persistent, with split stores."""
     modern = start.setting.capability >= (9, 0)
+    later = LATER if start.setting.element_bytes == 4 else 0.0
     if modern and any(_promotes(function) for function in start.module.kernels.values()):
         yield from _promoted(start)
     for position, values in enumerate(_tile_offers(start)[:6]):
@@ -142,22 +81,23 @@ def _tiles(start: _Way) -> Iterator[Route]:
             _described(way, stores)
             way.set(True, values)
             what = f"tiles of {shown}" + (", loads and stores by descriptors" if stores else ", loads by descriptors")
-            yield way.done(what if modern else f"tiles of {shown} in groups", gain - (0.02 if stores else 0.0))
+            less = 0.02 if stores else later
+            yield way.done(what if modern else f"tiles of {shown} in groups", gain - less)
             if stores and position < 3:
                 for flatten in (True, False):
                     far = way.copy()
                     far.each("persistent", dots=True, programs=start.setting.multiprocessors, flatten=flatten)
                     far.each("split_store", dots=True)
                     how = "flattened" if flatten else "nested"
-                    yield far.done(f"{what}, persistent in {how} loops, stores in halves", gain + 0.01)
+                    yield far.done(f"{what}, persistent in {how} loops, stores in halves", gain + 0.01 - later)
                     if flatten and far.take("overlap_launches"):
-                        yield far.done(f"{what}, persistent, stores in halves, launches overlap", gain + 0.02)
+                        yield far.done(f"{what}, persistent, stores in halves, launches overlap", gain + 0.02 - later)
                 halves = way.copy()
                 halves.each("split_store", dots=True)
-                yield halves.done(f"{what}, stores in halves", gain - 0.01)
+                yield halves.done(f"{what}, stores in halves", gain - 0.01 - later)
 
 
-def _described(way: _Way, stores: bool, group: int = 8) -> None:
+def _described(way: Way, stores: bool, group: int = 8) -> None:
     """Descriptors where the device has them, and tiles in groups of rows."""
     modern = way.setting.capability >= (9, 0)
     if modern and not way.each("tensor_descriptors", dots=True, stores=stores):
@@ -172,7 +112,7 @@ def _promotes(function: ast.FunctionDef) -> bool:
     return any(isinstance(part.op, ast.Mult) and has_dot([ast.Expr(part)]) for part in scaled)
 
 
-def _promoted(start: _Way) -> Iterator[Route]:
+def _promoted(start: Way) -> Iterator[Route]:
     """Products that are scaled one by one. Short sums: results are most of the traffic, and two programs a
     multiprocessor store them beside each other's products. Long ones: groups of warps add and multiply in turns."""
     long = start.setting.dims.get("K", 0) // SCALE_BLOCK > SHORT_SUM
@@ -199,7 +139,7 @@ def _promoted(start: _Way) -> Iterator[Route]:
         yield way.done(reason, (0.75 if long else 0.95) - 0.02 * position)
 
 
-def _grouped(start: _Way, names: Sequence[str]) -> Iterator[Route]:
+def _grouped(start: Way, names: Sequence[str]) -> Iterator[Route]:
     """Groups of warps that multiply, and one warp that loads: two groups with two products each in flight, or three
     groups with one."""
     if start.setting.capability[0] != HOPPER:
@@ -216,7 +156,7 @@ def _grouped(start: _Way, names: Sequence[str]) -> Iterator[Route]:
             yield way.done(reason, 0.97 - 0.005 * position)
 
 
-def _attention(start: _Way) -> Iterator[Route]:
+def _attention(start: Way) -> Iterator[Route]:
     """Two products in one loop: descriptors, the longest programs first; warps that load or multiply; split masks."""
     start.each("reverse_programs", dots=True, axis=0)
     offers = _tile_offers(start)
@@ -243,67 +183,3 @@ def _attention(start: _Way) -> Iterator[Route]:
             yield way.done(
                 f"tiles of {rows} x {cols}, warps load or multiply{limit}", 0.9 - (0.02 if not options else 0)
             )
-
-
-# --- kernels bound by memory -----------------------------------------------------------------------------------------
-
-
-def _rows(module: Module, setting: Setting) -> Iterator[Route]:
-    """One row in registers, or one pass in blocks, with each policy of the caches and numbers of warps and rows."""
-    start = _Way(module, setting)
-    start.each("join_pairs")
-    whole, looped = start.copy(), start.copy()
-    for kernel in _row_kernels(module):
-        whole.take("one_block", kernel=kernel)
-        if not looped.take("online_softmax", kernel=kernel):
-            looped.take("one_block", kernel=kernel)
-    short = setting.dims.get("width", 1 << 20) <= 1024
-    for way, blocks in ((whole, (0,)), (looped, BLOCKS)):
-        for name in ("exp2", "reciprocal"):
-            way.each(name)
-        for block in blocks:
-            if block and way.module.text == whole.module.text:
-                continue
-            yield from _row_settings(way, block, short)
-
-
-def _row_settings(way: _Way, block: int, short: bool) -> Iterator[Route]:
-    rows = (8, 16, 4) if short else (1, 2)
-    dims = way.setting.dims
-    widest = dims["width"] if short else max(dims.values(), default=0)
-    first = _row_kernels(way.module)[0]
-    best = BEST_EACH["block" if block else "short" if short else "whole"]
-    policies = (
-        ("evict_last", "evict_first", "") if _stores_rows(way.module, first) else ("evict_first", "", "evict_last")
-    )
-    for count, policy, warps in itertools.product(rows if not block else (1,), policies, (2, 4, 8, 16, 32)):
-        each = count * (block or widest) / (32 * warps)
-        if not (FEWEST_EACH <= each <= MOST_EACH):
-            continue
-        found = way.copy()
-        if count > 1 and not found.each("rows_per_program", rows=count):
-            continue
-        if policy:
-            found.each("cache_hints", policy=policy)
-        values = {"num_warps": warps} | ({"BLOCK": block} if block else {})
-        found.take("set_parameters", kernel=first, values=values)
-        if way.setting.capability >= (9, 0):
-            found.take("overlap_launches")
-        what = f"blocks of {block}" if block else "whole rows"
-        reason = f"{what} in registers, {count} at a time, {warps} warps" + (f", {policy}" if policy else "")
-        gain = 0.9 - 0.015 * rows.index(count) - 0.03 * policies.index(policy) - 0.02 * abs(math.log2(each / best))
-        gain -= 0.01 * BLOCKS.index(block) if block else 0.0
-        gain -= 0.2 if bool(block) != (widest > WIDEST) else 0.0
-        yield found.done(reason, gain)
-
-
-def _stores_rows(module: Module, kernel: str) -> bool:
-    """True for a kernel that writes rows as it reads them, False where it writes one number for each."""
-    function = module.kernels[kernel]
-    ranks = ranks_of(function)
-    return any(call.args and rank(call.args[0], ranks) > 0 for call in calls_in([function], "store"))
-
-
-def _row_kernels(module: Module) -> Sequence[str]:
-    """The main kernels, those with the most work first: kernels launched on one program come last."""
-    return sorted(main_kernels(module), key=lambda kernel: len(module.kernels[kernel].args.args) <= 4)

@@ -30,6 +30,7 @@ from autocomp.targets.triton.roofline import Peaks, bound_of, bound_of_traced
 from autocomp.targets.triton.start import starting_kernel
 from autocomp.targets.triton.start.traced import traced_kernel
 from autocomp.targets.triton.transformations import Device, TritonTransformations
+from autocomp.workload.datatypes import data_type
 from autocomp.workload.model import Workload
 
 INTERPRETER = "cpu"
@@ -152,7 +153,8 @@ class TritonTarget(Target):
     def starting_kernel(self, workload: Workload) -> str:
         if workload.operation == CUSTOM:
             outputs = [tensor.name for tensor in workload.outputs]
-            return traced_kernel(self._traced(workload)["graph"], outputs)
+            floats = {tensor.dtype for tensor in workload.tensors if data_type(tensor.dtype).is_float}
+            return traced_kernel(self._traced(workload)["graph"], outputs, wide=floats == {"float32"})
         return starting_kernel(workload.operation, workload.dims, workload.options)
 
     def evaluator(self, workload: Workload, source: str = "kernel.py") -> TritonEvaluator:

@@ -34,6 +34,24 @@ MODULES = {
         "torch.rand(2, 4, 10)",
         "3",
     ),
+    "widened": (
+        "self.conv = nn.ConvTranspose2d(16, 16, size, stride=(1, 2), padding=1, groups=2)",
+        "return self.conv(x)",
+        "torch.rand(2, 16, 6, 5)",
+        "3",
+    ),
+    "gated": (
+        "self.axis = size",
+        "return torch.cumsum(x * gate, self.axis)",
+        "torch.rand(5, 40), torch.rand(5, 40) > 0.5",
+        "1",
+    ),
+    "product": (
+        "self.weight = nn.Parameter(torch.rand(size, 20))",
+        "return x @ self.weight",
+        "torch.rand(17, 30)",
+        "30",
+    ),
     "pooled": ("self.pool = nn.MaxPool2d(size, padding=1)", "return self.pool(x)", "torch.rand(2, 3, 9, 10)", "3"),
     "running": ("self.axis = size", "return torch.cumsum(x.flip(1), dim=self.axis)", "torch.rand(5, 40)", "1"),
     "largest": ("self.axis = size", "return torch.argmax(x, dim=self.axis)", "torch.rand(5, 33, 4)", "1"),
@@ -44,6 +62,7 @@ MODULES = {
 def module_text(name: str) -> str:
     """A problem: `Model`, `get_inputs` and `get_init_inputs`."""
     init, forward, inputs, size = MODULES[name]
+    given = "self, x, gate" if "gate" in forward else "self, x"
     return f"""{HEAD}
 
 class Model(nn.Module):
@@ -51,7 +70,7 @@ class Model(nn.Module):
         super().__init__()
         {init}
 
-    def forward(self, x):
+    def forward({given}):
         {forward}
 
 

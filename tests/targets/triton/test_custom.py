@@ -14,6 +14,7 @@ pytest.importorskip("triton", reason="the extra `triton` is not installed")
 from autocomp import load_workload  # noqa: E402
 from autocomp.errors import ConfigError, TrustError  # noqa: E402
 from autocomp.targets.triton.connection import pool_of  # noqa: E402
+from autocomp.targets.triton.start.traced import operands  # noqa: E402
 from autocomp.targets.triton.target import TritonTarget  # noqa: E402
 from autocomp.workload import Workload  # noqa: E402
 from tests.targets.triton.problems import MODULES, module_text  # noqa: E402
@@ -63,6 +64,28 @@ def problem(name: str) -> Workload:
 def test_a_problem_starts_from_a_kernel_that_holds(interpreter: TritonTarget, checkout: Path, name: str) -> None:
     workload = problem(name)
     kernel = interpreter.starting_kernel(workload)
+    assert interpreter.evaluator(workload).evaluate(kernel, seed=1).failure is None
+
+
+def test_operands_in_another_order_are_copied_before_a_product(
+    interpreter: TritonTarget, checkout: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(operands, "LEAST_WORK", 1)
+    monkeypatch.setattr(operands, "LEAST_REUSE", 1)
+    workload = problem("product")
+    kernel = interpreter.starting_kernel(workload)
+    assert "pack_kernel" in kernel
+    assert interpreter.evaluator(workload).evaluate(kernel, seed=1).failure is None
+
+
+def test_long_sums_of_a_few_tiles_are_split(
+    interpreter: TritonTarget, checkout: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(operands, "SPLIT_DEPTH", 1)
+    monkeypatch.setattr(operands, "FILLED", 3)
+    workload = problem("product")
+    kernel = interpreter.starting_kernel(workload)
+    assert "for step in range(0, 10)" in kernel
     assert interpreter.evaluator(workload).evaluate(kernel, seed=1).failure is None
 
 

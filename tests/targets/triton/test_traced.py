@@ -11,8 +11,11 @@ from hypothesis import strategies as st
 
 from autocomp.errors import ConfigError
 from autocomp.targets.triton.language import check_module, parse
+from autocomp.targets.triton.rewrites import Setting
+from autocomp.targets.triton.routes import routes
 from autocomp.targets.triton.start.traced import traced_kernel
 from autocomp.targets.triton.start.traced.index import join, split, symbol
+from autocomp.targets.triton.transformations import applied
 
 SHAPES = st.lists(st.integers(1, 6), min_size=1, max_size=4)
 
@@ -92,3 +95,72 @@ def test_an_operator_without_a_kernel_is_named() -> None:
     document = {"nodes": [node("x", "input", [4]), node("sort_", "sort", [4], ref("x"))], "outputs": ["sort_"]}
     with pytest.raises(ConfigError, match="operator sort"):
         traced_kernel(document, ["y"])
+
+
+def test_reductions_that_need_nothing_of_each_other_share_a_loop() -> None:
+    document = {
+        "nodes": [
+            node("x", "input", [8, 1000]),
+            node("least_", "amin", [8], ref("x"), [1]),
+            node("sum_", "sum", [8], ref("x"), [1]),
+            node("add_", "add", [8], ref("least_"), ref("sum_")),
+        ],
+        "outputs": ["add_"],
+    }
+    assert traced_kernel(document, ["y"]).count("for start in") == 1
+
+
+def test_what_is_computed_twice_is_computed_once() -> None:
+    document = {
+        "nodes": [
+            node("x", "input", [4, 1 << 20]),
+            node("sum_", "sum", [4], ref("x"), [1]),
+            node("again_", "sum", [4], ref("x"), [1]),
+            node("add_", "add", [4], ref("sum_"), ref("again_")),
+        ],
+        "outputs": ["add_"],
+    }
+    assert traced_kernel(document, ["y"]).count("@triton.jit") == 2  # parts of the rows, and their sums
+
+
+def product(m: int, k: int, n: int, left: str = "A") -> dict[str, Any]:
+    nodes = [node(left, "input", [m, k]), node("K", "input", [k, n]), node("mm_", "mm", [m, n], ref(left), ref("K"))]
+    return {"nodes": nodes, "outputs": ["mm_"]}
+
+
+def test_a_tensor_may_have_the_name_of_a_size() -> None:
+    text = traced_kernel(product(64, 32, 48), ["out"])
+    check_module(parse(text), ["A", "K", "out"])
+    assert "K_2 = tl.load(K_ptr" in text
+
+
+def test_float32_is_multiplied_along_a_contiguous_depth() -> None:
+    wide = traced_kernel(product(4096, 4096, 4096), ["out"], wide=True)
+    check_module(parse(wide), ["A", "K", "out"])
+    assert "pack_kernel" in wide
+    assert "pack_kernel" not in traced_kernel(product(4096, 4096, 4096), ["out"])
+
+
+def test_a_depth_that_is_not_aligned_is_filled_up() -> None:
+    text = traced_kernel(product(4096, 2949, 4096), ["out"], wide=True)
+    assert text.count("def pack_kernel") == 2
+    assert "4096, 4096, 2976" in text
+
+
+def test_a_long_sum_for_a_few_tiles_is_split() -> None:
+    text = traced_kernel(product(256, 1 << 19, 256), ["out"])
+    assert "step * 65536" in text  # the results of the parts are added
+
+
+@pytest.mark.parametrize(
+    ("document", "sizes"),
+    [
+        pytest.param(softmax(4096, 4096), {"num_warps=4"}, id="a row in registers"),
+        pytest.param(softmax(4096, 393_216), {"BLOCK_2 = 4096", "num_warps=8"}, id="a row in blocks"),
+    ],
+)
+def test_kernels_get_the_sizes_that_suit_their_rows(document: dict[str, Any], sizes: set[str]) -> None:
+    module = parse(traced_kernel(document, ["y"]))
+    first = routes(module, Setting({"x.0": 4096}, 4, 132, 232_448, (9, 0)))[0]
+    text = applied(module, "sequence", {"steps": [list(step) for step in first.steps]}).text
+    assert all(size in text for size in sizes)

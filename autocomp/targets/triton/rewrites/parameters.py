@@ -10,6 +10,7 @@ from typing import Any
 from autocomp.targets.triton.language.module import OPTIONS, Launch, Module
 from autocomp.targets.triton.rewrites.rewrite import Offer, Rewrite, Setting, refuse, wanted
 from autocomp.targets.triton.rewrites.tree import (
+    bound_arguments,
     constexprs,
     edited,
     fresh,
@@ -162,13 +163,13 @@ _PRODUCTS = (  # rows, columns, depth, warps, stages: in the order in which they
     (64, 128, 64, 4, 4, 0.3),
     (128, 64, 64, 4, 4, 0.3),
 )
-_WIDE = (  # of float32, whose tiles take twice the memory
-    (128, 128, 32, 8, 3, 0.6),
-    (128, 128, 32, 4, 3, 0.55),
-    (64, 128, 32, 4, 4, 0.5),
-    (128, 64, 32, 4, 4, 0.45),
-    (128, 256, 32, 8, 3, 0.4),
-    (64, 64, 32, 4, 4, 0.35),
+_WIDE = (  # of float32, whose tiles take twice the memory: multiplied in three passes on tensor cores
+    (128, 64, 32, 4, 4, 0.6),
+    (128, 128, 32, 8, 4, 0.57),
+    (128, 64, 32, 8, 3, 0.55),
+    (64, 64, 32, 4, 4, 0.5),
+    (256, 64, 32, 8, 3, 0.45),
+    (128, 128, 32, 8, 3, 0.4),
 )
 _SCALED = (
     (64, 128, 4, 4, 0.5),
@@ -188,6 +189,8 @@ _ATTENTION = (  # query rows, key rows, warps, stages, blocks that share the reg
     (64, 64, 4, 2, 3, 0.35),
     (64, 32, 4, 3, 3, 0.3),
 )
+MANY = 1 << 30  # columns, where they are not known
+NARROWEST = 16  # columns of a tile that tensor cores multiply
 REGISTERS = 65_536  # of a multiprocessor (CUDA programming guide, compute capabilities from 5.0 on)
 MOST_REGISTERS = 255  # of a thread
 
@@ -199,7 +202,7 @@ def _offers(module: Module, kernel: str, position: int, setting: Setting) -> lis
     names = {name for name, tunable in known.items() if not tunable.option}
     combined: list[tuple[dict[str, int], float]] = []
     if dots and {"BLOCK_M", "BLOCK_N", "BLOCK_K"} <= _roles(names).keys():
-        combined = _product_tiles(known, names, setting)
+        combined = _product_tiles(known, names, setting, _columns(module, kernel, position))
     elif dots and {"BLOCK_M", "BLOCK_N"} <= _roles(names).keys():
         role = _roles(names)
         for m, n, w, s, blocks, gain in _ATTENTION:
@@ -247,9 +250,17 @@ def _roles(names: set[str]) -> dict[str, str]:
     return found
 
 
+def _columns(module: Module, kernel: str, position: int) -> int:
+    """The columns of a product, where its launch gives them as a number N."""
+    launch = launches_of(module.tree, kernel)[position]
+    given = bound_arguments(launch, function_of(module.tree, kernel)).get("N")
+    return given.value if isinstance(given, ast.Constant) and isinstance(given.value, int) else MANY
+
+
 def _product_tiles(
-    known: Mapping[str, Tunable], names: set[str], setting: Setting
+    known: Mapping[str, Tunable], names: set[str], setting: Setting, columns: int
 ) -> list[tuple[dict[str, int], float]]:
+    """Tiles for a product, none much wider than its columns."""
     role = _roles(names)
     depth = known[role["BLOCK_K"]].value
     if setting.element_bytes == 1 and depth == SCALE_BLOCK:
@@ -257,10 +268,13 @@ def _product_tiles(
             ({role["BLOCK_M"]: m, role["BLOCK_N"]: n, "num_warps": w, "num_stages": s}, gain)
             for m, n, w, s, gain in _SCALED
         ]
-    found = []
-    for m, n, k, warps, stages, gain in _WIDE if setting.element_bytes == 4 else _PRODUCTS:
+    found: list[tuple[dict[str, int], float]] = []
+    widest = max(NARROWEST, 1 << (columns - 1).bit_length())
+    for m, wanted_columns, k, warps, stages, gain in _WIDE if setting.element_bytes == 4 else _PRODUCTS:
+        n = min(wanted_columns, widest)
         tile = {role["BLOCK_M"]: m, role["BLOCK_N"]: n, role["BLOCK_K"]: k, "num_warps": warps, "num_stages": stages}
-        if (m * k + k * n) * setting.element_bytes * stages <= setting.shared_bytes:
+        same = any(tile == other for other, _ in found)
+        if not same and (m * k + k * n) * setting.element_bytes * stages <= setting.shared_bytes:
             found.append((tile, gain))
     return found
 

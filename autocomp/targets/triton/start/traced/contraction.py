@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from autocomp.targets.triton.start.traced.graph import VIEWS, Graph, Node, Ref
 from autocomp.targets.triton.start.traced.index import Index, join, split, symbol
@@ -12,6 +12,8 @@ from autocomp.targets.triton.start.traced.values import Place, Scope, both
 
 FEWEST = 8  # columns of the result; with fewer of them a tile is mostly empty
 PRODUCTS = frozenset({"mm", "bmm"})
+COPY = "copy"  # a tensor in another order, in memory of its own
+FILTERS = "filters"  # option of a convolution: the copy of its filters
 
 
 @dataclass(frozen=True)
@@ -26,6 +28,7 @@ class Contraction:
     right: Place
     result: Place
     inside: str = ""  # of the image, for elements on the left
+    across: bool = False  # the left operand and the result are tiles of depth or columns by rows
 
     @classmethod
     def of(cls, graph: Graph, node: Node) -> Contraction:
@@ -48,21 +51,50 @@ def _product(graph: Graph, node: Node) -> Contraction:
 
 
 def _convolution(graph: Graph, node: Node) -> Contraction:
-    source, _weight = graph[node.args[0]], graph[node.args[1]]
+    """Neighbours in memory are those along an image: tiles have them as columns. The depth goes over the channels of
+    each tap where the filters were copied in that order."""
+    source = graph[node.args[0]]
     reach = Reach.of(graph, node)
     images, filters, *extents = node.shape
     m, n, k = images * math.prod(extents), filters // reach.groups, reach.steps
-    rows, deep, depth, columns, _, _ = _symbols(m, n, k)
+    pixels, depth = symbol("offs_m[None, :]", m), symbol("offs_k[:, None]", k)
+    columns, stored = symbol("offs_n[None, :]", n), symbol("offs_n[:, None]", n)
     group = symbol("batch", reach.groups)
-    image, *spot = split(rows, (images, *extents))
-    tap, down = split(deep, (reach.depth, *reach.kernel)), split(depth, (reach.depth, *reach.kernel))
-    inside, spots = reach.spots(spot, tap[1:], source.shape[2:])
-    left = (image, group.times(reach.depth) + tap[0], *spots)
-    chosen = group.times(n) + columns
-    right = (
-        (group.times(reach.depth) + down[0], columns, *down[1:]) if reach.transposed else (chosen, down[0], *down[1:])
-    )
-    return Contraction(m, n, k, reach.groups, left, right, (image, chosen, *spot), inside)
+    image, *spot = split(pixels, (images, *extents))
+    if FILTERS in node.options:
+        *taps, channel = split(depth, (*reach.kernel, reach.depth))
+        right: Place = (group, columns, *taps, channel)
+    else:
+        channel, *taps = split(depth, (reach.depth, *reach.kernel))
+        first, second = (
+            (group.times(reach.depth) + channel, columns) if reach.transposed else (group.times(n) + columns, channel)
+        )
+        right = (first, second, *taps)
+    inside, spots = reach.spots(spot, taps, source.shape[2:])
+    left = (image, group.times(reach.depth) + channel, *spots)
+    result = (image, group.times(n) + stored, *spot)
+    return Contraction(m, n, k, reach.groups, left, right, result, inside, across=True)
+
+
+def with_ordered_filters(graph: Graph) -> Graph:
+    """Convolutions with a copy of their filters in which the channels of a tap are neighbours."""
+    nodes: dict[str, Node] = {}
+    for node in graph.nodes.values():
+        reach = Reach.of(graph, node) if node.op == "convolution" else None
+        if reach is None or reach.depth < FEWEST or node.shape[1] // reach.groups < FEWEST:
+            nodes[node.name] = node
+            continue
+        weight = graph[node.args[1]]
+        taps, groups = len(reach.kernel), reach.groups
+        shape = (groups, weight.shape[0] // groups, *weight.shape[1:])
+        order = (0, 2, *range(3, 3 + taps), 1) if reach.transposed else (0, 1, *range(3, 3 + taps), 2)
+        grouped, ordered, copied = (f"{node.name}_{word}" for word in ("grouped", "ordered", "copied"))
+        found = tuple(shape[axis] for axis in order)
+        nodes[grouped] = Node(grouped, "view", (Ref(weight.name), shape), {}, shape, weight.dtype)
+        nodes[ordered] = Node(ordered, "permute", (Ref(grouped), order), {}, found, weight.dtype)
+        nodes[copied] = Node(copied, COPY, (Ref(ordered),), {}, found, weight.dtype)
+        nodes[node.name] = replace(node, options={**node.options, FILTERS: Ref(copied)})
+    return Graph(nodes, graph.outputs)
 
 
 class Tiles:
@@ -72,10 +104,16 @@ class Tiles:
         self.node, self.sizes = node, Contraction.of(graph, node)
         sizes = self.sizes
         names = {extent: name for name, extent in (("M", sizes.m), ("N", sizes.n), ("K", sizes.k)) if extent > 1}
-        a, b = graph[node.args[0]], graph[node.args[1]]
+        a, b = graph[node.args[0]], graph[node.options.get(FILTERS, node.args[1])]
         left = "(offs_m[:, None] < M) & (offs_k[None, :] < K)"
         right = "(offs_k[:, None] < K) & (offs_n[None, :] < N)"
-        self.scope = Scope(graph, stored, names, "(offs_m[:, None] < M) & (offs_n[None, :] < N)")
+        result = "(offs_m[:, None] < M) & (offs_n[None, :] < N)"
+        if sizes.across:
+            left, result = (
+                "(offs_k[:, None] < K) & (offs_m[None, :] < M)",
+                "(offs_n[:, None] < N) & (offs_m[None, :] < M)",
+            )
+        self.scope = Scope(graph, stored, names, result)
         raw = _lies(graph, a, stored) and _lies(graph, b, stored)
         found = []
         for operand, place, mask, inner in (
@@ -88,7 +126,8 @@ class Tiles:
             if not _lies(graph, operand, stored):
                 value = body.name("kept", f"tl.where({mask}, {value}, 0.0)")
             found.append((body, value))
-        dot = f'tl.dot({found[0][1]}, {found[1][1]}, acc, input_precision="ieee")'
+        first = f"tl.trans({found[0][1]})" if sizes.across else found[0][1]
+        dot = f'tl.dot({first}, {found[1][1]}, acc, input_precision="ieee")'
         self.loop = [
             "acc = tl.zeros((BLOCK_M, BLOCK_N), dtype=tl.float32)",
             "for k in range(0, K, BLOCK_K):",
@@ -96,10 +135,11 @@ class Tiles:
             *(f"    {line}" for body, _ in found for line in body.lines),
             f"    acc = {dot}",
         ]
-        self.scope.held[node.name] = ("acc", sizes.result)
+        value = self.scope.name("tile", "tl.trans(acc)") if sizes.across else "acc"
+        self.scope.held[node.name] = (value, sizes.result)
         bias = node.args[2] if node.op == "convolution" else None
         if isinstance(bias, Ref):
-            biased = self.scope.name("biased", f"acc + {self.scope.value(bias.name, (sizes.result[1],))}")
+            biased = self.scope.name("biased", f"{value} + {self.scope.value(bias.name, (sizes.result[1],))}")
             self.scope.held[node.name] = (biased, sizes.result)
 
     @property

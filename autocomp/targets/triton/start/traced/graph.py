@@ -80,6 +80,30 @@ class Graph:
         return [node for node in self.nodes.values() if node.name in wanted]
 
 
+def once(graph: Graph) -> Graph:
+    """The graph with nodes that compute the same made one. Results stay as they are."""
+    kept: dict[str, Node] = {}
+    known: dict[str, str] = {}
+    same: dict[str, str] = {}
+    for node in graph.nodes.values():
+        args = tuple(_replaced(argument, same) for argument in node.args)
+        options = {key: _replaced(value, same) for key, value in node.options.items()}
+        found = Node(node.name, node.op, args, options, node.shape, node.dtype)
+        key = repr((node.op, args, sorted(options.items()), node.shape, node.dtype))
+        if node.op != "input" and node.name not in graph.outputs and key in known:
+            same[node.name] = known[key]
+            continue
+        kept[node.name] = found
+        known.setdefault(key, node.name)
+    return Graph(kept, graph.outputs)
+
+
+def _replaced(argument: Any, names: Mapping[str, str]) -> Any:
+    if isinstance(argument, Ref):
+        return Ref(names.get(argument.name, argument.name))
+    return tuple(_replaced(part, names) for part in argument) if isinstance(argument, tuple) else argument
+
+
 def graph_of(document: Mapping[str, Any]) -> Graph:
     """The graph of a worker's answer to `trace`."""
     nodes = {

@@ -67,7 +67,15 @@ class Index(Linear[Part]):
         return of(Part(opaque, number, -(-opaque.extent // number))), of(Part(opaque, 1, number))
 
     def text(self, names: Mapping[int, str]) -> str:
-        """The index in Python; `names` has names for coefficients."""
+        """The index in Python; `names` has names for coefficients. Parts of a tile's rows come apart from those of its
+        columns, so that each vector is added up before the tile is."""
+        vectors = {part.symbol.text for part, _ in self.parts}
+        if len(vectors) > 1 and len(self.parts) > len(vectors) and all("[" in vector for vector in vectors):
+            apart = (Index(tuple(pair for pair in self.parts if pair[0].symbol.text == one)) for one in sorted(vectors))
+            sums = [f"({index.text(names)})" if len(index.parts) > 1 else index.text(names) for index in apart]
+            if self.constant:
+                sums[-1] = f"({sums[-1]} + {self.constant})"
+            return " + ".join(sums)
         words = ""
         for part, by in sorted(self.terms, key=lambda pair: -abs(pair[1])):
             inner = part.text
@@ -80,7 +88,12 @@ class Index(Linear[Part]):
                 if "%" not in inner and "/" not in inner
                 else (f"({inner}) * {shown}")
             )
-            words += (f" - {term}" if by < 0 else f" + {term}") if words else f"-{term}" if by < 0 else term
+            if words:
+                words += f" - {term}" if by < 0 else f" + {term}"
+            elif by < 0:  # a minus in front would bind before a division
+                words = f"-({term})" if "%" in term or "/" in term else f"-{term}"
+            else:
+                words = term
         if self.constant or not words:
             sign = "-" if self.constant < 0 else "+"
             words = f"{words} {sign} {abs(self.constant)}" if words else str(self.constant)

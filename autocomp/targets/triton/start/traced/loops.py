@@ -29,6 +29,7 @@ NEUTRAL = {
     "cumprod": "1.0",
 }
 ACCUMULATORS = {"sum": "total", "prod": "product", "amax": "largest", "amin": "least", "any": "some", "all": "every"}
+UNROLLED = 32  # elements of a window up to which each gets instructions of its own, with constant places
 MULTIPLY = """
 @triton.jit
 def multiply(a, b):
@@ -98,18 +99,21 @@ class Loops:
             return ["row = tl.program_id(0).to(tl.int64)"]
         return ["offs = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)"]
 
-    def reduce(self, node: Node) -> None:
-        """Lines that give a variable the result of a reduction."""
-        source = self.graph[node.args[0]]
+    def reduce(self, nodes: Sequence[Node]) -> None:
+        """Lines that give variables the results of reductions, none of which needs another: they share one loop."""
         body, mask = self._body()
-        value = self._neutral(body, source, node.op, mask)
-        if node.op in ("argmax", "argmin"):
-            result = self._search(body, node.op, value)
-        else:
-            result = self._accumulate(body, node.op, value, source.is_float)
-        if node.op in ("any", "all"):
-            result = self.scope.name("found", f"{result} != 0")
-        self.scope.held[node.name] = (result, split(self.outer, node.shape))
+        results: list[str] = []
+        for node in nodes:
+            source = self.graph[node.args[0]]
+            value = self._neutral(body, source, node.op, mask)
+            if node.op in ("argmax", "argmin"):
+                results.append(self._search(body, node.op, value))
+            else:
+                results.append(self._accumulate(body, node.op, value, source.is_float))
+        self._loop(body)
+        for node, result in zip(nodes, results, strict=True):
+            found = self.scope.name("found", f"{result} != 0") if node.op in ("any", "all") else result
+            self.scope.held[node.name] = (found, split(self.outer, node.shape))
 
     def scan(self, node: Node, output: str) -> None:
         """Lines that store sums or products of all elements up to each."""
@@ -177,7 +181,6 @@ class Loops:
         else:
             function = "tl.maximum" if op in ("amax", "any") else "tl.minimum"
             body.lines.append(f"{name} = {function}({name}, {part})")
-        self._loop(body)
         return name
 
     def _search(self, body: Scope, op: str, value: str) -> str:
@@ -192,7 +195,6 @@ class Loops:
             place = self.inner_name
         body.lines.append(f"{chosen} = tl.where({value} {sign} {best}, {place}, {chosen})")
         body.lines.append(f"{best} = tl.where({value} {sign} {best}, {value}, {best})")
-        self._loop(body)
         return chosen
 
     def _initial(self, word: str, value: str, is_float: bool) -> str:
@@ -209,7 +211,7 @@ class Loops:
         if self.rows:
             head = ["for start in range(0, cols, BLOCK):", "    offs = start + tl.arange(0, BLOCK)"]
         else:
-            head = [f"for step in range(0, {self.space.length}):"]
+            head = ["for step in tl.range(0, length, loop_unroll_factor=1):"]  # loads wait less in rounds not unrolled
         self.scope.lines += head + [f"    {line}" for line in body.lines]
 
     def _store(self, scope: Scope, output: str, value: str, where: Index) -> None:
@@ -219,8 +221,9 @@ class Loops:
         scope.lines.append(f"tl.store({address}, {text}{masked})")
 
 
-def window(graph: Graph, node: Node, stored: dict[str, str]) -> tuple[Scope, list[str], str]:
-    """A pooled result, or one of a convolution of few channels: for a block of results, over what each looks at."""
+def window(graph: Graph, node: Node, stored: dict[str, str], last: Node) -> tuple[Scope, list[str]]:
+    """A pooled result, or one of a convolution of few channels: for a block of results, over what each looks at. The
+    last line is the value of `last`, a node with as many elements that may come after it."""
     source = graph[node.args[0]]
     scope = Scope(graph, stored, {}, "offs < count")
     place = split(symbol("offs", node.elements), node.shape)
@@ -252,7 +255,8 @@ def window(graph: Graph, node: Node, stored: dict[str, str]) -> tuple[Scope, lis
             body.lines.append(f"seen += tl.where({inside}, 1.0, 0.0)")
     first = '-float("inf")' if node.op.startswith("max") else "0.0"
     lines = [f"acc = tl.full((BLOCK,), {first}, dtype=tl.float32)", *scope.lines]
-    lines += [f"for step in range(0, {reach.steps}):", *(f"    {line}" for line in body.lines)]
+    steps = f"tl.static_range({reach.steps})" if reach.steps <= UNROLLED else f"range(0, {reach.steps})"
+    lines += [f"for step in {steps}:", *(f"    {line}" for line in body.lines)]
     scope.lines = []
     result = "acc"
     if node.op.startswith("avg"):
@@ -260,7 +264,10 @@ def window(graph: Graph, node: Node, stored: dict[str, str]) -> tuple[Scope, lis
     bias = node.args[2] if node.op == "convolution" else None
     if isinstance(bias, Ref):
         result = f"(acc + {scope.value(bias.name, (place[1],))})"
-    return scope, lines + scope.lines, result
+    if last is not node:
+        scope.held[node.name] = (scope.name("window", result), place)
+        result = scope.value(last.name, split(symbol("offs", last.elements), last.shape))
+    return scope, [*lines, *scope.lines, result]
 
 
 @dataclass(frozen=True)

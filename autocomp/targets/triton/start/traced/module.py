@@ -6,24 +6,35 @@ import math
 from collections.abc import Mapping, Sequence
 
 from autocomp.targets.triton.start.text import module
-from autocomp.targets.triton.start.traced.contraction import FEWEST, PRODUCTS, Contraction, Tiles
+from autocomp.targets.triton.start.traced.contraction import (
+    COPY,
+    FEWEST,
+    PRODUCTS,
+    Contraction,
+    Tiles,
+    with_ordered_filters,
+)
 from autocomp.targets.triton.start.traced.elementwise import HELPERS
-from autocomp.targets.triton.start.traced.graph import Graph, Node, Ref, graph_of
+from autocomp.targets.triton.start.traced.graph import Graph, Node, Ref, graph_of, once
 from autocomp.targets.triton.start.traced.index import join, split, symbol
 from autocomp.targets.triton.start.traced.loops import REDUCTIONS, SCANS, Loops, Space, space_of, window
+from autocomp.targets.triton.start.traced.operands import PACK, with_packed_operands, with_split_sums
 from autocomp.targets.triton.start.traced.values import NotHere, Scope, is_inline, unsupported
 
 POOLS = frozenset({"max_pool2d_with_indices", "max_pool3d_with_indices", "avg_pool2d", "avg_pool3d"})
 SPLIT_ELEMENTS = 1 << 15  # of a row, from which it is worth to be reduced by several programs
 SPLIT_PROGRAMS = 512  # programs that keep a device busy
-LONGEST = 1 << 31  # elements whose places fit into 32 bits
-CONSTANTS = {"BLOCK": 1024, "BLOCK_M": 64, "BLOCK_N": 64, "BLOCK_K": 32}
+LONGEST = (1 << 31) - (1 << 20)  # elements whose places fit into 32 bits, those of the last block with them
+CONSTANTS = {"BLOCK": 1024, "ELEMENTS": 512, "BLOCK_M": 64, "BLOCK_N": 64, "BLOCK_K": 32, "BLOCK_X": 64, "BLOCK_D": 64}
 
 
-def traced_kernel(document: Mapping[str, object], outputs: Sequence[str]) -> str:
+def traced_kernel(document: Mapping[str, object], outputs: Sequence[str], wide: bool = False) -> str:
     """The text of a starting kernel for a worker's answer to `trace`. `outputs` names the results as the workload has
-    them. Raises ConfigError for operators that it has no kernel for."""
-    return _Writer(_split_rows(graph_of(document)), outputs).text()
+    them; `wide` says that all floats are float32. Raises ConfigError for operators that it has no kernel for."""
+    graph = with_split_sums(once(graph_of(document)))
+    if wide:
+        graph = with_packed_operands(with_ordered_filters(graph))
+    return _Writer(_split_rows(graph), outputs).text()
 
 
 class _Writer:
@@ -99,6 +110,10 @@ class _Writer:
             self._scan(first)
         elif first.op in PRODUCTS or (first.op == "convolution" and Contraction.of(self.graph, first).n >= FEWEST):
             self._tiles(first)
+        elif first.op == PACK:
+            self._pack(first)
+        elif first.op == COPY:
+            self._copy(first)
         elif first.op in POOLS or first.op == "convolution":
             self._window(first)
         else:
@@ -113,8 +128,8 @@ class _Writer:
         loops = Loops(self.graph, space, self.stored)
         inside = {node.name for node in group}
         try:
-            for node in group:
-                loops.reduce(node)
+            for wave in self._waves(group):
+                loops.reduce(wave)
             outputs = []
             if follower is not None:
                 loops.store(*follower)
@@ -130,6 +145,17 @@ class _Writer:
         self.written.update(outputs)
         self._add_loops(loops, group[0].op, outputs, group)
         return True
+
+    def _waves(self, group: Sequence[Node]) -> list[list[Node]]:
+        """The nodes of a group, each after those that it needs; nodes of one wave need none of each other."""
+        waves: list[list[Node]] = []
+        level: dict[str, int] = {}
+        for node in group:
+            level[node.name] = 1 + max((level[need] for need in self._needs(node) if need in level), default=-1)
+            if level[node.name] == len(waves):
+                waves.append([])
+            waves[level[node.name]].append(node)
+        return waves
 
     def _used_outside(self, node: Node, group: set[str], follower: tuple[Node, str] | None) -> bool:
         if node.name in self.results or follower is None:
@@ -161,8 +187,10 @@ class _Writer:
             extra = {"cols": str(loops.space.length)}
             grid = f"({results},)"
         else:
-            extra, grid = {"count": str(results)}, f"(triton.cdiv({results}, BLOCK),)"
-        self._add(word, loops.scope, [*loops.head(), *loops.scope.lines], outputs, extra, grid, ("BLOCK",))
+            extra = {"count": str(results), "length": str(loops.space.length)}
+            grid = f"(triton.cdiv({results}, ELEMENTS),)"
+        block = "BLOCK" if loops.rows else "ELEMENTS"
+        self._add(word, loops.scope, [*loops.head(), *loops.scope.lines], outputs, extra, grid, {"BLOCK": block})
 
     def _tiles(self, node: Node) -> None:
         follower = self._follower([node])
@@ -184,14 +212,50 @@ class _Writer:
         grid = f"triton.cdiv({sizes.m}, BLOCK_M), triton.cdiv({sizes.n}, BLOCK_N)"
         grid = f"({grid}, {sizes.batches})" if sizes.batches > 1 else f"({grid})"
         extra = {"M": str(sizes.m), "N": str(sizes.n), "K": str(sizes.k)}
-        blocks = ("BLOCK_M", "BLOCK_N", "BLOCK_K")
+        blocks = {name: name for name in ("BLOCK_M", "BLOCK_N", "BLOCK_K")}
         word = "matmul" if node.op in PRODUCTS else node.op
         self._add(word, tiles.scope, [*tiles.head, *tiles.loop, *lines], [output], extra, grid, blocks)
 
-    def _window(self, node: Node) -> None:
-        scope, lines, result = window(self.graph, node, self.stored)
+    def _copy(self, node: Node) -> None:
         output = self._buffer(node)
-        lines.append(f"tl.store({output}_ptr + offs, {result}.to({output}_ptr.dtype.element_ty), mask=offs < count)")
+        scope = Scope(self.graph, {k: v for k, v in self.stored.items() if k != node.name}, {}, "offs < count")
+        value = scope.value(node.args[0].name, split(symbol("offs", node.elements), node.shape))
+        self._blocks(node, scope, [*scope.lines, f"tl.store({output}_ptr + offs, {value}, mask=offs < count)"], output)
+
+    def _pack(self, node: Node) -> None:
+        """A copy in which the depth of an operand is contiguous, filled up with zeros."""
+        source = self.graph[node.args[0]]
+        kept, full = node.shape[-2:]
+        deep = source.shape[-2 if node.args[1] else -1]
+        batches = math.prod(node.shape[:-2])
+        across, down = symbol("offs_x[None, :]", kept), symbol("offs_d[:, None]", deep)
+        batch = split(symbol("batch", batches), node.shape[:-2])
+        scope = Scope(self.graph, self.stored, {}, f"(offs_d[:, None] < {deep}) & (offs_x[None, :] < {kept})", raw=True)
+        value = scope.value(source.name, (*batch, *((down, across) if node.args[1] else (across, down))))
+        output = self._buffer(node)
+        place = join((*batch, across, symbol("offs_d[:, None]", full)), node.shape).text({})
+        mask = f"(offs_d[:, None] < {full}) & (offs_x[None, :] < {kept})"
+        lines = [
+            "offs_x = tl.program_id(0) * BLOCK_X + tl.arange(0, BLOCK_X)",
+            "offs_d = tl.program_id(1) * BLOCK_D + tl.arange(0, BLOCK_D)",
+            *(["batch = tl.program_id(2).to(tl.int64)"] if batches > 1 else []),
+            *scope.lines,
+            f"tl.store({output}_ptr + {place}, {value}, mask={mask})",
+        ]
+        grid = f"(triton.cdiv({kept}, BLOCK_X), triton.cdiv({full}, BLOCK_D), {batches})"
+        self._add(PACK, scope, lines, [output], {}, grid, {"BLOCK_X": "BLOCK_X", "BLOCK_D": "BLOCK_D"})
+
+    def _window(self, node: Node) -> None:
+        follower = self._follower([node])
+        last, output = follower if follower is not None and follower[0].elements == node.elements else (node, "")
+        try:
+            scope, lines = window(self.graph, node, self.stored, last)
+        except NotHere:
+            last, output = node, ""
+            scope, lines = window(self.graph, node, self.stored, last)
+        output = output or self._buffer(node)
+        self.written.add(output)
+        lines[-1] = f"tl.store({output}_ptr + offs, {lines[-1]}.to({output}_ptr.dtype.element_ty), mask=offs < count)"
         self._blocks(node, scope, lines, output)
 
     def _elementwise(self, node: Node, output: str) -> None:
@@ -205,11 +269,12 @@ class _Writer:
 
     def _blocks(self, node: Node, scope: Scope, lines: list[str], output: str) -> None:
         """A kernel of which each program has a block of results."""
-        block = "tl.program_id(0).to(tl.int64)" if node.elements * 4 >= LONGEST else "tl.program_id(0)"
+        widest = max(self.graph[name].elements for name in (node.name, *scope.loaded))
+        block = "tl.program_id(0).to(tl.int64)" if widest >= LONGEST else "tl.program_id(0)"
         head = f"offs = {block} * BLOCK + tl.arange(0, BLOCK)"
-        grid = f"(triton.cdiv({node.elements}, BLOCK),)"
+        grid = f"(triton.cdiv({node.elements}, ELEMENTS),)"
         word = node.op if not is_inline(node) else "elementwise"
-        self._add(word, scope, [head, *lines], [output], {"count": str(node.elements)}, grid, ("BLOCK",))
+        self._add(word, scope, [head, *lines], [output], {"count": str(node.elements)}, grid, {"BLOCK": "ELEMENTS"})
 
     # --- the module ----------------------------------------------------------------------------------------------
 
@@ -235,20 +300,21 @@ class _Writer:
         outputs: Sequence[str],
         extra: Mapping[str, str],
         grid: str,
-        blocks: Sequence[str],
+        blocks: Mapping[str, str],
     ) -> None:
-        """A kernel and its launch; `extra` are numbers that it is given."""
+        """A kernel and its launch; `extra` are numbers that it is given, `blocks` sizes and the constants that they
+        are."""
         name = f"{word.split('2d')[0].split('3d')[0].strip('_')}_kernel"
         name = name if not any(f"def {name}(" in text for text in self.kernels) else f"{name}_{len(self.kernels) + 1}"
         self.helpers |= scope.helpers
-        self.constants.update(blocks)
+        self.constants.update(blocks.values())
         tensors = list(dict.fromkeys([*(scope.stored[node] for node in self.stored if node in scope.loaded), *outputs]))
         body = "\n".join(f"    {line}" for line in lines)
         pointers = ", ".join(f"{tensor}_ptr" for tensor in tensors)
         numbers = "".join(f", {number}" for number in extra)
         sizes = "".join(f", {block}: tl.constexpr" for block in blocks)
         self.kernels.append(f"@triton.jit\ndef {name}({pointers}{numbers}{sizes}):\n{body}\n")
-        given = ", ".join([*tensors, *extra.values(), *(f"{block}={block}" for block in blocks)])
+        given = ", ".join([*tensors, *extra.values(), *(f"{block}={value}" for block, value in blocks.items())])
         self.launches.append(f"{name}[{grid}](\n        {given}\n    )")
 
     def _module(self) -> str:

@@ -14,6 +14,7 @@ from autocomp.targets.triton.start.traced.index import Index, join, split, symbo
 Place = tuple[Index, ...]
 MADE = frozenset({"full", "full_like", "zeros", "zeros_like", "ones", "ones_like", "scalar_tensor", "arange", "iota"})
 
+SIZES = ("M", "N", "K", "cols", "count", "length")  # parameters of kernels, whose names a tensor may have too
 WORDS = {"abs": "size", "pow": "power", "expm1": "growth", "log1p": "logarithm", "tanh": "tangent"}  # names in use
 
 
@@ -49,8 +50,8 @@ class Scope:
     loaded: set[str] = field(default_factory=set)
     helpers: set[str] = field(default_factory=set)
     lines: list[str] = field(default_factory=list)
-    known: dict[tuple[str, Place, str], str] = field(default_factory=dict)
-    taken: dict[str, int] = field(default_factory=dict)
+    known: dict[tuple[str, Place, str, str], str] = field(default_factory=dict)
+    taken: dict[str, int] = field(default_factory=lambda: dict.fromkeys(SIZES, 1))
 
     def fresh(self, word: str) -> str:
         count = self.taken.get(word, 0)
@@ -88,7 +89,7 @@ class Scope:
         if self.outer is not None and mask is None and not any(uses(index, self.inner) for index in place):
             return self.outer.value(name, place, other)
         mask = self.mask if mask is None else mask
-        key = (name, place, mask)
+        key = (name, place, mask, other)
         if key not in self.known:
             self.known[key] = self._value(self.graph[name], place, other, mask)
         return self.known[key]
