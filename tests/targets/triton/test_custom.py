@@ -85,7 +85,7 @@ def test_long_sums_of_a_few_tiles_are_split(
     monkeypatch.setattr(operands, "FILLED", 3)
     workload = problem("product")
     kernel = interpreter.starting_kernel(workload)
-    assert "for step in range(0, 10)" in kernel
+    assert "340, 10, BLOCK=ELEMENTS" in kernel  # ten parts of each of 17 x 20 sums
     assert interpreter.evaluator(workload).evaluate(kernel, seed=1).failure is None
 
 

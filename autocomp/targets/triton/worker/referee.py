@@ -165,7 +165,8 @@ class Referee:
 
     def room(self, task: Task) -> AbstractContextManager[None]:
         """Have as much of the device's memory as the judgement of a task may need."""
-        return self._slots(sum(bytes_of(task, own_case(task)))) if self.has_device else nullcontext()
+        shares = self.device.startswith("cuda")
+        return self._slots(sum(bytes_of(task, own_case(task)))) if shares else nullcontext()
 
     @contextmanager
     def _slots(self, size: int) -> Iterator[None]:

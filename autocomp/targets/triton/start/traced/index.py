@@ -69,10 +69,12 @@ class Index(Linear[Part]):
     def text(self, names: Mapping[int, str]) -> str:
         """The index in Python; `names` has names for coefficients. Parts of a tile's rows come apart from those of its
         columns, so that each vector is added up before the tile is."""
-        vectors = {part.symbol.text for part, _ in self.parts}
-        if len(vectors) > 1 and len(self.parts) > len(vectors) and all("[" in vector for vector in vectors):
-            apart = (Index(tuple(pair for pair in self.parts if pair[0].symbol.text == one)) for one in sorted(vectors))
-            sums = [f"({index.text(names)})" if len(index.parts) > 1 else index.text(names) for index in apart]
+        vectors = {part.symbol.text for part, _ in self.terms}
+        if len(vectors) > 1 and len(self.terms) > len(vectors) and all("[" in vector for vector in vectors):
+            apart = (
+                Index(0, tuple(pair for pair in self.terms if pair[0].symbol.text == one)) for one in sorted(vectors)
+            )
+            sums = [f"({index.text(names)})" if len(index.terms) > 1 else index.text(names) for index in apart]
             if self.constant:
                 sums[-1] = f"({sums[-1]} + {self.constant})"
             return " + ".join(sums)
