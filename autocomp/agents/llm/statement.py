@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -22,6 +24,7 @@ def statement(workload: Workload) -> str:
         return "\n".join(_convolution(workload))
     text = workload.reference_text
     if text is not None:
+        text = _needed(text, str(workload.reference_source).rpartition(":")[2])
         return f"The operation {workload.name}, defined by this Python reference:\n\n```python\n{text.strip()}\n```"
     return _tensor_operation(workload)
 
@@ -110,6 +113,23 @@ def _group(filters: int, depth: int) -> str:
     """The channel that filter k reads at depth c, where each group of filters has channels of its own."""
     group = "k" if filters == 1 else f"k / {filters}"
     return group if depth == 1 else f"{group} * {depth} + c"
+
+
+def _needed(source: str, function: str) -> str:
+    """A module's text without the functions and classes that this function has no use for."""
+    nodes = [node for node in ast.parse(source).body if isinstance(node, ast.FunctionDef | ast.ClassDef)]
+    uses = {node.name: {n.id for n in ast.walk(node) if isinstance(n, ast.Name)} for node in nodes}
+    needed, open_names = set[str](), {function}
+    while open_names:
+        name = open_names.pop()
+        needed.add(name)
+        open_names |= (uses.get(name, set()) & uses.keys()) - needed
+    lines = source.splitlines()
+    for node in reversed(nodes):
+        if node.name not in needed:
+            first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
+            del lines[first - 1 : node.end_lineno]
+    return re.sub(r"\n{4,}", "\n\n\n", "\n".join(lines))
 
 
 def _tensor_operation(workload: Workload) -> str:

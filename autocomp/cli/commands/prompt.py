@@ -116,13 +116,13 @@ def prompt(
     """
     from autocomp.agents.llm.endpoints.tokens import estimate_prompt
     from autocomp.agents.llm.planner import templates_of
-    from autocomp.agents.llm.prompts import render_prompt
+    from autocomp.agents.llm.prompts import PLANNING, render_prompt
     from autocomp.targets.menu_file import for_target
 
     loaded, target = load_problem(workload, paths, overrides, target_spec, trust=trust, definitions=definitions)
     menu = for_target(menus, loaded, target, paths).dropout(Random(f"menu/{seed}"), dropout)
-    context = _context(read_kernel(kernel), str(kernel), loaded, target, menu, seed)
     asking = Question(**question)
+    context = _context(read_kernel(kernel), str(kernel), loaded, target, menu, seed, diagnosed=asking.phase in PLANNING)
     with _named(kernel):
         asked = _asked(context, asking)
         if asked.peer is not None:
@@ -164,12 +164,14 @@ def _print_sections(messages: tuple[Message, ...]) -> None:
     say(f"{estimate_prompt(messages):>7,}  in all (estimated from words and marks)")
 
 
-def _context(text: str, source: str, workload: Any, target: Target, menu: Any, seed: int) -> Context:
-    """The kernel as a search without a past would show it."""
+def _context(
+    text: str, source: str, workload: Any, target: Target, menu: Any, seed: int, *, diagnosed: bool
+) -> Context:
+    """The kernel as a search without a past would show it: `diagnosed` for a planner."""
     from autocomp.targets.planning import Context, Peer
 
     evaluation = target.evaluator(workload, source).evaluate(text)
-    known = target.diagnose(text, workload) if evaluation.value else None
+    known = target.diagnose(text, workload) if diagnosed and evaluation.value else None
     peers = (Peer(0, text, evaluation),)
     chance = Random(f"agent/{seed}")
     return Context(target, workload, text, evaluation, (), menu, chance, peers=peers, diagnosis=known)

@@ -74,4 +74,5 @@ def test_what_the_host_may_do_is_as_the_workload_says(naive: Context) -> None:
 def test_the_entry_function_has_the_name_that_its_file_gives_it(naive: Context) -> None:
     renamed = replace(naive, kernel=naive.kernel.replace("solution(", "multiply("))
     text = render_prompt("code", renamed, Asked(plan=Plan("", "Tile.")))[1].content
-    assert "Keep the signature `void multiply(" in text
+    assert "Keep its signature." in text
+    assert "```c\nvoid multiply(" in text.split("# Your task")[1]

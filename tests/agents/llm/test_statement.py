@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from autocomp.agents.llm.prompts import render_prompt
-from autocomp.agents.llm.statement import accuracy, statement
+from autocomp.agents.llm.statement import _needed, accuracy, statement
 from autocomp.api import load_workload
 from autocomp.data import data_dir
 from autocomp.targets.planning import Context
@@ -71,3 +71,10 @@ CONVOLUTION = "operation: conv2d\naccelerator: tiny\ndims: {N: 1, H: 9, W: 9, C:
 )
 def test_a_convolution_is_told_as_a_formula(written, options: str, expected: str) -> None:  # type: ignore[no-untyped-def]
     assert expected in statement(written(CONVOLUTION + options))
+
+
+def test_a_reference_is_shown_without_what_it_has_no_use_for() -> None:
+    first = "import math\n\n\ndef half(x):\n    return x / 2\n\n\n"
+    other = "def other(x):\n    return half(x)\n\n\n"
+    last = "def f(x):\n    return half(math.pi * x)\n"
+    assert _needed(first + other + last, "f") == (first + last).rstrip("\n")

@@ -48,7 +48,7 @@ def joined(condition: Expression, then: Sequence[Statement], otherwise: Sequence
     one, other = first.body[0], second.body[0]
     if not isinstance(one, Assign) or not isinstance(other, Assign) or one.target != other.target:
         return None
-    value = Conditional(condition, one.value, other.value)
+    value = _choice(condition, one.value, other.value)
     return replace(first, body=(replace(one, value=value),)) if len(show(value)) <= LONGEST_CHOICE else None
 
 
@@ -57,6 +57,15 @@ def _unshifted(expression: Expression) -> Expression | None:
     if isinstance(expression, Call) and expression.function == "rounding_shift" and expression.arguments[1] == ZERO:
         return expression.arguments[0]
     return None
+
+
+def _choice(condition: Expression, one: Expression, other: Expression) -> Expression:
+    """`condition ? one : other`; `p ? (c ? x : y) : z` in place of `c ? (p ? x : z) : (p ? y : z)`."""
+    if isinstance(one, Conditional) and isinstance(other, Conditional):
+        guard, rest = one.condition, one.otherwise
+        if (guard, rest) == (other.condition, other.otherwise):
+            return Conditional(guard, Conditional(condition, one.then, other.then), rest)
+    return Conditional(condition, one, other)
 
 
 @dataclass(frozen=True)

@@ -79,6 +79,8 @@ def overlap(accelerator: Accelerator) -> Iterator[str]:
         yield "The machine itself orders commands of different units that use the same local rows."
     else:
         yield "The machine orders nothing between units: a kernel does that with semaphores or fences."
+    if "Semaphore" in _possible(accelerator):
+        yield "A kernel waits for each signal before it returns: the next one would take what is left for its own."
     if _section(accelerator, "host.code"):
         yield "Code of the kernel takes time on the host as well, as an optimising compiler leaves it."
     else:
@@ -92,7 +94,14 @@ def _rate(issue: int, width: int) -> str:
 
 def units(accelerator: Accelerator, only: Collection[str] | None = None) -> Iterator[str]:
     """The units with all their settings; of the instructions named in `only`, with those that one plans with."""
-    yield from (_unit(unit, SHORT if only is not None else None) for unit in _used(accelerator, only))
+    used = _used(accelerator, only)
+    if only is None:
+        yield from (_unit(unit, None) for unit in used)
+        return
+    yield from (_unit(unit, SHORT) for unit in used)
+    told = [key for key in SHORT if any(_kind(unit) in UNIT_KEYS[key].kinds for unit in used)]
+    if told:
+        yield f"- {'; '.join(f'`{key}`: {UNIT_KEYS[key].doc}' for key in told)}."
 
 
 def _used(accelerator: Accelerator, only: Collection[str] | None) -> list[Unit]:
@@ -104,13 +113,15 @@ def _used(accelerator: Accelerator, only: Collection[str] | None) -> list[Unit]:
 
 
 def _unit(unit: Unit, keys: Collection[str] | None) -> str:
-    """The unit with those of `keys` that mean something to it, or with all settings that it states."""
+    """The unit with those of `keys` that mean something to it, or with all that it states and what they mean."""
     stated = [key for key in unit.settings if key in UNIT_KEYS and key != "kind"]
     if keys is not None:
         stated = [key for key in keys if _kind(unit) in UNIT_KEYS[key].kinds]
-    settings = [f"{key} {unit.settings.get(key, UNIT_KEYS[key].default)} ({UNIT_KEYS[key].doc})" for key in stated]
+    values = [f"{key} {unit.settings.get(key, UNIT_KEYS[key].default)}" for key in stated]
     what = f"- `{unit.name}` ({_kind(unit)}): {KINDS[_kind(unit)]}."
-    return what + (f" {'; '.join(settings)}." if settings else "")
+    if keys is None:
+        values = [f"{value} ({UNIT_KEYS[key].doc})" for key, value in zip(stated, values, strict=True)]
+    return what + (f" {'; '.join(values)}." if values else "")
 
 
 def _possible(accelerator: Accelerator) -> set[str]:
@@ -167,7 +178,11 @@ def _instruction(accelerator: Accelerator, instruction: Instruction, figures: tu
 
 def times(accelerator: Accelerator, instruction: Instruction, figures: Sequence[Measured]) -> str:
     """The cost of a command of an instruction, in short; empty where nothing is known."""
-    told = [f"{key} = `{show(value)}` ({TOLD[key]})" for key, value in instruction.timing.items() if key in TOLD]
+    told = [
+        f"{key} = `{show(value)}` ({TOLD[key]})"
+        for key, value in instruction.timing.items()
+        if key in TOLD and key != "semaphore"  # an operand says which
+    ]
     known = [f"{_listed(figures)} in a row{_paired(accelerator, instruction)}"] if figures else []
     return f"Cycles: {'; '.join([*known, *told])}." if known or told else ""
 
