@@ -52,7 +52,10 @@ void Discipline::add_unit(const Unit& unit, bool paths) {
                   unit_setting(unit, "exact_base_sums")};
   const timing::UnitSettings settings = timing::resolve_unit(unit);
   rules.preload_owns = settings.owner_preload;
-  rules.moves_in = timing::facts(settings.kind).moves_in;
+  const timing::KindOfUnit& kind = timing::facts(settings.kind);
+  rules.moves_in = kind.moves_in;
+  rules.streams = kind.streams;
+  rules.passes = kind.passes;
   rules.loops = unit_setting(unit, "loops");
   rules.timelines = paths ? kPaths : rules.preload_owns ? 2 : 1;
   rules.first_timeline = rules_.empty() ? 0 : rules_.back().first_timeline + rules_.back().timelines;
@@ -169,6 +172,7 @@ void Discipline::command(const OperationList& list) {
   each_access(false);
   each_access(true);
   moved_beyond(list, operation);
+  if (rules_[at(unit)].streams) on_the_link();
   push(list, operation, role);
   keep_clock(present_);
   // A result is complete when all that its multiply waited for is.
@@ -225,6 +229,7 @@ int32_t Discipline::owner(bool result) const {
 
 void Discipline::fence() {
   fenced_ = now_;
+  overlaps_.clear();
   for (Clock& clock : clocks_) clock = now_;
 }
 

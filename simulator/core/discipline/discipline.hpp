@@ -97,8 +97,14 @@ class Discipline {
     int64_t unordered_writes = 0, exact_base_reads = 0, exact_base_sums = 0;
     bool preload_owns = false;  // results belong to the preload
     bool moves_in = false;
-    int64_t loops = 0;  // expansions under way at once; 0: it expands nothing
+    bool streams = false;  // on the link to main memory
+    bool passes = false;   // its requests may pass one another while others are on the link
+    int64_t loops = 0;     // expansions under way at once; 0: it expands nothing
     int32_t first_timeline = 0, timelines = 1;
+  };
+  struct Overlap {  // of commands of a unit, the later of which writes a row that the earlier has written
+    int32_t earlier = 0, later = 0, memory = -1;
+    int64_t row = 0;
   };
   struct Pair {           // of a unit
     int32_t preload = 0;  // the last one, an event; 0: none since the last fence or other command
@@ -123,6 +129,9 @@ class Discipline {
   void conflict_local(int32_t before, bool was_write, int32_t memory, int64_t row, const AccessInstance& access);
   [[nodiscard]] bool ordered_in_unit(const Event& earlier, bool was_write, const AccessInstance& access,
                                      bool same_base) const;
+  [[nodiscard]] int32_t beside(const Event& earlier) const;
+  void on_the_link();
+  void passed(const Overlap& overlap, int32_t third);
   [[nodiscard]] bool waits(int32_t event, int32_t before) const;
   [[nodiscard]] bool may_overtake(int32_t event, int32_t before) const;
   void overtaken(int32_t before, int32_t memory, int64_t row);
@@ -167,6 +176,8 @@ class Discipline {
   std::vector<RowUse> uses_;                       // by memory
   std::vector<Range> ranges_;
   std::vector<Pair> pairs_;  // by unit
+  std::vector<Overlap>
+      overlaps_;  // of units whose requests may pass one another; in order as long as nobody else comes
   std::map<std::tuple<std::string, int32_t, int32_t>, size_t> known_;
   std::vector<Violation> violations_;
   int32_t commands_ = 0;

@@ -1,6 +1,7 @@
 // The memory discipline of local memories: the last accesses of each row, and what of it was written.
 #include <algorithm>
 #include <bit>
+#include <utility>
 
 #include "discipline/discipline.hpp"
 
@@ -130,6 +131,13 @@ void Discipline::conflict_local(int32_t before, bool was_write, int32_t memory, 
       ordered = true;
     }
   }
+  if (ordered && access.write && was_write && earlier.unit == present().unit && !complete(earlier) &&
+      rules_[at(earlier.unit)].passes && (earlier.expansion == 0 || earlier.expansion != present().expansion)) {
+    const Overlap overlap{before, present_, memory, row};
+    if (const int32_t third = beside(earlier); third != 0) return passed(overlap, third);
+    if (overlaps_.empty() || overlaps_.back().earlier != before || overlaps_.back().later != present_)
+      overlaps_.push_back(overlap);
+  }
   if (ordered) return;
   report("unordered-local",
          text(present_) + (access.write ? " writes " : " reads ") + machine_.machine().memories[at(memory)].name +
@@ -137,6 +145,43 @@ void Discipline::conflict_local(int32_t before, bool was_write, int32_t memory, 
              "; the machine does not make the later one wait" +
              (tracked_ ? ": keep them further apart, or use other rows" : ": synchronise the units with a semaphore"),
          before);
+}
+
+// The last command of another unit on the link that may be under way at the same time as an earlier one; 0: none.
+int32_t Discipline::beside(const Event& earlier) const {
+  const int64_t* known = waited_.data() + (&earlier - events_.data()) * std::ssize(now_);
+  for (int32_t unit = 0; unit < host_; ++unit) {
+    const UnitRules& rules = rules_[at(unit)];
+    if (unit == earlier.unit || !rules.streams) continue;
+    for (int32_t t = rules.first_timeline; t < rules.first_timeline + rules.timelines; ++t)
+      if (known[t] < now_[at(t)]) {
+        const auto last =
+            std::find_if(events_.rbegin(), events_.rend(), [&](const Event& e) { return e.timeline == t; });
+        return static_cast<int32_t>(events_.rend() - last) - 1;
+      }
+  }
+  return 0;
+}
+
+// The present command comes to the link: overlaps whose earlier command may still be under way are not in order.
+void Discipline::on_the_link() {
+  std::erase_if(overlaps_, [&](const Overlap& overlap) {
+    const Event& earlier = events_[at(overlap.earlier)];
+    if (earlier.unit == present().unit) return false;
+    if (!complete(earlier)) passed(overlap, present_);
+    return true;
+  });
+}
+
+void Discipline::passed(const Overlap& overlap, int32_t third) {
+  const int32_t now = std::exchange(present_, overlap.later);
+  report("unordered-local",
+         text(overlap.later) + " writes " + machine_.machine().memories[at(overlap.memory)].name + " row " +
+             std::to_string(overlap.row) + ", which " + text(overlap.earlier) + " writes; " + text(third) +
+             " may be under way too, and requests that wait for the link then pass one another: put a fence between"
+             " the two, or use other rows",
+         overlap.earlier);
+  present_ = now;
 }
 
 // The present command may reach the machine before an older one does.

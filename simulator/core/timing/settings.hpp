@@ -37,6 +37,7 @@ struct KindOfUnit {
   bool asks = false;           // it asks main memory for the rows that a command states, also beyond the tensor
   bool owner_preload = false;  // a multiply's writes belong to the preload before it
   bool moves_in = false;       // it writes to local memory what it reads from main memory
+  bool passes = false;         // a request that finds the link taken may be passed by later ones of the unit
 };
 constexpr std::array<KindOfUnit, 8> kKinds = {{
     // by UnitKind
@@ -44,7 +45,7 @@ constexpr std::array<KindOfUnit, 8> kKinds = {{
     {.name = "transfer_in", .role = Role::Transfer, .moves_in = true},
     {.name = "transfer_out", .role = Role::Transfer},
     {.name = "array", .role = Role::Multiply},
-    {.name = "stream_in", .role = Role::Transfer, .streams = true, .asks = true, .moves_in = true},
+    {.name = "stream_in", .role = Role::Transfer, .streams = true, .asks = true, .moves_in = true, .passes = true},
     {.name = "stream_out", .role = Role::Transfer, .streams = true},
     {.name = "systolic", .role = Role::Multiply, .owner_preload = true},
     {.name = "expander", .role = Role::Expand},

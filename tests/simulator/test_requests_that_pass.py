@@ -1,0 +1,83 @@
+"""Requests of moves in pass one another while moves out are on the link too.
+
+The RTL showed it: `python -m benchmarks.ordering` draws such programs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+
+from autocomp.targets.simulator import isa
+from autocomp.targets.simulator.rtl.laboratory import Laboratory, laboratory
+
+SETUP = (
+    "configure_execute(1, 0, 0, 1.0f, 1, 1, 0, 0, 0);",
+    "configure_load(0, 16, 1.0f, 0, 16, 1);",
+    "configure_load(1, 64, 1.0f, 0, 16, 1);",
+    "configure_store(16, 0, 1.0f, 0, 0, 0, 0, 0, 0, 0, 0, 0);",
+    "move_in(0, &b[0], 0x1000, 16, 16);",
+    "fence();",
+)
+FIRST, AGAIN = "move_in(0, &a[0], 0, 16, 9);", "move_in(0, &a[256], 4, 16, 9);"
+STORE = "move_out(&c[0], 0x1000, 16, 16);"
+
+
+@cache
+def lab() -> Laboratory:
+    return laboratory(isa.load("gemmini"))
+
+
+def refusals(*commands: str) -> list[str]:
+    result = lab().run([*SETUP, *commands], timing=False)
+    assert result.error is None, result.error
+    return [violation.message for violation in result.violations]
+
+
+def refused(commands: Sequence[str]) -> bool:
+    return any("pass one another" in message for message in refusals(*commands))
+
+
+def test_two_moves_into_the_same_rows_are_in_order_by_themselves() -> None:
+    assert refusals(FIRST, AGAIN) == []
+
+
+def test_a_move_out_beside_them_takes_the_order_away_whenever_it_comes() -> None:
+    assert refused([STORE, FIRST, AGAIN])
+    assert refused([FIRST, STORE, AGAIN])
+    assert refused([FIRST, AGAIN, STORE])
+
+
+def test_the_refusal_names_all_three_commands_and_what_to_do() -> None:
+    [message] = refusals(FIRST, STORE, AGAIN)
+    assert message == (
+        "move_in (line 9) writes spad row 4, which move_in (line 7) writes; move_out (line 8) may be under way too, and "
+        "requests that wait for the link then pass one another: put a fence between the two, or use other rows"
+    )
+
+
+def test_a_fence_on_either_side_gives_it_back() -> None:
+    assert refusals(STORE, "fence();", FIRST, AGAIN) == []
+    assert refusals(STORE, FIRST, "fence();", AGAIN) == []
+    assert refusals(FIRST, AGAIN, "fence();", STORE) == []
+
+
+def test_moves_into_different_rows_may_pass() -> None:
+    assert refusals(FIRST, "move_in(0, &a[256], 16, 16, 9);", STORE) == []
+
+
+def test_a_product_that_reads_the_rows_in_between_waits_for_the_first() -> None:
+    product = ("preload(0x1000, 0x80000000, 16, 16, 16, 9);", "compute(1, 0, 0xffffffff, 16, 9, 16, 9);")
+    assert refusals(STORE, FIRST, *product, AGAIN) == []
+
+
+def test_sums_that_moves_add_up_need_the_order_too() -> None:
+    moves = ("move_in(1, &a[0], 0x80000000, 16, 9);", "move_in(1, &a[1024], 0xc0000000, 16, 9);")
+    assert refusals(*moves) == []
+    assert refused([STORE, *moves])
+
+
+def test_a_sum_across_two_requests_would_lose_a_carry() -> None:
+    result = lab().run([*SETUP, "move_in(1, &a[0], 0x80000000, 16, 9);", "move_in(1, &a[1026], 0xc0000000, 16, 9);"])
+    assert result.error is not None
+    assert "loses a carry" in result.error.message
