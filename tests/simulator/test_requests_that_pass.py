@@ -81,3 +81,9 @@ def test_a_sum_across_two_requests_would_lose_a_carry() -> None:
     result = lab().run([*SETUP, "move_in(1, &a[0], 0x80000000, 16, 9);", "move_in(1, &a[1026], 0xc0000000, 16, 9);"])
     assert result.error is not None
     assert "loses a carry" in result.error.message
+
+
+def test_a_product_that_waits_for_other_rows_of_the_first_orders_the_moves_too() -> None:
+    product = ("preload(0x1000, 0x80000000, 16, 16, 16, 2);", "compute(1, 0, 0xffffffff, 16, 2, 16, 2);")
+    again = "move_in(0, &a[256], 0, 16, 9);"  # it waits for the product, which does not read the last rows
+    assert refusals(STORE, FIRST, *product, again) == []

@@ -171,6 +171,7 @@ void Discipline::command(const OperationList& list) {
   };
   each_access(false);
   each_access(true);
+  settle_doubts();
   moved_beyond(list, operation);
   if (rules_[at(unit)].streams) on_the_link();
   push(list, operation, role);

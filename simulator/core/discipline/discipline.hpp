@@ -102,6 +102,12 @@ class Discipline {
     int64_t loops = 0;     // expansions under way at once; 0: it expands nothing
     int32_t first_timeline = 0, timelines = 1;
   };
+  struct Doubt {  // a row that a command of the same unit used before
+    int32_t before = 0, memory = -1;
+    int64_t row = 0;
+    bool was_write = false, write = false;
+    bool passes = false;  // in order unless their requests pass one another
+  };
   struct Overlap {  // of commands of a unit, the later of which writes a row that the earlier has written
     int32_t earlier = 0, later = 0, memory = -1;
     int64_t row = 0;
@@ -131,6 +137,9 @@ class Discipline {
                                      bool same_base) const;
   [[nodiscard]] int32_t beside(const Event& earlier) const;
   void on_the_link();
+  void settle_doubts();
+  bool waits_through_another(int32_t before);
+  void unordered(const Doubt& doubt);
   void passed(const Overlap& overlap, int32_t third);
   [[nodiscard]] bool waits(int32_t event, int32_t before) const;
   [[nodiscard]] bool may_overtake(int32_t event, int32_t before) const;
@@ -175,7 +184,8 @@ class Discipline {
   std::vector<Granules> rows_, elements_;          // by memory; by tensor
   std::vector<RowUse> uses_;                       // by memory
   std::vector<Range> ranges_;
-  std::vector<Pair> pairs_;  // by unit
+  std::vector<Pair> pairs_;    // by unit
+  std::vector<Doubt> doubts_;  // of the present command, until all that it waits for is known
   std::vector<Overlap>
       overlaps_;  // of units whose requests may pass one another; in order as long as nobody else comes
   std::map<std::tuple<std::string, int32_t, int32_t>, size_t> known_;

@@ -106,7 +106,7 @@ bool Discipline::may_overtake(int32_t event, int32_t before) const {
 bool Discipline::ordered_in_unit(const Event& earlier, bool was_write, const AccessInstance& access,
                                  bool same_base) const {
   const Event& now = present();
-  if (!was_write || complete(earlier) || (now.expansion > 0 && now.expansion == earlier.expansion)) return true;
+  if (!was_write || (now.expansion > 0 && now.expansion == earlier.expansion)) return true;
   const UnitRules& rules = rules_[at(now.unit)];
   const int64_t distance = now.number - earlier.number;
   if (access.write && events_[at(owner(true))].timeline != earlier.timeline) return false;
@@ -119,32 +119,66 @@ void Discipline::conflict_local(int32_t before, bool was_write, int32_t memory, 
                                 const AccessInstance& access) {
   const Event& earlier = events_[at(before)];
   const int32_t who = owner(access.write || access.accumulate_read);
-  bool ordered = false;
-  if (!complete(earlier) && may_overtake(who, before)) return overtaken(before, memory, row);
-  if (earlier.unit == present().unit) {
-    ordered = ordered_in_unit(earlier, was_write, access, rows_[at(memory)].base[at(row)] == access.base);
-  } else {
-    ordered = complete(earlier);
-    if (!ordered && before > who) return early(before);
-    if (!ordered && tracked_ && waits(who, before)) {
-      join(waited_.data() + at(before) * now_.size());
-      ordered = true;
-    }
+  if (complete(earlier)) return;
+  if (may_overtake(who, before)) return overtaken(before, memory, row);
+  const bool own = earlier.unit == present().unit;
+  Doubt doubt{before, memory, row, was_write, access.write};
+  if (own && ordered_in_unit(earlier, was_write, access, rows_[at(memory)].base[at(row)] == access.base)) {
+    const bool one_loop = earlier.expansion > 0 && earlier.expansion == present().expansion;
+    doubt.passes = access.write && was_write && rules_[at(earlier.unit)].passes && !one_loop;
+    if (!doubt.passes) return;
+  } else if (!own) {
+    if (before > who) return early(before);
+    if (tracked_ && waits(who, before)) return join(waited_.data() + at(before) * now_.size());
   }
-  if (ordered && access.write && was_write && earlier.unit == present().unit && !complete(earlier) &&
-      rules_[at(earlier.unit)].passes && (earlier.expansion == 0 || earlier.expansion != present().expansion)) {
-    const Overlap overlap{before, present_, memory, row};
-    if (const int32_t third = beside(earlier); third != 0) return passed(overlap, third);
-    if (overlaps_.empty() || overlaps_.back().earlier != before || overlaps_.back().later != present_)
+  doubts_.push_back(doubt);
+}
+
+// Whether a command of another unit waits for an older one, and the present one for it: by tracked rows, which may be
+// more than the three share.
+bool Discipline::waits_through_another(int32_t before) {
+  const Event& mine = present();
+  const auto states = [&](int32_t event) { return events_[at(event)].ranges > 0; };
+  if (!tracked_ || !states(before) || !states(present_)) return false;
+  for (int32_t event = present_ - 1; event > before; --event) {
+    if (events_[at(event)].unit == mine.unit || !states(event)) continue;
+    if (!waits(event, before) || !waits(present_, event)) continue;
+    if (may_overtake(event, before) || may_overtake(present_, event)) continue;
+    join(waited_.data() + at(event) * now_.size());
+    Clock& clock = clocks_[at(mine.unit)];
+    const Event& earlier = events_[at(before)];
+    clock[at(earlier.timeline)] = std::max(clock[at(earlier.timeline)], earlier.time);
+    return true;
+  }
+  return false;
+}
+
+// A command begins when all that it waits for is complete, whichever of its rows waits for it.
+void Discipline::settle_doubts() {
+  for (const Doubt& doubt : doubts_) {
+    const Event& earlier = events_[at(doubt.before)];
+    if (complete(earlier) || waits_through_another(doubt.before)) continue;
+    if (!doubt.passes) {
+      unordered(doubt);
+      continue;
+    }
+    const Overlap overlap{doubt.before, present_, doubt.memory, doubt.row};
+    if (const int32_t third = beside(earlier); third != 0)
+      passed(overlap, third);
+    else if (overlaps_.empty() || overlaps_.back().earlier != overlap.earlier ||
+             overlaps_.back().later != overlap.later)
       overlaps_.push_back(overlap);
   }
-  if (ordered) return;
+  doubts_.clear();
+}
+
+void Discipline::unordered(const Doubt& doubt) {
   report("unordered-local",
-         text(present_) + (access.write ? " writes " : " reads ") + machine_.machine().memories[at(memory)].name +
-             " row " + std::to_string(row) + ", which " + text(before) + (was_write ? " writes" : " reads") +
-             "; the machine does not make the later one wait" +
+         text(present_) + (doubt.write ? " writes " : " reads ") + machine_.machine().memories[at(doubt.memory)].name +
+             " row " + std::to_string(doubt.row) + ", which " + text(doubt.before) +
+             (doubt.was_write ? " writes" : " reads") + "; the machine does not make the later one wait" +
              (tracked_ ? ": keep them further apart, or use other rows" : ": synchronise the units with a semaphore"),
-         before);
+         doubt.before);
 }
 
 // The last command of another unit on the link that may be under way at the same time as an earlier one; 0: none.
