@@ -96,8 +96,9 @@ CHECKED = Options(timing=False, discipline=True)
 
 def test_tokens_order_what_their_commands_touch() -> None:
     assert run("produce(0, 5, 0, 1, 1, 0); consume(0, 1, 0, 1);", options=CHECKED).violations == ()
-    (found,) = run("produce(0, 5, 0, 1, 1, 0); consume(0, 0, 0, 1);", options=CHECKED).violations
-    assert "does not make the later one wait" in found.message
+    unordered, left = run("produce(0, 5, 0, 1, 1, 0); consume(0, 0, 0, 1);", options=CHECKED).violations
+    assert "does not make the later one wait" in unordered.message
+    assert left.kind == "signal-left"
     both = "produce(0, 5, 0, 1, 1, 0); consume(0, 1, 1, 1); produce(0, 6, {}, 0, 1, 0);"
     assert run(both.format(1), options=CHECKED).violations == ()
     assert run(both.format(0), options=CHECKED).violations != ()

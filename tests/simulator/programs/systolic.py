@@ -79,7 +79,7 @@ class Draft:
     summing: bool = False  # sums stand in the array
     keeps: bool = False  # the last pair has left its sums there
     flipped: bool = False  # the last pair has put new weights in the active plane
-    loads: dict[int, tuple[int, int, int]] = field(default_factory=dict)  # shrunk, block stride, repeats
+    loads: dict[int, tuple[int, int, int, int]] = field(default_factory=dict)  # shrunk, block stride, repeats, stride
     pooled: int = 0  # rows of the image; 0: no pooling
 
     def issue(self, name: str, *arguments: float) -> None:
@@ -152,7 +152,7 @@ class Draft:
         shrunk, block = self.below(2), self.among(dim, dim, dim + 3, 2 * dim, dim // 2)
         repeats = self.among(1, 1, 1, 0, 2, 3)
         self.issue("configure_load", index, stride, self.scale(), shrunk, block, repeats)
-        self.loads[index] = (shrunk, block, repeats or 1)
+        self.loads[index] = (shrunk, block, repeats or 1, stride)
 
     def config_st(self) -> None:
         stride = self.among(self.geometry.dim, 64, 100, 5, 0) * self.geometry.elem_bytes
@@ -179,7 +179,7 @@ class Draft:
 
     def mvin(self) -> None:
         shape, index = self.geometry, self.below(3)
-        shrunk, block, repeats = self.loads[index]
+        shrunk, block, repeats, stride = self.loads[index]
         null = self.below(6) == 0
         acc = repeats == 1 and not (null and shrunk) and self.below(2) == 1
         rows = self.some(min(shape.dim, block), 1)
@@ -191,9 +191,11 @@ class Draft:
         local = (self.acc if acc else self.spad)(rows + (cols - 1) // shape.dim * block)
         if acc and self.below(8) == 0:
             local |= FULL
-        self.issue(
-            "move_in", index, 0 if null else self.dram(rows * 100 * shape.elem_bytes + 4 * cols), local, cols, rows
-        )
+        source = 0 if null else self.dram(rows * 100 * shape.elem_bytes + 4 * cols)
+        if acc and not shrunk:  # sums are added where none lies across two requests
+            source -= source % 4
+            local &= ~ACCUMULATE if rows > 1 and stride % 4 and source else ~0
+        self.issue("move_in", index, source, local, cols, rows)
 
     def mvout(self) -> None:
         shape, kind = self.geometry, self.below(3)
@@ -258,7 +260,7 @@ class Draft:
         dim = self.geometry.dim
         row = self.row(self.geometry.spad_rows, dim)
         self.issue("configure_load", 0, 0, 1.0, 0, dim, 1)
-        self.loads[0] = (0, dim, 1)
+        self.loads[0] = (0, dim, 1, 0)
         self.issue("move_in", 0, 0, row, dim, dim)
         return row
 
