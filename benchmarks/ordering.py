@@ -1,12 +1,14 @@
-"""What the hardware orders, pair by pair: two commands that share rows or bytes, on the RTL and in program order.
+"""The order that hardware keeps, pair by pair: two commands that share rows or bytes, on the RTL and in program order.
 
     python -m benchmarks.ordering [--programs N] [--out FILE]
 
-For each pair of commands and each hazard (the later one reads what the earlier one writes, writes what it reads, or
-writes what it writes) programs are drawn: sizes, the part that both share, commands in front that keep the earlier unit
-busy, commands in between, and memory latencies of 20, 40 and 120 cycles. A program of which one byte differs from
-program order proves that the hardware does not order the pair. The race detector must refuse each such program. `--out`
-keeps the counts as CSV. It needs the RTL model that `autocomp rtl build` has made for gemmini.
+Programs are drawn for each pair of commands and each hazard. The later command reads or writes what the earlier one
+writes, or writes what it reads. Drawn are sizes, the part that both share, commands in front and in between that keep
+units busy, and memory latencies of 20, 40 and 120 cycles.
+
+A program of which one byte differs from program order proves that the hardware does not order the pair. The race
+detector must refuse each such program. `--out` keeps the counts as CSV. It needs the RTL model that `autocomp rtl
+build` has made for gemmini.
 """
 
 from __future__ import annotations
