@@ -134,7 +134,7 @@ void Discipline::conflict_local(int32_t before, bool was_write, int32_t memory, 
   doubts_.push_back(doubt);
 }
 
-// Whether a command of another unit waits for an older one, and the present one for it: by tracked rows, which may be
+// True if a command of another unit waits for an older one, and the present one for it: by tracked rows, which may be
 // more than the three share.
 bool Discipline::waits_through_another(int32_t before) {
   const Event& mine = present();
