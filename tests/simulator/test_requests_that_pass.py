@@ -51,8 +51,8 @@ def test_a_move_out_beside_them_takes_the_order_away_whenever_it_comes() -> None
 def test_the_refusal_names_all_three_commands_and_what_to_do() -> None:
     [message] = refusals(FIRST, STORE, AGAIN)
     assert message == (
-        "move_in (line 9) writes spad row 4, which move_in (line 7) writes; move_out (line 8) may be under way too, and "
-        "requests that wait for the link then pass one another: put a fence between the two, or use other rows"
+        "move_in (line 9) writes spad row 4, which move_in (line 7) writes; move_out (line 8) may be under way too, "
+        "and requests that wait for the link then pass one another: put a fence between the two, or use other rows"
     )
 
 
