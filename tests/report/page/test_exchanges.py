@@ -64,6 +64,7 @@ def test_a_strangers_request_of_any_form_is_told(tmp_path: Path, sent: object) -
     assert len(exchanges_document(folder)["exchanges"]["plan/1/0"]) == 1
 
 
+@pytest.mark.browser
 def test_what_is_said_is_text_in_the_page(page: Page, run_copy: RunFolder, tmp_path: Path) -> None:
     keep(run_copy, "turn/1", CHAT)
     keep(run_copy, "select/1", {"messages": [{"role": "user", "content": HOSTILE}]})

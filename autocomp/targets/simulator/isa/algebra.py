@@ -24,6 +24,7 @@ from autocomp.targets.simulator.isa.tree import (
 
 ZERO = Number(0)
 ONE = Number(1)
+SOMEWHERE = Number(1 << 12)  # a pointer of which no more is known: not null, and aligned as tensors are
 NEGATIVE_ZERO = 1 << 31  # the bits of the binary32 -0; those of all other negative numbers are larger
 
 

@@ -8,7 +8,7 @@ from itertools import product
 
 from autocomp.remember import remembered
 from autocomp.targets.simulator.isa import model as m
-from autocomp.targets.simulator.isa.algebra import substitute, walk
+from autocomp.targets.simulator.isa.algebra import SOMEWHERE, add, substitute, walk
 from autocomp.targets.simulator.isa.derived.regions import Region, Write, derive, effects, writes
 from autocomp.targets.simulator.isa.tree import (
     AddressField,
@@ -262,7 +262,7 @@ def _lookup(
     def value(part: Expression) -> Expression | None:
         if isinstance(part, Name) and part.name in operands:
             given = operands[part.name]
-            return Number(1 if isinstance(given, Place) else given)
+            return add(SOMEWHERE, Number(given.byte)) if isinstance(given, Place) else Number(given)
         if isinstance(part, AddressField) and part.parameter in operands:
             given, space = operands[part.parameter], kinds[part.parameter].space
             assert isinstance(given, int)

@@ -198,7 +198,10 @@ def _lookup(
     part: Expression,
 ) -> Expression | None:
     if isinstance(part, Name):
-        return Number(operands[part.name]) if part.name in operands else None
+        if part.name not in operands:
+            return None
+        pointer = any(p.name == part.name and p.kind == "pointer" for p in instruction.parameters)
+        return algebra.SOMEWHERE if pointer and operands[part.name] else Number(operands[part.name])
     if isinstance(part, AddressField):
         name = next(p.space for p in instruction.parameters if p.name == part.parameter)
         assert name is not None
