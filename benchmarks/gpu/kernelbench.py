@@ -85,7 +85,7 @@ def run_problem(folder: Path, problem: str, evaluations: int) -> None:
 
 def _measured(problem: str, folder: Path, candidates: int, found: dict[str, Any]) -> None:
     """The starting kernel and the first rewrites that the rules offer for it: the fastest that passes all stages."""
-    from autocomp.targets.triton.worker.referee import Referee
+    from autocomp.targets.triton.worker.turns import Turns
 
     workload = load_workload(f"kernelbench:{problem}", trust=True)
     target = load_target("triton")
@@ -105,7 +105,7 @@ def _measured(problem: str, folder: Path, candidates: int, found: dict[str, Any]
         file = folder / f"{problem.replace('/', '_')}.py"
         file.write_text(kernel, encoding="utf-8")
         found |= {"judged_us": value, "evaluations": len(kernels), "stage": "beside"}
-        with Referee("cuda:0").beside_others():
+        with Turns("cuda:0").beside_others():
             found |= _beside(str(workload.reference_text), file)
         found["stage"] = "done"
         return
@@ -125,7 +125,7 @@ def _beside(reference: str, kernel: Path) -> dict[str, Any]:
     import torch
     import triton
 
-    from autocomp.targets.triton.worker.referee import Referee
+    from autocomp.targets.triton.worker.turns import Turns
 
     module: dict[str, Any] = {}
     exec(compile(reference, "reference.py", "exec"), module)
@@ -134,7 +134,7 @@ def _beside(reference: str, kernel: Path) -> dict[str, Any]:
     assert spec.loader is not None
     ours = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(ours)
-    device = Referee("cuda:0")
+    turns = Turns("cuda:0")
     torch.backends.cudnn.allow_tf32 = False  # the trials compare with what float32 gives; times are of the defaults
     with torch.device("cuda"), torch.no_grad():
         model = module["Model"](*module["get_init_inputs"]()).cuda()
@@ -142,7 +142,7 @@ def _beside(reference: str, kernel: Path) -> dict[str, Any]:
         for trial in range(TRIALS):
             torch.manual_seed(trial)
             inputs = expected = out = tensors = None  # before others take their place
-            with device.turn():
+            with turns.alone():
                 inputs = [one.cuda() if isinstance(one, torch.Tensor) else one for one in module["get_inputs"]()]
                 tensors = [_shared(one) for one in inputs if isinstance(one, torch.Tensor)]
                 tensors += [parameter.detach() for parameter in model.parameters()]
@@ -164,7 +164,7 @@ def _beside(reference: str, kernel: Path) -> dict[str, Any]:
             "compile_us": lambda: compiled(*inputs),
             "ours_us": lambda: ours.solution(*tensors, out),
         }
-        with device.turn():
+        with turns.alone():
             rounds = [{name: timed(action) for name, action in contenders.items()} for _ in range(ROUNDS)]
             torch.backends.cudnn.allow_tf32 = False
             exact = timed(contenders["eager_us"])

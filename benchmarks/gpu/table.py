@@ -22,9 +22,10 @@ from autocomp.targets.triton.worker.compare import difference
 from autocomp.targets.triton.worker.draw import exact, fill
 from autocomp.targets.triton.worker.memory import TYPES
 from autocomp.targets.triton.worker.probe import describe
-from autocomp.targets.triton.worker.referee import Referee, device_state
+from autocomp.targets.triton.worker.referee import device_state
 from autocomp.targets.triton.worker.statistics import summarise
 from autocomp.targets.triton.worker.timing import Clock
+from autocomp.targets.triton.worker.turns import Turns
 from autocomp.workload.tensor import operation
 from benchmarks.gpu.baselines import autokernel, eager, fused
 from benchmarks.gpu.rows import ROWS, Row, row
@@ -71,14 +72,14 @@ def measure_row(name: str, folder: Path, checkout: Path | None, target: str = "t
             call = make()
             if call is None:
                 continue
-            with Referee(device).turn():
+            with Turns(device).alone():
                 fault = _fault(task, known, call, sets[0])
             columns[column] = call
             if fault:
                 document["errors"][column] = fault
         except Exception as error:
             document["errors"][column] = f"{type(error).__name__}: {error}"[:300]
-    with Referee(device).turn():
+    with Turns(device).alone():
         samples = _interleaved(columns, sets, known)
         document["state"] = device_state()
     for column, found in samples.items():

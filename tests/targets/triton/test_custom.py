@@ -67,25 +67,25 @@ def test_a_problem_starts_from_a_kernel_that_holds(interpreter: TritonTarget, ch
     assert interpreter.evaluator(workload).evaluate(kernel, seed=1).failure is None
 
 
-def test_operands_in_another_order_are_copied_before_a_product(
-    interpreter: TritonTarget, checkout: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("limits", "text"),
+    [
+        pytest.param({"LEAST_WORK": 1, "LEAST_REUSE": 1}, "pack_kernel", id="operands in another order are copied"),
+        pytest.param(
+            {"SPLIT_DEPTH": 1, "FILLED": 3},
+            "340, 10, BLOCK=ELEMENTS",  # ten parts of each of 17 x 20 sums
+            id="long sums of a few tiles are split",
+        ),
+    ],
+)
+def test_products_that_pay_only_at_size_hold(
+    interpreter: TritonTarget, checkout: Path, monkeypatch: pytest.MonkeyPatch, limits: dict[str, int], text: str
 ) -> None:
-    monkeypatch.setattr(operands, "LEAST_WORK", 1)
-    monkeypatch.setattr(operands, "LEAST_REUSE", 1)
+    for name, value in limits.items():
+        monkeypatch.setattr(operands, name, value)
     workload = problem("product")
     kernel = interpreter.starting_kernel(workload)
-    assert "pack_kernel" in kernel
-    assert interpreter.evaluator(workload).evaluate(kernel, seed=1).failure is None
-
-
-def test_long_sums_of_a_few_tiles_are_split(
-    interpreter: TritonTarget, checkout: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(operands, "SPLIT_DEPTH", 1)
-    monkeypatch.setattr(operands, "FILLED", 3)
-    workload = problem("product")
-    kernel = interpreter.starting_kernel(workload)
-    assert "340, 10, BLOCK=ELEMENTS" in kernel  # ten parts of each of 17 x 20 sums
+    assert text in kernel
     assert interpreter.evaluator(workload).evaluate(kernel, seed=1).failure is None
 
 

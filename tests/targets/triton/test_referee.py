@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+import tempfile
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -10,8 +14,9 @@ pytestmark = [pytest.mark.triton, pytest.mark.filterwarnings("ignore")]
 torch = pytest.importorskip("torch", reason="the extra `triton` is not installed")
 
 from autocomp.targets.triton.start import starting_kernel  # noqa: E402
-from autocomp.targets.triton.worker import referee  # noqa: E402
+from autocomp.targets.triton.worker import turns  # noqa: E402
 from autocomp.targets.triton.worker.cases import Task  # noqa: E402
+from autocomp.targets.triton.worker.memory import Arena, attach  # noqa: E402
 
 SMALL = {"operation": "softmax", "dims": {"rows": 6, "cols": 40}, "dtype": "float16"}
 
@@ -46,11 +51,28 @@ def test_kernels_are_measured_side_by_side() -> None:
 def test_judgements_divide_the_memory_by_the_size_of_their_tensors(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(referee.torch.cuda, "mem_get_info", lambda device: (0, 64 << 30))
-    monkeypatch.setattr(referee.tempfile, "gettempdir", lambda: str(tmp_path))
-    device = referee.Referee("cuda:0")
-    with device._slots(1 << 30), device._slots(1 << 30):
-        assert device._try("memory-0") is None
-        assert device._try("memory-2") is not None
-    with device._slots(60 << 30):  # more than there is: all of it
-        assert all(device._try(f"memory-{slot}") is None for slot in range(5))
+    monkeypatch.setattr(turns.torch.cuda, "mem_get_info", lambda device: (0, 64 << 30))
+    monkeypatch.setenv("AUTOCOMP_CACHE", str(tmp_path))
+    device = turns.Turns("cuda:0")
+
+    def free(slot: int) -> bool:
+        with ExitStack() as held:
+            return device._taken(slot, held)
+
+    with device.room(1 << 30), device.room(1 << 30):
+        assert not free(0)
+        assert free(2)
+    with device.room(60 << 30):  # more than there is: all of it
+        assert not any(free(slot) for slot in range(5))
+
+
+def test_tensors_on_a_cpu_leave_no_file_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A worker that is killed removes nothing."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    arena = Arena("cpu")
+    shared = arena.tensor((3, 5), "float32")
+    assert list(tmp_path.iterdir()) == []
+    reader = f"import torch; torch.from_file({shared.handle['file']!r}, shared=True, size=1 << 14).fill_(1.0)"
+    subprocess.run([sys.executable, "-c", reader], check=True)
+    assert bool((attach(shared.handle) == 1.0).all())
+    arena.close()

@@ -29,7 +29,7 @@ from autocomp.targets.triton.worker.cases import Case, Task, operands
 from autocomp.targets.triton.worker.draw import fill
 from autocomp.targets.triton.worker.isolation import isolate
 from autocomp.targets.triton.worker.memory import TYPES
-from autocomp.targets.triton.worker.referee import Referee
+from autocomp.targets.triton.worker.turns import Turns
 
 if TYPE_CHECKING:
     from triton.profiler.mode import Default
@@ -126,7 +126,7 @@ def timed(call: Callable[[], Any], options: Mapping[int, Mapping[str, Any]] | No
     found: list[Launch] = []
     with launches([], options or {}):
         call()  # compiles
-    with Referee(f"cuda:{torch.cuda.current_device()}").turn():
+    with Turns(f"cuda:{torch.cuda.current_device()}").alone():
         for run in range(RUNS + 2):
             events: list[tuple[Any, Any, Any, Any]] = []
             flush.zero_()

@@ -1,16 +1,15 @@
 """Tensors in memory that a referee shares with candidate processes, each between two guards that must stay as they are.
 
 On a GPU the memory is shared through CUDA's handles, and comes from a pool of its own, so that a handle opens nothing
-but tensors that the candidate is given. On a CPU it is a mapped file.
+but tensors that the candidate is given. On a CPU it is a file without a name, which another process reaches through the
+one that made it, and which goes with that process, however it ends.
 """
 
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -51,20 +50,16 @@ class SharedTensor:
 
 
 class Arena:
-    """Where a referee allocates the tensors that it shares. Closing it removes the files of a CPU's."""
+    """Where a referee allocates the tensors that it shares. Closing it gives a CPU's memory back."""
 
     def __init__(self, device: str) -> None:
         self._device = torch.device(device)
-        self._folder: tempfile.TemporaryDirectory[str] | None = None
-        self._pool: Any = None
-        if self._device.type == "cuda":
-            self._pool = torch.cuda.MemPool()
-        else:
-            self._folder = tempfile.TemporaryDirectory(prefix="autocomp-tensors-")
+        self._files: list[int] = []
+        self._pool: Any = torch.cuda.MemPool() if self._device.type == "cuda" else None
 
     def close(self) -> None:
-        if self._folder is not None:
-            self._folder.cleanup()
+        while self._files:
+            os.close(self._files.pop())
         self._pool = None
 
     def tensor(self, shape: Sequence[int], dtype: str) -> SharedTensor:
@@ -80,10 +75,10 @@ class Arena:
         return SharedTensor(_inside(buffer, shape, kind), buffer, document)
 
     def _bytes(self, size: int) -> tuple[torch.Tensor, dict[str, Any]]:
-        if self._folder is not None:
-            descriptor, path = tempfile.mkstemp(dir=self._folder.name)
-            os.truncate(descriptor, size)
-            os.close(descriptor)
+        if self._pool is None:
+            self._files.append(os.memfd_create("autocomp-tensor"))
+            os.truncate(self._files[-1], size)
+            path = f"/proc/{os.getpid()}/fd/{self._files[-1]}"
             return torch.from_file(path, shared=True, size=size, dtype=torch.uint8), {"file": path, "size": size}
         with torch.cuda.use_mem_pool(self._pool):
             buffer = torch.empty(size, dtype=torch.uint8, device=self._device)
@@ -93,8 +88,7 @@ class Arena:
 def attach(handle: dict[str, Any]) -> torch.Tensor:
     """The tensor that another process shares."""
     if "file" in handle:
-        path = str(Path(handle["file"]))
-        buffer = torch.from_file(path, shared=True, size=handle["size"], dtype=torch.uint8)
+        buffer = torch.from_file(handle["file"], shared=True, size=handle["size"], dtype=torch.uint8)
     else:
         buffer = open_shared(handle)
     return _inside(buffer, handle["shape"], TYPES[handle["dtype"]])

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import fcntl
-import os
 import secrets
-import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import torch
 
@@ -25,13 +21,11 @@ from autocomp.targets.triton.worker.cases import (
     value_cases,
 )
 from autocomp.targets.triton.worker.compare import difference
-from autocomp.targets.triton.worker.custom import custom_operation
-from autocomp.targets.triton.worker.draw import exact, fill
+from autocomp.targets.triton.worker.drawn import Drawn, draw, is_large, own_case
 from autocomp.targets.triton.worker.memory import Arena, SharedTensor
 from autocomp.targets.triton.worker.process import CandidateProcess, Failed
 from autocomp.targets.triton.worker.statistics import summarise
-from autocomp.targets.triton.worker.timing import poison
-from autocomp.workload.datatypes import data_type
+from autocomp.targets.triton.worker.turns import Turns
 from autocomp.workload.tensor import Expected
 
 COMPILE_SECONDS = 60.0
@@ -39,11 +33,6 @@ SAMPLED = 2048  # elements of each timed run's output that are compared
 DETERMINISM_RUNS = 3
 INTERPRETER_SECONDS = 60.0
 SETS = 2  # sets of inputs that timed runs take in turns
-LARGE_BYTES = 2 << 30  # of inputs and outputs, of which there is one set: its results in float64 are large too
-SHARED = 0.65  # of the device's memory that judgements divide among them; the rest is for what workers keep
-SLOT_BYTES = 8 << 30
-PEAK = 7  # bytes that a judgement needs for each byte of inputs and outputs: results in float64, and their errors
-WAIT = 0.05  # seconds between two looks for free memory
 KEPT_BYTES = 3 << 30  # of a device's memory that a worker keeps between judgements
 CPU_LIMITS = {"file_bytes": 256 << 20, "cpu_seconds": 600, "network": 0}
 
@@ -74,43 +63,8 @@ class Verdict:
 
 
 @dataclass
-class Drawn:
-    """The tensors of a case, shared with a candidate, and what they must become."""
-
-    case: Case
-    tensors: list[SharedTensor]
-    pristine: list[torch.Tensor]  # contents of the inputs' buffers, guards included
-    expected: dict[str, Expected]
-    outputs: list[tuple[str, str]]  # names and data types, in the order of the last tensors
-
-    @property
-    def handles(self) -> list[dict[str, Any]]:
-        return [tensor.handle for tensor in self.tensors]
-
-    def poison(self) -> None:
-        for shared in self.tensors[-len(self.outputs) :]:
-            poison(shared.tensor)
-
-    def results(self) -> list[torch.Tensor]:
-        return [shared.tensor for shared in self.tensors[-len(self.outputs) :]]
-
-    def fault(self) -> str | None:
-        """The fault found after a run, or None."""
-        for shared, before in zip(self.tensors, self.pristine, strict=False):
-            if not torch.equal(shared.buffer, before):
-                return "an input was changed"
-        for (name, dtype), shared in zip(self.outputs, self.tensors[-len(self.outputs) :], strict=True):
-            if not shared.guards_hold():
-                return f"elements outside of {name!r} were written"
-            found = difference(torch, shared.tensor, self.expected[name], dtype, float("nan"))
-            if found:
-                return f"{name}: {found}"
-        return None
-
-
-@dataclass
 class Referee:
-    """Judges kernels of any task on one device. Processes that share a device take turns by a lock on a file."""
+    """Judges kernels of any task on one device, in turns with the other processes that use it."""
 
     device: str
     effort: Effort = field(default_factory=Effort)
@@ -145,7 +99,7 @@ class Referee:
         for judgement in judgements:
             judgement.prepare()
         try:
-            with self.turn():
+            with self.turns.alone():
                 for round_ in range(rounds):
                     for position, judgement in enumerate(judgements):
                         if position in failed:
@@ -159,81 +113,18 @@ class Referee:
                 judgement.close()
         return [None if i in failed or not s else _measurement(s) for i, s in enumerate(samples)]
 
-    def turn(self) -> AbstractContextManager[None]:
-        """Have the device alone."""
-        return self._locked("turn")
+    @property
+    def turns(self) -> Turns:
+        return Turns(self.device)
 
     def room(self, task: Task) -> AbstractContextManager[None]:
         """Have as much of the device's memory as the judgement of a task may need."""
         shares = self.device.startswith("cuda")
-        return self._slots(sum(bytes_of(task, own_case(task)))) if shares else nullcontext()
-
-    @contextmanager
-    def _slots(self, size: int) -> Iterator[None]:
-        """The memory is divided into slots, each a lock on a file. One process at a time waits for its slots."""
-        total = max(1, int(SHARED * torch.cuda.mem_get_info(self.device)[1]) // SLOT_BYTES)
-        wanted = min(total, -(-PEAK * size // SLOT_BYTES))
-        with ExitStack() as held:
-            with self._locked("memory"):
-                free = list(range(total))
-                while wanted and free:
-                    for slot in list(free):
-                        taken = self._try(f"memory-{slot}") if wanted else None
-                        if taken is not None:
-                            held.enter_context(taken)
-                            free.remove(slot)
-                            wanted -= 1
-                    if wanted:
-                        time.sleep(WAIT)
-            yield
-
-    def beside_others(self) -> AbstractContextManager[None]:
-        """Be the only process that uses the memory which judgements leave."""
-        return self._locked("rest")
-
-    def _try(self, purpose: str) -> IO[str] | None:
-        """A file that is locked until it is closed; None where another process has it."""
-        file = self._lock_file(purpose).open("w")
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            file.close()
-            return None
-        return file
-
-    def _lock_file(self, purpose: str) -> Path:
-        name = f"autocomp-{os.getuid()}-{self.device.replace(':', '-')}-{purpose}.lock"
-        return Path(tempfile.gettempdir(), name)
-
-    @contextmanager
-    def _locked(self, purpose: str) -> Iterator[None]:
-        with self._lock_file(purpose).open("w") as file:
-            fcntl.flock(file, fcntl.LOCK_EX)
-            try:
-                yield
-            finally:
-                fcntl.flock(file, fcntl.LOCK_UN)
+        return self.turns.room(sum(bytes_of(task, own_case(task)))) if shares else nullcontext()
 
     def draw(self, task: Task, case: Case, seed: int, arena: Arena) -> Drawn:
         """Tensors of a case with inputs drawn from a seed, and the exact results."""
-        described = operands(task, case)
-        generator = torch.Generator(self.device).manual_seed(seed)
-        tensors = [arena.tensor(operand.shape, operand.dtype) for operand in described]
-        given, pristine = {}, []
-        own = custom_operation(task.custom).draw(case.kind, seed, self.device) if task.custom else None
-        for operand, shared in zip(described, tensors, strict=True):
-            if operand.role == "input":
-                if own is None:
-                    fill(shared.tensor, operand, case.kind, generator)
-                else:
-                    shared.tensor.copy_(own.pop(operand.name))
-                given[operand.name] = exact(shared.tensor)
-                pristine.append(shared.buffer.clone())
-        expected = task.definition.expected(torch, given, case.dims, case.dtype, task.options)
-        outputs = [(operand.name, operand.dtype) for operand in described if operand.role == "output"]
-        if not self.has_device:
-            expected = {name: _truncated(expected[name], dtype) for name, dtype in outputs}
-        return Drawn(case, tensors, pristine, expected, outputs)
+        return draw(self.device, task, case, seed, arena, truncates=not self.has_device)
 
 
 class _Judgement:
@@ -351,7 +242,7 @@ class _Judgement:
             if self._referee.has_device:
                 described = [{"shape": list(o.shape), "dtype": o.dtype} for o in operands(self._task, case)]
                 process.compile(described, COMPILE_SECONDS)
-            with self._referee.turn(), self._drawn(case) as drawn:
+            with self._referee.turns.alone(), self._drawn(case) as drawn:
                 self._run(drawn)
                 if self._referee.has_device and case == self._own and not self._timed:
                     self._timed = [drawn]
@@ -367,7 +258,7 @@ class _Judgement:
         if self._referee.has_device:
             described = [{"shape": list(o.shape), "dtype": o.dtype} for o in operands(self._task, case)]
             process.compile(described, COMPILE_SECONDS)
-        with self._referee.turn(), self._drawn(case) as drawn:
+        with self._referee.turns.alone(), self._drawn(case) as drawn:
             first: list[torch.Tensor] = []
             for _ in range(DETERMINISM_RUNS):
                 self._run(drawn)
@@ -412,7 +303,7 @@ class _Judgement:
 
     def _timing(self) -> dict[str, Any]:
         effort = self._referee.effort
-        with self._referee.turn():
+        with self._referee.turns.alone():
             answer = self.time(fewest=effort.fewest, repeats=effort.repeats, warm=True)
             state = device_state()
         if is_large(self._task):
@@ -475,23 +366,6 @@ class _Judgement:
             fault = drawn.fault()
             if fault:
                 raise Failed(f"after the timed runs: {fault}")
-
-
-def own_case(task: Task) -> Case:
-    """The case that is timed."""
-    return Case(task.dims, task.dtype, "random")
-
-
-def is_large(task: Task) -> bool:
-    """True for a task whose tensors are so large that a device holds one set of them and of their results."""
-    return sum(bytes_of(task, own_case(task))) > LARGE_BYTES
-
-
-def _truncated(expected: Expected, dtype: str) -> Expected:
-    """Triton's interpreter truncates when it converts to bfloat16, which errs twice as much as rounding."""
-    if dtype != "bfloat16":
-        return expected
-    return Expected(expected.value, expected.tolerance + abs(expected.value) * data_type(dtype).roundoff)
 
 
 START = 60.0  # seconds to open shared memory, which makes the device's context

@@ -13,6 +13,7 @@ from autocomp.targets.triton.language import check_module, parse
 from autocomp.targets.triton.worker.cases import Task
 from autocomp.targets.triton.worker.memory import Arena
 from autocomp.targets.triton.worker.referee import Effort, Referee
+from autocomp.targets.triton.worker.turns import Turns
 
 PROTOCOL = 1
 
@@ -85,7 +86,7 @@ class Worker:
         if method == "probe":
             from autocomp.targets.triton.worker.probe import probe
 
-            with Referee(self._device).turn():
+            with Turns(self._device).alone():
                 return probe(self._device)
         raise ValueError(f"unknown method {method!r}")
 

@@ -1,0 +1,94 @@
+"""The tensors of a case: drawn, shared with a candidate, and what they must become."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from autocomp.targets.triton.worker.cases import Case, Task, bytes_of, operands
+from autocomp.targets.triton.worker.compare import difference
+from autocomp.targets.triton.worker.custom import custom_operation
+from autocomp.targets.triton.worker.draw import exact, fill
+from autocomp.targets.triton.worker.memory import Arena, SharedTensor
+from autocomp.targets.triton.worker.timing import poison
+from autocomp.workload.datatypes import data_type
+from autocomp.workload.tensor import Expected
+
+LARGE_BYTES = 2 << 30  # of inputs and outputs, of which there is one set: its results in float64 are large too
+
+
+@dataclass
+class Drawn:
+    """The tensors of a case, shared with a candidate, and what they must become."""
+
+    case: Case
+    tensors: list[SharedTensor]
+    pristine: list[torch.Tensor]  # contents of the inputs' buffers, guards included
+    expected: dict[str, Expected]
+    outputs: list[tuple[str, str]]  # names and data types, in the order of the last tensors
+
+    @property
+    def handles(self) -> list[dict[str, Any]]:
+        return [tensor.handle for tensor in self.tensors]
+
+    def poison(self) -> None:
+        for shared in self.tensors[-len(self.outputs) :]:
+            poison(shared.tensor)
+
+    def results(self) -> list[torch.Tensor]:
+        return [shared.tensor for shared in self.tensors[-len(self.outputs) :]]
+
+    def fault(self) -> str | None:
+        """The fault found after a run, or None."""
+        for shared, before in zip(self.tensors, self.pristine, strict=False):
+            if not torch.equal(shared.buffer, before):
+                return "an input was changed"
+        for (name, dtype), shared in zip(self.outputs, self.tensors[-len(self.outputs) :], strict=True):
+            if not shared.guards_hold():
+                return f"elements outside of {name!r} were written"
+            found = difference(torch, shared.tensor, self.expected[name], dtype, float("nan"))
+            if found:
+                return f"{name}: {found}"
+        return None
+
+
+def draw(device: str, task: Task, case: Case, seed: int, arena: Arena, truncates: bool) -> Drawn:
+    """Tensors of a case with inputs drawn from a seed, and the exact results. `truncates` where conversions to bfloat16
+    do, as those of Triton's interpreter."""
+    described = operands(task, case)
+    generator = torch.Generator(device).manual_seed(seed)
+    tensors = [arena.tensor(operand.shape, operand.dtype) for operand in described]
+    given, pristine = {}, []
+    own = custom_operation(task.custom).draw(case.kind, seed, device) if task.custom else None
+    for operand, shared in zip(described, tensors, strict=True):
+        if operand.role == "input":
+            if own is None:
+                fill(shared.tensor, operand, case.kind, generator)
+            else:
+                shared.tensor.copy_(own.pop(operand.name))
+            given[operand.name] = exact(shared.tensor)
+            pristine.append(shared.buffer.clone())
+    expected = task.definition.expected(torch, given, case.dims, case.dtype, task.options)
+    outputs = [(operand.name, operand.dtype) for operand in described if operand.role == "output"]
+    if truncates:
+        expected = {name: _truncated(expected[name], dtype) for name, dtype in outputs}
+    return Drawn(case, tensors, pristine, expected, outputs)
+
+
+def own_case(task: Task) -> Case:
+    """The case that is timed."""
+    return Case(task.dims, task.dtype, "random")
+
+
+def is_large(task: Task) -> bool:
+    """True for a task whose tensors are so large that a device holds one set of them and of their results."""
+    return sum(bytes_of(task, own_case(task))) > LARGE_BYTES
+
+
+def _truncated(expected: Expected, dtype: str) -> Expected:
+    """Triton's interpreter truncates when it converts to bfloat16, which errs twice as much as rounding."""
+    if dtype != "bfloat16":
+        return expected
+    return Expected(expected.value, expected.tolerance + abs(expected.value) * data_type(dtype).roundoff)
