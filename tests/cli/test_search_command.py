@@ -85,13 +85,11 @@ def test_interruption_leaves_a_run_that_resumes(
 def test_key_and_address_do_not_reach_the_run_folder_unasked(
     autocomp: Command, toy: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """No request is sent: the toy's agents stand in for the model's, and nothing listens at the address."""
     monkeypatch.setenv("OPENAI_API_KEY", "sk-very-secret")
-    assert (
-        autocomp(
-            "search", "gemm", "--planner", "openai:m", "--run-dir", "here", "--workers", 1, "--evaluations", 2
-        ).exit_code
-        == 0
-    )
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/very-secret/v1")
+    arguments = ("--planner", "openai:m", "--run-dir", "here", "--workers", 1, "--evaluations", 2)
+    assert autocomp("search", "tiny_gemm", *arguments).exit_code == 0
     assert not any("very-secret" in file.read_text() for file in Path("here").rglob("*") if file.is_file())
 
 
