@@ -83,9 +83,11 @@ Discipline::Discipline(const CompiledMachine& machine, const std::vector<TensorS
   clocks_.assign(rules_.size(), Clock(timelines));
   waited_.resize(timelines);
   now_.assign(timelines, 0);
+  latest_.assign(timelines, 0);
   fenced_.assign(timelines, 0);
   numbers_.assign(rules_.size(), 0);
   pairs_.assign(rules_.size(), {});
+  overlaps_.resize(rules_.size());
   for (const auto& memory : tables.memories) {
     const size_t rows = memory.kind == MemoryKind::Local ? at(memory.rows) : 0;
     rows_.emplace_back();
@@ -138,6 +140,7 @@ void Discipline::add_event(int32_t unit, int32_t path, int32_t instruction, int3
   events_.push_back({unit, timeline, ++numbers_[at(unit)], ++now_[at(timeline)], instruction, line});
   waited_.resize(events_.size() * now_.size());
   present_ = static_cast<int32_t>(events_.size()) - 1;
+  latest_[at(timeline)] = present_;
 }
 
 void Discipline::command(const OperationList& list) {
@@ -171,7 +174,7 @@ void Discipline::command(const OperationList& list) {
   };
   each_access(false);
   each_access(true);
-  settle_doubts();
+  settle();
   moved_beyond(list, operation);
   if (rules_[at(unit)].streams) on_the_link();
   push(list, operation, role);
@@ -230,7 +233,7 @@ int32_t Discipline::owner(bool result) const {
 
 void Discipline::fence() {
   fenced_ = now_;
-  overlaps_.clear();
+  for (auto& overlaps : overlaps_) overlaps.clear();
   for (Clock& clock : clocks_) clock = now_;
 }
 
@@ -295,11 +298,15 @@ std::string Discipline::text(int32_t event) const {
   return e.line > 0 ? who + " (line " + std::to_string(e.line) + ")" : who;
 }
 
+// Violations of one kind between the same two lines are one.
+Discipline::Key Discipline::key_of(const char* kind, int32_t event, int32_t other) const {
+  return {kind, events_[at(event)].line, other < 0 ? -1 : events_[at(other)].line};
+}
+
 void Discipline::report(const char* kind, const std::string& message, int32_t other) {
-  const int32_t line = present().line;
-  const int32_t other_line = other < 0 ? -1 : events_[at(other)].line;
-  const auto [entry, fresh] = known_.emplace(std::tuple{std::string(kind), line, other_line}, violations_.size());
-  if (fresh) violations_.push_back({kind, message, line, other_line, 0});
+  const auto [entry, fresh] = known_.emplace(key_of(kind, present_, other), violations_.size());
+  const auto& [name, line, other_line] = entry->first;
+  if (fresh) violations_.push_back({name, message, line, other_line, 0});
   ++violations_[entry->second].count;
 }
 

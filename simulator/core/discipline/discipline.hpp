@@ -56,7 +56,8 @@ class Discipline {
   void finish(SimulationResult& result) const;
 
  private:
-  using Clock = std::vector<int64_t>;  // by timeline: its latest event that is complete
+  using Clock = std::vector<int64_t>;                     // by timeline: its latest event that is complete
+  using Key = std::tuple<std::string, int32_t, int32_t>;  // of a violation: its kind and lines
   struct Event {
     int32_t unit = -1, timeline = -1;
     int64_t number = 0, time = 0;  // in its unit and on its timeline, from 1
@@ -102,15 +103,11 @@ class Discipline {
     int64_t loops = 0;     // expansions under way at once; 0: it expands nothing
     int32_t first_timeline = 0, timelines = 1;
   };
-  struct Doubt {  // a row that a command of the same unit used before
-    int32_t before = 0, memory = -1;
+  struct Clash {  // two commands of which one writes a row that the other uses
+    int32_t earlier = 0, later = 0, memory = -1;
     int64_t row = 0;
     bool was_write = false, write = false;
     bool passes = false;  // in order unless their requests pass one another
-  };
-  struct Overlap {  // of commands of a unit, the later of which writes a row that the earlier has written
-    int32_t earlier = 0, later = 0, memory = -1;
-    int64_t row = 0;
   };
   struct Pair {           // of a unit
     int32_t preload = 0;  // the last one, an event; 0: none since the last fence or other command
@@ -135,12 +132,13 @@ class Discipline {
   void conflict_local(int32_t before, bool was_write, int32_t memory, int64_t row, const AccessInstance& access);
   [[nodiscard]] bool ordered_in_unit(const Event& earlier, bool was_write, const AccessInstance& access,
                                      bool same_base) const;
-  [[nodiscard]] int32_t beside(const Event& earlier) const;
+  [[nodiscard]] int32_t beside(int32_t earlier) const;
   void on_the_link();
-  void settle_doubts();
-  bool waits_through_another(int32_t before);
-  void unordered(const Doubt& doubt);
-  void passed(const Overlap& overlap, int32_t third);
+  void settle();
+  [[nodiscard]] bool reported(const Clash& clash) const;
+  [[nodiscard]] int32_t between(const Clash& clash) const;
+  void unordered(const Clash& clash);
+  void passed(const Clash& clash, int32_t third);
   [[nodiscard]] bool waits(int32_t event, int32_t before) const;
   [[nodiscard]] bool may_overtake(int32_t event, int32_t before) const;
   void overtaken(int32_t before, int32_t memory, int64_t row);
@@ -159,6 +157,7 @@ class Discipline {
   }
   [[nodiscard]] Clock with_older() const;
   void report(const char* kind, const std::string& message, int32_t other);
+  [[nodiscard]] Key key_of(const char* kind, int32_t event, int32_t other) const;
   void add_event(int32_t unit, int32_t path, int32_t instruction, int32_t line);
   [[nodiscard]] int64_t setting(const std::string& key, int64_t fallback) const;
   [[nodiscard]] int64_t unit_setting(const Unit& unit, const std::string& key) const;
@@ -179,16 +178,16 @@ class Discipline {
   std::vector<int64_t> waited_;             // by event: the clock of what is complete when it is
   std::vector<Clock> clocks_;               // by unit
   Clock now_, fenced_;                      // by timeline: its latest event; the latest one that a fence has waited for
+  std::vector<int32_t> latest_;             // by timeline: its latest event
   std::vector<int64_t> numbers_;            // by unit: commands so far
   std::map<int64_t, std::deque<Signal>> signals_;  // by semaphore: those that nothing has waited for yet
   std::vector<Granules> rows_, elements_;          // by memory; by tensor
   std::vector<RowUse> uses_;                       // by memory
   std::vector<Range> ranges_;
-  std::vector<Pair> pairs_;    // by unit
-  std::vector<Doubt> doubts_;  // of the present command, until all that it waits for is known
-  std::vector<Overlap>
-      overlaps_;  // of units whose requests may pass one another; in order as long as nobody else comes
-  std::map<std::tuple<std::string, int32_t, int32_t>, size_t> known_;
+  std::vector<Pair> pairs_;                   // by unit
+  std::vector<Clash> clashes_;                // of the present command, until all that it waits for is known
+  std::vector<std::vector<Clash>> overlaps_;  // by unit: in order as long as no other unit comes to the link
+  std::map<Key, size_t> known_;               // violations
   std::vector<Violation> violations_;
   int32_t commands_ = 0;
   std::vector<int32_t> expanders_{-1};  // by expansion: the instruction, from 1 on

@@ -8,6 +8,8 @@
 namespace autocomp {
 namespace {
 
+constexpr const char* kUnordered = "unordered-local";
+
 // Of the columns [first, first + cols), those of a word.
 uint64_t column_mask(int64_t first, int64_t cols, int64_t word) {
   const int64_t low = std::clamp<int64_t>(first - word * kColumnsPerWord, 0, kColumnsPerWord);
@@ -122,99 +124,98 @@ void Discipline::conflict_local(int32_t before, bool was_write, int32_t memory, 
   if (complete(earlier)) return;
   if (may_overtake(who, before)) return overtaken(before, memory, row);
   const bool own = earlier.unit == present().unit;
-  Doubt doubt{before, memory, row, was_write, access.write};
+  Clash clash{before, present_, memory, row, was_write, access.write};
   if (own && ordered_in_unit(earlier, was_write, access, rows_[at(memory)].base[at(row)] == access.base)) {
     const bool one_loop = earlier.expansion > 0 && earlier.expansion == present().expansion;
-    doubt.passes = access.write && was_write && rules_[at(earlier.unit)].passes && !one_loop;
-    if (!doubt.passes) return;
+    clash.passes = access.write && was_write && rules_[at(earlier.unit)].passes && !one_loop;
+    if (!clash.passes) return;
   } else if (!own) {
     if (before > who) return early(before);
     if (tracked_ && waits(who, before)) return join(waited_.data() + at(before) * now_.size());
   }
-  doubts_.push_back(doubt);
+  clashes_.push_back(clash);
 }
 
-// True if a command of another unit waits for an older one, and the present one for it: by tracked rows, which may be
-// more than the three share.
-bool Discipline::waits_through_another(int32_t before) {
-  const Event& mine = present();
+bool Discipline::reported(const Clash& clash) const {
+  return known_.contains(key_of(kUnordered, clash.later, clash.earlier));
+}
+
+// A command of another unit that waits for the earlier one, and for which the later one waits: by tracked rows, which
+// may be more than the three share. 0: none.
+int32_t Discipline::between(const Clash& clash) const {
   const auto states = [&](int32_t event) { return events_[at(event)].ranges > 0; };
-  if (!tracked_ || !states(before) || !states(present_)) return false;
-  for (int32_t event = present_ - 1; event > before; --event) {
-    if (events_[at(event)].unit == mine.unit || !states(event)) continue;
-    if (!waits(event, before) || !waits(present_, event)) continue;
-    if (may_overtake(event, before) || may_overtake(present_, event)) continue;
-    join(waited_.data() + at(event) * now_.size());
-    Clock& clock = clocks_[at(mine.unit)];
-    const Event& earlier = events_[at(before)];
-    clock[at(earlier.timeline)] = std::max(clock[at(earlier.timeline)], earlier.time);
-    return true;
+  if (!tracked_ || !states(clash.earlier) || !states(clash.later)) return 0;
+  for (int32_t event = clash.later - 1; event > clash.earlier; --event) {
+    if (events_[at(event)].unit == events_[at(clash.later)].unit || !states(event)) continue;
+    if (!waits(event, clash.earlier) || !waits(clash.later, event)) continue;
+    if (!may_overtake(event, clash.earlier) && !may_overtake(clash.later, event)) return event;
   }
-  return false;
+  return 0;
 }
 
-// A command begins when all that it waits for is complete, whichever of its rows waits for it.
-void Discipline::settle_doubts() {
-  for (const Doubt& doubt : doubts_) {
-    const Event& earlier = events_[at(doubt.before)];
-    if (complete(earlier) || waits_through_another(doubt.before)) continue;
-    if (!doubt.passes) {
-      unordered(doubt);
-      continue;
+// A command begins when all that it waits for is complete, whichever of its rows waits for it. Nobody looks for a
+// command between two that are not in order elsewhere: a program may have very many of them.
+void Discipline::settle() {
+  for (const Clash& clash : clashes_) {
+    const Event& earlier = events_[at(clash.earlier)];
+    if (complete(earlier)) continue;
+    const int32_t third = clash.passes ? beside(clash.earlier) : 0;
+    if (clash.passes && third == 0) {
+      auto& overlaps = overlaps_[at(earlier.unit)];
+      if (overlaps.empty() || overlaps.back().earlier != clash.earlier || overlaps.back().later != clash.later)
+        overlaps.push_back(clash);
+    } else if (const int32_t other = reported(clash) ? 0 : between(clash); other != 0) {
+      join(waited_.data() + at(other) * now_.size());
+      int64_t& known = clocks_[at(present().unit)][at(earlier.timeline)];
+      known = std::max(known, earlier.time);
+    } else if (clash.passes) {
+      passed(clash, third);
+    } else {
+      unordered(clash);
     }
-    const Overlap overlap{doubt.before, present_, doubt.memory, doubt.row};
-    if (const int32_t third = beside(earlier); third != 0)
-      passed(overlap, third);
-    else if (overlaps_.empty() || overlaps_.back().earlier != overlap.earlier ||
-             overlaps_.back().later != overlap.later)
-      overlaps_.push_back(overlap);
   }
-  doubts_.clear();
+  clashes_.clear();
 }
 
-void Discipline::unordered(const Doubt& doubt) {
-  report("unordered-local",
-         text(present_) + (doubt.write ? " writes " : " reads ") + machine_.machine().memories[at(doubt.memory)].name +
-             " row " + std::to_string(doubt.row) + ", which " + text(doubt.before) +
-             (doubt.was_write ? " writes" : " reads") + "; the machine does not make the later one wait" +
+void Discipline::unordered(const Clash& clash) {
+  report(kUnordered,
+         text(clash.later) + (clash.write ? " writes " : " reads ") +
+             machine_.machine().memories[at(clash.memory)].name + " row " + std::to_string(clash.row) + ", which " +
+             text(clash.earlier) + (clash.was_write ? " writes" : " reads") +
+             "; the machine does not make the later one wait" +
              (tracked_ ? ": keep them further apart, or use other rows" : ": synchronise the units with a semaphore"),
-         doubt.before);
+         clash.earlier);
 }
 
 // The last command of another unit on the link that may be under way at the same time as an earlier one; 0: none.
-int32_t Discipline::beside(const Event& earlier) const {
-  const int64_t* known = waited_.data() + (&earlier - events_.data()) * std::ssize(now_);
+int32_t Discipline::beside(int32_t earlier) const {
+  const int64_t* known = waited_.data() + earlier * std::ssize(now_);
   for (int32_t unit = 0; unit < host_; ++unit) {
     const UnitRules& rules = rules_[at(unit)];
-    if (unit == earlier.unit || !rules.streams) continue;
+    if (unit == events_[at(earlier)].unit || !rules.streams) continue;
     for (int32_t t = rules.first_timeline; t < rules.first_timeline + rules.timelines; ++t)
-      if (known[t] < now_[at(t)]) {
-        const auto last =
-            std::find_if(events_.rbegin(), events_.rend(), [&](const Event& e) { return e.timeline == t; });
-        return static_cast<int32_t>(events_.rend() - last) - 1;
-      }
+      if (known[t] < now_[at(t)]) return latest_[at(t)];
   }
   return 0;
 }
 
 // The present command comes to the link: overlaps whose earlier command may still be under way are not in order.
 void Discipline::on_the_link() {
-  std::erase_if(overlaps_, [&](const Overlap& overlap) {
-    const Event& earlier = events_[at(overlap.earlier)];
-    if (earlier.unit == present().unit) return false;
-    if (!complete(earlier)) passed(overlap, present_);
-    return true;
-  });
+  for (size_t unit = 0; unit < overlaps_.size(); ++unit) {
+    if (unit == at(present().unit)) continue;
+    for (const Clash& clash : std::exchange(overlaps_[unit], {}))
+      if (!complete(events_[at(clash.earlier)]) && (reported(clash) || between(clash) == 0)) passed(clash, present_);
+  }
 }
 
-void Discipline::passed(const Overlap& overlap, int32_t third) {
-  const int32_t now = std::exchange(present_, overlap.later);
-  report("unordered-local",
-         text(overlap.later) + " writes " + machine_.machine().memories[at(overlap.memory)].name + " row " +
-             std::to_string(overlap.row) + ", which " + text(overlap.earlier) + " writes; " + text(third) +
+void Discipline::passed(const Clash& clash, int32_t third) {
+  const int32_t now = std::exchange(present_, clash.later);
+  report(kUnordered,
+         text(clash.later) + " writes " + machine_.machine().memories[at(clash.memory)].name + " row " +
+             std::to_string(clash.row) + ", which " + text(clash.earlier) + " writes; " + text(third) +
              " may be under way too, and requests that wait for the link then pass one another: put a fence between"
              " the two, or use other rows",
-         overlap.earlier);
+         clash.earlier);
   present_ = now;
 }
 
@@ -223,7 +224,7 @@ void Discipline::overtaken(int32_t before, int32_t memory, int64_t row) {
   const auto stream = [&](int32_t event) {
     return machine_.machine().instructions[at(expander_of(event))].streams[at(events_[at(event)].stream)].name;
   };
-  report("unordered-local",
+  report(kUnordered,
          text(present_) + " and " + text(before) + " share " + machine_.machine().memories[at(memory)].name + " row " +
              std::to_string(row) + ": two loops of the hardware are under way, and the later one's '" +
              stream(present_) + "' does not wait for the older one's '" + stream(before) +
@@ -233,7 +234,7 @@ void Discipline::overtaken(int32_t before, int32_t memory, int64_t row) {
 
 // The present command and the other share rows, and one is the preload of a pair that the other is in the midst of.
 void Discipline::early(int32_t other) {
-  report("unordered-local",
+  report(kUnordered,
          text(present_) + " shares rows with " + text(other) +
              " across a preload and its multiply: the machine makes the one between them wait until the result is"
              " there; put it before the preload, or after its multiply",
