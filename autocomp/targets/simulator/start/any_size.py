@@ -11,13 +11,12 @@ import numpy as np
 
 from autocomp.errors import ConfigError
 from autocomp.targets.simulator.isa.model import Accelerator
-from autocomp.targets.simulator.kernel.syntax.parser import parse
-from autocomp.targets.simulator.kernel.syntax.printer import print_kernel
-from autocomp.targets.simulator.start.fold import fold_kernel
+from autocomp.targets.simulator.start.convolution_tiles import Shape, Side
+from autocomp.targets.simulator.start.fold import folded
 from autocomp.targets.simulator.start.idioms import c_type, fill
 from autocomp.targets.simulator.start.library import convolution_holes
 from autocomp.targets.simulator.start.naive import gemm_holes, tiled_gemm
-from autocomp.targets.simulator.start.naive_convolution import Shape, Side, convolution_loops
+from autocomp.targets.simulator.start.naive_convolution import convolution_loops
 from autocomp.workload.model import TensorSpec, Workload
 
 OPERATIONS = ("gemm", "conv2d")
@@ -152,7 +151,7 @@ def _sizes(workload: Workload) -> dict[str, str]:
 
 
 def _finished(workload: Workload, text: str) -> str:
-    return print_kernel(fold_kernel(parse(text, f"<kernel of {workload.operation} of any size>")))
+    return folded(text, f"<kernel of {workload.operation} of any size>")
 
 
 def _pointers(workload: Workload) -> dict[str, str]:

@@ -6,13 +6,16 @@ from dataclasses import fields, is_dataclass, replace
 from typing import Any, TypeVar
 
 from autocomp.targets.simulator.kernel.syntax import ast
+from autocomp.targets.simulator.kernel.syntax.parser import parse
+from autocomp.targets.simulator.kernel.syntax.printer import print_kernel
 
 _Node = TypeVar("_Node")
 
 
-def fold_kernel(kernel: ast.Kernel) -> ast.Kernel:
-    """The kernel without branches that are never taken. Calls and loops are kept as they are."""
-    return _fold(kernel)
+def folded(text: str, name: str) -> str:
+    """A kernel's text without branches that are never taken. Calls and loops are kept as they are; messages call it
+    `name`."""
+    return print_kernel(_fold(parse(text, name)))
 
 
 def _fold(node: _Node) -> _Node:

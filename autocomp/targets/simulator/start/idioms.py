@@ -71,6 +71,7 @@ HOLES: Mapping[str, str] = {
     "above": "rows of 0 above the first of them",
     "before": "columns of 0 before the first of them",
 }
+TILES = ("a_tile", "b_tile", "c_tile")  # holes for where they lie
 _DECLARED = re.compile(r"\b[A-Za-z_]\w*\s+([A-Za-z_]\w*)\s*=(?!=)")  # a variable and its first value
 SHARE = 4  # tiles of rows that a local memory holds at least
 REQUIRED = ("gemm_configure", "gemm_tile", "gemm_store")
@@ -136,8 +137,7 @@ def tile_addresses(workload: Workload, accelerator: Accelerator, a_rows: int, b_
     operands, sums = _memories(workload, accelerator)
     c_row = a_rows + b_rows if operands is sums else 0
     places = _derived_places(workload, accelerator) or ((operands, 0), (operands, a_rows), (sums, c_row))
-    names = ("a_tile", "b_tile", "c_tile")
-    return [(name, _address(accelerator, memory, row)) for name, (memory, row) in zip(names, places, strict=True)]
+    return [(name, _address(accelerator, memory, row)) for name, (memory, row) in zip(TILES, places, strict=True)]
 
 
 def _derived_places(workload: Workload, accelerator: Accelerator) -> list[tuple[Memory, int]] | None:

@@ -7,9 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from autocomp.targets.simulator.isa.model import Accelerator
-from autocomp.targets.simulator.kernel.syntax.parser import parse
-from autocomp.targets.simulator.kernel.syntax.printer import print_kernel
-from autocomp.targets.simulator.start.fold import fold_kernel
+from autocomp.targets.simulator.start.fold import folded
 from autocomp.targets.simulator.start.idioms import boolean, fill, signature
 from autocomp.targets.simulator.start.naive import gemm_holes
 from autocomp.workload.convolution import convolution
@@ -27,7 +25,7 @@ def library_kernel(workload: Workload, accelerator: Accelerator) -> str | None:
     if found is None:
         return None
     text = f"{signature(workload.tensors)} {{ {fill(accelerator, idiom, found)} }}"
-    return print_kernel(fold_kernel(parse(text, f"<library kernel of {workload.name}>")))
+    return folded(text, f"<library kernel of {workload.name}>")
 
 
 def _gemm(workload: Workload) -> Mapping[str, str]:

@@ -12,14 +12,12 @@ import numpy as np
 
 from autocomp.errors import ConfigError
 from autocomp.targets.simulator.isa.model import Accelerator
-from autocomp.targets.simulator.kernel.syntax.parser import parse
-from autocomp.targets.simulator.kernel.syntax.printer import print_kernel
-from autocomp.targets.simulator.start.fold import fold_kernel
+from autocomp.targets.simulator.start.fold import folded
 from autocomp.targets.simulator.start.idioms import boolean, fill, signature, tile_addresses, tile_extent, tile_of
 from autocomp.targets.simulator.start.naive_convolution import naive_convolution
 from autocomp.targets.simulator.start.operand_types import check_operands
 from autocomp.targets.simulator.start.results import address_of_results
-from autocomp.targets.simulator.start.stored import gemm_operands
+from autocomp.targets.simulator.start.stored import as_stored, gemm_operands, product_sizes
 from autocomp.workload.datatypes import data_type
 from autocomp.workload.model import Workload
 
@@ -57,11 +55,9 @@ def tiled_gemm(
     """The loops over tiles of a GEMM; `dims` are the extents of the loops, as numbers or names of C."""
     tile = tile_of(workload, accelerator)
     check_operands(workload, accelerator)
-    transposed = {name: holes[f"transpose_{name}"] == boolean(True) for name in "ab"}
-    a_rows = tile[2] if transposed["a"] else tile[0]
-    b_rows = tile[1] if transposed["b"] else tile[2]
-    addresses = tile_addresses(workload, accelerator, a_rows, b_rows)
-    extents, sizes = _extents(tile, dims, transposed)
+    a, b = as_stored(*tile, holes)
+    addresses = tile_addresses(workload, accelerator, a[0], b[0])
+    extents, sizes = _extents(tile, dims, holes)
     filled = {**{name: name for name, _ in addresses}, **extents, **holes}
 
     stored = address_of_results(workload, accelerator, "c_tile")
@@ -88,7 +84,7 @@ def tiled_gemm(
         idiom("gemm_finish"),
         "}",
     ]
-    return print_kernel(fold_kernel(parse("\n".join(lines), f"<naive kernel of {workload.name}>")))
+    return folded("\n".join(lines), f"<naive kernel of {workload.name}>")
 
 
 def gemm_holes(workload: Workload) -> dict[str, str]:
@@ -123,14 +119,12 @@ def _pointers(workload: Workload) -> dict[str, str]:
 
 
 def _extents(
-    tile: tuple[int, int, int], dims: Mapping[str, int | str], transposed: Mapping[str, bool]
+    tile: tuple[int, int, int], dims: Mapping[str, int | str], options: Mapping[str, str]
 ) -> tuple[dict[str, str], dict[str, str]]:
     """Holes for a tile's sizes, and the declarations that compute those that are smaller at the edge, by loop."""
-    holes: dict[str, str] = {}
+    sizes: dict[str, str] = {}
     declarations: dict[str, str] = {}
     for variable, name, size in zip("ijk", ("rows", "cols", "depth"), tile, strict=True):
-        holes[name], declarations[variable] = tile_extent(name, variable, dims[variable.upper()], size)
-    rows, cols, depth = holes["rows"], holes["cols"], holes["depth"]
-    holes["a_rows"], holes["a_cols"] = (depth, rows) if transposed["a"] else (rows, depth)
-    holes["b_rows"], holes["b_cols"] = (cols, depth) if transposed["b"] else (depth, cols)
-    return holes, declarations
+        sizes[name], declarations[variable] = tile_extent(name, variable, dims[variable.upper()], size)
+    holes = product_sizes(sizes["rows"], sizes["cols"], sizes["depth"], options)
+    return sizes | holes, declarations

@@ -73,7 +73,7 @@ def _stored(accelerator: Accelerator, instruction: Instruction, types: Mapping[s
     """Bytes that leave a memory with views as they lie there are elements of the types that lie there."""
     for write in writes(accelerator, instruction):
         fields = _fields(write.path)
-        if write.target.element is None or not _permitted(accelerator, instruction, fields):
+        if write.target.element is None or _ruled_out(accelerator, instruction, fields):
             continue
         elements = {str(write.target.element)}
         if _copied(accelerator, write):
@@ -103,13 +103,13 @@ def _fields(path: Path) -> Mapping[AddressField, int]:
     return found
 
 
-def _permitted(accelerator: Accelerator, instruction: Instruction, fields: Mapping[AddressField, int]) -> bool:
-    """No requirement of the instruction rules the fields' values out."""
+def _ruled_out(accelerator: Accelerator, instruction: Instruction, fields: Mapping[AddressField, int]) -> bool:
+    """True if a requirement of the instruction does not hold while fields have these values."""
 
     def value(part: Expression) -> Expression | None:
         return Number(fields[part]) if isinstance(part, AddressField) and part in fields else None
 
-    return not refuses(accelerator, instruction, value)
+    return refuses(accelerator, instruction, value)
 
 
 def _bits(accelerator: Accelerator, memory: Memory, fields: Mapping[AddressField, int]) -> int | None:

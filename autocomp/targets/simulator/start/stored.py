@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeVar
 
 from autocomp.targets.simulator.isa.model import Accelerator
 from autocomp.targets.simulator.start.idioms import AbsentError, boolean, known_options, tile_of
@@ -12,6 +13,26 @@ from autocomp.workload.layout import Layout, operand_layouts
 from autocomp.workload.model import Workload
 
 At = Callable[[str, Sequence[str]], str]  # the address of a tensor's element, from its name and subscripts
+Size = TypeVar("Size")  # a number, or an expression of C
+
+
+def as_stored(
+    rows: Size, cols: Size, depth: Size, options: Mapping[str, str]
+) -> tuple[tuple[Size, Size], tuple[Size, Size]]:
+    """Rows and columns of the left and of the right operand of a product, which may be stored transposed."""
+    a, b = (rows, depth), (depth, cols)
+    if options["transpose_a"] == boolean(True):
+        a = (depth, rows)
+    if options["transpose_b"] == boolean(True):
+        b = (cols, depth)
+    return a, b
+
+
+def product_sizes(rows: str, cols: str, depth: str, options: Mapping[str, str]) -> dict[str, str]:
+    """Holes for the sizes of one product and of its operands as they are stored; the columns have one of their own."""
+    a, b = as_stored(rows, cols, depth, options)
+    sizes = ("rows", "depth", "a_rows", "a_cols", "b_rows", "b_cols")
+    return dict(zip(sizes, (rows, depth, *a, *b), strict=True))
 
 
 def layouts_of(workload: Workload) -> dict[str, Layout]:
