@@ -9,9 +9,7 @@ import pytest
 
 from autocomp.errors import ConfigError
 from autocomp.targets.simulator import isa
-from autocomp.targets.simulator.kernel import parse as parse_kernel
-from autocomp.targets.simulator.kernel import print_kernel
-from autocomp.targets.simulator.start.fold import fold_kernel
+from autocomp.targets.simulator.start.fold import folded
 from autocomp.targets.simulator.start.naive import naive_gemm, starting_kernel
 from autocomp.workload import load, parse
 
@@ -77,6 +75,6 @@ def test_an_unknown_hole_gets_the_closest_one(machine: isa.Accelerator) -> None:
     ],
 )
 def test_what_literals_decide_is_folded(before: str, after: str) -> None:
-    folded = print_kernel(fold_kernel(parse_kernel(f"void solution(int8_t A[1]) {{ int x = 0; {before} }}")))
-    body = folded.split("int x = 0;\n", 1)[1].rsplit("}", 1)[0].strip()
+    text = folded(f"void solution(int8_t A[1]) {{ int x = 0; {before} }}", "<test>")
+    body = text.split("int x = 0;\n", 1)[1].rsplit("}", 1)[0].strip()
     assert body == after
