@@ -6,10 +6,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import prod
+from typing import TypeVar
+
+import numpy as np
+import numpy.typing as npt
 
 from autocomp.targets.simulator.transforms.scheduling.computation import Contraction
 
 OPERANDS = ("left", "right")
+Count = TypeVar("Count", int, npt.NDArray[np.int64])
 
 
 @dataclass(frozen=True)
@@ -149,9 +154,9 @@ class Grid:
                 found[one] = other, steps
         return found
 
-    def along(self, operand: str, dim: str, tiles: Mapping[str, int]) -> int:
-        """Places of an operand along a dimension, for numbers of tiles of each. Places that steps share are along the
-        reduced dimension."""
+    def along(self, operand: str, dim: str, tiles: Mapping[str, Count]) -> Count | int:
+        """Places of an operand along a dimension, for numbers of tiles of each, or arrays of them. Places that steps
+        share are along the reduced dimension."""
         if operand == "left" and dim in self.shared:
             other, steps = self.shared[dim]
             return steps * (tiles[other] - 1) + tiles[dim]

@@ -78,12 +78,9 @@ class _Estimate:
         total = self._wide(stream, column, size)
         if row in dims:
             total = self._along(row, total, self._wide(stream, column, self._short(row)))
+        tiles = {dim: self._tiles(dim) for dim in grid.tiles}
         for dim in dims - {row, column}:
-            if stream != "left" or dim not in grid.shared:
-                total = total * (self._tiles(dim) if grid.along(stream, dim, grid.block) > 1 else 1)
-                continue
-            other, steps = grid.shared[dim]
-            total = total * (steps * (self._tiles(other) - 1) + self._tiles(dim))
+            total = total * grid.along(stream, dim, tiles)
         return total
 
     def _wide(self, stream: str, column: str, rows: int) -> Steps:
@@ -155,10 +152,7 @@ class _Estimate:
         for dim in set(self._outermost) & grid.dims(operand):
             tiles = grid.along(operand, dim, grid.block)
             width = self._model.width(operand, grid) if dim == column else 1
-            part *= min(width, tiles) / tiles
-            if operand == "left" and dim in grid.shared:
-                other, steps = grid.shared[dim]
-                part *= steps * (grid.block[other] - 1) + 1
+            part *= min(width * grid.along(operand, dim, {**grid.block, dim: 1}), tiles) / tiles
         return part
 
     def cycles(self) -> float:
