@@ -120,9 +120,10 @@ def _bases(model: CostModel) -> Iterator[Schedule]:
     if not isinstance(leaves, Tasks):
         return
     for tile in _tiles(leaves, computation):
-        if tile != base.tile:
-            yield replace(base, tile=tile)
-        yield replace(base, tile=tile, deferred=False)
+        for shared in (False, True) if computation.pieced and computation.overlaps else (False,):
+            if tile != base.tile or shared:
+                yield replace(base, tile=tile, shared=shared)
+            yield replace(base, tile=tile, deferred=False, shared=shared)
 
 
 def _less_beside(model: CostModel) -> Iterator[Schedule]:
@@ -157,7 +158,11 @@ def _tiles(leaves: Tasks, computation: Contraction) -> Iterator[Mapping[str, int
     choices: dict[str, list[int]] = {}
     for dim, known in leaves.sizes.items():
         extent = computation.extents[dim]
-        sizes = {known.usual, min(extent, known.most), *(known.usual >> n for n in range(1, _HALVINGS))}
+        most = min(extent, known.most)
+        sizes = {known.usual, most, *(known.usual >> n for n in range(1, _HALVINGS))}
+        if computation.pieced and dim == computation.row:
+            equal = ceil(extent / ceil(extent / most))
+            sizes |= {equal, *(size for size in (equal >> n for n in range(1, _HALVINGS)) if size)}
         choices[dim] = sorted((size for size in sizes if size >= min(_SMALLEST, known.usual)), reverse=True)
     usual = leaves.largest(computation)
     yield from ({**usual, **dict(zip(choices, sizes, strict=True))} for sizes in cartesian(*choices.values()))

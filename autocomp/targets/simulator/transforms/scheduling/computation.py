@@ -89,7 +89,8 @@ class Dim:
 @dataclass(frozen=True)
 class Contraction:
     """Sums of products. `row`, `column` and `depth` are the dimensions that one command covers a tile of: those of the
-    left operand and result, of the right operand and result, and of both operands."""
+    left operand and result, of the right operand and result, and of both operands. `pieced`: a move brings one
+    coordinate of a left tile's row dimension, not the whole tile."""
 
     dims: tuple[Dim, ...]
     row: str
@@ -100,6 +101,7 @@ class Contraction:
     right: Operand
     added: tuple[Operand, ...]
     function: Expression | None  # of a sum; None: the sum itself
+    pieced: bool = False
 
     @cached_property
     def operands(self) -> Mapping[str, Operand]:
@@ -133,8 +135,9 @@ class Contraction:
         """Reduced dimensions along which a step takes the left operand to where it is for another coordinate of the
         result: this dimension, and how many steps equal one of its own. As taps do with the lines of an image."""
         found: dict[str, tuple[str, int]] = {}
-        for one in set(self.reduction) - {self.depth}:
-            for other in set(self.parallel) - {self.row}:
+        whole: set[str] = set() if self.pieced else {self.row, self.depth}  # of these, one command covers a tile
+        for one in set(self.reduction) - whole:
+            for other in set(self.parallel) - whole:
                 ratios = {(s.factor(other), s.factor(one)) for s in self.left.subscripts} - {(0, 0)}
                 if len(ratios) == 1 and all(b > 0 and a > 0 and a % b == 0 for a, b in ratios):
                     ((across, step),) = ratios

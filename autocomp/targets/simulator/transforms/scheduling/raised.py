@@ -26,6 +26,7 @@ from autocomp.targets.simulator.transforms.scheduling.lifting.fit import contrac
 from autocomp.targets.simulator.transforms.scheduling.lifting.tracing import flow_of
 from autocomp.targets.simulator.transforms.scheduling.lifting.whole import whole_of
 from autocomp.targets.simulator.transforms.scheduling.lowering.body import body
+from autocomp.targets.simulator.transforms.scheduling.lowering.joined import joined
 from autocomp.targets.simulator.transforms.scheduling.lowering.leaves import Leaves
 from autocomp.targets.simulator.transforms.scheduling.lowering.reading import leaves_of
 from autocomp.targets.simulator.transforms.scheduling.lowering.sizes import sized
@@ -98,7 +99,7 @@ def _lifted(commands: Commands) -> tuple[Contraction, Leaves | Tasks]:
         reason = str(error)
     try:
         whole = whole_of(commands)
-        return sized(whole.computation, tasks_of(whole, commands))
+        return joined(*sized(whole.computation, tasks_of(whole, commands)))
     except NotApplicable as error:
         raise NotApplicable(f"{reason}; of whole tiles: {error}") from None
 

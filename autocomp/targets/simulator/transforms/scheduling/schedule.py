@@ -150,7 +150,8 @@ class Grid:
         found: dict[str, tuple[str, int]] = {}
         for one, (other, steps) in overlaps.items():
             taken = {name for name, _ in found.values()}
-            if self.blocks[one] == 1 and steps < self.block[one] and self.block[other] > 1 and other not in taken:
+            several = self.pieces("left", other, self.block[other]) > 1
+            if self.blocks[one] == 1 and steps < self.block[one] and several and other not in taken:
                 found[one] = other, steps
         return found
 
@@ -159,10 +160,15 @@ class Grid:
         share are along the reduced dimension."""
         if operand == "left" and dim in self.shared:
             other, steps = self.shared[dim]
-            return steps * (tiles[other] - 1) + tiles[dim]
+            return steps * (self.pieces(operand, other, tiles[other]) - 1) + tiles[dim]
         if operand == "left" and dim in {other for other, _ in self.shared.values()}:
             return 1
-        return tiles[dim]
+        return self.pieces(operand, dim, tiles[dim])
+
+    def pieces(self, operand: str, dim: str, tiles: Count) -> Count:
+        """The moves along a dimension that bring tiles of an operand: one for each, or for each of its coordinates."""
+        pieced = operand == "left" and self.computation.pieced and dim == self.computation.row
+        return tiles * self.schedule.tile.get(dim, 1) if pieced else tiles
 
     def held(self, operand: str) -> int:
         """Tiles of an operand in a block."""

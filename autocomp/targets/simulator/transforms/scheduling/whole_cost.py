@@ -10,7 +10,7 @@ from autocomp.remember import remember
 from autocomp.targets.simulator.isa.tree import Number
 from autocomp.targets.simulator.transforms.analysis.requests import Cutting, transfer_cycles, unit_settings
 from autocomp.targets.simulator.transforms.scheduling.cost import CostModel
-from autocomp.targets.simulator.transforms.scheduling.lowering.tasks import Command, Extent, Tasks
+from autocomp.targets.simulator.transforms.scheduling.lowering.tasks import FIRST, Command, Extent, Tasks, Varied
 from autocomp.targets.simulator.transforms.scheduling.schedule import Grid
 
 
@@ -28,6 +28,8 @@ class WholeCostModel(CostModel):
         return max(self._cycles(command, extents) for command in moved[stream])
 
     def row_dim(self, stream: str) -> str:
+        if stream == "left" and self.computation.pieced:
+            return self.computation.column  # of each piece, one command moves all rows
         return {"right": self.computation.depth}.get(stream, self.computation.row)
 
     def column_dim(self, stream: str) -> str:
@@ -74,16 +76,21 @@ class WholeCostModel(CostModel):
         accelerator, form = self.leaves.accelerator, command.given
         unit = unit_settings(accelerator, command.instruction)
         if command.piece is not None and str(unit.get("kind", "")).startswith("transfer"):
-            dims = {value.dim for value in command.operands.values() if isinstance(value, Extent)}
+            dims = {value.dim: value.each for value in command.operands.values() if isinstance(value, Extent)}
             row, column = self.computation.row, self.computation.column
             count, length = command.piece.count, command.piece.bytes
             if row in dims:
-                count = sizes[row]
+                count = sizes[row] * dims[row]
             if column in dims:
                 length = max(1, length * sizes[column] // self.leaves.sizes[column].usual)
             traffic = Cutting.of(unit, accelerator.dram.settings).on_average(length, 0).scaled(count)
             return transfer_cycles(unit, accelerator.dram.settings, count, 1, traffic)
-        numbers = {n: sizes[v.dim] for n, v in command.operands.items() if isinstance(v, Extent)}
+        numbers: dict[str, int | float] = {}
+        for name, value in command.operands.items():
+            if isinstance(value, Extent):
+                numbers[name] = sizes[value.dim] * value.each
+            elif isinstance(value, Varied) and value.dim == FIRST:
+                numbers[name] = value.usual
         stated = form.instruction.timing.get("busy") or form.instruction.timing.get("rows")
         found = None if stated is None else form.changed({**form.operands, **numbers}).evaluate(stated)
         return float(found.value) if isinstance(found, Number) else 1.0

@@ -9,7 +9,7 @@ from autocomp.targets.simulator.transforms.errors import NotApplicable
 from autocomp.targets.simulator.transforms.scheduling.computation import Operand
 from autocomp.targets.simulator.transforms.scheduling.lowering.leaves import Configure, MoveLeaf, Setting
 from autocomp.targets.simulator.transforms.scheduling.lowering.spelling import Call, Operands, spelled
-from autocomp.targets.simulator.transforms.scheduling.lowering.text import Lines, address, minimum
+from autocomp.targets.simulator.transforms.scheduling.lowering.text import NOW, Lines, address, minimum
 from autocomp.targets.simulator.transforms.scheduling.lowering.tiles import Tiles
 
 
@@ -224,6 +224,10 @@ class Moves(Tiles):
             rows, place = "rows", f"{place} + first"
         call = self._move(operand, leaf, self._element_of(source, tile, at, shift), place, columns, rows)
         return ["{", *lines, f"if ({self._inside(tile, at)}) {{", call, "}", "}"]
+
+    def first_load(self, operand: str, tile: Mapping[str, str]) -> Lines:
+        """The moves in front of the first product that uses a tile in the first step."""
+        return self.load(operand, tile, NOW, "0")
 
     def start(self, tile: Mapping[str, str], at: str, phase: str) -> Lines:
         """The moves that start a tile of results."""

@@ -147,7 +147,7 @@ class Pipeline:
         lines: Lines = []
         for operand in OPERANDS:
             if operand in self._schedule.ahead:
-                lines += self._guarded(nest.first_use(operand, counters), nest.load(operand, tile, NOW, "0"))
+                lines += self._guarded(nest.first_use(operand, counters), nest.first_load(operand, tile))
         if nest.started and self._grid.defers:
             reduced = [d for d in nest.inner if d in nest.computation.reduction]
             first = " && ".join(f"{counters[d]} == 0" for d in reduced) or "1"

@@ -94,18 +94,7 @@ class _Sizing:
 
     def _counted(self, command: Command, name: str) -> frozenset[str]:
         """The operands of a command that say how large a tile is along the dimension."""
-        words = instruction_role(self._t.accelerator, command.instruction).parameters
-        size, found = min(self._step, self._total), set[str]()
-        for parameter in sizes(self._t.accelerator, command.instruction):
-            value = command.operands[parameter]
-            usual = value.usual if isinstance(value, Varied) and value.dim == self._dim else value
-            if usual == size:
-                found.add(parameter)
-        turned = _turned(self._t.store if command.piece is None else command)
-        words = {p: _TURNED.get(word, word) if turned else word for p, word in words.items()}
-        named = frozenset(p for p in found if _WORDS[name].get(words[p]) == self._word)
-        unnamed = frozenset(p for p in found if words[p] not in _WORDS[name])
-        return named or (unnamed if len(found) == 1 else frozenset())
+        return counted(self._t, command, name, self._word, self._dim, min(self._step, self._total))
 
     # --- the same with elements
 
@@ -175,6 +164,23 @@ class _Sizing:
             return (self._dim, 1) if room.rows == size else None
         columns = self._t.accelerator.memory(room.memory).cols
         return (self._dim, columns) if room.rows > 1 and room.rows == -(-size // columns) else None
+
+
+def counted(tasks: Tasks, command: Command, moves: str, word: str, dim: str, size: int) -> frozenset[str]:
+    """The operands of a command that say how large a tile is along a dimension, of rows, columns or depth (`word`). The
+    tile has `size` elements along it. `moves`: what the command moves, or product."""
+    words = instruction_role(tasks.accelerator, command.instruction).parameters
+    found = set[str]()
+    for parameter in sizes(tasks.accelerator, command.instruction):
+        value = command.operands[parameter]
+        usual = value.usual if isinstance(value, Varied) and value.dim == dim else value
+        if usual == size:
+            found.add(parameter)
+    turned = _turned(tasks.store if command.piece is None else command)
+    words = {p: _TURNED.get(one, one) if turned else one for p, one in words.items()}
+    named = frozenset(p for p in found if _WORDS[moves].get(words[p]) == word)
+    unnamed = frozenset(p for p in found if words[p] not in _WORDS[moves])
+    return named or (unnamed if len(found) == 1 else frozenset())
 
 
 def _turned(command: Command) -> bool:

@@ -36,9 +36,10 @@ class Varied:
 
 @dataclass(frozen=True)
 class Extent:
-    """The elements of a tile along a dimension whose tiles may have other sizes."""
+    """The elements of a tile along a dimension whose tiles may have other sizes, `each` for a coordinate."""
 
     dim: str
+    each: int = 1
 
 
 @dataclass(frozen=True)
@@ -88,6 +89,7 @@ class Room:
     rows: int
     addressed: bool = True
     sized: tuple[str, int] | None = None  # the dimension that rows grow with, and the elements in one
+    each: int = 1  # elements of a coordinate of that dimension
 
 
 @dataclass(frozen=True)
@@ -193,4 +195,4 @@ class Tasks:
         if room.sized is None:
             return room.rows
         dim, elements = room.sized
-        return -(-grid.schedule.tile.get(dim, self.sizes[dim].usual) // elements)
+        return -(-grid.schedule.tile.get(dim, self.sizes[dim].usual) * room.each // elements)

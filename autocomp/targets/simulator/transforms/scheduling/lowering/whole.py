@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from math import prod
 
 from autocomp.targets.simulator.transforms.errors import NotApplicable
-from autocomp.targets.simulator.transforms.scheduling.computation import Operand
+from autocomp.targets.simulator.transforms.scheduling.computation import Operand, Subscript
 from autocomp.targets.simulator.transforms.scheduling.lowering.layout import Buffer
 from autocomp.targets.simulator.transforms.scheduling.lowering.nest import Nest
 from autocomp.targets.simulator.transforms.scheduling.lowering.tasks import (
@@ -23,12 +23,13 @@ from autocomp.targets.simulator.transforms.scheduling.lowering.tasks import (
     Varied,
     record_of,
 )
-from autocomp.targets.simulator.transforms.scheduling.lowering.text import Lines, address
+from autocomp.targets.simulator.transforms.scheduling.lowering.text import NOW, Lines, address
 from autocomp.targets.simulator.transforms.scheduling.lowering.tiles import Tiles
 from autocomp.targets.simulator.transforms.scheduling.schedule import OPERANDS
 
 _RELAYS = 4  # tiles on their way through a further memory, at most
 _MOST_SETTINGS = 64
+_PIECE = "piece"  # among the coordinates of a tile: that of the piece in it
 
 
 @dataclass
@@ -47,7 +48,7 @@ class WholeNest(Nest):
             known = self.leaves.sizes.get(dim)
             if not 1 <= size <= (1 if known is None else known.most):
                 raise NotApplicable(f"a tile of {size} along {dim!r} is not one of this machine's")
-        if self.schedule.shared:
+        if self.schedule.shared and not self.computation.pieced:
             raise NotApplicable("the rows of a whole tile are those of one step")
         if not self.leaves.suits(self.grid):
             raise NotApplicable("an operand comes through a queue: each tile of it is used once, as it comes")
@@ -71,7 +72,48 @@ class WholeNest(Nest):
         return 1
 
     def tile_order(self, operand: str) -> tuple[str, ...]:
-        return tuple(d for d in self.computation.extents if d in self.grid.dims(operand))
+        """As given; the pieces of one tile lie side by side."""
+        found = [d for d in self.computation.extents if d in self.grid.dims(operand)]
+        if self._is_pieced(operand):
+            row = self.computation.row
+            along = [d for d in found if self.grid.shared.get(d, ("", 0))[0] == row]
+            found = [*(d for d in found if d not in (row, *along)), *along, row]
+        return tuple(found)
+
+    # --- tiles that come piece by piece
+
+    def _is_pieced(self, operand: str) -> bool:
+        return operand == "left" and self.computation.pieced
+
+    def _place(self, operand: str, dim: str, tile: Mapping[str, str]) -> str:
+        found = super()._place(operand, dim, tile)
+        if not self._is_pieced(operand):
+            return found
+        row = self.computation.row
+        pieces, piece = self.schedule.tile.get(row, 1), tile.get(_PIECE, "0")
+        if dim in self.grid.shared and self.grid.shared[dim][0] == row:
+            _, steps = self.grid.shared[dim]
+            return f"(({tile.get(row, '0')}) * {pieces} + {piece}) * {steps} + {tile.get(dim, '0')}"
+        return f"({found}) * {pieces} + {piece}" if dim == row and row not in self._sharing else found
+
+    def places(self, operand: str, dim: str, at: str) -> str:
+        if not self._is_pieced(operand):
+            return super().places(operand, dim, at)
+        row = self.computation.row
+        pieces = self._extent(row, "0", at, self.count(row, at))
+        if dim in self.grid.shared and self.grid.shared[dim][0] == row:
+            _, steps = self.grid.shared[dim]
+            return f"(({pieces} - 1) * {steps} + {self.count(dim, at)})"
+        return pieces if dim == row and row not in self._sharing else super().places(operand, dim, at)
+
+    @property
+    def _sharing(self) -> frozenset[str]:
+        """The dimensions of results that share tiles of the left operand."""
+        return frozenset(other for other, _ in self.grid.shared.values())
+
+    def _subscript(self, subscript: Subscript, tile: Mapping[str, str], at: str) -> str:
+        found, factor = super()._subscript(subscript, tile, at), subscript.factor(self.computation.row)
+        return f"{found} + ({tile[_PIECE]}) * {factor}" if _PIECE in tile and factor else found
 
     def _buffers(self) -> Mapping[str, Buffer]:
         rooms = self.leaves.rooms
@@ -157,7 +199,7 @@ class WholeNest(Nest):
         if isinstance(value, Element):
             return self._element_of(self._source_of(value.operand), tile, at)
         if isinstance(value, Extent):
-            return self._extent(value.dim, tile.get(value.dim, "0"), at)
+            return f"({self._extent(value.dim, tile.get(value.dim, '0'), at)}) * {value.each}"
         if not isinstance(value, Varied):
             return value
         if isinstance(value.special, float) or isinstance(value.usual, float):
@@ -173,6 +215,9 @@ class WholeNest(Nest):
     def load(self, operand: str, tile: Mapping[str, str], at: str, phase: str) -> Lines:
         lines: Lines = []
         unit: str | None = None
+        if self._is_pieced(operand):  # moves count pieces
+            row = self.computation.row
+            tile = {**{d: place for d, place in tile.items() if d != row}, _PIECE: tile.get(row, "0")}
         for command in self.leaves.chain(operand):
             lines += self._order.between(unit, command.instruction.unit) if unit else []
             lines.append(self._do(command, tile, at, {operand: phase}))
@@ -180,6 +225,15 @@ class WholeNest(Nest):
                 lines += self._order.between(command.instruction.unit, unit)
             unit = command.instruction.unit
         return lines
+
+    def first_use(self, operand: str, counters: Mapping[str, str]) -> str:
+        if not self._is_pieced(operand):
+            return super().first_use(operand, counters)
+        return " && ".join(f"{counters[d]} == 0" for d in self.inner) or "1"
+
+    def first_load(self, operand: str, tile: Mapping[str, str]) -> Lines:
+        """All pieces of all tiles come before the first product: several use each."""
+        return self.all_loads(operand, NOW, "0") if self._is_pieced(operand) else super().first_load(operand, tile)
 
     def all_loads(self, operand: str, at: str, phase: str) -> Lines:
         return [] if operand in self.leaves.queued else super().all_loads(operand, at, phase)

@@ -1,0 +1,68 @@
+"""Tiles of several rows of an image: a product takes them as one, where each comes by a move of its own.
+
+The rows of a result's image follow one another in DRAM, and rows of local memory follow one another where moves put
+them side by side. So a command that names the rows of a tile takes those of several rows of the image at once, on
+machines whose tiles have more rows than an image is wide.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from autocomp.targets.simulator.transforms.scheduling.computation import Contraction
+from autocomp.targets.simulator.transforms.scheduling.lowering.sizes import counted
+from autocomp.targets.simulator.transforms.scheduling.lowering.tasks import Command, Extent, Room, Sized, Tasks
+
+_UNLIMITED = 1 << 31
+
+
+def joined(computation: Contraction, tasks: Tasks) -> tuple[Contraction, Tasks]:
+    """The contraction with tiles that may cover several coordinates of the row dimension, where commands allow it."""
+    row, stored = computation.row, tasks.store.piece
+    follows = row in computation.parallel and row not in computation.right.dims and row in computation.left.dims
+    if not follows or row in tasks.sizes or stored is None or tasks.brings["left"]:
+        return computation, tasks
+    size = stored.count
+    apart = size < 2 or computation.result.along(row) != size * stored.stride
+    if apart or tasks.rooms["left"].rows != size or not tasks.rooms["left"].addressed:
+        return computation, tasks
+    start = () if tasks.start is None else (tasks.start,)
+    if any(command.piece is not None for command in start):
+        return computation, tasks
+    commands = (tasks.product, tasks.store, *tasks.finish, *start)
+    if any(_most(tasks, command, row, size) < 2 for command in commands):
+        return computation, tasks
+    most = min(_most(tasks, command, row, size) for command in commands)
+    return replace(computation, pieced=True), _opened(tasks, row, size, most)
+
+
+def _named(tasks: Tasks, command: Command, row: str, size: int) -> frozenset[str]:
+    """The operands that say how many rows of a result a command covers."""
+    return counted(tasks, command, "product" if command is tasks.product else "result", "row", row, size)
+
+
+def _most(tasks: Tasks, command: Command, row: str, size: int) -> int:
+    """Coordinates whose rows a command covers at most."""
+    names = _named(tasks, command, row, size)
+    highest = [p.high for p in command.instruction.parameters if p.name in names]
+    return min(((_UNLIMITED if high is None else high) // size for high in highest), default=1)
+
+
+def _opened(tasks: Tasks, row: str, size: int, most: int) -> Tasks:
+    def several(command: Command) -> Command:
+        named = _named(tasks, command, row, size)
+        return replace(command, operands={**command.operands, **dict.fromkeys(named, Extent(row, size))})
+
+    def grown(name: str, room: Room) -> Room:
+        grows = name not in tasks.loads and room.sized is None and room.rows == size
+        return replace(room, sized=(row, 1), each=size) if grows else room
+
+    return replace(
+        tasks,
+        start=None if tasks.start is None else several(tasks.start),
+        product=several(tasks.product),
+        finish=tuple(several(command) for command in tasks.finish),
+        store=several(tasks.store),
+        rooms={name: grown(name, room) for name, room in tasks.rooms.items()},
+        sizes={**tasks.sizes, row: Sized(1, most)},
+    )

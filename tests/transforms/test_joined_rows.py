@@ -1,0 +1,100 @@
+"""Schedules of convolutions whose tiles cover several rows of an image, each brought by moves of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from autocomp.targets.simulator import isa, kernel
+from autocomp.targets.simulator.evaluate import SimulatorEvaluator
+from autocomp.targets.simulator.start.naive import starting_kernel
+from autocomp.targets.simulator.transforms import NotApplicable, analyse, applied, transformation
+from autocomp.targets.simulator.transforms.analysis.facts import Facts
+from autocomp.targets.simulator.transforms.nests.schedule import raised_of
+from autocomp.targets.simulator.transforms.scheduling.choose import ranked
+from autocomp.targets.simulator.transforms.scheduling.lowering.tasks import Tasks
+from autocomp.workload import Workload, parse
+
+TPU = {"accelerator": "tpu_v1", "scale": 0.0078125, "set": {"DIM": 16, "UB_KB": 64, "ACC_KB": 64}}
+NEURONCORE = {
+    "accelerator": "neuroncore",
+    "dtype": "bfloat16",
+    "layout": {"inp": "N C H W"},
+    "set": {"PARTITIONS": 32},
+}
+VTA = {"accelerator": "vta", "layout": {"weights": "R S K/16 C/16 K%16 C%16"}}
+
+
+def convolution(given: Mapping[str, Any], *, images: int = 1, side: int = 8, stride: int = 1) -> Workload:
+    dims = {"N": images, "H": side, "W": side, "C": 16, "K": 32, "R": 3, "S": 3}
+    document = {"operation": "conv2d", "dims": dims, "stride": stride, **given}
+    return parse(yaml.safe_dump(document), Path("conv.yaml"))
+
+
+def analysed(workload: Workload) -> Facts:
+    accelerator = isa.load(workload.accelerator, workload.overrides)
+    text = starting_kernel(workload, accelerator)
+    return analyse(kernel.parse(text, "kernel.c"), accelerator, workload.constants)
+
+
+def cycles(workload: Workload, facts: Facts) -> float:
+    """Cycles of a kernel that is judged as correct."""
+    evaluator = SimulatorEvaluator(facts.accelerator, workload, "kernel.c")
+    evaluation = evaluator.evaluate(kernel.print_kernel(facts.given))
+    assert evaluation.measurement is not None, [(s.name, s.message) for s in evaluation.stages if not s.passed]
+    return evaluation.measurement.value
+
+
+@pytest.mark.parametrize(
+    ("given", "share"), [(TPU, 0.6), (NEURONCORE, 0.3)], ids=["rows of results", "columns of results"]
+)
+def test_the_best_schedule_joins_rows_of_an_image_and_is_right(given: Mapping[str, Any], share: float) -> None:
+    workload = convolution(given)
+    facts = analysed(workload)
+    raised = raised_of(facts)
+    schedule = ranked(raised.model)[0].schedule
+    assert schedule.tile[raised.computation.row] > 1
+    lowered = analyse(raised.lowered(schedule), facts.accelerator, workload.constants)
+    assert cycles(workload, lowered) < share * cycles(workload, facts)
+
+
+@pytest.mark.parametrize("shared", [True, False], ids=["taps share rows", "each tap has rows of its own"])
+@pytest.mark.parametrize("rows", [1, 2, 4, 6])
+def test_tiles_of_any_number_of_rows_are_right(rows: int, shared: bool) -> None:
+    """Six rows of results: tiles of four leave a short one."""
+    workload = convolution(VTA)
+    facts = analysed(workload)
+    schedule = {"tile": {"n": rows}, "block": {"n": 2, "j": 1, "r": 1}, "shared": shared}
+    for more in ({}, {"ahead": ["left", "right"], "deferred": True, "early": 2}):
+        assert cycles(workload, _scheduled(facts, {**schedule, **more}))
+
+
+def test_rows_that_no_taps_share_are_joined_as_well() -> None:
+    workload = convolution(VTA, side=9, stride=2)
+    schedule = {"tile": {"n": 4}, "block": {"n": 1, "r": 1}}
+    assert cycles(workload, _scheduled(analysed(workload), schedule))
+
+
+def test_rows_of_several_images_are_joined_image_by_image() -> None:
+    workload = convolution(TPU, images=2)
+    facts = analysed(workload)
+    raised = raised_of(facts)
+    lowered = analyse(raised.lowered(ranked(raised.model)[0].schedule), facts.accelerator, workload.constants)
+    assert cycles(workload, lowered)
+
+
+def test_rows_are_joined_up_to_what_commands_cover() -> None:
+    """A tile of 32 partitions holds five rows of six pixels."""
+    raised = raised_of(analysed(convolution(NEURONCORE)))
+    assert isinstance(raised.leaves, Tasks)
+    assert raised.leaves.sizes["n"].most == 5
+    with pytest.raises(NotApplicable, match="a tile of 6 along 'n' is not one of this machine's"):
+        _scheduled(analysed(convolution(NEURONCORE)), {"tile": {"n": 6}})
+
+
+def _scheduled(facts: Facts, schedule: Mapping[str, Any]) -> Facts:
+    return analyse(applied(transformation("schedule"), facts, schedule).given, facts.accelerator, facts.constants)
