@@ -56,6 +56,9 @@ void solution(int8_t A[35][64], int8_t B[64][48], int8_t C[35][48]) {
 _AHEAD: Mapping[str, Any] = {"ahead": frozenset({"left", "right"}), "early": 8, "deferred": True, "kept": True}
 
 
+DEPTHWISE = convolution({"N": 1, "H": 7, "W": 9, "C": 48, "K": 48, "R": 3, "S": 3}, padding=1, groups=48)
+
+
 def proposals(facts: Facts) -> list[Parameters]:
     return [proposal.parameters for proposal in transformation("schedule").candidates(facts)]
 
@@ -136,12 +139,36 @@ def test_what_is_more_than_one_contraction_is_left_alone() -> None:
     assert not proposals(facts_of(text))
 
 
-def test_columns_with_a_left_operand_of_their_own_are_no_contraction() -> None:
-    workload = convolution({"N": 1, "H": 5, "W": 6, "C": 20, "K": 20, "R": 2, "S": 2}, groups=20)
-    facts = analyse(kernel.parse(starting_kernel(workload, machine())), machine(), workload.constants)
-    assert not proposals(facts)
-    with pytest.raises(NotApplicable, match="each column of a result has elements of 'inp' of its own"):
-        transformation("schedule").apply(facts, {})
+def test_a_channel_by_itself_is_not_scheduled_where_several_fill_the_array() -> None:
+    first, *_ = proposals(started(DEPTHWISE))
+    assert first["diagonal"] == {"loop": "g"}
+    scheduled = applied(transformation("schedule"), started(DEPTHWISE), first)
+    computation = raised_of(scheduled).computation
+    assert {name: computation.extents[name] for name in "qjk"} == {"q": 3, "j": 16, "k": 16}
+    assert cycles_of(DEPTHWISE, scheduled) < cycles_of(DEPTHWISE, started(DEPTHWISE)) / 20
+
+
+def test_channels_of_several_groups_come_by_one_move() -> None:
+    apart, together = (
+        applied(transformation("schedule"), started(DEPTHWISE), {"diagonal": {"loop": "g"}, "width": {"left": width}})
+        for width in (1, 3)
+    )
+    assert loads(apart, "inp") == 3 * loads(together, "inp")
+    cycles_of(DEPTHWISE, together)
+
+
+@settings(max_examples=6, deadline=None)
+@given(st.integers(2, 3), st.integers(16, 40), st.integers(16, 40), st.integers(1, 2), st.integers(0, 1), st.booleans())
+def test_groups_of_many_channels_are_a_dimension_of_a_computation(
+    groups: int, channels: int, filters: int, stride: int, padding: int, ahead: bool
+) -> None:
+    dims = {"N": 1, "H": 5, "W": 9, "C": groups * channels, "K": groups * filters, "R": 2, "S": 3}
+    workload = convolution(dims, groups=groups, stride=stride, padding=padding)
+    schedule: dict[str, Any] = {"ahead": ["left", "right"], "deferred": True} if ahead else {}
+    scheduled = applied(transformation("schedule"), started(workload), {**schedule, "block": {"p": 2, "q": 1}})
+    extents = raised_of(scheduled).computation.extents
+    assert (extents["q"], extents["j"], extents["k"]) == (groups, filters, channels)
+    cycles_of(workload, scheduled)
 
 
 FEW_CHANNELS = convolution({"N": 1, "H": 9, "W": 11, "C": 5, "K": 20, "R": 3, "S": 3}, padding=1, stride=2)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice, zip_longest
 
@@ -12,8 +12,15 @@ from autocomp.targets.simulator.transforms.analysis.facts import Facts
 from autocomp.targets.simulator.transforms.errors import NotApplicable
 from autocomp.targets.simulator.transforms.legality import cycles
 from autocomp.targets.simulator.transforms.memory.synchronisation import is_fence
+from autocomp.targets.simulator.transforms.nests.block_diagonal import BlockDiagonal
 from autocomp.targets.simulator.transforms.nests.merge_depth import MergeDepth
-from autocomp.targets.simulator.transforms.protocol import Parameters, Proposal, Transformation, applied
+from autocomp.targets.simulator.transforms.protocol import (
+    Parameters,
+    Proposal,
+    Transformation,
+    applied,
+    candidates_of,
+)
 from autocomp.targets.simulator.transforms.scheduling.choose import Ranked, fits, ranked, whole
 from autocomp.targets.simulator.transforms.scheduling.lifting.commands import commands_of
 from autocomp.targets.simulator.transforms.scheduling.neighbours import neighbours
@@ -28,12 +35,14 @@ _TIMED = 12  # schedules that are lowered and timed …
 _BY_ESTIMATE = 6  # … of which the first ones are the best by their estimates
 _TIMED_CYCLES = 1 << 23  # estimated cycles of all of them
 _CLOSE = 0.002  # relative difference of estimates below which schedules of a newcomer count as alike
+# What may be done to a kernel first, by the name that schedules have for its parameters.
+_BEFORE: Mapping[str, Transformation] = {"merged": MergeDepth(), "diagonal": BlockDiagonal()}
 
 
 class ChooseSchedule(Transformation):
     """Parameters are a schedule's fields; those left out are as of one block that is all. Dimensions are called i
-    (rows), j (columns), k (depth), others n, p, q … and r, s, t …. With `merged`, the parameters of merge_depth, the
-    reduction is merged before that."""
+    (rows), j (columns), k (depth), others n, p, q … and r, s, t …. With `merged`, the parameters of merge_depth, or
+    `diagonal`, those of block_diagonal, the kernel is changed like that before."""
 
     name = "schedule"
     title = "Choose tiles, blocks, order and buffers together"
@@ -58,14 +67,11 @@ class ChooseSchedule(Transformation):
     def candidates(self, facts: Facts) -> Sequence[Proposal]:
         """The schedules with the least cycles: timed, as far as they are short enough, then by estimates. Of a kernel
         that has a schedule, those that differ from it in one decision."""
-        try:
-            given = raised_of(facts)
-        except NotApplicable:
+        versions = list(_versions(facts))
+        if not versions:
             return ()
+        given = versions[0][2]
         now = (cycles(facts) if given.given else None) or given.cycles
-        versions: list[tuple[Parameters, Facts, Raised]] = [({}, facts, given)]
-        if not given.given:
-            versions += _merged(facts)
         found = [
             (one, Proposal({**as_data(one.schedule), **before}, _reason(version, one, before), now - one.cycles))
             for before, other, version in versions
@@ -104,9 +110,10 @@ class ChooseSchedule(Transformation):
         return [*timed, *rest]
 
     def apply(self, facts: Facts, parameters: Parameters) -> ast.Kernel:
-        if "merged" in parameters:
-            facts = applied(MergeDepth(), facts, parameters["merged"])
-            parameters = {name: value for name, value in parameters.items() if name != "merged"}
+        for name, item in _BEFORE.items():
+            if name in parameters:
+                facts = applied(item, facts, parameters[name])
+        parameters = {name: value for name, value in parameters.items() if name not in _BEFORE}
         given = raised_of(facts)
         schedule = from_data(parameters, given.computation, whole(given.computation, given.leaves))
         if schedule == given.schedule and given.given:
@@ -136,17 +143,32 @@ def _parts(facts: Facts) -> tuple[Statements, ast.Kernel]:
     own = [s for s in before if isinstance(s, ast.Declaration) and s.static]
     if not own:
         return (), facts.given
-    return before, with_body(facts.given, ast.Block((*own, *rest)))
+    settings = [s for s in before if facts.kinds(s) == {"configuration"}]
+    return before, with_body(facts.given, ast.Block((*own, *settings, *rest)))
 
 
-def _merged(facts: Facts) -> Iterator[tuple[Parameters, Facts, Raised]]:
-    """The kernel with steps of its reduction merged into deeper ones, where that leaves fewer."""
-    for proposal in MergeDepth().proposals(facts)[:1]:
-        merged = applied(MergeDepth(), facts, proposal.parameters)
-        try:
-            yield {"merged": proposal.parameters}, merged, raised_of(merged)
-        except NotApplicable:
-            continue
+def _versions(facts: Facts) -> Iterator[tuple[Parameters, Facts, Raised]]:
+    """The kernel as it is and, where it has no schedule, with what may be done to it before: those that are raised.
+    One with groups that leave most of the array empty is not looked at as it is."""
+    diagonal = candidates_of(_BEFORE["diagonal"], facts)
+    given = None if diagonal else _attempt(facts)
+    if given is not None:
+        yield {}, facts, given
+        if given.given:
+            return
+    for name, item in _BEFORE.items():
+        for proposal in item.proposals(facts)[:1]:
+            changed = applied(item, facts, proposal.parameters)
+            found = _attempt(changed)
+            if found is not None:
+                yield {name: proposal.parameters}, changed, found
+
+
+def _attempt(facts: Facts) -> Raised | None:
+    try:
+        return raised_of(facts)
+    except NotApplicable:
+        return None
 
 
 def _all(given: Raised) -> Iterator[Ranked]:

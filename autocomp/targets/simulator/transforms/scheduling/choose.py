@@ -199,12 +199,13 @@ def _blocks(model: CostModel, base: Schedule) -> Iterator[Mapping[str, int]]:
 
 
 def _orders(computation: Contraction, block: Mapping[str, int], base: Schedule) -> Iterator[tuple[str, ...]]:
-    """Orders of the loops over blocks of results: as they are, and with the columns outermost."""
+    """Orders of the loops over blocks of results: as they are, and with those of the right operand outermost."""
     parallel, reduction = computation.parallel, computation.reduction
+    right = computation.operand_dims["right"]
     grid = Grid(computation, replace(base, block=block))
     outer = [d for d in parallel if grid.blocks[d] > 1]
     seen: set[tuple[str, ...]] = set()
-    for order in (tuple(parallel), (computation.column, *(d for d in parallel if d != computation.column))):
+    for order in (tuple(parallel), tuple(sorted(parallel, key=lambda d: d not in right))):
         effective = tuple(d for d in order if d in outer)
         if effective not in seen:
             seen.add(effective)
@@ -213,11 +214,12 @@ def _orders(computation: Contraction, block: Mapping[str, int], base: Schedule) 
 
 def _inners(computation: Contraction) -> Iterable[tuple[str, ...]]:
     """Orders inside a block: rows innermost, so that the right operand can stay in the array."""
-    rest = [d for d in computation.parallel if d not in (computation.row, computation.column)]
-    inside = (*rest, computation.row)
+    right = computation.operand_dims["right"]
+    beside = [d for d in computation.parallel if d in right and d != computation.row]
+    inside = [d for d in computation.parallel if d not in right and d != computation.row]
     return (
-        (*computation.reduction, computation.column, *inside),
-        (computation.column, *computation.reduction, *inside),
+        (*computation.reduction, *beside, *inside, computation.row),
+        (*beside, *computation.reduction, *inside, computation.row),
     )
 
 

@@ -72,9 +72,9 @@ class CostModel:
         """The dimension along the local rows of what is moved."""
         return self.computation.tiled[self.leaves.product.row_word(stream)]
 
-    def column_dim(self, stream: str) -> str:
-        """The dimension along its columns."""
-        return self.computation.tiled[self.leaves.product.column_word(stream)]
+    def side(self, stream: str, grid: Grid) -> str:
+        """The dimension along which its tiles lie side by side."""
+        return self.leaves.side("result" if stream == "start" else stream, grid)
 
     @cached_property
     def starts(self) -> bool:
@@ -136,12 +136,12 @@ class CostModel:
 
     def moves(self, stream: str, grid: Grid) -> float:
         """Cycles of the moves that bring, or store, every tile once."""
-        row, column = self.row_dim(stream), self.column_dim(stream)
+        row, side = self.row_dim(stream), self.side(stream, grid)
         operand = "result" if stream == "start" else stream
         width = self.width(stream, grid)
-        given = (stream, grid.block[column], width, grid.schedule.tile.get(row, 1), grid.schedule.tile.get(column, 1))
-        once = remember(self, "cycles of sums", given, lambda: self._moves(stream, grid, row, column, width))
-        others = grid.dims(operand) - {row, column}
+        given = (stream, side, grid.block[side], width, grid.schedule.tile.get(row, 1), grid.schedule.tile.get(side, 1))
+        once = remember(self, "cycles of sums", given, lambda: self._moves(stream, grid, row, side, width))
+        others = grid.dims(operand) - {row, side}
         return once * prod(self._in_all_blocks(operand, dim, grid) for dim in others)
 
     @staticmethod
@@ -155,11 +155,11 @@ class CostModel:
         last = grid.along(operand, dim, {**grid.block, other: short})
         return (blocks - 1) * grid.along(operand, dim, grid.block) + last
 
-    def _moves(self, stream: str, grid: Grid, row: str, column: str, width: int) -> float:
-        extent, size = grid.computation.extents[column], grid.schedule.tile.get(column, 1)
+    def _moves(self, stream: str, grid: Grid, row: str, side: str, width: int) -> float:
+        extent, size = self.columns(stream, side, grid)
         columns: list[int] = []
-        for first in range(0, extent, grid.block[column] * size):
-            held = min(grid.block[column] * size, extent - first)
+        for first in range(0, extent, grid.block[side] * size):
+            held = min(grid.block[side] * size, extent - first)
             columns += [min(width * size, held - at) for at in range(0, held, width * size)]
         rows = self._parts(row, grid) if row in grid.dims("result" if stream == "start" else stream) else {1: 1}
         wide = {c: columns.count(c) for c in set(columns)}
@@ -168,6 +168,11 @@ class CostModel:
     def width(self, stream: str, grid: Grid) -> int:
         """Tiles in one move of a stream."""
         return 1 if stream == "start" else self.leaves.width(stream, grid)
+
+    def columns(self, stream: str, side: str, grid: Grid) -> tuple[int, int]:
+        """The columns of all tiles side by side, and of one."""
+        size = grid.columns("result" if stream == "start" else stream, side)
+        return grid.computation.extents[side] * size // grid.schedule.tile.get(side, 1), size
 
     @staticmethod
     def _parts(dim: str, grid: Grid) -> Mapping[int, int]:

@@ -170,6 +170,22 @@ class Grid:
         pieced = operand == "left" and self.computation.pieced and dim == self.computation.row
         return tiles * self.schedule.tile.get(dim, 1) if pieced else tiles
 
+    def side(self, operand: str, column: str) -> str:
+        """The dimension along which tiles of an operand lie side by side. It is that of its columns. Where one tile
+        has all of these, it is one whose steps go just past them, as from one group of channels to the next."""
+        own, computation = self.computation.operands[operand], self.computation
+        if self.tiles[column] > 1 or not own.along(column):
+            return column
+        clipped = frozenset[str]().union(*(subscript.dims for subscript, _ in computation.clipped))
+        past = own.along(column) * computation.extents[column]
+        others = sorted(own.dims - clipped - set(computation.tiled.values()))
+        return next((dim for dim in others if own.along(dim) == past), column)
+
+    def columns(self, operand: str, side: str) -> int:
+        """Columns from one tile of an operand to the next, along the dimension of those side by side."""
+        own = self.computation.operands[operand]
+        return max(1, own.along(side) // own.tensor.element) * self.schedule.tile.get(side, 1)
+
     def held(self, operand: str) -> int:
         """Tiles of an operand in a block."""
         return prod(self.along(operand, name, self.block) for name in self.tiles if name in self.dims(operand))

@@ -72,27 +72,27 @@ class _Estimate:
     def _moves(self, stream: str) -> Steps:
         """Cycles of the moves of an operand for one step."""
         model, grid = self._model, self._grid
-        row, column = model.row_dim(stream), model.column_dim(stream)
+        row, side = model.row_dim(stream), model.side(stream, grid)
         dims = grid.dims("result" if stream == "start" else stream)
         size = min(grid.schedule.tile.get(row, 1), grid.computation.extents[row])
-        total = self._wide(stream, column, size)
+        total = self._wide(stream, side, size)
         if row in dims:
-            total = self._along(row, total, self._wide(stream, column, self._short(row)))
+            total = self._along(row, total, self._wide(stream, side, self._short(row)))
         tiles = {dim: self._tiles(dim) for dim in grid.tiles}
-        for dim in dims - {row, column}:
+        for dim in dims - {row, side}:
             total = total * grid.along(stream, dim, tiles)
         return total
 
-    def _wide(self, stream: str, column: str, rows: int) -> Steps:
+    def _wide(self, stream: str, side: str, rows: int) -> Steps:
         """Cycles of the moves of one row of tiles, for each step."""
         model, grid = self._model, self._grid
-        size, width = grid.schedule.tile.get(column, 1), model.width(stream, grid)
-        tiles, last = self._tiles(column), self._last(column)
+        (extent, size), width = model.columns(stream, side, grid), model.width(stream, grid)
+        tiles, last = self._tiles(side), self._last(side)
         found = np.zeros(self._steps + 1)
         for count in set(tiles.tolist()):
             for ends in (False, True):
                 chosen = (tiles == count) & (last == ends)
-                full, over = divmod(count * size - (size - self._short(column)) * ends, width * size)
+                full, over = divmod(count * size - -extent % size * ends, width * size)
                 cycles = full * model.move(stream, rows, width * size) if full else 0.0
                 found[chosen] = cycles + (model.move(stream, rows, over) if over else 0.0)
         return found
@@ -147,11 +147,11 @@ class _Estimate:
 
     def _at_first(self, operand: str) -> float:
         """The part of an operand's tiles of a block that products need before the outermost loops go on."""
-        grid, column = self._grid, self._model.column_dim(operand)
+        grid, side = self._grid, self._model.side(operand, self._grid)
         part = 1.0
         for dim in set(self._outermost) & grid.dims(operand):
             tiles = grid.along(operand, dim, grid.block)
-            width = self._model.width(operand, grid) if dim == column else 1
+            width = self._model.width(operand, grid) if dim == side else 1
             part *= min(width * grid.along(operand, dim, {**grid.block, dim: 1}), tiles) / tiles
         return part
 

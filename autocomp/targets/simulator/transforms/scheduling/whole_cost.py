@@ -24,7 +24,7 @@ class WholeCostModel(CostModel):
         leaves = self.leaves
         chains = {operand: leaves.chain(operand) for operand in leaves.loads}
         moved = {**chains, "result": (leaves.store,), "start": (leaves.start or leaves.store,)}
-        extents = {self.row_dim(stream): rows, self.column_dim(stream): columns}
+        extents = {self.row_dim(stream): rows, self._column(stream): columns}
         return max(self._cycles(command, extents) for command in moved[stream])
 
     def row_dim(self, stream: str) -> str:
@@ -32,7 +32,13 @@ class WholeCostModel(CostModel):
             return self.computation.column  # of each piece, one command moves all rows
         return {"right": self.computation.depth}.get(stream, self.computation.row)
 
-    def column_dim(self, stream: str) -> str:
+    def side(self, stream: str, grid: Grid) -> str:
+        return self._column(stream)
+
+    def columns(self, stream: str, side: str, grid: Grid) -> tuple[int, int]:
+        return grid.computation.extents[side], grid.schedule.tile.get(side, 1)
+
+    def _column(self, stream: str) -> str:
         return {"left": self.computation.depth}.get(stream, self.computation.column)
 
     @property

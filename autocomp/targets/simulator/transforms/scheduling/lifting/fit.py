@@ -83,6 +83,12 @@ class _Fit:
         self._right_steps = self._axis_dims(self.right, [p.right for p in parts])
         if self.row_step != 1 or self.row_dim == self.column_dim:
             raise NotApplicable("the rows of a result do not follow one another in its tensor")
+        self.alike = self._columns_alike()  # columns of a group; 0 without groups
+        if self.alike:
+            self.result = self.result.split(self.column_dim, self.alike)
+            self.right = self.right.split(len(self.right.shape) - 1, self.alike)
+            self.column_dim += 1
+            self._right_steps = {**self._right_steps, parts[0].column: (len(self.right.shape) - 1, 1)}
         self.names = self._names()
 
     def _deep(self, left: Tensor, right: Tensor) -> tuple[Tensor, Tensor]:
@@ -102,6 +108,25 @@ class _Fit:
             for _ in left.shape:
                 left = left.folded(last)
         return left, folded
+
+    def _columns_alike(self) -> int:
+        """The number of columns of a result, from a multiple of it on, that see the same columns of the left operand.
+        It is 0 if all do; groups of channels with filters of their own see others."""
+        if any((p.left.columns, p.right.rows, p.right.columns) != (p.depth, p.depth, p.column) for p in self.parts):
+            return 0
+        depth = self._right_steps[self.parts[0].depth][0]
+        places = (("result", self.result, -1), ("left", self.left, -1), ("right", self.right, depth))
+        columns, seen, first = (
+            np.concatenate([indices(tensor, getattr(p, role).byte)[dim] for p in self.parts])
+            for role, tensor, dim in places
+        )
+        pairs = np.unique(np.stack([columns, seen - first]), axis=1)
+        if len(pairs[0]) > len(np.unique(pairs[0])):
+            return 0
+        _, starts = np.unique(pairs[1], return_index=True)
+        size = int(np.gcd.reduce(pairs[0][starts]))
+        extents = {self.result.shape[-1], self.right.shape[-1]}
+        return size if size and len(extents) == 1 and extents.pop() % size == 0 else 0
 
     def _stepped(self, tensor: Tensor, tiles: Sequence[tuple[Tiles, int]]) -> tuple[int, int]:
         """The dimension of a tensor that the rows of tiles go along, and how many of its elements at a time."""
@@ -138,6 +163,8 @@ class _Fit:
         others = iter("npqlmo")
         for dim in range(len(self.result.shape)):
             found.setdefault(("result", dim), "") or found.update({("result", dim): next(others)})
+        if self.alike:
+            found["right", len(self.right.shape) - 2] = found["result", self.column_dim - 1]
         inner = iter("rstuvw")
         for dim in range(len(self.right.shape)):
             found.setdefault(("right", dim), "") or found.update({("right", dim): next(inner)})
@@ -150,7 +177,7 @@ class _Fit:
         for role, tensor, tiles in places:
             for dim, values in enumerate(indices(tensor, tiles.byte)):
                 name = self.names[role, dim]
-                if name == "j" and "j" in found and (found["j"] != values).any():
+                if role == "result" and name in found and (found[name] != values).any():
                     raise NotApplicable("columns of a result are sums over other columns of an operand")
                 found[name] = values
         return found
@@ -172,20 +199,24 @@ class _Fit:
             np.concatenate(parts) for parts in zip(*(indices(self.left, p.left.byte) for p in self.parts), strict=True)
         ]
         left = Operand(self.left, tuple(fitted(v, joined, extents, steps.get(dim, {})) for dim, v in enumerate(places)))
-        right = Operand(
-            self.right, tuple(_plain(self.names["right", dim], n) for dim, n in enumerate(self.right.shape))
-        )
-        result = Operand(
-            self.result, tuple(_plain(self.names["result", dim], n) for dim, n in enumerate(self.result.shape))
-        )
+        right, result = self._operand("right", self.right), self._operand("result", self.result)
         if "j" in left.dims:  # as in a convolution with a filter for each channel
             raise NotApplicable(f"each column of a result has elements of {self.left.name!r} of its own")
-        reduced = [name for (role, _), name in sorted(self.names.items()) if role == "right" and name != "j"]
         parallel = [name for (role, _), name in sorted(self.names.items()) if role == "result"]
+        reduced = [n for (role, _), n in sorted(self.names.items()) if role == "right" and n not in parallel]
         needed = {"i", "j", "k"}
         dims = [Dim(name, extents[name], False) for name in parallel if extents[name] > 1 or name in needed]
         dims += [Dim(name, extents[name], True) for name in _ordered(reduced) if extents[name] > 1 or name in needed]
         return Contraction(tuple(dims), "i", "j", "k", result, left, right, added, function)  # type: ignore[arg-type]
+
+    def _operand(self, role: str, tensor: Tensor) -> Operand:
+        """The right operand or the result: a dimension a subscript, but groups and their columns have one together."""
+        found = [_plain(self.names[role, dim], extent) for dim, extent in enumerate(tensor.shape)]
+        if not self.alike:
+            return Operand(tensor, tuple(found))
+        *others, group, column = found
+        within = tuple((name, factor * self.alike) for name, factor in group.terms) + column.terms
+        return Operand(tensor.joined(len(others)), (*others, Subscript(0, within)))
 
     @staticmethod
     def _name_of(part: Products, axis: str) -> str:

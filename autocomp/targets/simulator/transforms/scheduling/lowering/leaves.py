@@ -145,15 +145,18 @@ class Leaves:
     def rows(self, operand: str, grid: Grid) -> int:
         """Local rows from one tile to the next, as far as no move is narrowed."""
         rows = grid.schedule.tile.get(grid.computation.tiled[self.product.row_word(operand)], 1)
-        column = grid.computation.tiled[self.product.column_word(operand)]
-        wide = operand == "result" and grid.block[column] > 1
+        wide = operand == "result" and grid.block[self.side(operand, grid)] > 1
         return max(rows, self.store.pitch.constant) if wide else rows
 
     def width(self, operand: str, grid: Grid) -> int:
         """Tiles in one move of an operand."""
-        leaf, column = self.move(operand), grid.computation.tiled[self.product.column_word(operand)]
-        size = grid.schedule.tile.get(column, 1)
+        leaf, side = self.move(operand), self.side(operand, grid)
+        size = grid.columns(operand, side)
         if size < leaf.width:
             return 1
         most = leaf.most_columns // size
-        return max(1, min(grid.schedule.width.get(operand, most), most, grid.block[column]))
+        return max(1, min(grid.schedule.width.get(operand, most), most, grid.block[side]))
+
+    def side(self, operand: str, grid: Grid) -> str:
+        """The dimension that one move of an operand may take several tiles along."""
+        return grid.side(operand, grid.computation.tiled[self.product.column_word(operand)])

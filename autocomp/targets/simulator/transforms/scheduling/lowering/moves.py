@@ -144,7 +144,7 @@ class Moves(Tiles):
     def _moves(self, operand: str, at: str) -> tuple[tuple[str, ...], list[str]]:
         """The dimensions that a step's moves of an operand go through, and how many there are of each: tiles, and along
         columns groups of them."""
-        column, width = self._column_word(operand), self._width(operand)
+        column, width = self._side(operand), self._width(operand)
         dims = tuple(d for d in self.tile_order(operand) if self.grid.along(operand, d, self.grid.block) > 1)
         counts = []
         for dim in dims:
@@ -155,7 +155,7 @@ class Moves(Tiles):
     def unravelled(self, operand: str, number: str, at: str, suffix: str) -> tuple[Lines, dict[str, str]]:
         """The coordinates in a block of the tile that a move begins at, from the move's number."""
         dims, counts = self._moves(operand, at)
-        column, width = self._column_word(operand), self._width(operand)
+        column, width = self._side(operand), self._width(operand)
         lines: Lines = []
         tile: dict[str, str] = {}
         inside = "1"
@@ -174,7 +174,7 @@ class Moves(Tiles):
     def of_whole_block(self, operand: str, number: str, suffix: str) -> tuple[Lines, dict[str, str], int]:
         """The coordinates of the tile that a move of a whole block begins at, from the move's number; and how many
         moves there are."""
-        column, width = self._column_word(operand), self._width(operand)
+        column, width = self._side(operand), self._width(operand)
         lines: Lines = []
         tile: dict[str, str] = {}
         moves = 1
@@ -194,7 +194,7 @@ class Moves(Tiles):
     def _wide(self, operand: str, tile: Mapping[str, str], at: str) -> str:
         """The tiles of one move. Its extent ends where the dimension does, whatever the number of tiles, if that is
         inside of a tile of the only block."""
-        column, width = self._column_word(operand), self._width(operand)
+        column, width = self._side(operand), self._width(operand)
         ends = self.computation.extents[column] % self.schedule.tile.get(column, 1) != 0
         if width == 1 or (ends and self.grid.blocks[column] == 1):
             return str(width)
@@ -203,9 +203,8 @@ class Moves(Tiles):
     def load(self, operand: str, tile: Mapping[str, str], at: str, phase: str) -> Lines:
         """The move that brings some tiles of an operand."""
         leaf = self.leaves.move(operand)
-        row, column = self._row_word(operand), self._column_word(operand)
-        wide = self._wide(operand, tile, at)
-        columns = self._extent(column, tile.get(column, "0"), at, wide)
+        row = self._row_word(operand)
+        columns = self._columns(operand, tile, at, self._wide(operand, tile, at))
         rows = self._extent(row, tile.get(row, "0"), at)
         place = self._row(operand, tile, at, phase)
         source = self.computation.operands[operand]
@@ -245,7 +244,7 @@ class Moves(Tiles):
 
     def starts(self, tile: Mapping[str, str], at: str, phase: str) -> Lines:
         """The moves that start all tiles of results which one move stores."""
-        column, width = self.computation.column, self._width("result")
+        column, width = self._side("result"), self._width("result")
         if width == 1 or column not in tile:
             return self.start(tile, at, phase)
         end = minimum(f"{tile[column]} + {width}", self.count(column, at))
@@ -254,8 +253,8 @@ class Moves(Tiles):
 
     def store(self, tile: Mapping[str, str], at: str, phase: str) -> Lines:
         """The move of some tiles of results to their tensor."""
-        row, column = self.computation.row, self.computation.column
-        columns = self._extent(column, tile.get(column, "0"), at, self._wide("result", tile, at))
+        row = self.computation.row
+        columns = self._columns("result", tile, at, self._wide("result", tile, at))
         rows = self._extent(row, tile.get(row, "0"), at)
         pointer = self._element_of(self.computation.result, tile, at)
         place = self._row("result", tile, at, phase)

@@ -20,7 +20,7 @@ class Nest(Products):
 
     def _over_moves(self, operand: str, at: str, inside: Lines) -> Lines:
         """Loops over all moves of an operand in a step; the coordinates are those of each move's first tile."""
-        column, width = self._column_word(operand), self._width(operand)
+        column, width = self._side(operand), self._width(operand)
         dims, _ = self._moves(operand, at)
         heads = []
         for d in dims:

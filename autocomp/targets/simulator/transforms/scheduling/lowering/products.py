@@ -44,7 +44,7 @@ class Products(Moves):
     def first_use(self, operand: str, counters: Mapping[str, str]) -> str:
         """The condition on the loops' counters that a product of a step is the first one to use a move's tiles of an
         operand."""
-        column, width = self._column_word(operand), self._width(operand)
+        column, width = self._side(operand), self._width(operand)
         tests = [f"{counters[d]} == 0" for d in self.inner if d not in self.grid.dims(operand)]
         if width > 1:
             tests.append(f"{counters[column]} % {width} == 0")

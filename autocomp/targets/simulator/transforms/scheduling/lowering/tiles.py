@@ -68,9 +68,16 @@ class Tiles:
         """The dimension along the local rows of an operand."""
         return self.computation.tiled[self.leaves.product.row_word(operand)]
 
-    def _column_word(self, operand: str) -> str:
-        """The dimension along its columns."""
-        return self.computation.tiled[self.leaves.product.column_word(operand)]
+    def _side(self, operand: str) -> str:
+        """The dimension that one move of it may take several tiles along."""
+        return self.leaves.side(operand, self.grid)
+
+    def _columns(self, operand: str, tile: Mapping[str, str], at: str, tiles: str = "1") -> str:
+        """Columns in some tiles of an operand side by side, from one on."""
+        side = self._side(operand)
+        if side in self._words:
+            return self._extent(side, tile.get(side, "0"), at, tiles)
+        return f"({tiles}) * {self.grid.columns(operand, side)}"
 
     def _pitch(self, operand: str) -> int:
         """Rows from one tile to the next: as many as a tile has; of results as many as wide stores need."""
@@ -84,7 +91,7 @@ class Tiles:
 
     def tile_order(self, operand: str) -> tuple[str, ...]:
         """The dimensions of a panel's tiles, those farthest apart first: tiles side by side in DRAM are neighbours."""
-        row, column = self._row_word(operand), self._column_word(operand)
+        row, column = self._row_word(operand), self._side(operand)
         others = [d for d in self.computation.extents if d in self.grid.dims(operand) and d not in (row, column)]
         return (*others, *(d for d in (row, column) if d in self.grid.dims(operand)))
 

@@ -62,7 +62,7 @@ class WholeNest(Nest):
     def _row_word(self, operand: str) -> str:
         return ""
 
-    def _column_word(self, operand: str) -> str:
+    def _side(self, operand: str) -> str:
         return ""
 
     def _pitch(self, operand: str) -> int:
