@@ -142,11 +142,13 @@ class Roofs:
 @dataclass(frozen=True)
 class Proposal:
     """Parameters of a transformation that are worth trying, with the reason in words. `gain` estimates by how much the
-    objective improves, in its unit; 0 where nothing is known."""
+    objective improves, in its unit; 0 where nothing is known. `result` is the measurement that the target has seen
+    the parameters lead to, if it has."""
 
     parameters: Mapping[str, Any]
     reason: str
     gain: float = 0.0
+    result: float | None = None
 
 
 class Transformations:

@@ -63,5 +63,5 @@ def test_names_that_a_kernel_uses_are_explained() -> None:
     machine = isa.load("gemmini", {}, ())
     only = used_instructions(machine, ("gemmini_extended_mvin",), ())
     page = brief(machine, only, ("gemmini_extended_mvin",), "gemm")
-    assert "`gemmini_extended_mvin(src, dst, cols, rows)` with id = 0" in page
+    assert "`gemmini_extended_mvin`, the same with id = 0" in page
     assert "gemmini_extended_mvin2(" not in page

@@ -33,10 +33,12 @@ def feedback(context: Context) -> Feedback:
     evaluation = context.evaluation
     story = context.target.story(evaluation, context.diagnosis)
     stalls = _stalls(evaluation)
-    named = {cause for _, causes in stalls for cause, _, _ in causes}
-    glossary = tuple((name, cause) for name, cause in context.target.glossary.items() if name in named)
     whole = sum(line.cost for line in evaluation.evidence.lines)
     lines = tuple(line for line in evaluation.evidence.lines if line.cost > WORTH * whole)[:HOTTEST_LINES]
+    named = {cause for _, causes in stalls for cause, _, _ in causes} | {
+        cause for line in lines for cause in line.causes
+    }
+    glossary = tuple((name, cause) for name, cause in context.target.glossary.items() if name in named)
     return Feedback(evaluation, stalls, glossary, story, lines)
 
 

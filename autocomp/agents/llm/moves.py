@@ -10,6 +10,7 @@ from typing import Any
 
 from autocomp.targets.menu import MenuOption
 from autocomp.targets.planning import Context
+from autocomp.targets.protocol import Proposal
 
 MOVES_PER_OPTION = 3
 MOST_VALUES = 4  # of a parameter that are told, where they are no numbers
@@ -18,13 +19,15 @@ MOST_VALUES = 4  # of a parameter that are told, where they are no numbers
 @dataclass(frozen=True)
 class Move:
     """A transformation with parameters that fit the kernel, why it might help, and how much of the
-    objective it is estimated to save. `ranges` says which values its parameters have in all its proposals here."""
+    objective it is estimated to save, or saves where that was `measured`. `ranges` says which values its parameters
+    have in all its proposals here."""
 
     option: str
     transformation: str
     parameters: Mapping[str, Any]
     reason: str
     saving: float = 0.0
+    measured: bool = False
     ranges: str = ""
 
 
@@ -44,21 +47,24 @@ def _moves(option: MenuOption, context: Context, seen: set[str]) -> Iterator[Mov
     name, count = option.transformation, 0
     if name not in context.target.transformations.names:  # a user's menu may name one that this version does not have
         return
-    most = _most_saved(context)
     for proposal, fingerprint in context.target.ready(name, context.kernel, context.workload):
         if fingerprint not in seen:
             seen.add(fingerprint)
             count += 1
             ranges = "" if count > 1 else _ranges(name, context)
-            yield Move(option.id, name, proposal.parameters, proposal.reason, min(proposal.gain, most), ranges)
+            yield Move(option.id, name, proposal.parameters, proposal.reason, *_saved(proposal, context), ranges)
         if count == MOVES_PER_OPTION:
             return
 
 
-def _most_saved(context: Context) -> float:
-    """The distance of the kernel from its bound: no estimate may promise more."""
+def _saved(proposal: Proposal, context: Context) -> tuple[float, bool]:
+    """The saving of a proposal, and True if it was measured. No estimate may promise more than the distance of the
+    kernel from its bound."""
     value, bound = context.evaluation.value, context.evaluation.bound
-    return math.inf if value is None or bound is None else abs(value - bound.value)
+    if proposal.result is not None and value is not None:
+        return value - proposal.result, True
+    most = math.inf if value is None or bound is None else abs(value - bound.value)
+    return min(proposal.gain, most), False
 
 
 def _ranges(name: str, context: Context) -> str:

@@ -24,7 +24,7 @@ class Rewrites(Transformations):
 
     def proposals(self, name: str, kernel: str, workload: Workload) -> Sequence[Proposal]:
         facts = facts_of(kernel, workload, self.accelerator)
-        return [Proposal(p.parameters, p.reason, p.gain) for p in candidates_of(transformation(name), facts)]
+        return [Proposal(p.parameters, p.reason, p.gain, p.result) for p in candidates_of(transformation(name), facts)]
 
     def apply(self, name: str, kernel: str, workload: Workload, parameters: Mapping[str, Any]) -> str:
         if name == TRANSLATE:
@@ -49,4 +49,4 @@ class Rewrites(Transformations):
                 changed = applied(item, facts, proposal.parameters)
             except NotApplicable:
                 continue
-            yield Proposal(proposal.parameters, proposal.reason, proposal.gain), changed.digest
+            yield Proposal(proposal.parameters, proposal.reason, proposal.gain, proposal.result), changed.digest

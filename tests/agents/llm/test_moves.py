@@ -86,3 +86,17 @@ def test_no_estimate_promises_more_than_the_bound_leaves_and_ranges_are_told(nai
     assert max(move.saving for move in found) <= (naive.evaluation.value or 0) - naive.evaluation.bound.value
     first = next(move for move in found if move.option == "tile")
     assert "to" in first.ranges
+
+
+def test_a_move_that_was_run_saves_what_it_was_measured_to(naive: Context) -> None:
+    small = workload.parse(WORKLOAD.replace("128", "32"), Path("small.yaml"))
+    menu = load(["general"])
+    kernel = starting_kernel(small, isa.load("gemmini"))
+    evaluation = naive.target.evaluator(small).evaluate(kernel)
+    few = replace(menu, options=(menu.get("schedule"),))
+    run = [
+        m for m in moves(replace(naive, workload=small, kernel=kernel, evaluation=evaluation, menu=few)) if m.measured
+    ]
+    assert run
+    for move in run:
+        assert f"{evaluation.value - move.saving:,.0f} cycles when it was run" in move.reason

@@ -37,7 +37,7 @@ def test_what_a_kernel_issues_comes_with_what_configures_it(naive: Context) -> N
 def test_hardware_loops_are_left_out_for_a_kernel_without_them(naive: Context) -> None:
     text = render_prompt("plan", naive)[1].content
     assert "## loop_ws_run(" not in text
-    assert "Left out are 13 instructions" in text
+    assert "Left out are 14 instructions" in text
     assert "tiled_matmul_auto" not in text
 
 
@@ -73,6 +73,6 @@ def test_what_the_host_may_do_is_as_the_workload_says(naive: Context) -> None:
 
 def test_the_entry_function_has_the_name_that_its_file_gives_it(naive: Context) -> None:
     renamed = replace(naive, kernel=naive.kernel.replace("solution(", "multiply("))
-    text = render_prompt("code", renamed, Asked(plan=Plan("", "Tile.")))[1].content
-    assert "Keep its signature." in text
+    text = render_prompt("single", renamed, Asked(plan=Plan("", "Tile.")))[1].content
+    assert "Keep the signature `void multiply(" in text
     assert "```c\nvoid multiply(" in text.split("# Your task")[1]

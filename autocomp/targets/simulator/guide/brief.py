@@ -29,6 +29,7 @@ from autocomp.targets.simulator.isa.show import show, show_number, show_streams
 from autocomp.targets.simulator.isa.tree import Number, Statement
 
 USUAL = frozenset({"load", "store", "contraction", "preload", "synchronisation", "front end"})
+MOST_NAMED = 4  # operands of an instruction that are left out
 _WORD = re.compile(r"\w+")
 
 
@@ -80,10 +81,10 @@ def _chosen(accelerator: Accelerator, only: Collection[str]) -> list[Instruction
 
 def _times(accelerator: Accelerator, only: Collection[str], operation: str) -> Iterator[str]:
     yield from ("# How long things take", "", *overlap(accelerator), *units(accelerator, only))
-    yield from memory_times(accelerator)
+    yield from memory_times(accelerator, banks=False)
     yield from ("", *limits(accelerator), "", "A fast kernel:", *advice(accelerator))
     for name, text in examples(accelerator, operation).items():
-        yield from ("", f"A fast {name} of other sizes, as an example:", "", "```c", headless(text.strip()), "```")
+        yield from ("", f"A fast {name} of other sizes:", "", "```c", headless(text.strip()), "```")
 
 
 def _names(accelerator: Accelerator, words: Collection[str]) -> Iterator[str]:
@@ -144,9 +145,10 @@ def _instruction(
     if open_ones:
         yield f"Operands: {_operands(open_ones)}."
     if told.forms:
-        yield f"Calls: {'; '.join(_form(accelerator, form, told.constant) for form in told.forms)}."
+        yield f"Calls: {'; '.join(_forms(accelerator, told))}."
     if told.constant:
-        yield f"Left out, not needed here: {', '.join(told.constant)}."
+        some, more = list(told.constant)[:MOST_NAMED], len(told.constant) - MOST_NAMED
+        yield f"Left out, not needed here: {', '.join(some)}{f' and {more} more' if more > 0 else ''}."
     needs = list(dict.fromkeys(requirements(body)))
     if needs:
         yield "Rules: " + " ".join(_sentence(need) for need in needs)
@@ -155,7 +157,7 @@ def _instruction(
         yield time
     copied = copied_records(body)
     if copied:
-        yield f"Sets {', '.join(f'`{record}`' for record in copied)}, by operand names."
+        yield f"Sets {', '.join(copied)}, by operand names."
     code = shortened(body, read)
     if code:
         yield from ("```", code, "```")
@@ -178,6 +180,17 @@ def _operand(parameter: Parameter) -> str:
     elif parameter.low is not None:
         kind = f"{show_number(parameter.low)}..{show_number(parameter.high or 0)}"
     return f"{kind} ({parameter.doc})" if parameter.doc else kind
+
+
+def _forms(accelerator: Accelerator, told: Told) -> Iterator[str]:
+    """The call forms; of those with the same operands in a row, the first alone names them."""
+    before: tuple[str, ...] | None = None
+    for alias in told.forms:
+        form = _form(accelerator, alias, told.constant)
+        call = f"`{alias.name}({', '.join(alias.parameters)})` with "
+        shared = alias.parameters and alias.parameters == before and form.startswith(call)
+        yield f"`{alias.name}`, the same with {form.removeprefix(call)}" if shared else form
+        before = alias.parameters
 
 
 def _form(accelerator: Accelerator, alias: Alias, constant: Collection[str]) -> str:
@@ -210,7 +223,8 @@ def used_instructions(accelerator: Accelerator, called: Collection[str], uses: C
     used = issued_instructions(accelerator, called)
     kinds = (USUAL | frozenset(uses)) - {"configuration"}
     roles = instruction_roles(accelerator)
-    used |= {name for name, role in roles.items() if role.kind in kinds}
+    rare = {i.name for i in accelerator.instructions if i.words.get("role") == "forget"}  # of operating systems
+    used |= {name for name, role in roles.items() if role.kind in kinds} - rare
     needed = {state for name, role in roles.items() if name in used for state in role.states_read}
     return frozenset(used | {name for name, role in roles.items() if role.states_written & needed})
 

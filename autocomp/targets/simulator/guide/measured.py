@@ -22,6 +22,7 @@ from autocomp.targets.simulator.isa.derived.roles import Role, instruction_role,
 from autocomp.targets.simulator.isa.lowering.lower import MachineTables
 from autocomp.targets.simulator.isa.model import Accelerator, Instruction, Parameter
 from autocomp.targets.simulator.isa.timing import POOLED
+from autocomp.targets.simulator.isa.walk import loops, names
 from autocomp.targets.simulator.profile.recording import record
 from autocomp.targets.simulator.start.naive import naive_gemm
 from autocomp.workload.load import parse as parse_workload
@@ -89,7 +90,8 @@ class _Probe:
             pair = self.preloads.get(instruction.unit) if role == "multiply" else None
             if pair is not None:
                 commands.insert(0, self._command(pair, part))
-            sizes = {name: int(commands[-1][1][name]) for name in self._sizes(instruction)}
+            named = self._sizes(instruction) or _bounds(instruction)
+            sizes = {name: int(commands[-1][1][name]) for name in named}
             if sizes in seen:
                 continue
             seen.append(sizes)
@@ -145,6 +147,18 @@ class _Probe:
         words = instruction_role(self.accelerator, instruction).parameters
         whole = {p.name for p in instruction.parameters if p.kind == "integer"}
         return [name for name, word in words.items() if word in SIZES and name in whole]
+
+
+def _bounds(instruction: Instruction) -> list[str]:
+    """The operands that bound loops of the semantics."""
+    found = {
+        name
+        for statement in instruction.body
+        for loop in loops(statement)
+        for _, bound in loop.variables
+        for name in names(bound)
+    }
+    return [p.name for p in instruction.parameters if p.name in found and p.kind == "integer"]
 
 
 def _in_a_row(accelerator: Accelerator, commands: Sequence[Command], count: int, places: int) -> Iterator[Command]:

@@ -10,6 +10,7 @@ from autocomp.data import decode, read_regular
 from autocomp.errors import ConfigError
 from autocomp.targets.simulator.guide.measured import Measured, measured
 from autocomp.targets.simulator.guide.requests import beats, requests
+from autocomp.targets.simulator.isa.algebra import ONE
 from autocomp.targets.simulator.isa.derived.contractions import contraction_tile, peak
 from autocomp.targets.simulator.isa.derived.roles import instruction_roles
 from autocomp.targets.simulator.isa.model import Accelerator, Instruction, Memory, Unit
@@ -105,20 +106,26 @@ def units(accelerator: Accelerator, only: Collection[str] | None = None) -> Iter
 
 
 def _used(accelerator: Accelerator, only: Collection[str] | None) -> list[Unit]:
-    """The units of the instructions, and those that their hardware loops send commands to."""
-    chosen = [i for i in accelerator.instructions if only is None or i.name in only]
+    """The units of the instructions, of those that procedures call, and those that their hardware loops send commands
+    to."""
+    procedures = " ".join(p.text for p in accelerator.procedures if only is not None and p.name in only)
+    calls = set(re.findall(r"\w+(?=\()", procedures))
+    sent = {inner for a in accelerator.aliases if a.name in calls for inner, _ in a.expansion} | calls
+    chosen = [i for i in accelerator.instructions if only is None or i.name in only or i.name in sent]
     named = {i.unit for i in chosen}
     expands = any(i.streams for i in chosen)
     return [u for u in accelerator.units if only is None or u.name in named or (expands and _kind(u) in POOLED)]
 
 
 def _unit(unit: Unit, keys: Collection[str] | None) -> str:
-    """The unit with those of `keys` that mean something to it, or with all that it states and what they mean."""
+    """The unit with those of `keys` that mean something to it, or with all that it states and what they mean, and with
+    what it consists of."""
     stated = [key for key in unit.settings if key in UNIT_KEYS and key != "kind"]
     if keys is not None:
         stated = [key for key in keys if _kind(unit) in UNIT_KEYS[key].kinds]
     values = [f"{key} {unit.settings.get(key, UNIT_KEYS[key].default)}" for key in stated]
-    what = f"- `{unit.name}` ({_kind(unit)}): {KINDS[_kind(unit)]}."
+    work = KINDS[_kind(unit)]
+    what = f"- `{unit.name}` ({_kind(unit)}): {work if keys is None else re.sub(r' [(][^()]*[)]', '', work)}."
     if keys is None:
         values = [f"{value} ({UNIT_KEYS[key].doc})" for key, value in zip(stated, values, strict=True)]
     return what + (f" {'; '.join(values)}." if values else "")
@@ -179,9 +186,11 @@ def _instruction(accelerator: Accelerator, instruction: Instruction, figures: tu
 def times(accelerator: Accelerator, instruction: Instruction, figures: Sequence[Measured]) -> str:
     """The cost of a command of an instruction, in short; empty where nothing is known."""
     told = [
-        f"{key} = `{show(value)}` ({TOLD[key]})"
+        meaning.removeprefix("1: ")
+        if value == ONE and meaning.startswith("1: ")
+        else f"{key} = `{show(value)}` ({meaning})"
         for key, value in instruction.timing.items()
-        if key in TOLD and key != "semaphore"  # an operand says which
+        if (meaning := TOLD.get(key)) and key != "semaphore"  # an operand says which
     ]
     known = [f"{_listed(figures)} in a row{_paired(accelerator, instruction)}"] if figures else []
     return f"Cycles: {'; '.join([*known, *told])}." if known or told else ""
@@ -214,14 +223,14 @@ def _figures(found: Measured) -> str:
 # --- memories ----------------------------------------------------------------------------------------------------
 
 
-def memory_times(accelerator: Accelerator) -> Iterator[str]:
-    """Bandwidth, latency, how rows are cut into requests, and ports of banks."""
+def memory_times(accelerator: Accelerator, *, banks: bool = True) -> Iterator[str]:
+    """Bandwidth, latency, how rows are cut into requests, and ports of banks; with `banks`, which banks there are."""
     bus = _bus(accelerator)
     for dram in (memory for memory in accelerator.memories if memory.kind == "dram"):
         latency = int(dram.settings.get("latency", 0))
         yield (
             f"- `{dram.name}`: {bus} bytes a cycle in each direction; {latency} cycles from a request to its first "
-            "data, so moves have to be in flight well before their data is needed."
+            "data, so moves have to be issued well before their data is needed."
         )
     cut: dict[str, list[str]] = {}
     for unit in accelerator.units:
@@ -229,7 +238,7 @@ def memory_times(accelerator: Accelerator) -> Iterator[str]:
             cut.setdefault(_splitting(unit, bus), []).append(unit.name)
     for words, names in cut.items():
         yield f"- {', '.join(f'`{name}`' for name in names)}: {words}"
-    yield from (_banks(memory) for memory in accelerator.local_memories)
+    yield from (_ports(memory, banks) for memory in accelerator.local_memories)
 
 
 def _bus(accelerator: Accelerator) -> int:
@@ -242,7 +251,10 @@ def _splitting(unit: Unit, bus: int) -> str:
     least = int(unit.settings.get("request_min", UNIT_KEYS["request_min"].default))
     most = int(unit.settings.get("request_max", UNIT_KEYS["request_max"].default))
     aligned, shifted = (requests(address, most, least, most) for address in (0, least))
-    words = [f"{' + '.join(map(str, sizes))} ({beats(sizes, bus)} cycles of the bus)" for sizes in (aligned, shifted)]
+    words = [f"{' + '.join(map(str, sizes))} ({_beats(beats(sizes, bus))})" for sizes in (aligned, shifted)]
+    if least == most:
+        cost = f"{most} bytes, {_beats(beats(aligned, bus))} each"
+        return f"each DRAM row of a move is cut into aligned requests of {cost}, however little is used."
     return (
         f"each DRAM row of a move is cut into naturally aligned requests of {least} to {most} bytes, a power of two "
         f"each. {most} bytes from a multiple of {most}: {words[0]}; from {least} bytes later: {words[1]}; "
@@ -250,14 +262,18 @@ def _splitting(unit: Unit, bus: int) -> str:
     )
 
 
-def _banks(memory: Memory) -> str:
+def _beats(count: int) -> str:
+    return f"{count} cycle{'s' if count > 1 else ''} of the bus"
+
+
+def _ports(memory: Memory, told: bool) -> str:
     if int(memory.settings.get("contention", 1)) == 0:
         return f"- `{memory.name}`: every access finds a port."
     ports = "one read and one write" if memory.settings.get("ports", "shared") == "separate" else "one access"
     banks = f"{memory.banks} banks of {memory.rows // max(1, memory.banks)} rows" if memory.banks > 1 else "one bank"
     bandwidth = int(memory.settings.get("bandwidth", 0))
     shared = f", {bandwidth} bytes a cycle for all units of kind serial" if bandwidth else ""
-    return f"- `{memory.name}`: {banks}; {ports} a bank and cycle{shared}."
+    return f"- `{memory.name}`: {f'{banks}; ' if told else ''}{ports} a bank and cycle{shared}."
 
 
 # --- what is fast ------------------------------------------------------------------------------------------------
@@ -273,13 +289,10 @@ def limits(accelerator: Accelerator) -> Iterator[str]:
     if bus:
         yield f"- bytes of inputs / {bus} and bytes of outputs / {bus}, each moved once."
     if rate and bus:
-        yield (
-            f"\nSo each byte that is moved in has to serve {rate / bus:.4g} multiply-accumulates before the bus stops "
-            "being the limit."
-        )
+        yield (f"\nSo each byte moved in has to serve {rate / bus:.4g} multiply-accumulates, or the bus is the limit.")
     tile = contraction_tile(accelerator)
     if tile is not None:
-        yield f"One contraction does {tile[0]} x {tile[1]} x {tile[2]} at most; smaller ones waste the rest."
+        yield f"One contraction does {tile[0]} x {tile[1]} x {tile[2]} at most; smaller ones may cost as much."
 
 
 def advice(accelerator: Accelerator) -> Iterator[str]:
@@ -288,8 +301,8 @@ def advice(accelerator: Accelerator) -> Iterator[str]:
     tracked = bool(_section(accelerator, "hazards.tracked"))
     if {"load", "contraction"} <= kinds:
         yield (
-            "- Double buffering: it loads the next tiles into rows of their own while it computes on the present ones, "
-            "and alternates between two sets of rows."
+            "- Double buffering: it loads the next tiles into a second set of rows while it computes on the first, and "
+            "alternates between the two."
         )
         yield (
             "- Reuse: it moves an operand in once where it fits into local memory, or keeps a block of results there "
@@ -297,14 +310,14 @@ def advice(accelerator: Accelerator) -> Iterator[str]:
             + ", ".join(f"`{m.name}` holds {m.rows * m.row_bytes:,} bytes" for m in accelerator.local_memories)
             + "."
         )
-        yield "- Wide moves: it moves as many columns and rows with one command as the ranges of its operands allow."
+        yield "- Wide moves: it moves as many columns and rows with one command as its operands allow."
     if "store" in kinds:
         yield (
-            "- Late stores: it stores the results of a block after the loads for the next have been issued, so that "
-            "the next computation does not wait for the store."
+            "- Late stores: it stores the results of a block after the loads for the next, so that the next "
+            "computation does not wait."
         )
     yield (
-        "- Order of issue: it alternates commands of different units in the order in which they are needed, so that "
+        "- Order of issue: it alternates commands of different units as they are needed, so that "
         "none fills its queue and holds up the others."
     )
     if not tracked:

@@ -10,6 +10,7 @@ from dataclasses import replace
 from autocomp.targets.simulator.isa.algebra import walk
 from autocomp.targets.simulator.isa.show import show, show_statements
 from autocomp.targets.simulator.isa.tree import (
+    AddressField,
     Assign,
     Element,
     Expression,
@@ -40,9 +41,16 @@ def shortened(body: Sequence[Statement], read: Collection[Field]) -> str:
 
 
 def copied_records(body: Sequence[Statement]) -> list[str]:
-    """The state records of which fields are set to operands of their own names."""
-    copies = (a for statement in body for a in assignments(statement) if _is_copy(a))
-    return sorted({show(copy.target).rpartition(".")[0] for copy in copies})
+    """The state records of which fields are set to operands of their own names, with an example where it is a field of
+    an address."""
+    copies = [a for statement in body for a in assignments(statement) if _is_copy(a)]
+    examples: dict[str, str] = {}
+    for copy in copies:
+        record, _, field = show(copy.target).rpartition(".")
+        if isinstance(copy.value, AddressField):
+            examples[record] = f" (`{field}` from `{show(copy.value)}`)"
+        examples.setdefault(record, "")
+    return [f"`{record}`{example}" for record, example in sorted(examples.items())]
 
 
 def fields_read(body: Sequence[Statement]) -> set[Field]:
@@ -77,9 +85,13 @@ def _has_long(statement: Statement) -> bool:
 
 
 def _is_copy(statement: Assign) -> bool:
-    """True if a field of a state is set to the operand of its own name."""
+    """True if a field of a state is set to the operand of its own name, or `c_row` to an address's `c.row`."""
     target, value = statement.target, statement.value
-    return isinstance(target, StateField) and isinstance(value, Name) and value.name == target.field
+    if not isinstance(target, StateField):
+        return False
+    if isinstance(value, AddressField):
+        return target.field == f"{value.parameter}_{value.field}"
+    return isinstance(value, Name) and value.name == target.field
 
 
 def _values(body: Sequence[Statement]) -> Iterator[Expression]:

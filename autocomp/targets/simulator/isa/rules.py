@@ -49,7 +49,9 @@ def requirements(body: Sequence[Statement]) -> Iterator[str]:
 
 
 def memory_rule(accelerator: Accelerator, memory: Memory) -> str:
-    """The size of a local memory, and how its rows are addressed."""
+    """The size of a local memory, and how its rows are addressed; of a view, what it shows."""
+    if memory.shown:
+        return f"{memory.name}: the rows of {memory.shown}, each as {memory.cols} {memory.element} elements."
     spelled = [example for space in accelerator.spaces if (example := _example(space, memory.name))]
     banks = f", in {memory.banks} banks of {memory.rows // memory.banks} rows" if memory.banks > 1 else ""
     return f"{memory.name} has {memory.rows} rows of {memory.cols} {memory.element} elements{banks}" + (

@@ -29,10 +29,11 @@ KINDS: Mapping[str, str] = {
     "transfer_in": "rows from DRAM into local memory: per-row requests, bounded in flight, one row written a cycle",
     "transfer_out": "rows from local memory to DRAM: reads, an optional scaler, a writer of aligned requests",
     "array": "operand rows from banks, a preload overlapping with the multiply before it, results after a latency",
-    "stream_in": "rows from DRAM into local memory through a chain of buffers: a controller, a reader of aligned"
-    " requests, a merger, a scaler and a repeater. Its requests may pass one another while a `stream_out` unit is on"
-    " the link: two of its writes of one row are in order only if none is",
-    "stream_out": "rows from local memory to DRAM through a chain of queues, a scaler and a writer of aligned requests",
+    "stream_in": "rows from DRAM into local memory through a chain of buffers (a controller, a reader of"
+    " aligned requests, a merger, a scaler and a repeater). Its requests may pass one another while a `stream_out`"
+    " unit is on the link: two of its writes of one row are in order only if none is",
+    "stream_out": "rows from local memory to DRAM (through a chain of queues, a scaler and a writer of aligned"
+    " requests)",
     "systolic": "operands read a row at a time, each at its own pace, into an array whose results leave by the"
     " destination that an earlier operation has named",
     "expander": "sends, in place of a command, the commands that it expands to: a hardware loop",

@@ -43,6 +43,14 @@ def assignments(statement: Statement) -> Iterator[Assign]:
         yield from assignments(inner)
 
 
+def loops(statement: Statement) -> Iterator[For]:
+    """The loops in a statement, itself among them."""
+    if isinstance(statement, For):
+        yield statement
+    for inner in _inner(statement):
+        yield from loops(inner)
+
+
 def _inner(statement: Statement) -> tuple[Statement, ...]:
     if isinstance(statement, For):
         return statement.body

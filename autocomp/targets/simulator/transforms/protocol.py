@@ -21,11 +21,13 @@ Parameters = Mapping[str, Any]  # plain data: strings, integers, lists, dictiona
 
 @dataclass(frozen=True)
 class Proposal:
-    """Parameters worth trying, with the reason in words. `gain` estimates the cycles saved, to rank by."""
+    """Parameters worth trying, with the reason in words. `gain` estimates the cycles saved, to rank by. `result` are
+    the cycles of a kernel that has been run with them."""
 
     parameters: Parameters
     reason: str
     gain: float = 0.0
+    result: float | None = None
 
 
 def applied(item: Transformation, facts: Facts, parameters: Parameters) -> Facts:

@@ -73,12 +73,16 @@ class ChooseSchedule(Transformation):
         given = versions[0][2]
         now = (cycles(facts) if given.given else None) or given.cycles
         found = [
-            (one, Proposal({**as_data(one.schedule), **before}, _reason(version, one, before), now - one.cycles))
+            (one, self._proposed(one, version, before, now))
             for before, other, version in versions
             for one in self._timed(other, version)
         ]
         ordered = sorted(found, key=lambda pair: (not pair[0].timed, pair[0].cycles))
         return [proposal for _, proposal in ordered[:_MOST]]
+
+    def _proposed(self, item: Ranked, version: Raised, before: Parameters, now: float) -> Proposal:
+        parameters, reason = {**as_data(item.schedule), **before}, _reason(version, item, before)
+        return Proposal(parameters, reason, now - item.cycles, item.cycles if item.timed else None)
 
     def _timed(self, facts: Facts, given: Raised) -> list[Ranked]:
         """Schedules with the cycles that they need, least first, then the rest by estimates.
