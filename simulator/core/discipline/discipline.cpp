@@ -90,16 +90,11 @@ Discipline::Discipline(const CompiledMachine& machine, const std::vector<TensorS
   overlaps_.resize(rules_.size());
   for (const auto& memory : tables.memories) {
     const size_t rows = memory.kind == MemoryKind::Local ? at(memory.rows) : 0;
-    rows_.emplace_back();
-    rows_.back().writer.resize(rows);
-    rows_.back().reader.resize(timelines);
-    for (auto& reader : rows_.back().reader) reader.resize(rows);
-    rows_.back().base.resize(rows);
     const int64_t words = (memory.cols + kColumnsPerWord - 1) / kColumnsPerWord;
-    uses_.push_back({words,
+    rows_.push_back({std::vector<Row>(rows),
+                     std::vector<int32_t>(rows * timelines),
+                     words,
                      std::vector<uint64_t>(rows * at(words)),
-                     std::vector<int32_t>(rows, -1),
-                     std::vector<int32_t>(rows, -1),
                      {}});
   }
   for (const auto& tensor : tensors) {
@@ -360,16 +355,16 @@ void Discipline::finish(SimulationResult& result) const {
          describe_place(store, (first - writer.begin()) * size_of(store.dtype)) + " is never written", 0, -1,
          std::count(writer.begin(), writer.end(), 0)});
   }
-  for (size_t m = 0; m < uses_.size(); ++m) {
+  for (size_t m = 0; m < rows_.size(); ++m) {
     const Memory& memory = machine_.machine().memories[m];
     if (memory.kind != MemoryKind::Local || memory.shown >= 0) continue;
     MemoryUse use{memory.name, memory.rows, 0, 0};
-    RowUse rows = uses_[m];
-    for (size_t r = 0; r < rows.born.size(); ++r) {
-      bool touched = rows_[m].writer[r] != 0;
-      for (const auto& reader : rows_[m].reader) touched = touched || reader[r] != 0;
-      use.rows_touched += touched ? 1 : 0;
-      close(rows, r);
+    Rows rows = rows_[m];
+    for (size_t r = 0; r < rows.row.size(); ++r) {
+      const auto reader = rows.reader.begin() + static_cast<int64_t>(r * now_.size());
+      const bool read = std::any_of(reader, reader + std::ssize(now_), [](int32_t event) { return event != 0; });
+      use.rows_touched += read || rows.row[r].writer != 0 ? 1 : 0;
+      close(rows, static_cast<int64_t>(r));
     }
     int64_t alive = 0;
     for (const int32_t change : rows.change) use.rows_live_peak = std::max(use.rows_live_peak, alive += change);

@@ -75,18 +75,23 @@ class Discipline {
     bool write = false;
     int64_t first = 0, last = 0;
   };
-  struct Granules {  // last accesses of rows or elements, as indices into events_; 0: none
+  struct Elements {  // last accesses of a tensor's elements, as indices into events_; 0: none
     std::vector<int32_t> writer;
     std::vector<std::vector<int32_t>> reader;  // by timeline
-    std::vector<int64_t> base;                 // first row of the access that wrote a row
-    std::vector<bool> undefined;               // elements that hold nothing of use; empty: there are none
+    std::vector<bool> undefined;               // those that hold nothing of use; empty: there are none
     bool read_only = false;
   };
-  struct RowUse {
-    int64_t words = 1;                     // of `columns`, for each row
-    std::vector<uint64_t> columns;         // written ones
-    std::vector<int32_t> born, last_used;  // live range, in commands; -1: not live
-    std::vector<int32_t> change;           // live rows, difference by command
+  struct Row {                          // of a local memory
+    int32_t writer = 0;                 // its last one; 0: none
+    int32_t born = -1, last_used = -1;  // live range, in commands; -1: not live
+    int64_t base = 0;                   // first row of the access that wrote it
+  };
+  struct Rows {
+    std::vector<Row> row;
+    std::vector<int32_t> reader;    // by row and timeline: the last one; 0: none
+    int64_t words = 1;              // of `columns`, for each row
+    std::vector<uint64_t> columns;  // written ones
+    std::vector<int32_t> change;    // live rows, difference by command
   };
   struct Role {
     bool fence = false, wait = false, signal = false;
@@ -122,14 +127,13 @@ class Discipline {
   [[nodiscard]] int32_t expander_of(int32_t event) const { return expanders_[at(events_[at(event)].expansion)]; }
   void track(const OperationList& list, const Operation& operation);
   void local(const AccessInstance& access);
-  void local_row(int32_t memory, int64_t row, const AccessInstance& access);
   void moved_beyond(const OperationList& list, const Operation& operation);
-  void initialised(int32_t memory, int64_t row, const AccessInstance& access);
-  void live(int32_t memory, int64_t row, bool write);
-  void close(RowUse& use, size_t row) const;
+  void initialised(const Rows& rows, int64_t row, int32_t memory);
+  void live(Rows& rows, int64_t row, bool write);
+  void close(Rows& rows, int64_t row) const;
   void dram(int64_t tensor, int64_t first, int64_t last, bool write);
-  void dram_contents(Granules& granules, int64_t tensor, int64_t begin, int64_t end, bool write);
-  void conflict_local(int32_t before, bool was_write, int32_t memory, int64_t row, const AccessInstance& access);
+  void dram_contents(Elements& elements, int64_t tensor, int64_t begin, int64_t end, bool write);
+  bool conflict_local(int32_t before, bool was_write, int64_t row, const AccessInstance& access, int32_t now);
   [[nodiscard]] bool ordered_in_unit(const Event& earlier, bool was_write, const AccessInstance& access,
                                      bool same_base) const;
   [[nodiscard]] int32_t beside(int32_t earlier) const;
@@ -181,8 +185,10 @@ class Discipline {
   std::vector<int32_t> latest_;             // by timeline: its latest event
   std::vector<int64_t> numbers_;            // by unit: commands so far
   std::map<int64_t, std::deque<Signal>> signals_;  // by semaphore: those that nothing has waited for yet
-  std::vector<Granules> rows_, elements_;          // by memory; by tensor
-  std::vector<RowUse> uses_;                       // by memory
+  std::vector<Rows> rows_;                         // by memory
+  std::vector<Elements> elements_;                 // by tensor
+  std::vector<uint64_t> columns_;                  // of the access that is checked, by word
+  std::vector<int32_t> checked_;                   // … by timeline, and for writers: an event that is in order
   std::vector<Range> ranges_;
   std::vector<Pair> pairs_;                   // by unit
   std::vector<Clash> clashes_;                // of the present command, until all that it waits for is known

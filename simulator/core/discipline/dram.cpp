@@ -7,7 +7,7 @@ namespace autocomp {
 
 void Discipline::dram(int64_t tensor, int64_t first, int64_t last, bool write) {
   if (tensor < 0 || at(tensor) >= elements_.size()) return;
-  Granules& g = elements_[at(tensor)];
+  Elements& g = elements_[at(tensor)];
   const int64_t size = size_of(tensors_[at(tensor)].dtype);
   const int64_t begin = std::max<int64_t>(0, first / size);
   const int64_t end = std::min<int64_t>((last + size - 1) / size, static_cast<int64_t>(g.writer.size()));
@@ -37,7 +37,7 @@ void Discipline::dram(int64_t tensor, int64_t first, int64_t last, bool write) {
 }
 
 // What may be read and written, whatever the order.
-void Discipline::dram_contents(Granules& g, int64_t tensor, int64_t begin, int64_t end, bool write) {
+void Discipline::dram_contents(Elements& g, int64_t tensor, int64_t begin, int64_t end, bool write) {
   const TensorStore& store = tensors_[at(tensor)];
   const auto place = [&](int64_t element) { return describe_place(store, element * size_of(store.dtype)); };
   if (write && g.read_only && begin < end)

@@ -23,10 +23,33 @@ uint64_t column_mask(int64_t first, int64_t cols, int64_t word) {
 }  // namespace
 
 void Discipline::local(const AccessInstance& access) {
-  each_point(access, [&](int64_t row) {
-    if (!access.write) initialised(access.memory, row, access);
-    local_row(access.memory, row, access);
-    live(access.memory, row, access.write);
+  Rows& rows = rows_[at(access.memory)];
+  const int32_t now = owner(access.write || access.accumulate_read);
+  const size_t timelines = now_.size(), mine = at(events_[at(now)].timeline);
+  columns_.resize(at(rows.words));
+  for (int64_t word = 0; word < rows.words; ++word)
+    columns_[at(word)] = column_mask(access.first_col, access.cols, word);
+  checked_.assign(timelines + 1, now);
+  const auto check = [&](int32_t before, bool was_write, int64_t row, int32_t& checked) {
+    if (before == 0 || before == checked || before == now) return;
+    if (conflict_local(before, was_write, row, access, now)) checked = before;
+  };
+  each_point(access, [&](int64_t index) {
+    Row& row = rows.row[at(index)];
+    int32_t* const reader = rows.reader.data() + at(index) * timelines;
+    if (!access.write) initialised(rows, index, access.memory);
+    // Readers first: waiting for a reader of another unit is also waiting for the writer that it waited for.
+    for (size_t t = 0; access.write && t < timelines; ++t) check(reader[t], false, index, checked_[t]);
+    check(row.writer, true, index, checked_[timelines]);
+    if (access.write) {
+      row.writer = now;
+      row.base = access.base;
+      for (size_t word = 0; word < columns_.size(); ++word)
+        rows.columns[at(index) * columns_.size() + word] |= columns_[word];
+    } else {
+      reader[mine] = now;
+    }
+    live(rows, index, access.write);
   });
 }
 
@@ -36,53 +59,32 @@ void Discipline::moved_beyond(const OperationList& list, const Operation& operat
   const Role& role = roles_[at(operation.instruction)];
   if (!rules_[at(present().unit)].moves_in || role.rows < 0) return;
   const auto property = [&](int index) { return list.properties[operation.first_property + at(index)]; };
-  const int64_t rows = property(role.rows);
+  const int64_t asked = property(role.rows);
   const int64_t step = role.block_step < 0 ? 0 : property(role.block_step);
   const Event& now = present();
   for (int32_t i = now.first_range; i < now.first_range + now.ranges; ++i) {
     const Range& range = ranges_[at(i)];
-    const auto end = std::min(range.last, static_cast<int64_t>(rows_[at(range.memory)].writer.size()));
+    Rows& rows = rows_[at(range.memory)];
+    const auto end = std::min(range.last, std::ssize(rows.row));
     for (int64_t block = range.first; range.write && block < end; block = step > 0 ? block + step : end)
-      for (int64_t row = block; row < std::min(block + rows, end); ++row) {
-        if (row < 0 || rows_[at(range.memory)].writer[at(row)] == present_) continue;
-        const int64_t words = uses_[at(range.memory)].words;
-        std::fill_n(uses_[at(range.memory)].columns.begin() + row * words, words, 0);
+      for (int64_t row = block; row < std::min(block + asked, end); ++row) {
+        if (row < 0 || rows.row[at(row)].writer == present_) continue;
+        std::fill_n(rows.columns.begin() + row * rows.words, rows.words, 0);
       }
   }
 }
 
-void Discipline::initialised(int32_t memory, int64_t row, const AccessInstance& access) {
-  const RowUse& use = uses_[at(memory)];
+void Discipline::initialised(const Rows& rows, int64_t row, int32_t memory) {
+  const auto written = rows.columns.begin() + row * rows.words;
   int64_t word = 0;
-  const auto missing_in = [&](int64_t w) {
-    return column_mask(access.first_col, access.cols, w) & ~use.columns[at(row * use.words + w)];
-  };
-  while (word < use.words && missing_in(word) == 0) ++word;
-  if (word == use.words) return;
+  while (word < rows.words && (columns_[at(word)] & ~written[word]) == 0) ++word;
+  if (word == rows.words) return;
+  const int column = std::countr_zero(columns_[at(word)] & ~written[word]);
   report("uninitialised-read",
          text(present_) + " reads " + machine_.machine().memories[at(memory)].name + "[" + std::to_string(row) + "][" +
-             std::to_string(word * kColumnsPerWord + std::countr_zero(missing_in(word))) +
+             std::to_string(word * kColumnsPerWord + column) +
              "], which nothing has written; move data there first, or read fewer rows or columns",
          -1);
-}
-
-void Discipline::local_row(int32_t memory, int64_t row, const AccessInstance& access) {
-  Granules& g = rows_[at(memory)];
-  const int32_t now = owner(access.write || access.accumulate_read);
-  // Readers first: waiting for a reader of another unit is also waiting for the writer that it waited for.
-  if (access.write)
-    for (const auto& reader : g.reader)
-      if (reader[at(row)] != 0 && reader[at(row)] != now) conflict_local(reader[at(row)], false, memory, row, access);
-  if (g.writer[at(row)] != 0 && g.writer[at(row)] != now) conflict_local(g.writer[at(row)], true, memory, row, access);
-  if (access.write) {
-    g.writer[at(row)] = now;
-    g.base[at(row)] = access.base;
-    RowUse& use = uses_[at(memory)];
-    for (int64_t word = 0; word < use.words; ++word)
-      use.columns[at(row * use.words + word)] |= column_mask(access.first_col, access.cols, word);
-  } else {
-    g.reader[at(events_[at(now)].timeline)][at(row)] = now;
-  }
 }
 
 // Whether the machine makes a command wait for an older one of another unit.
@@ -117,23 +119,37 @@ bool Discipline::ordered_in_unit(const Event& earlier, bool was_write, const Acc
   return same_base || distance > rules.exact_base_reads;
 }
 
-void Discipline::conflict_local(int32_t before, bool was_write, int32_t memory, int64_t row,
-                                const AccessInstance& access) {
+// True if the order holds for all rows of the access that the earlier command used, not for this row alone.
+bool Discipline::conflict_local(int32_t before, bool was_write, int64_t row, const AccessInstance& access,
+                                int32_t now) {
   const Event& earlier = events_[at(before)];
-  const int32_t who = owner(access.write || access.accumulate_read);
-  if (complete(earlier)) return;
-  if (may_overtake(who, before)) return overtaken(before, memory, row);
+  if (complete(earlier)) return true;
+  if (may_overtake(now, before)) {
+    overtaken(before, access.memory, row);
+    return false;
+  }
   const bool own = earlier.unit == present().unit;
-  Clash clash{before, present_, memory, row, was_write, access.write};
-  if (own && ordered_in_unit(earlier, was_write, access, rows_[at(memory)].base[at(row)] == access.base)) {
+  Clash clash{before, present_, access.memory, row, was_write, access.write};
+  if (!own) {
+    if (before > now) {
+      early(before);
+      return false;
+    }
+    if (tracked_ && waits(now, before)) {
+      join(waited_.data() + at(before) * now_.size());
+      return true;
+    }
+  } else {
     const bool one_loop = earlier.expansion > 0 && earlier.expansion == present().expansion;
-    clash.passes = access.write && was_write && rules_[at(earlier.unit)].passes && !one_loop;
-    if (!clash.passes) return;
-  } else if (!own) {
-    if (before > who) return early(before);
-    if (tracked_ && waits(who, before)) return join(waited_.data() + at(before) * now_.size());
+    const bool passes = access.write && was_write && rules_[at(earlier.unit)].passes && !one_loop;
+    const bool same_base = rows_[at(access.memory)].row[at(row)].base == access.base;
+    const bool any_base = ordered_in_unit(earlier, was_write, access, false);
+    if (any_base && !passes) return true;
+    clash.passes = passes && (any_base || ordered_in_unit(earlier, was_write, access, same_base));
+    if (!passes && same_base && ordered_in_unit(earlier, was_write, access, true)) return false;
   }
   clashes_.push_back(clash);
+  return false;
 }
 
 bool Discipline::reported(const Clash& clash) const {
@@ -241,22 +257,23 @@ void Discipline::early(int32_t other) {
          other);
 }
 
-void Discipline::live(int32_t memory, int64_t row, bool write) {
-  RowUse& use = uses_[at(memory)];
-  if (write && use.born[at(row)] != commands_) {
-    close(use, at(row));
-    use.born[at(row)] = commands_;
+void Discipline::live(Rows& rows, int64_t index, bool write) {
+  Row& row = rows.row[at(index)];
+  if (write && row.born != commands_) {
+    close(rows, index);
+    row.born = commands_;
   }
-  if (use.born[at(row)] >= 0) use.last_used[at(row)] = commands_;
+  if (row.born >= 0) row.last_used = commands_;
 }
 
-void Discipline::close(RowUse& use, size_t row) const {
-  if (use.born[row] < 0) return;
-  if (use.change.size() < at(commands_) + 2) use.change.resize(2 * at(commands_) + 2);
+void Discipline::close(Rows& rows, int64_t index) const {
+  const Row& row = rows.row[at(index)];
+  if (row.born < 0) return;
+  if (rows.change.size() < at(commands_) + 2) rows.change.resize(2 * at(commands_) + 2);
   // A row read and overwritten by one command counts once there.
-  const bool replaced = use.last_used[row] == commands_ && use.born[row] < commands_;
-  ++use.change[at(use.born[row])];
-  --use.change[at(use.last_used[row]) + (replaced ? 0 : 1)];
+  const bool replaced = row.last_used == commands_ && row.born < commands_;
+  ++rows.change[at(row.born)];
+  --rows.change[at(row.last_used) + (replaced ? 0 : 1)];
 }
 
 }  // namespace autocomp
