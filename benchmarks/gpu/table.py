@@ -22,9 +22,8 @@ from autocomp.targets.triton.worker.compare import difference
 from autocomp.targets.triton.worker.draw import exact, fill
 from autocomp.targets.triton.worker.memory import TYPES
 from autocomp.targets.triton.worker.probe import describe
-from autocomp.targets.triton.worker.referee import device_state
 from autocomp.targets.triton.worker.statistics import summarise
-from autocomp.targets.triton.worker.timing import Clock
+from autocomp.targets.triton.worker.timing import Clock, device_state
 from autocomp.targets.triton.worker.turns import Turns
 from autocomp.workload.tensor import operation
 from benchmarks.gpu.baselines import autokernel, eager, fused

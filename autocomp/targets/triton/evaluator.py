@@ -38,6 +38,7 @@ TIMING = Stage("timing", "screen", "Timed on the device; results of timed runs a
 SIZES = Stage("sizes", "prove", "Each data type at sizes that no tile divides.")
 VALUES = Stage("values", "prove", "Values around a centre, of different magnitudes, sparse, constant, zero, infinite.")
 DETERMINISM = Stage("determinism", "prove", "The same inputs give the same result, bit for bit.")
+ACCESSES = Stage("accesses", "prove", "Every access lies in a tensor, as NVIDIA's compute-sanitizer sees it.")
 BELIEVED = 0.9  # of the roofline: a kernel that is faster than this share of its bound has not done the work
 ROUNDS = 5  # turns that kernels take when they are measured side by side
 
@@ -58,7 +59,8 @@ class TritonEvaluator(Evaluator):
     @property
     def stages(self) -> tuple[Stage, ...]:  # type: ignore[override]
         if self.has_device:
-            return (CHECK, COMPILE, SMOKE, TIMING, SIZES, VALUES, DETERMINISM)
+            further = (ACCESSES,) if self.effort.get("sanitize") else ()
+            return (CHECK, COMPILE, SMOKE, TIMING, SIZES, VALUES, DETERMINISM, *further)
         return (CHECK, SMOKE, SIZES, VALUES, DETERMINISM)
 
     @property

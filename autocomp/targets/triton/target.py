@@ -41,6 +41,7 @@ PARAMETERS: dict[str, float] = {
     "timing_seconds": 0.15,  # of timing, after which the fewest runs are enough
     "precision": 0.003,  # of the median that the confidence interval may be wide for timing to end
     "run_seconds": 5.0,  # that one run may take
+    "sanitize": 0,  # 1 for a further stage, in which compute-sanitizer watches the kernel's accesses
 }
 
 

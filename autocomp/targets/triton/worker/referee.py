@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import torch
@@ -24,7 +24,9 @@ from autocomp.targets.triton.worker.compare import difference
 from autocomp.targets.triton.worker.drawn import Drawn, draw, is_large, own_case
 from autocomp.targets.triton.worker.memory import Arena, SharedTensor
 from autocomp.targets.triton.worker.process import CandidateProcess, Failed
+from autocomp.targets.triton.worker.sanitizer import accesses
 from autocomp.targets.triton.worker.statistics import summarise
+from autocomp.targets.triton.worker.timing import device_state
 from autocomp.targets.triton.worker.turns import Turns
 from autocomp.workload.tensor import Expected
 
@@ -40,13 +42,14 @@ CPU_LIMITS = {"file_bytes": 256 << 20, "cpu_seconds": 600, "network": 0}
 @dataclass(frozen=True)
 class Effort:
     """The limits of a referee's effort: seconds of one run, runs and seconds of timing. Timing ends early where the
-    confidence interval is narrower than `precision` of the median."""
+    confidence interval is narrower than `precision` of the median. With `sanitize`, compute-sanitizer watches a run."""
 
     run_seconds: float = 5.0
     fewest: int = 20
     repeats: int = 200
     timing_seconds: float = 0.15
     precision: float = 0.003
+    sanitize: float = 0
 
 
 @dataclass
@@ -187,6 +190,8 @@ class _Judgement:
             stages.append(("sizes", lambda: self._cases(size_cases(self._task, interpreted))))
             stages.append(("values", lambda: self._cases(value_cases(self._task, interpreted))))
             stages.append(("determinism", self._determinism))
+            if self._referee.effort.sanitize and not interpreted:
+                stages.append(("accesses", self._accesses))
         return stages
 
     # --- the candidate -------------------------------------------------------------------------------------------
@@ -266,6 +271,11 @@ class _Judgement:
                 if first and not all(torch.equal(a, b) for a, b in zip(first, bits, strict=True)):
                     raise Failed(f"{case.describe()}: the same inputs gave different results")
                 first = bits
+
+    def _accesses(self) -> None:
+        found = accesses(self._kernel, asdict(self._task), self._referee.device, self._next_seed())
+        if found:
+            raise Failed(found)
 
     def _run(self, drawn: Drawn) -> None:
         """One run on poisoned outputs; raises Failed with what is wrong after it."""
@@ -374,18 +384,3 @@ START = 60.0  # seconds to open shared memory, which makes the device's context
 def _measurement(samples: Sequence[float]) -> dict[str, Any]:
     summary = summarise(samples)
     return {"value": summary.median, "spread": summary.spread, "samples": [round(s, 3) for s in samples]}
-
-
-def device_state() -> Mapping[str, float]:
-    """Clock in MHz, temperature in degrees and power in watts, as far as the system tells."""
-    found: dict[str, float] = {}
-    for name, read, factor in (
-        ("clock_mhz", torch.cuda.clock_rate, 1.0),
-        ("temperature_c", torch.cuda.temperature, 1.0),
-        ("power_w", torch.cuda.power_draw, 1e-3),
-    ):
-        try:
-            found[name] = float(read()) * factor
-        except (RuntimeError, ModuleNotFoundError, AssertionError):
-            continue
-    return found

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -107,3 +107,18 @@ def poison(output: torch.Tensor) -> None:
         output.fill_(POISON)
     else:
         output.view(torch.uint8).fill_(0xFF)
+
+
+def device_state() -> Mapping[str, float]:
+    """Clock in MHz, temperature in degrees and power in watts, as far as the system tells."""
+    found: dict[str, float] = {}
+    for name, read, factor in (
+        ("clock_mhz", torch.cuda.clock_rate, 1.0),
+        ("temperature_c", torch.cuda.temperature, 1.0),
+        ("power_w", torch.cuda.power_draw, 1e-3),
+    ):
+        try:
+            found[name] = float(read()) * factor
+        except (RuntimeError, ModuleNotFoundError, AssertionError):
+            continue
+    return found
