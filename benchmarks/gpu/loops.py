@@ -11,9 +11,10 @@ from typing import Any
 
 from autocomp.targets.registry import load_target
 from autocomp.targets.triton.language import parse
-from autocomp.targets.triton.pipelining import Forecast, forecast
+from autocomp.targets.triton.pipelining import Forecast, forecast, time_with_marks
 from autocomp.targets.triton.rewrites.registry import rewrite
 from autocomp.targets.triton.target import TritonTarget
+from benchmarks.gpu.marks import summary_of_errors
 from benchmarks.gpu.rows import Row
 
 FILE = "loops.json"
@@ -32,7 +33,10 @@ TILES = (  # rows, columns, depth, warps
 )
 STAGES = (2, 3, 4)
 SIZE, SMALL = 4096, 2048
-KEPT_OF_MARKED = ("rounds", "block_ns", "blocks", "made", "at_a_time", "clock_ghz", "slowdown")
+KEPT_OF_MARKED = (
+    *("rounds", "block_ns", "blocks", "made", "at_a_time", "clock_ghz"),
+    *("slowdown", "us", "plain_us", "buffer", "shared"),
+)
 
 
 def measure_loops(folder: Path, target: str, threads: int) -> None:
@@ -74,7 +78,7 @@ def table_of_loops(file: Path, capability: Sequence[int] = (9, 0)) -> str:
     """One line a product, then the mean and the largest error, and the correlation of the orders."""
     lines = ["| tile, warps, stages | size | measured us | forecast us | error | limit | slowdown by marks |"]
     lines.append("|---|---:|---:|---:|---:|---|---:|")
-    errors, pairs, slowdowns = [], [], []
+    errors, pairs, slowdowns, costs = [], [], [], []
     documents = json.loads(file.read_text(encoding="utf-8"))
     for document in documents:
         found, launch = forecast(document, 0, capability), document["launches"][0]
@@ -90,11 +94,13 @@ def table_of_loops(file: Path, capability: Sequence[int] = (9, 0)) -> str:
         errors.append(abs(found.error))
         pairs.append((found.us, found.measured_us))
         slowdowns.append(slowdown - 1)
+        costs.append(time_with_marks(document, 0) / document["marked"][0]["us"] - 1)
     within = sum(error <= 0.1 for error in errors)
     lines.append(
         f"\n{len(errors)} products: mean error {mean(errors):.1%}, largest {max(errors):.1%}, {within} within 10 %; "
         f"Spearman {spearman(pairs):.3f}; marks slow down by {mean(slowdowns):.1%}, at most {max(slowdowns):.1%}"
     )
+    lines.append(summary_of_errors(costs))
     lines.append(f"rounds with more stages, from two: mean error {mean(errors_of_stages(documents, capability)):.1%}")
     return "\n".join(lines)
 

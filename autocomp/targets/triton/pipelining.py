@@ -129,6 +129,17 @@ def _waves(tiles: int, blocks: int, multiprocessors: int) -> float:
     return full + ceil(rest / multiprocessors) / blocks
 
 
+def time_with_marks(answer: Mapping[str, Any], position: int) -> float:
+    """The expected microseconds of a launch with its marks: those without, and the part of the marks' cost that
+    shows."""
+    launch, marked = answer["launches"][position], answer["marked"][position]
+    records = float(marked["made"]) / (marked["blocks"] * int(launch["warps"]))
+    clock = float(marked["clock_ghz"]) or float(answer["clock_mhz"]) / 1e3
+    waves = _waves(prod(launch["grid"]), int(launch["at_a_time"]), int(answer["multiprocessors"]))
+    shown: float = waves * records * SEEN * float(answer["record_cycles"]) / clock / 1e3
+    return float(marked["plain_us"]) + shown
+
+
 def best_stages(found: Forecast, launch: Mapping[str, Any], shared_bytes: int) -> tuple[int, float] | None:
     """The number of stages with the shortest time by the model, and the share of the time that it saves. None if no
     other number saves time. Each stage takes a round's copies of shared memory, and so decides how many blocks fit into

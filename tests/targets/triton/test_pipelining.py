@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from autocomp.targets.triton.pipelining import Forecast, best_stages, forecast
+from autocomp.targets.triton.pipelining import Forecast, best_stages, forecast, time_with_marks
 from autocomp.targets.triton.recorder.loops import work_of_loops
 from autocomp.targets.triton.recorder.records import Block, Warp, clock_of
 from autocomp.targets.triton.residency import blocks_at_a_time, room_beside
@@ -116,3 +116,16 @@ def test_the_clock_is_told_by_blocks_that_follow_each_other_on_a_multiprocessor(
 
     assert clock_of([block(0, 0, 1_000), block(1, 10_000, 16_000)]) == 1.5
     assert clock_of([block(0, 0, 1_000)]) == 0.0
+
+
+def test_copies_by_pointers_name_no_kind_of_their_target() -> None:
+    copy = "ttg.async_copy_global_to_local %p, %s mask %m : tensor<64x32x!tt.ptr<f16>, #b> -> <64x32xf16, #shared>"
+    text = LOOP.replace(next(line.strip() for line in LOOP.splitlines() if "async_tma_copy" in line), copy)
+    assert work_of_loops(text)["0"]["bytes"] == 64 * 32 * 2
+
+
+def test_the_time_with_marks_adds_the_part_of_their_cost_that_shows() -> None:
+    launch = {"grid": [264], "warps": 4, "at_a_time": 1}
+    marked = {"made": 4000, "blocks": 10, "clock_ghz": 2.0, "plain_us": 50.0}  # 100 records a warp
+    answer = {"launches": [launch], "marked": [marked], "multiprocessors": 132, "record_cycles": 30.0}
+    assert time_with_marks(answer, 0) == pytest.approx(50.0 + 2 * 100 * 0.5 * 30.0 / 2.0 / 1e3)

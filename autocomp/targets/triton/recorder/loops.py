@@ -8,7 +8,7 @@ from math import prod
 
 from autocomp.targets.triton.recorder.marks import bodies
 
-_SHAPED = re.compile(r"(?:memdesc|tensor)<((?:\d+x)+)(f\d+\w*|bf16|i\d+)")
+_SHAPED = re.compile(r"(?:memdesc|tensor|-> )<((?:\d+x)+)(f\d+\w*|bf16|i\d+)")
 _DOT = ("ttng.warp_group_dot ", "tt.dot ")
 _COPY = ("ttng.async_tma_copy_global_to_local", "ttg.async_copy_global_to_local")
 

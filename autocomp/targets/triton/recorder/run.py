@@ -11,8 +11,8 @@ import statistics
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +25,7 @@ from autocomp.targets.triton.recorder import marks as placing
 from autocomp.targets.triton.recorder.loops import work_of_loops
 from autocomp.targets.triton.recorder.records import RECORD, Block, blocks_of, clock_of, rounds, stays, typical
 from autocomp.targets.triton.residency import blocks_at_a_time, room_beside
+from autocomp.targets.triton.worker.candidate import TextLoader
 from autocomp.targets.triton.worker.cases import Case, Task, operands
 from autocomp.targets.triton.worker.draw import fill
 from autocomp.targets.triton.worker.isolation import isolate
@@ -34,7 +35,7 @@ from autocomp.targets.triton.worker.turns import Turns
 if TYPE_CHECKING:
     from triton.profiler.mode import Default
 
-RUNS = 12
+RUNS = 24
 FLUSH_BYTES = 256 << 20
 BLOCKS = 96  # whose records are read
 LEVELS = (("Wait", "Product", "Load", "Store", placing.ARITHMETIC), ("Wait", "Product"), ("Wait",))
@@ -84,7 +85,7 @@ def record(request: Mapping[str, Any]) -> dict[str, Any]:
     tensors = _drawn(task, int(request["seed"]))
     triton.set_allocator(lambda size, alignment, stream: torch.empty(size, dtype=torch.int8, device="cuda"))
     call = functools.partial(solution, *tensors)
-    plain = timed(call)
+    (plain,) = timed(call, Variant())
     empty_us, cost = cost_of_a_record()
     return {
         "launches": [_launch(launch) for launch in plain],
@@ -96,15 +97,14 @@ def record(request: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _imported(text: str) -> Callable[..., Any]:
-    path = Path(tempfile.mkdtemp(prefix="autocomp-recorded-")) / "kernel.py"
-    path.write_text(text, encoding="utf-8")
-    spec = importlib.util.spec_from_file_location("autocomp_recorded", path)
-    if spec is None or spec.loader is None:
-        raise ImportError("the kernel cannot be loaded as Python")
+def _imported(text: str, name: str = "autocomp_recorded") -> Callable[..., Any]:
+    """The kernel of a module. Modules of one name would be taken for each other: Triton reads their text again."""
+    loader = TextLoader(text)
+    spec = importlib.util.spec_from_loader(name, loader)
+    assert spec is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
+    loader.exec_module(module)
     solution: Callable[..., Any] = module.solution
     return solution
 
@@ -120,25 +120,37 @@ def _drawn(task: Task, seed: int) -> list[torch.Tensor]:
     return tensors
 
 
-def timed(call: Callable[[], Any], options: Mapping[int, Mapping[str, Any]] | None = None) -> list[Launch]:
-    """Microseconds of each launch of a call, in its order, with the cache cleared; `options` are added to launches."""
+@dataclass(frozen=True)
+class Variant:
+    """A way to run a call: options added to launches, by their position, `within` a context."""
+
+    options: Mapping[int, Mapping[str, Any]] = field(default_factory=dict)
+    within: Callable[[], AbstractContextManager[object]] = nullcontext
+
+
+def timed(call: Callable[[], Any], *variants: Variant) -> list[list[Launch]]:
+    """For each variant, the microseconds of each launch of a call, in its order, with the cache cleared. Variants take
+    turns: the clock of a busy device is not the same for long."""
     flush = torch.empty(FLUSH_BYTES, dtype=torch.uint8, device="cuda")
-    found: list[Launch] = []
-    with launches([], options or {}):
-        call()  # compiles
+    found: list[list[Launch]] = [[] for _ in variants]
+    for variant in variants:
+        with variant.within(), launches([], variant.options):
+            call()  # compiles
     with Turns(f"cuda:{torch.cuda.current_device()}").alone():
         for run in range(RUNS + 2):
-            events: list[tuple[Any, Any, Any, Any]] = []
-            flush.zero_()
-            torch.cuda._sleep(2_000_000)
-            with launches(events, options or {}):
-                call()
-            torch.cuda.synchronize()
-            for position, (kernel, grid, start, end) in enumerate(events):
-                if run == 0:
-                    found.append(Launch(kernel, grid, []))
-                elif run > 1:
-                    found[position].samples.append(start.elapsed_time(end) * 1e3)
+            for variant, told in zip(variants, found, strict=True):
+                events: list[tuple[Any, Any, Any, Any]] = []
+                with variant.within():
+                    flush.zero_()
+                    torch.cuda._sleep(2_000_000)
+                    with launches(events, variant.options):
+                        call()
+                    torch.cuda.synchronize()
+                for position, (kernel, grid, start, end) in enumerate(events):
+                    if run == 0:
+                        told.append(Launch(kernel, grid, []))
+                    elif run > 1:
+                        told[position].samples.append(start.elapsed_time(end) * 1e3)
     return found
 
 
@@ -235,11 +247,14 @@ def _marked(call: Callable[[], Any], plain: Sequence[Launch], position: int, cos
 def _recorded(
     call: Callable[[], Any], launch: Launch, position: int, marked: placing.Marked, cost: float
 ) -> dict[str, Any]:
-    path = Path(tempfile.mkdtemp(prefix="autocomp-marked-")) / "marked.ttgir"
-    path.write_text(marked.text, encoding="utf-8")
     buffers: list[torch.Tensor] = []
-    with recording(buffers, _place_of_records(launch, marked)):
-        again = timed(call, {position: {"ir_override": str(path)}})[position]
+    mode = _place_of_records(launch, marked)
+    with tempfile.TemporaryDirectory(prefix="autocomp-marked-") as folder:
+        path = Path(folder, "marked.ttgir")
+        path.write_text(marked.text, encoding="utf-8")
+        marks = Variant({position: {"ir_override": str(path)}}, lambda: recording(buffers, mode))
+        before, after = timed(call, Variant(), marks)
+    again = after[position]
     kernel, warps = again.kernel, again.kernel.metadata.num_warps
     data = bytes(buffers[-1].cpu().numpy().tobytes())
     size = kernel.metadata.profile_scratch_size
@@ -251,8 +266,10 @@ def _recorded(
     scopes = _scopes(kernel.asm["ttgir"])
     found = stays(chosen, marked.marks, scopes, cost)
     return {
-        "slowdown": again.us / launch.us,
+        "slowdown": again.us / before[position].us,
         "us": again.us,
+        "plain_us": before[position].us,
+        "buffer": size,
         "registers": again.kernel.n_regs,
         "spilled": again.kernel.n_spills,
         "shared": again.kernel.metadata.shared,
@@ -317,8 +334,8 @@ def solution(y):
 def cost_of_a_record() -> tuple[float, float]:
     """Microseconds of a launch that does nothing, and cycles from one record to the next where nothing lies between
     them, as this device takes them."""
-    call = functools.partial(_imported(PROBE), torch.zeros(132, device="cuda"))
-    launch = timed(call)[0]
+    call = functools.partial(_imported(PROBE, "autocomp_probe"), torch.zeros(132, device="cuda"))
+    ((launch,),) = timed(call, Variant())
     lines = launch.kernel.asm["ttgir"].splitlines()
     at = next(i for i, line in enumerate(lines) if line.lstrip().startswith("tt.return"))
     pairs = [f'proton.record {end} "m{2 * i}"' for i in range(16) for end in ("start", "end")]
