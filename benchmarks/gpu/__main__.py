@@ -6,6 +6,7 @@
     python -m benchmarks.gpu corpus --out results/
     python -m benchmarks.gpu loops --out results/
     python -m benchmarks.gpu marks --out results/
+    python -m benchmarks.gpu advice --out results/ --evaluations 10
     python -m benchmarks.gpu problems level1/1-18,40 --out results/ --evaluations 8
     python -m benchmarks.gpu starts level1/1-100
 
@@ -22,7 +23,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument(
         "what",
-        choices=("search", "table", "show", "corpus", "loops", "marks", "problems", "starts", "one", "row", "problem"),
+        choices=(
+            *("search", "table", "show", "corpus", "loops", "marks", "advice", "problems", "starts"),
+            *("one", "row", "problem", "advised"),  # parts of search, table, problems and advice
+        ),
     )
     parser.add_argument("names", nargs="*", help="rows or operations (default: all)")
     parser.add_argument("--out", type=Path, default=Path("runs/gpu"))
@@ -51,6 +55,14 @@ def main() -> None:
         from benchmarks.gpu.marks import measure_marks
 
         measure_marks(given.out, targets[0], given.threads)
+    elif given.what in ("advice", "advised"):
+        from benchmarks.gpu.advice import Effort, compare, compare_all
+
+        effort = Effort(given.evaluations, given.threads)
+        if given.what == "advised":
+            compare(given.names[0], given.out, effort, targets[0])
+        else:
+            compare_all(given.out, given.names, effort, targets[0], given.at_once)
     elif given.what in ("problems", "starts", "problem"):
         from benchmarks.gpu import kernelbench
 

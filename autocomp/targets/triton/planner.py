@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from autocomp.errors import KernelError, NotApplicable
 from autocomp.targets.planning import Context, Plan, Planning
 from autocomp.targets.triton.language import Module, fingerprint, parse
+from autocomp.targets.triton.profile import Advised
 from autocomp.targets.triton.rewrites import Setting
 from autocomp.targets.triton.rewrites.registry import REWRITES
 from autocomp.targets.triton.routes import routes
@@ -16,6 +17,7 @@ from autocomp.targets.triton.transformations import SEQUENCE, Device, applied
 AUTHOR = "rules"
 AGAIN = 0.85  # factor on the promise of each further proposal of the same rewrite
 ADVISED = 1.5  # factor where the profile says that a rewrite removes what limits the kernel
+SET = "set_parameters"
 CHANCE = 0.1  # most that chance adds to or takes from a promise, relative
 
 
@@ -64,12 +66,15 @@ class TritonPlanner:
         allowed = {option.transformation for option in context.menu.options}
         setting = self.device.setting(context.workload)
         advised = _advised(context)
+        yield from _stated(context, allowed)
         if SEQUENCE in allowed:
             for route in routes(module, setting):
                 yield _Move(route.gain, SEQUENCE, {"steps": [list(step) for step in route.steps]}, route.reason)
         for name, offers in _offers(module, setting, allowed):
             factor = ADVISED if name in advised else 1.0
             for reason, parameters, gain in offers:
+                if advised.get(name):
+                    reason = f"{reason}; profile: {advised[name]}"
                 chance = 1.0 + CHANCE * (2.0 * context.random.random() - 1.0)
                 yield _Move(gain * factor * chance, name, parameters, reason)
                 factor *= AGAIN
@@ -84,12 +89,22 @@ def _offers(
             yield known.name, [(offer.reason, dict(offer.parameters), offer.gain) for offer in offers]
 
 
-def _advised(context: Context) -> frozenset[str]:
-    """Rewrites that the menu names against the causes that weigh most in the kernel's profile."""
+def _advised(context: Context) -> Mapping[str, str]:
+    """Rewrites against what limits the kernel, each with the reason: those that a recording of the kernel calls for,
+    else those that the menu names against the causes that weigh most in the kernel's profile."""
+    if isinstance(context.diagnosis, Advised):
+        return {name: advice.text for advice in reversed(context.diagnosis.advice) for name in advice.rewrites}
     weights = context.target.weights(context.evaluation, context.diagnosis)
     heavy = {cause for cause, weight in weights.items() if weight >= 0.15}
-    found = (o.transformation for o in context.menu.options if heavy & set(o.applies.causes) and o.transformation)
-    return frozenset(found)
+    return {o.transformation: "" for o in context.menu.options if heavy & set(o.applies.causes) and o.transformation}
+
+
+def _stated(context: Context, allowed: set[str | None]) -> Iterator[_Move]:
+    """Numbers of launches that a recording of the kernel states."""
+    for advice in context.diagnosis.advice if isinstance(context.diagnosis, Advised) else ():
+        if advice.values and SET in allowed:
+            given: dict[str, object] = {"kernel": advice.kernel, "values": dict(advice.values)}
+            yield _Move(advice.gain, SET, given, f"profile: {advice.text}")
 
 
 def _gain(share: float) -> tuple[float, float]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import subprocess
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,14 +27,16 @@ from autocomp.targets.profile import (
     UnitProfile,
     WhatIf,
 )
+from autocomp.targets.triton.advice import Advice, Seen, advise, excess_of
 from autocomp.targets.triton.connection import Host
-from autocomp.targets.triton.pipelining import Forecast, best_stages, forecast
-from autocomp.targets.triton.residency import REGISTERS, RESERVED, blocks_at_a_time
+from autocomp.targets.triton.phases import Phase, phases_of
+from autocomp.targets.triton.pipelining import Forecast, forecast
+from autocomp.targets.triton.residency import RESERVED, blocks_at_a_time
+from autocomp.targets.triton.roofline import products_of
 from autocomp.workload.model import Workload
 
 MODULE = "autocomp.targets.triton.recorder"
 SECONDS = 300.0
-CAUSES = {"Wait": "Load", "Load": "Load", "Product": "Compute", "Arithmetic": "Softmax", "Store": "Memory"}
 UNITS = {"Load": "loads", "Compute": "tensor cores", "Softmax": "arithmetic", "Memory": "stores"}
 WORDS = {
     "Wait": "waits for loads into shared memory",
@@ -43,8 +45,6 @@ WORDS = {
     "Arithmetic": "computes on registers",
     "Store": "stores results",
 }
-HEAVY = 0.15  # share of a cause that advice is given for
-LEAST = 0.03  # share of the time that a forecast must save to be told
 LIMITS = {"latency": "copies that arrive late", "products": "products on tensor cores", "copies": "the bytes copied"}
 
 
@@ -67,36 +67,10 @@ def record(host: Host, device: str, task: Mapping[str, Any], kernel: str, seed: 
 
 
 @dataclass(frozen=True)
-class Phase:
-    """The activity of warps between two marks of the kernel, and its share of the launch's time."""
+class Advised(Evidence):
+    """The evidence of a recording: also the changes that it calls for, the largest gain first."""
 
-    kind: str
-    line: int
-    share: float
-    visits: int
-    cycles: float  # of one visit
-
-    @property
-    def cause(self) -> str:
-        return CAUSES.get(self.kind, self.kind)
-
-
-def phases_of(marked: Mapping[str, Any]) -> tuple[Phase, ...]:
-    """The phases of one launch, the longest first; none where it could not be marked."""
-    stays = marked.get("stays", ())
-    total = sum(stay["cycles"] * stay["visits"] for stay in stays)
-    found = [
-        Phase(
-            stay["mark"]["kind"],
-            stay["mark"]["line"],
-            stay["cycles"] * stay["visits"] / total,
-            stay["visits"],
-            stay["cycles"],
-        )
-        for stay in stays
-        if total
-    ]
-    return tuple(sorted(found, key=lambda phase: -phase.share))
+    advice: tuple[Advice, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -165,10 +139,12 @@ class RecordedKernel(Recorded):
     def spans(self) -> dict[str, Any]:
         return {}
 
-    def evidence(self) -> Evidence:
+    def evidence(self) -> Advised:
         """In short, for agents: what limits each launch, and what to change."""
         parts: dict[str, dict[str, float]] = {}
         story: list[str] = []
+        advice: list[Advice] = []
+        excess = excess_of(self.answer, products_of(self.workload))
         for position, (launch, marked) in enumerate(zip(self.answer["launches"], self.answer["marked"], strict=True)):
             causes: dict[str, float] = {}
             phases = phases_of(marked)
@@ -176,19 +152,16 @@ class RecordedKernel(Recorded):
                 causes[phase.cause] = causes.get(phase.cause, 0.0) + phase.share * float(launch["us"])
             parts[launch["name"]] = causes
             model = forecast(self.answer, position, self.capability)
-            story += _story(launch, marked, phases, model, self.shared_bytes + RESERVED)
-        return Evidence(parts=parts, story=tuple(story))
+            seen = Seen(launch, phases, model, self.shared_bytes + RESERVED, excess)
+            advice += advise(seen)
+            story += _story(seen, marked)
+        return Advised(parts=parts, story=tuple(story), advice=tuple(sorted(advice, key=lambda one: -one.gain)))
 
 
-def _story(
-    launch: Mapping[str, Any],
-    marked: Mapping[str, Any],
-    phases: Sequence[Phase],
-    model: Forecast | str,
-    shared_bytes: int,
-) -> list[str]:
-    """The sentences about one launch for a person to read. `shared_bytes` is what a multiprocessor has."""
-    blocks, limit = blocks_at_a_time(launch, shared_bytes)
+def _story(seen: Seen, marked: Mapping[str, Any]) -> list[str]:
+    """The sentences about one launch for a person to read."""
+    launch, phases, model = seen.launch, seen.phases, seen.model
+    blocks, limit = blocks_at_a_time(launch, seen.shared_bytes)
     found = [
         f"{launch['name']} takes {launch['us']:.1f} us in {launch['registers']} registers a thread and "
         f"{launch['shared']:,} bytes of shared memory a block; {blocks} blocks share a multiprocessor, limited by "
@@ -210,43 +183,8 @@ def _story(
         )
     else:
         found.append(f"The model of pipelined loops does not apply: {model}.")
-    found += advice(launch, phases, model, shared_bytes)
+    found += [str(advice) for advice in advise(seen)]
     return [*found, f"The marks slowed the launch down by {marked['slowdown'] - 1:.0%}."]
-
-
-def advice(launch: Mapping[str, Any], phases: Sequence[Phase], model: Forecast | str, shared_bytes: int) -> list[str]:
-    """Changes to try, the largest expected gain first. Where a model of the loop applies, it says what other stages
-    give. Other gains are the share of the time in the phases that the change is against: what it can save at most."""
-    blocks, limit = blocks_at_a_time(launch, shared_bytes)
-    shares: dict[str, float] = {}
-    for phase in phases:
-        shares[phase.kind] = shares.get(phase.kind, 0.0) + phase.share
-    waits = shares.get("Wait", 0.0) + shares.get("Load", 0.0)
-    found = list(_against_waiting(launch, waits, model, shared_bytes))
-    if shares.get("Arithmetic", 0.0) >= HEAVY and shares.get("Product", 0.0) >= HEAVY:
-        gain = min(shares["Arithmetic"], shares["Product"])
-        found.append((gain, "a second block on each multiprocessor, whose products overlap with this one's arithmetic"))
-    if blocks == 1 and limit == "registers" and waits + shares.get("Arithmetic", 0.0) >= HEAVY:
-        threads = 2 * 32 * int(launch["warps"])
-        found.append((waits, f"maxnreg {REGISTERS // threads // 8 * 8} (set_parameters), for two blocks at a time"))
-    if shares.get("Store", 0.0) >= HEAVY:
-        found.append((shares["Store"], "stores in halves (split_store)"))
-    ranked = sorted(found, key=lambda entry: -entry[0])
-    return [f"To try: {what}; it saves at most {gain:.0%}." for gain, what in ranked]
-
-
-def _against_waiting(
-    launch: Mapping[str, Any], waits: float, model: Forecast | str, shared_bytes: int
-) -> Iterator[tuple[float, str]]:
-    """Changes against waiting for copies, each with the share that it saves."""
-    if isinstance(model, Forecast):
-        stages = best_stages(model, launch, shared_bytes)
-        if stages is not None and stages[1] >= LEAST:
-            yield stages[1], f"{stages[0]} pipelining stages in place of {launch['stages']} (set_parameters)"
-        elif model.round.critical == "copies":
-            yield waits, "larger tiles (set_parameters), which copy fewer bytes for each product"
-    elif waits >= HEAVY:
-        yield waits, f"more pipelining stages than {launch['stages']} (set_parameters), or larger tiles"
 
 
 def _units(phases: Sequence[Phase], cycles: int) -> tuple[UnitProfile, ...]:

@@ -9,6 +9,7 @@ from autocomp.targets.evaluation import Bound
 from autocomp.workload.datatypes import data_type
 from autocomp.workload.model import Workload
 from autocomp.workload.tensor import OPERATIONS
+from autocomp.workload.tensor.operation import Work
 
 
 @dataclass(frozen=True)
@@ -36,9 +37,18 @@ def bound_of(workload: Workload, peaks: Peaks | None) -> Bound | None:
     measured peak of their data type. None where nothing was measured."""
     if peaks is None or workload.operation not in OPERATIONS:
         return None
-    options = {k: v for k, v in workload.options.items() if k in OPERATIONS[workload.operation].choices}
-    work = OPERATIONS[workload.operation].work(workload.dims, str(workload.options["dtype"]), options)
+    work = _work(workload)
     return bound_from(sum(traffic(workload)), work.tensor, peaks.products.get(work.multiplied), peaks)
+
+
+def products_of(workload: Workload) -> int:
+    """The operations in products of matrices that a workload needs; 0 where that is not known."""
+    return _work(workload).tensor if workload.operation in OPERATIONS else 0
+
+
+def _work(workload: Workload) -> Work:
+    options = {k: v for k, v in workload.options.items() if k in OPERATIONS[workload.operation].choices}
+    return OPERATIONS[workload.operation].work(workload.dims, str(workload.options["dtype"]), options)
 
 
 def bound_of_traced(needs: Mapping[str, int], dtype: str, peaks: Peaks | None) -> Bound | None:

@@ -94,4 +94,5 @@ def main() -> None:
         print(json.dumps({"id": request["id"], "result": result}), flush=True)
 
 
-main()
+if __name__ == "__main__":
+    main()
