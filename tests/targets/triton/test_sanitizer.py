@@ -37,8 +37,8 @@ def test_a_run_that_ends_otherwise_is_no_pass() -> None:
 
 
 def test_a_machine_without_the_tool_says_where_it_comes_from(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sanitizer.shutil, "which", lambda name, path=None: None)
-    with pytest.raises(ConfigError, match="neither on the path") as caught:
+    monkeypatch.setattr(sanitizer.shutil, "which", lambda name: None)
+    with pytest.raises(ConfigError, match="not on the PATH") as caught:
         sanitizer.tool()
     assert "CUDA toolkit" in str(caught.value.hint)
 

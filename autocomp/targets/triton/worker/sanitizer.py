@@ -10,13 +10,11 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from autocomp.errors import ConfigError
 
 TOOL = "compute-sanitizer"
-USUAL = Path("/usr/local/cuda/bin")
 FOUND = 86  # the exit code for an access that it found
 SECONDS = 120.0
 MODULE = "autocomp.targets.triton.worker.sanitized"
@@ -26,11 +24,11 @@ _ACCESS = re.compile(r"=+ (Invalid .+)\n=+ +at (\S+?)\+0x\w+(?: in \S*?:(\d+))?.
 
 def tool() -> str:
     """The program. Raises ConfigError where it is not installed."""
-    found = shutil.which(TOOL) or shutil.which(TOOL, path=str(USUAL))
+    found = shutil.which(TOOL)
     if found is None:
         raise ConfigError(
-            f"{TOOL} is neither on the path nor in {USUAL}",
-            hint="it comes with NVIDIA's CUDA toolkit; leave `sanitize` out to judge without it",
+            f"{TOOL} is not on the PATH of the worker",
+            hint="it is in the folder `bin` of NVIDIA's CUDA toolkit; leave `sanitize` out to judge without it",
         )
     return found
 
