@@ -170,7 +170,8 @@ def _operands(workload: Workload, accelerator: Accelerator) -> Operands | None:
 
 
 def _within(found: Operands) -> tuple[int, int, int]:
-    """The largest tile of which a memory holds four, so that a search can keep some while it uses others."""
+    """The largest tile of which a memory holds four, and of the right operand two, so that a search can keep some while
+    it uses others."""
     rows, columns, depth = found.tile
     while rows > 1 and any(
         (operand.rows(found.ranges, (rows, columns, depth)) or 0) > operand.memory.rows // SHARE
@@ -178,7 +179,15 @@ def _within(found: Operands) -> tuple[int, int, int]:
         if set(operand.variables.values()) & {"rows"}
     ):
         rows = (rows + 1) // 2
+    right = found.right
+    while depth > 1 and "depth" in right.variables.values() and _fills(right, found, (rows, columns, depth)):
+        depth = (depth + 1) // 2
     return rows, columns, depth
+
+
+def _fills(operand: Operand, found: Operands, tile: tuple[int, int, int]) -> bool:
+    """True if a memory has no room for a tile beside another one."""
+    return (operand.rows(found.ranges, tile) or 0) > operand.memory.rows // 2
 
 
 def _memories(workload: Workload, accelerator: Accelerator) -> tuple[Memory, Memory]:

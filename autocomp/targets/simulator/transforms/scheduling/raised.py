@@ -30,6 +30,7 @@ from autocomp.targets.simulator.transforms.scheduling.lowering.joined import joi
 from autocomp.targets.simulator.transforms.scheduling.lowering.leaves import Leaves
 from autocomp.targets.simulator.transforms.scheduling.lowering.reading import leaves_of
 from autocomp.targets.simulator.transforms.scheduling.lowering.sizes import sized
+from autocomp.targets.simulator.transforms.scheduling.lowering.staged import staged
 from autocomp.targets.simulator.transforms.scheduling.lowering.taken import tasks_of
 from autocomp.targets.simulator.transforms.scheduling.lowering.tasks import Tasks
 from autocomp.targets.simulator.transforms.scheduling.lowering.tidy import tidied
@@ -99,7 +100,7 @@ def _lifted(commands: Commands) -> tuple[Contraction, Leaves | Tasks]:
         reason = str(error)
     try:
         whole = whole_of(commands)
-        return joined(*sized(whole.computation, tasks_of(whole, commands)))
+        return joined(*sized(whole.computation, staged(tasks_of(whole, commands))))
     except NotApplicable as error:
         raise NotApplicable(f"{reason}; of whole tiles: {error}") from None
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import takewhile
 from math import prod
 from typing import TypeVar
 
@@ -107,6 +108,15 @@ class Grid:
                 if self.block[dim] > 1:
                     found.append(dim)
         return tuple(found)
+
+    def idle(self, operand: str) -> tuple[str, ...]:
+        """The innermost loops inside a block in which an operand's tile stays the same, from the inside outwards."""
+        return self.inside_of(self.dims(operand))
+
+    def inside_of(self, dims: Container[str]) -> tuple[str, ...]:
+        """The innermost loops inside a block up to one over some dimensions, from the inside outwards."""
+        held = [dim for dim in reversed(self.schedule.inner) if self.block[dim] > 1]
+        return tuple(takewhile(lambda dim: dim not in dims, held))
 
     def level(self, operand: str) -> int:
         """The number of loops over blocks, of those that exist, around an operand's panel."""

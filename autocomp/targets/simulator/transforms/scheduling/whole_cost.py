@@ -8,7 +8,7 @@ from math import prod
 
 from autocomp.remember import remember
 from autocomp.targets.simulator.isa.tree import Number
-from autocomp.targets.simulator.transforms.analysis.requests import Cutting, transfer_cycles, unit_settings
+from autocomp.targets.simulator.transforms.analysis.requests import Cutting, transfer_cycles, unit_number, unit_settings
 from autocomp.targets.simulator.transforms.scheduling.cost import CostModel
 from autocomp.targets.simulator.transforms.scheduling.lowering.tasks import FIRST, Command, Extent, Tasks, Varied
 from autocomp.targets.simulator.transforms.scheduling.schedule import Grid
@@ -56,8 +56,34 @@ class WholeCostModel(CostModel):
     def filling(self, grid: Grid) -> float:
         """A tile is multiplied when it has come in whole, and stored when all that finishes it is done."""
         extents = {d: min(size, self.computation.extents[d]) for d, size in grid.schedule.tile.items()}
-        chain = (*self.leaves.chain("left"), self.leaves.product, *self.leaves.finish)
+        leaves = self.leaves
+        chain = (*leaves.chain("left"), *leaves.near.get("left", ()), leaves.product, *leaves.finish)
         return sum(self._cycles(command, extents) for command in chain)
+
+    def tile(self, grid: Grid, rows: int, kept: bool) -> float:
+        """Cycles of a product, or of what moves its tiles on to where it reads them, if that takes longer."""
+        extents = {**grid.schedule.tile, self.computation.row: rows}
+        used: dict[str | None, float] = {}
+        for operand, commands in self.leaves.near.items():
+            again = prod(grid.block[d] for d in grid.idle(operand))
+            for command in commands:
+                unit = command.instruction.unit
+                used[unit] = used.get(unit, 0.0) + self._cycles(command, extents) / again
+        return max(super().tile(grid, rows, kept), self._waiting(grid, extents), *used.values())
+
+    def _waiting(self, grid: Grid, extents: Mapping[str, int]) -> float:
+        """Cycles from a product to the next where one waits for the sums of that before it to the same tile.
+
+        Others run meanwhile: to other tiles of the block, or to blocks whose products the unit's pool has room for.
+        """
+        command, computation = self.leaves.product, self.computation
+        unit = unit_settings(self.leaves.accelerator, command.instruction)
+        if not unit_number(unit, "interlock"):
+            return 0.0
+        beside = prod(grid.block[d] for d in grid.inside_of(computation.reduction))
+        pooled = unit_number(unit, "entries") / prod(grid.tiles[d] for d in computation.reduction)
+        latency = self._stated(command, self._sizes(extents), "latency")
+        return (self._cycles(command, extents) + latency) / max(1.0, beside, pooled)
 
     @property
     def _unit(self) -> str | None:
@@ -74,12 +100,16 @@ class WholeCostModel(CostModel):
 
     def _cycles(self, command: Command, extents: Mapping[str, int]) -> float:
         """Cycles of a command in a stream of them, for a tile of these extents."""
-        sizes = {d: extents.get(d, s.usual) for d, s in self.leaves.sizes.items()}
+        sizes = self._sizes(extents)
         key = (id(command), tuple(sizes.items()))
         return remember(self, "cycles of commands", key, lambda: self._estimated(command, sizes))
 
+    def _sizes(self, extents: Mapping[str, int]) -> dict[str, int]:
+        """Elements of a tile along each dimension whose tiles have several sizes."""
+        return {d: extents.get(d, s.usual) for d, s in self.leaves.sizes.items()}
+
     def _estimated(self, command: Command, sizes: Mapping[str, int]) -> float:
-        accelerator, form = self.leaves.accelerator, command.given
+        accelerator = self.leaves.accelerator
         unit = unit_settings(accelerator, command.instruction)
         if command.piece is not None and str(unit.get("kind", "")).startswith("transfer"):
             dims = {value.dim: value.each for value in command.operands.values() if isinstance(value, Extent)}
@@ -91,15 +121,21 @@ class WholeCostModel(CostModel):
                 length = max(1, length * sizes[column] // self.leaves.sizes[column].usual)
             traffic = Cutting.of(unit, accelerator.dram.settings).on_average(length, 0).scaled(count)
             return transfer_cycles(unit, accelerator.dram.settings, count, 1, traffic)
+        return self._stated(command, sizes, "busy", "rows") or 1.0
+
+    def _stated(self, command: Command, sizes: Mapping[str, int], *keys: str) -> float:
+        """The number that a command's timing states for a tile of these sizes; 0 for none."""
+        form = command.given
         numbers: dict[str, int | float] = {}
         for name, value in command.operands.items():
             if isinstance(value, Extent):
                 numbers[name] = sizes[value.dim] * value.each
             elif isinstance(value, Varied) and value.dim == FIRST:
                 numbers[name] = value.usual
-        stated = form.instruction.timing.get("busy") or form.instruction.timing.get("rows")
+        timing = form.instruction.timing
+        stated = next((timing[key] for key in keys if key in timing), None)
         found = None if stated is None else form.changed({**form.operands, **numbers}).evaluate(stated)
-        return float(found.value) if isinstance(found, Number) else 1.0
+        return float(found.value) if isinstance(found, Number) else 0.0
 
     def width(self, stream: str, grid: Grid) -> int:
         return 1

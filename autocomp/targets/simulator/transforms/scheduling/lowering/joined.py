@@ -29,7 +29,7 @@ def joined(computation: Contraction, tasks: Tasks) -> tuple[Contraction, Tasks]:
     start = () if tasks.start is None else (tasks.start,)
     if any(command.piece is not None for command in start):
         return computation, tasks
-    commands = (tasks.product, tasks.store, *tasks.finish, *start)
+    commands = (tasks.product, tasks.store, *tasks.finish, *start, *tasks.near.get("left", ()))
     if any(_most(tasks, command, row, size) < 2 for command in commands):
         return computation, tasks
     most = min(_most(tasks, command, row, size) for command in commands)
@@ -54,7 +54,8 @@ def _opened(tasks: Tasks, row: str, size: int, most: int) -> Tasks:
         return replace(command, operands={**command.operands, **dict.fromkeys(named, Extent(row, size))})
 
     def grown(name: str, room: Room) -> Room:
-        grows = name not in tasks.loads and room.sized is None and room.rows == size
+        panel = name in tasks.loads or tasks.owner(name) == "right"
+        grows = not panel and room.sized is None and room.rows == size
         return replace(room, sized=(row, 1), each=size) if grows else room
 
     return replace(
@@ -63,6 +64,7 @@ def _opened(tasks: Tasks, row: str, size: int, most: int) -> Tasks:
         product=several(tasks.product),
         finish=tuple(several(command) for command in tasks.finish),
         store=several(tasks.store),
+        near={o: tuple(several(c) for c in cs) if o == "left" else cs for o, cs in tasks.near.items()},
         rooms={name: grown(name, room) for name, room in tasks.rooms.items()},
         sizes={**tasks.sizes, row: Sized(1, most)},
     )

@@ -60,7 +60,7 @@ class _Sizing:
         named = ("result", self._side) if self._word == "column" else tuple(commands)
         if any(not counted[name] for name in named):
             return None
-        brings = self._t.brings[self._side]
+        brings = (*self._t.brings[self._side], *self._t.near.get(self._side, ()))
         if any(not self._counted(command, self._side) for command in brings) and self._side in named:
             return None
         return self._contraction(place), self._tasks(counted)
@@ -143,6 +143,7 @@ class _Sizing:
             t,
             loads={o: open_to(c, o) if o == self._side else c for o, c in t.loads.items()},
             brings={o: tuple(open_to(c, o) for c in cs) if o == self._side else cs for o, cs in t.brings.items()},
+            near={o: tuple(open_to(c, o) for c in cs) if o == self._side else cs for o, cs in t.near.items()},
             start=None if t.start is None else open_to(t.start, "start"),
             product=open_to(t.product, "product"),
             finish=tuple(open_to(command, "finish") for command in t.finish),
@@ -156,7 +157,7 @@ class _Sizing:
         room = self._t.rooms[name]
         size = min(self._step, self._total)
         factor = {"left": "right", "right": "left"}[self._side]
-        if room.sized is not None or name == factor:
+        if room.sized is not None or self._t.owner(name) == factor:
             return room.sized
         if self._word == "row":
             return (self._dim, 1) if room.rows == size else None

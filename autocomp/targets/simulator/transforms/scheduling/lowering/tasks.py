@@ -122,7 +122,8 @@ def record_of(index: Expression, row: int) -> int:
 
 @dataclass(frozen=True)
 class Tasks:
-    """All commands of a contraction of whole tiles. `brings` move loaded tiles on to where products read them. `finish`
+    """All commands of a contraction of whole tiles. `brings` move loaded tiles on to the panel of their operand, and
+    `near` from there to where products read them, in front of these. `finish`
     turns sums into results, from buffer to buffer or in place; `settings` hold from the start on. With the operands
     `again`, a product multiplies once more by the right tile that the product before it took from a queue."""
 
@@ -139,9 +140,10 @@ class Tasks:
     fence: tuple[m.Instruction, Numbers] | None
     sizes: Mapping[str, Sized] = field(default_factory=dict)
     again: Numbers = field(default_factory=dict)
+    near: Mapping[str, tuple[Command, ...]] = field(default_factory=dict)
 
     def chain(self, operand: str) -> tuple[Command, ...]:
-        """The commands that bring a tile of an operand, from its load on."""
+        """The commands that bring a tile of an operand to its panel, from its load on."""
         return (self.loads[operand], *self.brings[operand])
 
     def owner(self, buffer: str) -> str:

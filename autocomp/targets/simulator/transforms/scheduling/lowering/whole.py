@@ -125,8 +125,18 @@ class WholeNest(Nest):
         for relay in self._relays:
             tiles = prod(self.grid.tiles[d] for d in self.grid.dims(self.leaves.owner(relay)))
             places = _RELAYS if tiles >= _RELAYS else min(2, tiles)  # even and odd ones are equally many
+            while places > max(1, self._room(relay)):
+                places //= 2
             found[relay] = Buffer(rooms[relay].memory, self._pitch(relay), places)
         return found
+
+    def _room(self, relay: str) -> int:
+        """Tiles that a memory has room for, of each operand that passes it."""
+        rooms = self.leaves.rooms
+        memory = rooms[relay].memory
+        panels = any(rooms[operand].memory == memory for operand in (*OPERANDS, "result"))
+        rows = sum(self._pitch(other) for other in self._relays if rooms[other].memory == memory)
+        return _RELAYS if panels else self.leaves.accelerator.memory(memory).rows // rows
 
     def _row_of(self, buffer: str, tile: Mapping[str, str], at: str, phase: str) -> str:
         if buffer not in self._relays:
@@ -134,16 +144,37 @@ class WholeNest(Nest):
         first, *others = self._places[buffer]
         if not others:
             return str(first)
-        number, stride = phase, "1"
-        for dim in reversed(self.tile_order(self.leaves.owner(buffer))):
-            if self.grid.block[dim] > 1:
-                number = f"{number} + ({tile.get(dim, '0')}) * {stride}"
-                stride = f"{stride} * {self.grid.block[dim]}"
+        owner = self.leaves.owner(buffer)
+        number = self._number(tile, phase) if owner == "result" else self._nth(owner, tile, at)
         least, apart = min(first, others[0]), abs(others[0] - first)
         known = self._buffers()[buffer]
         odd = f"({number}) % 2"
         row = f"{least} + {odd} * {apart}" if others[0] > first else f"{least} + (1 - {odd}) * {apart}"
         return f"{row} + ({number}) % {known.places} / 2 * {known.rows}" if known.places > 2 else row
+
+    def _number(self, tile: Mapping[str, str], phase: str) -> str:
+        """The number of a tile of results in its block, from one that differs from block to block."""
+        number, stride = phase, "1"
+        for dim in reversed(self.tile_order("result")):
+            if self.grid.block[dim] > 1:
+                number = f"{number} + ({tile.get(dim, '0')}) * {stride}"
+                stride = f"{stride} * {self.grid.block[dim]}"
+        return number
+
+    def _nth(self, operand: str, tile: Mapping[str, str], at: str) -> str:
+        """The number of a tile of an operand among all, in the order of the loops."""
+        dims, counts = self.grid.dims(operand), self.grid.block
+        terms: list[str] = []
+        inside = 1
+        for dim in reversed(self.inner):
+            if dim in dims:
+                terms.append(f"({tile.get(dim, '0')}) * {inside}")
+                inside *= counts[dim]
+        for dim in reversed(self.grid.order):
+            if dim in dims:
+                terms.append(f"{self.block_name(dim)}{at} * {inside}")
+                inside *= self.grid.blocks[dim]
+        return " + ".join(terms) or "0"
 
     # --- configuration
 
@@ -265,7 +296,19 @@ class WholeNest(Nest):
             loads = [f"if ({fresh}) {{", *loads, "}"]
             again = {n: Varied(FRESH, product.given.operands[n], value) for n, value in self.leaves.again.items()}
             product = replace(product, operands={**product.operands, **again})
-        return [*loads, self._do(product, tile, at, phases, {FIRST: " && ".join(first) or "1", FRESH: fresh})]
+        moved = [line for operand in OPERANDS for line in self._moved_on(operand, tile, at, phases)]
+        return [*loads, *moved, self._do(product, tile, at, phases, {FIRST: " && ".join(first) or "1", FRESH: fresh})]
+
+    def _moved_on(self, operand: str, tile: Mapping[str, str], at: str, phases: Mapping[str, str]) -> Lines:
+        """The commands that move a tile from its panel to where products read it, unless the product before read it."""
+        lines: Lines = []
+        unit = own = self.leaves.product.instruction.unit
+        for command in self.leaves.near.get(operand, ()):
+            lines += [*self._order.between(unit, command.instruction.unit), self._do(command, tile, at, phases)]
+            unit = command.instruction.unit
+        lines += self._order.between(unit, own)
+        idle = " && ".join(f"{dim} == 0" for dim in self.grid.idle(operand))
+        return [f"if ({idle}) {{", *lines, "}"] if idle and lines else lines
 
     def ordered(self, first: str, later: str) -> Lines:
         leaves = self.leaves
@@ -273,6 +316,8 @@ class WholeNest(Nest):
         starting = {leaves.start.instruction.unit} if leaves.start is not None else set()
         product, store = {leaves.product.instruction.unit}, {leaves.store.instruction.unit}
         units = {"load": loading, "product": product, "store": store}
+        if "load" in (first, later) and "store" not in (first, later):  # panels are read by what moves tiles on
+            units["product"] = product | {command.instruction.unit for cs in leaves.near.values() for command in cs[:1]}
         if (first, later) == ("store", "load"):
             units["load"] = starting
         if (first, later) == ("load", "product"):
