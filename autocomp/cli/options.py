@@ -86,7 +86,7 @@ path_option = click.option(
     "--path",
     "paths",
     multiple=True,
-    type=click.Path(path_type=Path, file_okay=False),
+    type=click.Path(path_type=Path, file_okay=False, exists=True),
     help="Folder to look for workloads, accelerators and menus in first; repeatable.",
 )
 set_option = click.option(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -71,3 +71,15 @@ def load_problem(
 ) -> tuple[Workload, Target]:
     """The same for a command that has some of these options."""
     return ProblemOptions(trust, target, objective, overrides, paths, definitions or {}).load(workload)
+
+
+def require_different(workloads: Sequence[Workload]) -> list[str]:
+    """The names of the workloads. Raises ConfigError where two have the same."""
+    names = [workload.name for workload in workloads]
+    repeated = [name for name in names if names.count(name) > 1]
+    if repeated:
+        raise ConfigError(
+            f"workload {repeated[0]} is given twice",
+            hint="give each workload once: its name is the name of its run's folder",
+        )
+    return names

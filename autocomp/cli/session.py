@@ -18,7 +18,7 @@ from autocomp.cli.confirm import confirm as confirm_best
 from autocomp.cli.confirm import document as confirmation_document
 from autocomp.cli.options import print_json, say, warn
 from autocomp.cli.over_time import print_shape, shape_of
-from autocomp.data import write_atomically
+from autocomp.data import data_dir, write_atomically
 from autocomp.errors import DeviceError, ModelError
 from autocomp.report import RunView, SearchProgress, make_console, print_paths, print_search
 from autocomp.report.costs import costs_document
@@ -37,6 +37,7 @@ from autocomp.search.session import Means, left_over
 from autocomp.search.snapshot import Request, create
 from autocomp.targets.evaluation import Objective
 from autocomp.workbench.run import run_request
+from autocomp.workload import Workload
 
 INTERRUPTED = 130
 
@@ -92,7 +93,7 @@ def search_and_report(
         if confirmed:
             console.print(confirmation_table(confirmed))
             console.print(conclusion(confirmed), markup=False, soft_wrap=True)
-        print_paths(console, folder.best_kernel, folder.path, schedule, request.workload.path or request.workload.name)
+        print_paths(console, folder.best_kernel, folder.path, schedule, _findable(request.workload))
         if useless is not None:
             say(f"error: {useless}\nhint: read what was said: autocomp report {folder.path}", err=True)
     if as_json:
@@ -209,3 +210,11 @@ def _utilisation(candidate: Candidate) -> float | None:
 def _valued(reused: dict[str, Any], objective: Objective) -> dict[str, Any]:
     """The outcome of reusing a schedule, with the unit in the name of the value."""
     return {**{k: v for k, v in reused.items() if k != "value"}, **with_units({"": reused["value"]}, objective)}
+
+
+def _findable(workload: Workload) -> str:
+    """The value of --workload that finds it: its file, or the name of one that ships."""
+    path = Path(workload.path) if workload.path else None
+    if path is None or path.parent == data_dir("workloads"):
+        return workload.name
+    return str(path)

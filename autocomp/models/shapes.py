@@ -62,7 +62,10 @@ def load_model(path: Path) -> Any:
     except ConfigError:
         raise
     except Exception as error:  # protobuf, onnx and the file system each have their own
-        raise ConfigError(f"cannot read the model {path}: {type(error).__name__}: {error}") from None
+        reason = (
+            "it is not an ONNX model" if type(error).__name__ == "DecodeError" else f"{type(error).__name__}: {error}"
+        )
+        raise ConfigError(f"cannot read the model {path}: {reason}", hint="give an ONNX file") from None
     if not model.graph.node:  # an empty file is a model to protobuf
         raise ConfigError(f"{path} holds no model: its graph has no operators", hint="give an ONNX file")
     return model

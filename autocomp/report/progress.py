@@ -95,7 +95,7 @@ def budget_parts(view: RunView, budget: Budget) -> list[str]:
     """Each budget as used and granted, and an estimate of the time left."""
     evaluations = "" if budget.evaluations is None else f" of {budget.evaluations}"
     seconds = "" if budget.seconds is None else f" of {budget.seconds:.0f}"
-    parts = [f"{view.evaluations}{evaluations} evaluations", f"{view.seconds:.0f}{seconds} s"]
+    parts = [f"{view.evaluations}{evaluations} {_evaluations(view, budget)}", f"{view.seconds:.0f}{seconds} s"]
     if budget.tokens is not None:
         used = view.usage["prompt_tokens"] + view.usage["completion_tokens"]
         parts.append(f"{used:,} of {budget.tokens:,} tokens")
@@ -124,7 +124,11 @@ def best_line(view: RunView, budget: Budget) -> str:
     """A new best kernel in one line."""
     granted = "" if budget.evaluations is None else f" of {budget.evaluations}"
     value = f"{amount_text(view.best):>13} {view.objective.unit}  {percent(view.ratio):>7} of bound"
-    return f"{view.seconds:>7.1f} s  {value}  {view.evaluations:>4}{granted} evaluations"
+    return f"{view.seconds:>7.1f} s  {value}  {view.evaluations:>4}{granted} {_evaluations(view, budget)}"
+
+
+def _evaluations(view: RunView, budget: Budget) -> str:
+    return "evaluation" if view.evaluations == 1 and budget.evaluations is None else "evaluations"
 
 
 def usage_text(view: RunView) -> str:

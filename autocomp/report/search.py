@@ -13,7 +13,7 @@ from autocomp.report.grid import Grid, figure, name, words
 from autocomp.report.predictions import print_calibrations
 from autocomp.report.progress import outcomes_text, trajectory_line, usage_text
 from autocomp.report.run import RunView, first_line
-from autocomp.report.terminal import amount_text, percent
+from autocomp.report.terminal import amount_text, counted, percent
 from autocomp.targets.evaluation import Objective
 
 SHOWN_CAUSES = 6
@@ -99,8 +99,8 @@ def print_search(console: Console, view: RunView, utilisation: float | None = No
     if console.is_terminal:
         console.print(f"speed of the best over the evaluations: |{trajectory_line(view)}|")
     console.print(
-        f"{view.evaluations} evaluations in {view.seconds:.1f} s; candidates: {outcomes_text(view.outcomes)}; "
-        f"ended: {view.reason or 'interrupted'}"
+        f"{counted(view.evaluations, 'evaluation')} in {view.seconds:.1f} s; "
+        f"candidates: {outcomes_text(view.outcomes)}; ended: {view.reason or 'interrupted'}"
     )
     if view.cached or view.damaged:
         damaged = f"; {view.damaged} damaged entries were ignored" if view.damaged else ""
@@ -116,7 +116,8 @@ def reuse_text(reused: Mapping[str, Any], objective: Objective) -> str:
     """The part of one schedule in a run: plans replayed, the value reached, evaluations, plans left out."""
     value, plans = reused["value"], ", ".join(reused["replayed"]) or "none"
     reached = f"{amount_text(value)} {objective.unit}" if value is not None else "no kernel that holds"
-    text = f"reuse of {reused['record']}: plans replayed: {plans}; {reached} in {reused['evaluations']} evaluations"
+    judged = counted(reused["evaluations"], "evaluation")
+    text = f"reuse of {reused['record']}: plans replayed: {plans}; {reached} in {judged}"
     return text + "".join(f"\n  left out: {reason}" for reason in reused["left_out"])
 
 

@@ -89,3 +89,8 @@ def sparkline(values: Sequence[float], highest: float, width: int) -> str:
     means = [sum(values[a:b]) / (b - a) for a, b in pairwise(edges)]
     top = len(SPARKS) - 1
     return "".join(SPARKS[min(top, max(mean > 0, round(top * mean / highest)))] for mean in means)
+
+
+def counted(count: int, noun: str) -> str:
+    """A count with its noun, which takes an s in the plural."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"

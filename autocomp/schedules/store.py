@@ -179,7 +179,7 @@ def find(name: str, warn: Warn, roots: Sequence[Path] | None = None) -> Stored:
         if len(matches) == 1:
             return matches[0]
         if matches:
-            raise ConfigError(f"{name!r} means several schedules: {', '.join(s.entry.path for s in matches)}")
+            raise ConfigError(f"{name!r} means several schedules: {listing([s.entry.path for s in matches])}")
     raise ConfigError(
         f"no schedule named {name!r}",
         hint=f"known: {listing([s.entry.path for s in stored])}; `autocomp schedules list` has all",

@@ -47,7 +47,7 @@ class Budget:
         each."""
         if self.evaluations is not None and self.evaluations < parts:
             raise ConfigError(
-                f"{self.evaluations} evaluations are too few for {parts} workloads", hint="each needs one at least"
+                f"--evaluations {self.evaluations} is too few for {parts} workloads", hint="each needs one at least"
             )
         return tuple(
             Budget(

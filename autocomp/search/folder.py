@@ -79,7 +79,7 @@ class RunFolder:
             snapshot = from_json(read_regular(file, MOST_BYTES), allow_inf_nan=False)
         except OSError as error:
             raise RunFolderError(
-                f"{self.path} is not a run folder: cannot read config.json ({error.strerror})",
+                f"{self.path} is not a run folder: {_missing(self.path, error)}",
                 hint="give the folder that `autocomp search` printed, such as runs/20260131-120000-gemm",
             ) from error
         except ValueError as error:
@@ -153,6 +153,12 @@ def _suffix(snapshot: Mapping[str, Any]) -> str:
     if not (isinstance(stated, str) and SUFFIX.fullmatch(stated)):
         raise RunFolderError(f"invalid suffix of kernels {stated!r}", hint="expected a dot, then letters or digits")
     return stated
+
+
+def _missing(path: Path, error: OSError) -> str:
+    if os.path.exists(path):
+        return f"cannot read config.json ({error.strerror})" if os.path.isdir(path) else "that is a file"
+    return "there is no such folder"
 
 
 def _is_blank(path: Path) -> bool:

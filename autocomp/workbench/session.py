@@ -124,7 +124,7 @@ class Session:
             return known
         if self.left == 0:
             raise ConfigError(
-                f"the budget of {self.request.options.evaluations} evaluations is spent",
+                f"the budget of evaluations is spent: {self.request.options.evaluations}",
                 hint="submit the best kernel; check, profile, explain and diff are still free",
             )
         origin = self.history.best if parent is None else self.candidate(parent)

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -40,8 +43,12 @@ FILES = {
         ("search right.yaml --executor fleet", 3, "unknown executor 'fleet'"),
         ("search right.yaml --run-dir empty.yaml", 7, "empty.yaml is a file, and a run needs a folder"),
         ("search right.yaml --run-dir empty.yaml/run", 7, "cannot write to empty.yaml/run"),
-        ("resume folder", 7, "folder is not a run folder"),
-        ("report empty.yaml", 7, "empty.yaml is not a run folder"),
+        ("search right.yaml right.yaml --run-dir both", 3, "workload right is given twice"),
+        ("search right.yaml --path nowhere", 2, "Directory 'nowhere' does not exist"),
+        ("resume folder", 7, "folder is not a run folder: cannot read config.json"),
+        ("resume nowhere", 7, "nowhere is not a run folder: there is no such folder"),
+        ("fidelity nowhere", 3, "nowhere is not a folder"),
+        ("report empty.yaml", 7, "empty.yaml is not a run folder: that is a file"),
         ("prompt nowhere.c --workload right.yaml", 5, "cannot read the kernel nowhere.c"),
         ("run folder --workload right.yaml", 5, "cannot read the kernel folder"),
         ("export folder --workload right.yaml --output made", 5, "cannot read the kernel folder"),
@@ -57,7 +64,7 @@ FILES = {
         (f"simulate {LONG}", 3, "there is no such file"),
         (f"fidelity {LONG}", 1, "File name too long"),
         ("isa check gemmini --set GENERATION=7", 4, "GENERATION is 0, 1 or 2"),
-        ("model cut.onnx --accelerator gemmini", 3, "cannot read the model cut.onnx"),
+        ("model cut.onnx --accelerator gemmini", 3, "cannot read the model cut.onnx: it is not an ONNX model"),
         ("model empty.yaml --accelerator gemmini", 3, "empty.yaml holds no model"),
     ],
 )
@@ -90,3 +97,19 @@ def test_an_event_that_lacks_something_is_named(autocomp: Command, toy: None, co
     result = autocomp(*command.split())
     assert result.exit_code == 7, result.output
     assert "the run's event 'plan/1/0' is not as this version writes it" in result.stderr
+
+
+def test_a_worker_whose_python_lacks_a_package_says_how_to_install_it(tmp_path: Path) -> None:
+    (tmp_path / "torch.py").write_text("raise ModuleNotFoundError('no torch', name='torch')")
+    worker = [sys.executable, "-m", "autocomp.targets.triton.worker"]
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    done = subprocess.run(worker, env=environment, capture_output=True, text=True, input="")
+    assert (done.returncode, "Traceback" in done.stderr) == (1, False)
+    assert "has no package 'torch'; install it there with: pip install 'autocomp[triton]'" in done.stderr
+
+
+@pytest.mark.usefixtures("shipped_schedules")
+def test_a_name_that_many_schedules_begin_with_is_told_with_a_few_of_them(autocomp: Command) -> None:
+    result = autocomp("schedules", "show", "I1")
+    assert (result.exit_code, " more" in result.stderr) == (3, True)
+    assert len(result.stderr) < 1000

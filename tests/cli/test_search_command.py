@@ -35,6 +35,11 @@ def test_people_read_lineage_paths_and_how_to_look_further(autocomp: Command, to
         assert words in output
 
 
+def test_a_shipped_workload_is_named_as_the_user_does(autocomp: Command, toy: None) -> None:
+    output = autocomp("search", "gemm", "--workers", 1, "--steps", 0, "--run-dir", "here").stdout
+    assert "autocomp run here/best.c --workload gemm\n" in output
+
+
 def test_the_winner_is_a_schedule(autocomp: Command, found: dict[str, Any]) -> None:
     records = json.loads(autocomp("schedules", "list", "--json").stdout)  # the shipped ones among them
     (listed,) = [record for record in records if record["path"] == found["schedule"]]
@@ -164,7 +169,7 @@ def test_runs_that_share_a_budget_resume_together_to_the_same_results(autocomp: 
 def test_too_few_evaluations_for_the_workloads_are_refused(autocomp: Command, toy: None) -> None:
     result = autocomp("search", "gemm", "gemm_100x70x30", "--evaluations", 1)
     assert (result.exit_code, Path("runs").exists()) == (3, False)
-    assert "1 evaluations are too few for 2 workloads" in result.stderr
+    assert "--evaluations 1 is too few for 2 workloads" in result.stderr
 
 
 def test_runs_are_listed_shown_and_compared(autocomp: Command, found: dict[str, Any]) -> None:

@@ -199,7 +199,7 @@ def test_a_spent_budget_ends_evaluations_and_nothing_else(tmp_path: Path) -> Non
     refused, profile, submitted = talk(make_server(session), script)
     session.close()
     assert refused.is_error
-    assert "the budget of 1 evaluations is spent" in text_of(refused)
+    assert "the budget of evaluations is spent: 1" in text_of(refused)
     assert not profile.is_error
     assert not submitted.is_error
 

@@ -23,7 +23,7 @@ from autocomp.cli.options import (
     set_option,
     trust_option,
 )
-from autocomp.cli.problem import load_problem
+from autocomp.cli.problem import load_problem, require_different
 from autocomp.search.options import Options
 
 if TYPE_CHECKING:
@@ -177,13 +177,7 @@ def _base(
     loaded = [load_problem(name, paths, overrides, trust=trust) for name in workloads]
     for workload, _ in loaded:
         loading.require_trusted(workload)
-    names = [workload.name for workload, _ in loaded]
-    repeated = [name for name in dict.fromkeys(names) if names.count(name) > 1]
-    if repeated:
-        raise ConfigError(
-            f"workload {repeated[0]} is given twice",
-            hint="give each workload once: its name is the name of its run's folder",
-        )
+    names = require_different([workload for workload, _ in loaded])
     base = loaded[0][1]
     for workload, target in loaded:
         if target.digest != base.digest:

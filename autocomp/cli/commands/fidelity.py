@@ -97,7 +97,8 @@ def _accelerator_of(folder: Path, paths: tuple[Path, ...]) -> str:
     from autocomp.cli.machine import accelerator_of
 
     traces = sorted((folder / "traces").glob("*.txt*"))
-    refused = ConfigError(f"{folder} has no traces", hint="give a folder with cycles.csv and traces/")
+    missing = "has no traces" if folder.is_dir() else "is not a folder"
+    refused = ConfigError(f"{folder} {missing}", hint="give a folder with cycles.csv and traces/")
     for trace in traces:
         try:
             return accelerator_of(trace, paths)

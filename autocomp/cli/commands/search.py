@@ -13,7 +13,7 @@ from autocomp.cli.agents import agent_options
 from autocomp.cli.confirm import checked_model, confirm_option
 from autocomp.cli.folding import model_options
 from autocomp.cli.options import means_options, output_options, say, warn
-from autocomp.cli.problem import ProblemOptions, problem_options
+from autocomp.cli.problem import ProblemOptions, problem_options, require_different
 from autocomp.search.options import Options
 
 if TYPE_CHECKING:
@@ -105,6 +105,7 @@ def search(
         experience = experience_for(workload, target, warn) if reuse else ()
         granted = share.within(options)
         requests.append(Request(workload, target, menu, agents, granted, strategy, precedents, experience))
+    require_different([request.workload for request in requests])
     make_agents(agents, requests[0].target, options.tokens, options.money)  # refused before there is a folder
     check_strategy(requests[0])
     for request in requests:
