@@ -325,8 +325,7 @@ def _explain(detail: ErrorDetails, document: dict[str, Any], tree: yaml.Node, te
     key = _dotted(path)
     if detail["type"] == "extra_forbidden":
         known = _known_keys(operation, path[:-1])
-        near = closest(str(path[-1]), known)
-        hint = (f"did you mean {near!r}? " if near else "") + f"keys here: {', '.join(known)}"
+        hint = _whereabouts(operation, path, known, _shown(detail["input"])) + f"keys here: {', '.join(known)}"
         return ConfigError(f"unknown key {key!r} of operation {operation!r}", place=place, hint=hint)
     if detail["type"] == "missing":
         known = _known_keys(operation, path[:-1])
@@ -338,6 +337,18 @@ def _explain(detail: ErrorDetails, document: dict[str, Any], tree: yaml.Node, te
         near = closest(detail["input"], choices)
         advice = f"did you mean {near!r}?" if near else None
     return ConfigError(f"key {key!r}: found {found}, expected {_expectation(detail)}", place=place, hint=advice)
+
+
+def _whereabouts(operation: str, path: Sequence[int | str], known: Sequence[str], value: str) -> str:
+    """Where a key that is unknown at its place belongs, or the known key that it resembles."""
+    *above, key = path
+    for name in known:
+        if key in _keys_below(operation, [*above, name]):
+            return f"write it under {name!r}, as in `{name}: {{{key}: {value}}}`; "
+    if above and key in _known_keys(operation, above[:-1]):
+        return f"write it beside {above[-1]!r}; "
+    near = closest(str(key), known)
+    return f"did you mean {near!r}? " if near else ""
 
 
 def _unknown_operation(document: dict[str, Any], tree: yaml.Node, text: str, source: str) -> ConfigError:
@@ -390,6 +401,12 @@ def _known_keys(operation: str, path: Sequence[int | str]) -> list[str]:
         field = model.model_fields.get(str(part))
         model = model if field is None else _mapping_below(field.annotation) or model
     return list(model.model_fields)
+
+
+def _keys_below(operation: str, path: Sequence[int | str]) -> list[str]:
+    """Keys of the mapping that the last key of `path` holds; none where it holds something else."""
+    keys = _known_keys(operation, path)
+    return keys if keys != _known_keys(operation, path[:-1]) else []
 
 
 def _mapping_below(annotation: Any) -> type[BaseModel] | None:

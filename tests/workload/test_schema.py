@@ -23,6 +23,8 @@ BROKEN = {
     "missing_dims": GEMM,
     "missing_dim": GEMM + "dims: {I: 3, J: 5}\n",
     "unknown_key": GEMM + DIMS + "activatoin: relu\n",
+    "size_beside_dims": GEMM + "I: 3\nJ: 5\nK: 2\n",
+    "option_under_dims": GEMM + "dims: {I: 3, J: 5, K: 2, scale: 0.5}\n",
     "unknown_dim": GEMM + "dims: {I: 3, J: 5, k: 2}\n",
     "dim_not_positive": GEMM + "dims:\n  I: 3\n  J: 0\n  K: 2\n",
     "dim_not_an_integer": GEMM + "dims: {I: 3, J: 2.5, K: 2}\n",
