@@ -28,6 +28,7 @@ CUBE = {
     "layout": {"B": "J/16 K/32 J%16 K%32"},
 }  # of the file beside this one
 BUFFERED = {**CUBE, "accelerator": "buffered"}
+STATIONARY = {"accelerator": "stationary", "scale": 0.0078125}
 
 
 def gemm(given: Mapping[str, Any], rows: int, columns: int, depth: int) -> Workload:
@@ -50,6 +51,8 @@ def cycles(workload: Workload, accelerator: isa.Accelerator, text: str) -> float
         (TPU, (40, 20, 28), 0.95),
         (CUBE, (72, 64, 96), 0.5),
         (BUFFERED, (72, 64, 96), 0.6),
+        (STATIONARY, (96, 40, 40), 0.5),
+        (STATIONARY, (72, 24, 24), 0.5),
         (RVV, (16, 128, 32), 0.6),
         (RVV, (9, 72, 17), 0.6),
         ({**RVV, "bias": "row"}, (8, 160, 12), 0.6),
@@ -61,6 +64,8 @@ def cycles(workload: Workload, accelerator: isa.Accelerator, text: str) -> float
         "two tiles of depth, the second a short one",
         "a vector unit",
         "a buffer before those of the factors",
+        "weights that move on in turn, by semaphores",
+        "an odd number of weights",
         "vectors",
         "short vectors",
         "a bias",

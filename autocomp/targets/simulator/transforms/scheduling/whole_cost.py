@@ -10,6 +10,7 @@ from autocomp.remember import remember
 from autocomp.targets.simulator.isa.tree import Number
 from autocomp.targets.simulator.transforms.analysis.requests import Cutting, transfer_cycles, unit_number, unit_settings
 from autocomp.targets.simulator.transforms.scheduling.cost import CostModel
+from autocomp.targets.simulator.transforms.scheduling.lowering.order import Order
 from autocomp.targets.simulator.transforms.scheduling.lowering.tasks import FIRST, Command, Extent, Tasks, Varied
 from autocomp.targets.simulator.transforms.scheduling.schedule import Grid
 
@@ -69,7 +70,15 @@ class WholeCostModel(CostModel):
             for command in commands:
                 unit = command.instruction.unit
                 used[unit] = used.get(unit, 0.0) + self._cycles(command, extents) / again
-        return max(super().tile(grid, rows, kept), self._waiting(grid, extents), *used.values())
+        product = super().tile(grid, rows, kept) + self._said(grid, extents)
+        return max(product, self._waiting(grid, extents), *used.values())
+
+    def _said(self, grid: Grid, extents: Mapping[str, int]) -> float:
+        """Cycles for each product in which the array does nothing, as it says that it is done with a tile."""
+        if not self.leaves.near or not Order(self.leaves.accelerator).is_needed:
+            return 0.0
+        again = min(prod(grid.block[d] for d in grid.idle(operand)) for operand in self.leaves.near)
+        return self._stated(self.leaves.product, self._sizes(extents), "latency") / again
 
     def _waiting(self, grid: Grid, extents: Mapping[str, int]) -> float:
         """Cycles from a product to the next where one waits for the sums of that before it to the same tile.

@@ -20,4 +20,4 @@ def body(computation: Contraction, schedule: Schedule, leaves: Leaves | Tasks) -
         nest = Nest(computation, schedule, leaves)
     loops = Pipeline(nest).lines() if schedule.ahead or schedule.deferred else nest.plain()
     fence = [] if leaves.fence is None else [str(nest.call(*leaves.fence))]
-    return "\n".join([*nest.configuration(), *loops, *fence])
+    return "\n".join([*nest.configuration(), *loops, *nest.conclusion(), *fence])

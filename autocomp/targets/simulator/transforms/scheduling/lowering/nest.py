@@ -90,6 +90,10 @@ class Nest(Products):
 
         return level(0)
 
+    def conclusion(self) -> Lines:
+        """Calls after all loops."""
+        return []
+
     def phase(self, operand: str, step: str) -> str:
         """The number of the panel that an operand has in a step."""
         inside = self.grid.steps_of_result

@@ -146,6 +146,11 @@ class Tasks:
         """The commands that bring a tile of an operand to its panel, from its load on."""
         return (self.loads[operand], *self.brings[operand])
 
+    @property
+    def results(self) -> tuple[Command, ...]:
+        """The commands that turn sums into results and store them."""
+        return (*self.finish, self.store)
+
     def owner(self, buffer: str) -> str:
         """The operand, or the result, whose tiles pass a buffer."""
         return next((operand for operand in self.loads if buffer.startswith(operand)), "result")

@@ -145,7 +145,7 @@ class WholeNest(Nest):
         if not others:
             return str(first)
         owner = self.leaves.owner(buffer)
-        number = self._number(tile, phase) if owner == "result" else self._nth(owner, tile, at)
+        number = self._number(tile, phase) if owner == "result" else _counter(owner)
         least, apart = min(first, others[0]), abs(others[0] - first)
         known = self._buffers()[buffer]
         odd = f"({number}) % 2"
@@ -160,21 +160,6 @@ class WholeNest(Nest):
                 number = f"{number} + ({tile.get(dim, '0')}) * {stride}"
                 stride = f"{stride} * {self.grid.block[dim]}"
         return number
-
-    def _nth(self, operand: str, tile: Mapping[str, str], at: str) -> str:
-        """The number of a tile of an operand among all, in the order of the loops."""
-        dims, counts = self.grid.dims(operand), self.grid.block
-        terms: list[str] = []
-        inside = 1
-        for dim in reversed(self.inner):
-            if dim in dims:
-                terms.append(f"({tile.get(dim, '0')}) * {inside}")
-                inside *= counts[dim]
-        for dim in reversed(self.grid.order):
-            if dim in dims:
-                terms.append(f"{self.block_name(dim)}{at} * {inside}")
-                inside *= self.grid.blocks[dim]
-        return " + ".join(terms) or "0"
 
     # --- configuration
 
@@ -193,7 +178,15 @@ class WholeNest(Nest):
                     lines.append(str(self.call(setting.instruction, operands)))
         if len(lines) > _MOST_SETTINGS:
             raise NotApplicable("the tiles of a block need too many configurations")
-        return list(dict.fromkeys(lines))
+        return [*dict.fromkeys(lines), *self._before_moves()]
+
+    def _before_moves(self) -> Lines:
+        """Counters of tiles that move on, and what the first move waits for."""
+        lines = [f"int {_counter(operand)} = 0;" for operand in self._moving]
+        return [*lines, *(self._complete()[0] if self._in_turn else [])]
+
+    def conclusion(self) -> Lines:
+        return self._complete()[1] if self._in_turn else []
 
     def _rows_in_use(self, buffer: str) -> Iterator[int]:
         """The first row of each tile that a buffer has room for."""
@@ -276,15 +269,13 @@ class WholeNest(Nest):
     def store(self, tile: Mapping[str, str], at: str, phase: str) -> Lines:
         leaves, phases = self.leaves, {"result": phase}
         lines: Lines = []
-        unit = leaves.product.instruction.unit
-        if self._relays:
+        unit: str | None = None
+        if any(leaves.owner(relay) == "result" for relay in self._relays):
             lines += self._order.between(leaves.store.instruction.unit, leaves.finish[0].instruction.unit)
-        for command in leaves.finish:
+        for command in leaves.results:
             lines += [*self._order.between(unit, command.instruction.unit), self._do(command, tile, at, phases)]
             unit = command.instruction.unit
-        if leaves.finish:
-            lines += self._order.between(unit, leaves.store.instruction.unit)
-        return [*lines, self._do(leaves.store, tile, at, phases)]
+        return lines
 
     def _product(self, at: str, phases: Mapping[str, str]) -> Lines:
         tile = self.inner_tile()
@@ -296,25 +287,71 @@ class WholeNest(Nest):
             loads = [f"if ({fresh}) {{", *loads, "}"]
             again = {n: Varied(FRESH, product.given.operands[n], value) for n, value in self.leaves.again.items()}
             product = replace(product, operands={**product.operands, **again})
-        moved = [line for operand in OPERANDS for line in self._moved_on(operand, tile, at, phases)]
+        moved = self._moved_on(tile, at, phases)
         return [*loads, *moved, self._do(product, tile, at, phases, {FIRST: " && ".join(first) or "1", FRESH: fresh})]
 
-    def _moved_on(self, operand: str, tile: Mapping[str, str], at: str, phases: Mapping[str, str]) -> Lines:
-        """The commands that move a tile from its panel to where products read it, unless the product before read it."""
-        lines: Lines = []
-        unit = own = self.leaves.product.instruction.unit
-        for command in self.leaves.near.get(operand, ()):
-            lines += [*self._order.between(unit, command.instruction.unit), self._do(command, tile, at, phases)]
-            unit = command.instruction.unit
-        lines += self._order.between(unit, own)
+    # --- tiles on their way from a panel to products
+
+    def _moved_on(self, tile: Mapping[str, str], at: str, phases: Mapping[str, str]) -> Lines:
+        """The commands that move tiles from their panels to where a product reads them, unless that before it did.
+
+        Where programs order units and places are used in turn, a move waits for the products before those that read
+        the tile before: the array has said at that tile that they are complete.
+        """
+        own, near = self.leaves.product.instruction.unit, self.leaves.near
+        moves: Lines = []
+        for operand in self._moving:
+            unit: str | None = None
+            lines = [f"{_counter(operand)}++;"]
+            for command in near[operand]:
+                lines += [*self._order.between(unit, command.instruction.unit), self._do(command, tile, at, phases)]
+                unit = command.instruction.unit
+            moves += self._guarded(operand, lines)
+        if not moves:
+            return []
+        ready = [line for unit in self._near_units(-1) for line in self._order.between(unit, own)]
+        signals, waits = self._complete()
+        before, after = (waits, signals) if self._in_turn else ([*signals, *waits], [])
+        return self._guarded(self._moving[0], [*before, *moves, *ready, *after])
+
+    def _complete(self) -> tuple[Lines, Lines]:
+        """The calls that say that products are complete, and those that wait for it before tiles move on."""
+        own = self.leaves.product.instruction.unit
+        pairs = [self._order.between(own, unit) for unit in self._near_units(0)]
+        return [pair[0] for pair in pairs if pair], [pair[1] for pair in pairs if pair]
+
+    @property
+    def _moving(self) -> tuple[str, ...]:
+        """The operands whose tiles move on, those first that do most often."""
+        moving = (operand for operand in OPERANDS if self.leaves.near.get(operand))
+        return tuple(sorted(moving, key=lambda operand: len(self.grid.idle(operand))))
+
+    def _near_units(self, at: int) -> list[str]:
+        """The units that move tiles on: those of the first (0) or the last (-1) commands."""
+        units = (self.leaves.near[operand][at].instruction.unit for operand in self._moving)
+        return sorted({unit for unit in units if unit})
+
+    @property
+    def _in_turn(self) -> bool:
+        """True if tiles move on by one command each, to several places in turn."""
+        buffers = [relay for relay in self._relays if self.leaves.owner(relay) != "result"]
+        return len(buffers) == len(self._moving) > 0 and all(len(self._places[buffer]) > 1 for buffer in buffers)
+
+    def _guarded(self, operand: str, lines: Lines) -> Lines:
+        """Lines in front of the first product of those one after another that use the same tile."""
         idle = " && ".join(f"{dim} == 0" for dim in self.grid.idle(operand))
-        return [f"if ({idle}) {{", *lines, "}"] if idle and lines else lines
+        return [f"if ({idle}) {{", *lines, "}"] if idle else lines
 
     def ordered(self, first: str, later: str) -> Lines:
         leaves = self.leaves
         loading = {leaves.chain(operand)[-1].instruction.unit for operand in OPERANDS}
         starting = {leaves.start.instruction.unit} if leaves.start is not None else set()
-        product, store = {leaves.product.instruction.unit}, {leaves.store.instruction.unit}
+        product, storing = {leaves.product.instruction.unit}, leaves.results
+        if first == "store":  # until nothing reads the products' sums any more
+            storing = tuple(
+                c for c in storing if any(v.buffer == "result" for v in c.operands.values() if isinstance(v, Rows))
+            )
+        store = {storing[-1 if first == "store" else 0].instruction.unit}
         units = {"load": loading, "product": product, "store": store}
         if "load" in (first, later) and "store" not in (first, later):  # panels are read by what moves tiles on
             units["product"] = product | {command.instruction.unit for cs in leaves.near.values() for command in cs[:1]}
@@ -322,7 +359,10 @@ class WholeNest(Nest):
             units["load"] = starting
         if (first, later) == ("load", "product"):
             units["load"] = loading | starting
-        if (first, later) == ("product", "store") and leaves.finish:
-            return []
         pairs = [(a, b) for a in sorted(units[first], key=str) for b in sorted(units[later], key=str)]
         return [line for a, b in pairs for line in self._order.between(a, b)]
+
+
+def _counter(operand: str) -> str:
+    """The variable that counts the tiles of an operand that have moved on."""
+    return f"{operand}_moved"
