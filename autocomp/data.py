@@ -183,5 +183,5 @@ def closest(word: str, known: Sequence[str]) -> str | None:
     """The known word most like `word`, or None when none is near."""
     import difflib
 
-    matches = difflib.get_close_matches(word, known, n=1, cutoff=0.5)
+    matches = difflib.get_close_matches(word, known, n=1, cutoff=0.6)
     return matches[0] if matches else None

@@ -153,5 +153,8 @@ def _share(cycles: int, profile: Profile) -> str:
 
 
 def _causes(causes: Causes, total: int) -> str:
+    """The largest, without those that are 0 % when rounded."""
     ranked = sorted(causes.items(), key=lambda item: (-item[1], item[0]))[:SHOWN_CAUSES]
-    return ", ".join(f"{cause} {percent(cycles / max(1, total), 0)}" for cause, cycles in ranked if cycles)
+    return ", ".join(
+        f"{cause} {percent(cycles / max(1, total), 0)}" for cause, cycles in ranked if 200 * cycles >= total
+    )

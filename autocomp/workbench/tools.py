@@ -22,6 +22,7 @@ from autocomp.schedules.reuse import precedents_for
 from autocomp.search.candidate import Candidate
 from autocomp.targets.evaluation import Evaluation
 from autocomp.targets.profile import Profile
+from autocomp.targets.protocol import Proposal
 from autocomp.targets.simulator.profile.compare import compare as compared
 from autocomp.workbench import reading
 from autocomp.workbench.session import Session
@@ -158,7 +159,8 @@ class Tools:
     # --- changing ------------------------------------------------------------------------------------------------
 
     def transformations(self, kernel: Kernel) -> list[dict[str, Any]]:
-        """Exact rewrites that apply to a kernel, with parameters and the estimated saving. Free."""
+        """Exact rewrites that apply to a kernel, with parameters and either the value that they were seen to lead to,
+        or the estimated saving. Free."""
         text = self._text(kernel)
         found: list[dict[str, Any]] = []
         for name in self._target.transformations.names:
@@ -167,10 +169,15 @@ class Tools:
                 for _, (proposal, _) in zip(range(MOST_PROPOSALS), ready, strict=False):
                     parameters = json.loads(json.dumps(dict(proposal.parameters), default=str))
                     entry = {"name": name, "parameters": parameters, "why": proposal.reason}
-                    found.append({**entry, "estimated_saving": round(proposal.gain, 1)})
+                    found.append({**entry, **_promise(proposal)})
             except NotApplicable:
                 continue
-        return sorted(found, key=lambda entry: -entry["estimated_saving"])
+        return sorted(found, key=self._rank)
+
+    def _rank(self, entry: dict[str, Any]) -> tuple[bool, float]:
+        """Values that were seen come first, the best of them ahead."""
+        seen = "value" in entry
+        return not seen, self._target.objective.rank(entry["value"]) if seen else -entry["estimated_saving"]
 
     def transform(self, kernel: Kernel, name: str, parameters: dict[str, Any]) -> str:
         """The text of a kernel with one of the rewrites that `transformations` lists applied. Free."""
@@ -237,11 +244,12 @@ class Tools:
             text = self._session.kernel(candidate)
             cause = self._target.cause(text, self._workload, evaluation)
             return {"line": evaluation.failure.line, "cause": cause}
+        gain = self._session.history.gain(candidate)
         return {
             "value": evaluation.value,
             "bound": None if evaluation.bound is None else evaluation.bound.value,
             "ratio": None if evaluation.ratio is None else round(evaluation.ratio, 4),
-            "speed_up_over_parent": self._session.history.gain(candidate),
+            "speed_up_over_parent": None if gain is None else round(gain, 4),
             "story": self._story(evaluation, candidate),
             "lines": [
                 {"line": cost.line, "text": cost.text.strip(), "waited": cost.cost, "causes": dict(cost.causes)}
@@ -252,6 +260,11 @@ class Tools:
     def _story(self, evaluation: Evaluation, candidate: Candidate) -> list[str]:
         diagnosis = self._target.diagnose(self._session.kernel(candidate), self._workload)
         return list(self._target.story(evaluation, diagnosis))
+
+
+def _promise(proposal: Proposal) -> dict[str, Any]:
+    seen = proposal.result
+    return {"estimated_saving": round(proposal.gain, 1)} if seen is None else {"value": seen}
 
 
 def _bounded(text: str, what: str, most: int) -> str:

@@ -120,7 +120,7 @@ def test_a_signature_must_be_met(mistake: Callable[..., str], accelerator: Accel
         kernel.parse("void solution(elem_t X[4][DIM], acc_t Y[4]) {}"), accelerator, signature=signature
     )
     assert [tensor.dtype for tensor in checked.parameters] == ["i8", "i32"]
-    assert "takes 1 tensors; the workload has 2" in mistake("void solution(int8_t A[4][4]) {}", signature=signature)
+    assert "takes 1 tensor; the workload has 2" in mistake("void solution(int8_t A[4][4]) {}", signature=signature)
     wrong = mistake("void solution(int8_t A[4][4], int8_t B[4]) {}", signature=signature)
     assert "'B' is i8 [4]; expected i32 [4]" in wrong
 

@@ -169,3 +169,11 @@ def test_limits_are_the_same_path_and_answers_and_look_at_the_first_commands_onl
     assert part.commands == 40
     assert part.cycles < whole.cycles
     assert sum(segment.cycles for segment in part.path) == part.cycles
+
+
+def test_a_view_of_a_memory_is_not_a_memory_of_its_own() -> None:
+    machine = isa.load("amx")
+    text = "operation: gemm\naccelerator: amx\ndims: {I: 16, J: 16, K: 64}\nresult: int32\nlayout: {B: K/4 J K%4}\n"
+    workload = parse(text, Path("w.yaml"))
+    found = profile(record(starting_kernel(workload, machine), workload, machine))
+    assert [(memory.name, memory.live_peak > 0) for memory in found.memories] == [("tiles", True)]

@@ -231,7 +231,8 @@ def _match(unit: Unit, program: CompiledProgram, signature: Sequence[TensorLike]
     expected = ", ".join(f"{t.dtype} {t.name}{''.join(f'[{n}]' for n in t.shape)}" for t in signature)
     given = program.parameters
     if len(given) != len(signature):
-        unit.fail(entry, f"{entry.name!r} takes {len(given)} tensors; the workload has {len(signature)}: {expected}")
+        taken = "1 tensor" if len(given) == 1 else f"{len(given)} tensors"
+        unit.fail(entry, f"{entry.name!r} takes {taken}; the workload has {len(signature)}: {expected}")
     for parameter, tensor, wanted in zip(entry.parameters, given, signature, strict=True):
         name = NUMPY_NAMES.get(wanted.dtype, "?")
         if tensor.dtype != name or tensor.shape != tuple(wanted.shape):

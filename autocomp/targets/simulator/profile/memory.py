@@ -74,7 +74,7 @@ def _uses_by_memory(recording: Recording) -> Iterator[tuple[Memory, _Uses | None
     in_dram = accesses.tensor >= 0
     tensor[accesses.command[in_dram]] = accesses.tensor[in_dram]
     for number, memory in enumerate(recording.accelerator.memories):
-        if memory.kind != "local":
+        if memory.kind != "local" or memory.shown:
             continue
         mine = np.flatnonzero(accesses.memory == number)
         yield memory, _granules(recording, mine, tensor) if len(mine) else None
