@@ -13,12 +13,13 @@ from autocomp.targets.triton.language import Module
 from autocomp.targets.triton.rewrites import Setting
 from autocomp.targets.triton.rewrites.groups import HOPPER
 from autocomp.targets.triton.rewrites.parameters import SCALE_BLOCK, SetParameters
-from autocomp.targets.triton.rewrites.tree import calls_in, has_dot, main_kernels
+from autocomp.targets.triton.rewrites.tree import calls_in, has_dot, launches_of, main_kernels, text_of
 from autocomp.targets.triton.row_routes import row_routes, settle, states_sizes
 from autocomp.targets.triton.way import Route, Way
 
 LATER = 0.25  # gain that persistent programs lose for float32, whose products take three passes: stores matter less
 UNSURE = 0.5  # gain of warp specialisation, whose kernels leave a tile unwritten now and then (docs/gpu-results.md)
+APART = 0.2  # gain that products lose which are made one by one where one kernel could make both
 SHORT_SUM = 4  # rounds of a loop over products up to which storing the results takes longer
 CLEANING = ("uniform_index", "skip_masked", "implied_mask", "exp2", "defer_scale", "reciprocal")
 
@@ -50,36 +51,58 @@ def _products(module: Module, setting: Setting) -> Iterator[Route]:
         settle(start, 0)
     if setting.element_bytes == 4 and setting.capability >= (8, 0):
         start.each("product_precision", dots=True)
-    chained = any(
-        sum(1 for _ in calls_in([start.module.kernels[kernel]], "dot")) > 1 for kernel in main_kernels(start.module)
-    )
-    yield from _attention(start) if chained else _tiles(start)
+    if any(_chains(start.module.kernels[kernel]) for kernel in main_kernels(start.module)):
+        yield from _attention(start)
+        return
+    joined = start.copy()
+    for kernel in main_kernels(start.module):
+        for producer in main_kernels(start.module):
+            joined.take("join_products", kernel=kernel, producer=producer)
+    if len(joined.steps) > len(start.steps):
+        yield from _tiles(joined)
+    yield from _tiles(start, APART if len(joined.steps) > len(start.steps) else 0.0)
 
 
-def _tile_offers(way: Way) -> list[Mapping[str, int]]:
-    """The tiles that suit the first kernel with products, best first."""
-    kernels = [k for k in main_kernels(way.module) if has_dot([way.module.kernels[k]])]
+def _chains(function: ast.FunctionDef) -> bool:
+    """True for a kernel with a product whose left operand another product gives."""
+    return len({text_of(call.args[0]) for call in calls_in([function], "dot")}) > 1
+
+
+def _tile_offers(way: Way, kernel: str = "") -> list[Mapping[str, int]]:
+    """The tiles that suit a kernel with products, else the first one, best first."""
+    kernel = kernel or next(k for k in main_kernels(way.module) if has_dot([way.module.kernels[k]]))
     found: list[Mapping[str, int]] = []
     for offer in SetParameters().offers(way.module, way.setting):
         values = offer.parameters["values"]
-        if offer.parameters["kernel"] == kernels[0] and len(values) >= 4 and values not in found:
+        if offer.parameters["kernel"] == kernel and len(values) >= 4 and values not in found:
             found.append(values)
     return found
 
 
-def _tiles(start: Way) -> Iterator[Route]:
+def _set_tiles(way: Way, position: int, values: Mapping[str, int]) -> None:
+    """Give kernels with products tiles of one place in the order of those that suit each; the first has `values`."""
+    kernels = [k for k in main_kernels(way.module) if has_dot([way.module.kernels[k]])]
+    suited = {kernel: _tile_offers(way, kernel) for kernel in kernels[1:]}
+    way.set(True, values)
+    for kernel, offers in suited.items():
+        if offers and position < len(offers) and offers[position] != values:
+            for launch in range(len(launches_of(way.module.tree, kernel))):
+                way.take("set_parameters", kernel=kernel, launch=launch, values=dict(offers[position]))
+
+
+def _tiles(start: Way, below: float = 0.0) -> Iterator[Route]:
     """Products: descriptors for loads or for stores too, groups, large tiles; persistent, with split stores."""
     modern = start.setting.capability >= (9, 0)
     later = LATER if start.setting.element_bytes == 4 else 0.0
     if modern and any(_promotes(function) for function in start.module.kernels.values()):
         yield from _promoted(start)
     for position, values in enumerate(_tile_offers(start)[:6]):
-        gain = 0.9 - 0.03 * position
+        gain = 0.9 - 0.03 * position - below
         shown = " x ".join(str(v) for v in list(values.values())[:-2])
         for stores in (True, False) if modern else (False,):
             way = start.copy()
             _described(way, stores)
-            way.set(True, values)
+            _set_tiles(way, position, values)
             what = f"tiles of {shown}" + (", loads and stores by descriptors" if stores else ", loads by descriptors")
             less = 0.02 if stores else later
             yield way.done(what if modern else f"tiles of {shown} in groups", gain - less)

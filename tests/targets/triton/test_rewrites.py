@@ -53,10 +53,10 @@ def test_a_route_gives_another_kernel_of_the_language(name: str) -> None:
 @pytest.mark.parametrize("rewrite", REWRITES, ids=lambda rewrite: rewrite.name)
 def test_a_rewrite_applies_somewhere_and_gives_the_language(rewrite: Rewrite) -> None:
     applies = 0
-    for name in CHAINED if rewrite.name == "fuse_epilogue" else PLAIN:
+    for name in CHAINED if rewrite.name in ("fuse_epilogue", "join_products") else PLAIN:
         precise = rewrite.name == "product_precision"  # of float32 alone
         setting = Device().setting(load(name, **({"dtype": "float32"} if precise and name == "matmul" else {})))
-        for module in stations(name, rewrite.name)[:: 1 if name == "attention" else 3]:
+        for module in stations(name, rewrite.name)[:: 1 if name in ("attention", *CHAINED) else 3]:
             for offer in rewrite.offers(module, setting)[:2]:
                 try:
                     changed = applied(module, rewrite.name, offer.parameters)
@@ -101,3 +101,22 @@ def test_attention_is_recognised_under_other_names() -> None:
     other = parse(text.replace("tl.exp(largest - new)", "tl.exp(new - largest)"))
     with pytest.raises(NotApplicable, match="plain"):
         applied(other, "attention_groups", {"kernel": "attend", "programs": 4})
+
+
+def test_a_product_that_is_read_back_is_made_in_the_same_loop() -> None:
+    module = applied(start("fused_mlp"), "fuse_epilogue", {"kernel": "gate_kernel", "producer": "matmul_kernel"})
+    given = {"kernel": "matmul_kernel_gate_kernel", "producer": "matmul_kernel"}
+    joined = applied(module, "join_products", given)
+    kernel = joined.text[joined.text.index("def matmul_kernel_gate_kernel_joined") :].split("@triton.jit")[0]
+    assert kernel.count("tl.dot(") == 2
+    assert kernel.count("tl.load(a_ptr") == 1
+    assert "gates" not in joined.text  # neither its memory nor its launch
+    with pytest.raises(NotApplicable, match="different grids"):
+        applied(joined, "join_products", {"kernel": "matmul_kernel", "producer": "matmul_kernel_gate_kernel_joined"})
+
+
+def test_products_of_one_loop_share_the_width_of_a_tile() -> None:
+    route = routes_of("fused_mlp")[0]
+    widths = [step[1]["values"]["BLOCK_N"] for step in route.steps if step[0] == "set_parameters"]
+    assert "join_products" in dict(route.steps)
+    assert max(widths) == 2 * min(widths)

@@ -133,9 +133,8 @@ class _Fusion:
 
     def _tail(self, merged: ast.FunctionDef, store: ast.Call, read: ast.Call) -> list[ast.stmt]:
         """The follower's body, with the product in place of its load; parameters that both have are shared."""
-        value = store.args[1]
-        product = value.func.value if _converts(value) else value  # type: ignore[attr-defined]
-        body = [_put(node, text_of(read), ast.Name(PRODUCT, ast.Load())) for node in copy.deepcopy(self._follower.body)]
+        product = result_of(store)
+        body = [put(node, text_of(read), ast.Name(PRODUCT, ast.Load())) for node in copy.deepcopy(self._follower.body)]
         names = self._parameters_of_follower(merged)
         known = {text_of(node) for node in merged.body}
         taken = names_in([merged]) | set(names.values())
@@ -216,11 +215,17 @@ def _called(launch: Launch) -> str:
     return launch.node.func.value.id
 
 
-def _converts(value: ast.expr) -> bool:
-    return isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr == "to"
+def result_of(store: ast.Call) -> ast.expr:
+    """The tile that a kernel stores, before it is converted to the type of the tensor."""
+    value = store.args[1]
+    if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr == "to":
+        return value.func.value
+    return value
 
 
-def _put(node: ast.stmt, target: str, new: ast.expr) -> ast.stmt:
+def put(node: ast.stmt, target: str, new: ast.expr) -> ast.stmt:
+    """A statement with an expression in place of a call of that text."""
+
     class Put(ast.NodeTransformer):
         def visit_Call(self, call: ast.Call) -> ast.AST:
             return copy.deepcopy(new) if text_of(call) == target else self.generic_visit(call)

@@ -11,6 +11,7 @@ from autocomp.targets.triton.language.module import OPTIONS, Launch, Module
 from autocomp.targets.triton.rewrites.rewrite import Offer, Rewrite, Setting, refuse, wanted
 from autocomp.targets.triton.rewrites.tree import (
     bound_arguments,
+    calls_in,
     constexprs,
     edited,
     fresh,
@@ -202,7 +203,8 @@ def _offers(module: Module, kernel: str, position: int, setting: Setting) -> lis
     names = {name for name, tunable in known.items() if not tunable.option}
     combined: list[tuple[dict[str, int], float]] = []
     if dots and {"BLOCK_M", "BLOCK_N", "BLOCK_K"} <= _roles(names).keys():
-        combined = _product_tiles(known, names, setting, _columns(module, kernel, position))
+        products = sum(1 for _ in calls_in([function], "dot"))
+        combined = _product_tiles(known, names, setting, _columns(module, kernel, position), products)
     elif dots and {"BLOCK_M", "BLOCK_N"} <= _roles(names).keys():
         role = _roles(names)
         for m, n, w, s, blocks, gain in _ATTENTION:
@@ -258,9 +260,9 @@ def _columns(module: Module, kernel: str, position: int) -> int:
 
 
 def _product_tiles(
-    known: Mapping[str, Tunable], names: set[str], setting: Setting, columns: int
+    known: Mapping[str, Tunable], names: set[str], setting: Setting, columns: int, products: int
 ) -> list[tuple[dict[str, int], float]]:
-    """Tiles for a product, none much wider than its columns."""
+    """Tiles for a product, none much wider than its columns. Several products of a loop share the width of a tile."""
     role = _roles(names)
     depth = known[role["BLOCK_K"]].value
     if setting.element_bytes == 1 and depth == SCALE_BLOCK:
@@ -271,10 +273,10 @@ def _product_tiles(
     found: list[tuple[dict[str, int], float]] = []
     widest = max(NARROWEST, 1 << (columns - 1).bit_length())
     for m, wanted_columns, k, warps, stages, gain in _WIDE if setting.element_bytes == 4 else _PRODUCTS:
-        n = min(wanted_columns, widest)
+        n = min(wanted_columns // products, widest)
         tile = {role["BLOCK_M"]: m, role["BLOCK_N"]: n, role["BLOCK_K"]: k, "num_warps": warps, "num_stages": stages}
         same = any(tile == other for other, _ in found)
-        if not same and (m * k + k * n) * setting.element_bytes * stages <= setting.shared_bytes:
+        if not same and (m * k + k * n * products) * setting.element_bytes * stages <= setting.shared_bytes:
             found.append((tile, gain))
     return found
 

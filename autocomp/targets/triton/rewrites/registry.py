@@ -10,6 +10,7 @@ from autocomp.targets.triton.rewrites.descriptors import TensorDescriptors
 from autocomp.targets.triton.rewrites.fusion import FuseEpilogue, OverlapLaunches
 from autocomp.targets.triton.rewrites.group_attention import AttentionGroups
 from autocomp.targets.triton.rewrites.group_products import WarpGroups
+from autocomp.targets.triton.rewrites.joining import JoinProducts
 from autocomp.targets.triton.rewrites.loops import LoopOptions, SplitStore, WarpSpecialise
 from autocomp.targets.triton.rewrites.parameters import SetParameters
 from autocomp.targets.triton.rewrites.precision import ProductPrecision
@@ -42,6 +43,7 @@ REWRITES: tuple[Rewrite, ...] = (
     SplitMasked(),
     ImpliedMask(),
     FuseEpilogue(),
+    JoinProducts(),
     OverlapLaunches(),
 )
 
