@@ -153,7 +153,6 @@ def left_over(result: SearchResult) -> Budget:
 def make_problem(request: Request, agents: AgentPair, judge_seed: int | None = None) -> Problem:
     """Where the search starts, and whom it asks. The judge draws from `judge_seed`, else from fresh entropy."""
     target, workload = request.target, request.workload
-    rules = target.rules()
     conditions = conditions_of(target, request.options.conditions)
     agents_target = AgentTarget(
         planner=agents.planner,
@@ -166,9 +165,9 @@ def make_problem(request: Request, agents: AgentPair, judge_seed: int | None = N
         precedents=request.precedents,
         experience=request.experience,
         account=nullcontext if agents.ledger is None else agents.ledger.on_account_of,
-        fallback=rules if request.agents.fallback == "rules" else None,
+        fallback=target.rules() if request.agents.fallback == "rules" else None,
         writes=bool(request.agents.models),
-        diagnoses=bool(request.agents.models) or (rules is not None and rules.diagnoses),
+        diagnoses=bool(request.agents.models),  # the rules gain nothing by it: benchmarks/feedback.py, gpu/advice.py
         conditions=conditions if request.options.robust else {},
     )
     start = starting_kernel(workload, target)

@@ -162,6 +162,10 @@ class Recorded(ABC):
     def profile(self) -> Profile:
         """Raises KernelError where the kernel marks regions that are not closed."""
 
+    def story(self) -> tuple[str, ...]:
+        """In sentences, what the profile does not show: what limits the kernel, and what to change."""
+        return ()
+
     @abstractmethod
     def timeline(self) -> dict[str, Any]:
         """A document in the trace event format that Perfetto opens."""

@@ -169,13 +169,11 @@ class Transformations:
 @dataclass(frozen=True)
 class Rules:
     """The agent that needs no model: who plans, and who carries plans out. `dives` is whether single plans are followed
-    first, one after the other; where an evaluation takes seconds and several run at once, that wastes them. `diagnoses`
-    is whether the planner gains by a closer look at each kernel."""
+    first, one after the other; where an evaluation takes seconds and several run at once, that wastes them."""
 
     planner: Planner
     coder: Coder
     dives: bool = True
-    diagnoses: bool = False
 
 
 @dataclass(frozen=True)

@@ -53,6 +53,9 @@ def profile(
     if as_json:
         print_json(to_document(found))
         return
-    print_profile(make_console(sys.stdout, plain), found)
+    console = make_console(sys.stdout, plain)
+    print_profile(console, found)
+    for sentence in recorded.story():
+        console.print(sentence, markup=False, highlight=False)
     if trace is not None:
         say(f"timeline: {trace}", err=True)

@@ -114,6 +114,9 @@ class RecordedKernel(Recorded):
             what_if=_what_if(phases, cycles),
         )
 
+    def story(self) -> tuple[str, ...]:
+        return self.evidence().story
+
     def timeline(self) -> dict[str, Any]:
         """Lanes of a few warps in the trace event format, one microsecond for each cycle."""
         events: list[dict[str, Any]] = []

@@ -150,3 +150,10 @@ def test_the_profile_of_a_recording_is_printed(capsys: pytest.CaptureFixture[str
     found, _ = recorded("gemm_128x128_8w_2s")
     print_profile(make_console(sys.stdout, plain=True), found.profile())
     assert "Units" in capsys.readouterr().out
+
+
+def test_the_story_of_a_recording_says_what_limits_the_kernel_and_what_to_try() -> None:
+    found, _ = recorded("gemm_128x128_8w_2s")
+    story = found.story()
+    assert any("limited by registers" in sentence for sentence in story)
+    assert any(sentence.startswith("To try: ") for sentence in story)
