@@ -11,7 +11,7 @@ from random import Random
 from autocomp.targets import menu_file
 from autocomp.targets.evaluation import Evaluation
 from autocomp.targets.menu import Menu
-from autocomp.targets.planning import Context, Plan, Planning
+from autocomp.targets.planning import Attempt, Context, Plan, Planning
 from autocomp.targets.rewriting import RewritingCoder
 from autocomp.targets.simulator import isa, kernel
 from autocomp.targets.simulator.evaluate import SimulatorEvaluator
@@ -94,6 +94,18 @@ def test_a_plan_says_what_it_does_and_why() -> None:
     assert plan.text.startswith("Keep results in the accumulator")
     assert "execute is busy" in plan.text
     assert "waits mostly on" in plan.text
+
+
+def test_a_plan_whose_kernel_was_run_predicts_the_speed_up_that_it_has() -> None:
+    given = context(size=32)
+    few = Menu(tuple(o for o in given.menu.options if o.transformation == "schedule"))
+    once = replace(given, attempts=(Attempt(Plan("tile", "Tile."), "correct", 1.0, ""),))
+    plan = planned(context_with(once, few), 1).plans[0]
+    text = RewritingCoder().implement(given, plan).kernel
+    assert text is not None
+    assert plan.gain is not None
+    low, high = plan.gain
+    assert low <= (given.evaluation.value or 0) / (evaluate("gemmini", 32, text).value or 1) <= high < low + 0.002
 
 
 def test_kernels_that_were_tried_are_not_proposed_again() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import isclose, prod
+from math import ceil, floor, isclose, prod
 from typing import Protocol, cast
 
 from autocomp.errors import KernelError
@@ -82,7 +82,7 @@ class RulesPlanner:
         chosen = _chosen(context, facts, _scored(context, facts, found, shapings), count)
         if not chosen and shapings:  # the menu withholds what others wait for
             chosen = _chosen(context, facts, _scored(context, facts, found, ()), count)
-        plans = tuple(_plan(scored, found) for scored in chosen)
+        plans = tuple(_plan(scored, found, cycles_of(context.evaluation)) for scored in chosen)
         messages = () if plans else (_nothing_applies(facts),)
         return Planning(plans, messages=messages)
 
@@ -195,10 +195,11 @@ def _may_finish(facts: Facts, item: Transformation, shapings: Sequence[_Shaping]
     return not any(tensors <= concerned for tensors in before)
 
 
-def _plan(scored: _Scored, found: Profile) -> Plan:
+def _plan(scored: _Scored, found: Profile, cycles: float) -> Plan:
     reason = scored.proposal.reason
     text = f"{scored.option.title}: {reason}{_waits(found)}."
-    gain = _expected(scored.gain)
+    result = scored.proposal.result
+    gain = _expected(scored.gain) if result is None else _seen(cycles / result)
     return Plan(scored.option.id, text, scored.name, dict(scored.proposal.parameters), author="rules", gain=gain)
 
 
@@ -208,6 +209,11 @@ def _waits(found: Profile) -> str:
         return ""
     cause = f" and waits mostly on {found.main_cause}" if found.main_cause else ""
     return f" ({found.unit} is busy {found.computing:.0%} of the time{cause})"
+
+
+def _seen(speed_up: float) -> tuple[float, float]:
+    """The speed-up of a kernel that has been run, to a thousandth."""
+    return floor(1000 * speed_up) / 1000, ceil(1000 * speed_up) / 1000
 
 
 def _expected(share: float) -> tuple[float, float] | None:
