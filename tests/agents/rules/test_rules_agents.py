@@ -98,9 +98,9 @@ def test_a_plan_says_what_it_does_and_why() -> None:
 
 def test_a_plan_whose_kernel_was_run_predicts_the_speed_up_that_it_has() -> None:
     given = context(size=32)
-    few = Menu(tuple(o for o in given.menu.options if o.transformation == "schedule"))
+    few = Menu((menu_file.load(["general"]).get("schedule"),))
     once = replace(given, attempts=(Attempt(Plan("tile", "Tile."), "correct", 1.0, ""),))
-    plan = planned(context_with(once, few), 1).plans[0]
+    plan = planned(replace(once, menu=few), 1).plans[0]
     text = RewritingCoder().implement(given, plan).kernel
     assert text is not None
     assert plan.gain is not None
