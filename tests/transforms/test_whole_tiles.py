@@ -118,7 +118,7 @@ def test_three_tiles_take_turns_in_two_places_on_their_way_out() -> None:
 
 def test_columns_that_lie_along_local_rows_may_be_fewer() -> None:
     shape = {"accelerator": "neuroncore", "dtype": "bfloat16", "transpose_a": True, "set": {"PARTITIONS": 16}}
-    text = lowered(shape, (32, 96, 32), {"tile": {"j": 48}, "inner": ["k", "j", "i"]})
+    text = lowered(shape, (32, 96, 32), {"tile": {"j": 48}, "inner": ["k", "j", "i"], "width": {"left": 1, "right": 1}})
     assert text.count(", 48, 16") >= 1
 
 
@@ -167,3 +167,16 @@ def test_blocks_lie_in_the_larger_buffer_and_tiles_move_on_from_there() -> None:
     }
     found = [kernel.print_kernel(raised.lowered(item.schedule)) for item in ranked(raised.model)[:4]]
     assert min(cycles(workload, accelerator, each) for each in found) < 0.5 * cycles(workload, accelerator, text)
+
+
+def test_a_load_brings_as_many_tiles_as_fill_a_request() -> None:
+    """Requests of 512 bytes are 256 elements, of two tiles of 128; the left operand is stored as [depth][rows]."""
+    given = {"accelerator": "neuroncore", "dtype": "bfloat16", "transpose_a": True}
+    schedule = {"tile": {"i": 128, "j": 128}, "block": {"i": 2, "j": 2, "k": 1}, "ahead": ["left", "right"]}
+    workload = gemm(given, 256, 256, 256)
+    accelerator = isa.load("neuroncore")
+    facts = analyse(kernel.parse(starting_kernel(workload, accelerator), "kernel.c"), accelerator, workload.constants)
+    for width, columns in (({}, 256), ({"left": 1, "right": 1}, 128)):
+        found = kernel.print_kernel(applied(transformation("schedule"), facts, {**schedule, "width": width}).given)
+        assert f"[left_loads * {columns}]" in found
+        cycles(workload, accelerator, found)

@@ -31,6 +31,8 @@ class WholeCostModel(CostModel):
     def row_dim(self, stream: str) -> str:
         if stream == "left" and self.computation.pieced:
             return self.computation.column  # of each piece, one command moves all rows
+        if stream == "left" and "left" in self.leaves.wide:
+            return self.computation.depth
         return {"right": self.computation.depth}.get(stream, self.computation.row)
 
     def side(self, stream: str, grid: Grid) -> str:
@@ -40,6 +42,8 @@ class WholeCostModel(CostModel):
         return grid.computation.extents[side], grid.schedule.tile.get(side, 1)
 
     def _column(self, stream: str) -> str:
+        if stream in self.leaves.wide:
+            return self.leaves.wide[stream].dim
         return {"left": self.computation.depth}.get(stream, self.computation.column)
 
     @property
@@ -121,13 +125,12 @@ class WholeCostModel(CostModel):
         accelerator = self.leaves.accelerator
         unit = unit_settings(accelerator, command.instruction)
         if command.piece is not None and str(unit.get("kind", "")).startswith("transfer"):
-            dims = {value.dim: value.each for value in command.operands.values() if isinstance(value, Extent)}
-            row, column = self.computation.row, self.computation.column
             count, length = command.piece.count, command.piece.bytes
-            if row in dims:
-                count = sizes[row] * dims[row]
-            if column in dims:
-                length = max(1, length * sizes[column] // self.leaves.sizes[column].usual)
+            for value in command.operands.values():
+                if isinstance(value, Extent) and value.dense:
+                    length = max(1, length * sizes[value.dim] // self.leaves.sizes[value.dim].usual)
+                elif isinstance(value, Extent):
+                    count = sizes[value.dim] * value.each
             traffic = Cutting.of(unit, accelerator.dram.settings).on_average(length, 0).scaled(count)
             return transfer_cycles(unit, accelerator.dram.settings, count, 1, traffic)
         return self._stated(command, sizes, "busy", "rows") or 1.0
@@ -145,6 +148,3 @@ class WholeCostModel(CostModel):
         stated = next((timing[key] for key in keys if key in timing), None)
         found = None if stated is None else form.changed({**form.operands, **numbers}).evaluate(stated)
         return float(found.value) if isinstance(found, Number) else 0.0
-
-    def width(self, stream: str, grid: Grid) -> int:
-        return 1

@@ -15,11 +15,20 @@ from autocomp.targets.simulator.isa.algebra import names_in
 from autocomp.targets.simulator.isa.derived.regions import writes
 from autocomp.targets.simulator.isa.derived.roles import instruction_role
 from autocomp.targets.simulator.isa.tree import Number, element_bits
+from autocomp.targets.simulator.transforms.analysis.requests import unit_number, unit_settings
 from autocomp.targets.simulator.transforms.scheduling.computation import Contraction, Operand, Subscript
-from autocomp.targets.simulator.transforms.scheduling.lowering.tasks import Command, Extent, Sized, Tasks, Varied
+from autocomp.targets.simulator.transforms.scheduling.lowering.tasks import (
+    Command,
+    Extent,
+    Sized,
+    Tasks,
+    Varied,
+    Wide,
+)
 
 _WORDS = {  # the dimension that an operand's role stands for, by what the command moves
     "left": {"rows": "row", "cols": "depth"},
+    "left turned": {"rows": "depth", "cols": "row"},
     "right": {"rows": "depth", "cols": "column"},
     "result": {"rows": "row", "cols": "column"},
     "product": {"rows": "row", "cols": "column", "depth": "depth"},
@@ -47,6 +56,10 @@ class _Sizing:
         self._total = tensor.shape[self._place]
         factor = computation.result.subscripts[self._place].factor(self._dim)
         self._step = factor or self._total  # elements of a tile
+        moved = tasks.loads[self._side].piece
+        last = computation.operands[self._side].tensor
+        full = moved is not None and moved.bytes == min(self._step, self._total) * last.element
+        self._dense = word == "column" or (full and last.shape[-1] == self._total and _turned(tasks.loads[self._side]))
 
     def outcome(self) -> tuple[Contraction, Tasks] | None:
         tiles = self._c.extents[self._dim]
@@ -79,10 +92,13 @@ class _Sizing:
         size = min(self._step, self._total)
         if moved is None or stored is None:
             return None
-        if self._word == "column":
+        if self._dense:
             place = len(tensor.shape) - 1
+            grows = self._word == "row" and stored.count == size
+            grows = grows and stored.stride == self._c.result.tensor.strides[self._place]
+        if self._word == "column":
             grows = moved.bytes == size * tensor.element and stored.bytes == size * self._c.result.tensor.element
-        else:
+        elif not self._dense:
             places = [n for n, stride in enumerate(tensor.strides) if stride == moved.stride]
             place = places[0] if places else -1
             grows = place >= 0 and moved.count == stored.count == size
@@ -94,7 +110,8 @@ class _Sizing:
 
     def _counted(self, command: Command, name: str) -> frozenset[str]:
         """The operands of a command that say how large a tile is along the dimension."""
-        return counted(self._t, command, name, self._word, self._dim, min(self._step, self._total))
+        moves = "left turned" if name == "left" and self._dense else name
+        return counted(self._t, command, moves, self._word, self._dim, min(self._step, self._total))
 
     # --- the same with elements
 
@@ -137,7 +154,8 @@ class _Sizing:
         def open_to(command: Command, name: str) -> Command:
             known = counted.get(name)
             operands = known if known is not None else self._counted(command, "result")
-            return replace(command, operands={**command.operands, **dict.fromkeys(operands, Extent(self._dim))})
+            extent = Extent(self._dim, dense=self._dense and name in (self._side, "result"))
+            return replace(command, operands={**command.operands, **dict.fromkeys(operands, extent)})
 
         return replace(
             t,
@@ -150,7 +168,24 @@ class _Sizing:
             store=open_to(t.store, "result"),
             rooms={name: replace(room, sized=self._grown(name)) or room for name, room in t.rooms.items()},
             sizes={**t.sizes, self._dim: Sized(min(self._step, self._total), most)},
+            wide={**t.wide, **self._wide(counted[self._side])},
         )
+
+    def _wide(self, names: frozenset[str]) -> dict[str, Wide]:
+        """The load of the factor, where it may bring several tiles whose rows follow one another, in fewer requests."""
+        load = self._t.loads[self._side]
+        unit = unit_settings(self._t.accelerator, load.instruction)
+        known = self._t.rooms[self._side].addressed and not self._t.brings[self._side]
+        if (
+            not known
+            or not self._dense
+            or unit.get("kind") != "transfer_in"
+            or self._grown(self._side) != (self._dim, 1)
+        ):
+            return {}
+        most = min((p.high or self._total) for p in load.instruction.parameters if p.name in names)
+        element = self._c.operands[self._side].tensor.element
+        return {self._side: Wide(self._dim, most, unit_number(unit, "request_max") // element)}
 
     def _grown(self, name: str) -> tuple[str, int] | None:
         """The dimension that the rows of a buffer grow with, and the elements that one row holds."""
@@ -160,7 +195,8 @@ class _Sizing:
         if room.sized is not None or self._t.owner(name) == factor:
             return room.sized
         if self._word == "row":
-            return (self._dim, 1) if room.rows == size else None
+            grows = self._t.owner(name) == self._side or not _turned(self._t.store)
+            return (self._dim, 1) if room.rows == size and grows else None
         if _turned(self._t.store):
             return (self._dim, 1) if room.rows == size else None
         columns = self._t.accelerator.memory(room.memory).cols

@@ -36,10 +36,12 @@ class Varied:
 
 @dataclass(frozen=True)
 class Extent:
-    """The elements of a tile along a dimension whose tiles may have other sizes, `each` for a coordinate."""
+    """The elements of a tile along a dimension whose tiles may have other sizes, `each` for a coordinate. `dense`: in
+    DRAM they follow one another."""
 
     dim: str
     each: int = 1
+    dense: bool = False
 
 
 @dataclass(frozen=True)
@@ -101,6 +103,15 @@ class Sized:
 
 
 @dataclass(frozen=True)
+class Wide:
+    """A load that may bring several tiles along a dimension: elements at most, and those that fill a request."""
+
+    dim: str
+    most: int
+    request: int
+
+
+@dataclass(frozen=True)
 class RowSetting:
     """A configuring command that each tile of a buffer needs: its operands, the one that selects the record, and the
     record, as an expression over the tile's first row."""
@@ -141,10 +152,20 @@ class Tasks:
     sizes: Mapping[str, Sized] = field(default_factory=dict)
     again: Numbers = field(default_factory=dict)
     near: Mapping[str, tuple[Command, ...]] = field(default_factory=dict)
+    wide: Mapping[str, Wide] = field(default_factory=dict)
 
     def chain(self, operand: str) -> tuple[Command, ...]:
         """The commands that bring a tile of an operand to its panel, from its load on."""
         return (self.loads[operand], *self.brings[operand])
+
+    def width(self, operand: str, grid: Grid) -> int:
+        """Tiles in one load of an operand: as many as fill a request, where the schedule does not say."""
+        wide = self.wide.get(operand)
+        if wide is None:
+            return 1
+        size = grid.schedule.tile.get(wide.dim, self.sizes[wide.dim].usual)
+        chosen = grid.schedule.width.get(operand, -(-wide.request // size))
+        return max(1, min(chosen, wide.most // size, grid.block[wide.dim]))
 
     @property
     def results(self) -> tuple[Command, ...]:

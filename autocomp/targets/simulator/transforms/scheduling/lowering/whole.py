@@ -30,6 +30,7 @@ from autocomp.targets.simulator.transforms.scheduling.schedule import OPERANDS
 _RELAYS = 4  # tiles on their way through a further memory, at most
 _MOST_SETTINGS = 64
 _PIECE = "piece"  # among the coordinates of a tile: that of the piece in it
+_TILES = "tiles"  # that a move brings, among the coordinates of the first
 
 
 @dataclass
@@ -63,17 +64,18 @@ class WholeNest(Nest):
         return ""
 
     def _side(self, operand: str) -> str:
-        return ""
+        return self.leaves.wide[operand].dim if operand in self.leaves.wide else ""
 
     def _pitch(self, operand: str) -> int:
         return self.leaves.rows(operand, self.grid)
 
     def _width(self, operand: str) -> int:
-        return 1
+        return self.leaves.width(operand, self.grid)
 
     def tile_order(self, operand: str) -> tuple[str, ...]:
-        """As given; the pieces of one tile lie side by side."""
+        """As given; those that one move brings, and the pieces of one tile, lie side by side."""
         found = [d for d in self.computation.extents if d in self.grid.dims(operand)]
+        found.sort(key=lambda dim: dim == self._side(operand))
         if self._is_pieced(operand):
             row = self.computation.row
             along = [d for d in found if self.grid.shared.get(d, ("", 0))[0] == row]
@@ -223,7 +225,8 @@ class WholeNest(Nest):
         if isinstance(value, Element):
             return self._element_of(self._source_of(value.operand), tile, at)
         if isinstance(value, Extent):
-            return f"({self._extent(value.dim, tile.get(value.dim, '0'), at)}) * {value.each}"
+            tiles = tile.get(_TILES, "1") if value.dense else "1"
+            return f"({self._extent(value.dim, tile.get(value.dim, '0'), at, tiles)}) * {value.each}"
         if not isinstance(value, Varied):
             return value
         if isinstance(value.special, float) or isinstance(value.usual, float):
@@ -242,6 +245,8 @@ class WholeNest(Nest):
         if self._is_pieced(operand):  # moves count pieces
             row = self.computation.row
             tile = {**{d: place for d, place in tile.items() if d != row}, _PIECE: tile.get(row, "0")}
+        if self._width(operand) > 1:
+            tile = {**tile, _TILES: self._wide(operand, tile, at)}
         for command in self.leaves.chain(operand):
             lines += self._order.between(unit, command.instruction.unit) if unit else []
             lines.append(self._do(command, tile, at, {operand: phase}))
