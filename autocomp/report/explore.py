@@ -41,7 +41,7 @@ def points_table(points: Sequence[Point]) -> Grid:
             _figure(point.area),
             _figure(point.total),
             *((amount_text(point.total_energy),) if energies else ()),
-            "-" if product is None else f"{product:.3g}",
+            "-" if product is None else f"{product:.2e}",
             str(point.evaluations),
             point.reason or "",
         )

@@ -8,7 +8,7 @@ from typing import Any
 from autocomp.models import Forecast, Model, Prediction
 from autocomp.models.search import Improvement
 from autocomp.report.grid import Grid, figure, name
-from autocomp.report.terminal import amount_text, percent
+from autocomp.report.terminal import amount_text, counted, percent
 
 
 def document(
@@ -66,18 +66,20 @@ def operations_table(
 
 def summary(model: Model, costs: Forecast, worth: int, rest: int, host_cycles: float) -> list[str]:
     """Lines below the table."""
+    searched, folded = counted(worth, "operation"), counted(model.folded, "node")
     return [
         f"{model.name}: {costs.before:,.0f} cycles with naive kernels, {costs.after:,.0f} with the best",
         f"of these {costs.host:,.0f} on the host, at {host_cycles:g} for an element or multiply-accumulate",
-        f"{worth} operations are worth a search; {rest} cannot matter; {model.folded} nodes folded",
+        f"worth a search: {searched}; cannot matter: {rest}; folded: {folded}",
     ]
 
 
 def improvement_line(done: Improvement) -> str:
     """The result of the searches, in one line."""
     gain = done.before.after / done.after.after if done.after.after else 1.0
+    searched, judged = counted(len(done.searched), "operation"), counted(done.evaluations, "evaluation")
     return (
-        f"searched {len(done.searched)} operations with {done.evaluations} evaluations: end to end "
+        f"searched {searched} with {judged}: end to end "
         f"{done.before.after:,.0f} cycles before, {done.after.after:,.0f} after ({gain:.2f} x); {done.reason}"
     )
 

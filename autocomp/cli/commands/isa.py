@@ -84,7 +84,7 @@ def show(
 @path_option
 @output_options
 def list_(paths: tuple[Path, ...], as_json: bool, plain: bool) -> None:
-    """List the accelerators found by name, and their configurations."""
+    """List the accelerators found by name, and their configurations; `isa show` and --json say more."""
     from autocomp.cli.listing import named_files
     from autocomp.report import make_console
     from autocomp.report.grid import Grid, name, words
@@ -100,7 +100,7 @@ def list_(paths: tuple[Path, ...], as_json: bool, plain: bool) -> None:
             continue
         entries = {machine: accelerator.doc, **{f"{machine}:{c.name}": c.doc for c in accelerator.configurations}}
         for entry, doc in entries.items():
-            grid.add(entry, doc)
+            grid.add(entry, doc.partition(". ")[0].rstrip(".") + "." if doc else "")
             document.append({"name": entry, "doc": doc, "path": str(file)})
     if as_json:
         print_json(document)
