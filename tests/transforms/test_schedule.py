@@ -171,6 +171,16 @@ def test_groups_of_many_channels_are_a_dimension_of_a_computation(
     cycles_of(workload, scheduled)
 
 
+@pytest.mark.parametrize(("taps", "padding", "stride"), [((2, 2), 2, 1), ((1, 3), 3, 1), ((3, 2), 4, 2)])
+def test_an_image_may_be_padded_by_as_much_as_its_filter(taps: tuple[int, int], padding: int, stride: int) -> None:
+    dims = {"N": 1, "H": 6, "W": 8, "C": 5, "K": 9, "R": taps[0], "S": taps[1]}
+    workload = convolution(dims, padding=padding, stride=stride)
+    facts = started(workload)
+    rows = raised_of(facts).computation.left.subscripts[2]
+    assert (rows.constant, rows.factor("i"), rows.factor("s")) == (-padding, stride, 1)
+    cycles_of(workload, applied(transformation("schedule"), facts, {"block": {"p": 2}, "kept": True}))
+
+
 FEW_CHANNELS = convolution({"N": 1, "H": 9, "W": 11, "C": 5, "K": 20, "R": 3, "S": 3}, padding=1, stride=2)
 PADDED = {"loops": ["s"], "pad": "inp"}
 

@@ -23,6 +23,7 @@ from autocomp.targets.simulator.transforms.scheduling.lifting.flow import Added,
 Weights = Mapping[str, npt.NDArray[np.uint64]]
 _SEED = 20240229
 _SAMPLE = 4096  # tiles that subscripts are fitted to; all are checked
+_NONE = 1e-9  # of a column's length: no more than rounding
 _MASK = (1 << 64) - 1
 
 
@@ -280,15 +281,24 @@ def fitted(
     terms = dict(known)
     rest = values - sum(coordinates[name] * factor for name, factor in terms.items())
     varied = [n for n, c in coordinates.items() if n not in terms and extents.get(n, 1) > 1 and (c != c[0]).any()]
-    matrix = np.stack([coordinates[name] for name in varied] + [np.ones_like(values)], axis=1)
+    matrix = np.stack([np.ones_like(values)] + [coordinates[name] for name in varied], axis=1)
     some = np.random.default_rng(_SEED).permutation(len(rest))[:_SAMPLE]
+    free = _independent(matrix[some].astype(float))
+    varied, matrix = [varied[n - 1] for n in free[1:]], matrix[:, free]
     solution = np.linalg.lstsq(matrix[some].astype(float), rest[some].astype(float), rcond=None)[0]
     factors = np.rint(solution).astype(np.int64)
     if (matrix @ factors != rest).any():
         raise NotApplicable("where an operand is read is not a sum of the coordinates of its products")
-    terms.update({name: int(f) for name, f in zip(varied, factors[:-1], strict=True) if f})
+    terms.update({name: int(f) for name, f in zip(varied, factors[1:], strict=True) if f})
     kept = tuple((name, factor) for name, factor in terms.items() if extents.get(name, 1) > 1)
-    return Subscript(int(factors[-1]), kept)
+    return Subscript(int(factors[0]), kept)
+
+
+def _independent(columns: npt.NDArray[np.float64]) -> list[int]:
+    """The columns that those before them, multiplied by numbers, do not add up to. Where padding is as wide as a
+    filter, the first pixel of a result that a tap meets follows from the tap."""
+    left = np.abs(np.diagonal(np.linalg.qr(columns, mode="r")))
+    return [n for n, norm in enumerate(np.linalg.norm(columns, axis=0)) if n < len(left) and left[n] > _NONE * norm]
 
 
 class _Check:
